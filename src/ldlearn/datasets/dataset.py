@@ -1,0 +1,267 @@
+"""The one shape of all data sets: features, label distributions or logical labels, names, origin."""
+
+from __future__ import annotations
+
+import dataclasses
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+
+from ldlearn.core.logical import binarize
+from ldlearn.datasets.describe import describe
+from ldlearn.datasets.errors import DatasetError
+from ldlearn.datasets.rows import raise_row_problems
+
+_NEARLY_ALL = 0.99
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LabelDataset:
+    """Rows of features with a label distribution, logical labels, or both, for each row.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n, m)
+        Features.
+    D : ndarray of shape (n, c), optional
+        Label distributions: rows are non-negative and sum to 1.
+    Y : ndarray of shape (n, c), optional
+        Logical labels that come with the data, 0 or 1. At least one of `D` and `Y` is needed.
+    feature_names, label_names : sequence of str, optional
+        Names of the columns; ``x0, x1, ...`` and ``label0, label1, ...`` if not given.
+    name, source, licence, citation : str
+        What the set is called, where it comes from, under which terms, and what to cite.
+    checksum : str
+        ``"sha256:..."`` or ``"git:..."`` of the file it was read from; empty if there is none.
+    description : str
+        What a user should know before using it, its traps included.
+    counts : ndarray of shape (n, c), optional
+        The votes of which `D` holds the shares.
+
+    Examples
+    --------
+    >>> data = LabelDataset(X=[[0.0], [1.0]], D=[[0.7, 0.3], [0.995, 0.005]], label_names=["calm", "angry"])
+    >>> data
+    LabelDataset 'unnamed': 2 rows, 1 feature, 2 labels (distributions)
+      labels: calm, angry
+    >>> data.logical()
+    array([[1, 1],
+           [1, 0]], dtype=int8)
+    """
+
+    X: Any
+    D: Any = None
+    Y: Any = None
+    feature_names: Sequence[str] = ()
+    label_names: Sequence[str] = ()
+    name: str = "unnamed"
+    source: str = ""
+    licence: str = ""
+    citation: str = ""
+    checksum: str = ""
+    description: str = ""
+    counts: Any = None
+
+    def __post_init__(self) -> None:
+        self._set("X", _as_features(self.X))
+        for field in ("D", "Y", "counts"):
+            if getattr(self, field) is not None:
+                self._set(field, _as_labels(getattr(self, field), field, n_rows=self.X.shape[0]))
+        self._set("feature_names", _names(self.feature_names, self.X.shape[1], "feature", "x"))
+        self._set("label_names", _names(self.label_names, self._label_shape()[1], "label", "label"))
+        self._check_values()
+
+    def _set(self, field: str, value: Any) -> None:
+        object.__setattr__(self, field, value)  # a frozen dataclass offers no other way to tidy its input
+
+    def _label_shape(self) -> tuple[int, int]:
+        given = {f: getattr(self, f).shape for f in ("D", "Y", "counts") if getattr(self, f) is not None}
+        if "D" not in given and "Y" not in given:
+            raise DatasetError("A LabelDataset needs D (label distributions) or Y (logical labels).")
+        if len(set(given.values())) > 1:
+            shapes = ", ".join(f"{field} {shape}" for field, shape in given.items())
+            raise DatasetError(f"The label matrices must have one shape, got {shapes}.")
+        n_rows, n_labels = next(iter(given.values()))
+        return n_rows, n_labels
+
+    def _check_values(self) -> None:
+        if self.D is not None:
+            advice = "Correct these rows, or divide by the row sums first if they are votes."
+            raise_row_problems(self.D, self.label_names, where=f"D of {self.name!r}", advice=advice)
+        if self.Y is not None and not np.isin(self.Y, (0, 1)).all():
+            row, column = np.argwhere(~np.isin(self.Y, (0, 1)))[0]
+            raise DatasetError(
+                f"Y of {self.name!r} must hold only 0 and 1, got {self.Y[row, column]!s} at row {row}, "
+                f"label {self.label_names[column]!r}."
+            )
+
+    @property
+    def n_samples(self) -> int:
+        """Number of rows."""
+        return int(self.X.shape[0])
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return int(self.X.shape[1])
+
+    @property
+    def n_labels(self) -> int:
+        """Number of labels."""
+        return len(self.label_names)
+
+    def logical(
+        self, rule: str = "threshold", delta: float = 0.01, *, total: float = 0.5, k: int | None = None
+    ) -> NDArray[np.int8]:
+        """Logical labels: those of a rule applied to `D`, or the stored `Y`.
+
+        Parameters
+        ----------
+        rule : {"threshold", "cumulative", "top-k", "stored"}, default="threshold"
+            The first three are those of `ldlearn.core.binarize`; ``"stored"`` returns `Y` as it came with the
+            data. A set without distributions returns its `Y` whatever the rule.
+        delta, total, k
+            The parameter of the respective rule.
+
+        Returns
+        -------
+        Y : ndarray of shape (n, c), int8
+
+        Warns
+        -----
+        UserWarning
+            If (nearly) every label of every row comes out positive: such labels carry no information.
+        """
+        if self.D is None or rule == "stored":
+            if self.Y is None:
+                raise DatasetError(f"{self.name!r} stores no logical labels; choose another rule.")
+            return np.array(self.Y, dtype=np.int8)
+        Y = binarize(self.D, rule, delta=delta, total=total, k=k)
+        positive = Y.mean() if Y.size else 0.0
+        if self.n_labels > 1 and positive >= _NEARLY_ALL and rule == "threshold":
+            warnings.warn(
+                f"Under degree > {delta:g}, {positive:.2%} of the labels of {self.name!r} are positive, so "
+                'they say next to nothing; use .logical(rule="cumulative"), which takes labels by descending '
+                "degree until their sum exceeds 0.5.",
+                UserWarning,
+                stacklevel=2,
+            )
+        return Y
+
+    def take(self, rows: Any) -> LabelDataset:
+        """Return the data set of these rows (indices, a slice or a boolean mask), names and origin kept."""
+        parts = {f: getattr(self, f) for f in ("X", "D", "Y", "counts")}
+        chosen: dict[str, Any] = {
+            field: None if part is None else part[rows] for field, part in parts.items()
+        }
+        return dataclasses.replace(self, **chosen)
+
+    def split(
+        self, shares: Sequence[float] | str = (0.6, 0.2, 0.2), seed: int | None = 0
+    ) -> tuple[LabelDataset, ...]:
+        """Split the rows at random into parts of given shares.
+
+        Parameters
+        ----------
+        shares : sequence of float or str, default=(0.6, 0.2, 0.2)
+            Shares that sum to 1 or to 100, or the same as text, ``"60/20/20"``.
+        seed : int or None, default=0
+            Rows are shuffled by ``np.random.default_rng(seed).permutation(n)`` and then cut.
+
+        Returns
+        -------
+        parts : tuple of LabelDataset
+
+        Examples
+        --------
+        >>> data = LabelDataset(X=np.zeros((10, 1)), D=np.full((10, 2), 0.5))
+        >>> [part.n_samples for part in data.split("60/20/20", seed=1)]
+        [6, 2, 2]
+        """
+        cuts = _cuts(_shares(shares), self.n_samples)
+        order = np.random.default_rng(seed).permutation(self.n_samples)
+        return tuple(self.take(rows) for rows in np.split(order, cuts))
+
+    def describe(self, delta: float = 0.01) -> dict[str, Any]:
+        """Figures of the set: sizes, positives per row, sparsity, entropy, one-hot rows, duplicates.
+
+        Parameters
+        ----------
+        delta : float, default=0.01
+            A degree above it counts as a positive label. Sets without distributions use their `Y`.
+
+        Returns
+        -------
+        figures : dict
+            ``n_samples``, ``n_features``, ``n_labels``; ``positives_mean``, ``positives_min`` and
+            ``positives_max`` (positive labels per row); ``sparsity`` (share of labels that are exactly 0);
+            ``entropy`` and ``relative_entropy`` (mean over the rows, in nats and as a share of the maximum
+            log c; only with distributions); ``one_hot_share`` (rows with all mass on one label, or with one
+            positive label); ``duplicate_rows`` (rows whose features repeat an earlier row).
+        """
+        return describe(self.X, self.D, self.Y, delta)
+
+    def __repr__(self) -> str:
+        kinds = [("distributions", self.D), ("votes", self.counts), ("logical", self.Y)]
+        has = ", ".join(word for word, matrix in kinds if matrix is not None)
+        sizes = ", ".join(
+            f"{count:,} {noun}{'' if count == 1 else 's'}"
+            for count, noun in (
+                (self.n_samples, "row"),
+                (self.n_features, "feature"),
+                (self.n_labels, "label"),
+            )
+        )
+        shown = ", ".join(self.label_names[:10]) + (", ..." if self.n_labels > 10 else "")
+        lines = [f"LabelDataset {self.name!r}: {sizes} ({has})", f"  labels: {shown}"]
+        lines += [f"  {f}: {getattr(self, f)}" for f in ("source", "licence") if getattr(self, f)]
+        return "\n".join(lines)
+
+
+def _as_features(X: Any) -> Any:
+    X = X.tocsr() if scipy.sparse.issparse(X) else np.asarray(X)
+    if X.ndim != 2 or X.dtype.kind not in "fiub":
+        raise DatasetError(
+            f"X must be a 2-D array of numbers (rows x features), got {X.ndim} dimension(s) of {X.dtype}."
+        )
+    return X
+
+
+def _as_labels(given: Any, field: str, n_rows: int) -> NDArray[Any]:
+    matrix: NDArray[Any] = np.asarray(given)
+    if matrix.ndim != 2 or matrix.dtype.kind not in "fiub":
+        raise DatasetError(
+            f"{field} must be a 2-D array of numbers (rows x labels), got {matrix.ndim} dimension(s) of type "
+            f"{matrix.dtype}."
+        )
+    if matrix.shape[0] != n_rows:
+        raise DatasetError(f"X has {n_rows} rows but {field} has {matrix.shape[0]}; they must match.")
+    return matrix
+
+
+def _names(given: Sequence[str], count: int, what: str, stem: str) -> tuple[str, ...]:
+    names = tuple(str(name) for name in given) or tuple(f"{stem}{i}" for i in range(count))
+    if len(names) != count:
+        raise DatasetError(f"{len(names)} {what} names were given for {count} {what}s.")
+    return names
+
+
+def _shares(shares: Sequence[float] | str) -> NDArray[np.float64]:
+    if isinstance(shares, str):
+        shares = [float(part) for part in shares.split("/")]
+    fractions = np.array(shares, dtype=np.float64)
+    if fractions.ndim == 1 and np.isclose(fractions.sum(), 100):
+        fractions = fractions / 100
+    if fractions.ndim != 1 or (fractions < 0).any() or not np.isclose(fractions.sum(), 1):
+        raise DatasetError(f"Shares of a split must be non-negative and sum to 1 or to 100, got {shares!r}.")
+    return fractions
+
+
+def _cuts(fractions: NDArray[np.float64], n_rows: int) -> NDArray[np.intp]:
+    # the small number undoes rounding: 0.6 + 0.2 of 10 rows are 8, not 7
+    return np.floor(np.cumsum(fractions)[:-1] * n_rows + 1e-6).astype(np.intp)
