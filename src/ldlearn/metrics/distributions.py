@@ -1,0 +1,262 @@
+"""Distances and similarities between whole distributions."""
+
+import math
+
+import numpy as np
+from scipy.special import kl_div, rel_entr
+
+from ldlearn.metrics.conventions import EPS
+from ldlearn.metrics.inputs import FloatArray
+from ldlearn.metrics.registry import register
+
+
+@register(title="Chebyshev", formula="max_j |d_j - p_j|", bounds=lambda c: (0.0, 1.0))
+def chebyshev(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
+    """Largest difference between two degrees of the same label.
+
+    Examples
+    --------
+    >>> from ldlearn.metrics import chebyshev
+    >>> chebyshev([[0.6, 0.4, 0.0]], [[0.3, 0.3, 0.4]])
+    0.4
+    """
+    largest: FloatArray = np.abs(D_true - D_pred).max(axis=1)
+    return largest
+
+
+@register(
+    title="Clark",
+    formula="sqrt(sum_j (d_j - p_j)^2 / (d_j + p_j)^2)",
+    bounds=lambda c: (0.0, math.sqrt(c)),
+    clipped_by_pyldl=True,
+)
+def clark(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
+    """Euclidean length of the relative differences.
+
+    Notes
+    -----
+    A label whose true degree is exactly 0 and whose predicted degree is not adds 1 under the root,
+    however small the prediction. With ``convention="dldl-recovery"`` a label that is 0 in both
+    matrices adds 1/9: the paper's demo shifts the two matrices unequally.
+
+    Examples
+    --------
+    >>> from ldlearn.metrics import clark
+    >>> clark([[0.6, 0.4, 0.0]], [[0.3, 0.4, 0.3]])  # sqrt(1/9 + 0 + 1)
+    1.0540...
+    >>> clark([[1.0, 0.0]], [[1.0, 0.0]], convention="dldl-recovery")  # sqrt(0 + 1/9)
+    0.3333...
+    """
+    return np.sqrt(_sum(_relative_differences(D_true, D_pred) ** 2))
+
+
+@register(
+    title="Canberra",
+    formula="sum_j |d_j - p_j| / (d_j + p_j)",
+    bounds=lambda c: (0.0, float(c)),
+    clipped_by_pyldl=True,
+)
+def canberra(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
+    """Sum of the relative differences.
+
+    Examples
+    --------
+    >>> from ldlearn.metrics import canberra
+    >>> canberra([[0.75, 0.25, 0.0]], [[0.25, 0.75, 0.0]])
+    1.0
+    """
+    return _sum(_relative_differences(D_true, D_pred))
+
+
+@register(
+    title="Kullback-Leibler",
+    formula="sum_j d_j ln(d_j / p_j)",
+    bounds=lambda c: (0.0, math.inf),
+    clipped_by_pyldl=True,
+)
+def kl_divergence(D_true: FloatArray, D_pred: FloatArray, *, eps: float = EPS) -> FloatArray:
+    """Kullback-Leibler divergence of the prediction from the truth, in nats.
+
+    Other Parameters
+    ----------------
+    eps : float
+        Predictions below it are raised to it, so that a label predicted as 0 costs much but not
+        infinitely much; ``eps=0`` gives infinity there. Default: machine epsilon.
+
+    Examples
+    --------
+    >>> from ldlearn.metrics import kl_divergence
+    >>> kl_divergence([[0.5, 0.5, 0.0]], [[0.25, 0.25, 0.5]])  # ln 2
+    0.6931...
+    >>> kl_divergence([[0.5, 0.5]], [[1.0, 0.0]], eps=0)
+    inf
+    """
+    if not 0 <= eps < math.inf:
+        raise ValueError(f"eps must be a finite number >= 0, got {eps!r}.")
+    return _sum(rel_entr(D_true, np.maximum(D_pred, eps)))
+
+
+@register(
+    title="Cosine",
+    formula="sum_j d_j p_j / (|d|_2 |p|_2)",
+    bounds=lambda c: (0.0, 1.0),
+    greater_is_better=True,
+)
+def cosine(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
+    """Cosine of the angle between the two rows; 0 if one of them is all zeros.
+
+    Examples
+    --------
+    >>> from ldlearn.metrics import cosine
+    >>> cosine([[1.0, 0.0]], [[0.5, 0.5]])
+    0.7071...
+    """
+    # The angle does not depend on scale, but squares of tiny unnormalised rows underflow.
+    d, p = (_ratio(D, D.max(axis=1, keepdims=True)) for D in (D_true, D_pred))
+    lengths = np.linalg.norm(d, axis=1) * np.linalg.norm(p, axis=1)
+    return np.minimum(_ratio(_sum(d * p), lengths), 1.0)
+
+
+@register(
+    title="Intersection",
+    formula="sum_j min(d_j, p_j)",
+    bounds=lambda c: (0.0, 1.0),
+    greater_is_better=True,
+)
+def intersection(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
+    """Mass that the two rows share.
+
+    Examples
+    --------
+    >>> from ldlearn.metrics import intersection
+    >>> intersection([[0.5, 0.5, 0.0]], [[0.25, 0.25, 0.5]])
+    0.5
+    """
+    return _sum(np.minimum(D_true, D_pred))
+
+
+@register(title="Euclidean", formula="|d - p|_2", bounds=lambda c: (0.0, math.sqrt(2)))
+def euclidean(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
+    """Euclidean distance.
+
+    Examples
+    --------
+    >>> from ldlearn.metrics import euclidean
+    >>> euclidean([[1.0, 0.0]], [[0.0, 1.0]])
+    1.4142...
+    """
+    return np.sqrt(_sum((D_true - D_pred) ** 2))
+
+
+@register(
+    title="Sørensen",
+    formula="sum_j |d_j - p_j| / sum_j (d_j + p_j)",
+    bounds=lambda c: (0.0, 1.0),
+    clipped_by_pyldl=True,
+)
+def sorensen(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
+    """Share of the total mass that differs; one minus the intersection for distributions."""
+    return _ratio(_sum(np.abs(D_true - D_pred)), _sum(D_true + D_pred))
+
+
+@register(
+    title="Squared χ²",
+    formula="sum_j (d_j - p_j)^2 / (d_j + p_j)",
+    bounds=lambda c: (0.0, 2.0),
+    clipped_by_pyldl=True,
+)
+def squared_chi2(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
+    """Symmetric squared chi-square distance."""
+    return _sum(np.abs(D_true - D_pred) * _relative_differences(D_true, D_pred))
+
+
+@register(
+    title="Fidelity",
+    formula="sum_j sqrt(d_j p_j)",
+    bounds=lambda c: (0.0, 1.0),
+    greater_is_better=True,
+)
+def fidelity(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
+    """Bhattacharyya coefficient."""
+    return _sum(np.sqrt(D_true) * np.sqrt(D_pred))
+
+
+@register(
+    title="Squared chord",
+    formula="sum_j (sqrt(d_j) - sqrt(p_j))^2",
+    bounds=lambda c: (0.0, 2.0),
+)
+def squared_chord(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
+    """Squared distance of the square roots; 2 - 2 fidelity for distributions."""
+    return _sum((np.sqrt(D_true) - np.sqrt(D_pred)) ** 2)
+
+
+@register(
+    title="Wave-Hedges",
+    formula="sum_j |d_j - p_j| / max(d_j, p_j)",
+    bounds=lambda c: (0.0, float(c)),
+    clipped_by_pyldl=True,
+)
+def wave_hedges(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
+    """Sum of the differences relative to the larger degree."""
+    return _sum(_ratio(np.abs(D_true - D_pred), np.maximum(D_true, D_pred)))
+
+
+@register(
+    title="Jensen-Shannon",
+    formula="(KL(d, m) + KL(p, m)) / 2, m = (d + p) / 2",
+    bounds=lambda c: (0.0, math.log(2)),
+    clipped_by_pyldl=True,
+)
+def jensen_shannon(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
+    """Jensen-Shannon divergence in nats (not its square root).
+
+    Examples
+    --------
+    >>> from ldlearn.metrics import jensen_shannon
+    >>> jensen_shannon([[1.0, 0.0]], [[0.0, 1.0]])  # ln 2
+    0.6931...
+    """
+    # kl_div adds what cancels in the sum and makes each term >= 0; halving the smallest floats would give 0.
+    twice_middle = D_true + D_pred
+    return _sum(kl_div(2 * D_true, twice_middle) + kl_div(2 * D_pred, twice_middle)) / 4
+
+
+@register(
+    title="Mean squared error",
+    formula="sum_j (d_j - p_j)^2 / c",
+    bounds=lambda c: (0.0, 2.0 / c),
+)
+def mean_squared_error(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
+    """Squared difference, averaged over the labels."""
+    return _mean((D_true - D_pred) ** 2)
+
+
+@register(
+    title="Mean absolute error",
+    formula="sum_j |d_j - p_j| / c",
+    bounds=lambda c: (0.0, 2.0 / c),
+)
+def mean_absolute_error(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
+    """Absolute difference, averaged over the labels."""
+    return _mean(np.abs(D_true - D_pred))
+
+
+def _sum(terms: FloatArray) -> FloatArray:
+    total: FloatArray = terms.sum(axis=1)
+    return total
+
+
+def _mean(terms: FloatArray) -> FloatArray:
+    mean: FloatArray = terms.mean(axis=1)
+    return mean
+
+
+def _relative_differences(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
+    return _ratio(np.abs(D_true - D_pred), D_true + D_pred)
+
+
+def _ratio(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
+    """Divide non-negative numbers with 0/0 = 0."""
+    result = np.zeros(np.broadcast_shapes(numerator.shape, denominator.shape))
+    return np.divide(numerator, denominator, out=result, where=denominator > 0)

@@ -1,0 +1,280 @@
+"""The one place where a metric's name, direction, range and formula are written down."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from difflib import SequenceMatcher
+from functools import wraps
+from types import MappingProxyType
+from typing import Any, Protocol, cast
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ldlearn.metrics.conventions import Convention, apply_convention
+from ldlearn.metrics.inputs import FloatArray, check_pair
+
+
+class MetricFunction(Protocol):
+    """``(D_true, D_pred, *, convention="exact", **options) -> float``, the mean over rows."""
+
+    __name__: str
+
+    def __call__(
+        self, D_true: ArrayLike, D_pred: ArrayLike, *, convention: Convention = "exact", **options: Any
+    ) -> float:
+        """Return the mean of the metric over the rows."""
+
+
+@dataclass(frozen=True, eq=False)
+class Metric:
+    """A metric and all that is known about it.
+
+    Attributes
+    ----------
+    name : str
+        The key in ``METRICS`` and the name of the function in ``ldlearn.metrics``.
+    title : str
+        How tables call it.
+    formula : str
+        Its value for one row, d true and p predicted, c labels.
+    greater_is_better : bool
+        Direction; ``symbol`` shows it as an arrow.
+    bounds : callable
+        Number of labels -> (lowest, highest) value that two distributions can have; see ``range``.
+    function : callable
+        ``(D_true, D_pred, *, convention="exact", **options) -> float``, the mean over rows.
+    ordinal_only : bool
+        Whether it has a meaning only if the labels are ordered.
+    clipped_by_pyldl : bool
+        Whether ``convention="pyldl"`` clips its arguments.
+    """
+
+    name: str
+    title: str
+    formula: str
+    greater_is_better: bool
+    bounds: Callable[[int], tuple[float, float]] = field(repr=False)
+    function: MetricFunction = field(repr=False)
+    _rows: Callable[..., FloatArray] = field(repr=False)
+    ordinal_only: bool = False
+    clipped_by_pyldl: bool = False
+
+    @property
+    def symbol(self) -> str:
+        """The arrow of its direction."""
+        return "↑" if self.greater_is_better else "↓"
+
+    @property
+    def heading(self) -> str:
+        """Title and arrow, for the head of a column."""
+        return f"{self.title} {self.symbol}"
+
+    def range(self, n_labels: int) -> tuple[float, float]:
+        """Return the (lowest, highest) value for two distributions over ``n_labels`` labels."""
+        return self.bounds(n_labels)
+
+    def rows(
+        self, D_true: ArrayLike, D_pred: ArrayLike, *, convention: Convention = "exact", **options: Any
+    ) -> FloatArray:
+        """Return the value of every row, shape (n,)."""
+        return self._checked_rows(*check_pair(D_true, D_pred), convention, options)
+
+    def _checked_rows(
+        self, D_true: FloatArray, D_pred: FloatArray, convention: Convention, options: dict[str, Any]
+    ) -> FloatArray:
+        pair = apply_convention(D_true, D_pred, convention, clipped_by_pyldl=self.clipped_by_pyldl)
+        return self._rows(*pair, **options)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle by name, since what is registered is the same in every process."""
+        return get_metric, (self.name,)
+
+
+_REGISTERED: dict[str, Metric] = {}
+METRICS: Mapping[str, Metric] = MappingProxyType(_REGISTERED)
+
+
+def register(
+    *,
+    title: str,
+    formula: str,
+    bounds: Callable[[int], tuple[float, float]],
+    greater_is_better: bool = False,
+    ordinal_only: bool = False,
+    clipped_by_pyldl: bool = False,
+) -> Callable[[Callable[..., FloatArray]], MetricFunction]:
+    """Turn a function of two checked matrices that returns row values into a public metric."""
+
+    def decorate(row_values: Callable[..., FloatArray]) -> MetricFunction:
+        @wraps(row_values)
+        def mean_over_rows(
+            D_true: ArrayLike, D_pred: ArrayLike, *, convention: Convention = "exact", **options: Any
+        ) -> float:
+            return mean_of_defined(metric.rows(D_true, D_pred, convention=convention, **options))
+
+        function = cast(MetricFunction, mean_over_rows)
+        metric = Metric(
+            name=row_values.__name__,
+            title=title,
+            formula=formula,
+            greater_is_better=greater_is_better,
+            bounds=bounds,
+            function=function,
+            _rows=row_values,
+            ordinal_only=ordinal_only,
+            clipped_by_pyldl=clipped_by_pyldl,
+        )
+        _describe(mean_over_rows, row_values, metric)
+        _REGISTERED[metric.name] = metric
+        return function
+
+    return decorate
+
+
+def mean_of_defined(rows: FloatArray) -> float:
+    """Return the mean of the values that are not NaN; NaN if there are none."""
+    defined = rows[~np.isnan(rows)]
+    return float(defined.mean()) if defined.size else float("nan")
+
+
+def get_metric(name: str) -> Metric:
+    """Return the registered metric of that name.
+
+    Parameters
+    ----------
+    name : str
+        A key of ``METRICS``.
+
+    Returns
+    -------
+    Metric
+
+    Examples
+    --------
+    >>> from ldlearn.metrics import get_metric
+    >>> metric = get_metric("intersection")
+    >>> metric.heading, metric.range(5)
+    ('Intersection ↑', (0.0, 1.0))
+    """
+    if name in METRICS:
+        return METRICS[name]
+    near = _near_names(str(name))
+    hint = f"did you mean {' or '.join(near)}?" if near else f"known are {', '.join(METRICS)}."
+    raise ValueError(f"There is no metric named {name!r}; {hint}")
+
+
+def per_row(
+    name: str, D_true: ArrayLike, D_pred: ArrayLike, *, convention: Convention = "exact", **options: Any
+) -> FloatArray:
+    """Return the named metric's value for every row.
+
+    Parameters
+    ----------
+    name : str
+        A key of ``METRICS``.
+    D_true, D_pred : array-like of shape (n, c)
+        True and predicted distributions.
+    convention : {"exact", "pyldl", "dldl", "dldl-recovery"}
+        What happens to zeros, see the metric.
+    **options
+        Further keyword arguments of the metric.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+
+    Examples
+    --------
+    >>> from ldlearn.metrics import per_row
+    >>> per_row("chebyshev", [[0.5, 0.5], [1.0, 0.0]], [[0.5, 0.5], [0.75, 0.25]])
+    array([0.  , 0.25])
+    """
+    return get_metric(name).rows(D_true, D_pred, convention=convention, **options)
+
+
+def score_all(
+    D_true: ArrayLike,
+    D_pred: ArrayLike,
+    names: list[str] | tuple[str, ...] | None = None,
+    *,
+    convention: Convention = "exact",
+) -> dict[str, float]:
+    """Return the means of several metrics by name.
+
+    Parameters
+    ----------
+    D_true, D_pred : array-like of shape (n, c)
+        True and predicted distributions.
+    names : sequence of str, optional
+        Keys of ``METRICS``; by default all that need no order of the labels.
+    convention : {"exact", "pyldl", "dldl", "dldl-recovery"}
+        What happens to zeros, for all of them.
+
+    Returns
+    -------
+    dict of str to float
+
+    Examples
+    --------
+    >>> from ldlearn.metrics import score_all
+    >>> score_all([[0.5, 0.5]], [[0.75, 0.25]], names=["chebyshev", "intersection"])
+    {'chebyshev': 0.25, 'intersection': 0.75}
+    """
+    if names is None:
+        names = [name for name, metric in METRICS.items() if not metric.ordinal_only]
+    metrics = [get_metric(name) for name in names]
+    pair = check_pair(D_true, D_pred)
+    return {metric.name: mean_of_defined(metric._checked_rows(*pair, convention, {})) for metric in metrics}
+
+
+def _near_names(name: str) -> list[str]:
+    """Names that share most letters with the query, or which it abbreviates."""
+    query = name.lower().replace(" ", "_").replace("-", "_")
+
+    def is_short_for(metric: Metric) -> bool:
+        title = metric.title.lower().replace(" ", "_").replace("-", "_")
+        initials = "".join(word[0] for word in metric.name.split("_"))
+        return query == initials or (bool(query) and (query in metric.name or query in title))
+
+    def similarity(metric: Metric) -> float:
+        return SequenceMatcher(None, query, metric.name).ratio() + is_short_for(metric)
+
+    ranked = sorted(METRICS.values(), key=similarity, reverse=True)
+    return [metric.name for metric in ranked if similarity(metric) >= 0.6][:3]
+
+
+_SHARED_SECTIONS = """
+Parameters
+----------
+D_true, D_pred : array-like of shape (n, c)
+    True and predicted distributions: finite and not negative; rows need not sum to one.
+convention : {{"exact", "pyldl", "dldl", "dldl-recovery"}}
+    What happens to zeros. "exact": 0/0 and 0 ln 0 count as 0. "pyldl": {pyldl}.
+    "dldl": the paper's demo for predictions, machine epsilon added to both. "dldl-recovery": the
+    demo for recovered distributions, epsilon added once to the truth and twice to the other.
+
+Returns
+-------
+float
+    Mean over the rows.
+"""
+
+
+def _describe(function: Callable[..., float], row_values: Callable[..., FloatArray], metric: Metric) -> None:
+    """Give the public function its signature and a docstring in which shared sections are not typed again."""
+    summary, _, rest = inspect.cleandoc(row_values.__doc__ or "").partition("\n\n")
+    direction = "Greater" if metric.greater_is_better else "Smaller"
+    pyldl = "both clipped to [epsilon, 1]" if metric.clipped_by_pyldl else "nothing changes for this metric"
+    law = f"For a row: ``{metric.formula}``. {direction} is better."
+    function.__doc__ = "\n".join([summary, "", law, _SHARED_SECTIONS.format(pyldl=pyldl), rest, ""])
+
+    D_true, D_pred, *own = inspect.signature(row_values).parameters.values()
+    convention = inspect.signature(function, follow_wrapped=False).parameters["convention"]
+    signature = inspect.Signature(
+        [D_true.replace(annotation="ArrayLike"), D_pred.replace(annotation="ArrayLike"), convention, *own],
+        return_annotation=float,
+    )
+    function.__signature__ = signature  # type: ignore[attr-defined]
+    # doctest skips functions whose globals are another module's, as those of every wrapper are.
+    row_values.__globals__.setdefault("__test__", {})[metric.name] = function
