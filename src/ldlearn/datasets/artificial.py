@@ -1,0 +1,197 @@
+"""The field's artificial set: three features, three labels, a known formula, and its picture."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_random_state
+
+from ldlearn.datasets.dataset import LabelDataset
+from ldlearn.datasets.errors import DatasetError
+
+Array = NDArray[np.float64]
+
+_SIDE = 51
+_WEIGHTS = np.array([[4.0, 2.0, 1.0], [1.0, 2.0, 4.0], [1.0, 4.0, 2.0]])
+_CARRY = 0.01
+
+
+def artificial_distribution(X: ArrayLike) -> Array:
+    r"""Label distributions of the artificial set at given points.
+
+    With :math:`t_k = x_k + 0.5 x_k^2 + 0.2 x_k^3 + 1`, the degrees are the shares of
+    :math:`\psi_1 = (w_1^\top t)^2`, :math:`\psi_2 = (w_2^\top t + 0.01 \psi_1)^2` and
+    :math:`\psi_3 = (w_3^\top t + 0.01 \psi_2)^2`, where :math:`w_1 = (4, 2, 1)`, :math:`w_2 = (1, 2, 4)` and
+    :math:`w_3 = (1, 4, 2)`.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, 3)
+
+    Returns
+    -------
+    D : ndarray of shape (n, 3)
+
+    Examples
+    --------
+    >>> artificial_distribution([[0.0, 0.0, 0.0]]).round(6)
+    array([[0.301968, 0.345723, 0.352309]])
+    """
+    X = np.asarray(X, dtype=np.float64)
+    if X.ndim != 2 or X.shape[1] != 3:
+        raise DatasetError(f"The artificial set has three features; X must have shape (n, 3), got {X.shape}.")
+    T = X + 0.5 * X**2 + 0.2 * X**3 + 1
+    psi = np.empty_like(X)
+    carried = np.zeros(len(X))
+    for j, weights in enumerate(_WEIGHTS):
+        psi[:, j] = (T @ weights + _CARRY * carried) ** 2
+        carried = psi[:, j]
+    return np.asarray(psi / psi.sum(axis=1, keepdims=True))
+
+
+def make_artificial(
+    version: str = "training", n_samples: int = 500, *, random_state: Any = 0
+) -> LabelDataset:
+    """Artificial set of three features and three labels.
+
+    Parameters
+    ----------
+    version : {"training", "manifold"}, default="training"
+        ``"training"``: points drawn uniformly from the cube [-1, 1]^3. ``"manifold"``: the 2,601 points of
+        the surface x3 = sin((x1 + x2) pi) over the grid -1, -0.96, ..., 1, x1 varying slowest: the set on
+        which predicted or recovered distributions are shown as a picture (`artificial_picture`).
+    n_samples : int, default=500
+        Number of training points; the manifold has its own.
+    random_state : int, RandomState instance or None, default=0
+        Draws the training points.
+
+    Returns
+    -------
+    data : LabelDataset
+
+    Notes
+    -----
+    Every degree exceeds 0.01, so the rule "degree > 0.01" makes every label positive; use
+    ``.logical(rule="cumulative")``. The size 500 of the training set is not certain: other code uses 200.
+
+    References
+    ----------
+    X. Geng. Label distribution learning. IEEE Transactions on Knowledge and Data Engineering 28, 2016.
+    N. Xu, Y.-P. Liu and X. Geng. Label enhancement for label distribution learning. IEEE Transactions on
+    Knowledge and Data Engineering, 2019.
+
+    Examples
+    --------
+    >>> make_artificial("manifold").D.mean(axis=0).round(6)
+    array([0.303707, 0.343583, 0.35271 ])
+    """
+    if version == "manifold":
+        X = _manifold_points()
+    elif version == "training":
+        X = check_random_state(random_state).uniform(-1.0, 1.0, size=(n_samples, 3))
+    else:
+        raise DatasetError(f"version must be 'training' or 'manifold', got {version!r}.")
+    return LabelDataset(
+        X=X,
+        D=artificial_distribution(X),
+        feature_names=["x1", "x2", "x3"],
+        label_names=["red", "green", "blue"],
+        name=f"artificial ({version})",
+        source="generated",
+        licence="none needed",
+        citation="X. Geng. Label distribution learning. IEEE TKDE 28, 2016.",
+        description='Every degree exceeds 0.01: take logical labels by .logical(rule="cumulative").',
+    )
+
+
+def _manifold_points() -> Array:
+    ticks = np.linspace(-1.0, 1.0, _SIDE)
+    x1, x2 = (grid.ravel() for grid in np.meshgrid(ticks, ticks, indexing="ij"))
+    return np.column_stack([x1, x2, np.sin((x1 + x2) * np.pi)])
+
+
+class DecorrelationStretch:
+    """Colours made distinct: a map that takes the correlation of three channels away.
+
+    Colours z with mean mu, standard deviations s and correlation matrix V L V' become
+    mu + diag(s) V L^(-1/2) V' diag(1/s) (z - mu), and every channel is then stretched linearly so that the
+    share `saturated` of the fitted colours falls outside [0, 1] at each end, and clipped.
+
+    Fit it on the true distributions and use the same map for every recovered or predicted picture; otherwise
+    the pictures cannot be compared.
+
+    Parameters
+    ----------
+    saturated : float or None, default=0.01
+        None clips to [0, 1] without stretching.
+
+    Examples
+    --------
+    >>> truth = make_artificial("manifold").D
+    >>> colours = DecorrelationStretch().fit(truth).transform(truth)
+    >>> float(colours.min()), float(colours.max())
+    (0.0, 1.0)
+    """
+
+    def __init__(self, saturated: float | None = 0.01) -> None:
+        self.saturated = saturated
+
+    def fit(self, colours: ArrayLike) -> DecorrelationStretch:
+        """Learn the map from colours of shape (n, 3)."""
+        Z = np.asarray(colours, dtype=np.float64)
+        self.mean_ = Z.mean(axis=0)
+        self.matrix_ = _decorrelating_matrix(Z)
+        self.low_, self.high_ = np.zeros(Z.shape[1]), np.ones(Z.shape[1])
+        if self.saturated is not None:
+            ends = [self.saturated, 1 - self.saturated]
+            self.low_, self.high_ = np.quantile(self._decorrelate(Z), ends, axis=0)
+        return self
+
+    def transform(self, colours: ArrayLike) -> Array:
+        """Colours in [0, 1] of shape (n, 3)."""
+        Z = self._decorrelate(np.asarray(colours, dtype=np.float64))
+        span = np.maximum(self.high_ - self.low_, np.finfo(float).tiny)
+        return np.asarray(np.clip((Z - self.low_) / span, 0.0, 1.0))
+
+    def _decorrelate(self, Z: Array) -> Array:
+        return np.asarray(self.mean_ + (Z - self.mean_) @ self.matrix_)
+
+
+def _decorrelating_matrix(Z: Array) -> Array:
+    scale = np.maximum(Z.std(axis=0), np.finfo(float).tiny)
+    standard = (Z - Z.mean(axis=0)) / scale
+    values, vectors = np.linalg.eigh(standard.T @ standard / len(Z))
+    # shares sum to one, so one direction has no variance at all: drop it instead of blowing up rounding
+    kept = values > 1e-10 * values.max()
+    inverse_root = np.where(kept, 1 / np.sqrt(np.where(kept, values, 1.0)), 0.0)
+    return np.asarray((vectors * inverse_root) @ vectors.T * scale / scale[:, None])
+
+
+def artificial_picture(D: ArrayLike, stretch: DecorrelationStretch | None = None) -> Array:
+    """RGB picture of distributions on the manifold of the artificial set.
+
+    Parameters
+    ----------
+    D : array-like of shape (2601, 3)
+        Distributions at the points of ``make_artificial("manifold")``, in that order.
+    stretch : DecorrelationStretch, optional
+        The colour map; by default the one fitted on the true distributions, so that pictures of different
+        methods can be compared.
+
+    Returns
+    -------
+    picture : ndarray of shape (51, 51, 3)
+        Colours in [0, 1]; rows are x1, columns x2, both from -1 to 1.
+
+    Examples
+    --------
+    >>> artificial_picture(make_artificial("manifold").D).shape
+    (51, 51, 3)
+    """
+    colours = np.asarray(D, dtype=np.float64)
+    if colours.shape != (_SIDE**2, 3):
+        raise DatasetError(f"A picture needs the (2601, 3) degrees of the manifold, got {colours.shape}.")
+    stretch = stretch or DecorrelationStretch().fit(artificial_distribution(_manifold_points()))
+    return stretch.transform(colours).reshape(_SIDE, _SIDE, 3)

@@ -1,0 +1,224 @@
+"""Synthetic label distributions with controlled difficulty, of any size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+from sklearn.utils import check_random_state
+
+from ldlearn.core.simplex import softmax
+from ldlearn.datasets.dataset import LabelDataset
+from ldlearn.datasets.errors import DatasetError
+
+BLOCK_ROWS = 2048
+
+
+@dataclass(frozen=True)
+class _Settings:
+    """What a user chooses; the sentences of `check` say what is allowed."""
+
+    n_features: int
+    n_labels: int
+    sparsity: float
+    snr: float
+    imbalance: float
+    manifold_dim: int | None
+    sharpness: float
+
+    def check(self) -> None:
+        most = 1 - 1 / max(self.n_labels, 1)
+        manifold_ok = self.manifold_dim is None or self.manifold_dim >= 1
+        rules = [
+            ("n_features must be at least 1", self.n_features, self.n_features >= 1),
+            ("n_labels must be at least 1", self.n_labels, self.n_labels >= 1),
+            ("sparsity must lie in [0, 1 - 1 / n_labels]", self.sparsity, 0 <= self.sparsity <= most + 1e-9),
+            ("snr must not be negative", self.snr, self.snr >= 0),
+            ("imbalance must be positive and finite", self.imbalance, 0 < self.imbalance < np.inf),
+            ("manifold_dim must be None or at least 1", self.manifold_dim, manifold_ok),
+            ("sharpness must be finite and not negative", self.sharpness, 0 <= self.sharpness < np.inf),
+        ]
+        for sentence, value, fine in rules:
+            if not fine:
+                raise DatasetError(f"{sentence}, got {value}.")
+
+
+class _Source:
+    """Rows of a seed, in blocks of a fixed size: block i depends on the settings, the seed and i alone."""
+
+    def __init__(self, settings: _Settings, seed: int) -> None:
+        rng = np.random.default_rng([seed, 0])
+        n_latent = settings.manifold_dim or settings.n_features
+        self.settings, self.seed = settings, seed
+        self.weights = _unit_columns(rng.standard_normal((n_latent, settings.n_labels)))
+        self.frequencies = rng.standard_normal((n_latent, settings.n_features)) / np.sqrt(n_latent)
+        self.phases = rng.uniform(0, 2 * np.pi, settings.n_features)
+        self.offsets = -np.log(settings.imbalance) * np.linspace(0, 1, settings.n_labels)
+
+    def block(self, index: int) -> tuple[NDArray[Any], NDArray[Any]]:
+        rng = np.random.default_rng([self.seed, 1, index])
+        latent = rng.standard_normal((BLOCK_ROWS, self.weights.shape[0]))
+        D = self._distributions(latent, rng)
+        if self.settings.manifold_dim is None:
+            return latent, D
+        return np.sqrt(2.0) * np.cos(latent @ self.frequencies + self.phases), D
+
+    def _distributions(self, latent: NDArray[Any], rng: np.random.Generator) -> NDArray[Any]:
+        noise_share = 1 / (1 + self.settings.snr)
+        logits = np.sqrt(1 - noise_share) * (latent @ self.weights)
+        logits += np.sqrt(noise_share) * rng.standard_normal(logits.shape)
+        logits = self.settings.sharpness * logits + self.offsets
+        return np.asarray(softmax(logits, _support(logits, self.settings.sparsity, rng)))
+
+
+def _unit_columns(W: NDArray[Any]) -> NDArray[Any]:
+    """Columns of length 1, orthogonal if they can be: no label is then favoured by its relation to others."""
+    if W.shape[0] >= W.shape[1]:
+        return np.asarray(np.linalg.qr(W)[0])
+    return np.asarray(W / np.linalg.norm(W, axis=0))
+
+
+def _support(logits: NDArray[Any], sparsity: float, rng: np.random.Generator) -> NDArray[np.bool_]:
+    """The largest logits of each row, as many as keep the expected share of zeros at `sparsity`."""
+    n_rows, n_labels = logits.shape
+    others = (n_labels * (1 - sparsity) - 1) / max(n_labels - 1, 1)
+    sizes = 1 + rng.binomial(n_labels - 1, np.clip(others, 0.0, 1.0), size=n_rows)
+    ranks = np.argsort(np.argsort(-logits, axis=1), axis=1)
+    return np.asarray(ranks < sizes[:, None])
+
+
+def iter_label_distributions(
+    n_samples: int = 1000,
+    n_features: int = 20,
+    n_labels: int = 5,
+    *,
+    sparsity: float = 0.0,
+    snr: float = 10.0,
+    imbalance: float = 1.0,
+    manifold_dim: int | None = None,
+    sharpness: float = 2.0,
+    random_state: Any = 0,
+    dtype: DTypeLike = np.float64,
+) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
+    """Blocks (X, D) of at most 2,048 rows of what `make_label_distributions` returns at once.
+
+    Never more than one block is in memory, so the number of rows is not limited by it. The parameters are
+    those of `make_label_distributions`.
+
+    Examples
+    --------
+    >>> [len(X) for X, D in iter_label_distributions(5000)]
+    [2048, 2048, 904]
+    """
+    settings = _Settings(n_features, n_labels, sparsity, snr, imbalance, manifold_dim, sharpness)
+    settings.check()
+    if n_samples < 0:
+        raise DatasetError(f"n_samples must not be negative, got {n_samples}.")
+    return _blocks(_Source(settings, _seed(random_state)), n_samples, np.dtype(dtype))
+
+
+def _blocks(
+    source: _Source, n_samples: int, dtype: np.dtype[Any]
+) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
+    for index, start in enumerate(range(0, n_samples, BLOCK_ROWS)):
+        # a whole block is drawn and then cut, so the first rows never depend on how many were asked for
+        X, D = (part[: n_samples - start].astype(dtype) for part in source.block(index))
+        yield X, D / D.sum(axis=1, keepdims=True)
+
+
+def make_label_distributions(
+    n_samples: int = 1000,
+    n_features: int = 20,
+    n_labels: int = 5,
+    *,
+    sparsity: float = 0.0,
+    snr: float = 10.0,
+    imbalance: float = 1.0,
+    manifold_dim: int | None = None,
+    sharpness: float = 2.0,
+    random_state: Any = 0,
+    dtype: DTypeLike = np.float64,
+) -> LabelDataset:
+    r"""Synthetic features and label distributions with controlled difficulty.
+
+    The logits of a row are ``sharpness`` times (signal + noise), of variance 1 together, plus an offset per
+    label; the distribution is their softmax over the support of the row. Without a manifold, the features
+    are independent standard normal numbers :math:`x` and the signal is linear in them. With one, the signal
+    is linear in ``manifold_dim`` hidden normal numbers :math:`z`, of which only the features :math:`\sqrt 2
+    \cos(\omega_k^\top z + b_k)` are seen.
+
+    Parameters
+    ----------
+    n_samples, n_features, n_labels : int
+        Sizes. Rows are made in blocks: beyond the result itself, memory does not grow with ``n_samples``.
+        For sets larger than the memory use `iter_label_distributions`.
+    sparsity : float, default=0.0
+        Expected share of degrees that are exactly 0, from 0 (full support) to 1 - 1 / n_labels (one label per
+        row). A row keeps its largest logits; how many varies from row to row.
+    snr : float, default=10.0
+        Variance of the signal over variance of the noise, in the logits; ``np.inf`` for none, 0 for noise
+        only.
+    imbalance : float, default=1.0
+        Odds of the first label over the last one before features are seen; the labels between them follow
+        geometrically. 1 is balanced.
+    manifold_dim : int, optional
+        Dimension of the curved surface on which the features lie; by default they fill their space.
+    sharpness : float, default=2.0
+        Standard deviation of the logits: 0 gives the same distribution everywhere, large values nearly
+        one-hot rows.
+    random_state : int, RandomState instance or None, default=0
+        The same seed gives the same rows, whatever the number of rows: a larger set begins with the smaller
+        one.
+    dtype : dtype, default=float64
+        Type of X and D.
+
+    Returns
+    -------
+    data : LabelDataset
+
+    Examples
+    --------
+    >>> data = make_label_distributions(200, 10, 4, sparsity=0.5, random_state=1)
+    >>> data.X.shape, data.D.shape, bool((data.D.sum(axis=1).round(12) == 1).all())
+    ((200, 10), (200, 4), True)
+    """
+    seed = _seed(random_state)
+    blocks = iter_label_distributions(
+        n_samples,
+        n_features,
+        n_labels,
+        sparsity=sparsity,
+        snr=snr,
+        imbalance=imbalance,
+        manifold_dim=manifold_dim,
+        sharpness=sharpness,
+        random_state=seed,
+        dtype=dtype,
+    )
+    X, D = np.empty((n_samples, n_features), dtype=dtype), np.empty((n_samples, n_labels), dtype=dtype)
+    stop = 0
+    for X_block, D_block in blocks:
+        start, stop = stop, stop + len(X_block)
+        X[start:stop], D[start:stop] = X_block, D_block
+    return LabelDataset(
+        X=X,
+        D=D,
+        name="synthetic",
+        source="generated",
+        licence="none needed",
+        description=(
+            f"Synthetic label distributions: sparsity={sparsity}, snr={snr}, imbalance={imbalance}, "
+            f"manifold_dim={manifold_dim}, sharpness={sharpness}, random_state={seed}."
+        ),
+    )
+
+
+def _seed(random_state: Any) -> int:
+    if isinstance(random_state, int | np.integer):
+        if random_state < 0:
+            raise DatasetError(f"random_state must not be negative, got {random_state}.")
+        return int(random_state)
+    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
