@@ -1,0 +1,166 @@
+"""Laws that hold between the metrics for any two distributions."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from ldlearn.metrics import METRICS, per_row
+
+TOL = 1e-9
+DEGREE = st.just(0.0) | st.floats(1e-300, 1.0) | st.sampled_from([0.25, 0.5, 1.0])
+DISTANCES = [
+    "chebyshev",
+    "clark",
+    "canberra",
+    "kl_divergence",
+    "euclidean",
+    "sorensen",
+    "squared_chi2",
+    "squared_chord",
+    "wave_hedges",
+    "jensen_shannon",
+    "mean_squared_error",
+    "mean_absolute_error",
+    "threshold_error",
+    "expected_label_absolute_error",
+    "expected_label_squared_error",
+]
+SYMMETRIC = [name for name in METRICS if name not in ("kl_divergence", "error_probability")]
+ORDER_FREE = [name for name, metric in METRICS.items() if not metric.ordinal_only]
+NO_TOP_LABEL = [name for name in ORDER_FREE if name not in ("zero_one_loss", "error_probability")]
+
+
+@st.composite
+def pairs(draw, max_labels=7):
+    shape = draw(st.tuples(st.integers(1, 4), st.integers(1, max_labels)))
+    D, P = draw(arrays(float, (2, *shape), elements=DEGREE))
+    D[D.sum(axis=1) == 0] = P[P.sum(axis=1) == 0] = 1.0
+    return D / D.sum(axis=1, keepdims=True), P / P.sum(axis=1, keepdims=True)
+
+
+law = settings(deadline=None, max_examples=100)
+
+
+def rows_of(D, P):
+    return {name: per_row(name, D, P) for name in METRICS}
+
+
+@law
+@given(pairs())
+def test_identities_and_inequalities(pair):
+    D, P = pair
+    c = D.shape[1]
+    v = rows_of(D, P)
+    l1 = np.abs(D - P).sum(axis=1)
+
+    np.testing.assert_allclose(v["intersection"], 1 - l1 / 2, atol=TOL)
+    np.testing.assert_allclose(v["sorensen"], 1 - v["intersection"], atol=TOL)
+    np.testing.assert_allclose(v["squared_chord"], 2 - 2 * v["fidelity"], atol=TOL)
+    np.testing.assert_allclose(v["mean_squared_error"], v["euclidean"] ** 2 / c, atol=TOL)
+    np.testing.assert_allclose(v["mean_absolute_error"], l1 / c, atol=TOL)
+    np.testing.assert_allclose(v["threshold_agreement"], 1 - v["threshold_error"], atol=TOL)
+    np.testing.assert_allclose(
+        v["expected_label_squared_error"], v["expected_label_absolute_error"] ** 2, atol=TOL
+    )
+    chain = [
+        (v["chebyshev"], 1 - v["intersection"]),
+        (1 - v["intersection"], (c // 2) * v["chebyshev"]),
+        (1 - c / 2 * v["chebyshev"], v["intersection"]),
+        (v["clark"] ** 2, v["canberra"]),
+        (v["canberra"], math.sqrt(c) * v["clark"]),
+        (l1**2 / 2, v["kl_divergence"]),  # Pinsker
+        (v["squared_chi2"], l1),
+        (v["canberra"], v["wave_hedges"]),
+        (v["wave_hedges"], 2 * v["canberra"]),
+        (v["jensen_shannon"], math.log(2) * l1 / 2),
+        (v["squared_chord"], l1),
+        (v["squared_chi2"] / 4, v["jensen_shannon"]),
+    ]
+    for small, large in chain:
+        assert (small <= large + TOL).all()
+
+
+@law
+@given(pairs())
+def test_values_stay_in_the_registered_range(pair):
+    for name, values in rows_of(*pair).items():
+        low, high = METRICS[name].range(pair[0].shape[1])
+        defined = values[~np.isnan(values)]
+        assert (defined >= low - TOL).all(), name
+        assert (defined <= high + TOL).all(), name
+
+
+@law
+@given(pairs())
+def test_a_distribution_is_at_its_best_against_itself(pair):
+    D, P = pair
+    same, other = rows_of(D, D), rows_of(D, P)
+    for name in DISTANCES:
+        # KL raises a predicted degree below machine epsilon, so it may miss 0 by about that much.
+        tolerance = TOL if name == "kl_divergence" else 0.0
+        np.testing.assert_allclose(same[name], 0.0, atol=tolerance, err_msg=name)
+    for name in ("cosine", "intersection", "fidelity"):
+        np.testing.assert_allclose(same[name], 1.0, atol=TOL, err_msg=name)
+    for name in ("spearman", "kendall"):
+        constant = np.ptp(D, axis=1) == 0
+        np.testing.assert_allclose(same[name], np.where(constant, np.nan, 1.0), atol=TOL, err_msg=name)
+    for name, metric in METRICS.items():
+        better = same[name] - other[name] if metric.greater_is_better else other[name] - same[name]
+        assert not (better < -TOL).any(), name
+
+
+@law
+@given(pairs())
+def test_symmetry(pair):
+    D, P = pair
+    for name in SYMMETRIC:
+        np.testing.assert_allclose(per_row(name, D, P), per_row(name, P, D), atol=TOL, err_msg=name)
+
+
+@law
+@given(pairs(), st.randoms(use_true_random=False))
+def test_label_order_does_not_matter(pair, random):
+    D, P = pair
+    order = random.sample(range(D.shape[1]), D.shape[1])
+    for name in NO_TOP_LABEL:
+        np.testing.assert_allclose(
+            per_row(name, D[:, order], P[:, order]), per_row(name, D, P), atol=TOL, err_msg=name
+        )
+
+
+@law
+@given(pairs())
+def test_rows_are_measured_one_by_one(pair):
+    D, P = pair
+    for name, values in rows_of(D, P).items():
+        alone = [per_row(name, D[[i]], P[[i]])[0] for i in range(len(D))]
+        np.testing.assert_allclose(values, alone, atol=TOL, err_msg=name)
+
+
+@law
+@given(pairs())
+def test_every_exact_zero_of_the_truth_costs_one_in_clark_and_canberra(pair):
+    D, P = pair
+    assume((P > 0).all())
+    zeros = (D == 0).sum(axis=1)
+    assert (per_row("clark", D, P) >= np.sqrt(zeros) - TOL).all()
+    assert (per_row("canberra", D, P) >= zeros - TOL).all()
+
+
+@pytest.mark.parametrize("c", [2, 3, 6])
+def test_upper_ends_of_the_ranges_are_reached(c):
+    D, P = np.eye(c)[[0]], np.eye(c)[[c - 1]]
+    for name in ("chebyshev", "euclidean", "sorensen", "squared_chi2", "squared_chord", "jensen_shannon"):
+        assert METRICS[name].function(D, P) == pytest.approx(METRICS[name].range(c)[1]), name
+    for name in ("mean_squared_error", "mean_absolute_error", "expected_label_absolute_error"):
+        assert METRICS[name].function(D, P) == pytest.approx(METRICS[name].range(c)[1]), name
+    if c % 2 == 0:
+        half = np.repeat([[2.0 / c, 0.0]], c // 2, axis=0).ravel()[np.newaxis]
+        for name in ("clark", "canberra", "wave_hedges"):
+            assert METRICS[name].function(half, half[:, ::-1]) == pytest.approx(METRICS[name].range(c)[1]), (
+                name
+            )

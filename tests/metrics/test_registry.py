@@ -1,0 +1,146 @@
+"""The registry, its error messages, and the checks on input that all metrics share."""
+
+import copy
+import inspect
+import math
+import pickle
+
+import numpy as np
+import pytest
+
+from ldlearn import metrics
+from ldlearn.metrics import METRICS, get_metric, per_row, score_all
+
+SIMILARITIES = {"cosine", "intersection", "fidelity", "threshold_agreement", "spearman", "kendall"}
+D = np.array([[0.5, 0.5], [1.0, 0.0]])
+P = np.array([[0.25, 0.75], [0.5, 0.5]])
+
+
+def test_the_six_usual_metrics_come_first():
+    assert list(METRICS)[:6] == ["chebyshev", "clark", "canberra", "kl_divergence", "cosine", "intersection"]
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_entry(name):
+    metric = METRICS[name]
+    assert metric.name == name
+    assert metric.function is getattr(metrics, name)
+    assert name in metrics.__all__
+    assert metric.greater_is_better == (name in SIMILARITIES)
+    assert metric.symbol == ("↑" if name in SIMILARITIES else "↓")
+    assert metric.heading == f"{metric.title} {metric.symbol}"
+    assert metric.ordinal_only == name.startswith("expected_label")
+    assert metric.formula in metric.function.__doc__
+    low, high = metric.range(4)
+    assert low < high
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_signature_and_docstring_tell_the_whole_story(name):
+    function = METRICS[name].function
+    signature = inspect.signature(function)
+    assert list(signature.parameters)[:3] == ["D_true", "D_pred", "convention"]
+    assert signature.parameters["convention"].default == "exact"
+    assert signature.return_annotation is float
+    for parameter in signature.parameters:
+        assert parameter in function.__doc__
+    assert function.__name__ == name
+    assert pickle.loads(pickle.dumps(function)) is function
+
+
+def test_ranges_depend_on_the_number_of_labels():
+    assert METRICS["clark"].range(9) == (0.0, 3.0)
+    assert METRICS["kl_divergence"].range(9) == (0.0, math.inf)
+    assert METRICS["spearman"].range(9) == (-1.0, 1.0)
+
+
+def test_registry_is_read_only_and_entries_are_frozen():
+    with pytest.raises(TypeError):
+        METRICS["mine"] = METRICS["clark"]
+    with pytest.raises(AttributeError):
+        METRICS["clark"].title = "mine"
+
+
+def test_metrics_survive_pickle_and_copy_as_themselves():
+    metric = METRICS["clark"]
+    assert pickle.loads(pickle.dumps(metric)) is metric
+    assert copy.deepcopy(metric) is metric
+
+
+@pytest.mark.parametrize(
+    ("wrong", "hint"),
+    [
+        ("chebychev", "did you mean chebyshev?"),
+        ("kl", "did you mean kl_divergence?"),
+        ("one_error", "did you mean threshold_error?"),
+        ("MSE", "did you mean mean_squared_error?"),
+        ("Jensen-Shannon", "did you mean jensen_shannon?"),
+        ("zzz", "known are chebyshev, clark, "),
+        ("", "known are chebyshev, clark, "),
+    ],
+)
+def test_unknown_name_gets_near_names(wrong, hint):
+    with pytest.raises(ValueError, match="no metric named") as error:
+        get_metric(wrong)
+    assert hint in str(error.value)
+
+
+def test_per_row_passes_options_on():
+    assert per_row("threshold_error", [[0.3, 0.7]], [[0.6, 0.4]], delta=0.5).tolist() == [1.0]
+    with pytest.raises(TypeError, match="delta"):
+        per_row("clark", D, P, delta=0.5)
+
+
+def test_score_all_returns_what_the_functions_return():
+    scores = score_all(D, P)
+    assert list(scores) == [name for name, metric in METRICS.items() if not metric.ordinal_only]
+    for name, value in scores.items():
+        assert value == pytest.approx(METRICS[name].function(D, P), nan_ok=True)
+    names = ("expected_label_absolute_error", "clark")
+    assert tuple(score_all(D, P, names)) == names
+    recovered = score_all(D, P, ["clark"], convention="dldl-recovery")
+    assert recovered == {"clark": metrics.clark(D, P, convention="dldl-recovery")}
+    with pytest.raises(ValueError, match="no metric named"):
+        score_all(D, P, ["nonsense"])
+
+
+@pytest.mark.parametrize(
+    ("truth", "prediction", "sentence"),
+    [
+        (D, P[:1], r"same shape, got \(2, 2\) and \(1, 2\)"),
+        (D[0], P[0], r"D_true must be 2-D .* got shape \(2,\)"),
+        (D, 3.0, r"D_pred must be 2-D .* got shape \(\)"),
+        (D, [[0.5, np.nan], [0.5, 0.5]], "D_pred must be finite, but row 0, column 1 holds nan"),
+        ([[0.5, 0.5], [np.inf, 0.0]], P, "D_true must be finite, but row 1, column 0 holds inf"),
+        (D, [[0.5, 0.5], [1.5, -0.5]], "D_pred must not be negative, but row 1, column 1 holds -0.5"),
+        (np.empty((0, 3)), np.empty((0, 3)), r"D_true has nothing to compare: its shape is \(0, 3\)"),
+        (D, [["a", "b"], ["c", "d"]], "D_pred must hold real numbers"),
+        (D, np.array([["a", 1], [2, 3]], dtype=object), "D_pred must hold real numbers"),
+        (D, P + 1j, "D_pred must hold real numbers, got dtype complex128"),
+    ],
+)
+def test_bad_input_gets_one_sentence(truth, prediction, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        metrics.chebyshev(truth, prediction)
+    with pytest.raises(ValueError, match=sentence):
+        score_all(truth, prediction)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_frames(library):
+    frames = pytest.importorskip(library)
+    truth = frames.DataFrame({"a": [0.5, 1.0], "b": [0.5, 0.0]})
+    prediction = frames.DataFrame({"a": [0.25, 0.5], "b": [0.75, 0.5]})
+    assert score_all(truth, prediction) == pytest.approx(score_all(D, P), nan_ok=True)
+    with pytest.raises(ValueError, match="same columns in different orders"):
+        metrics.chebyshev(truth, prediction[["b", "a"]])
+
+
+def test_inputs_are_untouched_and_types_do_not_matter():
+    truth, prediction = D.astype(np.float32), P.astype(np.float32)
+    before = truth.copy(), prediction.copy()
+    scores = score_all(truth, prediction)
+    np.testing.assert_array_equal(truth, before[0])
+    np.testing.assert_array_equal(prediction, before[1])
+    assert scores == pytest.approx(score_all(D, P), nan_ok=True)
+    assert metrics.chebyshev([[1, 0]], [[True, False]]) == 0.0

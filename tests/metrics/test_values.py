@@ -1,0 +1,215 @@
+"""Small values by hand, and every metric against a loop written from its formula."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import jensenshannon
+from scipy.stats import entropy, kendalltau, spearmanr
+
+from ldlearn import metrics
+from ldlearn.metrics import METRICS, per_row
+
+D_HAND = [[0.6, 0.4, 0.0]]
+P_HAND = [[0.3, 0.3, 0.4]]
+
+BY_HAND = {
+    "chebyshev": 0.4,
+    "clark": math.sqrt(1 / 9 + 1 / 49 + 1),
+    "canberra": 1 / 3 + 1 / 7 + 1,
+    "kl_divergence": 0.6 * math.log(2) + 0.4 * math.log(4 / 3),
+    "cosine": 0.30 / math.sqrt(0.52 * 0.34),
+    "intersection": 0.6,
+    "euclidean": math.sqrt(0.26),
+    "sorensen": 0.4,
+    "squared_chi2": 0.09 / 0.9 + 0.01 / 0.7 + 0.4,
+    "fidelity": math.sqrt(0.18) + math.sqrt(0.12),
+    "squared_chord": 2 - 2 * (math.sqrt(0.18) + math.sqrt(0.12)),
+    "wave_hedges": 0.5 + 0.25 + 1,
+    "jensen_shannon": 0.5 * (0.6 * math.log(0.6 / 0.45) + 0.4 * math.log(0.4 / 0.35))
+    + 0.5 * (0.3 * math.log(0.3 / 0.45) + 0.3 * math.log(0.3 / 0.35) + 0.4 * math.log(2)),
+    "mean_squared_error": 0.26 / 3,
+    "mean_absolute_error": 0.8 / 3,
+    "zero_one_loss": 1.0,
+    "error_probability": 1.0,
+    "threshold_error": 1 / 3,
+    "threshold_agreement": 2 / 3,
+    "expected_label_absolute_error": 0.7,  # 2.1 against 1.4
+    "expected_label_squared_error": 0.49,
+    "spearman": -math.sqrt(3) / 2,  # centred ranks (1, 0, -1) and (-.5, -.5, 1)
+    "kendall": -2 / math.sqrt(6),  # 3 pairs untied in d, 2 in p, both discordant
+}
+
+
+def test_every_metric_is_checked_by_hand():
+    assert set(BY_HAND) == set(METRICS)
+
+
+@pytest.mark.parametrize("name", BY_HAND)
+def test_value_by_hand(name):
+    value = getattr(metrics, name)(D_HAND, P_HAND)
+    assert isinstance(value, float)
+    assert value == pytest.approx(BY_HAND[name], rel=1e-12)
+
+
+def loops(d, p):
+    """The formulas, one row at a time and without vectors."""
+    c = len(d)
+    pairs = list(zip(d, p, strict=True))
+
+    def ratio(a, b):
+        return a / b if b > 0 else 0.0
+
+    def kl(a, b):
+        return sum(x * math.log(x / y) for x, y in zip(a, b, strict=True) if x > 0)
+
+    middle = [(x + y) / 2 for x, y in pairs]
+    top_d, top_p = list(d).index(max(d)), list(p).index(max(p))
+    expected = sum((j + 1) * (x - y) for j, (x, y) in enumerate(pairs))
+    disagree = sum((x > 0.01) != (y > 0.01) for x, y in pairs) / c
+    return {
+        "chebyshev": max(abs(x - y) for x, y in pairs),
+        "clark": math.sqrt(sum(ratio((x - y) ** 2, (x + y) ** 2) for x, y in pairs)),
+        "canberra": sum(ratio(abs(x - y), x + y) for x, y in pairs),
+        "kl_divergence": kl(d, [max(y, np.finfo(float).eps) for y in p]),
+        "cosine": sum(x * y for x, y in pairs)
+        / math.sqrt(sum(x * x for x in d))
+        / math.sqrt(sum(y * y for y in p)),
+        "intersection": sum(min(x, y) for x, y in pairs),
+        "euclidean": math.sqrt(sum((x - y) ** 2 for x, y in pairs)),
+        "sorensen": sum(abs(x - y) for x, y in pairs) / sum(x + y for x, y in pairs),
+        "squared_chi2": sum(ratio((x - y) ** 2, x + y) for x, y in pairs),
+        "fidelity": sum(math.sqrt(x * y) for x, y in pairs),
+        "squared_chord": sum((math.sqrt(x) - math.sqrt(y)) ** 2 for x, y in pairs),
+        "wave_hedges": sum(ratio(abs(x - y), max(x, y)) for x, y in pairs),
+        "jensen_shannon": (kl(d, middle) + kl(p, middle)) / 2,
+        "mean_squared_error": sum((x - y) ** 2 for x, y in pairs) / c,
+        "mean_absolute_error": sum(abs(x - y) for x, y in pairs) / c,
+        "zero_one_loss": float(top_d != top_p),
+        "error_probability": 1 - d[top_p],
+        "threshold_error": disagree,
+        "threshold_agreement": 1 - disagree,
+        "expected_label_absolute_error": abs(expected),
+        "expected_label_squared_error": expected**2,
+        "spearman": spearmanr(d, p).statistic,
+        "kendall": kendalltau(d, p).statistic,
+    }
+
+
+@pytest.fixture(scope="module")
+def pair_with_zeros_and_ties():
+    rng = np.random.default_rng(7)
+    D, P = rng.integers(0, 5, (2, 60, 6)).astype(float)
+    D[:, 0] += 1  # no empty and (with the next line) no constant rows: those have their own tests
+    D[:, 1] = P[:, 2] = 0
+    P[:, 3] += 1
+    return D / D.sum(axis=1, keepdims=True), P / P.sum(axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_rows_and_mean_equal_the_loop(name, pair_with_zeros_and_ties):
+    D, P = pair_with_zeros_and_ties
+    expected = [loops(d, p)[name] for d, p in zip(D, P, strict=True)]
+    np.testing.assert_allclose(per_row(name, D, P), expected, atol=1e-12)
+    assert METRICS[name].function(D, P) == pytest.approx(np.mean(expected), abs=1e-12)
+
+
+def test_against_scipy(pair_with_zeros_and_ties):
+    D, P = pair_with_zeros_and_ties
+    np.testing.assert_allclose(per_row("jensen_shannon", D, P), jensenshannon(D, P, axis=1) ** 2, atol=1e-14)
+    Q = (P + 0.1) / (P + 0.1).sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(per_row("kl_divergence", D, Q), entropy(D, Q, axis=1), atol=1e-13)
+
+
+def test_kendall_tau_a_counts_all_pairs():
+    rng = np.random.default_rng(0)
+    D, P = rng.integers(0, 3, (2, 40, 5)).astype(float)
+    expected = [
+        2 * sum(np.sign(d[j] - d[k]) * np.sign(p[j] - p[k]) for j in range(5) for k in range(j)) / 20
+        for d, p in zip(D, P, strict=True)
+    ]
+    np.testing.assert_allclose(per_row("kendall", D, P, variant="a"), expected)
+    with pytest.raises(ValueError, match="variant must be"):
+        metrics.kendall(D, P, variant="c")
+
+
+@pytest.mark.parametrize("name", ["spearman", "kendall"])
+def test_constant_rows_are_undefined_and_left_out_of_the_mean(name):
+    D = [[0.25, 0.25, 0.5], [1 / 3, 1 / 3, 1 / 3], [0.1, 0.2, 0.7]]
+    P = [[0.2, 0.2, 0.6], [0.2, 0.2, 0.6], [0.5, 0.5, 0.5]]
+    assert per_row(name, D, P).tolist() == pytest.approx([1.0, np.nan, np.nan], nan_ok=True)
+    assert METRICS[name].function(D, P) == pytest.approx(1.0)
+    assert math.isnan(METRICS[name].function(D[1:], P[1:]))
+    assert math.isnan(METRICS[name].function([[1.0]], [[1.0]]))
+
+
+def test_tau_a_of_a_constant_row_is_zero():
+    assert metrics.kendall([[0.5, 0.5]], [[0.7, 0.3]], variant="a") == 0.0
+
+
+def test_kl_is_infinite_only_on_request():
+    D, P = [[0.5, 0.5]], [[1.0, 0.0]]
+    eps = np.finfo(float).eps
+    assert metrics.kl_divergence(D, P) == pytest.approx(0.5 * math.log(0.5) + 0.5 * math.log(0.5 / eps))
+    assert metrics.kl_divergence(D, P, eps=1e-3) == pytest.approx(0.5 * math.log(0.5) + 0.5 * math.log(500))
+    assert metrics.kl_divergence(D, P, eps=0) == math.inf
+    with pytest.raises(ValueError, match="eps must be"):
+        metrics.kl_divergence(D, P, eps=-1.0)
+
+
+def test_zero_over_zero_counts_as_zero():
+    D = P = [[1.0, 0.0, 0.0]]
+    for name in (
+        "clark",
+        "canberra",
+        "wave_hedges",
+        "squared_chi2",
+        "sorensen",
+        "kl_divergence",
+        "jensen_shannon",
+    ):
+        assert METRICS[name].function(D, P) == 0.0, name
+
+
+def test_rows_without_mass_are_compared_without_nan():
+    empty, some = [[0.0, 0.0]], [[0.5, 0.5]]
+    assert metrics.cosine(empty, some) == metrics.sorensen(empty, empty) == 0.0
+    assert metrics.sorensen(empty, some) == 1.0
+
+
+def test_threshold_is_strict_and_adjustable():
+    D, P = [[0.01, 0.99]], [[0.02, 0.98]]
+    assert metrics.threshold_error(D, P) == 0.5
+    assert metrics.threshold_error(D, P, delta=0.005) == 0.0
+    assert metrics.threshold_agreement(D, P) == 0.5
+
+
+def test_all_positive_predictor_errs_on_the_share_of_small_degrees():
+    D = np.array([[0.5, 0.5, 0.0, 0.0], [0.97, 0.01, 0.01, 0.01]])
+    assert metrics.threshold_error(D, np.full((2, 4), 0.25)) == (D <= 0.01).mean()
+
+
+def test_first_of_equal_degrees_is_the_top_label():
+    assert metrics.zero_one_loss([[0.5, 0.5]], [[1.0, 0.0]]) == 0.0
+    assert metrics.error_probability([[0.25, 0.75]], [[0.5, 0.5]]) == 0.75
+
+
+def test_positions_of_ordinal_labels():
+    D, P = [[1.0, 0.0, 0.0]], [[0.0, 0.5, 0.5]]
+    assert metrics.expected_label_absolute_error(D, P, positions=[-4, 0, 4]) == 6.0
+    assert metrics.expected_label_squared_error(D, P, positions=[-4, 0, 4]) == 36.0
+    for positions in ([1, 2], [1, 2, np.nan], [[1, 2, 3]]):
+        with pytest.raises(ValueError, match="positions must hold 3 finite numbers"):
+            metrics.expected_label_absolute_error(D, P, positions=positions)
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e200])
+def test_cosine_does_not_depend_on_scale(scale):
+    assert metrics.cosine(np.array([[1.0, 0.0]]) * scale, np.array([[3.0, 4.0]]) * scale) == pytest.approx(
+        0.6
+    )
+
+
+def test_unnormalised_rows_are_compared_as_they_are():
+    assert metrics.intersection([[2.0, 1.0]], [[1.0, 3.0]]) == 2.0
+    assert metrics.sorensen([[2.0, 1.0]], [[1.0, 3.0]]) == pytest.approx(3 / 7)
