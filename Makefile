@@ -1,0 +1,43 @@
+# Everything CI does is here; `make run` and `make test` need Python 3.11 and make, nothing else.
+PYTHON ?= python3.11
+VENV   := .venv
+BIN    := $(VENV)/bin
+# One thread per BLAS call: the tests run in two processes on two cores.
+TEST_ENV := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
+
+.PHONY: run test lint types layers unit bench docs clean
+
+run: $(VENV)/.run
+	$(BIN)/python examples/quickstart.py
+
+test: lint types layers unit
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.dev
+	$(BIN)/mypy
+
+layers: $(VENV)/.dev
+	$(BIN)/lint-imports
+
+unit: $(VENV)/.dev
+	$(TEST_ENV) $(BIN)/pytest -n 2
+
+bench: $(VENV)/.dev
+	$(BIN)/python benchmarks/dldl_speed.py
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.run: $(VENV)/bin/python pyproject.toml
+	$(BIN)/python -m pip install -q -c constraints.txt -e ".[all]"
+	touch $@
+
+$(VENV)/.dev: $(VENV)/bin/python pyproject.toml
+	$(BIN)/python -m pip install -q -c constraints.txt -e ".[dev]"
+	touch $@ $(VENV)/.run
+
+clean:
+	rm -rf $(VENV) build dist results .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,0 +1,3 @@
+"""Estimators made of estimators."""
+
+__all__: list[str] = []

@@ -1,0 +1,84 @@
+"""Sparse similarity graphs of nearest neighbours and their Laplacians."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.neighbors import NearestNeighbors
+
+Bandwidth = float | str
+
+
+def neighbors(X: Any, n_neighbors: int, queries: Any = None) -> tuple[NDArray[np.floating], NDArray[np.integer]]:
+    """Distances and indices of the nearest rows of X: of each row of X (itself excluded) or of each query."""
+    index = NearestNeighbors(n_neighbors=n_neighbors).fit(X)
+    distances, indices = index.kneighbors(queries)
+    return distances, indices
+
+
+def bandwidth(distances: NDArray[np.floating], sigma: Bandwidth) -> float:
+    """Resolve ``sigma``: a number, or the "median" / "mean" of the distances to the nearest neighbours."""
+    if isinstance(sigma, str):
+        if sigma not in ("median", "mean"):
+            raise ValueError(f"sigma must be a positive number, 'median' or 'mean', got {sigma!r}.")
+        width = float(np.median(distances) if sigma == "median" else np.mean(distances))
+        return width if width > 0 else 1.0  # only duplicates: every weight is 1 whatever the width
+    if not sigma > 0:
+        raise ValueError(f"sigma must be positive, got {sigma}.")
+    return float(sigma)
+
+
+def similarity(distances: NDArray[np.floating], sigma: float) -> NDArray[np.floating]:
+    """Gaussian similarity ``exp(-distance^2 / (2 sigma^2))``."""
+    return np.asarray(np.exp(-0.5 * (distances / sigma) ** 2))
+
+
+def knn_graph(X: Any, n_neighbors: int = 20, sigma: Bandwidth = "median") -> sparse.csr_array:
+    """Symmetric similarity graph of the k nearest neighbours.
+
+    ``A_ij = exp(-|x_i - x_j|^2 / (2 sigma^2))`` if j is among the k nearest rows of i or i among those of j,
+    otherwise 0. A row is not its own neighbour. Without the union over both directions ``diag(A 1) - A`` is
+    not positive semi-definite.
+
+    Parameters
+    ----------
+    X : {array-like, sparse matrix} of shape (n, m)
+    n_neighbors : int, default=20
+    sigma : float, "median" or "mean", default="median"
+        Width of the Gaussian; the strings are statistics of the distances to the k nearest neighbours.
+
+    Returns
+    -------
+    A : csr_array of shape (n, n)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> knn_graph(np.array([[0.0], [1.0], [3.0]]), n_neighbors=1, sigma=1.0).toarray().round(3)
+    array([[0.   , 0.607, 0.   ],
+           [0.607, 0.   , 0.135],
+           [0.   , 0.135, 0.   ]])
+    """
+    n = X.shape[0]
+    if not 1 <= n_neighbors < n:
+        raise ValueError(
+            f"n_neighbors must be at least 1 and less than the number of rows; got n_neighbors={n_neighbors} "
+            f"and {n} rows."
+        )
+    distances, indices = neighbors(X, n_neighbors)
+    weights = similarity(distances, bandwidth(distances, sigma))
+    pointers = np.arange(0, n * n_neighbors + 1, n_neighbors)
+    A = sparse.csr_array((weights.ravel(), indices.ravel(), pointers), shape=(n, n))
+    return sparse.csr_array(A.maximum(A.T))
+
+
+def laplacian(A: sparse.csr_array) -> sparse.csr_array:
+    """Laplacian ``G = diag(A 1) - A`` of a symmetric similarity graph.
+
+    Then ``tr(D' G D)`` is half of ``sum_ij A_ij |d_i - d_j|^2``: every edge counted once.
+    """
+    degrees = np.asarray(A.sum(axis=1)).ravel()
+    return sparse.csr_array(sparse.diags_array(degrees, format="csr") - A)

@@ -1,0 +1,61 @@
+"""From label distributions to logical labels: threshold, cumulative sum, top-k."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+RULES = ("threshold", "cumulative", "top-k")
+
+
+def binarize(
+    D: Any, rule: str = "threshold", *, delta: float = 0.01, total: float = 0.5, k: int | None = None
+) -> NDArray[np.int8]:
+    """Logical labels (0/1) of label distributions.
+
+    Parameters
+    ----------
+    D : array-like of shape (n, c)
+        Description degrees.
+    rule : {"threshold", "cumulative", "top-k"}, default="threshold"
+        * ``"threshold"``: positive iff the degree exceeds ``delta`` (strictly; the DLDL paper). Every row has a
+          positive label if ``delta < 1 / c``.
+        * ``"cumulative"``: labels in descending order of degree until their sum exceeds ``total``, the one
+          that crosses it included (the label enhancement benchmark).
+        * ``"top-k"``: the ``k`` largest degrees. Ties go to the label that comes first.
+    delta, total, k
+        The parameter of the respective rule.
+
+    Returns
+    -------
+    Y : ndarray of shape (n, c), int8
+
+    Examples
+    --------
+    >>> binarize([[0.6, 0.395, 0.005], [0.2, 0.45, 0.35]])
+    array([[1, 1, 0],
+           [1, 1, 1]], dtype=int8)
+    >>> binarize([[0.6, 0.395, 0.005], [0.2, 0.45, 0.35]], rule="cumulative")
+    array([[1, 0, 0],
+           [0, 1, 1]], dtype=int8)
+    """
+    D = np.asarray(D, dtype=float)
+    if D.ndim != 2:
+        raise ValueError(f"Label distributions must be a 2-D array (rows x labels), got {D.ndim} dimension(s).")
+    if rule == "threshold":
+        return np.asarray(delta < D, dtype=np.int8)
+    order = np.argsort(-D, axis=1, kind="stable")
+    if rule == "cumulative":
+        descending = np.take_along_axis(D, order, axis=1)
+        taken = np.cumsum(descending, axis=1) - descending <= total  # the sum before this label
+    elif rule == "top-k":
+        if k is None or not 1 <= k <= D.shape[1]:
+            raise ValueError(f"rule='top-k' needs k between 1 and the number of labels {D.shape[1]}, got {k}.")
+        taken = np.broadcast_to(np.arange(D.shape[1]) < k, D.shape)
+    else:
+        raise ValueError(f"rule must be one of {', '.join(RULES)}, got {rule!r}.")
+    Y = np.zeros(D.shape, dtype=np.int8)
+    np.put_along_axis(Y, order, taken.astype(np.int8), axis=1)
+    return Y

@@ -1,0 +1,96 @@
+"""Points of the simplex: softmax, normalisation, projection on the simplex of a support."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.floating]
+Mask = NDArray[np.bool_]
+
+
+def log_softmax(Z: Array, support: Mask | None = None) -> Array:
+    """Row-wise ``log(softmax(Z))``; entries off the support (if one is given) are ``-inf``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> np.exp(log_softmax(np.array([[1000.0, 1000.0]])))
+    array([[0.5, 0.5]])
+    """
+    if support is not None:
+        Z = np.where(support, Z, -np.inf)
+    shifted = Z - Z.max(axis=1, keepdims=True)
+    return np.asarray(shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True)))
+
+
+def softmax(Z: Array, support: Mask | None = None) -> Array:
+    """Row-wise softmax, on the support if one is given; never overflows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> softmax(np.zeros((1, 3)), np.array([[True, False, True]]))
+    array([[0.5, 0. , 0.5]])
+    """
+    if support is not None:
+        Z = np.where(support, Z, -np.inf)
+    E = np.exp(Z - Z.max(axis=1, keepdims=True))
+    E /= E.sum(axis=1, keepdims=True)
+    return np.asarray(E)
+
+
+def normalize_rows(F: Array, shift: bool = False) -> Array:
+    """Non-negative scores divided by their row sums; a row without mass becomes uniform.
+
+    With ``shift=True`` the smallest score of each row is first moved to zero, so that any real scores
+    will do.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> normalize_rows(np.array([[1.0, 3.0], [0.0, 0.0]]))
+    array([[0.25, 0.75],
+           [0.5 , 0.5 ]])
+    """
+    F = np.asarray(F)
+    if shift:
+        F = F - F.min(axis=1, keepdims=True)
+    elif (F < 0).any():
+        raise ValueError("normalize_rows needs non-negative scores; use shift=True for scores of any sign.")
+    peak = F.max(axis=1, keepdims=True)
+    scaled = np.where(peak > 0, F, 1.0) / np.where(peak > 0, peak, 1.0)  # the sum of tiny numbers may underflow
+    return np.asarray(scaled / scaled.sum(axis=1, keepdims=True))
+
+
+def project_simplex(V: Array, support: Mask | None = None) -> Array:
+    """Euclidean projection of every row onto the simplex of its support.
+
+    For binary ``Y`` this is the projection onto ``{b : 0 <= b <= y, sum(b) = 1}``: the upper bound can never
+    be active, so the quadratic programme of the paper is one sort per row.
+
+    Parameters
+    ----------
+    V : ndarray of shape (n, c)
+    support : boolean ndarray of shape (n, c), default=None
+        True where mass is allowed; at least one entry in each row.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> project_simplex(np.array([[2.0, 1.5, 9.0]]), np.array([[True, True, False]]))
+    array([[0.75, 0.25, 0.  ]])
+    """
+    V = np.asarray(V)
+    if support is not None:
+        if not support.any(axis=1).all():
+            raise ValueError("project_simplex needs at least one allowed entry in every row.")
+        V = np.where(support, V, -np.inf)
+    V = V - V.max(axis=1, keepdims=True)
+    descending = -np.sort(-V, axis=1)
+    allowed = np.isfinite(descending)
+    excess = np.cumsum(np.where(allowed, descending, 0.0), axis=1) - 1.0
+    counts = np.arange(1, V.shape[1] + 1)
+    active = np.sum(allowed & (np.where(allowed, descending, 0.0) * counts > excess), axis=1)
+    threshold = excess[np.arange(len(V)), active - 1] / active
+    return np.asarray(np.maximum(V - threshold[:, None], 0.0))

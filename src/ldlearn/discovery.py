@@ -1,0 +1,34 @@
+"""Find every estimator of the library from the import lines of its packages."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from ldlearn.base import KINDS, LabelEstimator
+
+_PACKAGES = ("joint", "enhancement", "learning", "compose")
+
+
+def all_estimators(kind: str | None = None) -> list[tuple[str, type[LabelEstimator]]]:
+    """Every public estimator as ``(name, class)``, sorted by name.
+
+    Parameters
+    ----------
+    kind : {"enhancer", "learner", "joint"}, default=None
+        Only the estimators of this kind.
+
+    Examples
+    --------
+    >>> from ldlearn import all_estimators
+    >>> dict(all_estimators("joint"))["DLDL"]
+    <class 'ldlearn.joint.dldl.DLDL'>
+    """
+    if kind is not None and kind not in KINDS:
+        raise ValueError(f"kind must be one of {', '.join(KINDS)} or None, got {kind!r}.")
+    modules = [import_module(f"ldlearn.{package}") for package in _PACKAGES]
+    found = {name: getattr(module, name) for module in modules for name in module.__all__}
+    return sorted(
+        (name, entry)
+        for name, entry in found.items()
+        if isinstance(entry, type) and issubclass(entry, LabelEstimator) and kind in (None, entry.kind)
+    )

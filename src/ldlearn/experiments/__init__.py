@@ -1,0 +1,1 @@
+"""Plans, cells and append-only records."""

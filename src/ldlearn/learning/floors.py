@@ -1,0 +1,39 @@
+"""The floor of prediction: a constant."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ldlearn.base import Learner
+from ldlearn.core.simplex import Array
+
+
+class MeanLDL(Learner):
+    """The mean of the training distributions, for every row.
+
+    A floor: a predictor that does worse has learned nothing.
+
+    Attributes
+    ----------
+    mean_distribution_ : ndarray of shape (c,)
+    label_names_ : ndarray of shape (c,)
+
+    Notes
+    -----
+    Departures from the paper: None (not a published method).
+
+    Examples
+    --------
+    >>> MeanLDL().fit([[0.0], [1.0]], [[1.0, 0.0], [0.5, 0.5]]).predict([[7.0]])
+    array([[0.75, 0.25]])
+    """
+
+    _accepts_sparse = True
+
+    def _fit(self, X: Any, D: Array) -> None:
+        self.mean_distribution_ = D.mean(axis=0)
+
+    def _predict(self, X: Any) -> Array:
+        return np.tile(self.mean_distribution_, (X.shape[0], 1))

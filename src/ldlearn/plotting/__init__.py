@@ -1,0 +1,1 @@
+"""Pictures of records and of fitted estimators."""

@@ -1,0 +1,1 @@
+"""Records turned into pages and tables."""

@@ -1,0 +1,1 @@
+"""Minimisers: they know arrays and functions, never estimators."""

@@ -1,0 +1,1 @@
+"""The bounds of the paper, as printed and corrected."""

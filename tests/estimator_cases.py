@@ -1,0 +1,54 @@
+"""Every estimator in each of its small test settings, and the targets to feed it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ldlearn import all_estimators
+from ldlearn.base import LabelEstimator
+
+
+def instances(kind: str | None = None) -> list[LabelEstimator]:
+    return [cls(**params) for _, cls in all_estimators(kind) for params in cls._test_params]
+
+
+def case_id(estimator: Any) -> str:
+    name = type(estimator).__name__
+    settings = type(estimator)._test_params
+    if len(settings) == 1:
+        return name
+    position = next(k for k, s in enumerate(settings) if repr(type(estimator)(**s)) == repr(estimator))
+    return f"{name}-{position}"
+
+
+def make_problem(n: int = 40, m: int = 4, c: int = 5, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """X, distributions D that depend on X, and logical labels Y with 1 to c positives."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, m))
+    Z = X @ rng.normal(size=(m, c)) + 0.3 * rng.normal(size=(n, c))
+    D = np.exp(Z - Z.max(axis=1, keepdims=True))
+    D /= D.sum(axis=1, keepdims=True)
+    Y = (D > 0.08).astype(int)
+    return X, D, Y
+
+
+def targets(estimator: LabelEstimator, D: np.ndarray, Y: np.ndarray) -> np.ndarray:
+    return D if estimator.kind == "learner" else Y
+
+
+def legal_targets(estimator: LabelEstimator, y: np.ndarray, n_labels: int = 3) -> np.ndarray:
+    """Turn the 1-D targets of scikit-learn's checks into logical labels or distributions of three labels.
+
+    A pure function of the values, so that whatever a check does to the rows is done to the targets too.
+    """
+    if np.ndim(y) == 2:
+        return y  # some checks call the hook twice
+    if not np.issubdtype(np.asarray(y).dtype, np.number) or not np.isfinite(y).all():
+        return np.reshape(y, (-1, 1))  # a bad target stays bad
+    patterns = np.array([[1, 1, 0], [0, 1, 0], [1, 0, 1]])
+    Y = patterns[np.unique(y, return_inverse=True)[1] % 3]
+    if n_labels == 1:
+        Y = np.ones((len(Y), 1))
+    return Y / Y.sum(axis=1, keepdims=True) if estimator.kind == "learner" else Y

@@ -1,0 +1,35 @@
+"""A small real problem and what each estimator answers to it, rounded for storing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from estimator_cases import case_id, instances, targets
+
+from ldlearn.base import LabelEstimator
+from ldlearn.core import binarize
+from ldlearn.datasets import load_vader_tweets
+
+GOLDEN = Path(__file__).parent / "golden"
+ROWS = 6
+
+
+def golden_cases() -> dict[str, LabelEstimator]:
+    return {case_id(estimator): estimator for estimator in instances()}
+
+
+def golden_result(estimator: LabelEstimator) -> dict[str, list[list[float]]]:
+    """First rows of what is recovered and predicted from 80 rows of the embedded tweets."""
+    data = load_vader_tweets()
+    X, D = np.asarray(data.X[:120, :12], dtype=float), np.asarray(data.D[:120])
+    X = 5.0 * X / np.abs(X).max()
+    if "random_state" in estimator.get_params():
+        estimator.set_params(random_state=0)
+    estimator.fit(X[:80], targets(estimator, D[:80], binarize(D[:80])))
+    found = {}
+    if hasattr(estimator, "label_distributions_"):
+        found["recovered"] = estimator.label_distributions_[:ROWS]
+    if hasattr(estimator, "predict"):
+        found["predicted"] = estimator.predict(X[80:])[:ROWS]
+    return {name: np.round(values, 6).tolist() for name, values in found.items()}

@@ -1,0 +1,246 @@
+"""Our own contract: what every estimator of a kind promises, checked on all of them."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from estimator_cases import case_id, instances, make_problem, targets
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+ALL = pytest.mark.parametrize("estimator", instances(), ids=case_id)
+ENHANCING = pytest.mark.parametrize("estimator", instances("enhancer") + instances("joint"), ids=case_id)
+PREDICTING = pytest.mark.parametrize("estimator", instances("learner") + instances("joint"), ids=case_id)
+
+
+def outputs(estimator, X):
+    """Everything the fitted estimator says of rows: recovered and predicted distributions."""
+    found = []
+    if hasattr(estimator, "label_distributions_"):
+        found.append(estimator.label_distributions_)
+    if hasattr(estimator, "predict"):
+        found.append(estimator.predict(X))
+    return found
+
+
+def fitted(estimator, X, D, Y):
+    return clone(estimator).fit(X, targets(estimator, D, Y))
+
+
+@ALL
+def test_outputs_are_distributions(estimator):
+    X, D, Y = make_problem()
+    found = outputs(fitted(estimator, X, D, Y), X)
+    assert found
+    for P in found:
+        assert P.shape == Y.shape
+        assert (P >= 0).all()
+        np.testing.assert_allclose(P.sum(axis=1), 1.0, atol=1e-9)
+
+
+@ENHANCING
+def test_support_is_kept_where_claimed(estimator):
+    X, D, Y = make_problem()
+    R = fitted(estimator, X, D, Y).label_distributions_
+    if estimator.keeps_support:
+        assert (R[Y == 0] == 0).all()
+    else:
+        assert (R[Y == 0] > 0).any()
+
+
+@ALL
+def test_permuting_samples_commutes_with_the_fit(estimator):
+    if not estimator.order_invariant:
+        pytest.skip(f"{type(estimator).__name__} says that it depends on the order of samples")
+    X, D, Y = make_problem()
+    order = np.random.default_rng(1).permutation(len(X))
+    straight = outputs(fitted(estimator, X, D, Y), X)
+    shuffled = outputs(fitted(estimator, X[order], D[order], Y[order]), X[order])
+    for P, Q in zip(straight, shuffled, strict=True):
+        np.testing.assert_allclose(P[order], Q, atol=1e-5)
+
+
+@ALL
+def test_permuting_labels_commutes_with_the_fit(estimator):
+    if not estimator.label_invariant:
+        pytest.skip(f"{type(estimator).__name__} says that it depends on the order of labels")
+    X, D, Y = make_problem()
+    order = np.array([3, 0, 4, 2, 1])
+    straight = outputs(fitted(estimator, X, D, Y), X)
+    shuffled = outputs(fitted(estimator, X, D[:, order], Y[:, order]), X)
+    for P, Q in zip(straight, shuffled, strict=True):
+        np.testing.assert_allclose(P[:, order], Q, atol=1e-5)
+
+
+@ALL
+def test_inputs_are_untouched(estimator):
+    X, D, Y = make_problem()
+    T = targets(estimator, D, Y).copy()
+    X_before, T_before = X.copy(), T.copy()
+    outputs(clone(estimator).fit(X, T), X)
+    np.testing.assert_array_equal(X, X_before)
+    np.testing.assert_array_equal(T, T_before)
+
+
+@ALL
+def test_same_seed_same_result_and_global_generator_untouched(estimator):
+    X, D, Y = make_problem()
+    if "random_state" in estimator.get_params():
+        estimator = clone(estimator).set_params(random_state=7)
+    state = np.random.get_state()[1].copy()  # noqa: NPY002
+    first = outputs(fitted(estimator, X, D, Y), X)
+    second = outputs(fitted(estimator, X, D, Y), X)
+    np.testing.assert_array_equal(np.random.get_state()[1], state)  # noqa: NPY002
+    for P, Q in zip(first, second, strict=True):
+        np.testing.assert_array_equal(P, Q)
+
+
+@ALL
+def test_float32_is_kept(estimator):
+    X, D, Y = make_problem()
+    wide = outputs(fitted(estimator, X, D, Y), X)
+    X32 = X.astype(np.float32)
+    narrow = outputs(fitted(estimator, X32, D, Y), X32)
+    for P, Q in zip(wide, narrow, strict=True):
+        assert P.dtype == np.float64
+        assert Q.dtype == np.float32
+        np.testing.assert_allclose(Q.sum(axis=1), 1.0, atol=1e-5)
+        np.testing.assert_allclose(P, Q, atol=estimator.float32_tolerance)
+
+
+@ALL
+def test_clone_pickle_and_set_params(estimator):
+    X, D, Y = make_problem()
+    model = fitted(estimator, X, D, Y)
+    again = pickle.loads(pickle.dumps(model))
+    fresh = clone(model)
+    assert not hasattr(fresh, "label_names_")
+    rebuilt = type(model)().set_params(**model.get_params(deep=False))
+    for other in (again, fresh.fit(X, targets(model, D, Y)), rebuilt.fit(X, targets(model, D, Y))):
+        for P, Q in zip(outputs(model, X), outputs(other, X), strict=True):
+            np.testing.assert_array_equal(P, Q)
+
+
+@ALL
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
+def test_frames_keep_their_names(estimator, frame):
+    X, D, Y = make_problem()
+    labels = [f"emotion {j}" for j in range(Y.shape[1])]
+    features = ["a", "b", "c", "d"]
+    T = targets(estimator, D, Y)
+    X_frame = frame(dict(zip(features, X.T, strict=True)))
+    T_frame = frame(dict(zip(labels, T.T, strict=True)))
+    model = clone(estimator).fit(X_frame, T_frame)
+    assert list(model.label_names_) == labels
+    assert list(model.feature_names_in_) == features
+    plain = fitted(estimator, X, D, Y)
+    assert list(plain.label_names_) == [f"label_{j}" for j in range(5)]
+    for P, Q in zip(outputs(plain, X), outputs(model, X_frame), strict=True):
+        np.testing.assert_allclose(P, Q, atol=1e-6)
+
+
+@PREDICTING
+def test_pipeline_and_grid_search(estimator):
+    X, D, Y = make_problem()
+    T = targets(estimator, D, Y)
+    name = type(estimator).__name__.lower()
+    key = next(iter(sorted(estimator.get_params(deep=False))), None)
+    grid = {} if key is None else {f"{name}__{key}": [estimator.get_params(deep=False)[key]]}
+    search = GridSearchCV(make_pipeline(StandardScaler(), clone(estimator)), grid, cv=2, error_score="raise")
+    search.fit(X, T)
+    P = search.predict(X)
+    assert P.shape == Y.shape
+    assert 0.0 < search.best_score_ <= 1.0
+    assert search.score(X, D) == pytest.approx(np.minimum(D, P).sum(axis=1).mean())
+
+
+@ENHANCING
+def test_pipeline_recovers(estimator):
+    X, _, Y = make_problem()
+    pipeline = make_pipeline(StandardScaler(), clone(estimator)).fit(X, Y)
+    direct = clone(estimator).fit_enhance(StandardScaler().fit_transform(X), Y)
+    np.testing.assert_array_equal(pipeline[-1].label_distributions_, direct)
+
+
+@ALL
+def test_sparse_features_agree_with_dense_where_accepted(estimator):
+    X, D, Y = make_problem()
+    X = np.where(np.abs(X) < 0.5, 0.0, X)
+    if not estimator._accepts_sparse:
+        with pytest.raises(TypeError, match=r"[Ss]parse"):
+            fitted(estimator, sparse.csr_array(X), D, Y)
+        return
+    dense, thin = fitted(estimator, X, D, Y), fitted(estimator, sparse.csr_array(X), D, Y)
+    for P, Q in zip(outputs(dense, X), outputs(thin, sparse.csr_array(X)), strict=True):
+        np.testing.assert_allclose(P, Q, atol=1e-6)
+
+
+BAD = {
+    "1-D targets": (lambda T: T[:, 0], "2-D"),
+    "missing value": (lambda T: np.where(np.arange(T.shape[1]) == 1, np.nan, T), "row 0, column 1"),
+    "fewer rows": (lambda T: T[:-1], "inconsistent numbers of samples"),
+    "text": (lambda T: np.full(T.shape, "yes"), "numbers only"),
+    "no label": (lambda T: T[:, :0], "no label column"),
+    "value 3": (lambda T: 3 * T, "only 0 and 1|sum to 1"),
+    "empty rows": (lambda T: np.where(np.arange(len(T))[:, None] < 2, 0, T), "rows 0, 1"),
+}
+
+
+@ALL
+@pytest.mark.parametrize("fault", BAD)
+def test_bad_targets_get_one_sentence_and_leave_nothing_behind(estimator, fault):
+    X, D, Y = make_problem()
+    spoil, message = BAD[fault]
+    model = clone(estimator)
+    before = dict(vars(model))
+    with pytest.raises(ValueError, match=message) as caught:
+        model.fit(X, spoil(targets(estimator, D, Y)))
+    assert "\n" not in str(caught.value)
+    assert vars(model) == before
+
+
+@ALL
+def test_a_failed_fit_keeps_the_earlier_one(estimator):
+    X, D, Y = make_problem()
+    model = fitted(estimator, X, D, Y)
+    before = [P.copy() for P in outputs(model, X)]
+    with pytest.raises(ValueError):
+        model.fit(np.full_like(X, np.inf), targets(model, D, Y))
+    for P, Q in zip(before, outputs(model, X), strict=True):
+        np.testing.assert_array_equal(P, Q)
+
+
+@ALL
+def test_label_never_positive_one_label_constant_features_duplicates(estimator):
+    X, D, Y = make_problem()
+    absent = np.arange(Y.shape[1]) == 2
+    Y2 = np.where(absent, 0, Y)
+    Y2[Y2.sum(axis=1) == 0, 0] = 1
+    D2 = np.where(absent, 0.0, D)
+    D2 /= D2.sum(axis=1, keepdims=True)
+    single = np.ones((len(X), 1))
+    flat, twice = X.copy(), X.copy()
+    flat[:, 0] = 3.0
+    twice[1::2] = twice[::2]
+    for X_, D_, Y_ in ((X, D2, Y2), (X, single, single), (flat, D, Y), (twice, D, Y)):
+        for P in outputs(fitted(estimator, X_, D_, Y_), X_):
+            assert np.isfinite(P).all()
+            np.testing.assert_allclose(P.sum(axis=1), 1.0, atol=1e-9)
+
+
+@ALL
+def test_docstring_has_the_shape_of_the_house(estimator):
+    text = type(estimator).__doc__
+    for section in ("Attributes\n", "Notes\n", "Departures from the paper", "Examples\n", ">>> "):
+        assert section in text, section
+    if estimator.get_params(deep=False):
+        assert "Parameters\n" in text
+        for name in estimator.get_params(deep=False):
+            assert name in text, f"parameter {name} is not described"

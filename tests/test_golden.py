@@ -1,0 +1,24 @@
+"""Stored results: a change of behaviour must be meant. Renew one with ``python tools/make_golden.py NAME``."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from golden import GOLDEN, golden_cases, golden_result
+
+
+@pytest.mark.parametrize("key", golden_cases())
+def test_result_is_the_stored_one(key):
+    path = GOLDEN / f"{key}.json"
+    assert path.exists(), f"{path.name} is missing: run python tools/make_golden.py"
+    stored = json.loads(path.read_text())
+    result = golden_result(golden_cases()[key])
+    assert stored.keys() == result.keys()
+    for name, values in stored.items():
+        np.testing.assert_allclose(result[name], values, atol=2e-4, err_msg=name)
+
+
+def test_no_stored_result_is_left_over():
+    assert {path.stem for path in GOLDEN.glob("*.json")} == set(golden_cases())

@@ -1,0 +1,51 @@
+"""scikit-learn's own checks, every one that applies, on every estimator."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+from estimator_cases import instances, legal_targets
+from sklearn.utils import estimator_checks
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+HOOK = "_enforce_estimator_tags_y"
+ONE_LABEL = ("check_estimator_sparse_array", "check_estimator_sparse_matrix")
+
+
+@parametrize_with_checks(instances())
+def test_sklearn_check(estimator, check, monkeypatch):
+    # The checks make 1-D targets and pass them through one hook; there they become legal targets.
+    # Two of them insist on predictions of one column (what sparse features give is compared in test_contract).
+    n_labels = 1 if check.func.__name__ in ONE_LABEL else 3
+    monkeypatch.setattr(estimator_checks, HOOK, lambda est, y: legal_targets(est, y, n_labels))
+    check(estimator)
+
+
+def test_the_hook_is_where_we_think_it_is():
+    """Fails loudly when scikit-learn moves its internals: the checks above would then test nothing."""
+    hook = getattr(estimator_checks, HOOK)
+    assert list(inspect.signature(hook).parameters) == ["estimator", "y"]
+    source = inspect.getsource(estimator_checks)
+    assert source.count(f"{HOOK}(") > 30
+
+
+def test_the_hook_is_used_by_the_checks(monkeypatch):
+    seen = []
+
+    def spy(estimator, y):
+        seen.append(y)
+        return legal_targets(estimator, y)
+
+    monkeypatch.setattr(estimator_checks, HOOK, spy)
+    estimator = instances("enhancer")[0]
+    estimator_checks.check_fit_idempotent(type(estimator).__name__, estimator)
+    assert len(seen) == 1
+
+
+def test_bad_targets_stay_bad():
+    import numpy as np
+
+    estimator = instances("learner")[0]
+    with pytest.raises(ValueError, match="NaN"):
+        estimator.fit(np.zeros((3, 2)), legal_targets(estimator, np.full(3, np.nan)))
