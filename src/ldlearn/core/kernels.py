@@ -1,0 +1,98 @@
+"""Gaussian kernels whose width is the mean distance between rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldlearn.core.memory import require_memory
+
+Array = NDArray[np.floating]
+
+_BLOCK_ENTRIES = 2**21  # of a block of distances: 16 MB
+_ROUNDING = 1e-14  # relative to |x|^2 + |z|^2, what the expansion of |x - z|^2 cannot tell from 0
+
+
+def mean_distance(X: Array) -> float:
+    """Mean Euclidean distance over the n (n - 1) / 2 pairs of rows; 0 for a single row.
+
+    Computed in blocks: no n x n array is kept.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> round(mean_distance(np.array([[0.0], [1.0], [3.0]])), 12)
+    2.0
+    """
+    n = len(X)
+    X = _centred(X, X)
+    total = 0.0
+    for rows in _blocks(n, n):
+        squares = _squared_distances(X[rows], X[rows.start :])
+        total += float(np.triu(np.sqrt(squares, out=squares), k=1).sum())
+    return total / max(n * (n - 1) / 2, 1.0)
+
+
+def rbf_kernel(X: Array, Z: Array | None = None, *, width: float) -> NDArray[np.float64]:
+    """Gaussian kernel ``exp(-|x - z|^2 / (2 width^2))`` of the rows of X with those of Z (of X itself if None).
+
+    A dense array: MemoryError before it is allocated if it cannot fit. Width 0, the mean distance of identical
+    rows, means its limit: 1 for equal rows, otherwise 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rbf_kernel(np.array([[0.0], [1.0]]), width=1.0).round(3)
+    array([[1.   , 0.607],
+           [0.607, 1.   ]])
+    """
+    Z = X if Z is None else Z
+    require_memory(
+        8.0 * len(X) * len(Z), f"The {len(X)} x {len(Z)} kernel", "take fewer rows or a method with a sparse graph"
+    )
+    K = np.empty((len(X), len(Z)))
+    for rows, block in rbf_blocks(X, Z, width=width):
+        K[rows] = block
+    return K
+
+
+def rbf_blocks(X: Array, Z: Array | None = None, *, width: float) -> Iterator[tuple[slice, NDArray[np.float64]]]:
+    """The rows of `rbf_kernel`, a slice of them at a time, for sums that need no whole kernel.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> [block.shape for _, block in rbf_blocks(np.zeros((3, 1)), width=1.0)]
+    [(3, 3)]
+    """
+    Z = X if Z is None else Z
+    X, Z = _centred(X, Z), _centred(Z, Z)
+    for rows in _blocks(len(X), len(Z)):
+        block = _squared_distances(X[rows], Z)
+        if width > 0:
+            block *= -0.5 / width**2
+            np.exp(block, out=block)
+        else:
+            block = (block == 0).astype(np.float64)
+        yield rows, block
+
+
+def _centred(X: Array, reference: Array) -> NDArray[np.float64]:
+    """Distances do not change, and squares of a large common offset would swamp them."""
+    return np.asarray(X, dtype=np.float64) - np.mean(reference, axis=0, dtype=np.float64)
+
+
+def _blocks(n_rows: int, n_columns: int) -> Iterator[slice]:
+    step = max(1, _BLOCK_ENTRIES // max(n_columns, 1))
+    return (slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step))
+
+
+def _squared_distances(X: NDArray[np.float64], Z: NDArray[np.float64]) -> NDArray[np.float64]:
+    norms = np.einsum("ij,ij->i", X, X)[:, None] + np.einsum("ij,ij->i", Z, Z)
+    squares = X @ Z.T
+    squares *= -2.0
+    squares += norms
+    squares[squares <= _ROUNDING * norms] = 0.0
+    return np.asarray(squares)
