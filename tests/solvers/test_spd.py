@@ -1,0 +1,63 @@
+"""Conjugate gradients for several right-hand sides against dense factorisations."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import linalg, sparse
+from sklearn.exceptions import ConvergenceWarning
+
+from ldlearn.core import knn_graph, laplacian
+from ldlearn.solvers import spd
+from ldlearn.solvers.spd import solve_spd
+
+
+def random_spd(n: int, seed: int, condition: float = 1e3) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    Q = np.linalg.qr(rng.normal(size=(n, n)))[0]
+    return Q @ np.diag(np.geomspace(1.0, condition, n)) @ Q.T
+
+
+@settings(deadline=None, max_examples=30)
+@given(n=st.integers(1, 30), c=st.integers(1, 5), seed=st.integers(0, 10_000))
+def test_agrees_with_a_dense_solve(n, c, seed):
+    A = random_spd(n, seed)
+    B = np.random.default_rng(seed).normal(size=(n, c))
+    expected = linalg.solve(A, B, assume_a="pos")
+    for matrix in (A, sparse.csr_array(A)):
+        np.testing.assert_allclose(solve_spd(matrix, B), expected, atol=1e-7)
+
+
+def test_every_column_meets_its_own_tolerance():
+    X = np.random.default_rng(0).normal(size=(300, 3))
+    A = sparse.csr_array(sparse.eye_array(300) + 50.0 * laplacian(knn_graph(X, 8)))
+    B = np.random.default_rng(1).normal(size=(300, 4)) * np.array([1e-6, 1.0, 1e6, 0.0])
+    D = solve_spd(A, B, tol=1e-9)
+    residual = np.linalg.norm(A @ D - B, axis=0)
+    assert (residual <= 1.01e-9 * np.linalg.norm(B, axis=0)).all()
+    assert (D[:, 3] == 0).all()
+
+
+def test_columns_do_not_influence_each_other():
+    A = random_spd(25, 3)
+    B = np.random.default_rng(4).normal(size=(25, 3))
+    together = solve_spd(A, B)
+    alone = np.column_stack([solve_spd(A, B[:, [j]])[:, 0] for j in range(3)])
+    np.testing.assert_allclose(together, alone, rtol=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("A", "message"), [([[0.0, 1.0], [1.0, 0.0]], "diagonal"), ([[1.0, 2.0], [2.0, 1.0]], "no curvature")]
+)
+def test_an_indefinite_matrix_is_refused(A, message):
+    with pytest.raises(ValueError, match=message):
+        solve_spd(np.array(A), np.array([[1.0], [-1.0]]))
+
+
+def test_an_unsolved_system_is_not_passed_over_in_silence(monkeypatch):
+    monkeypatch.setattr(spd, "_ITERATIONS_PER_ROW", -2)  # leaves 100 - 2 * 40 iterations
+    A = random_spd(40, 0)
+    with pytest.warns(ConvergenceWarning, match="not solved"):
+        solve_spd(A, np.ones((40, 1)))
