@@ -1,0 +1,73 @@
+"""Class prototypes and the pseudo label distributions that fast label enhancement starts from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from ldlearn.core.simplex import Array, Mask, softmax
+
+_SMALLEST_NORM = 1e-8
+
+
+def class_prototypes(X: Any, Y: Mask) -> Array:
+    """Mean of the purest rows of every label: those that carry it and the fewest labels in all.
+
+    Parameters
+    ----------
+    X : {ndarray, csr_array} of shape (n, m)
+    Y : boolean ndarray of shape (n, c)
+
+    Returns
+    -------
+    Q : ndarray of shape (c, m)
+        The row of a label that never occurs is zero.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> class_prototypes(np.eye(3), np.array([[1, 0], [1, 0], [1, 1]], dtype=bool))
+    array([[0.5, 0.5, 0. ],
+           [0. , 0. , 1. ]])
+    """
+    n_positives = Y.sum(axis=1)[:, None]
+    fewest = np.where(Y, n_positives, Y.shape[1] + 1).min(axis=0)
+    purest = (Y & (n_positives == fewest)).astype(np.float64)
+    return np.asarray((X.T @ purest).T / np.maximum(purest.sum(axis=0), 1.0)[:, None])
+
+
+def pseudo_distributions(X: Any, Y: Mask) -> Array:
+    r"""Pseudo label distributions of fast label enhancement: ``softmax(S + Y)``.
+
+    S holds the cosines between the rows of X and the prototypes of the labels (0 where either has no length). For
+    features that are nearly collinear all cosines are about 1 and the result is ``softmax(Y)``: standardise X first.
+
+    Parameters
+    ----------
+    X : {ndarray, csr_array} of shape (n, m)
+    Y : boolean ndarray of shape (n, c)
+
+    Returns
+    -------
+    P : ndarray of shape (n, c)
+        Strictly positive, rows sum to one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> pseudo_distributions(np.eye(2), np.array([[1, 0], [1, 1]], dtype=bool)).round(4)
+    array([[0.8808, 0.1192],
+           [0.2689, 0.7311]])
+    """
+    Y = np.asarray(Y, dtype=bool)
+    Q = class_prototypes(X, Y)
+    lengths = np.maximum(_row_norms(X), _SMALLEST_NORM)[:, None] * np.maximum(_row_norms(Q), _SMALLEST_NORM)
+    return softmax(np.asarray(X @ Q.T) / lengths + Y)
+
+
+def _row_norms(X: Any) -> NDArray[np.float64]:
+    squares = X.multiply(X) if sparse.issparse(X) else np.square(X, dtype=np.float64)
+    return np.asarray(np.sqrt(np.asarray(squares.sum(axis=1), dtype=np.float64).ravel()))

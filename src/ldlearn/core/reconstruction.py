@@ -1,0 +1,163 @@
+"""Local reconstruction weights: every row as a mean of its neighbours, affine (LLE) or convex."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from ldlearn.core.graph import neighbors
+from ldlearn.core.simplex import Array, Mask
+
+KINDS = ("affine", "simplex")
+_BLOCK_ENTRIES = 4_000_000  # of gathered neighbours at a time
+_RIDGE = 1e-9  # of the convex weights, relative: picks one minimiser where there are many
+_INFEASIBLE = 1e-7
+_FULL_EXCHANGES = 3  # without progress before one index at a time, which cannot cycle
+
+
+def reconstruction_weights(X: Any, n_neighbors: int, kind: str = "affine", reg: float = 1e-3) -> sparse.csr_array:
+    r"""Weights with which each row is best rebuilt from its nearest neighbours.
+
+    .. math:: \min_{w_i} |x_i - \sum_{j \in N(i)} w_{ij} x_j|^2 \quad \text{with} \quad \sum_j w_{ij} = 1
+
+    Parameters
+    ----------
+    X : {ndarray, csr_array} of shape (n, m)
+    n_neighbors : int
+        Size of N(i); a row is not its own neighbour.
+    kind : {"affine", "simplex"}, default="affine"
+        Whether weights may be negative (as in locally linear embedding) or not.
+    reg : float, default=1e-3
+        Ridge of the affine weights, times the trace of the local Gram matrix. Convex weights need none.
+
+    Returns
+    -------
+    W : csr_array of shape (n, n)
+        Rows sum to one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> reconstruction_weights(np.array([[0.0], [1.0], [4.0]]), 2, kind="simplex").toarray().round(2)
+    array([[0.  , 1.  , 0.  ],
+           [0.75, 0.  , 0.25],
+           [0.  , 1.  , 0.  ]])
+    """
+    n = X.shape[0]
+    if not 1 <= n_neighbors < n:
+        raise ValueError(
+            f"n_neighbors must be at least 1 and less than the number of rows; got n_neighbors={n_neighbors} "
+            f"and {n} rows."
+        )
+    if kind not in KINDS:
+        raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}.")
+    indices = neighbors(X, n_neighbors)[1]
+    weights = np.empty(indices.shape)
+    for rows in _blocks(n, n_neighbors * max(X.shape[1], n_neighbors)):
+        grams = _grams_of(X, indices, rows)
+        weights[rows] = affine_weights(grams, reg) if kind == "affine" else simplex_weights(grams)
+    return weights_to_csr(weights, indices)
+
+
+def reconstruction_laplacian(W: sparse.csr_array) -> sparse.csr_array:
+    """``(I - W)' (I - W)``, so that ``tr(D' M D) = |D - W D|^2``; ``M 1 = 0`` when the rows of W sum to one."""
+    residual = sparse.csr_array(sparse.eye_array(W.shape[0], format="csr") - W)
+    return sparse.csr_array(residual.T @ residual)
+
+
+def weights_to_csr(weights: Array, indices: NDArray[np.integer]) -> sparse.csr_array:
+    """Weights of the neighbours (n, k) and their indices as a sparse matrix of shape (n, n)."""
+    n, k = indices.shape
+    return sparse.csr_array((weights.ravel(), indices.ravel(), np.arange(0, n * k + 1, k)), shape=(n, n))
+
+
+def local_grams(X: Any, indices: NDArray[np.integer]) -> NDArray[np.float64]:
+    """Inner products ``<x_j - x_i, x_l - x_i>`` over the neighbours j, l of each row i: shape (n, k, k).
+
+    Grams of several blocks of columns add up: ``local_grams(X, N) + local_grams(D, N)`` is that of ``[X, D]``.
+    """
+    n, k = indices.shape
+    grams = np.empty((n, k, k))
+    for rows in _blocks(n, k * X.shape[1]):
+        grams[rows] = _grams_of(X, indices, rows)
+    return grams
+
+
+def affine_weights(grams: NDArray[np.float64], reg: float = 1e-3) -> NDArray[np.float64]:
+    """Minimisers of ``w' C w + reg tr(C) |w|^2`` with sum one, for a stack of Gram matrices C."""
+    k = grams.shape[-1]
+    scale = _traces(grams)
+    w = np.linalg.solve(grams + (reg * scale)[:, None, None] * np.eye(k), np.ones((len(grams), k, 1)))[..., 0]
+    return np.asarray(w / w.sum(axis=1, keepdims=True))
+
+
+def simplex_weights(grams: NDArray[np.float64], start: Mask | None = None) -> NDArray[np.float64]:
+    """Minimisers of ``w' C w`` over the simplex, for a stack of Gram matrices C, all at once and exactly.
+
+    Up to a factor w solves ``min v' C v / 2 - 1' v, v >= 0``, found by block principal pivoting: solve on a guess of
+    the support, exchange the entries with the wrong sign, repeat.
+
+    Parameters
+    ----------
+    grams : ndarray of shape (n, k, k)
+    start : boolean ndarray of shape (n, k), default=None
+        Guess of the supports, for instance those of a nearby problem.
+    """
+    n, k, _ = grams.shape
+    C = grams * (k / _traces(grams))[:, None, None] + k * _RIDGE * np.eye(k)
+    support = np.ones((n, k), dtype=bool) if start is None else start.copy()
+    V = np.zeros((n, k))
+    fewest = np.full(n, k + 1)  # wrong entries so far
+    patience = np.full(n, _FULL_EXCHANGES)
+    open_rows = np.arange(n)
+    for _ in range(20 * k):
+        V[open_rows], wrong = _solve_on_support(C[open_rows], support[open_rows])
+        unfinished = wrong.any(axis=1)
+        open_rows, wrong = open_rows[unfinished], wrong[unfinished]
+        if not len(open_rows):
+            break
+        count = wrong.sum(axis=1)
+        better = count < fewest[open_rows]
+        fewest[open_rows] = np.where(better, count, fewest[open_rows])
+        patience[open_rows] = np.where(better, _FULL_EXCHANGES, patience[open_rows] - 1)
+        last = k - 1 - np.argmax(wrong[:, ::-1], axis=1)
+        single = patience[open_rows] < 0
+        wrong[single] = np.arange(k) == last[single, None]
+        support[open_rows] ^= wrong
+    V = np.maximum(V, 0.0)
+    return np.asarray(V / V.sum(axis=1, keepdims=True))
+
+
+def _solve_on_support(C: NDArray[np.float64], support: Mask) -> tuple[NDArray[np.float64], Mask]:
+    """v with ``(C v)_j = 1`` on the support and 0 off it, and the entries whose sign or gradient is wrong."""
+    both = support[:, :, None] & support[:, None, :]
+    system = np.where(both, C, np.eye(C.shape[-1]))
+    v = np.linalg.solve(system, support.astype(float)[..., None])[..., 0]
+    gradient = np.einsum("ijl,il->ij", C, v) - 1.0
+    wrong = np.where(support, v < -_INFEASIBLE * np.abs(v).max(axis=1, keepdims=True), gradient < -_INFEASIBLE)
+    return v, wrong
+
+
+def _grams_of(X: Any, indices: NDArray[np.integer], rows: slice) -> NDArray[np.float64]:
+    differences = _dense_rows(X, indices[rows].ravel()).reshape(-1, indices.shape[1], X.shape[1])
+    differences -= _dense_rows(X, np.arange(rows.start, rows.stop))[:, None, :]
+    return np.asarray(differences @ differences.transpose(0, 2, 1))
+
+
+def _traces(grams: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Traces; 1 for a row all of whose neighbours coincide with it."""
+    traces = np.einsum("ijj->i", grams)
+    return np.asarray(np.where(traces > 0, traces, 1.0))
+
+
+def _dense_rows(X: Any, rows: NDArray[np.integer]) -> NDArray[np.float64]:
+    taken = X[rows]
+    return np.asarray(taken.toarray() if sparse.issparse(taken) else taken, dtype=np.float64)
+
+
+def _blocks(n: int, entries_per_row: int) -> list[slice]:
+    size = max(1, _BLOCK_ENTRIES // max(entries_per_row, 1))
+    return [slice(start, min(start + size, n)) for start in range(0, n, size)]

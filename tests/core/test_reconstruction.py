@@ -1,0 +1,142 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from scipy.optimize import nnls
+from sklearn.manifold._locally_linear import barycenter_weights
+from sklearn.neighbors import NearestNeighbors
+
+from ldlearn.core.reconstruction import (
+    affine_weights,
+    local_grams,
+    reconstruction_laplacian,
+    reconstruction_weights,
+    simplex_weights,
+)
+
+
+def features(n=60, m=8, seed=0):
+    return np.random.default_rng(seed).normal(size=(n, m))
+
+
+def excess(C, w):
+    """How far w is from minimising w'Cw on the simplex: its Frank-Wolfe gap."""
+    gradient = C @ w
+    return w @ gradient - gradient.min()
+
+
+def test_affine_weights_are_those_of_locally_linear_embedding():
+    X = features()
+    indices = NearestNeighbors(n_neighbors=5).fit(X).kneighbors()[1]
+    expected = barycenter_weights(X, X, indices, reg=1e-3)
+    W = reconstruction_weights(X, 5)
+    np.testing.assert_allclose(np.take_along_axis(W.toarray(), indices, axis=1), expected, atol=1e-12)
+    assert W.nnz == 60 * 5
+
+
+def test_a_row_in_the_plane_of_its_neighbours_is_rebuilt():
+    X = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.9, 0.9]])
+    W = reconstruction_weights(X, 3, reg=1e-12).toarray()
+    np.testing.assert_allclose(W @ X, X, atol=1e-6)
+    np.testing.assert_allclose(W.sum(axis=1), 1.0)
+    assert (W < 0).any()
+    assert (np.diag(W) == 0).all()
+
+
+@given(st.integers(0, 10**6), st.integers(1, 12), st.integers(1, 15))
+@settings(deadline=None, max_examples=40)
+def test_simplex_weights_meet_the_kkt_conditions(seed, k, m):
+    rng = np.random.default_rng(seed)
+    Z = rng.normal(size=(7, k, m)) * 10.0 ** rng.integers(-4, 5) + rng.normal()
+    C = Z @ Z.transpose(0, 2, 1)
+    W = simplex_weights(C)
+    assert (W >= 0).all()
+    np.testing.assert_allclose(W.sum(axis=1), 1.0, atol=1e-12)
+    for gram, w in zip(C, W, strict=True):
+        assert excess(gram, w) <= 1e-7 * np.trace(gram)
+
+
+def test_simplex_weights_equal_penalised_least_squares():
+    Z = np.random.default_rng(3).normal(size=(20, 6, 9)) + 0.7
+    W = simplex_weights(Z @ Z.transpose(0, 2, 1))
+    for differences, w in zip(Z, W, strict=True):
+        heavy = 1e4
+        v, _ = nnls(np.vstack([differences.T, heavy * np.ones(6)]), np.append(np.zeros(9), heavy))
+        np.testing.assert_allclose(w, v / v.sum(), atol=1e-5)
+    assert (W == 0).any()
+
+
+def test_a_guess_of_the_support_does_not_change_the_answer():
+    Z = np.random.default_rng(4).normal(size=(50, 10, 12)) + 0.5
+    C = Z @ Z.transpose(0, 2, 1)
+    W = simplex_weights(C)
+    nothing = np.zeros(W.shape, dtype=bool)
+    for guess in (W > 0, W == 0, nothing):
+        np.testing.assert_allclose(simplex_weights(C, guess), W, atol=1e-10)
+    assert not nothing.any()  # the caller's guess is not written to
+
+
+def test_grams_of_blocks_of_columns_add_up_and_do_not_depend_on_the_block_size(monkeypatch):
+    X, D = features(), features(m=3, seed=1)
+    indices = NearestNeighbors(n_neighbors=6).fit(X).kneighbors()[1]
+    whole = local_grams(np.hstack([X, D]), indices)
+    np.testing.assert_allclose(local_grams(X, indices) + local_grams(D, indices), whole, atol=1e-12)
+    i, j, h = 3, 2, 4
+    a, b = X[indices[i, j]] - X[i], X[indices[i, h]] - X[i]
+    assert local_grams(X, indices)[i, j, h] == pytest.approx(a @ b)
+    straight = [reconstruction_weights(X, 6, kind).toarray() for kind in ("affine", "simplex")]
+    monkeypatch.setattr("ldlearn.core.reconstruction._BLOCK_ENTRIES", 100)
+    np.testing.assert_array_equal(local_grams(np.hstack([X, D]), indices), whole)
+    for W, kind in zip(straight, ("affine", "simplex"), strict=True):
+        np.testing.assert_allclose(reconstruction_weights(X, 6, kind).toarray(), W, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["affine", "simplex"])
+def test_duplicates_and_constant_columns_give_finite_weights(kind):
+    X = features(30, 3)
+    X[:, 1] = 2.0
+    X[:15] = X[0]
+    W = reconstruction_weights(X, 6, kind)
+    assert np.isfinite(W.data).all()
+    np.testing.assert_allclose(np.asarray(W.sum(axis=1)).ravel(), 1.0)
+    np.testing.assert_allclose((W @ X)[:15], X[:15], atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["affine", "simplex"])
+def test_sparse_and_single_precision_features_agree_with_dense(kind):
+    X = features()
+    X[np.abs(X) < 0.5] = 0.0
+    expected = reconstruction_weights(X, 5, kind).toarray()
+    np.testing.assert_allclose(reconstruction_weights(sparse.csr_array(X), 5, kind).toarray(), expected, atol=1e-10)
+    narrow = reconstruction_weights(X.astype(np.float32), 5, kind)
+    assert narrow.dtype == np.float64
+    np.testing.assert_allclose(narrow.toarray(), expected, atol=1e-3)
+
+
+def test_laplacian_is_the_reconstruction_error():
+    X, D = features(), features(m=3, seed=1)
+    W = reconstruction_weights(X, 5)
+    M = reconstruction_laplacian(W)
+    assert np.trace(D.T @ (M @ D)) == pytest.approx(np.sum((D - W @ D) ** 2))
+    np.testing.assert_allclose(M @ np.ones(60), 0.0, atol=1e-10)
+    np.testing.assert_allclose(M.toarray(), M.toarray().T, atol=1e-12)
+    assert np.linalg.eigvalsh(M.toarray()).min() > -1e-10
+
+
+def test_affine_weights_of_coincident_neighbours_are_equal():
+    np.testing.assert_allclose(affine_weights(np.zeros((1, 4, 4))), 0.25)
+    np.testing.assert_allclose(simplex_weights(np.zeros((1, 4, 4))), 0.25)
+
+
+@pytest.mark.parametrize("k", [0, 60])
+def test_too_many_or_too_few_neighbours_are_named(k):
+    with pytest.raises(ValueError, match=f"n_neighbors={k} and 60 rows"):
+        reconstruction_weights(features(), k)
+
+
+def test_unknown_kind_is_named():
+    with pytest.raises(ValueError, match="'convex'"):
+        reconstruction_weights(features(), 3, kind="convex")
