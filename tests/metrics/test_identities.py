@@ -63,9 +63,7 @@ def test_identities_and_inequalities(pair):
     np.testing.assert_allclose(v["mean_squared_error"], v["euclidean"] ** 2 / c, atol=TOL)
     np.testing.assert_allclose(v["mean_absolute_error"], l1 / c, atol=TOL)
     np.testing.assert_allclose(v["threshold_agreement"], 1 - v["threshold_error"], atol=TOL)
-    np.testing.assert_allclose(
-        v["expected_label_squared_error"], v["expected_label_absolute_error"] ** 2, atol=TOL
-    )
+    np.testing.assert_allclose(v["expected_label_squared_error"], v["expected_label_absolute_error"] ** 2, atol=TOL)
     chain = [
         (v["chebyshev"], 1 - v["intersection"]),
         (1 - v["intersection"], (c // 2) * v["chebyshev"]),
@@ -127,9 +125,7 @@ def test_label_order_does_not_matter(pair, random):
     D, P = pair
     order = random.sample(range(D.shape[1]), D.shape[1])
     for name in NO_TOP_LABEL:
-        np.testing.assert_allclose(
-            per_row(name, D[:, order], P[:, order]), per_row(name, D, P), atol=TOL, err_msg=name
-        )
+        np.testing.assert_allclose(per_row(name, D[:, order], P[:, order]), per_row(name, D, P), atol=TOL, err_msg=name)
 
 
 @law
@@ -161,6 +157,4 @@ def test_upper_ends_of_the_ranges_are_reached(c):
     if c % 2 == 0:
         half = np.repeat([[2.0 / c, 0.0]], c // 2, axis=0).ravel()[np.newaxis]
         for name in ("clark", "canberra", "wave_hedges"):
-            assert METRICS[name].function(half, half[:, ::-1]) == pytest.approx(METRICS[name].range(c)[1]), (
-                name
-            )
+            assert METRICS[name].function(half, half[:, ::-1]) == pytest.approx(METRICS[name].range(c)[1]), name

@@ -72,9 +72,7 @@ def loops(d, p):
         "clark": math.sqrt(sum(ratio((x - y) ** 2, (x + y) ** 2) for x, y in pairs)),
         "canberra": sum(ratio(abs(x - y), x + y) for x, y in pairs),
         "kl_divergence": kl(d, [max(y, np.finfo(float).eps) for y in p]),
-        "cosine": sum(x * y for x, y in pairs)
-        / math.sqrt(sum(x * x for x in d))
-        / math.sqrt(sum(y * y for y in p)),
+        "cosine": sum(x * y for x, y in pairs) / math.sqrt(sum(x * x for x in d)) / math.sqrt(sum(y * y for y in p)),
         "intersection": sum(min(x, y) for x, y in pairs),
         "euclidean": math.sqrt(sum((x - y) ** 2 for x, y in pairs)),
         "sorensen": sum(abs(x - y) for x, y in pairs) / sum(x + y for x, y in pairs),
@@ -205,9 +203,7 @@ def test_positions_of_ordinal_labels():
 
 @pytest.mark.parametrize("scale", [1e-200, 1e200])
 def test_cosine_does_not_depend_on_scale(scale):
-    assert metrics.cosine(np.array([[1.0, 0.0]]) * scale, np.array([[3.0, 4.0]]) * scale) == pytest.approx(
-        0.6
-    )
+    assert metrics.cosine(np.array([[1.0, 0.0]]) * scale, np.array([[3.0, 4.0]]) * scale) == pytest.approx(0.6)
 
 
 def test_unnormalised_rows_are_compared_as_they_are():
