@@ -61,6 +61,11 @@ def test_conventions_agree_where_there_are_no_zeros():
         np.testing.assert_allclose(values, values[0], rtol=1e-9, err_msg=metric.name)
 
 
+def test_pyldl_clips_degrees_above_one_too():
+    assert metrics.canberra([[2.0]], [[4.0]], convention="pyldl") == 0.0
+    assert metrics.canberra([[0.5]], [[4.0]], convention="pyldl") == pytest.approx(1 / 3)
+
+
 def test_unknown_convention():
     with pytest.raises(ValueError, match="one of exact, pyldl, dldl, dldl-recovery, got 'matlab'"):
         metrics.clark(D, P, convention="matlab")

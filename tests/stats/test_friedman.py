@@ -38,6 +38,11 @@ def test_perfect_agreement_has_p_zero(n, k):
     assert result.significant
 
 
+def test_perfect_agreement_with_ties_has_p_zero():
+    result = friedman(np.tile([0.1, 0.1, 0.2, 0.3, 0.3, 0.3], (7, 1)), greater_is_better=True)
+    assert (result.chi2, result.f, result.f_p_value) == (35, math.inf, 0.0)
+
+
 def test_all_tied_has_p_one():
     result = friedman(np.ones((6, 4)), greater_is_better=False)
     assert (result.chi2, result.p_value, result.f, result.f_p_value) == (0, 1, 0, 1)

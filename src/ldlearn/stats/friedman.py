@@ -91,5 +91,5 @@ def _tie_corrected_chi2(r: FloatArray) -> float:
 
 def _iman_davenport(chi2: float, n: int, k: int) -> float:
     room = n * (k - 1) - chi2
-    # All data sets agree: F is infinite and p = 0 by convention; rounding may leave a little room.
-    return (n - 1) * chi2 / room if room > 1e-9 * n * k else math.inf
+    # No room if all data sets agree; p is then 0 by convention. Sums of mid-ranks are exact in floats.
+    return (n - 1) * chi2 / room if room > 0 else math.inf
