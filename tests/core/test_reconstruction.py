@@ -133,7 +133,7 @@ def test_affine_weights_of_coincident_neighbours_are_equal():
 
 @pytest.mark.parametrize("k", [0, 60])
 def test_too_many_or_too_few_neighbours_are_named(k):
-    with pytest.raises(ValueError, match=f"n_neighbors={k} and 60 rows"):
+    with pytest.raises(ValueError, match=f"n_neighbors={k} and n_samples=60"):
         reconstruction_weights(features(), k)
 
 

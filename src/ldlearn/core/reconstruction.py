@@ -7,15 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.neighbors import NearestNeighbors
 
-from ldlearn.core.graph import neighbors
+from ldlearn.core.nonnegative import nonnegative_quadratic
 from ldlearn.core.simplex import Array, Mask
 
 KINDS = ("affine", "simplex")
 _BLOCK_ENTRIES = 4_000_000  # of gathered neighbours at a time
 _RIDGE = 1e-9  # of the convex weights, relative: picks one minimiser where there are many
-_INFEASIBLE = 1e-7
-_FULL_EXCHANGES = 3  # without progress before one index at a time, which cannot cycle
 
 
 def reconstruction_weights(X: Any, n_neighbors: int, kind: str = "affine", reg: float = 1e-3) -> sparse.csr_array:
@@ -46,20 +45,26 @@ def reconstruction_weights(X: Any, n_neighbors: int, kind: str = "affine", reg: 
            [0.75, 0.  , 0.25],
            [0.  , 1.  , 0.  ]])
     """
-    n = X.shape[0]
-    if not 1 <= n_neighbors < n:
-        raise ValueError(
-            f"n_neighbors must be at least 1 and less than the number of rows; got n_neighbors={n_neighbors} "
-            f"and {n} rows."
-        )
     if kind not in KINDS:
         raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}.")
-    indices = neighbors(X, n_neighbors)[1]
+    indices = nearest_rows(X, n_neighbors)
     weights = np.empty(indices.shape)
-    for rows in _blocks(n, n_neighbors * max(X.shape[1], n_neighbors)):
+    for rows in _blocks(len(indices), n_neighbors * max(X.shape[1], n_neighbors)):
         grams = _grams_of(X, indices, rows)
         weights[rows] = affine_weights(grams, reg) if kind == "affine" else simplex_weights(grams)
     return weights_to_csr(weights, indices)
+
+
+def nearest_rows(X: Any, n_neighbors: int) -> NDArray[np.integer]:
+    """Indices (n, k) of the nearest rows of each row, itself excluded."""
+    n = X.shape[0]
+    if not 1 <= n_neighbors < n:
+        raise ValueError(
+            f"n_neighbors must be at least 1 and less than the number of rows, got n_neighbors={n_neighbors} and "
+            f"n_samples={n}."
+        )
+    indices: NDArray[np.integer] = NearestNeighbors(n_neighbors=n_neighbors).fit(X).kneighbors(return_distance=False)
+    return indices
 
 
 def reconstruction_laplacian(W: sparse.csr_array) -> sparse.csr_array:
@@ -97,8 +102,7 @@ def affine_weights(grams: NDArray[np.float64], reg: float = 1e-3) -> NDArray[np.
 def simplex_weights(grams: NDArray[np.float64], start: Mask | None = None) -> NDArray[np.float64]:
     """Minimisers of ``w' C w`` over the simplex, for a stack of Gram matrices C, all at once and exactly.
 
-    Up to a factor w solves ``min v' C v / 2 - 1' v, v >= 0``, found by block principal pivoting: solve on a guess of
-    the support, exchange the entries with the wrong sign, repeat.
+    Up to a factor w solves ``min v' C v / 2 - 1' v, v >= 0``.
 
     Parameters
     ----------
@@ -108,37 +112,8 @@ def simplex_weights(grams: NDArray[np.float64], start: Mask | None = None) -> ND
     """
     n, k, _ = grams.shape
     C = grams * (k / _traces(grams))[:, None, None] + k * _RIDGE * np.eye(k)
-    support = np.ones((n, k), dtype=bool) if start is None else start.copy()
-    V = np.zeros((n, k))
-    fewest = np.full(n, k + 1)  # wrong entries so far
-    patience = np.full(n, _FULL_EXCHANGES)
-    open_rows = np.arange(n)
-    for _ in range(20 * k):
-        V[open_rows], wrong = _solve_on_support(C[open_rows], support[open_rows])
-        unfinished = wrong.any(axis=1)
-        open_rows, wrong = open_rows[unfinished], wrong[unfinished]
-        if not len(open_rows):
-            break
-        count = wrong.sum(axis=1)
-        better = count < fewest[open_rows]
-        fewest[open_rows] = np.where(better, count, fewest[open_rows])
-        patience[open_rows] = np.where(better, _FULL_EXCHANGES, patience[open_rows] - 1)
-        last = k - 1 - np.argmax(wrong[:, ::-1], axis=1)
-        single = patience[open_rows] < 0
-        wrong[single] = np.arange(k) == last[single, None]
-        support[open_rows] ^= wrong
-    V = np.maximum(V, 0.0)
+    V = nonnegative_quadratic(C, np.ones((n, k)), start)
     return np.asarray(V / V.sum(axis=1, keepdims=True))
-
-
-def _solve_on_support(C: NDArray[np.float64], support: Mask) -> tuple[NDArray[np.float64], Mask]:
-    """v with ``(C v)_j = 1`` on the support and 0 off it, and the entries whose sign or gradient is wrong."""
-    both = support[:, :, None] & support[:, None, :]
-    system = np.where(both, C, np.eye(C.shape[-1]))
-    v = np.linalg.solve(system, support.astype(float)[..., None])[..., 0]
-    gradient = np.einsum("ijl,il->ij", C, v) - 1.0
-    wrong = np.where(support, v < -_INFEASIBLE * np.abs(v).max(axis=1, keepdims=True), gradient < -_INFEASIBLE)
-    return v, wrong
 
 
 def _grams_of(X: Any, indices: NDArray[np.integer], rows: slice) -> NDArray[np.float64]:
