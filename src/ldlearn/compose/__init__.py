@@ -1,3 +1,6 @@
 """Estimators made of estimators."""
 
-__all__: list[str] = []
+from ldlearn.compose.from_distributions import FromDistributions
+from ldlearn.compose.two_steps import EnhanceThenLearn
+
+__all__ = ["EnhanceThenLearn", "FromDistributions"]

@@ -12,13 +12,6 @@ from sklearn.neighbors import NearestNeighbors
 Bandwidth = float | str
 
 
-def neighbors(X: Any, n_neighbors: int, queries: Any = None) -> tuple[NDArray[np.floating], NDArray[np.integer]]:
-    """Distances and indices of the nearest rows of X: of each row of X (itself excluded) or of each query."""
-    index = NearestNeighbors(n_neighbors=n_neighbors).fit(X)
-    distances, indices = index.kneighbors(queries)
-    return distances, indices
-
-
 def bandwidth(distances: NDArray[np.floating], sigma: Bandwidth) -> float:
     """Resolve ``sigma``: a number, or the "median" / "mean" of the distances to the nearest neighbours."""
     if isinstance(sigma, str):
@@ -62,17 +55,24 @@ def knn_graph(X: Any, n_neighbors: int = 20, sigma: Bandwidth = "median") -> spa
            [0.607, 0.   , 0.135],
            [0.   , 0.135, 0.   ]])
     """
+    return neighbor_graph(X, n_neighbors, sigma)[0]
+
+
+def neighbor_graph(X: Any, n_neighbors: int, sigma: Bandwidth) -> tuple[sparse.csr_array, float, NearestNeighbors]:
+    """The graph of `knn_graph`, the width that was used, and the index to look up the neighbours of new rows."""
     n = X.shape[0]
     if not 1 <= n_neighbors < n:
         raise ValueError(
-            f"n_neighbors must be at least 1 and less than the number of rows; got n_neighbors={n_neighbors} "
-            f"and {n} rows."
+            f"n_neighbors must be at least 1 and less than the number of rows, got n_neighbors={n_neighbors} and "
+            f"n_samples={n}."
         )
-    distances, indices = neighbors(X, n_neighbors)
-    weights = similarity(distances, bandwidth(distances, sigma))
+    index = NearestNeighbors(n_neighbors=n_neighbors).fit(X)
+    distances, indices = index.kneighbors()
+    width = bandwidth(distances, sigma)
+    weights = similarity(distances.astype(np.float64, copy=False), width)
     pointers = np.arange(0, n * n_neighbors + 1, n_neighbors)
     A = sparse.csr_array((weights.ravel(), indices.ravel(), pointers), shape=(n, n))
-    return sparse.csr_array(A.maximum(A.T))
+    return sparse.csr_array(A.maximum(A.T)), width, index
 
 
 def laplacian(A: sparse.csr_array) -> sparse.csr_array:

@@ -1,3 +1,5 @@
 """Joint models: degrees for the training rows and a predictor, from one objective. One file per method."""
 
-__all__: list[str] = []
+from ldlearn.joint.dldl import DLDL
+
+__all__ = ["DLDL"]

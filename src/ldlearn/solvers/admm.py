@@ -1,0 +1,76 @@
+"""Algorithm 1 of the DLDL paper: the D-step by alternating directions, with the sign of the multiplier corrected."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.special import wrightomega
+
+from ldlearn.core.simplex import Array, Mask, project_simplex
+
+
+def admm_simplex(
+    log_prior: Array,
+    support: Mask,
+    *,
+    laplacian: Any = None,
+    alpha: float = 0.0,
+    beta: float = 0.0,
+    start: Array | None = None,
+    tau: float = 1.0,
+    tol: float = 1e-6,
+    max_iter: int = 20_000,
+) -> tuple[Array, int, bool]:
+    r"""Minimise ``KL(D, P) + alpha tr(D'GD) + beta |D|^2`` over distributions on the support, by ADMM on ``B = D``.
+
+    * D: ``argmin KL(D, P) + alpha tr(D'GD) + beta |D|^2 + <Phi, B - D> + tau/2 |B - D|^2`` (Eq. 13). The graph term is
+      replaced by its tangent plus ``alpha (D - D_k)' (2 diag(G) - G) (D - D_k)``, which vanishes at the solution; then
+      every entry solves ``ln d + q d = r``, a value of the Wright omega function.
+    * B: projection of ``D - Phi / tau`` onto the simplex of the support. (The paper prints ``+``, which settles at a
+      wrong point; its quadratic programme is this projection.)
+    * ``Phi += tau (B - D)``.
+
+    Parameters
+    ----------
+    log_prior, support, laplacian, alpha, beta, start
+        As in `newton_simplex`.
+    tau : float, default=1.0
+        Penalty. The paper's schedule, at most 0.002, cannot reach its own stopping rule.
+    tol : float, default=1e-6
+        Stop when the largest entries of ``B - D`` and of the change of D are both below this.
+    max_iter : int, default=20000
+
+    Returns
+    -------
+    D : ndarray of shape (n, c)
+        Restricted to the support and renormalised.
+    n_iter : int
+    converged : bool
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> P, Y = np.array([[0.1, 0.3, 0.6]]), np.array([[True, True, False]])
+    >>> D, _, converged = admm_simplex(np.log(P), Y)
+    >>> D.round(4), converged
+    (array([[0.25, 0.75, 0.  ]]), True)
+    """
+    D = support / support.sum(axis=1, keepdims=True) if start is None else np.where(support, start, 0.0)
+    B, Phi = D.copy(), np.zeros_like(D)
+    G = laplacian if alpha > 0 else None
+    majoriser = 0.0 if G is None else 4.0 * alpha * np.asarray(G.diagonal())[:, None]
+    q = np.broadcast_to(2.0 * beta + tau + majoriser, D.shape)
+    L = np.where(support, log_prior, 0.0) - 1.0
+    converged, n_iter = False, 0
+    while not converged and n_iter < max_iter:
+        r = L + Phi + tau * B + majoriser * D
+        if G is not None:
+            r -= G @ (2.0 * alpha * D)
+        previous, D = D, np.where(support, wrightomega(r + np.log(q)) / q, 0.0)
+        B = project_simplex(D - Phi / tau, support)
+        Phi += tau * (B - D)
+        n_iter += 1
+        converged = bool(max(np.abs(B - D).max(), np.abs(D - previous).max()) <= tol)
+    D = np.maximum(D, np.where(support, np.finfo(float).tiny, 0.0))
+    return np.asarray(D / D.sum(axis=1, keepdims=True)), n_iter, converged
