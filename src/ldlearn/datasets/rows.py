@@ -62,9 +62,7 @@ def _in_words(kind: str, rows: list[int], D: NDArray[Any], label_names: Sequence
         example = f"NaN or infinite degree, first at row {first}, label {label!r}"
     elif kind == "negative degree":
         column = int(np.argmax(D[first] < 0))
-        example = (
-            f"negative degree, first {D[first, column]:.6g} at row {first}, label {label_names[column]!r}"
-        )
+        example = f"negative degree, first {D[first, column]:.6g} at row {first}, label {label_names[column]!r}"
     elif kind == "sums to 0":
         example = "degrees that sum to 0"
     else:

@@ -1,0 +1,57 @@
+"""Is a file the one that was meant: SHA-256 and git blob ids."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+_CHUNK = 1 << 20
+
+
+def sha256_of(path: Path) -> str:
+    """SHA-256 of a file, in hexadecimal."""
+    return _digest(path, hashlib.sha256())
+
+
+def git_blob_id(path: Path) -> str:
+    r"""Id under which git stores a file: SHA-1 of ``b"blob <size>\0"`` followed by the content."""
+    header = f"blob {path.stat().st_size}\0".encode()
+    return _digest(path, hashlib.sha1(header, usedforsecurity=False))
+
+
+def _digest(path: Path, digest: hashlib._Hash) -> str:
+    with path.open("rb") as file:
+        while chunk := file.read(_CHUNK):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+@dataclass(frozen=True)
+class Checksum:
+    """What is known of a file's content: at best its SHA-256, else the id of its git blob.
+
+    A git blob id is a SHA-1: it finds every accident, but a forger with great means could meet it.
+    """
+
+    sha256: str = ""
+    git: str = ""
+    size: int | None = None
+
+    def __str__(self) -> str:
+        if self.sha256:
+            return f"sha256:{self.sha256}"
+        return f"git:{self.git}" if self.git else ""
+
+    def problem(self, path: Path) -> str:
+        """Say in a few words how the file differs from the one meant; empty if it is that file."""
+        size = path.stat().st_size
+        if self.size is not None and size != self.size:
+            return f"it has {size:,} bytes instead of {self.size:,}"
+        if self.sha256:
+            found = sha256_of(path)
+            return "" if found == self.sha256 else f"its SHA-256 is {found} instead of {self.sha256}"
+        if self.git:
+            found = git_blob_id(path)
+            return "" if found == self.git else f"its git blob id is {found} instead of {self.git}"
+        return ""

@@ -1,0 +1,215 @@
+"""Downloads that resume, retry, and leave only whole and verified files behind."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ldlearn.datasets.checksums import Checksum
+from ldlearn.datasets.errors import DatasetError
+
+Progress = Callable[[int, int | None], None]
+
+_CHUNK = 1 << 16
+_MOST_BYTES = 1 << 31
+_WORTH_ANOTHER_TRY = frozenset({408, 425, 429, 500, 502, 503, 504})
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How long to wait for a server.
+
+    Parameters
+    ----------
+    timeout : float
+        Seconds without a byte after which a connection counts as stalled.
+    retries : int
+        Further attempts after the first.
+    pause : float
+        Seconds before the second attempt; doubled before each further one.
+    """
+
+    timeout: float = 30.0
+    retries: int = 4
+    pause: float = 0.5
+
+
+def download(
+    url: str,
+    folder: Path,
+    file_name: str,
+    expected: Checksum,
+    *,
+    patience: Patience | None = None,
+    progress: bool | Progress = False,
+) -> Path:
+    """Download a file into a folder under a name it gets only once it is whole and verified.
+
+    Parameters
+    ----------
+    url : str
+    folder : Path
+        Made if it does not exist. What has arrived of an unfinished download waits in its sub-folder
+        ``partial`` and is continued by the next attempt.
+    file_name : str
+    expected : Checksum
+    patience : Patience, optional
+    progress : bool or callable, default=False
+        True draws a bar on standard error; a callable is told (bytes so far, bytes in all or None).
+
+    Returns
+    -------
+    path : Path
+    """
+    pooch = import_pooch()
+    transfer = _Transfer(
+        partial=folder / "partial" / f"{file_name}.{str(expected)[-16:]}",
+        expected=expected,
+        patience=patience or Patience(),
+        progress=_text_bar(file_name) if progress is True else progress or _no_bar,
+    )
+    known_hash = f"sha256:{expected.sha256}" if expected.sha256 else None
+    store = pooch.create(path=folder, base_url="", registry={file_name: known_hash}, urls={file_name: url})
+    try:
+        return Path(store.fetch(file_name, downloader=transfer))
+    except OSError as error:
+        raise DatasetError(f"{file_name} could not be written to {folder}: {error}.") from error
+
+
+def import_pooch() -> Any:
+    """Import the package pooch, or say what to install."""
+    try:
+        import pooch
+    except ImportError as error:
+        raise ImportError(
+            'Downloading needs the package pooch: pip install "ldlearn[datasets]"; or point the environment '
+            "variable LDLEARN_DATA at a folder that has the files."
+        ) from error
+    return pooch
+
+
+class _Refused(Exception):
+    """The server will not give this file, now or later."""
+
+
+class _Interrupted(Exception):
+    """The file did not arrive whole, or not right; another attempt may help."""
+
+
+@dataclass(frozen=True)
+class _Transfer:
+    """A downloader for pooch: fills `partial`, verifies it and only then hands it over."""
+
+    partial: Path
+    expected: Checksum
+    patience: Patience
+    progress: Progress
+
+    def __call__(self, url: str, output_file: Any, _pooch: Any) -> None:
+        self.partial.parent.mkdir(parents=True, exist_ok=True)
+        reason = ""
+        for attempt in range(self.patience.retries + 1):
+            if attempt:
+                time.sleep(self.patience.pause * 2 ** (attempt - 1))
+            try:
+                self._receive(url)
+                os.replace(self.partial, output_file)
+                return
+            except _Interrupted as error:
+                reason = str(error)
+            except _Refused as error:
+                raise DatasetError(f"{url} cannot be downloaded: {error}.") from error
+        raise DatasetError(
+            f"{url} could not be downloaded in {self.patience.retries + 1} attempts; the last one failed because "
+            f"{reason}. Try again later: what has arrived is kept and continued."
+        )
+
+    def _receive(self, url: str) -> None:
+        import requests
+
+        try:
+            if not self._is_whole():
+                self._request(requests, url)
+        except requests.RequestException as error:
+            raise _Interrupted(_in_words(requests, error)) from error
+        problem = self.expected.problem(self.partial)
+        if problem:
+            if not self._is_too_short():
+                self.partial.unlink()
+            raise _Interrupted(f"what arrived is not the file that was meant ({problem})")
+
+    def _have(self) -> int:
+        return self.partial.stat().st_size if self.partial.exists() else 0
+
+    def _is_whole(self) -> bool:
+        return self.expected.size is not None and self._have() == self.expected.size
+
+    def _is_too_short(self) -> bool:
+        return self.expected.size is not None and self._have() < self.expected.size
+
+    def _request(self, requests: Any, url: str) -> None:
+        have = self._have()
+        headers = {"Accept-Encoding": "identity"}
+        if have:
+            headers["Range"] = f"bytes={have}-"
+        with requests.get(url, headers=headers, stream=True, timeout=self.patience.timeout) as response:
+            if have and response.status_code == 416:  # nothing lies beyond what we have; verification decides
+                return
+            if response.status_code in _WORTH_ANOTHER_TRY:
+                raise _Interrupted(f"the server answered {response.status_code} {response.reason}")
+            if response.status_code not in (200, 206):
+                raise _Refused(f"the server answered {response.status_code} {response.reason}")
+            self._save(response, _start_of(response, have))
+
+    def _save(self, response: Any, start: int) -> None:
+        announced = response.headers.get("Content-Length", "")
+        total = self.expected.size or (start + int(announced) if announced.isdecimal() else None)
+        done = start
+        # writing at a position, not appending: two processes that fetch the same file write the same bytes
+        with self.partial.open("r+b" if self.partial.exists() else "w+b") as file:
+            file.seek(start)
+            for chunk in response.iter_content(_CHUNK):
+                done += len(chunk)
+                if done > (self.expected.size or _MOST_BYTES):
+                    self.partial.unlink()
+                    raise _Interrupted("the server sent more bytes than the file has")
+                file.write(chunk)
+                self.progress(done, total)
+            file.truncate(done)
+
+
+def _start_of(response: Any, have: int) -> int:
+    """Position of the first byte of the answer: a server may ignore that we want only the rest."""
+    content_range = response.headers.get("Content-Range", "")
+    if response.status_code == 206 and content_range.startswith(f"bytes {have}-"):
+        return have
+    if response.status_code == 200:
+        return 0
+    raise _Interrupted(f"the server answered with an unexpected range {content_range!r}")
+
+
+def _in_words(requests: Any, error: Exception) -> str:
+    if isinstance(error, requests.Timeout) or "timed out" in str(error).lower():
+        return "the connection stalled"
+    if isinstance(error, requests.exceptions.ChunkedEncodingError):
+        return "the connection was cut"
+    return f"there was no connection ({type(error).__name__})"
+
+
+def _no_bar(_done: int, _total: int | None) -> None:
+    return
+
+
+def _text_bar(file_name: str) -> Progress:
+    def draw(done: int, total: int | None) -> None:
+        share = f"{done / total:4.0%} of {total / 1e6:.1f} MB" if total else f"{done / 1e6:.1f} MB"
+        end = "\n" if done == total else ""
+        sys.stderr.write(f"\r{file_name}: {share}{end}")
+        sys.stderr.flush()
+
+    return draw

@@ -1,0 +1,282 @@
+"""Data sets by name: which exist, which are here, and getting one."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from ldlearn.datasets import embedded
+from ldlearn.datasets.catalogue import CatalogueEntry, CatalogueFile, catalogue, resolve
+from ldlearn.datasets.dataset import LabelDataset
+from ldlearn.datasets.download import Patience, Progress, download, import_pooch
+from ldlearn.datasets.errors import DatasetError
+from ldlearn.datasets.labels import as_distributions
+from ldlearn.datasets.readers import read_arrays
+
+Loader = Callable[[], LabelDataset]
+
+EMBEDDED: dict[str, Loader] = {
+    "vader_tweets": embedded.load_vader_tweets,
+    "uk_budget_shares": embedded.load_uk_budget_shares,
+    "yeast": embedded.load_yeast,
+}
+
+
+@dataclass(frozen=True)
+class DatasetInfo:
+    """What is known of a data set without loading it.
+
+    Attributes
+    ----------
+    name, title : str
+    state : {"embedded", "cached", "not here"}
+    n_samples, n_features, n_labels : int
+    terms, terms_note : str
+        Terms of use in a few words, and in a sentence.
+    citation, description : str
+        What to cite; what to know before using it, its traps included.
+    address : str
+        Where it is fetched from; empty if it comes with the package or must be placed by hand.
+    checksum : str
+        ``"sha256:..."`` or ``"git:..."``; empty if unknown.
+    path : Path or None
+        The file, if it is here.
+    manual : str
+        How to place the file by hand, if it cannot be fetched.
+    """
+
+    name: str
+    title: str
+    state: str
+    n_samples: int
+    n_features: int
+    n_labels: int
+    terms: str
+    terms_note: str
+    citation: str
+    description: str
+    address: str
+    checksum: str
+    path: Path | None
+    manual: str
+
+
+def list_datasets() -> list[DatasetInfo]:
+    """Every data set that can be had by name, with its state: embedded, cached or not here.
+
+    Returns
+    -------
+    infos : list of DatasetInfo
+
+    Examples
+    --------
+    >>> [info.name for info in list_datasets() if info.state == "embedded"]
+    ['vader_tweets', 'uk_budget_shares', 'yeast']
+    """
+    return [_embedded_info(name) for name in EMBEDDED] + [_info(entry) for entry in catalogue().values()]
+
+
+def dataset_info(name: str) -> DatasetInfo:
+    """What is known of one data set, without fetching it.
+
+    Parameters
+    ----------
+    name : str
+        In any spelling: ``"s_jaffe"``, ``"s-JAFFE"`` and ``"SJAFFE"`` are the same.
+
+    Examples
+    --------
+    >>> dataset_info("Natural Scene").n_labels
+    9
+    """
+    name = _resolve(name)
+    return _embedded_info(name) if name in EMBEDDED else _info(catalogue()[name])
+
+
+def fetch_dataset(
+    name: str,
+    *,
+    progress: bool | Progress = False,
+    patience: Patience | None = None,
+    announce: Callable[[str], None] | None = None,
+) -> LabelDataset:
+    """Load a data set by name, downloading its file the first time.
+
+    A file is looked for in the folder that the environment variable ``LDLEARN_DATA`` names (which is only
+    read), then in the cache folder of the user; there a download lands, after its checksum has been
+    verified. Addresses are pinned to commits, so a file cannot change under its checksum.
+
+    Parameters
+    ----------
+    name : str
+        Of `list_datasets`, in any spelling.
+    progress : bool or callable, default=False
+        True draws a bar on standard error; a callable is told (bytes so far, bytes in all or None).
+    patience : Patience, optional
+        Timeout and retries.
+    announce : callable, optional
+        Is told the terms of the data set before its first download; by default they go to standard error.
+
+    Returns
+    -------
+    data : LabelDataset
+
+    Raises
+    ------
+    DatasetError
+        If there is no such data set, if the server does not deliver it, or if a file is not the one meant.
+
+    Examples
+    --------
+    >>> fetch_dataset("vader_tweets").n_samples
+    4004
+    """
+    name = _resolve(name)
+    if name in EMBEDDED:
+        return EMBEDDED[name]()
+    entry = catalogue()[name]
+    file, path = _find(entry) or _download(entry, progress, patience, announce or _to_stderr)
+    return _load(entry, file, path)
+
+
+def _resolve(name: str) -> str:
+    known: dict[str, tuple[str, ...]] = dict.fromkeys(EMBEDDED, ())
+    return resolve(name, known | {key: (e.title, *e.aliases) for key, e in catalogue().items()})
+
+
+def _own_folder() -> Path | None:
+    folder = os.environ.get("LDLEARN_DATA", "")
+    return Path(folder).expanduser() if folder else None
+
+
+def _cache_folder() -> Path | None:
+    """The user's cache, or None where pooch, which knows where that is, is not installed."""
+    try:
+        return Path(import_pooch().os_cache("ldlearn"))
+    except ImportError:
+        return None
+
+
+def _find(entry: CatalogueEntry) -> tuple[CatalogueFile, Path] | None:
+    """The right file of an entry, if it is here."""
+    own, cached = _own_folder(), _cache_folder()
+    if own is not None and (found := _find_in(own, entry)):
+        return found
+    if own is not None and (wrong := _wrong_files(own, entry)):
+        raise DatasetError(f"{'; '.join(wrong)}. Replace or remove it, or unset LDLEARN_DATA.")
+    return None if cached is None else _find_in(cached, entry)
+
+
+def _find_in(folder: Path, entry: CatalogueEntry) -> tuple[CatalogueFile, Path] | None:
+    for file in entry.files:
+        for path in _present(folder, file):
+            if not file.checksum.problem(path):
+                return file, path
+    return None
+
+
+def _wrong_files(folder: Path, entry: CatalogueEntry) -> list[str]:
+    """Sentences on files that bear the right name and are not the right file."""
+    sentences = {
+        path: f"{path} is not the {entry.title} of the catalogue: {file.checksum.problem(path)}"
+        for file in reversed(entry.files)
+        for path in _present(folder, file)
+    }
+    return list(sentences.values())
+
+
+def _present(folder: Path, file: CatalogueFile) -> list[Path]:
+    return [folder / name for name in file.names if (folder / name).is_file()]
+
+
+def _download(
+    entry: CatalogueEntry,
+    progress: bool | Progress,
+    patience: Patience | None,
+    announce: Callable[[str], None],
+) -> tuple[CatalogueFile, Path]:
+    if entry.manual:
+        raise DatasetError(f"{entry.title} cannot be downloaded ({entry.terms}: {entry.terms_note}) {entry.manual}")
+    import_pooch()
+    folder = _cache_folder()
+    assert folder is not None
+    announce(f"{entry.title}: terms of use: {entry.terms}. {entry.terms_note} Please cite: {entry.citation}")
+    failures = []
+    for file in entry.files:
+        target = folder / file.names[0]
+        target.unlink(missing_ok=True)  # it is there only if it is wrong
+        try:
+            arguments = {"patience": patience, "progress": progress}
+            return file, download(file.url, folder, target.name, file.checksum, **arguments)  # type: ignore[arg-type]
+        except DatasetError as error:
+            failures.append(str(error))
+    raise DatasetError(" ".join(failures))
+
+
+def _load(entry: CatalogueEntry, file: CatalogueFile, path: Path) -> LabelDataset:
+    wanted = [name for name in (file.X, file.D, file.Y) if name]
+    arrays = read_arrays(path, wanted)
+    D = as_distributions(arrays[file.D], entry.label_names, where=str(path), normalise=file.normalise)
+    return LabelDataset(
+        X=arrays[file.X],
+        D=D,
+        Y=arrays[file.Y].astype("int8") if file.Y else None,
+        label_names=entry.label_names,
+        name=entry.name,
+        source=file.url or str(path),
+        licence=entry.terms,
+        citation=entry.citation,
+        checksum=str(file.checksum),
+        description=entry.description,
+    )
+
+
+def _info(entry: CatalogueEntry) -> DatasetInfo:
+    try:
+        found = _find(entry)
+    except DatasetError:
+        found = None
+    file = found[0] if found else entry.files[0]
+    return DatasetInfo(
+        name=entry.name,
+        title=entry.title,
+        state="cached" if found else "not here",
+        n_samples=entry.n_samples,
+        n_features=entry.n_features,
+        n_labels=entry.n_labels,
+        terms=entry.terms,
+        terms_note=entry.terms_note,
+        citation=entry.citation,
+        description=entry.description,
+        address=file.url,
+        checksum=str(file.checksum),
+        path=found[1] if found else None,
+        manual=entry.manual,
+    )
+
+
+def _embedded_info(name: str) -> DatasetInfo:
+    data = EMBEDDED[name]()
+    return DatasetInfo(
+        name=name,
+        title=name,
+        state="embedded",
+        n_samples=data.n_samples,
+        n_features=data.n_features,
+        n_labels=data.n_labels,
+        terms=data.licence,
+        terms_note="Its notice comes with the package.",
+        citation=data.citation,
+        description=data.description,
+        address="",
+        checksum=data.checksum,
+        path=None,
+        manual="",
+    )
+
+
+def _to_stderr(text: str) -> None:
+    print(text, file=sys.stderr)

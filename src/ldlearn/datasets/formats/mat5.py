@@ -1,0 +1,207 @@
+"""MATLAB files of version 5: a reader for the numeric part of the format, and a writer."""
+
+from __future__ import annotations
+
+import math
+import struct
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import scipy.io
+import scipy.sparse
+from numpy.typing import NDArray
+
+from ldlearn.datasets.errors import DatasetError
+from ldlearn.datasets.formats.limits import check_declared, check_total
+
+# Why not scipy.io.loadmat: it believes the sizes a file announces, and reads cells, structures and objects
+# that no data set needs. Here every size is compared with the bytes present before memory is taken.
+
+_HEADER = 128
+_MATRIX, _COMPRESSED = 14, 15
+_DTYPES = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 9: "f8", 12: "i8", 13: "u8"}
+_ENCODINGS = {16: "utf-8", 17: "utf-16", 18: "utf-32"}
+_CHAR, _SPARSE = 4, 5
+_CLASSES = {6: "f8", 7: "f4", 8: "i1", 9: "u1", 10: "i2", 11: "u2", 12: "i4", 13: "u4", 14: "i8", 15: "u8"}
+_COMPLEX = 0x0800
+_HEAD_BYTES = 1 << 12
+
+
+@dataclass(frozen=True)
+class _Variable:
+    """A top-level element of a file: its name, and where its bytes are."""
+
+    name: str
+    numeric: bool
+    offset: int
+    length: int
+    compressed: bool
+
+
+class _Parts:
+    """The sub-elements of one matrix, one after the other."""
+
+    def __init__(self, content: bytes | memoryview, endian: str) -> None:
+        self.content, self.endian, self.position = memoryview(content), endian, 0
+
+    def next(self) -> tuple[int, memoryview]:
+        """Type and bytes of the next sub-element."""
+        if self.position + 8 > len(self.content):
+            raise DatasetError("a matrix ends too early")
+        first, length = struct.unpack_from(f"{self.endian}II", self.content, self.position)
+        start, step = self.position + 8, 8 + length + -length % 8
+        if first >> 16:  # a small element keeps up to four bytes inside its own tag
+            first, length = first & 0xFFFF, first >> 16
+            start, step = self.position + 4, 8
+        if (step == 8 and length > 4 and start == self.position + 4) or start + length > len(self.content):
+            raise DatasetError("a matrix announces more bytes than it has")
+        self.position += step
+        return first, self.content[start : start + length]
+
+    def numbers(self) -> NDArray[Any]:
+        """The next sub-element as numbers."""
+        kind, content = self.next()
+        if kind not in _DTYPES:
+            raise DatasetError(f"a matrix stores its numbers as the unknown type {kind}")
+        dtype = np.dtype(self.endian + _DTYPES[kind])
+        if len(content) % dtype.itemsize:
+            raise DatasetError("a matrix ends within a number")
+        return np.frombuffer(content, dtype=dtype)
+
+
+@dataclass(frozen=True)
+class _Head:
+    """What stands at the beginning of a matrix."""
+
+    array_class: int
+    complex: bool
+    shape: tuple[int, ...]
+    name: str
+
+
+def _read_head(parts: _Parts) -> _Head:
+    flags = parts.numbers()
+    shape = tuple(int(length) for length in parts.numbers())
+    name = bytes(parts.next()[1]).decode("latin-1")
+    if len(flags) != 2 or len(shape) < 2 or min(shape) < 0:
+        raise DatasetError("a matrix has an impossible heading")
+    return _Head(int(flags[0]) & 0xFF, bool(int(flags[0]) & _COMPLEX), shape, name)
+
+
+def read_mat5(path: Path, max_bytes: int, wanted: list[str] | None = None) -> dict[str, Any]:
+    """Numeric matrices (and texts, as str) of a file, all of them or the wanted ones."""
+    with path.open("rb") as file:
+        size = path.stat().st_size
+        endian = _endian(file.read(_HEADER))
+        variables = [v for v in _variables(file, size, endian) if v.numeric]
+        if wanted is not None:
+            variables = [v for v in variables if v.name in wanted]
+        return {v.name: _load(file, v, path, endian, max_bytes) for v in variables}
+
+
+def _endian(header: bytes) -> str:
+    mark = header[126:128]
+    if len(header) < _HEADER or mark not in (b"IM", b"MI"):
+        raise DatasetError("this is no MATLAB file of version 5")
+    return "<" if mark == b"IM" else ">"
+
+
+def _variables(file: IO[bytes], size: int, endian: str) -> Iterator[_Variable]:
+    position = _HEADER
+    while position < size:
+        file.seek(position)
+        tag = file.read(8)
+        if len(tag) < 8:
+            raise DatasetError("the file ends too early")
+        kind, length = struct.unpack(f"{endian}II", tag)
+        if kind not in (_MATRIX, _COMPRESSED) or position + 8 + length > size:
+            raise DatasetError("the file is cut off, or not made of matrices")
+        variable = _variable(file, position + 8, length, kind == _COMPRESSED, endian)
+        if variable is not None:
+            yield variable
+        position += 8 + length
+
+
+def _variable(file: IO[bytes], offset: int, length: int, compressed: bool, endian: str) -> _Variable | None:
+    beginning = file.read(min(length, _HEAD_BYTES))
+    if compressed:
+        beginning = zlib.decompressobj().decompress(beginning, _HEAD_BYTES)[8:]
+    if not beginning and not length:
+        return None
+    head = _read_head(_Parts(beginning, endian))
+    numeric = head.array_class in _CLASSES or head.array_class in (_CHAR, _SPARSE)
+    return _Variable(head.name, numeric, offset, length, compressed)
+
+
+def _load(file: IO[bytes], variable: _Variable, path: Path, endian: str, max_bytes: int) -> Any:
+    file.seek(variable.offset)
+    content = file.read(variable.length)
+    if variable.compressed:
+        content = _inflate(content, path, endian, max_bytes)
+    else:
+        check_total(variable.length, max_bytes, path)
+    parts = _Parts(content, endian)
+    head = _read_head(parts)
+    if head.complex:
+        raise DatasetError(f"{path}, array {head.name!r}: complex numbers are no data.")
+    if head.array_class == _CHAR:
+        return _text(parts)
+    if head.array_class == _SPARSE:
+        check_declared(8 * head.shape[0], path.stat().st_size, path)
+        return _sparse(parts, head)
+    values = parts.numbers()
+    if len(values) != math.prod(head.shape):
+        raise DatasetError(f"{path}, array {head.name!r} of shape {head.shape} holds {len(values)} numbers.")
+    return values.astype(_CLASSES[head.array_class]).reshape(head.shape, order="F")
+
+
+def _inflate(content: bytes, path: Path, endian: str, max_bytes: int) -> bytes:
+    """Decompress a matrix, to at most the size that its own tag announces."""
+    tag = zlib.decompressobj().decompress(content, 8)
+    if len(tag) < 8:
+        raise DatasetError(f"{path} ends too early.")
+    kind, length = struct.unpack(f"{endian}II", tag)
+    if kind != _MATRIX:
+        raise DatasetError(f"{path} packs something else than matrices.")
+    check_declared(length, path.stat().st_size, path)
+    check_total(length, max_bytes, path)
+    return zlib.decompressobj().decompress(content, 8 + length)[8:]
+
+
+def _text(parts: _Parts) -> str:
+    kind, content = parts.next()
+    if kind in _ENCODINGS:
+        little = parts.endian == "<"
+        suffix = "" if kind == 16 else ("-le" if little else "-be")
+        return bytes(content).decode(_ENCODINGS[kind] + suffix)
+    if kind not in _DTYPES or _DTYPES[kind][0] == "f":
+        raise DatasetError(f"a text is stored as the unknown type {kind}")
+    return "".join(map(chr, np.frombuffer(content, dtype=parts.endian + _DTYPES[kind]).tolist()))
+
+
+def _sparse(parts: _Parts, head: _Head) -> Any:
+    rows, starts, values = parts.numbers(), parts.numbers(), parts.numbers()
+    n_rows, n_columns = head.shape[0], head.shape[1]
+    sound = (
+        len(head.shape) == 2
+        and len(starts) == n_columns + 1
+        and starts[0] == 0
+        and (np.diff(starts.astype(np.int64)) >= 0).all()
+        and starts[-1] <= min(len(rows), len(values))
+        and (len(rows) == 0 or (rows.min() >= 0 and rows.max() < n_rows))
+    )
+    if not sound:
+        raise DatasetError(f"the sparse array {head.name!r} contradicts itself")
+    stored = int(starts[-1])
+    parts_of_matrix = (values[:stored].astype(np.float64), rows[:stored].astype(np.int64), starts.astype(np.int64))
+    return scipy.sparse.csc_matrix(parts_of_matrix, shape=(n_rows, n_columns)).tocsr()
+
+
+def write_mat5(path: Path, arrays: dict[str, Any]) -> None:
+    """Write arrays and texts, compressed."""
+    with path.open("wb") as file:
+        scipy.io.savemat(file, arrays, do_compression=True)
