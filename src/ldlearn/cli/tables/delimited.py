@@ -1,0 +1,190 @@
+"""CSV and TSV, in and out, in blocks of bytes."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator, Mapping
+from typing import IO, Any
+
+from ldlearn.cli.tables.source import CountedFile, Kind, Source, broken_as_table_error
+from ldlearn.models import TableError
+from ldlearn.models.columns import MISSING, import_pandas
+from ldlearn.models.table_model import check_distinct
+
+_BLOCK_BYTES = 4 << 20
+_LONGEST_HEADER = 16 << 20
+_CELL = re.compile(
+    r"In CSV column #(\d+): Row #(\d+): CSV conversion error to (\w+): (?:invalid value '(.*)')?", re.DOTALL
+)
+
+
+class DelimitedSource(Source):
+    """A text table with a header line."""
+
+    def __init__(self, file: CountedFile, delimiter: str) -> None:
+        self._file, self._delimiter = file, delimiter
+        with broken_as_table_error("a text table"):
+            self.names = _read_header(file, delimiter)
+
+    def chunks(self, kinds: Mapping[str, Kind]) -> Iterator[Any]:
+        """See `Source.chunks`."""
+        pandas = import_pandas()
+        row = 1
+        for batch in self._batches(kinds):
+            frame = _to_pandas(batch)
+            frame.index = pandas.RangeIndex(row, row + len(frame))
+            row += len(frame)
+            yield frame
+
+    def read(self, kinds: Mapping[str, Kind]) -> Any:
+        """All rows in one frame; columns of kind "any" become numbers if all of their values are."""
+        import pyarrow as pa
+
+        pandas = import_pandas()
+        batches = list(self._batches(kinds))
+        if not batches:
+            return super().read({})
+        table = pa.Table.from_batches(batches)
+        columns = [_numbers_if_possible(table[n]) if kind == "any" else table[n] for n, kind in kinds.items()]
+        frame = _to_pandas(pa.table(columns, names=list(kinds)))
+        frame.index = pandas.RangeIndex(1, 1 + len(frame))
+        return frame
+
+    def _batches(self, kinds: Mapping[str, Kind]) -> Iterator[Any]:
+        import pyarrow as pa
+        from pyarrow import csv as arrow_csv
+
+        types = {name: pa.float64() if kind == "number" else pa.string() for name, kind in kinds.items()}
+        bad_rows: list[Any] = []
+
+        def refuse(row: Any) -> str:
+            bad_rows.append(row)
+            return "error"
+
+        try:
+            # One thread: only then do errors carry the number of the row.
+            reader = arrow_csv.open_csv(
+                pa.PythonFile(self._file, mode="r"),
+                read_options=arrow_csv.ReadOptions(column_names=self.names, block_size=_BLOCK_BYTES, use_threads=False),
+                parse_options=arrow_csv.ParseOptions(
+                    delimiter=self._delimiter,
+                    newlines_in_values=True,
+                    invalid_row_handler=refuse,
+                ),
+                convert_options=arrow_csv.ConvertOptions(
+                    column_types=types,
+                    include_columns=list(kinds),
+                    null_values=list(MISSING),
+                    strings_can_be_null=True,
+                ),
+            )
+            for batch in reader:
+                if batch.num_rows:
+                    yield batch
+        except pa.ArrowInvalid as error:
+            if "Empty CSV file" in str(error):
+                return
+            raise self._explain(error, bad_rows) from None
+
+    def _explain(self, error: Exception, bad_rows: list[Any]) -> TableError:
+        if bad_rows:
+            bad = bad_rows[0]
+            counts = f"it has {bad.actual_columns} values for {bad.expected_columns} columns"
+            return TableError(f"{counts}; put values that hold the separator in quotes.", row=bad.number)
+        cell = _CELL.search(str(error))
+        if cell is None:
+            if "straddl" in str(error):
+                return TableError(f"a row is longer than {_BLOCK_BYTES >> 20} MB; a quote may be left open.")
+            return TableError(f"it cannot be read as a text table: {' '.join(str(error).split())[:160]}")
+        row, column = int(cell[2]), self.names[int(cell[1])]
+        if cell[3] is None:
+            return TableError("the text is not UTF-8; save the file as UTF-8.", row=row, column=column)
+        value = cell[3] if len(cell[3]) <= 40 else cell[3][:37] + "..."
+        advice = "correct it, or leave the cell empty if the value is unknown."
+        return TableError(f"{value!r} is not a number; {advice}", row=row, column=column)
+
+
+def _read_header(file: CountedFile, delimiter: str) -> list[str]:
+    line = b""
+    while not line or line.count(b'"') % 2:
+        more = file.readline(_LONGEST_HEADER)
+        line += more
+        if not more or len(line) > _LONGEST_HEADER:
+            break
+    try:
+        text = line.decode("utf-8-sig").rstrip("\r\n")
+    except UnicodeDecodeError:
+        raise TableError(f"the header is not UTF-8 text; save the file as UTF-8 {_name(delimiter)}.") from None
+    if "\0" in text:
+        raise TableError("it is no text table (its header holds a zero byte).")
+    names = next(csv.reader([text], delimiter=delimiter), []) if text.strip() else []
+    if not names:
+        raise TableError("the file is empty; a header line with the names of the columns is needed.")
+    _check_names(names, delimiter)
+    return names
+
+
+def _check_names(names: list[str], delimiter: str) -> None:
+    other = next((mark for mark in (";", "\t", ",", "|") if mark != delimiter and mark in names[0]), None)
+    if len(names) == 1 and other is not None:
+        raise TableError(
+            f"{where}: the header is separated by {other!r}, not by {delimiter!r}; save it as {_name(delimiter)}."
+        )
+    if "" in names:
+        raise TableError(f"column {names.index('') + 1} has no name in the header; give it one.")
+    check_distinct(names)
+
+
+def _name(delimiter: str) -> str:
+    return "CSV (commas)" if delimiter == "," else "TSV (tabs)"
+
+
+def _numbers_if_possible(column: Any) -> Any:
+    import pyarrow as pa
+    from pyarrow import compute
+
+    try:
+        return compute.cast(compute.utf8_trim_whitespace(column), pa.float64())
+    except pa.ArrowInvalid:
+        return column
+
+
+def _to_pandas(table: Any) -> Any:
+    """A frame of floats and Python texts, whatever the version of pandas prefers."""
+    pandas = import_pandas()
+    columns = {}
+    for name, column in zip(table.schema.names, table.columns, strict=True):
+        values = column.to_numpy(zero_copy_only=False) if hasattr(column, "type") else column
+        columns[name] = pandas.Series(values, dtype="float64" if values.dtype.kind == "f" else object)
+    return pandas.DataFrame(columns)
+
+
+class DelimitedSink:
+    """Writes frames as a text table."""
+
+    def __init__(self, file: IO[bytes], delimiter: str) -> None:
+        self._file, self._delimiter = file, delimiter
+        self._header_due = True
+
+    def write(self, frame: Any) -> None:
+        """Append the rows of a frame."""
+        import pyarrow as pa
+        from pyarrow import csv as arrow_csv
+
+        if self._header_due:
+            line = ",".join if self._delimiter == "," else "\t".join
+            self._file.write((line(_quoted(str(n), self._delimiter) for n in frame.columns) + "\n").encode())
+            self._header_due = False
+        table = pa.Table.from_pandas(frame, preserve_index=False)
+        options = arrow_csv.WriteOptions(include_header=False, delimiter=self._delimiter, quoting_style="needed")
+        arrow_csv.write_csv(table, self._file, options)
+
+    def close(self) -> None:
+        """Nothing is left to write."""
+
+
+def _quoted(name: str, delimiter: str) -> str:
+    if any(mark in name for mark in (delimiter, '"', "\n", "\r")):
+        return '"' + name.replace('"', '""') + '"'
+    return name

@@ -1,0 +1,77 @@
+"""Parquet, in batches of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import IO, Any
+
+from ldlearn.cli.tables.source import CHUNK_ROWS, Kind, Source, broken_as_table_error
+from ldlearn.models import TableError
+from ldlearn.models.columns import import_pandas
+from ldlearn.models.table_model import check_distinct
+
+
+class ParquetSource(Source):
+    """A Parquet file; only the columns asked for are read."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        import pyarrow.parquet as pq
+
+        with broken_as_table_error("Parquet"):
+            self._file = pq.ParquetFile(file)
+            self.names = [str(name) for name in self._file.schema_arrow.names]
+            check_distinct(self.names)
+
+    def chunks(self, kinds: Mapping[str, Kind]) -> Iterator[Any]:
+        """See `Source.chunks`."""
+        pandas = import_pandas()
+        row = 1
+        with broken_as_table_error("Parquet"):
+            self._check_types(list(kinds))
+            for batch in self._file.iter_batches(CHUNK_ROWS, columns=list(kinds)):
+                frame = batch.to_pandas()[list(kinds)]
+                frame.index = pandas.RangeIndex(row, row + len(frame))
+                row += len(frame)
+                yield frame
+
+    def _check_types(self, names: list[str]) -> None:
+        import pyarrow as pa
+
+        for name in names:
+            kind = self._file.schema_arrow.field(name).type
+            kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+            if not _is_plain(kind):
+                raise TableError(f"its type is {kind}; convert it to numbers or texts, or leave it out.", column=name)
+
+
+def _is_plain(kind: Any) -> bool:
+    from pyarrow import types
+
+    tests = (
+        types.is_boolean, types.is_integer, types.is_floating, types.is_decimal, types.is_string, types.is_large_string,
+        types.is_null,
+    )  # fmt: skip
+    return any(test(kind) for test in tests)
+
+
+class ParquetSink:
+    """Writes frames as a Parquet file."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self._writer: Any = None
+
+    def write(self, frame: Any) -> None:
+        """Append the rows of a frame."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        table = pa.Table.from_pandas(frame, preserve_index=False)
+        if self._writer is None:
+            self._writer = pq.ParquetWriter(self._file, table.schema)
+        self._writer.write_table(table.cast(self._writer.schema))
+
+    def close(self) -> None:
+        """Write the footer, without which there is no file."""
+        if self._writer is not None:
+            self._writer.close()

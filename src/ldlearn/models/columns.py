@@ -1,0 +1,190 @@
+"""Columns of a data frame as numbers, as texts or as labels, with errors that name row and column."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldlearn.models.errors import TableError
+
+MISSING = ("", "NA", "N/A", "#N/A", "NaN", "nan", "NULL", "null", "None")
+_TRUTHS = {"True": "true", "TRUE": "true", "False": "false", "FALSE": "false"}
+_AS_LABEL = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0}
+_SUM_TOLERANCE = 1e-3
+_SHOWN = 5
+
+
+def import_pandas() -> Any:
+    """Pandas, or a sentence on how to get it."""
+    try:
+        import pandas
+    except ImportError:
+        raise ImportError('Tables need pandas and pyarrow: pip install "ldlearn[io]".') from None
+    return pandas
+
+
+def is_missing(series: Any) -> NDArray[np.bool_]:
+    """Where a column has no value: null, NaN, or one of the words in ``MISSING``."""
+    missing = series.isna().to_numpy()
+    if not _is_plain_number(series):
+        # infinities and the like are left to whoever reads the numbers
+        missing = missing | series.isin(MISSING).to_numpy()
+    return np.asarray(missing, dtype=bool)
+
+
+def is_numeric(series: Any) -> bool:
+    """Whether every value that is not missing reads as a number (truth values do not)."""
+    if _is_plain_number(series):
+        return True
+    return bool(np.all(np.isfinite(_parse(series)) | is_missing(series) | _is_infinity(series)))
+
+
+def to_numbers(series: Any, column: str) -> NDArray[np.float64]:
+    """A column as floats, NaN where missing.
+
+    Raises
+    ------
+    TableError
+        Naming the first value that is no finite number.
+    """
+    numbers = series.to_numpy(dtype=np.float64, na_value=np.nan) if _is_plain_number(series) else _parse(series)
+    missing = is_missing(series)
+    bad = ~np.isfinite(numbers) & ~missing
+    if bad.any():
+        first = int(np.argmax(bad))
+        value = series.iloc[first]
+        raise TableError(
+            f"{_shown(value)} is not a finite number; correct it, or leave the cell empty if the value is unknown.",
+            row=series.index[first],
+            column=column,
+        )
+    return np.where(missing, np.nan, numbers)
+
+
+def to_texts(series: Any, column: str) -> NDArray[np.object_]:
+    """A column as texts, NaN where missing; the same value gives the same text whatever file it comes from."""
+    missing = is_missing(series)
+    present = series[~missing]
+    codes, values = import_pandas().factorize(present.to_numpy(dtype=object))
+    spelled = np.empty(len(values), dtype=object)
+    for k, value in enumerate(values):
+        spelled[k] = _text(value, lambda k=k: present.index[int(np.argmax(codes == k))], column)  # type: ignore[misc]
+    texts = np.full(len(series), np.nan, dtype=object)
+    texts[~missing] = spelled[codes]
+    return texts
+
+
+def _text(value: Any, row: Callable[[], object], column: str) -> str:
+    if isinstance(value, str):
+        return _TRUTHS.get(value, value)
+    if isinstance(value, bool | np.bool_):
+        return "true" if value else "false"
+    if isinstance(value, int | np.integer):
+        return str(int(value))
+    if isinstance(value, float | np.floating):
+        return str(int(value)) if float(value).is_integer() else repr(float(value))
+    raise TableError(
+        f"a value of type {type(value).__name__} is neither a number nor a text; convert it, or leave the column out.",
+        row=row(),
+        column=column,
+    )
+
+
+def to_labels(frame: Any, labels: Sequence[str]) -> NDArray[np.float64]:
+    """Label columns as a matrix: numbers, or the words true/false and yes/no; a missing one is an error."""
+    return np.column_stack([_to_label(frame[name], name) for name in labels])
+
+
+def _to_label(series: Any, column: str) -> NDArray[np.float64]:
+    pandas = import_pandas()
+    if series.dtype == bool:
+        return np.asarray(series.to_numpy(), dtype=np.float64)
+    missing = is_missing(series)
+    if missing.any():
+        first = series.index[int(np.argmax(missing))]
+        raise TableError("the label is missing; write 0 or 1, or drop the row.", row=first, column=column)
+    if not _is_plain_number(series):
+        words = series.map(lambda v: _AS_LABEL.get(str(v).strip().lower(), v))
+        series = pandas.Series(words.to_numpy(dtype=object), index=series.index)
+    return to_numbers(series, column)
+
+
+def are_logical(targets: NDArray[np.float64]) -> bool:
+    """Whether a label matrix holds only 0 and 1."""
+    return bool(np.isin(targets, (0.0, 1.0)).all())
+
+
+def check_logical_labels(targets: NDArray[np.float64], labels: Sequence[str], rows: Any, advice: str) -> None:
+    """Refuse label columns that are not 0/1, naming the first cell."""
+    bad = ~np.isin(targets, (0.0, 1.0))
+    if bad.any():
+        i, j = np.argwhere(bad)[0]
+        raise TableError(f"{targets[i, j]:g} is neither 0 nor 1; {advice}", row=rows[i], column=labels[j])
+
+
+def check_degrees(targets: NDArray[np.float64], labels: Sequence[str], rows: Any) -> NDArray[np.float64]:
+    """Label distributions, rescaled to sum exactly to one; anything else is refused by row."""
+    negative = targets < 0
+    if negative.any():
+        i, j = np.argwhere(negative)[0]
+        raise TableError(f"the degree {targets[i, j]:g} is negative.", row=rows[i], column=labels[j])
+    sums = targets.sum(axis=1)
+    off = np.abs(sums - 1.0) > _SUM_TOLERANCE
+    if off.any():
+        first = int(np.argmax(off))
+        raise TableError(
+            f"the labels {some(labels)} sum to {sums[first]:.4g}; degrees of a row sum to 1, and 0/1 labels are "
+            f"0 or 1 ({int(off.sum())} such row(s)).",
+            row=rows[first],
+        )
+    return np.asarray(targets / sums[:, None])
+
+
+def check_some_label(targets: NDArray[np.float64], rows: Any, advice: str) -> None:
+    """Refuse rows without a positive label."""
+    empty = ~(targets > 0).any(axis=1)
+    if empty.any():
+        found = np.flatnonzero(empty)
+        shown = ", ".join(str(rows[i]) for i in found[:_SHOWN])
+        more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+        raise TableError(f"row{'s' if len(found) > 1 else ''} {shown}{more}: no label is 1; {advice}")
+
+
+def some(names: Sequence[str]) -> str:
+    """Name the first few, count the others.
+
+    Examples
+    --------
+    >>> some(list("abcdefg"))
+    "'a', 'b', 'c', 'd', 'e' and 2 more"
+    """
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(repr(name) for name in names[:_SHOWN]) + more
+
+
+def _is_plain_number(series: Any) -> bool:
+    return getattr(series.dtype, "kind", "O") in "iuf"
+
+
+def _parse(series: Any) -> NDArray[np.float64]:
+    numbers = import_pandas().to_numeric(series.map(_spelled), errors="coerce")
+    return np.asarray(numbers.to_numpy(dtype=np.float64, na_value=np.nan))
+
+
+def _spelled(value: Any) -> Any:
+    """What may be read as a number: texts and numbers, not truth values (which pandas would count as 0 and 1)."""
+    if isinstance(value, str):
+        return value.strip()
+    return np.nan if isinstance(value, bool | np.bool_) else value
+
+
+def _is_infinity(series: Any) -> NDArray[np.bool_]:
+    return np.isinf(_parse(series))
+
+
+def _shown(value: Any) -> str:
+    text = repr(value) if isinstance(value, str) else str(value)
+    return text if len(text) <= 40 else text[:37] + "..."

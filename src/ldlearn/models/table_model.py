@@ -1,0 +1,237 @@
+"""TableModel: an estimator, the preprocessing before it, and the names of the columns it was fitted on."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from ldlearn.joint import DLDL
+from ldlearn.models.columns import (
+    check_degrees,
+    check_logical_labels,
+    check_some_label,
+    import_pandas,
+    is_numeric,
+    some,
+    to_labels,
+)
+from ldlearn.models.errors import TableError
+from ldlearn.models.preprocessing import check_categories, feature_frame, fill_empty, make_preprocessing
+
+_TAKES_DISTRIBUTIONS = "learner"
+
+
+@dataclass
+class TableModel:
+    """A fitted estimator that takes tables as they are: named columns, texts and missing values included.
+
+    Make one with `TableModel.fit`; keep it with `save_model`.
+
+    Attributes
+    ----------
+    estimator : fitted estimator
+        Any estimator of the library that predicts.
+    preprocessing : fitted ColumnTransformer
+        Median or most frequent value for what is missing, one-hot texts, standardised numbers.
+    numeric, categorical : tuple of str
+        The feature columns.
+    labels : tuple of str
+        The label columns.
+    id : str or None
+        A column that names the rows; it is no feature and comes back beside the predictions.
+    facts : dict
+        What is known of the training: rows, label counts, scores beside floors, warnings.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from ldlearn.models import TableModel
+    >>> table = pd.DataFrame(
+    ...     {
+    ...         "height": [1.0, 2.0, None, 8.0],
+    ...         "place": ["coast", "coast", "inland", "inland"],
+    ...         "sea": [1, 1, 0, 0],
+    ...         "mountain": [0, 1, 1, 1],
+    ...     }
+    ... )
+    >>> model = TableModel.fit(table, labels=["sea", "mountain"])
+    >>> model.predict(table[:1])
+       sea  mountain
+    0  ...
+    """
+
+    estimator: Any
+    preprocessing: Any
+    numeric: tuple[str, ...]
+    categorical: tuple[str, ...]
+    labels: tuple[str, ...]
+    id: str | None = None
+    facts: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def fit(
+        cls,
+        table: Any,
+        labels: Sequence[str],
+        *,
+        features: Sequence[str] | None = None,
+        estimator: Any = None,
+        categorical: Sequence[str] = (),
+        id: str | None = None,
+    ) -> Self:
+        """Fit preprocessing and estimator on a table.
+
+        Parameters
+        ----------
+        table : DataFrame
+            One row a sample.
+        labels : sequence of str
+            The label columns: 0/1, or degrees that sum to 1 if the estimator is a learner.
+        features : sequence of str, optional
+            The feature columns; by default all that are neither labels nor the id.
+        estimator : estimator, optional
+            Anything of the library that predicts, unfitted; by default `DLDL`.
+        categorical : sequence of str, default=()
+            Features to be treated as texts although they look like numbers.
+        id : str, optional
+            A column that names the rows.
+        """
+        table = as_frame(table)
+        chosen = _feature_columns(table, labels, features, id)
+        texts = tuple(n for n in chosen if n in set(categorical) or not is_numeric(table[n]))
+        numbers = tuple(n for n in chosen if n not in set(texts))
+        estimator = DLDL() if estimator is None else clone(estimator)
+        targets = training_targets(table, labels, estimator)
+        cleaned = fill_empty(feature_frame(table, numbers, texts), texts)
+        check_categories(cleaned, texts)
+        preprocessing = make_preprocessing(numbers, texts)
+        X = np.asarray(preprocessing.fit_transform(cleaned), dtype=np.float64)
+        estimator.fit(X, import_pandas().DataFrame(targets, columns=list(labels)))
+        return cls(estimator, preprocessing, numbers, texts, tuple(labels), id)
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """The feature columns, numbers first."""
+        return self.numeric + self.categorical
+
+    @property
+    def can_enhance(self) -> bool:
+        """Whether the model gives degrees to new rows whose 0/1 labels are known."""
+        return hasattr(self.estimator, "enhance")
+
+    def transform(self, table: Any) -> NDArray[np.float64]:
+        """The numbers that the estimator sees: shape (rows, transformed features)."""
+        table = as_frame(table)
+        check_columns(list(table.columns), self.features, "feature")
+        cleaned = feature_frame(table, self.numeric, self.categorical)
+        return np.asarray(self.preprocessing.transform(cleaned), dtype=np.float64)
+
+    def predict(self, table: Any) -> Any:
+        """Label distributions of new rows, as a table with the label names as columns.
+
+        Parameters
+        ----------
+        table : DataFrame
+            Has the feature columns, in any order; other columns are ignored.
+        """
+        table = as_frame(table)
+        return self._named(self.estimator.predict(self.transform(table)), table.index)
+
+    def enhance(self, table: Any) -> Any:
+        """Degrees of rows whose 0/1 labels are known, as a table with the label names as columns.
+
+        Parameters
+        ----------
+        table : DataFrame
+            Has the feature columns and the label columns.
+        """
+        if not self.can_enhance:
+            raise TableError(
+                f"{type(self.estimator).__name__} gives degrees only to the rows it was fitted on; fit it on this "
+                "table, or use a model fitted with DLDL."
+            )
+        table = as_frame(table)
+        check_columns(list(table.columns), self.labels, "label")
+        Y = to_labels(table, self.labels)
+        check_logical_labels(Y, self.labels, table.index, "only 0/1 labels can be enhanced.")
+        if getattr(self.estimator, "empty_rows", None) != "all":
+            check_some_label(Y, table.index, "drop such rows.")
+        return self._named(self.estimator.enhance(self.transform(table), Y), table.index)
+
+    def _named(self, distributions: NDArray[np.float64], index: Any) -> Any:
+        return import_pandas().DataFrame(distributions, index=index, columns=list(self.labels))
+
+
+def as_frame(table: Any) -> Any:
+    """A pandas frame with distinct text names; frames of other libraries are converted."""
+    pandas = import_pandas()
+    if not isinstance(table, pandas.DataFrame):
+        if not hasattr(table, "to_pandas"):
+            raise TableError(f"A table with named columns is needed (a data frame), got {type(table).__name__}.")
+        table = table.to_pandas()
+    names = [str(name) for name in table.columns]
+    check_distinct(names)
+    return table.set_axis(names, axis=1) if names != list(table.columns) else table
+
+
+def check_distinct(names: Sequence[str]) -> None:
+    """Refuse a table with two columns of one name."""
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise TableError("two columns have this name; rename one.", column=name)
+        seen.add(name)
+
+
+def check_columns(present: Sequence[str], needed: Sequence[str], kind: str) -> None:
+    """Refuse a table that lacks columns the model was fitted on."""
+    known = set(present)
+    missing = [name for name in needed if name not in known]
+    if not missing:
+        return
+    close = difflib.get_close_matches(missing[0], [n for n in present if n not in set(needed)], n=1)
+    hint = f"; is {close[0]!r} the column {missing[0]!r}? Then rename it" if close else ""
+    are = "columns are" if len(missing) > 1 else "column is"
+    raise TableError(f"{len(missing)} {kind} {are} missing: {some(missing)}{hint}.")
+
+
+def training_targets(table: Any, labels: Sequence[str], estimator: Any) -> NDArray[np.float64]:
+    """The label columns as the kind of targets that the estimator takes."""
+    if not labels:
+        raise TableError("no label column was named.")
+    check_columns(list(table.columns), labels, "label")
+    targets = to_labels(table, labels)
+    name = type(estimator).__name__
+    if estimator.kind == _TAKES_DISTRIBUTIONS:
+        return check_degrees(targets, labels, table.index)
+    advice = f"{name} learns from 0/1 labels; for degrees use a learner such as SABFGS."
+    check_logical_labels(targets, labels, table.index, advice)
+    if getattr(estimator, "empty_rows", None) != "all":
+        choice = ", or set empty_rows=all" if hasattr(estimator, "empty_rows") else ""
+        check_some_label(targets, table.index, f"drop such rows{choice}.")
+    return targets
+
+
+def _feature_columns(table: Any, labels: Sequence[str], features: Sequence[str] | None, id: str | None) -> list[str]:
+    if len(table) == 0:
+        raise TableError("the table has no rows.")
+    if id is not None:
+        check_columns(list(table.columns), [id], "id")
+    taken = {*labels} | ({id} if id is not None else set())
+    if features is None:
+        chosen = [name for name in table.columns if name not in taken]
+    else:
+        check_columns(list(table.columns), features, "feature")
+        chosen = list(features)
+        both = [name for name in chosen if name in taken]
+        if both:
+            raise TableError("the column is a feature and a label (or the id) at once.", column=both[0])
+    if not chosen:
+        raise TableError("no column is left for the features.")
+    return chosen
