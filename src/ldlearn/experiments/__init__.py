@@ -1,1 +1,28 @@
-"""Plans, cells and append-only records."""
+"""The experiment engine: a plan (TOML) becomes cells, and cells become append-only records."""
+
+from ldlearn.experiments.engine import RunSummary, run_plan
+from ldlearn.experiments.executors import WorkersLostError
+from ldlearn.experiments.methods import MethodSpec
+from ldlearn.experiments.plan import Plan, Protocol, Selection, load_plan, shipped_plans
+from ldlearn.experiments.records import RunFolderError, read_records
+from ldlearn.experiments.sources import DatasetSpec
+from ldlearn.experiments.tables import PlanError
+from ldlearn.experiments.watchers import LogWatcher, Watcher
+
+__all__ = [
+    "Plan",
+    "PlanError",
+    "Protocol",
+    "Selection",
+    "DatasetSpec",
+    "MethodSpec",
+    "load_plan",
+    "shipped_plans",
+    "run_plan",
+    "RunSummary",
+    "RunFolderError",
+    "WorkersLostError",
+    "read_records",
+    "Watcher",
+    "LogWatcher",
+]

@@ -1,0 +1,196 @@
+"""Running a plan: what is not yet recorded is computed and recorded, cell by cell."""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+
+from ldlearn.datasets import LabelDataset
+from ldlearn.experiments.assemble import assemble, blank_record
+from ldlearn.experiments.cells import Cell, Work, families, pieces, plan_cells
+from ldlearn.experiments.executors import Executor, WorkersLostError, dask_executor, local_executor
+from ldlearn.experiments.plan import Plan, load_plan
+from ldlearn.experiments.records import Record, RunFolder, as_stored, comparable
+from ldlearn.experiments.search import Partial
+from ldlearn.experiments.sources import MissingDatasetError
+from ldlearn.experiments.watchers import Watcher
+from ldlearn.experiments.worker import WorkResult
+
+
+@dataclass(frozen=True)
+class RunSummary:
+    """What a run left behind.
+
+    Attributes
+    ----------
+    path : Path
+        Folder of the run.
+    records : list of dict
+        One for each cell of the plan, in its order.
+    computed : int
+        How many of them this run computed.
+    """
+
+    path: Path
+    records: list[Record]
+    computed: int
+
+    def count(self, status: str) -> int:
+        """Number of cells with this status: ok, failed or missing."""
+        return sum(record["status"] == status for record in self.records)
+
+
+def run_plan(
+    plan: Plan | str | os.PathLike[str],
+    run_dir: str | os.PathLike[str],
+    *,
+    jobs: int = 1,
+    scheduler: str | None = None,
+    watcher: Watcher | None = None,
+) -> RunSummary:
+    """Run a plan, or continue it.
+
+    Cells whose records are in the folder are not computed again, so a run that was interrupted, in whatever way,
+    continues when called again. Cells that failed, or whose data set was missing, are tried again.
+
+    Parameters
+    ----------
+    plan : Plan, str or path-like
+        A plan, the path of its file, or the name of a shipped one.
+    run_dir : path-like
+        Folder of the run: ``records.jsonl``, ``plan.toml``, ``lock``.
+    jobs : int, default=1
+        Processes on this machine.
+    scheduler : str, optional
+        Address of a Dask scheduler that does the work instead.
+    watcher : Watcher, optional
+        Is told how it goes.
+
+    Returns
+    -------
+    RunSummary
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from ldlearn.experiments import Plan, run_plan
+    >>> plan = Plan.from_dict(
+    ...     {
+    ...         "datasets": {"vader_tweets": {"rows": 100}},
+    ...         "methods": {"UniformLE": {}, "DLDL": {"grid": {"beta": [0.1, 1.0]}}},
+    ...         "protocol": {"repeats": 2},
+    ...     }
+    ... )
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     run = run_plan(plan, folder)
+    >>> len(run.records), run.records[0]["method"], run.records[0]["status"]
+    (4, 'UniformLE', 'ok')
+    """
+    plan = plan if isinstance(plan, Plan) else load_plan(plan)
+    execute = local_executor(jobs) if scheduler is None else dask_executor(scheduler)
+    watcher = watcher or Watcher()
+    with RunFolder(run_dir) as folder:
+        folder.write_plan(plan.to_toml())
+        run = _Run(plan, folder, watcher)
+        try:
+            run.execute(execute)
+        except WorkersLostError as error:
+            raise WorkersLostError(
+                f"{error}; {run.recorded} of {len(run.cells)} cells are recorded, and the same command continues."
+            ) from None
+        finally:
+            watcher.end()
+        return RunSummary(folder.path, [run.records[cell.key] for cell in run.cells], run.computed)
+
+
+class _Run:
+    def __init__(self, plan: Plan, folder: RunFolder, watcher: Watcher) -> None:
+        self.folder, self.watcher = folder, watcher
+        self.cells = plan_cells(plan)
+        self.records = folder.read()
+        self.computed = 0
+        self._sources = {spec.name: spec for spec in plan.datasets}
+        self._seed = plan.protocol.seed
+
+    @property
+    def recorded(self) -> int:
+        return sum(self._is_done(cell) for cell in self.cells)
+
+    def _is_done(self, cell: Cell) -> bool:
+        return self.records.get(cell.key, {}).get("status") == "ok"
+
+    def execute(self, execute: Executor) -> None:
+        todo = [cell for cell in self.cells if not self._is_done(cell)]
+        data = self._load({cell.dataset.name for cell in todo})
+        groups = [pieces(family) for family in families(cell for cell in todo if cell.dataset.name in data)]
+        works = [work for group in groups for work in group]
+        self.watcher.begin(len(self.cells), len(self.cells) - len(todo), works)
+        self._explain_absent(todo, data)
+        waiting = _Waiting(groups)
+        tasks = ((number, work, data[work.cells[0].dataset.name]) for number, work in enumerate(works))
+        for number, result in execute(tasks):
+            work = works[number]
+            self.watcher.worked(work, sum(partial.seconds for partial in result.partials))
+            for cell, record in waiting.add(number, result):
+                self._record(cell, record)
+
+    def _load(self, names: set[str]) -> dict[str, LabelDataset]:
+        """The data sets that are needed and here; what is wrong with the others is kept for their records."""
+        self._absent: dict[str, tuple[str, str]] = {}
+        data = {}
+        for name in sorted(names):
+            try:
+                data[name] = self._sources[name].load(self._seed)
+            except MissingDatasetError as error:
+                self._absent[name] = "missing", str(error)
+            except (ValueError, OSError, ImportError) as error:
+                self._absent[name] = "failed", str(error)
+        return data
+
+    def _explain_absent(self, todo: list[Cell], data: dict[str, LabelDataset]) -> None:
+        for name, (status, sentence) in self._absent.items():
+            self.watcher.note(f"{name} is {'skipped' if status == 'missing' else 'unusable'}: {sentence}")
+        for cell in todo:
+            if cell.dataset.name not in data:
+                self._record(cell, blank_record(cell, *self._absent[cell.dataset.name]))
+
+    def _record(self, cell: Cell, record: Record) -> None:
+        before, record = self.records.get(cell.key), as_stored(record)
+        # A cell that fails as it did before says nothing new.
+        if before is None or record["status"] == "ok" or comparable(before) != comparable(record):
+            self.folder.append(record)
+        self.records[cell.key] = record
+        self.computed += 1
+        self.watcher.recorded(cell, record)
+
+
+class _Waiting:
+    """Collects the pieces of each family until its cells can be put together."""
+
+    def __init__(self, groups: list[list[Work]]) -> None:
+        self._group_of: dict[int, tuple[int, int]] = {}
+        self._groups = groups
+        self._results: dict[int, dict[int, WorkResult]] = defaultdict(dict)
+        number = 0
+        for place, group in enumerate(groups):
+            for piece in range(len(group)):
+                self._group_of[number] = place, piece
+                number += 1
+
+    def add(self, number: int, result: WorkResult) -> list[tuple[Cell, Record]]:
+        """Take a result; returns the cells it completes, with their records."""
+        place, piece = self._group_of[number]
+        found = self._results[place]
+        found[piece] = result
+        group = self._groups[place]
+        if len(found) < len(group):
+            return []
+        ordered = [found[piece] for piece in range(len(group))]
+        del self._results[place]
+        return [(cell, assemble(cell, _share_of(spot, ordered))) for spot, cell in enumerate(group[0].cells)]
+
+
+def _share_of(spot: int, results: list[WorkResult]) -> list[tuple[WorkResult, Partial | None]]:
+    return [(result, result.partials[spot] if result.partials else None) for result in results]

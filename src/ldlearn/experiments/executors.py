@@ -1,0 +1,129 @@
+"""Where work is done: in this process, in processes of this machine, or on a Dask cluster."""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from joblib import Parallel, delayed, parallel_config
+from joblib.externals.loky.process_executor import TerminatedWorkerError
+
+from ldlearn.datasets import LabelDataset
+from ldlearn.experiments.cells import Work
+from ldlearn.experiments.worker import THREADS, WorkResult, do_work, versions
+
+Task = tuple[int, Work, LabelDataset]
+Executor = Callable[[Iterable[Task]], Iterator[tuple[int, WorkResult]]]
+
+_CONNECT_SECONDS = 10
+
+
+class WorkersLostError(RuntimeError):
+    """Worker processes died; what was recorded is safe."""
+
+
+def local_executor(jobs: int = 1) -> Executor:
+    """Do the work on this machine.
+
+    Parameters
+    ----------
+    jobs : int, default=1
+        Number of processes; 1 stays in this one, -1 means as many as there are cores.
+    """
+
+    def execute(tasks: Iterable[Task]) -> Iterator[tuple[int, WorkResult]]:
+        if jobs == 1:
+            for task in tasks:
+                yield do_work(*task)
+            return
+        try:
+            with parallel_config(backend="loky", inner_max_num_threads=THREADS):
+                parallel = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)
+                yield from parallel(delayed(do_work)(*task) for task in tasks)
+        except TerminatedWorkerError:
+            raise WorkersLostError("A worker process was killed, perhaps for want of memory") from None
+
+    return execute
+
+
+def dask_executor(address: str) -> Executor:
+    """Do the work on a running Dask cluster.
+
+    Parameters
+    ----------
+    address : str
+        Of its scheduler, ``"tcp://host:8786"``. Its workers need the same versions of this package and of numpy, and
+        do one piece of work at a time each, whatever their number of threads.
+    """
+
+    def execute(tasks: Iterable[Task]) -> Iterator[tuple[int, WorkResult]]:
+        client = _connect(address)
+        try:
+            _check_workers(client)
+            yield from _results(client, list(tasks))
+        finally:
+            client.close()
+
+    return execute
+
+
+def _connect(address: str) -> Any:
+    try:
+        from distributed import Client
+    except ImportError:
+        raise ImportError('A scheduler needs Dask: pip install "ldlearn[dask]".') from None
+    try:
+        return Client(address, timeout=_CONNECT_SECONDS, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise OSError(f"No Dask scheduler answers at {address} ({type(error).__name__}).") from None
+
+
+def _check_workers(client: Any) -> None:
+    ours = versions()
+    try:
+        theirs = client.run(versions)
+    except ImportError as error:
+        raise ImportError(f"The workers of the cluster cannot import this package ({error}).") from None
+    for worker, found in theirs.items():
+        other = [f"{name} {found.get(name)}" for name in ours if found.get(name) != ours[name]]
+        if other:
+            warnings.warn(
+                f"Worker {worker} has other versions than this process ({', '.join(other)}): scores may differ.",
+                UserWarning,
+                stacklevel=2,
+            )
+
+
+def _results(client: Any, tasks: list[Task]) -> Iterator[tuple[int, WorkResult]]:
+    from distributed import KilledWorker, as_completed
+
+    data: dict[int, Any] = {}
+    futures = []
+    with warnings.catch_warnings():
+        # The data travel once, inside a task, because what is scattered dies with the workers that hold it.
+        warnings.filterwarnings("ignore", message="Sending large graph")
+        for number, work, dataset in tasks:
+            if id(dataset) not in data:
+                data[id(dataset)] = client.submit(_itself, dataset, key=_data_key(dataset))
+            futures.append(client.submit(do_work, number, work, data[id(dataset)], pure=False))
+    try:
+        for future in as_completed(futures):
+            yield future.result()
+            future.release()
+    except KilledWorker:
+        raise WorkersLostError("Workers of the cluster died again and again at the same work") from None
+    finally:
+        client.cancel(futures)
+
+
+def _itself(dataset: LabelDataset) -> LabelDataset:
+    return dataset
+
+
+def _data_key(dataset: LabelDataset) -> str:
+    content = hashlib.sha256(memoryview(dataset.D.copy(order="C")).cast("B"))
+    X = dataset.X.data if hasattr(dataset.X, "indptr") else dataset.X
+    content.update(memoryview(X.copy(order="C")).cast("B"))
+    return f"ldlearn-data-{dataset.name}-{content.hexdigest()[:16]}"

@@ -1,0 +1,243 @@
+"""The methods of a plan: an estimator with parameters and a grid, alone or followed by a learner."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from functools import cache
+from typing import Any
+
+from sklearn.utils._param_validation import InvalidParameterError
+
+from ldlearn.base import KINDS, LabelEstimator
+from ldlearn.discovery import all_estimators
+from ldlearn.experiments.tables import PlanError, Table, suggest
+
+ENHANCER, LEARNER, JOINT = KINDS
+TWO_STEP = "two-step"
+SEARCHES = ("joint", "stepwise")
+_META = ("EnhanceThenLearn", "FromDistributions")  # a plan composes methods itself
+_MULTIPLE = re.compile(r"\s*([0-9.]+(?:[eE][+-]?[0-9]+)?)\s*\*\s*([nmc])\s*\Z")
+
+
+@cache
+def estimators() -> dict[str, type[LabelEstimator]]:
+    """What the methods of a plan can be made of, by name."""
+    return {name: entry for name, entry in all_estimators() if name not in _META}
+
+
+@dataclass(frozen=True)
+class MethodSpec:
+    """A method of a plan.
+
+    Attributes
+    ----------
+    name : str
+    estimator : str
+        Enhancer, joint model, or learner; a learner is trained on the true distributions.
+    params, grid : dict
+        Fixed parameters, and lists of values to choose from. A value may be ``"default"`` (None, the estimator's
+        own rule) or a multiple of a size of the training part: ``"0.03*m"`` with n rows, m features, c labels.
+    learner, learner_params, learner_grid
+        A learner that is trained on what the estimator recovered.
+    search : {"joint", "stepwise"}
+        Of such a pair: search the product of both grids, or choose the estimator's parameters by recovery first.
+    """
+
+    name: str
+    estimator: str
+    params: dict[str, Any] = field(default_factory=dict)
+    grid: dict[str, list[Any]] = field(default_factory=dict)
+    learner: str | None = None
+    learner_params: dict[str, Any] = field(default_factory=dict)
+    learner_grid: dict[str, list[Any]] = field(default_factory=dict)
+    search: str = "joint"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The table of a plan that describes it."""
+        return {key: value for key, value in asdict(self).items() if key != "name" and value not in (None, {})}
+
+    @property
+    def kind(self) -> str:
+        """``"enhancer"``, ``"learner"``, ``"joint"`` or ``"two-step"``."""
+        return TWO_STEP if self.learner else estimators()[self.estimator].kind
+
+    @property
+    def is_floor(self) -> bool:
+        """Whether no step of it looks at a feature."""
+        steps = [self.estimator] + ([self.learner] if self.learner else [])
+        return all(estimators()[step].__module__.endswith(".floors") for step in steps)
+
+    @property
+    def trained_on(self) -> str:
+        """``"truth"`` or ``"logical"``: what its training labels are."""
+        return "truth" if self.kind == LEARNER else "logical"
+
+    @property
+    def recovers(self) -> bool:
+        """Whether it is scored for recovery; of a pair that would only repeat the enhancer's own scores."""
+        return bool(self.kind in (ENHANCER, JOINT))
+
+    @property
+    def predicts(self) -> bool:
+        """Whether it is scored for prediction."""
+        return bool(self.kind != ENHANCER)
+
+    @property
+    def stepwise(self) -> bool:
+        """Whether a pair chooses its first step by recovery alone."""
+        return self.kind == TWO_STEP and self.search == "stepwise"
+
+    @property
+    def work(self) -> dict[str, Any]:
+        """What methods must share to be fitted together."""
+        return {"estimator": self.estimator, "params": self.params, "grid": self.grid}
+
+
+def grid_points(grid: Mapping[str, list[Any]]) -> list[dict[str, Any]]:
+    """All combinations, the last key running fastest; one empty point for an empty grid."""
+    return [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
+
+
+def resolve(params: Mapping[str, Any], sizes: Mapping[str, int]) -> dict[str, Any]:
+    """Numbers for ``"0.03*m"`` and None for ``"default"``.
+
+    Parameters
+    ----------
+    params : mapping
+    sizes : mapping
+        Of n, m and c.
+
+    Examples
+    --------
+    >>> resolve({"beta": "default", "gamma": "0.5*m", "init": "pseudo"}, {"n": 100, "m": 4, "c": 3})
+    {'beta': None, 'gamma': 2.0, 'init': 'pseudo'}
+    """
+    return {key: _resolve(value, sizes) for key, value in params.items()}
+
+
+def _resolve(value: Any, sizes: Mapping[str, int]) -> Any:
+    if not isinstance(value, str):
+        return value
+    multiple = _MULTIPLE.match(value)
+    if multiple:
+        product = float(multiple[1]) * sizes[multiple[2]]
+        # Counts (clusters, neighbours) must stay whole numbers.
+        return int(product) if multiple[1].isdigit() else product
+    return None if value == "default" else value
+
+
+def build(name: str, params: Mapping[str, Any], seed: int | None = None) -> Any:
+    """An estimator by name; it gets the seed if it has a ``random_state`` that is not set."""
+    estimator = estimators()[name](**params)
+    if seed is not None and "random_state" not in params and "random_state" in estimator.get_params(deep=False):
+        estimator.set_params(random_state=seed)
+    return estimator
+
+
+def read_methods(plan: Table) -> tuple[MethodSpec, ...]:
+    """The ``methods`` and ``discover`` tables of a plan."""
+    named = plan.table("methods")
+    methods = {name: _read_method(name, Table(content, named.where(name))) for name, content in named.items()}
+    if "discover" in plan:
+        methods = {method.name: method for method in _discover(plan.table("discover"))} | methods
+    if not methods:
+        raise plan.fail("methods", "name at least one method, for instance [methods.DLDL].")
+    return tuple(methods.values())
+
+
+def _read_method(name: str, table: Table) -> MethodSpec:
+    estimator = table.text("estimator", name)
+    _check_estimator(estimator, table, "estimator")
+    learner = table.text("learner")
+    if learner is not None:
+        _check_estimator(learner, table, "learner", LEARNER)
+        if estimators()[estimator].kind == LEARNER:
+            raise table.fail("learner", f"{estimator} is itself a learner and recovers nothing to train {learner} on.")
+    method = MethodSpec(
+        name=name,
+        estimator=estimator,
+        params=_params(table, "params", estimator),
+        grid=_grid(table, "grid", estimator),
+        learner=learner,
+        learner_params=_params(table, "learner_params", learner),
+        learner_grid=_grid(table, "learner_grid", learner),
+        search=table.text("search", "joint", SEARCHES),
+    )
+    table.finish()
+    return method
+
+
+def _check_estimator(name: str, table: Table, key: str, kind: str | None = None) -> None:
+    known = [entry for entry, cls in estimators().items() if kind in (None, cls.kind)]
+    if name not in known:
+        what = kind or "estimator"
+        raise table.fail(key, f"there is no {what} {name!r}; {suggest(name, known)}")
+
+
+def _params(table: Table, key: str, estimator: str | None) -> dict[str, Any]:
+    params = table.mapping(key)
+    for name, value in params.items():
+        _check_param(f"{table.where(key)}.{name}", estimator, name, value)
+    return params
+
+
+def _grid(table: Table, key: str, estimator: str | None) -> dict[str, list[Any]]:
+    grid = table.mapping(key)
+    for name, values in grid.items():
+        where = f"{table.where(key)}.{name}"
+        if not isinstance(values, list) or not values:
+            raise PlanError(f"{where}: expected a list of values to choose from, got {values!r}.")
+        for value in values:
+            _check_param(where, estimator, name, value)
+    return grid
+
+
+def _check_param(where: str, estimator: str | None, name: str, value: Any) -> None:
+    if estimator is None:
+        raise PlanError(f'{where}: there is no learner to give it to; add learner = "..." or remove it.')
+    cls = estimators()[estimator]
+    known = cls().get_params(deep=False)
+    if name not in known:
+        raise PlanError(f"{where}: {estimator} has no parameter {name!r}; {suggest(name, known)}")
+    try:
+        cls(**resolve({name: value}, {"n": 100, "m": 10, "c": 5}))._validate_params()
+    except InvalidParameterError as error:
+        raise PlanError(f"{where}: {error}") from None
+
+
+def _discover(table: Table) -> Iterator[MethodSpec]:
+    kinds = table.texts("kinds", KINDS)
+    for kind in kinds:
+        if kind not in KINDS:
+            raise table.fail("kinds", f"{kind!r} is not one of {', '.join(KINDS)}.")
+    followers, exclude = table.texts("then"), table.texts("exclude")
+    for name in followers:
+        _check_estimator(name, table, "then", LEARNER)
+    for name in exclude:
+        _check_estimator(name, table, "exclude")
+    params, grids = _by_estimator(table, "params"), _by_estimator(table, "grids")
+    table.finish()
+    for kind in kinds:
+        for name in (entry for entry, cls in estimators().items() if cls.kind == kind and entry not in exclude):
+            own: dict[str, Any] = {"params": params.get(name, {}), "grid": grids.get(name, {})}
+            yield MethodSpec(f"{name} on truth" if kind == LEARNER else name, name, **own)
+            for learner in followers if kind == ENHANCER else ():
+                theirs: dict[str, Any] = {
+                    "learner_params": params.get(learner, {}),
+                    "learner_grid": grids.get(learner, {}),
+                }
+                yield MethodSpec(f"{name} + {learner}", name, **own, learner=learner, **theirs)
+
+
+def _by_estimator(table: Table, key: str) -> dict[str, dict[str, Any]]:
+    """``discover.params`` and ``discover.grids``: for each estimator, wherever it is used."""
+    inner = table.table(key)
+    read = _params if key == "params" else _grid
+    found = {}
+    for name, _ in inner.items():
+        _check_estimator(name, inner, name)
+        found[name] = read(inner, name, name)
+    return found

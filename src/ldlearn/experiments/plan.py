@@ -1,0 +1,258 @@
+"""Plans: which data sets, methods, protocol and selection an experiment has, read from TOML and checked."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from dataclasses import asdict, dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from ldlearn.core.logical import RULES
+from ldlearn.experiments.methods import MethodSpec, read_methods
+from ldlearn.experiments.sources import DatasetSpec, read_datasets
+from ldlearn.experiments.tables import PlanError, Table, suggest
+from ldlearn.experiments.toml_writer import to_toml
+from ldlearn.metrics import METRICS
+
+SPLITS = ("repeats", "k-fold")
+SCALINGS = ("standard", "minmax", "none")
+MODES = ("oracle", "logical")
+_SHOWN = ("chebyshev", "clark", "threshold_error", "intersection")
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """How rows are split, scaled and turned into logical labels.
+
+    Attributes
+    ----------
+    split : {"repeats", "k-fold"}
+        ``repeats`` shuffled splits into ``shares``, or ``folds`` folds with the share ``validation`` of each training
+        part set aside, all of it ``repeats`` times.
+    repeats, folds : int
+    shares : tuple of float
+        Training, validation and test part.
+    validation : float
+    seed : int
+        Repeat r shuffles with ``numpy.random.default_rng(seed + r)``.
+    scaling : {"standard", "minmax", "none"}
+        Fitted on the training part.
+    rule, threshold, total, k
+        Of `ldlearn.core.binarize`.
+    """
+
+    split: str = "repeats"
+    repeats: int = 10
+    folds: int = 10
+    shares: tuple[float, ...] = (0.6, 0.2, 0.2)
+    validation: float = 0.25
+    seed: int = 0
+    scaling: str = "standard"
+    rule: str = "threshold"
+    threshold: float = 0.01
+    total: float = 0.5
+    k: int | None = None
+
+    @property
+    def n_repeats(self) -> int:
+        """Number of (training, validation, test) splits."""
+        return self.repeats * (self.folds if self.split == "k-fold" else 1)
+
+
+@dataclass(frozen=True)
+class Selection:
+    """How parameters are chosen from the grids.
+
+    Attributes
+    ----------
+    mode : {"oracle", "logical"}
+        Compare with the true distributions of the validation part, or only with its 0/1 labels (as equal shares).
+    recovery, prediction : str
+        Names of the metrics that decide, for the two tasks separately.
+    """
+
+    mode: str = "oracle"
+    recovery: str = "chebyshev"
+    prediction: str = "chebyshev"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """An experiment: every data set with every method and repeat.
+
+    Attributes
+    ----------
+    name, description : str
+    datasets : tuple of DatasetSpec
+    methods : tuple of MethodSpec
+    protocol : Protocol
+    selection : Selection
+    metrics : tuple of str
+        What tables show first. Records hold all metrics, so that changing this needs no new run.
+    """
+
+    name: str
+    datasets: tuple[DatasetSpec, ...]
+    methods: tuple[MethodSpec, ...]
+    protocol: Protocol = Protocol()
+    selection: Selection = Selection()
+    metrics: tuple[str, ...] = _SHOWN
+    description: str = ""
+
+    @classmethod
+    def from_dict(cls, content: dict[str, Any], folder: Path | None = None) -> Plan:
+        """Check the content of a plan file.
+
+        Parameters
+        ----------
+        content : dict
+            As read from TOML.
+        folder : Path, optional
+            What relative paths of data files are relative to.
+
+        Raises
+        ------
+        PlanError
+            Its message begins with the key that is wrong.
+        """
+        table = Table(content, "")
+        plan = cls(
+            name=table.text("name", "unnamed"),
+            description=table.text("description", ""),
+            datasets=read_datasets(table, folder or Path()),
+            methods=read_methods(table),
+            protocol=_protocol(table.table("protocol")),
+            selection=_selection(table.table("selection")),
+            metrics=_metrics(table, "metrics", _SHOWN),
+        )
+        table.finish()
+        return plan
+
+    def to_dict(self) -> dict[str, Any]:
+        """The resolved plan: what `from_dict` reads, with every method and default written out."""
+        return {
+            "name": self.name,
+            "description": self.description,
+            "metrics": list(self.metrics),
+            "protocol": asdict(self.protocol),
+            "selection": asdict(self.selection),
+            "datasets": {dataset.name: dataset.to_dict() for dataset in self.datasets},
+            "methods": {method.name: method.to_dict() for method in self.methods},
+        }
+
+    def to_toml(self) -> str:
+        """The resolved plan as a file that can be run again."""
+        return to_toml(self.to_dict())
+
+
+def shipped_plans() -> list[str]:
+    """Names of the plans that come with the package.
+
+    Examples
+    --------
+    >>> shipped_plans()
+    ['ablation', 'floors', 'paper', 'quick']
+    """
+    folder = files("ldlearn.experiments").joinpath("plans")
+    return sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml"))
+
+
+def load_plan(plan: str | os.PathLike[str]) -> Plan:
+    """Read a plan from a file, or a shipped one by name.
+
+    Parameters
+    ----------
+    plan : str or path-like
+        ``"quick"``, ``"paper"``, ... (see `shipped_plans`) or the path of a TOML file.
+
+    Returns
+    -------
+    Plan
+
+    Raises
+    ------
+    PlanError
+        Naming the file and the key that is wrong.
+    """
+    path = Path(plan)
+    if os.fspath(plan) in shipped_plans() and not path.is_file():
+        text = files("ldlearn.experiments").joinpath("plans", f"{plan}.toml").read_text(encoding="utf-8")
+    elif path.is_file():
+        text = path.read_text(encoding="utf-8")
+    else:
+        names = shipped_plans()
+        raise PlanError(
+            f"There is no plan file {os.fspath(plan)!r} and no shipped plan of that name; "
+            f"{suggest(os.fspath(plan), names)}"
+        )
+    try:
+        return Plan.from_dict({"name": path.stem} | tomllib.loads(text), path.parent)
+    except tomllib.TOMLDecodeError as error:
+        raise PlanError(f"{path.name} is not valid TOML: {error}.") from None
+    except PlanError as error:
+        raise PlanError(f"{path.name}: {error}") from None
+
+
+def _protocol(table: Table) -> Protocol:
+    default = Protocol()
+    protocol = Protocol(
+        split=table.text("split", default.split, SPLITS),
+        repeats=table.integer("repeats", None, least=1) or (1 if table.raw("split") == "k-fold" else default.repeats),
+        folds=table.integer("folds", default.folds, least=2),
+        shares=_shares(table, default.shares),
+        validation=table.number("validation", default.validation, 0.0, 0.9),
+        seed=table.integer("seed", default.seed),
+        scaling=table.text("scaling", default.scaling, SCALINGS),
+        rule=table.text("rule", default.rule, RULES),
+        threshold=table.number("threshold", default.threshold, 0.0, 1.0),
+        total=table.number("total", default.total, 0.0, 1.0),
+        k=table.integer("k", None, least=1),
+    )
+    if protocol.rule == "top-k" and protocol.k is None:
+        raise table.fail("k", 'rule = "top-k" needs k, the number of positive labels of a row.')
+    table.finish()
+    return protocol
+
+
+def _shares(table: Table, default: tuple[float, ...]) -> tuple[float, ...]:
+    shares = table.raw("shares", list(default))
+    if isinstance(shares, str):
+        shares = [float(part) for part in shares.split("/") if part.replace(".", "", 1).isdigit()]
+    numbers = isinstance(shares, list) and all(isinstance(share, (int, float)) and share >= 0 for share in shares)
+    if not numbers or len(shares) != 3 or sum(shares) <= 0 or shares[0] == 0:
+        raise table.fail("shares", f'expected three shares such as [0.6, 0.2, 0.2] or "60/20/20", got {shares!r}.')
+    return tuple(float(share) / float(sum(shares)) for share in shares)
+
+
+def _selection(table: Table) -> Selection:
+    mode = table.text("mode", "oracle", MODES)
+    # Equal shares of the positive labels stand for the truth under "logical": there the divergence is a likelihood.
+    metric = "chebyshev" if mode == "oracle" else "kl_divergence"
+    if mode == "logical" and "recovery" in table:
+        raise table.fail(
+            "recovery", 'with mode = "logical" recovery is judged by the predictions it leads to; name only prediction.'
+        )
+    prediction = _metric(table, "prediction", metric)
+    selection = Selection(mode, _metric(table, "recovery", prediction if mode == "logical" else metric), prediction)
+    table.finish()
+    return selection
+
+
+def _metrics(table: Table, key: str, default: tuple[str, ...]) -> tuple[str, ...]:
+    names = table.texts(key, default)
+    for name in names:
+        _check_metric(table, key, name)
+    return names
+
+
+def _metric(table: Table, key: str, default: str) -> str:
+    name: str = table.text(key, default)
+    _check_metric(table, key, name)
+    return name
+
+
+def _check_metric(table: Table, key: str, name: str) -> None:
+    if name not in METRICS:
+        raise table.fail(key, f"there is no metric {name!r}; {suggest(name, METRICS)}")

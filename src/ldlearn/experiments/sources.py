@@ -1,0 +1,165 @@
+"""The data sets of a plan: by name, from a file, or generated."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ldlearn import datasets
+from ldlearn.core.logical import RULES
+from ldlearn.datasets import LabelDataset
+from ldlearn.experiments.tables import PlanError, Table, suggest
+
+GENERATORS: dict[str, Callable[..., LabelDataset]] = {
+    "artificial": datasets.make_artificial,
+    "label_distributions": datasets.make_label_distributions,
+}
+_RULE_KEYS = ("rule", "threshold", "total", "k")
+_READ_KEYS = ("features", "labels", "kind", "normalise")
+
+
+class MissingDatasetError(Exception):
+    """The data set is not on this machine; the message says how to get it."""
+
+
+@dataclass(frozen=True)
+class DatasetSpec:
+    """A data set of a plan.
+
+    Attributes
+    ----------
+    name : str
+        Of the catalogue, or free if there is a ``path`` or a ``generator``.
+    rows : int or None
+        Use only this many rows, drawn with the seed of the protocol.
+    path, sha256, read : file, its checksum and the keyword arguments of `ldlearn.datasets.read_dataset`
+    generator, params : {"artificial", "label_distributions"} and the arguments of that function of `ldlearn.datasets`
+    binarisation : dict
+        Rule and parameters that replace those of the protocol for this data set.
+    """
+
+    name: str
+    rows: int | None = None
+    path: str | None = None
+    sha256: str | None = None
+    read: dict[str, Any] = field(default_factory=dict)
+    generator: str | None = None
+    params: dict[str, Any] = field(default_factory=dict)
+    binarisation: dict[str, Any] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The table of a plan that describes it."""
+        content = asdict(self)
+        content |= content.pop("read") | content.pop("binarisation")
+        return {key: value for key, value in content.items() if key != "name" and value not in (None, {})}
+
+    def load(self, seed: int = 0) -> LabelDataset:
+        """Read or generate the data.
+
+        Parameters
+        ----------
+        seed : int
+            Of the draw of ``rows``.
+
+        Raises
+        ------
+        MissingDatasetError
+            If it is not on this machine; nothing is downloaded during a run.
+        """
+        data = self._load()
+        if data.D is None:
+            raise datasets.DatasetError(
+                f"{self.name!r} has no label distributions, so that nothing can be scored; leave it out."
+            )
+        if self.rows is None or self.rows >= data.n_samples:
+            return data
+        return data.take(np.sort(np.random.default_rng(seed).permutation(data.n_samples)[: self.rows]))
+
+    def _load(self) -> LabelDataset:
+        if self.generator is not None:
+            return GENERATORS[self.generator](**self.params)
+        if self.path is None:
+            return _from_catalogue(self.name)
+        if not Path(self.path).is_file():
+            raise MissingDatasetError(f"The file {self.path} of data set {self.name!r} is not here.")
+        return datasets.read_dataset(self.path, name=self.name, **self.read)
+
+
+def _from_catalogue(name: str) -> LabelDataset:
+    info = datasets.dataset_info(name)
+    if info.state != "not here":
+        return datasets.fetch_dataset(name)
+    how = info.manual or (
+        f"Fetch it once with ldlearn.datasets.fetch_dataset({info.name!r}), or put its file into the folder that the "
+        "environment variable LDLEARN_DATA names."
+    )
+    raise MissingDatasetError(f"{info.title} is not on this machine. {how}")
+
+
+def read_datasets(plan: Table, folder: Path) -> tuple[DatasetSpec, ...]:
+    """The ``datasets`` of a plan: a list of names, or a table with options for each."""
+    given = plan.raw("datasets")
+    if isinstance(given, list):
+        given = {name: {} for name in plan.texts("datasets")}
+    if not given:
+        raise plan.fail("datasets", 'name at least one data set, for instance datasets = ["vader_tweets"].')
+    tables = Table(given, "datasets")
+    return tuple(_read_dataset(name, Table(content, tables.where(name)), folder) for name, content in tables.items())
+
+
+def _read_dataset(name: str, table: Table, folder: Path) -> DatasetSpec:
+    path, generator = table.text("path"), table.text("generator", None, tuple(GENERATORS))
+    if path is None and generator is None:
+        _check_name(name, table)
+    spec = DatasetSpec(
+        name=name,
+        rows=table.integer("rows", None, least=10),
+        path=None if path is None else str((folder / path).expanduser().resolve()),
+        sha256=table.text("sha256"),
+        read={key: table.raw(key) for key in _READ_KEYS if key in table} if path is not None else {},
+        generator=generator,
+        params=_generator_params(table, generator),
+        binarisation=_binarisation(table),
+    )
+    table.finish()
+    return _with_checksum(spec, table)
+
+
+def _check_name(name: str, table: Table) -> None:
+    try:
+        datasets.dataset_info(name)
+    except datasets.DatasetError as error:
+        raise PlanError(f'{table.path}: {error} A file of yours needs path = "...".') from None
+
+
+def _generator_params(table: Table, generator: str | None) -> dict[str, Any]:
+    params = table.mapping("params")
+    known = inspect.signature(GENERATORS[generator]).parameters if generator else {}
+    for key in params:
+        if key not in known:
+            raise PlanError(f"{table.path}.params.{key}: unknown parameter; {suggest(key, known)}")
+    return params
+
+
+def _binarisation(table: Table) -> dict[str, Any]:
+    table.text("rule", None, RULES)
+    table.number("threshold", None, 0.0, 1.0)
+    table.number("total", None, 0.0, 1.0)
+    table.integer("k", None, least=1)
+    return {key: table.raw(key) for key in _RULE_KEYS if key in table}
+
+
+def _with_checksum(spec: DatasetSpec, table: Table) -> DatasetSpec:
+    """Tie the plan to the content of the file, so that records of other content are not taken for its own."""
+    if spec.path is None or not Path(spec.path).is_file():
+        return spec
+    found = hashlib.sha256(Path(spec.path).read_bytes()).hexdigest()
+    if spec.sha256 not in (None, found):
+        raise PlanError(f"{table.path}.sha256: the file {spec.path} has changed; remove the key to use it as it is.")
+    return DatasetSpec(**(asdict(spec) | {"sha256": found}))

@@ -1,0 +1,142 @@
+"""Splitting, binarising and scaling the rows of a data set for one repeat."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
+
+from ldlearn.base import check_distributions
+from ldlearn.core.logical import binarize
+from ldlearn.datasets import LabelDataset
+from ldlearn.experiments.plan import Protocol
+from ldlearn.experiments.sources import DatasetSpec
+
+Rows = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Part:
+    """Rows of one part of a split: their numbers, features, logical labels and true distributions."""
+
+    rows: Rows
+    X: Any
+    Y: NDArray[np.int8]
+    D: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Split:
+    """Training, validation and test part."""
+
+    train: Part
+    validation: Part
+    test: Part
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Sizes as the values of a grid name them: n training rows, m features, c labels."""
+        return {"n": len(self.train.rows), "m": int(self.train.X.shape[1]), "c": int(self.train.D.shape[1])}
+
+    @property
+    def record(self) -> dict[str, int]:
+        """Sizes as a record names them."""
+        return {
+            "n_train": len(self.train.rows),
+            "n_validation": len(self.validation.rows),
+            "n_test": len(self.test.rows),
+            "n_features": int(self.train.X.shape[1]),
+            "n_labels": int(self.train.D.shape[1]),
+        }
+
+
+def split_rows(protocol: Protocol, repeat: int, n: int) -> tuple[Rows, Rows, Rows]:
+    """Row numbers of the training, validation and test part.
+
+    Parameters
+    ----------
+    protocol : Protocol
+    repeat : int
+        Shuffles with ``default_rng(seed + repeat)``; the folds of a k-fold share one shuffle, so that there
+        ``repeat`` counts folds: fold ``repeat % folds`` of shuffle ``repeat // folds``.
+    n : int
+        Number of rows.
+    """
+    if protocol.split == "k-fold":
+        return _fold(protocol, repeat, n)
+    order = np.random.default_rng(protocol.seed + repeat).permutation(n)
+    # The small number undoes rounding: 0.6 + 0.2 of 10 rows are 8, not 7.
+    cuts = np.floor(np.cumsum(protocol.shares)[:2] * n + 1e-6).astype(int)
+    train, validation, test = np.split(order, cuts)
+    return train, validation, test
+
+
+def _fold(protocol: Protocol, repeat: int, n: int) -> tuple[Rows, Rows, Rows]:
+    shuffle, fold = divmod(repeat, protocol.folds)
+    folds = np.array_split(np.random.default_rng(protocol.seed + shuffle).permutation(n), protocol.folds)
+    test = folds.pop(fold)
+    rest = np.random.default_rng([protocol.seed, repeat]).permutation(np.concatenate(folds))
+    cut = int(np.floor((1.0 - protocol.validation) * len(rest) + 1e-6))
+    return rest[:cut], rest[cut:], test
+
+
+def make_split(data: LabelDataset, spec: DatasetSpec, protocol: Protocol, repeat: int) -> Split:
+    """The three parts of a repeat, scaled by what the training part shows.
+
+    Parameters
+    ----------
+    data : LabelDataset
+    spec : DatasetSpec
+        Whose rule of binarisation, if it has one, replaces that of the protocol.
+    protocol : Protocol
+    repeat : int
+    """
+    D = check_distributions(data.D)
+    Y = _logical(D, spec, protocol)
+    rows = split_rows(protocol, repeat, data.n_samples)
+    for part, found in zip(("training", "validation", "test"), rows, strict=True):
+        if not len(found):
+            raise ValueError(f"The {part} part of {spec.name!r} has no rows; it has only {data.n_samples} in all.")
+    scale = _scaler(protocol.scaling, data.X).fit(_dense_floats(data.X[rows[0]]))
+    parts = [Part(part, scale.transform(_dense_floats(data.X[part])), Y[part], D[part]) for part in rows]
+    return Split(*parts)
+
+
+def _logical(D: NDArray[np.float64], spec: DatasetSpec, protocol: Protocol) -> NDArray[np.int8]:
+    own = spec.binarisation
+    Y = binarize(
+        D,
+        own.get("rule", protocol.rule),
+        delta=own.get("threshold", protocol.threshold),
+        total=own.get("total", protocol.total),
+        k=own.get("k", protocol.k),
+    )
+    empty = int((Y.sum(axis=1) == 0).sum())
+    if empty:
+        raise ValueError(f"{empty} rows of {spec.name!r} have no positive label under this rule; lower its threshold.")
+    return Y
+
+
+def _dense_floats(X: Any) -> Any:
+    """A fresh array, so that results cannot depend on how the data reached this process."""
+    return X.astype(np.float64) if sparse.issparse(X) else np.array(X, dtype=np.float64, order="C")
+
+
+def _scaler(scaling: str, X: Any) -> Any:
+    if scaling == "none":
+        return _Unscaled()
+    if scaling == "minmax":
+        return MaxAbsScaler() if sparse.issparse(X) else MinMaxScaler()
+    return StandardScaler(with_mean=not sparse.issparse(X))
+
+
+class _Unscaled:
+    def fit(self, X: Any) -> _Unscaled:
+        return self
+
+    def transform(self, X: Any) -> Any:
+        return X

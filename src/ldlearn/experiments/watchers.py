@@ -1,0 +1,129 @@
+"""Who is told how a run goes: nobody, or a log of one line for each cell."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import defaultdict
+from typing import Any, TextIO
+
+from ldlearn.experiments.cells import Cell, Work
+from ldlearn.experiments.records import Record
+
+
+class Watcher:
+    """Is told how a run goes; this one keeps quiet."""
+
+    def begin(self, cells: int, recorded: int, works: list[Work]) -> None:
+        """Before the first piece of work: how many cells there are, how many were recorded before, what is to do."""
+
+    def note(self, sentence: str) -> None:
+        """Something the user should know, such as a data set that is not here."""
+
+    def worked(self, work: Work, seconds: float) -> None:
+        """A piece of work is done."""
+
+    def recorded(self, cell: Cell, record: Record) -> None:
+        """A cell is recorded."""
+
+    def end(self) -> None:
+        """The run is over, for whatever reason."""
+
+
+class TimeLeft:
+    """Estimates the time left from what was measured: of the same method and data set, else of the same method.
+
+    Parameters
+    ----------
+    works : list of Work
+        All that is to do.
+    """
+
+    def __init__(self, works: list[Work]) -> None:
+        self._seen: dict[Any, list[float]] = defaultdict(list)
+        self._left: dict[tuple[str, str], float] = defaultdict(float)
+        for work in works:
+            self._left[_what(work)] += _points(work)
+        self._began = time.monotonic()
+        self._busy = 0.0
+
+    def worked(self, work: Work, seconds: float) -> None:
+        """Take note of a measured time."""
+        method, dataset = _what(work)
+        self._left[method, dataset] -= _points(work)
+        self._busy += seconds
+        for key in ((method, dataset), method, None):
+            self._seen[key].append(seconds / _points(work))
+
+    def seconds(self) -> float | None:
+        """The estimate, or None before anything was measured."""
+        elapsed = time.monotonic() - self._began
+        if not self._busy or elapsed <= 0:
+            return None
+        busy = sum(points * self._rate(*what) for what, points in self._left.items() if points > 0)
+        return busy / max(self._busy / elapsed, 1e-9)  # so many processes were busy at a time
+
+    def _rate(self, method: str, dataset: str) -> float:
+        seen = self._seen.get((method, dataset)) or self._seen.get(method) or self._seen[None]
+        return sum(seen) / len(seen)
+
+
+def _what(work: Work) -> tuple[str, str]:
+    return work.cells[0].method.name, work.cells[0].dataset.name
+
+
+def _points(work: Work) -> float:
+    return float(len(work.points))
+
+
+def spell(seconds: float | None) -> str:
+    """A duration for people: ``2 min 5 s``."""
+    if seconds is None:
+        return "unknown"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes:02d} min"
+    return f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"
+
+
+class LogWatcher(Watcher):
+    """Writes one line for each cell.
+
+    Parameters
+    ----------
+    stream : text stream, optional
+        Standard error by default.
+    """
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self._stream = stream or sys.stderr
+        self._done = self._cells = 0
+        self._left: TimeLeft | None = None
+
+    def _say(self, text: str) -> None:
+        print(f"{time.strftime('%H:%M:%S')} {text}", file=self._stream, flush=True)
+
+    def begin(self, cells: int, recorded: int, works: list[Work]) -> None:
+        """Say how much there is to do."""
+        self._cells, self._done, self._left = cells, recorded, TimeLeft(works)
+        self._say(f"{cells} cells, {recorded} of them recorded before")
+
+    def note(self, sentence: str) -> None:
+        """Say it."""
+        self._say(sentence)
+
+    def worked(self, work: Work, seconds: float) -> None:
+        """Keep the time."""
+        if self._left is not None:
+            self._left.worked(work, seconds)
+
+    def recorded(self, cell: Cell, record: Record) -> None:
+        """Say which cell, and how long it took; a data set that is not here was noted once for all its cells."""
+        self._done += 1
+        if record["status"] == "missing":
+            return
+        name = f"{cell.dataset.name} / {cell.method.name} / {cell.repeat}"
+        what = f"{record['seconds']['select']:.1f} s" if record["status"] == "ok" else record["message"]
+        left = spell(self._left.seconds()) if self._left else "unknown"
+        self._say(f"[{self._done}/{self._cells}] {record['status']} {name}: {what} (time left: {left})")
