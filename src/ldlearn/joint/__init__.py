@@ -1,5 +1,6 @@
 """Joint models: degrees for the training rows and a predictor, from one objective. One file per method."""
 
 from ldlearn.joint.dldl import DLDL
+from ldlearn.joint.dldl_path import dldl_path
 
-__all__ = ["DLDL"]
+__all__ = ["DLDL", "dldl_path"]

@@ -217,8 +217,10 @@ class DLDL(Joint):
         return self.feature_map is None
 
     def _fit(self, X: Any, Y: Mask) -> None:
-        G = self._fit_graph(X)
-        features = Features(self._fit_feature_map(X), self.fit_intercept)
+        self._solve(X, Y, self._fit_graph(X), Features(self._fit_feature_map(X), self.fit_intercept), None)
+
+    def _solve(self, X: Any, Y: Mask, G: Any, features: Features, W: SoftmaxFit | None) -> None:
+        """Algorithm 2. W is where the first W-step starts; `dldl_path` has better places than zero."""
         self.alpha_ = float(self.alpha)
         self.beta_ = float(default_beta(Y) if self.beta is None else self.beta)
         self.gamma_ = float(default_gamma(features) if self.gamma is None else self.gamma)
@@ -226,7 +228,6 @@ class DLDL(Joint):
         self.n_newton_: list[int] = []
         self.n_iter_ = 0
         D = self._initial_distributions(X, Y)
-        W: SoftmaxFit | None = None
         while self.n_iter_ < self.max_iter and not self._has_converged(len(D)):
             self.n_iter_ += 1
             W = self._update_W(features, G, D, W)  # Eq. 8

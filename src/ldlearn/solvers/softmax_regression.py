@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +14,9 @@ from ldlearn.core.simplex import Array, softmax
 
 # Shapes: X (n, m), D and P (n, c), coef W (m, c), intercept b (c,).
 _LARGEST_FACTORISATION = 2000  # features; beyond this the preconditioner is diagonal
-_FORCING = 0.1  # relative accuracy of the Newton system
+_FORCING = 0.3  # relative accuracy of the Newton system
+_MANY_STEPS = 25  # conjugate gradient steps after which a better preconditioner is worth making
+_LARGEST_BLOCKS = 2 * 10**7  # entries of that preconditioner
 _ARMIJO = 1e-4
 _MAX_HALVINGS = 30
 
@@ -57,6 +60,20 @@ class Features:
         product -= np.outer(self.mean, sums)
         return product, sums if self.fit_intercept else np.zeros_like(sums)
 
+    def weighted_scatter(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """``Z' diag(weights) Z`` for ``Z = [X - mean, 1]``."""
+        scaled = self.X.multiply(weights[:, None]).tocsr() if sparse.issparse(self.X) else self.X * weights[:, None]
+        product = self.X.T @ scaled
+        inner = np.asarray(product.toarray() if sparse.issparse(product) else product, dtype=np.float64)
+        moment = np.asarray(self.X.T @ weights, dtype=np.float64)
+        total = float(weights.sum())
+        cross = moment - total * self.mean
+        scatter = np.empty((self.m + 1, self.m + 1))
+        scatter[:-1, :-1] = inner - np.outer(moment, self.mean) - np.outer(self.mean, cross)
+        scatter[:-1, -1] = scatter[-1, :-1] = cross
+        scatter[-1, -1] = total
+        return scatter
+
 
 @dataclass(frozen=True)
 class SoftmaxFit:
@@ -95,7 +112,8 @@ def softmax_regression(
 
     Newton's method: the system is solved by conjugate gradients preconditioned by
     ``scatter(X) (x) C + 2 l2 I`` with ``C`` the mean of ``diag(p_i) - p_i p_i'``, which two small eigendecompositions
-    invert. Logits are linear in the weights, so the line search costs no product with X.
+    invert. Where that takes many steps (small l2, nearly separable rows), the diagonal blocks of the Hessian itself,
+    one for each label, take its place. Logits are linear in the weights, so the line search costs no product with X.
 
     Parameters
     ----------
@@ -130,12 +148,15 @@ def softmax_regression(
         W, b, Z = start.coef, start.intercept + features.mean @ start.coef, start.logits
     loss = _loss(Z, D) + l2 * float(np.sum(W * W))
     n_iter, n_products, converged = 0, 0, False
+    blocks: _Solve | None = None
     while True:
         P = softmax(Z)
         gW, gb = features.transpose_times(P - D)
         gW += 2.0 * l2 * W
-        direction = _newton_direction(features, P, l2, gW, gb)
+        direction = _newton_direction(features, P, l2, gW, gb, blocks or _kronecker_preconditioner(features, P, l2))
         n_products += 1 + direction.n_products
+        if direction.n_products > 2 * _MANY_STEPS and c * features.m**2 <= _LARGEST_BLOCKS:
+            blocks = _block_preconditioner(features, P, l2)
         converged = direction.decrement <= 2.0 * tol * n
         if converged or n_iter == max_iter:
             break
@@ -163,7 +184,10 @@ def _loss(Z: Array, D: Array) -> float:
     return float(np.log(np.exp(shifted).sum(axis=1)).sum() - np.vdot(D, shifted))
 
 
-def _preconditioner(features: Features, P: Array, l2: float) -> Any:
+_Solve = Callable[[Array, Array], tuple[Array, Array]]
+
+
+def _kronecker_preconditioner(features: Features, P: Array, l2: float) -> _Solve:
     """Solve with ``scatter (x) C + 2 l2 I`` (weights) and ``n C`` (intercept)."""
     C = np.diag(P.mean(axis=0)) - P.T @ P / len(P)
     values, U = np.linalg.eigh(C)
@@ -181,14 +205,39 @@ def _preconditioner(features: Features, P: Array, l2: float) -> Any:
     return solve
 
 
+def _block_preconditioner(features: Features, P: Array, l2: float) -> _Solve:
+    """Solve with the blocks ``Z' diag(p_j (1 - p_j)) Z + 2 l2 I`` of the Hessian, Z being [X - mean, 1].
+
+    The blocks know nothing of the directions along which all labels move together, where the loss is flat; those
+    are projected out.
+    """
+    weights = P * (1.0 - P)
+    factors = [_factor(features.weighted_scatter(w), l2) for w in weights.T]
+
+    def solve(gW: Array, gb: Array) -> tuple[Array, Array]:
+        g = np.vstack([gW, gb])
+        steps = [linalg.cho_solve(f, column, check_finite=False) for f, column in zip(factors, g.T, strict=True)]
+        step = np.column_stack(steps)
+        step -= step.mean(axis=1, keepdims=True)
+        return step[:-1], step[-1] if features.fit_intercept else np.zeros_like(gb)
+
+    return solve
+
+
+def _factor(scatter: Array, l2: float) -> tuple[Array, bool]:
+    diagonal = np.einsum("ii->i", scatter)
+    diagonal += 1e-10 * diagonal.max() + np.finfo(float).tiny  # a constant feature must not stop the factorisation
+    diagonal[:-1] += 2.0 * l2
+    return linalg.cho_factor(scatter, lower=True, overwrite_a=True, check_finite=False)  # type: ignore[no-any-return]
+
+
 def _reciprocal(values: Array) -> Array:
     """1 / values, and 0 where the value is numerically zero: the loss is flat along those directions."""
     flat = values <= 1e-12 * max(float(values.max()), np.finfo(float).tiny)
     return np.asarray(np.where(flat, 0.0, 1.0 / np.where(flat, 1.0, values)))
 
 
-def _newton_direction(features: Features, P: Array, l2: float, gW: Array, gb: Array) -> _Direction:
-    solve = _preconditioner(features, P, l2)
+def _newton_direction(features: Features, P: Array, l2: float, gW: Array, gb: Array, solve: _Solve) -> _Direction:
     W, b, Z = np.zeros_like(gW), np.zeros_like(gb), np.zeros_like(P)
     rW, rb = -gW, -gb
     zW, zb = solve(rW, rb)
