@@ -1,1 +1,32 @@
-"""Pictures of records and of fitted estimators."""
+"""Pictures: Display classes over fitted estimators, distributions or records of experiments."""
+
+try:
+    import matplotlib as _matplotlib  # noqa: F401
+except ImportError as error:  # pragma: no cover
+    raise ImportError('Pictures need matplotlib: pip install "ldlearn[plot]".') from error
+
+from ldlearn.plotting.artificial import ArtificialPictureDisplay, TernaryDisplay
+from ldlearn.plotting.convergence import ConvergenceDisplay
+from ldlearn.plotting.cooccurrence import CooccurrenceDisplay
+from ldlearn.plotting.critical_difference import CriticalDifferenceDisplay
+from ldlearn.plotting.display import Display
+from ldlearn.plotting.distribution_bars import BarsPanel, DistributionBarsDisplay
+from ldlearn.plotting.feature_influence import FeatureInfluenceDisplay
+from ldlearn.plotting.reliability import ReliabilityDisplay
+from ldlearn.plotting.sensitivity import SensitivityDisplay
+from ldlearn.plotting.time_memory import TimeMemoryDisplay
+
+__all__ = [
+    "Display",
+    "DistributionBarsDisplay",
+    "BarsPanel",
+    "ArtificialPictureDisplay",
+    "TernaryDisplay",
+    "ReliabilityDisplay",
+    "CooccurrenceDisplay",
+    "FeatureInfluenceDisplay",
+    "ConvergenceDisplay",
+    "SensitivityDisplay",
+    "CriticalDifferenceDisplay",
+    "TimeMemoryDisplay",
+]

@@ -1,0 +1,147 @@
+"""Convergence: the objective after every step, and how much is certified to be left."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
+from numpy.typing import ArrayLike
+
+from ldlearn.plotting.display import Display
+from ldlearn.plotting.records import Record, finished, is_number
+from ldlearn.plotting.style import axis_labels, legend, one_axes, series_style, tidy, title
+
+
+class ConvergenceDisplay(Display):
+    """Objective of one or more fits after every step.
+
+    One fit is drawn in its own units. Several have different objectives, so each is drawn as the share of its total
+    decrease that was still to come.
+
+    Parameters
+    ----------
+    objectives : mapping of str to array-like
+        Values after every step, by the name of the fit.
+    gaps : mapping of str to float, optional
+        Certified gap at the end: the last value is at most this far above the minimum.
+    heading : str, optional
+        Title.
+
+    Attributes
+    ----------
+    lines_ : dict of str to matplotlib Line2D
+
+    Notes
+    -----
+    Example::
+
+        ConvergenceDisplay.from_estimator(DLDL().fit(X, Y)).save("convergence.png")
+    """
+
+    def __init__(
+        self, objectives: Mapping[str, ArrayLike], gaps: Mapping[str, float] | None = None, heading: str = ""
+    ) -> None:
+        self.objectives = {name: np.asarray(values, dtype=float) for name, values in objectives.items()}
+        self.gaps = dict(gaps or {})
+        self.heading = heading
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, name: str | None = None, ax: Axes | None = None) -> ConvergenceDisplay:
+        """Draw the ``objective_`` and the ``gap_`` of a fitted estimator.
+
+        Parameters
+        ----------
+        estimator : fitted estimator with ``objective_``
+        name : str, optional
+            Its name in the legend; the class by default.
+        ax : matplotlib Axes, optional
+
+        Returns
+        -------
+        ConvergenceDisplay
+        """
+        name = name or type(estimator).__name__
+        if getattr(estimator, "objective_", None) is None:
+            raise ValueError(f"{name} keeps no objective_; fit it first, or choose a method that records its progress.")
+        gap = getattr(estimator, "gap_", None)
+        gaps = {} if gap is None else {name: float(np.sum(gap))}
+        return cls({name: np.atleast_1d(estimator.objective_)}, gaps).plot(ax=ax)
+
+    @classmethod
+    def from_records(
+        cls,
+        records: Sequence[Record],
+        dataset: str,
+        *,
+        methods: Sequence[str] | None = None,
+        ax: Axes | None = None,
+    ) -> ConvergenceDisplay:
+        """Draw the first repeat of every method on a data set that recorded its objective.
+
+        Parameters
+        ----------
+        records : sequence of mapping
+        dataset : str
+        methods : sequence of str, optional
+            Only these; all by default.
+        ax : matplotlib Axes, optional
+
+        Returns
+        -------
+        ConvergenceDisplay
+        """
+        first = first_runs(records, dataset)
+        chosen = [name for name in first if methods is None or name in methods]
+        if not chosen:
+            raise ValueError(f"No record of data set {dataset!r} holds an objective.")
+        gaps = {name: first[name]["gap"] for name in chosen if is_number(first[name].get("gap"))}
+        return cls({name: first[name]["objective"] for name in chosen}, gaps, heading=dataset).plot(ax=ax)
+
+    def plot(self, *, ax: Axes | None = None) -> ConvergenceDisplay:
+        """Draw the curves.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+
+        Returns
+        -------
+        ConvergenceDisplay
+        """
+        ax = one_axes(ax, (4.8, 3.0))
+        alone = len(self.objectives) == 1
+        self.lines_: dict[str, Any] = {}
+        for i, (name, values) in enumerate(self.objectives.items()):
+            heights = values if alone else share_left(values)
+            steps = np.arange(1, len(heights) + 1)
+            (self.lines_[name],) = ax.plot(steps, heights, linewidth=1.6, markersize=3.5, **series_style(i))
+        tidy(ax)
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=8))
+        axis_labels(ax, "step", "objective" if alone else "share of the decrease still to come")
+        title(ax, self.heading)
+        legend(ax, list(self.lines_.values()), [self._caption(name) for name in self.lines_])
+        self._drawn_on(ax)
+        return self
+
+    def _caption(self, name: str) -> str:
+        return f"{name} (certified gap {self.gaps[name]:.1e})" if name in self.gaps else name
+
+
+def first_runs(records: Sequence[Record], dataset: str) -> dict[str, Mapping[str, Any]]:
+    """Return the recorded convergence of each method's first repeat on a data set."""
+    runs: dict[str, Mapping[str, Any]] = {}
+    for record in finished(records, dataset=dataset):
+        progress = record.get("convergence") or {}
+        if len(progress.get("objective") or []) > 0:
+            runs.setdefault(str(record["method"]), progress)
+    return runs
+
+
+def share_left(values: Any) -> Any:
+    """Return how much of the decrease from first to last value is still to come at each step."""
+    values = np.asarray(values, dtype=float)
+    total = values[0] - values[-1]
+    return np.zeros_like(values) if total == 0 else (values - values[-1]) / total

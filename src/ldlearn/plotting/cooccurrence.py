@@ -1,0 +1,107 @@
+"""Label co-occurrence: how often a label comes with another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from numpy.typing import ArrayLike
+
+from ldlearn.plotting.display import Display
+from ldlearn.plotting.style import INK, MUTED, SMALL, axis_labels, name_ticks, one_axes, shown, tidy
+
+_MOST_NUMBERS = 12  # labels up to which the squares carry numbers
+
+
+class CooccurrenceDisplay(Display):
+    """Share of the rows with one label that also have another.
+
+    Parameters
+    ----------
+    shares : array-like of shape (c, c)
+        Entry (i, j): of the rows with label i, the share that also have label j. NaN if label i never occurs.
+    frequencies : array-like of shape (c,)
+        Share of all rows that have each label.
+    label_names : sequence of str
+
+    Attributes
+    ----------
+    image_ : matplotlib AxesImage
+    texts_ : list of matplotlib Text
+
+    Notes
+    -----
+    Example::
+
+        CooccurrenceDisplay.from_labels(Y, label_names=["sky", "sea", "sand"]).save("together.pdf")
+    """
+
+    def __init__(self, shares: ArrayLike, frequencies: ArrayLike, label_names: Sequence[str]) -> None:
+        self.shares = np.asarray(shares, dtype=float)
+        self.frequencies = np.asarray(frequencies, dtype=float)
+        self.label_names = [str(name) for name in label_names]
+
+    @classmethod
+    def from_labels(
+        cls, y: Any, *, label_names: Sequence[str] | None = None, ax: Axes | None = None
+    ) -> CooccurrenceDisplay:
+        """Count and draw.
+
+        Parameters
+        ----------
+        y : array-like or data frame of shape (n, c)
+            Logical labels, 0 or 1; ``ldlearn.core.binarize`` makes them from distributions.
+        label_names : sequence of str, optional
+            The columns of a data frame by default.
+        ax : matplotlib Axes, optional
+
+        Returns
+        -------
+        CooccurrenceDisplay
+        """
+        Y = np.asarray(y)
+        if Y.ndim != 2 or not np.isin(Y, (0, 1)).all():
+            raise ValueError("Co-occurrence needs a 2-D array of 0 and 1; binarize distributions first.")
+        names = label_names if label_names is not None else getattr(y, "columns", None)
+        Y = Y.astype(float)
+        counts = Y.sum(axis=0)
+        shares = np.divide(Y.T @ Y, counts[:, None], out=np.full((Y.shape[1],) * 2, np.nan), where=counts[:, None] > 0)
+        return cls(shares, Y.mean(axis=0), [f"label{j}" for j in range(Y.shape[1])] if names is None else names).plot(
+            ax=ax
+        )
+
+    def plot(self, *, ax: Axes | None = None) -> CooccurrenceDisplay:
+        """Draw the squares.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+
+        Returns
+        -------
+        CooccurrenceDisplay
+        """
+        c = len(self.label_names)
+        side = 1.6 + 0.36 * c
+        ax = one_axes(ax, (side + 0.6, side))
+        self.image_ = ax.imshow(self.shares, cmap="Blues", vmin=0, vmax=1)
+        self.texts_ = self._write_numbers(ax) if c <= _MOST_NUMBERS else []
+        tidy(ax, grid=None)
+        for spine in ax.spines.values():
+            spine.set_visible(False)
+        rows = [f"{shown(name)} ({share:.0%})" for name, share in zip(self.label_names, self.frequencies, strict=True)]
+        name_ticks(ax, "y", range(c), rows)
+        name_ticks(ax, "x", range(c), self.label_names, rotation=45, ha="right", rotation_mode="anchor")
+        ax.tick_params(length=0)
+        axis_labels(ax, "also have this label", "of the rows with this label")
+        self._drawn_on(ax)
+        return self
+
+    def _write_numbers(self, ax: Axes) -> list[Any]:
+        return [
+            ax.text(j, i, "-" if np.isnan(share) else f"{share:.2f}", ha="center", va="center", fontsize=SMALL - 1,
+                    color="white" if share > 0.6 else MUTED if np.isnan(share) else INK)
+            for (i, j), share in np.ndenumerate(self.shares)
+        ]  # fmt: skip

@@ -1,0 +1,227 @@
+"""Critical-difference diagram: average ranks on a line, bars over what a test cannot tell apart."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from matplotlib.axes import Axes
+from numpy.typing import ArrayLike
+
+from ldlearn.metrics import get_metric
+from ldlearn.plotting.display import Display
+from ldlearn.plotting.records import Record, Task, score_matrix
+from ldlearn.plotting.style import BAND, INK, MUTED, NORMAL, PALETTE, SMALL, VERBATIM, one_axes, shown, title
+from ldlearn.stats import PostHocResult, bonferroni_dunn, nemenyi
+
+Test = Literal["nemenyi", "bonferroni-dunn"]
+_BAR_STEP = 0.34
+_NAME_STEP = 0.62
+
+
+class CriticalDifferenceDisplay(Display):
+    """Average ranks of methods, best at the left, and which of them a test tells apart.
+
+    Methods under one thick bar do not differ (Nemenyi). With a control, the shaded band holds what does not differ from
+    it (Bonferroni-Dunn).
+
+    Parameters
+    ----------
+    result : PostHocResult
+        What `ldlearn.stats.nemenyi` or `ldlearn.stats.bonferroni_dunn` return.
+    muted : sequence of str, optional
+        Methods whose names are drawn pale, for instance floors.
+
+    Attributes
+    ----------
+    names_ : dict of str to matplotlib Text
+        The name of each method.
+    bars_ : list of matplotlib Line2D
+        The bars over groups.
+
+    Notes
+    -----
+    Example::
+
+        CriticalDifferenceDisplay.from_scores(scores, methods=["A", "B", "C"], greater_is_better=False).save("cd.svg")
+    """
+
+    def __init__(self, result: PostHocResult, *, muted: Sequence[str] = ()) -> None:
+        self.result = result
+        self.muted = tuple(muted)
+
+    @classmethod
+    def from_scores(
+        cls,
+        scores: ArrayLike,
+        *,
+        greater_is_better: bool,
+        methods: Sequence[str] | None = None,
+        control: str | None = None,
+        alpha: float = 0.05,
+        muted: Sequence[str] = (),
+        ax: Axes | None = None,
+    ) -> CriticalDifferenceDisplay:
+        """Test and draw scores of shape (n_datasets, n_methods).
+
+        Parameters
+        ----------
+        scores : array-like of shape (n_datasets, n_methods)
+        greater_is_better : bool
+            Direction of the score.
+        methods : sequence of str, optional
+            Names of the columns.
+        control : str, optional
+            Compare this method with the others by Bonferroni-Dunn; without it, all pairs by Nemenyi.
+        alpha : float, default=0.05
+            Level of significance.
+        muted : sequence of str, optional
+            Methods drawn pale.
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        CriticalDifferenceDisplay
+        """
+        options: dict[str, Any] = {"greater_is_better": greater_is_better, "methods": methods, "alpha": alpha}
+        result = nemenyi(scores, **options) if control is None else bonferroni_dunn(scores, control, **options)
+        return cls(result, muted=muted).plot(ax=ax)
+
+    @classmethod
+    def from_records(
+        cls,
+        records: Sequence[Record],
+        metric: str,
+        *,
+        task: Task = "prediction",
+        methods: Sequence[str] | None = None,
+        control: str | None = None,
+        alpha: float = 0.05,
+        ax: Axes | None = None,
+    ) -> CriticalDifferenceDisplay:
+        """Test and draw the mean scores of an experiment; methods without a score on every data set are left out.
+
+        Parameters
+        ----------
+        records : sequence of mapping
+            What ``ldlearn.experiments.read_records`` returns.
+        metric : str
+            A key of `ldlearn.metrics.METRICS`.
+        task : {"recovery", "prediction"}
+        methods : sequence of str, optional
+            Only these; all by default.
+        control, alpha, ax
+            As in `from_scores`.
+
+        Returns
+        -------
+        CriticalDifferenceDisplay
+        """
+        scores, _, complete, _ = score_matrix(records, task, metric, methods)
+        floors = {str(record["method"]) for record in records if record.get("is_floor")}
+        return cls.from_scores(
+            scores,
+            greater_is_better=get_metric(metric).greater_is_better,
+            methods=complete,
+            control=control,
+            alpha=alpha,
+            muted=[method for method in complete if method in floors],
+            ax=ax,
+        )
+
+    def plot(self, *, ax: Axes | None = None) -> CriticalDifferenceDisplay:
+        """Draw the diagram.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+
+        Returns
+        -------
+        CriticalDifferenceDisplay
+        """
+        ranks = self.result.average_ranks
+        low, high = math.floor(min(ranks.values())), math.ceil(max(ranks.values()))
+        high = max(high, low + 1)
+        depth = self._bars_depth() + _NAME_STEP * math.ceil(len(ranks) / 2)
+        ax = one_axes(ax, (7.4, 0.9 + 0.42 * depth))
+        self._draw_axis(ax, low, high)
+        self._draw_ruler(ax, low, high)
+        self._draw_groups(ax)
+        self._draw_names(ax, low, high)
+        ax.set(xlim=(low - 0.02 * (high - low), high + 0.02 * (high - low)), ylim=(depth, -1.5))
+        ax.set_axis_off()
+        self._drawn_on(ax)
+        return self
+
+    def _levels(self) -> list[tuple[float, float, int]]:
+        """Start, end and line of every bar: the first line on which it touches no other."""
+        ends: list[float] = []
+        levels = []
+        for group in self.result.groups:
+            start, end = (self.result.average_ranks[group[i]] for i in (0, -1))
+            line = next((i for i, taken in enumerate(ends) if start > taken + 0.05), len(ends))
+            ends[line : line + 1] = [end]
+            levels.append((start, end, line))
+        return levels
+
+    def _bars_depth(self) -> float:
+        return 0.45 + _BAR_STEP * (1 + max((line for *_, line in self._levels()), default=-1))
+
+    def _draw_axis(self, ax: Axes, low: int, high: int) -> None:
+        ax.plot([low, high], [0, 0], color=INK, linewidth=1.0, solid_capstyle="butt")
+        step = max(1, (high - low) // 12)
+        for rank in range(low, high + 1):
+            named = (rank - low) % step == 0
+            ax.plot([rank, rank], [0, -0.16 if named else -0.09], color=INK, linewidth=0.9)
+            if named:
+                ax.text(rank, -0.26, str(rank), ha="center", va="bottom", fontsize=SMALL, color=MUTED)
+
+    def _draw_ruler(self, ax: Axes, low: int, high: int) -> None:
+        limit = self.result.critical_difference
+        if limit is None:
+            return
+        words = f"critical difference {limit:.2f}" + (" (longer than the axis)" if limit > high - low else "")
+        end = min(low + limit, high)
+        ax.plot([low, end], [-0.95, -0.95], color=MUTED, linewidth=1.4, marker="|", markersize=6)
+        ax.text(low, -1.08, words, ha="left", va="bottom", fontsize=SMALL, color=MUTED)
+
+    def _draw_groups(self, ax: Axes) -> None:
+        self.bars_ = [
+            ax.plot([a, b], [y, y], color=PALETTE[0], linewidth=3.2, solid_capstyle="round")[0]
+            for a, b, line in self._levels()
+            for y in [0.28 + _BAR_STEP * line]
+        ]
+        control, limit = self.result.control, self.result.critical_difference
+        if control is not None and limit is not None:
+            middle = self.result.average_ranks[control]
+            ax.axvspan(middle - limit, middle + limit, color=BAND, zorder=0, linewidth=0)
+
+    def _draw_names(self, ax: Axes, low: int, high: int) -> None:
+        ordered = self.result.ordered
+        n_left = math.ceil(len(ordered) / 2)
+        first, overhang = self._bars_depth() + 0.2, 0.02 * (high - low)
+        self.names_: dict[str, Any] = {}
+        for place, method in enumerate(ordered):
+            left = place < n_left
+            row = place if left else len(ordered) - 1 - place
+            edge = low - overhang if left else high + overhang
+            self._draw_name(ax, method, edge, first + _NAME_STEP * row, "right" if left else "left")
+
+    def _draw_name(self, ax: Axes, method: str, edge: float, y: float, side: str) -> None:
+        rank = self.result.average_ranks[method]
+        color = MUTED if method in self.muted else INK
+        ax.plot([rank, rank, edge], [0, y, y], color=color, linewidth=0.8)
+        ax.plot([rank], [0], marker="o", markersize=3.2, color=color)
+        words = f"{shown(method)}  {rank:.2f} " if side == "right" else f" {rank:.2f}  {shown(method)}"
+        weight = "bold" if method == self.result.control else "normal"
+        self.names_[method] = ax.text(
+            edge, y, words, ha=side, va="center", fontsize=NORMAL, color=color, fontweight=weight, **VERBATIM
+        )
+
+    def title(self, text: str) -> CriticalDifferenceDisplay:
+        """Put a title above the diagram."""
+        title(self.ax_, text)
+        return self

@@ -1,0 +1,78 @@
+"""The base of all displays: what they hold once drawn, and how they are saved."""
+
+from __future__ import annotations
+
+import base64
+import io
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+# Text stays text in SVG and PDF, and the same picture is the same file.
+_FILE_SETTINGS = {"svg.fonttype": "none", "svg.hashsalt": "ldlearn", "pdf.fonttype": 42}
+_NO_DATE: dict[str, dict[str, Any]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
+
+
+class Display:
+    """A picture and the numbers it shows.
+
+    The constructor takes the numbers; ``plot`` draws them; the ``from_...`` constructors do both. Nothing of pyplot is
+    touched: without `ax` a new figure is made that only the display holds. Notebooks show a display by themselves.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Where it is drawn; the first one if there are several panels.
+    axes_ : list of matplotlib Axes
+        All panels.
+    figure_ : matplotlib Figure
+    """
+
+    ax_: Axes
+    axes_: list[Axes]
+    figure_: Figure
+
+    def _drawn_on(self, *axes: Axes) -> None:
+        self.axes_ = list(axes)
+        self.ax_ = axes[0]
+        self.figure_ = self.ax_.figure.figure  # of a subfigure, the whole
+
+    def save(self, path: str | os.PathLike[str], *, dpi: float = 200) -> Path:
+        """Save the figure; the suffix chooses the format (svg, png, pdf, ...).
+
+        Parameters
+        ----------
+        path : path-like
+            Written as a whole or not at all.
+        dpi : float, default=200
+            Resolution of formats made of pixels.
+
+        Returns
+        -------
+        pathlib.Path
+        """
+        target = Path(path)
+        if not target.suffix:
+            raise ValueError(f"The suffix of {str(path)!r} must name a format, for instance .svg, .png or .pdf.")
+        content = self.to_bytes(target.suffix[1:].lower(), dpi=dpi)
+        with tempfile.NamedTemporaryFile(dir=target.parent, suffix=".part", delete=False) as part:
+            part.write(content)
+        os.chmod(part.name, 0o644)
+        os.replace(part.name, target)
+        return target
+
+    def to_bytes(self, format: str, *, dpi: float = 200) -> bytes:
+        """Return the figure as the content of a file of the format."""
+        buffer = io.BytesIO()
+        with mpl.rc_context(_FILE_SETTINGS):
+            self.figure_.savefig(buffer, format=format, dpi=dpi, metadata=_NO_DATE.get(format))
+        return buffer.getvalue()
+
+    def _repr_html_(self) -> str:
+        picture = base64.b64encode(self.to_bytes("png", dpi=110)).decode()
+        return f'<img alt="{type(self).__name__}" src="data:image/png;base64,{picture}">'

@@ -1,0 +1,268 @@
+"""Distribution bars: degrees of chosen rows next to logical labels and, if known, the truth."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+from numpy.typing import ArrayLike
+
+from ldlearn.plotting.display import Display
+from ldlearn.plotting.records import Record, finished
+from ldlearn.plotting.style import INK, MUTED, PALETTE, axis_labels, many_axes, name_ticks, shared_legend, tidy, title
+
+_GROUP = 0.78  # share of a label's height that its bars take
+
+
+@dataclass(frozen=True)
+class BarsPanel:
+    """One panel: degrees by name of the series, logical labels and truth where known."""
+
+    heading: str
+    degrees: Mapping[str, Any]
+    logical: Any = None
+    truth: Any = None
+
+
+class DistributionBarsDisplay(Display):
+    """Degrees as bars, one panel for each row or each method.
+
+    A filled dot at a label's name says that its logical label is 1, a hollow one that it is 0; a black stroke is the
+    true degree.
+
+    Parameters
+    ----------
+    panels : sequence of BarsPanel
+    label_names : sequence of str
+    n_columns : int, default=3
+        Panels side by side.
+
+    Attributes
+    ----------
+    bars_ : list of dict of str to matplotlib BarContainer
+        One dict for each panel, by the name of the series.
+
+    Notes
+    -----
+    Example::
+
+        DistributionBarsDisplay.from_estimator(model, X, Y, rows=[0, 7]).save("rows.svg")
+    """
+
+    def __init__(self, panels: Sequence[BarsPanel], label_names: Sequence[str], *, n_columns: int = 3) -> None:
+        self.panels = list(panels)
+        self.label_names = [str(name) for name in label_names]
+        self.n_columns = n_columns
+
+    @classmethod
+    def from_distributions(
+        cls,
+        distributions: Mapping[str, ArrayLike],
+        *,
+        logical: ArrayLike | None = None,
+        truth: ArrayLike | None = None,
+        rows: Sequence[int] = (0,),
+        label_names: Sequence[str] | None = None,
+        ax: Any = None,
+    ) -> DistributionBarsDisplay:
+        """Draw a panel for each row, with a bar for each matrix of distributions.
+
+        Parameters
+        ----------
+        distributions : mapping of str to array-like of shape (n, c)
+        logical, truth : array-like of shape (n, c), optional
+        rows : sequence of int
+            Which rows to show.
+        label_names : sequence of str, optional
+        ax : matplotlib Axes or sequence of them, optional
+
+        Returns
+        -------
+        DistributionBarsDisplay
+        """
+        matrices = {name: np.asarray(matrix, dtype=float) for name, matrix in distributions.items()}
+        known = [np.asarray(m, dtype=float) for m in (logical, truth) if m is not None]
+        n_labels = next(iter([*matrices.values(), *known])).shape[1]
+        panels = [
+            BarsPanel(
+                heading=f"row {row}",
+                degrees={name: matrix[row] for name, matrix in matrices.items()},
+                logical=None if logical is None else np.asarray(logical)[row],
+                truth=None if truth is None else np.asarray(truth)[row],
+            )
+            for row in rows
+        ]
+        names = [f"label{j}" for j in range(n_labels)] if label_names is None else label_names
+        return cls(panels, names).plot(ax=ax)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any = None,
+        *,
+        rows: Sequence[int] = (0, 1, 2),
+        truth: Any = None,
+        ax: Any = None,
+    ) -> DistributionBarsDisplay:
+        """Draw what a fitted estimator recovered and predicts for rows of its training data.
+
+        Parameters
+        ----------
+        estimator : fitted enhancer, learner or joint model
+        X : array-like or data frame of shape (n, m)
+            The features it was fitted on; for new rows only predictions are drawn.
+        y : array-like of shape (n, c), optional
+            Logical labels.
+        rows : sequence of int
+        truth : array-like of shape (n, c), optional
+            True distributions.
+        ax : matplotlib Axes or sequence of them, optional
+
+        Returns
+        -------
+        DistributionBarsDisplay
+        """
+        n = X.shape[0] if hasattr(X, "shape") else len(X)
+        found: dict[str, Any] = {}
+        recovered = getattr(estimator, "label_distributions_", None)
+        if recovered is not None and len(recovered) == n:
+            found["recovered"] = recovered
+        if hasattr(estimator, "predict"):
+            found["predicted"] = estimator.predict(X)
+        if not found:
+            raise ValueError(f"{type(estimator).__name__} has nothing to show for {n} rows it was not fitted on.")
+        names = getattr(estimator, "label_names_", None)
+        logical = None if y is None else np.asarray(y)
+        return cls.from_distributions(found, logical=logical, truth=truth, rows=rows, label_names=names, ax=ax)
+
+    @classmethod
+    def from_records(
+        cls,
+        records: Sequence[Record],
+        dataset: str,
+        row: int | None = None,
+        *,
+        methods: Sequence[str] | None = None,
+        ax: Any = None,
+    ) -> DistributionBarsDisplay:
+        """Draw what every method recovered for one stored training row: a panel for each method.
+
+        Parameters
+        ----------
+        records : sequence of mapping
+        dataset : str
+        row : int, optional
+            Number of the row in the data set; the first stored one by default.
+        methods : sequence of str, optional
+            Only these; all by default.
+        ax : matplotlib Axes or sequence of them, optional
+
+        Returns
+        -------
+        DistributionBarsDisplay
+        """
+        stored = [record for record in finished(records, dataset=dataset) if _rows_of(record)]
+        if row is None and stored:
+            row = _rows_of(stored[0])[0]
+        panels: dict[str, BarsPanel] = {}
+        for record in stored:
+            if row in _rows_of(record) and (methods is None or record["method"] in methods):
+                panels.setdefault(str(record["method"]), _panel_of(record, _rows_of(record).index(row)))
+        if not panels:
+            raise ValueError(f"No record of data set {dataset!r} holds row {row}; choose a row listed in its samples.")
+        return cls(list(panels.values()), stored[0]["label_names"], n_columns=4).plot(ax=ax)
+
+    def plot(self, *, ax: Any = None) -> DistributionBarsDisplay:
+        """Draw the panels.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or sequence of them, optional
+
+        Returns
+        -------
+        DistributionBarsDisplay
+        """
+        n_columns = max(1, min(self.n_columns, len(self.panels)))
+        n_rows = math.ceil(len(self.panels) / n_columns)
+        n_series = max(1, max(len(panel.degrees) for panel in self.panels))
+        height = 0.75 + len(self.label_names) * (0.12 + 0.11 * n_series)
+        axes = many_axes(ax, n_rows, n_columns, (2.5, height))
+        for unused in axes[len(self.panels) :]:
+            unused.set_axis_off()
+        limit = self._limit()
+        self.bars_ = [self._draw(panel, place, limit) for panel, place in zip(self.panels, axes, strict=False)]
+        for i, panel in enumerate(axes[: len(self.panels)]):
+            panel.tick_params(labelleft=i % n_columns == 0)
+        self._add_legend(axes[0], own_figure=ax is None)
+        self._drawn_on(*axes[: len(self.panels)])
+        return self
+
+    def _limit(self) -> float:
+        every = [v for p in self.panels for v in [*p.degrees.values(), *([] if p.truth is None else [p.truth])]]
+        return min(1.0, 1.05 * max((float(np.max(values)) for values in every), default=1.0))
+
+    def _draw(self, panel: BarsPanel, ax: Axes, limit: float) -> dict[str, Any]:
+        places = np.arange(len(self.label_names))
+        thickness = _GROUP / max(1, len(panel.degrees))
+        bars = {
+            name: ax.barh(places - _GROUP / 2 + (i + 0.5) * thickness, np.asarray(degrees), height=0.9 * thickness,
+                          color=PALETTE[i % len(PALETTE)])
+            for i, (name, degrees) in enumerate(panel.degrees.items())
+        }  # fmt: skip
+        if panel.truth is not None:
+            ax.vlines(np.asarray(panel.truth), places - _GROUP / 2, places + _GROUP / 2, color=INK, linewidth=1.6)
+        self._draw_logical(ax, panel.logical)
+        tidy(ax, grid="x")
+        ax.set(xlim=(0, limit), ylim=(len(places) - 0.4, -0.6))
+        name_ticks(ax, "y", range(len(places)), self.label_names)
+        ax.tick_params(axis="y", length=0, pad=10 if panel.logical is not None else 3)
+        axis_labels(ax)
+        title(ax, panel.heading)
+        return bars
+
+    def _draw_logical(self, ax: Axes, logical: Any) -> None:
+        if logical is None:
+            return
+        for place, positive in enumerate(np.asarray(logical) > 0):
+            face = MUTED if positive else "none"
+            ax.plot([-6 / 170], [place], marker="o", markersize=4, markerfacecolor=face, markeredgecolor=MUTED,
+                    linestyle="none", clip_on=False, transform=ax.get_yaxis_transform())  # fmt: skip
+
+    def _add_legend(self, ax: Axes, own_figure: bool) -> None:
+        handles: list[Any]
+        series = list(self.bars_[0].items())
+        handles, names = [bar for _, bar in series], [name for name, _ in series]
+        if len(series) == 1 and len(self.panels) > 1:
+            handles, names = [], []  # the panels' titles name their only series
+        if any(panel.truth is not None for panel in self.panels):
+            handles.append(Line2D([], [], color=INK, linewidth=1.6))
+            names.append("truth")
+        if any(panel.logical is not None for panel in self.panels):
+            handles.append(Line2D([], [], marker="o", markersize=4, color=MUTED, linestyle="none"))
+            names.append("logical label is 1")
+        if handles:
+            shared_legend(ax, handles, names, own_figure=own_figure)
+
+
+def _rows_of(record: Record) -> list[int]:
+    samples = record.get("samples") or {}
+    return list(samples.get("rows") or []) if samples.get("recovered") else []
+
+
+def _panel_of(record: Record, place: int) -> BarsPanel:
+    samples = record["samples"]
+    truth, logical = samples.get("truth"), samples.get("logical")
+    return BarsPanel(
+        heading=str(record["method"]),
+        degrees={"recovered": samples["recovered"][place]},
+        logical=None if not logical else logical[place],
+        truth=None if not truth else truth[place],
+    )

@@ -1,0 +1,151 @@
+"""Feature influence: which features of a linear model push a label up, and which down."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from numpy.typing import ArrayLike
+
+from ldlearn.plotting.display import Display
+from ldlearn.plotting.style import MUTED, PALETTE, axis_labels, name_ticks, one_axes, shown, tidy, title
+
+
+class FeatureInfluenceDisplay(Display):
+    """Strongest weights of a label in a model ``softmax(X W + b)``.
+
+    Adding the same number to a feature's weights of all labels changes no prediction; so each weight is shown minus the
+    mean over labels: how much the feature pushes this label up against the others. Weights of features with different
+    units cannot be compared; give `scale`, for instance the standard deviations, if the features are not standardised.
+
+    Parameters
+    ----------
+    weights : array-like of shape (m,)
+        Weights of one label, already centred (and scaled).
+    feature_names : sequence of str
+    label : str
+    top : int, default=12
+        Number of features shown, those of the largest absolute weight.
+
+    Attributes
+    ----------
+    shown_ : list of str
+        Names of the features drawn, from the strongest push up to the strongest push down.
+    bars_ : matplotlib BarContainer
+
+    Notes
+    -----
+    Example::
+
+        FeatureInfluenceDisplay.from_estimator(model, "joy", scale=X_train.std(axis=0)).save("joy.svg")
+    """
+
+    def __init__(self, weights: ArrayLike, feature_names: Sequence[str], label: str, *, top: int = 12) -> None:
+        self.weights = np.asarray(weights, dtype=float)
+        self.feature_names = [str(name) for name in feature_names]
+        if len(self.feature_names) != len(self.weights):
+            raise ValueError(f"{len(self.feature_names)} names were given for {len(self.weights)} features.")
+        self.label = label
+        self.top = top
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        label: str | int,
+        *,
+        feature_names: Sequence[str] | None = None,
+        scale: ArrayLike | None = None,
+        top: int = 12,
+        ax: Axes | None = None,
+    ) -> FeatureInfluenceDisplay:
+        """Draw the weights of a fitted linear model for one label.
+
+        Parameters
+        ----------
+        estimator : fitted estimator with ``coef_`` of shape (m, c)
+            Also a two-step model or a pipeline that ends in one.
+        label : str or int
+            Name or column of the label.
+        feature_names : sequence of str, optional
+            Those seen in fit by default, else x0, x1, ...
+        scale : array-like of shape (m,), optional
+            Multiplies the weights.
+        top : int, default=12
+        ax : matplotlib Axes, optional
+
+        Returns
+        -------
+        FeatureInfluenceDisplay
+        """
+        model = _linear_part(estimator)
+        coef = np.asarray(model.coef_, dtype=float)
+        names = [str(name) for name in getattr(model, "label_names_", range(coef.shape[1]))]
+        column = _column(label, names)
+        centred = coef - coef.mean(axis=1, keepdims=True)
+        weights = centred[:, column] * (1.0 if scale is None else np.asarray(scale, dtype=float))
+        features = feature_names if feature_names is not None else _feature_names(estimator, model, len(weights))
+        return cls(weights, features, names[column], top=top).plot(ax=ax)
+
+    def plot(self, *, ax: Axes | None = None) -> FeatureInfluenceDisplay:
+        """Draw the bars.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+
+        Returns
+        -------
+        FeatureInfluenceDisplay
+        """
+        strongest = np.argsort(-np.abs(self.weights), kind="stable")[: self.top]
+        order = strongest[np.argsort(-self.weights[strongest], kind="stable")]
+        values = self.weights[order]
+        ax = one_axes(ax, (4.6, 0.9 + 0.24 * len(order)))
+        colors = [PALETTE[0] if value >= 0 else PALETTE[1] for value in values]
+        self.bars_ = ax.barh(range(len(order)), values, height=0.7, color=colors)
+        self.shown_ = [self.feature_names[i] for i in order]
+        ax.axvline(0, color=MUTED, linewidth=0.9)
+        tidy(ax, grid="x")
+        ax.set_ylim(len(order) - 0.4, -0.6)
+        name_ticks(ax, "y", range(len(order)), self.shown_)
+        ax.tick_params(axis="y", length=0)
+        axis_labels(ax, "weight against the mean of all labels")
+        title(ax, f"What pushes {shown(self.label)} up (blue) or down (orange)")
+        self._drawn_on(ax)
+        return self
+
+
+def _linear_part(estimator: Any) -> Any:
+    """The fitted model that holds the weights: the end of a pipeline, the learner of two steps, or itself."""
+    if hasattr(estimator, "steps"):
+        return _linear_part(estimator.steps[-1][1])
+    model = getattr(estimator, "learner_", estimator)
+    if getattr(model, "feature_map_", None) is not None:
+        raise ValueError(f"{type(model).__name__} uses a feature map; its weights belong to no single feature.")
+    if getattr(model, "coef_", None) is None or np.ndim(model.coef_) != 2:
+        raise ValueError(f"{type(model).__name__} has no coef_ of shape (features, labels); fit a linear model.")
+    return model
+
+
+def _column(label: str | int, names: Sequence[str]) -> int:
+    if isinstance(label, (int, np.integer)) and 0 <= label < len(names):
+        return int(label)
+    if str(label) in names:
+        return list(names).index(str(label))
+    raise ValueError(f"There is no label {label!r}; the labels are {', '.join(names)}.")
+
+
+def _feature_names(estimator: Any, model: Any, count: int) -> list[str]:
+    if hasattr(estimator, "steps") and len(estimator.steps) > 1:
+        try:
+            return [str(name) for name in estimator[:-1].get_feature_names_out()]
+        except (AttributeError, ValueError):
+            pass  # a step that cannot name its output: count the features instead
+    for fitted in (model, estimator):
+        names = getattr(fitted, "feature_names_in_", None)
+        if names is not None and len(names) == count:
+            return [str(name) for name in names]
+    return [f"x{i}" for i in range(count)]

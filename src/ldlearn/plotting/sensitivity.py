@@ -1,0 +1,146 @@
+"""Sensitivity: the validation score against each parameter of a grid."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from ldlearn.plotting.display import Display
+from ldlearn.plotting.records import TASKS, Curve, Record, Task, sensitivity_curves, value_name
+from ldlearn.plotting.style import AXIS_TEXT, axis_labels, many_axes, name_ticks, series_style, shown, tidy, title
+
+
+class SensitivityDisplay(Display):
+    """Small multiples, one for each parameter: the best validation score that each of its values allows.
+
+    At every value the other parameters are those of the grid that serve it best, so a flat curve means: this parameter
+    may be fixed. The band is a standard deviation over repeats; rings mark the values selected.
+
+    Parameters
+    ----------
+    curves : mapping of str to sequence of Curve
+        By task ("recovery", "prediction"), one curve for each parameter.
+    score : str, default="validation score"
+        What the vertical axis shows.
+    heading : str, optional
+        Title of the first panel's row.
+
+    Attributes
+    ----------
+    lines_ : dict of (str, str) to matplotlib Line2D
+        By parameter and task.
+
+    Notes
+    -----
+    Example::
+
+        SensitivityDisplay.from_records(records, "vader_tweets", "DLDL").save("sensitivity.svg")
+    """
+
+    def __init__(
+        self, curves: Mapping[str, Sequence[Curve]], *, score: str = "validation score", heading: str = ""
+    ) -> None:
+        self.curves = {task: list(some) for task, some in curves.items()}
+        self.score = score
+        self.heading = heading
+
+    @classmethod
+    def from_records(
+        cls,
+        records: Sequence[Record],
+        dataset: str,
+        method: str,
+        *,
+        tasks: Sequence[Task] = TASKS,
+        score: str = "validation score",
+        ax: Any = None,
+    ) -> SensitivityDisplay:
+        """Draw the grid of a method on a data set.
+
+        Parameters
+        ----------
+        records : sequence of mapping
+        dataset, method : str
+        tasks : sequence of {"recovery", "prediction"}
+            A line for each.
+        score : str
+            Name of the metric that selected.
+        ax : matplotlib Axes or sequence of them, optional
+            One that is divided, or one for each parameter.
+
+        Returns
+        -------
+        SensitivityDisplay
+        """
+        curves: dict[str, list[Curve]] = {task: sensitivity_curves(records, dataset, method, task) for task in tasks}
+        if not any(curves.values()):
+            raise ValueError(f"The records of {method!r} on {dataset!r} hold no grid with two values of a parameter.")
+        return cls(curves, score=score, heading=f"{method} on {dataset}").plot(ax=ax)
+
+    @property
+    def parameters(self) -> list[str]:
+        """Parameters that vary, in the order of the grid."""
+        return list(dict.fromkeys(curve.parameter for some in self.curves.values() for curve in some))
+
+    def plot(self, *, ax: Any = None) -> SensitivityDisplay:
+        """Draw a panel for each parameter.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or sequence of them, optional
+
+        Returns
+        -------
+        SensitivityDisplay
+        """
+        tasks = [task for task, curves in self.curves.items() if curves]
+        width = len(self.parameters)
+        axes = many_axes(ax, len(tasks), width, (2.6, 2.0))
+        self.lines_: dict[tuple[str, str], Any] = {}
+        for i, task in enumerate(tasks):
+            row = axes[i * width : (i + 1) * width]
+            self._draw_row(row, task, index=i)
+            axis_labels(row[0], "", f"{task}\n{self.score}")
+        for panel, parameter in zip(axes[-width:], self.parameters, strict=True):
+            panel.set_xlabel(shown(parameter), **AXIS_TEXT)
+        title(axes[0], self.heading)
+        self._drawn_on(*axes)
+        return self
+
+    def _draw_row(self, row: Sequence[Axes], task: str, index: int) -> None:
+        by_parameter = {curve.parameter: curve for curve in self.curves[task]}
+        for panel, parameter in zip(row, self.parameters, strict=True):
+            if parameter in by_parameter:
+                self.lines_[parameter, task] = _draw_curve(panel, by_parameter[parameter], index)
+            tidy(panel)
+        _share_heights(row)
+
+
+def _share_heights(axes: Sequence[Axes]) -> None:
+    ends = [end for panel in axes for end in panel.get_ylim()]
+    for i, panel in enumerate(axes):
+        panel.set_ylim(min(ends), max(ends))
+        panel.tick_params(labelleft=i == 0)
+
+
+def _draw_curve(ax: Axes, curve: Curve, index: int) -> Any:
+    style = series_style(index)
+    (line,) = ax.plot(curve.positions, curve.mean, linewidth=1.6, markersize=3.5, **style)
+    if np.isfinite(curve.std).any():
+        ax.fill_between(
+            curve.positions,
+            curve.mean - curve.std,
+            curve.mean + curve.std,
+            color=style["color"],
+            alpha=0.15,
+            linewidth=0,
+        )
+    chosen = [i for i, value in enumerate(curve.values) if value in curve.chosen]
+    x, y = np.asarray(curve.positions)[chosen], curve.mean[chosen]
+    ax.plot(x, y, linestyle="none", marker="o", markersize=9, markerfacecolor="none", markeredgecolor=style["color"])
+    names = [value_name(value) for value in curve.values]
+    name_ticks(ax, "x", curve.positions, names, rotation=45 if len(names) > 4 else 0)
+    return line

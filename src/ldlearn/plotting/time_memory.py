@@ -1,0 +1,129 @@
+"""Time and memory of every method."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from matplotlib.axes import Axes
+
+from ldlearn.plotting.display import Display
+from ldlearn.plotting.records import Record, Spread, finished, names_of
+from ldlearn.plotting.style import PALETTE, RULE, axis_labels, many_axes, name_ticks, shared_legend, tidy, title
+
+PHASES = ("select", "fit", "predict")
+_MARKERS = {"select": "s", "fit": "o", "predict": "D"}
+
+
+class TimeMemoryDisplay(Display):
+    """Seconds (left) and peak memory (right) of every method, the quickest fit at the top.
+
+    Parameters
+    ----------
+    seconds : mapping of str to mapping of str to float
+        By method: mean seconds of the phases "select" (the whole grid), "fit" (once) and "predict".
+    memory : mapping of str to float
+        By method: peak memory in MB.
+    heading : str, optional
+
+    Attributes
+    ----------
+    methods_ : list of str
+        From top to bottom.
+    points_ : dict of str to matplotlib Line2D
+        By phase, and "memory".
+
+    Notes
+    -----
+    Example::
+
+        TimeMemoryDisplay.from_records(records).save("cost.pdf")
+    """
+
+    def __init__(
+        self, seconds: Mapping[str, Mapping[str, float]], memory: Mapping[str, float], *, heading: str = ""
+    ) -> None:
+        self.seconds = {method: dict(phases) for method, phases in seconds.items()}
+        self.memory = dict(memory)
+        self.heading = heading
+
+    @classmethod
+    def from_records(
+        cls, records: Sequence[Record], dataset: str | None = None, *, ax: Any = None
+    ) -> TimeMemoryDisplay:
+        """Draw means over repeats (and over data sets, if none is named).
+
+        Parameters
+        ----------
+        records : sequence of mapping
+        dataset : str, optional
+        ax : matplotlib Axes or sequence of them, optional
+
+        Returns
+        -------
+        TimeMemoryDisplay
+        """
+        done = finished(records, dataset=dataset)
+        if not done:
+            raise ValueError("No finished record to draw" + (f" for data set {dataset!r}." if dataset else "."))
+        seconds, memory = {}, {}
+        for method in names_of(done, "method"):
+            mine = finished(done, method=method)
+            phases = {phase: Spread.of((record.get("seconds") or {}).get(phase) for record in mine) for phase in PHASES}
+            seconds[method] = {phase: spread.mean for phase, spread in phases.items() if spread and spread.mean > 0}
+            peak = Spread.of(record.get("peak_memory_mb") for record in mine)
+            if peak is not None:
+                memory[method] = peak.mean
+        return cls(seconds, memory, heading=dataset or "").plot(ax=ax)
+
+    def plot(self, *, ax: Any = None) -> TimeMemoryDisplay:
+        """Draw both panels.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or sequence of two, optional
+
+        Returns
+        -------
+        TimeMemoryDisplay
+        """
+        self.methods_ = sorted(self.seconds, key=lambda method: self.seconds[method].get("fit", float("inf")))
+        axes = many_axes(ax, 1, 2, (3.7, 1.1 + 0.2 * len(self.methods_)))
+        self.points_: dict[str, Any] = {}
+        self._draw_seconds(axes[0])
+        self._draw_memory(axes[1])
+        drawn = [phase for phase in PHASES if phase in self.points_]
+        shared_legend(axes[0], [self.points_[phase] for phase in drawn], drawn, own_figure=ax is None)
+        title(axes[0], self.heading)
+        self._drawn_on(*axes)
+        return self
+
+    def _draw_seconds(self, ax: Axes) -> None:
+        for i, phase in enumerate(PHASES):
+            known = [(self.seconds[m][phase], y) for y, m in enumerate(self.methods_) if phase in self.seconds[m]]
+            if known:
+                x, y = zip(*known, strict=True)
+                (self.points_[phase],) = ax.plot(
+                    x, y, linestyle="none", marker=_MARKERS[phase], markersize=5, color=PALETTE[i], alpha=0.9
+                )
+        ax.set_xscale("log")
+        self._prepare(ax, "seconds")
+        name_ticks(ax, "y", range(len(self.methods_)), self.methods_)
+
+    def _draw_memory(self, ax: Axes) -> None:
+        known = [(self.memory[method], y) for y, method in enumerate(self.methods_) if method in self.memory]
+        if known:
+            x, y = zip(*known, strict=True)
+            (self.points_["memory"],) = ax.plot(x, y, linestyle="none", marker="o", markersize=5, color=PALETTE[3])
+        self._prepare(ax, "peak memory, MB")
+        ax.set_xlim(left=0)
+        name_ticks(ax, "y", range(len(self.methods_)), [""] * len(self.methods_))
+
+    def _prepare(self, ax: Axes, label: str) -> None:
+        ax.hlines(
+            range(len(self.methods_)), 0, 1, transform=ax.get_yaxis_transform(), color=RULE, linewidth=0.5, zorder=0
+        )
+        tidy(ax, grid="x")
+        ax.set_ylim(len(self.methods_) - 0.4, -0.6)
+        ax.tick_params(axis="y", length=0)
+        axis_labels(ax, label)
