@@ -15,7 +15,9 @@ except ModuleNotFoundError as error:
     raise SystemExit('The command line needs typer and rich: pip install "ldlearn[cli]".') from None
 
 # A command file is plugged in here, by one line; the order is that of the help page.
-import ldlearn.cli.methods  # noqa: F401
+import ldlearn.cli.compare
+import ldlearn.cli.methods
+import ldlearn.cli.run  # noqa: F401
 
 __all__ = ["app", "main"]
 

@@ -1,0 +1,117 @@
+"""`ldlearn run` and `ldlearn report`: an experiment from its plan to its page."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ldlearn.cli.app import UserError, app
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from ldlearn.experiments import Plan, RunSummary, Watcher
+    from ldlearn.experiments.summary import SummaryRow
+
+
+@app.command()
+def run(
+    plan: Annotated[str, typer.Argument(help="A plan file (TOML), or the name of a shipped plan such as quick.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder of the run; an interrupted run continues.")],
+    jobs: Annotated[int, typer.Option("--jobs", "-j", help="Processes on this machine; -1 for all cores.")] = 1,
+    scheduler: Annotated[
+        str | None, typer.Option(help="Address of a running Dask scheduler that does the work instead.")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")] = False,
+    log: Annotated[bool, typer.Option("--log", help="One line for each cell instead of a progress bar.")] = False,
+) -> None:
+    """Run an experiment; records go to OUTPUT/records.jsonl."""
+    from rich.console import Console
+
+    from ldlearn.experiments import WorkersLostError, load_plan, run_plan
+
+    if quiet and log:
+        raise typer.BadParameter("choose one of --quiet and --log.")
+    if jobs < 1 and jobs != -1:
+        raise typer.BadParameter("--jobs must be at least 1, or -1 for all cores.")
+    console = Console()
+    loaded = load_plan(plan)
+    try:
+        found = run_plan(loaded, output, jobs=jobs, scheduler=scheduler, watcher=_watcher(console, quiet, log))
+    except WorkersLostError as error:
+        raise UserError(str(error)) from None
+    except KeyboardInterrupt:
+        typer.echo(f"ldlearn: stopped; what is recorded in {output} is safe, and the same command continues.", err=True)
+        raise typer.Exit(130) from None
+    if not quiet:
+        _show(console, loaded, found)
+    if not found.count("ok"):
+        raise UserError(f"No cell of the plan could be computed; {found.path / 'records.jsonl'} says why for each.")
+
+
+@app.command()
+def report(
+    run_dir: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run.")],
+) -> None:
+    """Write the report of a run: one HTML page, tables in Markdown and LaTeX, figures."""
+    from ldlearn.experiments import read_records
+    from ldlearn.reporting import write_report
+
+    read_records(run_dir)  # so that a folder without records is one sentence
+    typer.echo(f"Report: {write_report(run_dir)}")
+
+
+def _watcher(console: Console, quiet: bool, log: bool) -> Watcher:
+    from ldlearn.cli.progress import LiveWatcher
+    from ldlearn.experiments import LogWatcher, Watcher
+
+    if quiet:
+        return Watcher()
+    return LiveWatcher(console) if console.is_terminal and not log else LogWatcher()
+
+
+def _show(console: Console, plan: Plan, found: RunSummary) -> None:
+    from ldlearn.experiments.summary import summarise
+
+    for task in ("recovery", "prediction"):
+        rows = summarise(found.records, task, plan.metrics)
+        for dataset in dict.fromkeys(row.dataset for row in rows):
+            _table(console, f"{dataset}: {task}", [row for row in rows if row.dataset == dataset], plan.metrics)
+    counts = ", ".join(f"{found.count(status)} {status}" for status in ("ok", "failed", "missing"))
+    console.print(f"{len(found.records)} cells: {counts}; {found.computed} computed now.", highlight=False)
+    console.print(f"Records: {found.path / 'records.jsonl'}", highlight=False, soft_wrap=True)
+
+
+def _table(console: Console, title: str, rows: list[SummaryRow], metrics: tuple[str, ...]) -> None:
+    from rich.table import Table
+
+    from ldlearn.metrics import get_metric
+
+    table = Table(title=title, box=None, header_style="bold", title_justify="left", title_style="bold cyan")
+    table.add_column("Method")
+    for metric in metrics:
+        table.add_column(get_metric(metric).heading, justify="right")
+    best = {metric: _best(rows, metric) for metric in metrics}
+    for row in rows:
+        cells = [_cell(row, metric, best[metric]) for metric in metrics]
+        table.add_row(row.method, *cells, style="dim" if row.is_floor else "")
+    console.print(table)
+    console.print()
+
+
+def _best(rows: list[SummaryRow], metric: str) -> float:
+    from ldlearn.metrics import get_metric
+
+    # What was trained on the truth is a bound, not a rival.
+    values = [row.mean[metric] for row in rows if not row.on_truth and not math.isnan(row.mean[metric])]
+    return (max if get_metric(metric).greater_is_better else min)(values, default=math.nan)
+
+
+def _cell(row: SummaryRow, metric: str, best: float) -> str:
+    mean, std = row.mean[metric], row.std[metric]
+    text = "-" if math.isnan(mean) else f"{mean:.4f}"
+    text = f"{text} ±{std:.3f}" if not math.isnan(std) else text
+    return f"[bold]{text}[/bold]" if mean == best else text
