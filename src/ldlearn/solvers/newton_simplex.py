@@ -15,6 +15,7 @@ _CG_TOLERANCE = 1e-2  # the Newton system is solved to this relative accuracy
 _ARMIJO = 1e-4
 _MAX_HALVINGS = 40
 _ROUNDING = 1e-15  # rises of this size relative to the terms of U are not rises
+_STALLED = 1e3  # a gap of so many rounding errors that does not shrink will not shrink
 
 
 @dataclass(frozen=True)
@@ -116,7 +117,7 @@ def newton_simplex(
     """
     problem = _Problem(log_prior, support, laplacian, alpha, beta)
     logD, D, pull, values = _starting_point(problem, start)
-    n_iter, converged = 0, False
+    n_iter, converged, previous_gap = 0, False, np.inf
     while True:
         gradient = np.where(support, logD - problem.L + 1.0 + pull, 0.0)
         gap = problem.gap(D, gradient)
@@ -125,9 +126,11 @@ def newton_simplex(
             break
         V = _newton_direction(problem, D, gradient)
         slopes = np.einsum("ij,ij,ij->i", D, gradient, V)
-        step = _line_search(problem, logD, D, V, slopes, values)
-        if step is None:  # no further decrease in floating point
-            break
+        rounding = _ROUNDING * (np.abs(values) + np.abs(problem.L).max(axis=1))
+        step = _line_search(problem, logD, D, V, slopes, values, rounding)
+        if step is None or previous_gap <= gap.sum() <= _STALLED * rounding.sum():
+            break  # no further progress in floating point
+        previous_gap = gap.sum()
         logD, D, pull, values = step
         n_iter += 1
     return SimplexSolution(D, gap, float(values.sum()), n_iter, problem.n_products, converged)
@@ -196,16 +199,15 @@ def _retract(problem: _Problem, logD: Array, D: Array, V: Array) -> Array:
     return np.asarray(target - omega)
 
 
-def _line_search(problem: _Problem, logD: Array, D: Array, V: Array, slopes: Array, values: Array) -> _Point | None:
+def _line_search(
+    problem: _Problem, logD: Array, D: Array, V: Array, slopes: Array, values: Array, rounding: Array
+) -> _Point | None:
     """Backtrack until U falls; without a graph every row has a step length of its own."""
     t = np.ones((len(D), 1))
     for _ in range(_MAX_HALVINGS):
         point = _point(problem, _retract(problem, logD, D, t * V))
         rise = point[3] - values - _ARMIJO * t.ravel() * slopes
-        rounding = _ROUNDING * (np.abs(values) + np.abs(problem.L).max(axis=1))
-        if problem.G is not None:
-            rise, rounding = rise.sum(keepdims=True), rounding.sum(keepdims=True)
-        failed = rise > rounding
+        failed = rise > rounding if problem.G is None else rise.sum(keepdims=True) > rounding.sum()
         if not failed.any():
             return point
         t[np.broadcast_to(failed, len(D))] *= 0.5

@@ -1,0 +1,67 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from scipy.spatial.distance import cdist
+
+from ldlearn.core import knn_graph, laplacian
+
+
+def brute_force(X, k, sigma):
+    distances = cdist(X, X)
+    np.fill_diagonal(distances, np.inf)
+    A = np.zeros_like(distances)
+    for i, row in enumerate(distances):
+        for j in np.argsort(row)[:k]:
+            A[i, j] = np.exp(-(row[j] ** 2) / (2 * sigma**2))
+    return np.maximum(A, A.T)
+
+
+@settings(deadline=None, max_examples=25)
+@given(st.integers(2, 30), st.integers(1, 5), st.integers(1, 10), st.integers(0, 1000))
+def test_graph_and_laplacian(n, m, k, seed):
+    k = min(k, n - 1)
+    rng = np.random.default_rng(seed)
+    X, D = rng.normal(size=(n, m)), rng.random((n, 3))
+    A = knn_graph(X, k, sigma=1.5)
+    assert sparse.issparse(A)
+    np.testing.assert_allclose(A.toarray(), brute_force(X, k, 1.5), atol=1e-6)
+    G = laplacian(A).toarray()
+    np.testing.assert_allclose(G, G.T, atol=1e-12)
+    np.testing.assert_allclose(G.sum(axis=1), 0, atol=1e-12)
+    assert np.linalg.eigvalsh(G)[0] > -1e-10
+    pairs = np.square(D[:, None] - D[None]).sum(axis=2)
+    np.testing.assert_allclose(np.trace(D.T @ G @ D), 0.5 * np.sum(A.toarray() * pairs), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize(("sigma", "statistic"), [("median", np.median), ("mean", np.mean)])
+def test_sigma_from_the_distances(sigma, statistic):
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    nearest = np.sort(cdist(X, X), axis=1)[:, 1:6]
+    np.testing.assert_allclose(knn_graph(X, 5, sigma).toarray(), brute_force(X, 5, statistic(nearest)), atol=1e-6)
+
+
+def test_duplicates_have_weight_one_and_no_self_edges():
+    A = knn_graph(np.zeros((4, 2)), 2, "median").toarray()
+    assert (np.diag(A) == 0).all()
+    assert set(np.unique(A)) <= {0.0, 1.0}
+    assert (A.sum(axis=1) >= 2).all()
+
+
+def test_sparse_features_give_the_same_graph():
+    X = np.random.default_rng(1).normal(size=(30, 6)) * (np.random.default_rng(2).random((30, 6)) < 0.9)
+    np.testing.assert_allclose(
+        knn_graph(X, 4, 1.0).toarray(), knn_graph(sparse.csr_array(X), 4, 1.0).toarray(), atol=1e-6
+    )
+
+
+@pytest.mark.parametrize("sigma", [0.0, -1.0, "wide"])
+def test_bad_sigma(sigma):
+    with pytest.raises(ValueError, match="sigma must be"):
+        knn_graph(np.eye(5), 2, sigma)
+
+
+def test_too_many_neighbours_names_both_numbers():
+    with pytest.raises(ValueError, match="n_neighbors=5 and n_samples=5"):
+        knn_graph(np.eye(5), 5)

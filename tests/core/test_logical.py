@@ -1,0 +1,49 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ldlearn.core import binarize
+
+
+def distributions(seed, n=20, c=6):
+    return np.random.default_rng(seed).dirichlet(np.full(c, 0.5), size=n)
+
+
+def test_threshold_is_strict():
+    assert binarize([[0.01, 0.0100001, 0.9799999]]).tolist() == [[0, 1, 1]]
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.integers(0, 10_000), st.floats(0.0, 0.99))
+def test_cumulative_stops_at_the_label_that_crosses(seed, total):
+    D = distributions(seed)
+    Y = binarize(D, rule="cumulative", total=total)
+    for d, y in zip(D, Y, strict=True):
+        chosen = np.sort(d[y == 1])[::-1]
+        assert chosen.sum() > total
+        assert chosen[:-1].sum() <= total
+        assert (y == 1).sum() == 0 or d[y == 1].min() >= d[y == 0].max(initial=0.0)
+
+
+def test_cumulative_reproduces_the_worked_case():
+    # 0.3 + 0.3 = 0.6 > 0.5: two labels, ties in order.
+    assert binarize([[0.3, 0.3, 0.3, 0.1]], rule="cumulative").tolist() == [[1, 1, 0, 0]]
+
+
+def test_top_k_and_ties():
+    assert binarize([[0.25, 0.25, 0.5]], rule="top-k", k=2).tolist() == [[1, 0, 1]]
+    assert (binarize(distributions(0), rule="top-k", k=3).sum(axis=1) == 3).all()
+
+
+@pytest.mark.parametrize("k", [None, 0, 7])
+def test_top_k_needs_a_sensible_k(k):
+    with pytest.raises(ValueError, match="k between 1 and the number of labels 6"):
+        binarize(distributions(0), rule="top-k", k=k)
+
+
+def test_unknown_rule_and_wrong_shape():
+    with pytest.raises(ValueError, match="threshold, cumulative, top-k"):
+        binarize(distributions(0), rule="median")
+    with pytest.raises(ValueError, match="2-D"):
+        binarize([0.5, 0.5])

@@ -1,0 +1,74 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from ldlearn.core import log_softmax, normalize_rows, project_simplex, softmax
+
+scores = hnp.arrays(
+    np.float64, st.tuples(st.integers(1, 6), st.integers(1, 7)), elements=st.floats(-1e3, 1e3, allow_subnormal=False)
+)
+
+
+def random_support(shape, seed):
+    rng = np.random.default_rng(seed)
+    support = rng.random(shape) < 0.5
+    support[np.arange(shape[0]), rng.integers(shape[1], size=shape[0])] = True
+    return support
+
+
+@settings(deadline=None, max_examples=100)
+@given(scores, st.integers(0, 100))
+def test_projection_is_the_nearest_point(V, seed):
+    support = random_support(V.shape, seed)
+    B = project_simplex(V, support)
+    assert (B >= 0).all()
+    assert (B[~support] == 0).all()
+    np.testing.assert_allclose(B.sum(axis=1), 1.0, atol=1e-9)
+    # Variational inequality: <v - b, z - b> <= 0 for every vertex z, hence for every feasible z.
+    inner = np.einsum("ij,ij->i", V - B, B)
+    best = np.where(support, V - B, -np.inf).max(axis=1)
+    assert (best - inner <= 1e-6 * (1 + np.abs(V).max())).all()
+    np.testing.assert_allclose(project_simplex(B, support), B, atol=1e-9)
+
+
+def test_projection_is_the_quadratic_programme_of_the_paper():
+    """min |b - v|^2 with 0 <= b <= y, sum b = 1: the upper bound never binds."""
+    cp = pytest.importorskip("cvxpy")
+    rng = np.random.default_rng(0)
+    V, support = rng.normal(size=(5, 4)) * 2, random_support((5, 4), 1)
+    B = cp.Variable((5, 4))
+    constraints = [B >= 0, support.astype(float) >= B, cp.sum(B, axis=1) == 1]
+    cp.Problem(cp.Minimize(cp.sum_squares(B - V)), constraints).solve(solver=cp.CLARABEL)
+    np.testing.assert_allclose(project_simplex(V, support), B.value, atol=1e-5)
+
+
+def test_projection_refuses_an_empty_support():
+    with pytest.raises(ValueError, match="at least one allowed entry"):
+        project_simplex(np.ones((2, 2)), np.array([[True, True], [False, False]]))
+
+
+@settings(deadline=None, max_examples=60)
+@given(scores, st.integers(0, 100), st.floats(-500, 500))
+def test_softmax_on_a_support(Z, seed, shift):
+    support = random_support(Z.shape, seed)
+    P = softmax(Z, support)
+    np.testing.assert_allclose(P.sum(axis=1), 1.0, atol=1e-12)
+    assert (P[~support] == 0).all()
+    np.testing.assert_allclose(softmax(Z + shift, support), P, atol=1e-9)
+    np.testing.assert_allclose(np.exp(log_softmax(Z, support)), P, atol=1e-12)
+
+
+def test_softmax_never_overflows():
+    P = softmax(np.array([[1e300, -1e300], [-1e5, -1e5 - 1]]))
+    np.testing.assert_allclose(P, [[1, 0], [1 / (1 + np.exp(-1)), 1 / (1 + np.e)]])
+
+
+def test_normalize_rows():
+    tiny = np.array([[1e-320, 3e-320], [0.0, 0.0]])
+    np.testing.assert_allclose(normalize_rows(tiny), [[0.25, 0.75], [0.5, 0.5]], rtol=1e-2)
+    np.testing.assert_allclose(normalize_rows(np.array([[-1.0, 0.0, 1.0]]), shift=True), [[0, 1 / 3, 2 / 3]])
+    np.testing.assert_allclose(normalize_rows(np.array([[2.0, 2.0]]), shift=True), [[0.5, 0.5]])
+    with pytest.raises(ValueError, match="shift=True"):
+        normalize_rows(np.array([[-1.0, 2.0]]))

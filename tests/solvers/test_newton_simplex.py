@@ -1,0 +1,149 @@
+"""The D-step against a generic convex solver, its certificate, its limits."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from scipy.special import wrightomega, xlogy
+
+from ldlearn.core import knn_graph, laplacian, log_softmax, normalize_rows, softmax
+from ldlearn.solvers.admm import admm_simplex
+from ldlearn.solvers.newton_simplex import newton_simplex
+
+
+def random_problem(seed, n=12, c=5, scale=2.0):
+    """Rows with one positive, with all, isolated nodes and a hub."""
+    rng = np.random.default_rng(seed)
+    L = log_softmax(scale * rng.normal(size=(n, c)))
+    Y = rng.random((n, c)) < 0.6
+    Y[np.arange(n), rng.integers(c, size=n)] = True
+    Y[0] = False
+    Y[0, rng.integers(c)] = True
+    Y[1] = True
+    A = np.triu(rng.random((n, n)) * (rng.random((n, n)) < 0.3), 1)
+    A[2, 3:] = rng.random(n - 3)  # a hub
+    A[:, -1] = A[-1, :] = 0.0  # an isolated node
+    A = A + A.T
+    return L, Y, laplacian(sparse.csr_array(A))
+
+
+def objective(D, L, G, alpha, beta):
+    return float(xlogy(D, D).sum() - np.sum(D * L) + alpha * np.sum(D * (G @ D)) + np.sum(beta * (D * D).sum(axis=1)))
+
+
+def clarabel(L, Y, G, alpha, beta):
+    """The same problem in the entries of the support alone, by an interior-point method."""
+    cp = pytest.importorskip("cvxpy")
+    rows, _ = np.nonzero(Y)
+    x = cp.Variable(len(rows), nonneg=True)
+    row_sums = sparse.csr_array((np.ones(len(rows)), (rows, np.arange(len(rows)))), shape=(len(L), len(rows)))
+    value = -cp.sum(cp.entr(x)) - L[Y] @ x + beta * cp.sum_squares(x)
+    if alpha > 0:
+        values, vectors = np.linalg.eigh(np.kron(G.toarray(), np.eye(L.shape[1]))[np.ix_(Y.ravel(), Y.ravel())])
+        value += alpha * cp.sum_squares((np.sqrt(np.maximum(values, 0.0)) * vectors).T @ x)
+    problem = cp.Problem(cp.Minimize(value), [row_sums @ x == 1])
+    problem.solve(solver=cp.CLARABEL, tol_gap_abs=1e-11, tol_gap_rel=1e-11, tol_feas=1e-11)
+    assert problem.status == cp.OPTIMAL
+    D = np.zeros_like(L)
+    D[Y] = x.value
+    return D
+
+
+GRID = [(a, b) for a in (0.0, 1e-3, 1e-1, 1.0, 1e2) for b in (0.0, 1e-3, 1.0, 10.0)]
+
+
+@pytest.mark.parametrize(("alpha", "beta"), GRID)
+def test_equals_a_generic_convex_solver(alpha, beta):
+    for seed in range(2):
+        L, Y, G = random_problem(seed + 17)
+        found = newton_simplex(L, Y, laplacian=G, alpha=alpha, beta=beta, tol=1e-10)
+        np.testing.assert_allclose(found.D, clarabel(L, Y, G, alpha, beta), atol=1e-5)
+        assert found.converged
+        assert (found.D[~Y] == 0).all()
+        np.testing.assert_allclose(found.D.sum(axis=1), 1.0, atol=1e-12)
+        assert found.objective == pytest.approx(objective(found.D, L, G, alpha, beta), rel=1e-10, abs=1e-9)
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    st.integers(0, 10_000),
+    st.sampled_from([0.0, 1e-3, 0.1, 1.0, 100.0]),
+    st.sampled_from([0.0, 1e-3, 0.1, 10.0]),
+    st.integers(0, 6),
+)
+def test_gap_bounds_the_suboptimality_wherever_it_stops(seed, alpha, beta, n_steps):
+    L, Y, G = random_problem(seed, scale=5.0)
+    best = newton_simplex(L, Y, laplacian=G, alpha=alpha, beta=beta, tol=1e-12)
+    start = normalize_rows(Y * np.random.default_rng(seed).random(Y.shape))
+    stopped = newton_simplex(L, Y, laplacian=G, alpha=alpha, beta=beta, tol=1e-15, max_iter=n_steps, start=start)
+    assert best.gap.sum() <= 1e-8
+    assert (stopped.gap >= -1e-12).all()
+    assert stopped.gap.sum() >= stopped.objective - best.objective - 1e-10
+    assert stopped.objective <= objective(start, L, G, alpha, beta) + 1e-10
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.integers(0, 10_000), st.sampled_from([1e-3, 0.1, 1.0, 100.0]), st.sampled_from([0.0, 0.1, 10.0]))
+def test_optimality_condition_and_iteration_count(seed, alpha, beta):
+    """D = rownorm(Y * P * exp(-(2 alpha G D + 2 beta D))), reached in a few iterations however hard the problem."""
+    L, Y, G = random_problem(seed, n=30, scale=4.0)
+    found = newton_simplex(L, Y, laplacian=G, alpha=alpha, beta=beta, tol=1e-10)
+    fixed_point = softmax(L - 2 * alpha * (G @ found.D) - 2 * beta * found.D, Y)
+    np.testing.assert_allclose(found.D, fixed_point, atol=1e-4)
+    assert found.converged
+    assert found.n_iter <= 15
+
+
+def test_no_penalty_gives_the_masked_renormalised_prior():
+    L, Y, G = random_problem(3)
+    found = newton_simplex(L, Y, laplacian=G)
+    np.testing.assert_allclose(found.D, normalize_rows(np.exp(L) * Y), atol=1e-14)
+    assert found.n_iter == 0
+
+
+def test_single_positive_rows_come_back_unchanged():
+    rng = np.random.default_rng(0)
+    Y = np.eye(4, dtype=bool)[rng.integers(4, size=20)]
+    G = laplacian(knn_graph(rng.normal(size=(20, 2)), 3))
+    found = newton_simplex(log_softmax(rng.normal(size=(20, 4))), Y, laplacian=G, alpha=1.0, beta=1.0)
+    np.testing.assert_array_equal(found.D, Y.astype(float))
+
+
+def test_rows_may_have_weights_of_their_own():
+    """Without a graph each row solves ln d + 2 b d = l + nu: a Wright omega function of one unknown."""
+    rng = np.random.default_rng(5)
+    L, Y = log_softmax(3 * rng.normal(size=(15, 4))), np.ones((15, 4), dtype=bool)
+    beta = rng.random(15) * 10 + 0.01
+    found = newton_simplex(L, Y, beta=beta, tol=1e-13)
+    nu = (np.log(found.D) + 2 * beta[:, None] * found.D - L).mean(axis=1, keepdims=True)
+    q = 2 * beta[:, None]
+    np.testing.assert_allclose(found.D, wrightomega(L + nu + np.log(q)) / q, atol=1e-7)
+
+
+def test_extreme_priors_neither_overflow_nor_stall():
+    L = np.array([[0.0, -1e4, -1e4], [0.0, -800.0, -3.0], [-5e3, -5e3, 0.0]])
+    Y = np.array([[True, True, True], [True, True, False], [True, True, False]])
+    for beta in (0.0, 0.5):
+        found = newton_simplex(L, Y, beta=beta, tol=1e-10)
+        assert found.converged
+        assert np.isfinite(found.D).all()
+        np.testing.assert_allclose(found.D.sum(axis=1), 1.0)
+    np.testing.assert_allclose(newton_simplex(L, Y).D[2], [0.5, 0.5, 0.0])
+
+
+@pytest.mark.parametrize(("alpha", "beta"), [(0.0, 0.0), (0.0, 1.0), (0.01, 0.001), (1.0, 0.1), (10.0, 10.0)])
+def test_admm_reaches_the_same_point(alpha, beta):
+    L, Y, G = random_problem(8)
+    D, _, converged = admm_simplex(L, Y, laplacian=G, alpha=alpha, beta=beta)
+    assert converged
+    np.testing.assert_allclose(D, newton_simplex(L, Y, laplacian=G, alpha=alpha, beta=beta).D, atol=1e-4)
+
+
+def test_admm_with_the_printed_schedule_does_not_arrive():
+    """tau <= 0.002, as printed: far from feasible after hundreds of exact steps."""
+    L, Y, G = random_problem(8)
+    exact = newton_simplex(L, Y, laplacian=G, alpha=0.1, beta=0.1).D
+    D, n_iter, converged = admm_simplex(L, Y, laplacian=G, alpha=0.1, beta=0.1, tau=0.002, max_iter=200)
+    assert (n_iter, converged) == (200, False)
+    assert np.abs(D - exact).max() > 1e-2
