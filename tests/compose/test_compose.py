@@ -1,0 +1,67 @@
+import numpy as np
+import pytest
+from estimator_cases import make_problem
+from sklearn.model_selection import GridSearchCV, cross_validate
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from ldlearn import DLDL, SABFGS, EnhanceThenLearn, FromDistributions, MeanLDL, PriorLE, UniformLE
+from ldlearn.core import binarize
+from ldlearn.metrics import get_scorer, intersection
+
+
+def test_two_steps_are_the_two_steps():
+    X, _, Y = make_problem()
+    model = EnhanceThenLearn(PriorLE(), SABFGS(l2=0.3)).fit(X, Y)
+    D = PriorLE().fit_enhance(X, Y)
+    np.testing.assert_array_equal(model.label_distributions_, D)
+    np.testing.assert_array_equal(model.predict(X), SABFGS(l2=0.3).fit(X, D).predict(X))
+    assert model.keeps_support
+
+
+def test_steps_are_cloned_and_reachable_by_name():
+    X, _, Y = make_problem()
+    learner = SABFGS()
+    model = EnhanceThenLearn(UniformLE(), learner).set_params(learner__l2=7.0).fit(X, Y)
+    assert not hasattr(learner, "coef_")
+    assert model.learner_.l2 == 7.0
+
+
+class Spy(DLDL):
+    """Remembers what it was given."""
+
+    def fit(self, X, y):
+        type(self).seen = np.array(y)
+        return super().fit(X, y)
+
+
+def test_the_inner_estimator_sees_only_logical_labels():
+    X, D, _ = make_problem()
+    model = FromDistributions(Spy(), threshold=0.1).fit(X, D)
+    np.testing.assert_array_equal(Spy.seen, binarize(D, delta=0.1))
+    np.testing.assert_array_equal(model.label_distributions_, DLDL().fit_enhance(X, binarize(D, delta=0.1)))
+    assert model.score(X, D) == pytest.approx(intersection(D, model.predict(X)))
+
+
+def test_recovery_scoring_enhances_held_out_rows():
+    X, D, _ = make_problem()
+    model = FromDistributions(DLDL(), threshold=0.1, scoring="recovery").fit(X[:30], D[:30])
+    Y_new = binarize(D[30:], delta=0.1)
+    expected = intersection(D[30:], DLDL().fit(X[:30], binarize(D[:30], delta=0.1)).enhance(X[30:], Y_new))
+    assert model.score(X[30:], D[30:]) == pytest.approx(expected)
+
+
+def test_enhance_only_where_the_inner_estimator_can():
+    assert hasattr(FromDistributions(DLDL()), "enhance")
+    assert not hasattr(FromDistributions(EnhanceThenLearn()), "enhance")
+
+
+def test_stock_model_selection_runs_the_protocol():
+    X, D, _ = make_problem(n=60)
+    pipeline = make_pipeline(StandardScaler(), FromDistributions(DLDL(), threshold=0.05))
+    grid = {"fromdistributions__estimator__beta": [0.1, 10.0]}
+    search = GridSearchCV(pipeline, grid, scoring=get_scorer("chebyshev"), cv=3).fit(X, D)
+    assert search.best_params_["fromdistributions__estimator__beta"] in (0.1, 10.0)
+    scores = cross_validate(FromDistributions(DLDL()), X, D, cv=3)["test_score"]
+    assert scores.shape == (3,)
+    assert scores.mean() > cross_validate(MeanLDL(), X, D, cv=3)["test_score"].mean()

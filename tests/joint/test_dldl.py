@@ -1,0 +1,341 @@
+"""DLDL: it solves the stated problem, keeps its promises, and learns from features."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+from estimator_cases import make_problem
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from protocol import Split
+from scipy import sparse
+from scipy.special import xlogy
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.preprocessing import PolynomialFeatures
+
+from ldlearn import DLDL, SABFGS, EnhanceThenLearn, PriorLE, ProjectedPriorLE, UniformLE
+from ldlearn.core import knn_graph, laplacian, log_softmax, normalize_rows, softmax
+from ldlearn.core.prototypes import pseudo_distributions
+from ldlearn.joint import dldl_path
+from ldlearn.metrics import intersection
+from ldlearn.solvers.newton_simplex import newton_simplex
+
+
+def printed_objective(model, X):
+    """KL(D, P) + alpha tr(D'GD) + beta |D|^2 + gamma |W|^2, term by term."""
+    D = model.label_distributions_
+    P = softmax(X @ model.coef_ + model.intercept_)
+    G = 0.0 if model.graph_ is None else laplacian(model.graph_).toarray()
+    graph_term = 0.0 if model.graph_ is None else np.trace(D.T @ G @ D)
+    return (
+        xlogy(D, D).sum()
+        - xlogy(D, P).sum()
+        + model.alpha_ * graph_term
+        + model.beta_ * np.sum(D**2)
+        + model.gamma_ * np.sum(model.coef_**2)
+    )
+
+
+@settings(deadline=None, max_examples=30)
+@given(
+    st.sampled_from([0.0, 1e-3, 0.1, 10.0]),
+    st.sampled_from([0.0, 1e-3, 0.1, 10.0]),
+    st.sampled_from([1e-3, 0.1, 100.0]),
+    st.booleans(),
+    st.sampled_from(["uniform", "pseudo"]),
+    st.integers(0, 100),
+)
+def test_objective_is_the_printed_one_and_never_rises(alpha, beta, gamma, fit_intercept, init, seed):
+    X, _, Y = make_problem(seed=seed)
+    model = DLDL(alpha, beta, gamma, n_neighbors=5, fit_intercept=fit_intercept, init=init, tol=1e-9).fit(X, Y)
+    assert len(model.objective_) == 2 * model.n_iter_
+    assert (np.diff(model.objective_) <= 0).all()
+    assert model.objective_[-1] == pytest.approx(printed_objective(model, X), rel=1e-8, abs=1e-8)
+    if not fit_intercept:
+        assert (model.intercept_ == 0).all()
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.5])
+def test_ends_with_the_optimal_D_and_certifies_it(alpha):
+    X, _, Y = make_problem()
+    model = DLDL(alpha, 0.3, 0.5, n_neighbors=5, tol=1e-5).fit(X, Y)
+    G = None if model.graph_ is None else laplacian(model.graph_)
+    logP = log_softmax(X @ model.coef_ + model.intercept_)
+    best = newton_simplex(logP, Y.astype(bool), laplacian=G, alpha=alpha, beta=0.3, tol=1e-13)
+    gamma_term = 0.5 * np.sum(model.coef_**2)
+    assert model.gap_.shape == (len(X),)
+    assert model.gap_.sum() <= 1e-5 * len(X)
+    assert model.gap_.sum() >= model.objective_[-1] - (best.objective + gamma_term) - 1e-10
+    np.testing.assert_allclose(model.label_distributions_, best.D, atol=1e-2)
+
+
+def test_first_w_step_is_softmax_regression_on_the_start():
+    X, _, Y = make_problem()
+    model = DLDL(0.0, 0.1, 2.0, max_iter=1, tol=1e-12).fit(X, Y)
+    reference = SABFGS(l2=2.0, tol=1e-12).fit(X, normalize_rows(Y.astype(float)))
+    np.testing.assert_allclose(model.predict(X), reference.predict(X), atol=1e-7)
+    pseudo = DLDL(0.0, 0.1, 2.0, max_iter=1, tol=1e-12, init="pseudo").fit(X, Y)
+    start = normalize_rows(pseudo_distributions(X, Y.astype(bool)) * Y)
+    np.testing.assert_allclose(pseudo.predict(X), SABFGS(l2=2.0, tol=1e-12).fit(X, start).predict(X), atol=1e-7)
+
+
+def test_heavy_gamma_gives_the_floors():
+    X, _, Y = make_problem()
+    prior = DLDL(beta=0.0, gamma=1e9, max_iter=1).fit_enhance(X, Y)
+    np.testing.assert_allclose(prior, PriorLE().fit_enhance(X, Y), atol=1e-4)
+    # Later iterations keep the form of a prior restricted to the positives, only another prior.
+    later = DLDL(beta=0.0, gamma=1e9, max_iter=5).fit(X, Y)
+    p = later.predict(X[:1])[0]
+    np.testing.assert_allclose(later.label_distributions_, normalize_rows(Y * p), atol=1e-4)
+    uniform = DLDL(beta=1e6, gamma=1e9).fit_enhance(X, Y)
+    np.testing.assert_allclose(uniform, UniformLE().fit_enhance(X, Y), atol=1e-5)
+
+
+def test_one_hot_rows_come_back_and_absent_labels_get_nothing():
+    X, _, Y = make_problem()
+    Y[:, 2] = 0
+    Y[Y.sum(axis=1) == 0, 0] = 1
+    Y[:5] = np.eye(5, dtype=int)[0]
+    D = DLDL(0.1, n_neighbors=3).fit_enhance(X, Y)
+    np.testing.assert_array_equal(D[:5], Y[:5])
+    assert (D[:, 2] == 0).all()
+
+
+def test_alpha_zero_skips_the_graph_and_alpha_builds_the_one_of_core():
+    X, _, Y = make_problem()
+    without = DLDL(alpha=0.0).fit(X[:10], Y[:10])  # fewer rows than n_neighbors: no graph, no complaint
+    assert without.graph_ is None
+    assert without.sigma_ is None
+    model = DLDL(alpha=0.1, n_neighbors=4, sigma="mean").fit(X, Y)
+    assert sparse.issparse(model.graph_)
+    np.testing.assert_allclose(model.graph_.toarray(), knn_graph(X, 4, "mean").toarray())
+
+
+def test_admm_gives_the_same_distributions():
+    X, _, Y = make_problem()
+    newton = DLDL(0.05, 0.2, 0.5, n_neighbors=4, max_iter=3, tol=1e-9).fit(X, Y)
+    admm = DLDL(0.05, 0.2, 0.5, n_neighbors=4, max_iter=3, tol=1e-9, solver="admm").fit(X, Y)
+    np.testing.assert_allclose(admm.label_distributions_, newton.label_distributions_, atol=1e-4)
+    assert (np.diff(admm.objective_) <= 0).all()
+
+
+def test_admm_says_when_it_did_not_arrive():
+    X, _, Y = make_problem(n=12)
+    with pytest.warns(ConvergenceWarning, match="solver='newton'"):
+        DLDL(0.0, 0.0, 0.5, solver="admm", tau=1e-7, max_iter=1).fit(X, Y)
+
+
+def brute_enhance(model, X_train, X_new, Y_new, alpha, beta):
+    """The problem in the docstring of `enhance`, row by row, by a generic solver."""
+    cp = pytest.importorskip("cvxpy")
+    rows = []
+    for x, y, p in zip(X_new, Y_new, model.predict(X_new), strict=True):
+        distances = np.linalg.norm(X_train - x, axis=1)
+        nearest = np.argsort(distances)[: model.n_neighbors]
+        support = np.flatnonzero(y)
+        d = cp.Variable(len(support), nonneg=True)
+        value = -cp.sum(cp.entr(d)) - np.log(p[support]) @ d + beta * cp.sum_squares(d)
+        for j in nearest:
+            weight = np.exp(-0.5 * (distances[j] / model.sigma_) ** 2)
+            value += alpha * weight * cp.sum_squares(d - model.label_distributions_[j][support])
+        cp.Problem(cp.Minimize(value), [cp.sum(d) == 1]).solve(solver=cp.CLARABEL)
+        row = np.zeros(len(y))
+        row[support] = d.value
+        rows.append(row)
+    return np.array(rows)
+
+
+def test_enhance_solves_what_it_says():
+    X, _, Y = make_problem(n=50)
+    model = DLDL(0.7, 0.2, 0.5, n_neighbors=4, tol=1e-10).fit(X[:40], Y[:40])
+    # Neighbours of a new row may have mass where its labels forbid it; that part of |d - d_j|^2 is a constant.
+    np.testing.assert_allclose(
+        model.enhance(X[40:], Y[40:]), brute_enhance(model, X[:40], X[40:], Y[40:], 0.7, 0.2), atol=1e-4
+    )
+
+
+def test_enhance_on_the_training_rows_is_the_recovery_without_a_graph():
+    X, _, Y = make_problem()
+    model = DLDL(tol=1e-10).fit(X, Y)
+    np.testing.assert_allclose(model.enhance(X, Y), model.label_distributions_, atol=1e-5)
+
+
+def test_enhance_checks_its_labels():
+    X, _, Y = make_problem()
+    model = DLDL().fit(X, Y)
+    with pytest.raises(ValueError, match="3 label columns, but DLDL was fitted with 5"):
+        model.enhance(X, Y[:, :3] | 1)
+    with pytest.raises(ValueError, match="inconsistent"):
+        model.enhance(X, Y[:-1])
+    with pytest.raises(ValueError, match="rows 0, 1"):
+        model.enhance(X, np.where(np.arange(len(Y))[:, None] < 2, 0, Y))
+
+
+def test_the_unit_of_the_features_does_not_matter_by_default():
+    X, _, Y = make_problem()
+    small, large = DLDL(tol=1e-10).fit(X, Y), DLDL(tol=1e-10).fit(1000 * X, Y)
+    assert large.gamma_ == pytest.approx(1e6 * small.gamma_)
+    np.testing.assert_allclose(small.predict(X), large.predict(1000 * X), atol=1e-4)
+    np.testing.assert_allclose(small.label_distributions_, large.label_distributions_, atol=1e-4)
+
+
+def test_default_beta_follows_the_labels():
+    X = np.random.default_rng(0).normal(size=(100, 3))
+    dense = np.ones((100, 5), dtype=int)
+    dense[:, 0] = np.arange(100) % 2
+    thin = np.eye(5, dtype=int)[np.arange(100) % 5]
+    half = thin | np.roll(thin, 1, axis=1)
+    assert DLDL().fit(X, np.ones((100, 5))).beta_ == 0.0
+    assert DLDL().fit(X, dense).beta_ == pytest.approx(0.6 * (1 / 0.9 - 1) ** 2)
+    assert DLDL().fit(X, half).beta_ == pytest.approx(0.6 * (1 / 0.4 - 1) ** 2)
+    assert DLDL().fit(X, thin).beta_ == 20.0
+
+
+def test_rbf_features_learn_what_a_line_cannot():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 2))
+    radius = np.linalg.norm(X, axis=1)
+    D = softmax(np.column_stack([4 * (radius - 1.2), np.zeros(400), -4 * (radius - 1.2)]))
+    Y = (D > 0.1).astype(int)
+    line = DLDL().fit(X[:300], Y[:300])
+    curve = DLDL(feature_map="rbf", n_components=50, random_state=0).fit(X[:300], Y[:300])
+    squares = DLDL(feature_map=PolynomialFeatures(2, include_bias=False)).fit(X[:300], Y[:300])
+    assert intersection(D[300:], curve.predict(X[300:])) > intersection(D[300:], line.predict(X[300:])) + 0.15
+    assert intersection(D[300:], squares.predict(X[300:])) > intersection(D[300:], line.predict(X[300:])) + 0.15
+    assert curve.coef_.shape == (50, 3)
+    assert squares.feature_map_ is not squares.feature_map
+
+
+def test_path_gives_the_models_of_separate_fits():
+    X, _, Y = make_problem()
+    grid = {"alpha": [0.0, 0.1], "beta": [None, 0.5], "gamma": [0.3, None]}
+    models = list(dldl_path(X, Y, **grid, n_neighbors=4, tol=1e-10))
+    assert len(models) == 8
+    points = [(a, b, g) for g in grid["gamma"] for a in grid["alpha"] for b in grid["beta"]]
+    for model, (a, b, g) in zip(models, points, strict=True):
+        alone = DLDL(a, b, g, n_neighbors=4, tol=1e-10).fit(X, Y)
+        assert (model.alpha_, model.beta_, model.gamma_) == (alone.alpha_, alone.beta_, alone.gamma_)
+        assert (model.graph_ is None) == (a == 0)
+        np.testing.assert_allclose(model.label_distributions_, alone.label_distributions_, atol=1e-4)
+        np.testing.assert_allclose(model.predict(X), alone.predict(X), atol=1e-4)
+        np.testing.assert_allclose(model.enhance(X, Y), alone.enhance(X, Y), atol=1e-4)
+
+
+def test_progress_is_reported(capsys):
+    X, _, Y = make_problem()
+    seen = []
+    model = DLDL(verbose=True, callback=lambda *event: seen.append(event)).fit(X, Y)
+    assert [step for _, step, _ in seen] == ["W", "D"] * model.n_iter_
+    np.testing.assert_array_equal([value for *_, value in seen], model.objective_)
+    assert capsys.readouterr().out.count("[DLDL]") == 2 * model.n_iter_
+
+
+def test_an_interrupt_leaves_no_half_fitted_object():
+    X, _, Y = make_problem()
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    model = DLDL(callback=interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, Y)
+    assert not [name for name in vars(model) if name.endswith("_")]
+
+
+def test_rows_without_a_positive_label():
+    X, _, Y = make_problem()
+    Y[[3, 7]] = 0
+    with pytest.raises(ValueError, match=r"rows 3, 7 of y has none; .*empty_rows='all'"):
+        DLDL().fit(X, Y)
+    D = DLDL(empty_rows="all").fit_enhance(X, Y)
+    assert (D[[3, 7]] > 0).all()
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"alpha": -1.0}, "alpha"),
+        ({"beta": -0.1}, "beta"),
+        ({"gamma": -1}, "gamma"),
+        ({"sigma": 0.0}, "sigma"),
+        ({"sigma": "widest"}, "sigma"),
+        ({"solver": "sgd"}, "solver"),
+        ({"init": "zeros"}, "init"),
+        ({"n_neighbors": 0}, "n_neighbors"),
+        ({"max_iter": 0}, "max_iter"),
+        ({"empty_rows": "drop"}, "empty_rows"),
+        ({"feature_map": "poly"}, "feature_map"),
+        ({"alpha": 0.1, "n_neighbors": 40}, "n_neighbors=40 and n_samples=40"),
+        ({"n_neighbors": 1000}, "n_neighbors=1000 and n_samples=40"),
+    ],
+)
+def test_bad_parameters(params, message):
+    X, _, Y = make_problem()
+    model = DLDL(**params)
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, Y)
+    assert not [name for name in vars(model) if name.endswith("_")]
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_bad_features(value):
+    X, _, Y = make_problem()
+    X[3, 1] = value
+    with pytest.raises(ValueError, match=r"NaN|infinity"):
+        DLDL().fit(X, Y)
+
+
+def test_no_dense_square_array():
+    """8 n^2 bytes would be 72 MB here."""
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(3000, 4)), (rng.random((3000, 4)) < 0.5).astype(int)
+    Y[Y.sum(axis=1) == 0, 0] = 1
+    tracemalloc.start()
+    DLDL(alpha=0.1, n_neighbors=5, max_iter=2).fit(X, Y)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 20e6
+
+
+def recovery_and_prediction(estimator, split):
+    estimator.fit(split.X, split.Y)
+    recovery = intersection(split.D, estimator.label_distributions_)
+    return recovery, intersection(split.D_test, estimator.predict(split.X_test))
+
+
+@pytest.mark.parametrize("name", ["vader_tweets", "SCUT_FBP", "Natural_Scene"])
+def test_out_of_the_box_it_beats_the_floors_and_two_steps(name):
+    splits = [Split(name, seed) for seed in range(3)]
+    recovery, prediction = np.mean([recovery_and_prediction(DLDL(), split) for split in splits], axis=0)
+    floors = {
+        type(floor).__name__: np.mean([intersection(s.D, floor.fit_enhance(s.X, s.Y)) for s in splits])
+        for floor in (UniformLE(), PriorLE(), ProjectedPriorLE())
+    }
+    two_steps = np.mean([recovery_and_prediction(EnhanceThenLearn(), split)[1] for split in splits])
+    assert prediction > two_steps
+    if name == "Natural_Scene":  # its truth is nearly uniform over the positives
+        assert recovery > floors["UniformLE"] - 0.01
+    else:
+        assert recovery > max(floors.values())
+
+
+def test_it_learns_from_the_features():
+    """Rows of X shuffled against Y: recovery falls to the level of the floors. (The released code does not move.)"""
+    split = Split("vader_tweets")
+    true = intersection(split.D, DLDL().fit_enhance(split.X, split.Y))
+    shuffled_X = split.X[np.random.default_rng(0).permutation(len(split.X))]
+    shuffled = intersection(split.D, DLDL().fit_enhance(shuffled_X, split.Y))
+    floor = max(
+        intersection(split.D, estimator.fit_enhance(split.X, split.Y)) for estimator in (UniformLE(), PriorLE())
+    )
+    assert true > floor + 0.03
+    assert floor - 0.03 < shuffled < floor + 0.005
+
+
+def test_enhancing_new_rows_beats_the_floors():
+    split = Split("vader_tweets")
+    model = DLDL().fit(split.X, split.Y)
+    enhanced = intersection(split.D_test, model.enhance(split.X_test, split.Y_test))
+    uniform = intersection(split.D_test, normalize_rows(split.Y_test.astype(float)))
+    assert enhanced > uniform + 0.03
+    assert enhanced > intersection(split.D_test, model.predict(split.X_test)) + 0.03

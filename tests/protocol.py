@@ -1,0 +1,41 @@
+"""The split that quality is measured on, and where real data may lie."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.io import loadmat
+
+from ldlearn.core import binarize
+from ldlearn.datasets import load_vader_tweets
+
+SHARED = Path(__file__).resolve().parents[2] / "shared" / "datasets"
+
+
+def load(name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Features and distributions of the embedded tweets, or of a file beside the repository (skips without it)."""
+    if name == "vader_tweets":
+        data = load_vader_tweets()
+        return np.asarray(data.X, dtype=float), np.asarray(data.D)
+    path = SHARED / f"{name}.mat"
+    if not path.exists():
+        pytest.skip(f"{path.name} is not on this machine")
+    arrays = loadmat(path)
+    D = arrays.get("label_distribution", arrays.get("labels")).astype(float)
+    return arrays["features"].astype(float), D / D.sum(axis=1, keepdims=True)
+
+
+class Split:
+    """60 % of the rows to train, 20 % to validate, 20 % to test; features standardised on the training part."""
+
+    def __init__(self, name: str, seed: int = 0) -> None:
+        X, D = load(name)
+        order = np.random.default_rng(seed).permutation(len(X))
+        a, b = int(0.6 * len(X)), int(0.8 * len(X))
+        mean, std = X[order[:a]].mean(axis=0), X[order[:a]].std(axis=0)
+        X = (X - mean) / np.where(std > 0, std, 1.0)
+        self.X, self.X_val, self.X_test = (X[part] for part in np.split(order, [a, b]))
+        self.D, self.D_val, self.D_test = (D[part] for part in np.split(order, [a, b]))
+        self.Y, self.Y_val, self.Y_test = (binarize(part) for part in (self.D, self.D_val, self.D_test))

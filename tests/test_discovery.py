@@ -1,0 +1,41 @@
+import subprocess
+import sys
+
+import pytest
+
+import ldlearn
+from ldlearn import all_estimators
+
+
+def test_every_kind_is_found_once():
+    names = [name for name, _ in all_estimators()]
+    assert names == sorted(set(names))
+    assert {"DLDL", "UniformLE", "PriorLE", "ProjectedPriorLE", "MeanLDL", "SABFGS", "EnhanceThenLearn"} <= set(names)
+    by_kind = [dict(all_estimators(kind)) for kind in ("enhancer", "learner", "joint")]
+    assert sum(map(len, by_kind)) == len(names)
+    assert "DLDL" in by_kind[2]
+    for name, cls in all_estimators():
+        assert getattr(ldlearn, name) is cls
+
+
+def test_unknown_kind():
+    with pytest.raises(ValueError, match="enhancer, learner, joint"):
+        all_estimators("transformer")
+
+
+BLOCK_EXTRAS = """
+import sys
+for name in "pandas polars pyarrow h5py matplotlib typer rich jinja2 skops pooch dask distributed torch".split():
+    sys.modules[name] = None  # importing it now fails
+from ldlearn import DLDL, all_estimators
+from ldlearn.core import binarize
+from ldlearn.datasets import load_vader_tweets
+data = load_vader_tweets()
+print(len(all_estimators()), DLDL().fit(data.X, binarize(data.D)).predict(data.X).shape)
+"""
+
+
+def test_the_library_works_without_any_extra():
+    found = subprocess.run([sys.executable, "-c", BLOCK_EXTRAS], capture_output=True, text=True, check=False)
+    assert found.returncode == 0, found.stderr
+    assert found.stdout.split(maxsplit=1)[1].strip() == "(4004, 9)"
