@@ -15,6 +15,24 @@ _BLOCK_ENTRIES = 2**21  # of a block of distances: 16 MB
 _ROUNDING = 1e-14  # relative to |x|^2 + |z|^2, what the expansion of |x - z|^2 cannot tell from 0
 
 
+def squared_distances(X: NDArray[np.float64], Z: NDArray[np.float64]) -> NDArray[np.float64]:
+    """``|x - z|^2`` between the rows of X and Z, from inner products; centre the rows first, or digits are lost.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> squared_distances(np.array([[0.0], [1.0]]), np.array([[3.0]]))
+    array([[9.],
+           [4.]])
+    """
+    norms = np.einsum("ij,ij->i", X, X)[:, None] + np.einsum("ij,ij->i", Z, Z)
+    squares = X @ Z.T
+    squares *= -2.0
+    squares += norms
+    squares[squares <= _ROUNDING * norms] = 0.0
+    return np.asarray(squares)
+
+
 def mean_distance(X: Array) -> float:
     """Mean Euclidean distance over the n (n - 1) / 2 pairs of rows; 0 for a single row.
 
@@ -30,7 +48,7 @@ def mean_distance(X: Array) -> float:
     X = _centred(X, X)
     total = 0.0
     for rows in _blocks(n, n):
-        squares = _squared_distances(X[rows], X[rows.start :])
+        squares = squared_distances(X[rows], X[rows.start :])
         total += float(np.triu(np.sqrt(squares, out=squares), k=1).sum())
     return total / max(n * (n - 1) / 2, 1.0)
 
@@ -70,7 +88,7 @@ def rbf_blocks(X: Array, Z: Array | None = None, *, width: float) -> Iterator[tu
     Z = X if Z is None else Z
     X, Z = _centred(X, Z), _centred(Z, Z)
     for rows in _blocks(len(X), len(Z)):
-        block = _squared_distances(X[rows], Z)
+        block = squared_distances(X[rows], Z)
         if width > 0:
             block *= -0.5 / width**2
             np.exp(block, out=block)
@@ -87,12 +105,3 @@ def _centred(X: Array, reference: Array) -> NDArray[np.float64]:
 def _blocks(n_rows: int, n_columns: int) -> Iterator[slice]:
     step = max(1, _BLOCK_ENTRIES // max(n_columns, 1))
     return (slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step))
-
-
-def _squared_distances(X: NDArray[np.float64], Z: NDArray[np.float64]) -> NDArray[np.float64]:
-    norms = np.einsum("ij,ij->i", X, X)[:, None] + np.einsum("ij,ij->i", Z, Z)
-    squares = X @ Z.T
-    squares *= -2.0
-    squares += norms
-    squares[squares <= _ROUNDING * norms] = 0.0
-    return np.asarray(squares)

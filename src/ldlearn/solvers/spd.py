@@ -22,8 +22,8 @@ def solve_spd(A: Any, B: Array, tol: float = 1e-10) -> NDArray[np.float64]:
 
     Parameters
     ----------
-    A : sparse array or ndarray of shape (n, n)
-        Symmetric positive definite.
+    A : sparse array, ndarray or other object of shape (n, n)
+        Symmetric positive definite; only ``A @ X`` and ``A.diagonal()`` are used.
     B : ndarray of shape (n, c)
     tol : float, default=1e-10
         Stop when the residual of every column is this small relative to that column of B.

@@ -1,0 +1,47 @@
+"""SJAFFE, where it lies beside the repository, as the benchmark of label enhancement uses it."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from scipy.io import loadmat
+
+from ldlearn import metrics
+from ldlearn.core import binarize
+
+FILE = Path(__file__).parents[2] / "shared" / "datasets" / "SJAFFE.mat"
+COLUMNS = ("chebyshev", "clark", "canberra", "kl_divergence", "cosine", "intersection")
+
+
+class Sjaffe(NamedTuple):
+    X: np.ndarray  # as stored
+    Z: np.ndarray  # standardised, ddof = 1
+    D: np.ndarray
+    Y: np.ndarray  # by the cumulative rule, total 0.5
+
+
+@cache
+def _load() -> Sjaffe:
+    content = loadmat(FILE)
+    X, D = np.asarray(content["features"], dtype=float), np.asarray(content["labels"], dtype=float)
+    spread = X.std(axis=0, ddof=1)
+    Z = (X - X.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+    return Sjaffe(X, Z, D, binarize(D, rule="cumulative", total=0.5))
+
+
+def sjaffe() -> Sjaffe:
+    if not FILE.exists():
+        pytest.skip("SJAFFE.mat is not in ../shared/datasets beside the repository")
+    return _load()
+
+
+def assert_recovery(recovered: np.ndarray, expected: str, tolerance: float = 1e-3) -> None:
+    """Compare with a reference row: Chebyshev, Clark, Canberra, KL (or -), cosine, intersection."""
+    found = {name: getattr(metrics, name)(sjaffe().D, recovered) for name in COLUMNS}
+    for name, value in zip(COLUMNS, expected.split(), strict=True):
+        if value != "-":
+            assert found[name] == pytest.approx(float(value), abs=tolerance), f"{name}: {found}"

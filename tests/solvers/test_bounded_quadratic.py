@@ -1,0 +1,62 @@
+"""Signed quadratics against L-BFGS-B and their optimality conditions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import optimize, sparse
+from sklearn.exceptions import ConvergenceWarning
+
+from ldlearn.solvers.bounded_quadratic import minimize_signed_quadratic
+
+
+def problem(n, c, seed, decades=3):
+    rng = np.random.default_rng(seed)
+    Q = np.linalg.qr(rng.normal(size=(n, n)))[0]
+    A = Q @ np.diag(np.logspace(-decades, 0, n)) @ Q.T
+    return A, np.where(rng.random((n, c)) < 0.5, -1.0, 1.0)
+
+
+@settings(deadline=None, max_examples=25)
+@given(n=st.integers(1, 25), c=st.integers(1, 4), seed=st.integers(0, 10_000))
+def test_optimality_conditions(n, c, seed):
+    A, signs = problem(n, c, seed)
+    U = minimize_signed_quadratic(sparse.csr_array(A), signs, tol=1e-10).U
+    V, gradient = signs * U, signs * (A @ U)
+    assert V.min() >= 1 - 1e-12
+    assert gradient.min() > -1e-7
+    np.testing.assert_allclose(gradient * (V - 1), 0.0, atol=1e-6)
+
+
+def test_reaches_what_a_generic_solver_reaches():
+    A, signs = problem(60, 3, 0)
+    fit = minimize_signed_quadratic(sparse.csr_array(A), signs, tol=1e-8)
+    for j in range(3):
+        H = signs[:, j, None] * A * signs[:, j]
+        found = optimize.minimize(
+            lambda v, H=H: (v @ H @ v, 2 * H @ v),
+            np.ones(60),
+            jac=True,
+            method="L-BFGS-B",
+            bounds=[(1, None)] * 60,
+            options={"ftol": 1e-15, "gtol": 1e-10, "maxiter": 10_000},
+        )
+        assert fit.U[:, j] @ A @ fit.U[:, j] == pytest.approx(found.fun, rel=1e-7)
+
+
+def test_columns_do_not_influence_each_other():
+    A, signs = problem(30, 3, 1)
+    A = sparse.csr_array(A)
+    together = minimize_signed_quadratic(A, signs, tol=1e-9).U
+    alone = np.column_stack([minimize_signed_quadratic(A, signs[:, [j]], tol=1e-9).U[:, 0] for j in range(3)])
+    np.testing.assert_allclose(together, alone, rtol=1e-6)
+
+
+def test_an_unfinished_problem_is_told():
+    A, signs = problem(60, 2, 2)
+    with pytest.warns(ConvergenceWarning, match="in 3 steps"):
+        fit = minimize_signed_quadratic(sparse.csr_array(A), signs, tol=1e-12, max_iter=3)
+    assert fit.n_iter == 3
+    assert (signs * fit.U >= 1).all()
