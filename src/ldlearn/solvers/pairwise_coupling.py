@@ -1,0 +1,108 @@
+"""From scores of pairs of labels to a distribution over all labels: Platt's sigmoid and pairwise coupling."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from ldlearn.core.simplex import Array
+
+_MAX_NEWTON = 100
+_MIN_STEP = 1e-10
+_RIDGE = 1e-12
+_GRADIENT_TOLERANCE = 1e-5
+
+
+def platt_sigmoid(decisions: Array, positive: NDArray[Any], negative: NDArray[Any]) -> tuple[float, float]:
+    r"""Slope A and offset B of ``P(+ | f) = 1 / (1 + exp(A f + B))`` by regularised maximum likelihood.
+
+    The targets are :math:`(N_+ + 1) / (N_+ + 2)` for positive and :math:`1 / (N_- + 2)` for negative examples, so that
+    separable scores do not make A infinite. Newton's method with backtracking.
+
+    Parameters
+    ----------
+    decisions : ndarray of shape (k,)
+        Scores f.
+    positive, negative : ndarray of shape (k,)
+        Numbers of positive and of negative examples with that score.
+
+    References
+    ----------
+    H.-T. Lin, C.-J. Lin, R. C. Weng, "A note on Platt's probabilistic outputs for support vector machines", 2007.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> A, B = platt_sigmoid(np.array([-1.0, 1.0]), np.array([0, 8]), np.array([8, 0]))
+    >>> print(round(1 / (1 + np.exp(A + B)), 6))  # the target 9 / 10
+    0.9
+    """
+    n_positive, n_negative = float(positive.sum()), float(negative.sum())
+    weights = positive + negative
+    mass = positive * (n_positive + 1.0) / (n_positive + 2.0) + negative / (n_negative + 2.0)
+    design = np.column_stack([decisions, np.ones_like(decisions)])
+
+    def loss(v: Array) -> float:
+        z = design @ v
+        return float(np.vdot(mass, z) + np.vdot(weights, np.logaddexp(0.0, -z)))
+
+    v = np.array([0.0, np.log((n_negative + 1.0) / (n_positive + 1.0))])
+    value = loss(v)
+    for _ in range(_MAX_NEWTON):
+        p = expit(-(design @ v))
+        gradient = design.T @ (mass - weights * p)
+        if np.abs(gradient).max() < _GRADIENT_TOLERANCE:
+            break
+        hessian = (design * (weights * p * (1.0 - p))[:, None]).T @ design + _RIDGE * np.eye(2)
+        direction = -np.linalg.solve(hessian, gradient)
+        step = 1.0
+        while loss(v + step * direction) >= value + 1e-4 * step * float(gradient @ direction):
+            step *= 0.5
+            if step < _MIN_STEP:
+                return float(v[0]), float(v[1])
+        v = v + step * direction
+        value = loss(v)
+    return float(v[0]), float(v[1])
+
+
+def couple_pairs(R: Array) -> Array:
+    r"""Distributions that agree best with pairwise probabilities (Wu, Lin and Weng's second method).
+
+    .. math:: \min_p \sum_i \sum_{j \ne i} (r_{ji} p_i - r_{ij} p_j)^2, \qquad \sum_i p_i = 1
+
+    The minimiser is non-negative by itself: ``[[Q, 1], [1', 0]] [p; b] = [0; 1]`` with
+    :math:`Q_{tt} = \sum_{j \ne t} r_{jt}^2` and :math:`Q_{tj} = -r_{jt} r_{tj}`.
+
+    Parameters
+    ----------
+    R : ndarray of shape (n, c, c)
+        ``R[:, i, j]`` is the probability of label i given that it is i or j, strictly between 0 and 1;
+        ``R[:, j, i] = 1 - R[:, i, j]``. The diagonal is ignored.
+
+    Returns
+    -------
+    P : ndarray of shape (n, c)
+
+    References
+    ----------
+    T.-F. Wu, C.-J. Lin, R. C. Weng, "Probability estimates for multi-class classification by pairwise coupling",
+    JMLR 5, 2004.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> p = np.array([0.5, 0.3, 0.2])
+    >>> couple_pairs((p[:, None] / (p[:, None] + p))[None])
+    array([[0.5, 0.3, 0.2]])
+    """
+    n, c, _ = R.shape
+    R = np.where(np.eye(c, dtype=bool), 0.0, R)
+    Q = -R * R.transpose(0, 2, 1)
+    Q[:, np.arange(c), np.arange(c)] = np.square(R).sum(axis=1)
+    # With 1'p = 1 the system reads (Q + 11') p = (1 - b) 1: positive definite, and its scale drops out.
+    P = np.linalg.solve(Q + 1.0, np.ones((n, c, 1)))[:, :, 0]
+    P = np.maximum(P, 0.0)
+    return np.asarray(P / P.sum(axis=1, keepdims=True))
