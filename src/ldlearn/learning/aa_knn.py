@@ -1,0 +1,127 @@
+"""AA-kNN: the mean distribution of the nearest training rows."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.metrics import pairwise_distances
+from sklearn.neighbors import NearestNeighbors
+from sklearn.utils import gen_batches
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.extmath import row_norms
+
+from ldlearn.base import Learner
+from ldlearn.core.simplex import Array
+
+# The angle is a monotone function of the cosine distance, so both have the same neighbours.
+_METRICS = {"euclidean": "euclidean", "manhattan": "manhattan", "angle": "cosine"}
+_ROUNDING = 1e-12
+_ROUNDING_OF_PRODUCTS = 1e-7  # of Euclidean distances computed from inner products, relative to the lengths
+_BLOCK_BYTES = 2**26
+
+
+class AAKNN(Learner):
+    r"""Mean distribution of the k nearest neighbours (AA-kNN).
+
+    Assumes that similar rows have similar distributions, and nothing else. A good first choice where the
+    features have a meaningful distance and there are many rows; scale the features first.
+
+    .. math:: p(x) = \frac{1}{k} \sum_{i \in N_k(x)} d_i
+
+    Parameters
+    ----------
+    k : int, default=4
+        Neighbours. Later papers use 5 or 10, or choose among 3 to 11.
+    metric : {"euclidean", "manhattan", "angle"}, default="euclidean"
+        Distance that defines the neighbours :math:`N_k(x)`. ``"angle"`` is the arc cosine of the cosine similarity.
+
+    Attributes
+    ----------
+    training_distributions_ : ndarray of shape (n, c)
+        The training distributions, which is all there is to learn.
+    label_names_ : ndarray of shape (c,)
+
+    Notes
+    -----
+    Among rows at the same distance those that come first in the training set are taken.
+
+    Departures from the paper: None. Confidence: certain.
+
+    References
+    ----------
+    X. Geng, "Label Distribution Learning", IEEE TKDE 28(7), 2016.
+
+    Examples
+    --------
+    >>> from ldlearn.learning import AAKNN
+    >>> X = [[0.0], [1.0], [5.0]]
+    >>> D = [[0.8, 0.2], [0.6, 0.4], [0.0, 1.0]]
+    >>> AAKNN(k=2).fit(X, D).predict([[0.2], [4.0]])
+    array([[0.7, 0.3],
+           [0.3, 0.7]])
+    """
+
+    _accepts_sparse = True
+    _test_params = ({"k": 1}, {"k": 3, "metric": "manhattan"}, {"k": 3, "metric": "angle"})
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "k": [Interval(Integral, 1, None, closed="left")],
+        "metric": [StrOptions(set(_METRICS))],
+    }
+
+    def __init__(self, k: int = 4, *, metric: str = "euclidean") -> None:
+        self.k = k
+        self.metric = metric
+
+    def _fit(self, X: Any, D: Array) -> None:
+        n = X.shape[0]
+        if self.k > n:
+            raise ValueError(f"AAKNN averages k={self.k} training rows but got n_samples={n}; lower k or add rows.")
+        movable = self.metric != "angle" and not sparse.issparse(X)
+        self._mean = X.mean(axis=0, dtype=np.float64) if movable else np.zeros(X.shape[1])
+        self._rows = self._centred(X)
+        # One neighbour more than needed shows whether the last one is tied.
+        self._index = NearestNeighbors(n_neighbors=min(self.k + 1, n), metric=_METRICS[self.metric]).fit(self._rows)
+        self.training_distributions_ = D
+
+    def _predict(self, X: Any) -> Array:
+        X = self._centred(X)
+        distances, indices = self._index.kneighbors(X)
+        chosen = indices[:, : self.k]
+        if distances.shape[1] > self.k:
+            radius = distances[:, self.k - 1]
+            slack = self._slack(X, radius)
+            tied = np.flatnonzero(distances[:, self.k] - radius <= slack)
+            if len(tied):
+                chosen[tied] = self._first_of_the_nearest(X[tied], radius[tied], slack[tied])
+        return np.asarray(self.training_distributions_[chosen].mean(axis=1))
+
+    def _centred(self, X: Any) -> Any:
+        """Distances stay, but their rounding errors no longer grow with the distance of the data from 0."""
+        if sparse.issparse(X):
+            # Manhattan distances of sparse rows are implemented for 32-bit indices only.
+            index = sparse.get_index_dtype((X.indices, X.indptr), maxval=max(X.nnz, *X.shape), check_contents=True)
+            parts = (X.data.astype(np.float64), X.indices.astype(index), X.indptr.astype(index))
+            return sparse.csr_array(parts, shape=X.shape)
+        return X - self._mean
+
+    def _slack(self, X: Any, radius: Array) -> Array:
+        """How far two computations of the same distance may differ."""
+        if self.metric == "euclidean":
+            return np.asarray(_ROUNDING_OF_PRODUCTS * row_norms(X) + _ROUNDING * radius)
+        return np.asarray(_ROUNDING * np.maximum(radius, 1.0 if self.metric == "angle" else 0.0))
+
+    def _first_of_the_nearest(self, X: Any, radius: Array, slack: Array) -> NDArray[np.integer]:
+        """The k nearest rows of queries whose k-th neighbour, at distance ``radius``, is one of several."""
+        n = self._rows.shape[0]
+        chosen = np.empty((len(radius), self.k), dtype=np.intp)
+        for block in gen_batches(len(radius), max(1, _BLOCK_BYTES // (8 * n))):
+            distances = pairwise_distances(X[block], self._rows, metric=_METRICS[self.metric])
+            away = distances - radius[block, None]
+            # Strictly nearer rows, then rows at the radius, then the rest; each group in the order of the rows.
+            group = np.where(np.abs(away) <= slack[block, None], 1, np.where(away < 0, 0, 2))
+            chosen[block] = np.argsort(group, axis=1, kind="stable")[:, : self.k]
+        return chosen

@@ -1,0 +1,115 @@
+"""AA-BP: its gradient, its start, its two solvers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from estimator_cases import make_problem
+from scipy.optimize import approx_fprime
+
+from ldlearn.learning import AABP, SABFGS, MeanLDL
+from ldlearn.learning.aa_bp import _initial_layers, _Network, _nguyen_widrow, _pack, _unpack
+
+PUBLISHED = {"hidden_layer_sizes": (24, 60), "output": "linear-abs", "solver": "gd", "l2": 0.0, "random_state": 0}
+
+
+@pytest.mark.parametrize("is_softmax", [True, False])
+@pytest.mark.parametrize("hidden", [[6], [3, 4]])
+@pytest.mark.parametrize("l2", [0.0, 0.1])
+def test_gradient_by_finite_differences(is_softmax, hidden, l2):
+    X, D, _ = make_problem(n=15)
+    layers = _initial_layers(X, hidden, 5, np.random.RandomState(0), is_softmax)
+    network = _Network(X, D, is_softmax, l2)
+    _, gradient = network.loss_and_gradient(layers)
+    numeric = approx_fprime(_pack(layers), lambda v: network.loss_and_gradient(_unpack(v, layers))[0], 1e-7)
+    np.testing.assert_allclose(_pack(gradient), numeric, atol=2e-7)
+
+
+def test_softmax_delta_is_the_published_one():
+    """``z_j [(z_j - d_j) - sum_k z_k (z_k - d_k)]`` at the output, for E = sum of squares / 2."""
+    X, D, _ = make_problem(n=1)
+    layers = _initial_layers(X, [4], 5, np.random.RandomState(0), True)
+    _, gradient = _Network(X, D, True, 0.0).loss_and_gradient(layers)
+    model = AABP((4,), max_iter=1, random_state=0)
+    model.coefs_, model.intercepts_ = [W for W, _ in layers], [b for _, b in layers]
+    z, d = model._predict(X)[0], D[0]
+    delta = z * ((z - d) - np.sum(z * (z - d)))
+    np.testing.assert_allclose(gradient[-1][1], delta * 2.0 / 5.0, atol=1e-15)
+
+
+def test_nguyen_widrow_start():
+    low, high = np.array([10.0, -1e-3, 4.0]), np.array([30.0, 1e-3, 4.0])
+    W, b = _nguyen_widrow(low, high, 8, np.random.RandomState(0))
+    assert (W[2] == 0).all()  # a constant feature
+    # In coordinates that map the box onto [-1, 1] the other weights have the prescribed length, up to the third one's.
+    inside = W * ((high - low) / 2)[:, None]
+    length = 2 * 0.7 * 8 ** (1 / 3)
+    assert (np.linalg.norm(inside, axis=0) <= length + 1e-12).all()
+    centre = b + (high + low)[:2] / 2 @ W[:2]
+    np.testing.assert_allclose(np.abs(centre), length * np.abs(np.linspace(-1, 1, 8)), atol=1e-9)
+    W, _ = _nguyen_widrow(low[:2], high[:2], 8, np.random.RandomState(0))
+    np.testing.assert_allclose(np.linalg.norm(W * ((high - low) / 2)[:2, None], axis=0), 1.4 * 8**0.5)
+
+
+def test_gradient_descent_takes_the_published_step():
+    X, D, _ = make_problem()
+    layers = _initial_layers(X, [24, 60], 5, np.random.RandomState(0), False)
+    _, gradient = _Network(X, D, False, 0.0).loss_and_gradient(layers)
+    model = AABP(**PUBLISHED, max_iter=1).fit(X, D)
+    for W, b, (W0, b0), (gW, gb) in zip(model.coefs_, model.intercepts_, layers, gradient, strict=True):
+        np.testing.assert_allclose(W, W0 - 0.05 * gW)
+        np.testing.assert_allclose(b, b0 - 0.05 * gb)
+
+
+def test_gradient_descent_lowers_the_error_and_stops_at_the_goal():
+    X, D, _ = make_problem()
+    errors = [AABP(**PUBLISHED, max_iter=k).fit(X, D).loss_ for k in (1, 10, 100, 1000)]
+    assert errors == sorted(errors, reverse=True)
+    model = AABP(**PUBLISHED, max_iter=6000, goal=0.05).fit(X, D)
+    assert model.loss_ <= 0.05
+    assert model.n_iter_ < 6000
+    assert AABP(**PUBLISHED, max_iter=model.n_iter_ - 1, goal=0.05).fit(X, D).loss_ > 0.05
+
+
+def test_absolute_values_are_divided_by_their_sum():
+    model = AABP(**PUBLISHED, max_iter=1)
+    model.coefs_, model.intercepts_ = [np.zeros((1, 1)), np.zeros((1, 3))], [np.zeros(1), np.array([1.0, -2.0, 1.0])]
+    np.testing.assert_allclose(model._predict(np.zeros((1, 1))), [[0.25, 0.5, 0.25]])
+    model.intercepts_[1][:] = 0.0
+    np.testing.assert_allclose(model._predict(np.zeros((1, 1))), [[1 / 3, 1 / 3, 1 / 3]])
+
+
+@pytest.mark.parametrize("output", ["softmax", "linear-abs"])
+def test_learns_what_a_linear_model_cannot(output):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(300, 2))
+    share = 0.1 + 0.8 * (X[:, 0] * X[:, 1] > 0)
+    D = np.column_stack([share, 1 - share])
+    network = AABP((20,), output=output, random_state=0).fit(X[:200], D[:200])
+    assert SABFGS().fit(X[:200], D[:200]).score(X[200:], D[200:]) < 0.7
+    assert network.score(X[200:], D[200:]) > 0.85
+
+
+def test_units_of_the_features_do_not_matter_to_lbfgs():
+    X, D, _ = make_problem()
+    moved = X * [1e-4, 1.0, 1e5, 3.0] + [0.0, 50.0, -1e6, 2.0]
+    straight = AABP(max_iter=20, random_state=0).fit(X, D).predict(X)
+    np.testing.assert_allclose(AABP(max_iter=20, random_state=0).fit(moved, D).predict(moved), straight, atol=1e-5)
+
+
+def test_a_heavy_penalty_leaves_the_mean():
+    X, D, _ = make_problem()
+    P = AABP(l2=1.0, tol=1e-14, random_state=0).fit(X, D).predict(X)
+    np.testing.assert_allclose(P, MeanLDL().fit(X, D).predict(X), atol=1e-3)
+
+
+def test_divergence_is_one_sentence():
+    X, D, _ = make_problem()
+    with pytest.raises(ValueError, match=r"diverged with lr=1000; lower lr"):
+        AABP(**PUBLISHED, lr=1000.0, max_iter=2000).fit(1e3 * X, D)
+
+
+@pytest.mark.parametrize("sizes", [(), (0,), (2.5,)])
+def test_bad_layer_sizes(sizes):
+    with pytest.raises(ValueError, match="hidden_layer_sizes must hold one or more integers"):
+        AABP(sizes).fit(np.zeros((3, 1)), np.ones((3, 1)))
