@@ -1,0 +1,57 @@
+"""The six learners of the MATLAB package on SJAFFE: what was published, and the same protocol here.
+
+The published figures are means over ten times ten folds, with a standard deviation of about 0.015 on Chebyshev and
+none known to us on the other metrics. We take the ratio of two metrics' spreads from our own folds:
+``std(metric) = 0.015 * spread(metric) / spread(Chebyshev)``, method by method.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from sjaffe import COLUMNS, sjaffe
+from sklearn.model_selection import KFold
+
+from ldlearn.base import Learner
+from ldlearn.learning import AABP, AAKNN, PTSVM, SABFGS, SAIIS, PTBayes
+from ldlearn.metrics import score_all
+
+CHEBYSHEV_STD = 0.015
+PUBLISHED = {
+    "SABFGS": (0.107, 0.399, 0.820, 0.064, 0.940, 0.860),
+    "SAIIS": (0.117, 0.419, 0.875, 0.070, 0.934, 0.851),
+    "AAKNN": (0.114, 0.410, 0.843, 0.071, 0.934, 0.855),
+    "AABP": (0.130, 0.510, 1.050, 0.113, 0.908, 0.824),
+    "PTBayes": (0.121, 0.430, 0.904, 0.074, 0.930, 0.846),
+    "PTSVM": (0.127, 0.457, 0.935, 0.086, 0.920, 0.839),
+}
+
+
+def published_learner(name: str, seed: int = 0) -> Learner:
+    """The learner with the parameters of the package."""
+    learners: dict[str, Learner] = {
+        # The package stops BFGS after 400 iterations, far from the minimum, where our solver does not stop; the
+        # smallest penalty that keeps it as far away stands in for that. Rows of SJAFFE sum to one.
+        "SABFGS": SABFGS(l2=1e-4, fit_intercept=False),
+        "SAIIS": SAIIS(50, fit_intercept=False, init="eye"),
+        "AAKNN": AAKNN(4),
+        "AABP": AABP((24, 60), output="linear-abs", solver="gd", l2=0.0, max_iter=6000, random_state=seed),
+        "PTBayes": PTBayes(1e-14, relative=False, resample=True, log_domain=False, random_state=seed),
+        "PTSVM": PTSVM(gamma="auto", random_state=seed),
+    }
+    return learners[name]
+
+
+def fold_scores(learner: Learner, seed: int = 0) -> np.ndarray:
+    """Ten folds: one row a fold, one column a metric."""
+    X, D = sjaffe().X, sjaffe().D
+    scores = []
+    for train, test in KFold(10, shuffle=True, random_state=seed).split(X):
+        P = learner.fit(X[train], D[train]).predict(X[test])
+        scores.append(list(score_all(D[test], P, names=COLUMNS).values()))
+    return np.array(scores)
+
+
+def deviations(name: str, scores: np.ndarray) -> np.ndarray:
+    """How far our means are from the published ones, in the standard deviations explained above."""
+    spread = scores.std(axis=0)
+    return (scores.mean(axis=0) - PUBLISHED[name]) / (CHEBYSHEV_STD * spread / spread[0])
