@@ -21,7 +21,6 @@ app = typer.Typer(
     name="ldlearn",
     help="Learn label distributions from 0/1 labels, and compare the methods that do.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )

@@ -17,6 +17,7 @@ except ModuleNotFoundError as error:
 # A command file is plugged in here, by one line; the order is that of the help page.
 import ldlearn.cli.compare
 import ldlearn.cli.methods
+import ldlearn.cli.practice
 import ldlearn.cli.run  # noqa: F401
 
 __all__ = ["app", "main"]

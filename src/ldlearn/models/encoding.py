@@ -185,7 +185,7 @@ def _make_random_state(decoder: Decoder, value: Any, inner: _Inner) -> np.random
 
 def _make_dtype(decoder: Decoder, value: Any, inner: _Inner) -> Any:
     dtype = np.dtype(str(value["name"]))
-    if dtype.kind not in _ARRAY_KINDS:
+    if dtype.kind not in _ARRAY_KINDS and not dtype.hasobject:
         raise ModelFileError(f"it names the type {dtype}")
     return dtype.type if value["is_class"] else dtype
 

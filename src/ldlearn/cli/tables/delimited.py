@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import IO, Any
 
+from ldlearn.cli.tables.arrow import arrow_table
 from ldlearn.cli.tables.source import CountedFile, Kind, Source, broken_as_table_error
 from ldlearn.models import TableError
 from ldlearn.models.columns import MISSING, import_pandas
@@ -76,7 +77,6 @@ class DelimitedSource(Source):
                     column_types=types,
                     include_columns=list(kinds),
                     null_values=list(MISSING),
-                    strings_can_be_null=True,
                 ),
             )
             for batch in reader:
@@ -128,9 +128,8 @@ def _read_header(file: CountedFile, delimiter: str) -> list[str]:
 def _check_names(names: list[str], delimiter: str) -> None:
     other = next((mark for mark in (";", "\t", ",", "|") if mark != delimiter and mark in names[0]), None)
     if len(names) == 1 and other is not None:
-        raise TableError(
-            f"{where}: the header is separated by {other!r}, not by {delimiter!r}; save it as {_name(delimiter)}."
-        )
+        marks = f"{other!r}, not by {delimiter!r}"
+        raise TableError(f"the header is separated by {marks}; save the file as {_name(delimiter)}.")
     if "" in names:
         raise TableError(f"column {names.index('') + 1} has no name in the header; give it one.")
     check_distinct(names)
@@ -144,8 +143,10 @@ def _numbers_if_possible(column: Any) -> Any:
     import pyarrow as pa
     from pyarrow import compute
 
+    words = compute.is_in(column, value_set=pa.array(MISSING))
     try:
-        return compute.cast(compute.utf8_trim_whitespace(column), pa.float64())
+        known = compute.if_else(words, pa.scalar(None, pa.string()), compute.utf8_trim_whitespace(column))
+        return compute.cast(known, pa.float64())
     except pa.ArrowInvalid:
         return column
 
@@ -169,16 +170,14 @@ class DelimitedSink:
 
     def write(self, frame: Any) -> None:
         """Append the rows of a frame."""
-        import pyarrow as pa
         from pyarrow import csv as arrow_csv
 
         if self._header_due:
             line = ",".join if self._delimiter == "," else "\t".join
             self._file.write((line(_quoted(str(n), self._delimiter) for n in frame.columns) + "\n").encode())
             self._header_due = False
-        table = pa.Table.from_pandas(frame, preserve_index=False)
         options = arrow_csv.WriteOptions(include_header=False, delimiter=self._delimiter, quoting_style="needed")
-        arrow_csv.write_csv(table, self._file, options)
+        arrow_csv.write_csv(arrow_table(frame), self._file, options)
 
     def close(self) -> None:
         """Nothing is left to write."""

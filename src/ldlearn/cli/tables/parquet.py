@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import IO, Any
 
+from ldlearn.cli.tables.arrow import arrow_table
 from ldlearn.cli.tables.source import CHUNK_ROWS, Kind, Source, broken_as_table_error
 from ldlearn.models import TableError
 from ldlearn.models.columns import import_pandas
@@ -63,13 +64,13 @@ class ParquetSink:
 
     def write(self, frame: Any) -> None:
         """Append the rows of a frame."""
-        import pyarrow as pa
         import pyarrow.parquet as pq
 
-        table = pa.Table.from_pandas(frame, preserve_index=False)
+        table = arrow_table(frame)
         if self._writer is None:
             self._writer = pq.ParquetWriter(self._file, table.schema)
-        self._writer.write_table(table.cast(self._writer.schema))
+        if len(frame):
+            self._writer.write_table(table)
 
     def close(self) -> None:
         """Write the footer, without which there is no file."""

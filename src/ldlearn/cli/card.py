@@ -1,0 +1,42 @@
+"""The model card: one HTML page about one model, without anything to load from elsewhere."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from ldlearn.cli.description import scores_of
+from ldlearn.models.atomic import writing
+
+
+def write_card(known: dict[str, Any], path: Path) -> None:
+    """Write the page; ``known`` is what `ldlearn inspect --json` shows."""
+    with writing(path) as file:
+        file.write(render_card(known).encode())
+
+
+def render_card(known: dict[str, Any]) -> str:
+    """The page as text; names of labels and columns cannot smuggle markup into it."""
+    try:
+        from jinja2 import Environment, StrictUndefined
+    except ImportError:
+        raise ImportError('The model card needs jinja2: pip install "ldlearn[report]".') from None
+    template = files("ldlearn.cli").joinpath("card.html.j2").read_text(encoding="utf-8")
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    scores = scores_of({"holdout": known["holdout"]})
+    return environment.from_string(template).render(known, scores=scores, verdict=_verdict(known))
+
+
+def _verdict(known: dict[str, Any]) -> dict[str, str]:
+    """The one sentence a reader needs."""
+    held = known["holdout"]
+    if held is None:
+        return {"class": "unknown", "text": "Not checked on rows it has not seen: treat its degrees as a guess."}
+    if not held["better_than_floors"]:
+        text = "Predicts no better than one mean distribution for all rows: do not trust differences between rows."
+        return {"class": "bad", "text": text}
+    text = f"Predicts better than both floors on {held['rows']:,} rows that it had not seen."
+    if known["warnings"]:
+        return {"class": "unknown", "text": text + " Read the warnings first."}
+    return {"class": "good", "text": text}

@@ -1,0 +1,77 @@
+"""What the commands say: results on standard output, everything else on standard error."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from ldlearn.cli.tables import PIPE
+
+
+def note(text: str) -> None:
+    """Tell the user something on standard error."""
+    typer.echo(text, err=True)
+
+
+def show_json(result: dict[str, Any]) -> None:
+    """One JSON object on standard output."""
+    typer.echo(json.dumps(result, indent=2, ensure_ascii=False, default=str))
+
+
+def check_one_stdout(output: str, as_json: bool) -> None:
+    """Refuse to mix a table and JSON on standard output."""
+    if output == PIPE and as_json:
+        problem = "standard output cannot hold both the table and the JSON; name a file."
+        raise typer.BadParameter(problem, param_hint="-o")
+
+
+def size_of(name: str) -> int | None:
+    """Bytes of a file, if it is one."""
+    path = Path(name)
+    return path.stat().st_size if name != PIPE and path.is_file() else None
+
+
+@contextmanager
+def progress(task: str, total: int | None, *, is_bytes: bool = False) -> Iterator[Callable[[int], None]]:
+    """A bar on standard error, if that is a terminal; the result advances it."""
+    if not sys.stderr.isatty():
+        yield lambda amount: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    amount_column = DownloadColumn() if is_bytes else MofNCompleteColumn()
+    columns = (TextColumn("{task.description}"), BarColumn(), amount_column, TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+        identifier = bars.add_task(task, total=total)
+        yield lambda amount: bars.advance(identifier, amount)
+
+
+def table(*headings: str, numbers: int = 0) -> Any:
+    """A table for the terminal; the last ``numbers`` columns are aligned to the right."""
+    from rich.table import Table
+
+    made = Table(box=None, header_style="bold", pad_edge=False)
+    for k, heading in enumerate(headings):
+        made.add_column(heading, justify="right" if k >= len(headings) - numbers else "left")
+    return made
+
+
+def show(what: Any) -> None:
+    """Print a table or a text of rich on standard output; as wide as needed where there is no terminal."""
+    from rich.console import Console
+
+    if sys.stdout.isatty():
+        Console().print(what)
+        return
+    console = Console(width=200, no_color=True)
+    with console.capture() as captured:
+        console.print(what)
+    for line in captured.get().splitlines():
+        typer.echo(line.rstrip())

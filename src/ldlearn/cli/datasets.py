@@ -1,0 +1,89 @@
+"""`ldlearn datasets`: what data there is, and getting it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from ldlearn.cli.app import app
+from ldlearn.cli.console import note, progress, show, show_json, table
+from ldlearn.cli.options import Json
+from ldlearn.cli.tables import check_output
+from ldlearn.datasets import dataset_info, fetch_dataset, list_datasets, write_dataset
+
+datasets_app = typer.Typer(help="List the data sets that can be had by name; show or fetch one.")
+app.add_typer(datasets_app, name="datasets")
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="A name of the list, in any spelling.")]
+
+
+@datasets_app.callback(invoke_without_command=True)
+def datasets(context: typer.Context, as_json: Json = False) -> None:
+    """List the data sets that can be had by name, with their state: embedded, cached or not here.
+
+    \b
+    ldlearn datasets
+    ldlearn datasets show natural_scene
+    ldlearn datasets fetch vader_tweets -o tweets.csv
+    """
+    if context.invoked_subcommand is not None:
+        return
+    infos = list_datasets()
+    if as_json:
+        show_json({"datasets": [asdict(info) for info in infos]})
+        return
+    made = table("Name", "State", "Terms", "Rows", "Features", "Labels", numbers=3)
+    for info in infos:
+        made.add_row(info.name, info.state, info.terms, *map(_count, (info.n_samples, info.n_features, info.n_labels)))
+    show(made)
+
+
+@datasets_app.command("show")
+def show_dataset(name: Name, as_json: Json = False) -> None:
+    """Show what is known of a data set: sizes, terms, origin, what to know before using it."""
+    info = asdict(dataset_info(name))
+    if as_json:
+        show_json(info)
+        return
+    made = table("Data set", info["name"])
+    for key, value in info.items():
+        if key != "name" and value not in ("", None):
+            made.add_row(key.replace("_", " ").replace("n ", "number of "), str(value))
+    show(made)
+
+
+@datasets_app.command("fetch")
+def fetch(
+    name: Name,
+    output: Annotated[
+        str | None, typer.Option("--output", "-o", metavar="FILE", help="Also write it here: .csv .npz .mat ...")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Download a data set into the cache, after showing its terms; embedded ones need no network."""
+    if output is not None:
+        check_output(output)
+    seen = 0
+    with progress(name, None, is_bytes=True) as advance:
+
+        def tell(done: int, total: int | None) -> None:
+            nonlocal seen
+            advance(done - seen)
+            seen = done
+
+        data = fetch_dataset(name, progress=tell, announce=note)
+    if output is not None:
+        write_dataset(data, output)
+    info = dataset_info(name)
+    if as_json:
+        show_json({"name": info.name, "state": info.state, "path": info.path, "output": output})
+        return
+    typer.echo(repr(data))
+    place = "it comes with the package" if info.state == "embedded" else f"file: {info.path}"
+    typer.echo(f"  {place}" + (f"; written to {output}" if output else ""))
+
+
+def _count(number: int) -> str:
+    return f"{number:,}" if number else "?"

@@ -1,0 +1,98 @@
+"""`ldlearn demo`: the whole way on real data, in a minute."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from ldlearn.cli.app import app
+from ldlearn.cli.enhance import enhance
+from ldlearn.cli.evaluate import evaluate
+from ldlearn.cli.fit import fit
+from ldlearn.cli.inspect import inspect
+from ldlearn.cli.options import YOUR_TABLES
+from ldlearn.cli.predict import predict
+from ldlearn.datasets import load_vader_tweets
+from ldlearn.models import TableError
+from ldlearn.models.atomic import writing
+from ldlearn.models.columns import import_pandas
+
+_FIRST_TEST_ROW = 3000
+_LABELS = ("very_negative", "negative", "neutral", "positive", "very_positive")
+_GROUPS = ((0, 1), (2, 3), (4,), (5, 6), (7, 8))  # of the nine ratings from -4 to 4
+
+
+@app.command(rich_help_panel=YOUR_TABLES)
+def demo(
+    folder: Annotated[str, typer.Option(metavar="FOLDER", help="Where the files of the demo go.")] = "ldlearn-demo",
+    rows: Annotated[int, typer.Option(min=100, help="Training rows at most; fewer are quicker.")] = _FIRST_TEST_ROW,
+) -> None:
+    """Show the whole way on real data: tweets that 20 people each rated, seen only as 0/1 labels.
+
+    Each step is a command you can type; the files stay in FOLDER to play with.
+
+    \b
+    ldlearn demo
+    ldlearn demo --folder play --rows 500
+    """
+    place = Path(folder)
+    if place.exists() and not place.is_dir():
+        raise TableError(f"{folder}: it is not a folder.")
+    place.mkdir(parents=True, exist_ok=True)
+    _write_tables(place, rows)
+    paths = {name: str(place / name) for name in ("train.csv", "test.csv", "truth.csv", "model.ldl", "card.html")}
+    labels = ",".join(_LABELS)
+    _say("1. 0/1 labels: every feeling that some rater saw in a tweet is 1. A model is one line.")
+    _run(fit, "fit", paths["train.csv"], labels=labels, output=paths["model.ldl"], id="tweet")
+    _say("2. Degrees for the rows you labelled: not only which, but how much.")
+    _run(enhance, "enhance", paths["train.csv"], model=paths["model.ldl"], output=str(place / "degrees.csv"))
+    _show_head(place / "train.csv", "labels", columns=["tweet", *_LABELS])
+    _show_head(place / "degrees.csv", "degrees")
+    _say("3. Degrees for new tweets, which nobody has labelled.")
+    _run(predict, "predict", paths["test.csv"], model=paths["model.ldl"], output=str(place / "predicted.csv"))
+    _show_head(place / "predicted.csv", "predicted")
+    _say("4. Were they right? The raters' true shares were never shown to the model.")
+    _run(evaluate, "evaluate", paths["truth.csv"], model=paths["model.ldl"])
+    _say("5. A page that says what the model is and how far to trust it.")
+    _run(inspect, "inspect", paths["model.ldl"], html=paths["card.html"])
+
+
+def _write_tables(place: Path, rows: int) -> None:
+    pandas = import_pandas()
+    data = load_vader_tweets()
+    shares = np.column_stack([data.D[:, list(group)].sum(axis=1) for group in _GROUPS])
+    table = pandas.DataFrame(data.X, columns=list(data.feature_names))
+    table.insert(0, "tweet", [f"t{i}" for i in range(len(table))])
+    seen = table.assign(**{n: (shares[:, j] > 0).astype(int) for j, n in enumerate(_LABELS)})
+    truth = table.assign(**{n: shares[:, j] for j, n in enumerate(_LABELS)})
+    tables = {
+        "train.csv": seen[:_FIRST_TEST_ROW][:rows],
+        "test.csv": table[_FIRST_TEST_ROW:],
+        "truth.csv": truth[_FIRST_TEST_ROW:],
+    }
+    for name, frame in tables.items():
+        with writing(place / name) as file:
+            file.write(frame.to_csv(index=False).encode())
+
+
+def _say(text: str) -> None:
+    typer.secho(f"\n{text}", bold=True)
+
+
+def _run(command: Callable[..., None], name: str, data: str, **options: Any) -> None:
+    """Show a command as it would be typed, and run it."""
+    words = ["ldlearn", name, data]
+    for option, value in options.items():
+        words += [f"--{option}", str(value)]
+    typer.secho(f"$ {shlex.join(words)}", fg="green")
+    command(data, **options)
+
+
+def _show_head(path: Path, title: str, columns: list[str] | None = None) -> None:
+    frame = import_pandas().read_csv(path, nrows=3, usecols=columns)
+    typer.echo(f"{title}:\n{frame.to_string(index=False, float_format='{:.2f}'.format)}")

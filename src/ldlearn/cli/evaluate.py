@@ -1,0 +1,74 @@
+"""`ldlearn evaluate`: how good the predictions of a model are on rows whose labels are known."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from ldlearn.cli.app import app
+from ldlearn.cli.console import note, progress, show, show_json, size_of
+from ldlearn.cli.description import score_table
+from ldlearn.cli.options import YOUR_TABLES, Data, From, Json, Model
+from ldlearn.cli.predict import column_kinds, load_table_model
+from ldlearn.cli.tables import open_table
+from ldlearn.metrics import get_metric
+from ldlearn.models import TableError
+from ldlearn.models.columns import are_logical, check_degrees, to_labels
+from ldlearn.models.scoring import USUAL_METRICS, advantage_over_mean, clearly_better, metric_names, score_predictions
+
+
+@app.command(rich_help_panel=YOUR_TABLES)
+def evaluate(
+    data: Data,
+    model: Model,
+    metrics: Annotated[
+        str, typer.Option(metavar="NAMES", show_default=False, help="Measures; or all. Default: the usual six.")
+    ] = ",".join(USUAL_METRICS),
+    format: From = None,
+    as_json: Json = False,
+) -> None:
+    """Score a model against true degrees or 0/1 labels, beside two floors.
+
+    "mean" is the mean training distribution for every row, "uniform" equal shares.
+
+    \b
+    ldlearn evaluate test.csv --model model.ldl
+    ldlearn evaluate test.parquet -m model.ldl --metrics cosine --json
+    """
+    names = metric_names() if metrics == "all" else [name.strip() for name in metrics.split(",")]
+    for name in names:
+        try:
+            get_metric(name)
+        except ValueError as error:
+            raise typer.BadParameter(str(error), param_hint="--metrics") from None
+    loaded = load_table_model(model)
+    truths, predictions, rows = [], [], []
+    with progress("rows", size_of(data), is_bytes=True) as advance, open_table(data, format, advance) as source:
+        for frame in source.chunks(column_kinds(source, loaded, loaded.labels)):
+            truths.append(to_labels(frame, loaded.labels))
+            predictions.append(loaded.predict(frame).to_numpy())
+            rows.extend(frame.index)
+        if not rows:
+            raise TableError("the table has no rows.")
+        truth, P = np.concatenate(truths), np.concatenate(predictions)
+        if not are_logical(truth):
+            truth = check_degrees(truth, loaded.labels, rows)
+    mean = np.asarray(loaded.facts.get("mean_distribution") or np.full(P.shape[1], 1 / P.shape[1]))
+    scores = score_predictions(truth, P, mean, names)
+    advantage, error_of = advantage_over_mean(truth, P, mean)
+    kind = "0/1 labels" if are_logical(truth) else "true degrees"
+    if as_json:
+        show_json(
+            {
+                "rows": len(P),
+                "truth": kind,
+                "scores": [score.as_dict() for score in scores],
+                "better_than_floors": clearly_better(advantage, error_of),
+            }
+        )
+        return
+    show(score_table(scores, f"{len(P):,} rows, {kind}"))
+    if not clearly_better(advantage, error_of):
+        note("warning: the model predicts no better than the mean training distribution for every row.")

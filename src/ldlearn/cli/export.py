@@ -1,0 +1,34 @@
+"""`ldlearn export`: a model for runtimes without Python."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ldlearn.cli.app import app
+from ldlearn.cli.options import YOUR_TABLES
+from ldlearn.cli.predict import load_table_model
+from ldlearn.cli.tables import check_output
+from ldlearn.models import export_onnx
+
+
+@app.command(rich_help_panel=YOUR_TABLES)
+def export(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="A model, an .ldl file.")],
+    output: Annotated[str, typer.Option("--output", "-o", metavar="FILE.onnx", help="Where the graph goes.")],
+) -> None:
+    """Write a linear model as ONNX, its preprocessing included.
+
+    \b
+    ldlearn export model.ldl -o model.onnx
+    """
+    if Path(output).suffix != ".onnx":
+        raise typer.BadParameter(f"an ONNX file ends in .onnx, {output!r} does not.", param_hint="-o")
+    check_output(output)
+    loaded = load_table_model(model)
+    export_onnx(loaded, output)
+    inputs = {"numbers": loaded.numeric, "texts": loaded.categorical}
+    shown = ", ".join(f"{name} ({len(columns)} columns)" for name, columns in inputs.items() if columns)
+    typer.echo(f"{output}: inputs {shown}; output degrees ({len(loaded.labels)} labels)")

@@ -1,0 +1,77 @@
+"""`ldlearn inspect`: what is in a model file, and how far to trust it."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ldlearn.cli.app import app
+from ldlearn.cli.console import note, show, show_json, table
+from ldlearn.cli.description import describe, show_scores
+from ldlearn.cli.options import YOUR_TABLES, Json
+from ldlearn.cli.predict import load_table_model
+from ldlearn.cli.tables import check_output
+
+
+@app.command(rich_help_panel=YOUR_TABLES)
+def inspect(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="A model, an .ldl file.")],
+    html: Annotated[str | None, typer.Option(metavar="FILE", help="Write a model card: one page to share.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Show what a model was fitted on, its parameters, scores beside floors, and warnings.
+
+    \b
+    ldlearn inspect model.ldl
+    ldlearn inspect model.ldl --html card.html
+    """
+    if html is not None:
+        check_output(html)
+    loaded = load_table_model(model)
+    known = {"model": model, "sha256": hashlib.sha256(Path(model).read_bytes()).hexdigest()} | describe(loaded)
+    if html is not None:
+        from ldlearn.cli.card import write_card
+
+        write_card(known, Path(html))
+    if as_json:
+        show_json(known)
+        return
+    show(_overview(known))
+    show_scores(loaded.facts)
+    for warning in known["warnings"]:
+        note(f"warning: {warning}")
+    if html is not None:
+        typer.echo(f"model card: {html}")
+
+
+def _overview(known: dict[str, Any]) -> Any:
+    made = table("Model", known["model"])
+    data, gap = known["data"], known["certified_gap"]
+    numbers, texts = known["features"]["numbers"], known["features"]["texts"]
+    rows = {
+        "method": known["method"],
+        "rows": f"{data.get('rows', 0):,}",
+        "features": f"{len(numbers)} of numbers, {len(texts)} of texts",
+        "labels": ", ".join(f"{name} ({share:.0%})" for name, share in data.get("label_means", {}).items()),
+        "positives per row": f"{data.get('positives_per_row', float('nan')):.2f}",
+        "missing values": ", ".join(f"{name} {count:,}" for name, count in data.get("missing", {}).items()) or "none",
+        "parameters": ", ".join(f"{name}={value}" for name, value in known["parameters"].items()),
+        "learned": ", ".join(f"{name}={_short(value)}" for name, value in known["learned"].items()),
+        "certified gap": "none for this method" if gap is None else f"{gap['per_row']:.2e} per row",
+        "sha256": known["sha256"],
+    }
+    rows |= {f"pushes {label} up": _pushes(found) for label, found in (known["strongest_features"] or {}).items()}
+    for name, value in rows.items():
+        made.add_row(name, value)
+    return made
+
+
+def _pushes(found: list[tuple[str, float]]) -> str:
+    return ", ".join(f"{name} ({weight:+.2f})" for name, weight in found) or "nothing"
+
+
+def _short(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,46 @@
+"""Options that several commands share, so that they mean and say the same everywhere."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ldlearn.cli.choice import complete_method
+from ldlearn.cli.tables import FORMATS
+
+YOUR_TABLES = "Your own tables"
+
+
+def check_format(given: str | None) -> str | None:
+    """One of the known formats, or nothing."""
+    if given is not None and given not in FORMATS:
+        raise typer.BadParameter(f"{given!r} is none of {', '.join(FORMATS)}.")
+    return given
+
+
+Data = Annotated[str, typer.Argument(metavar="DATA", help="Table: .csv .tsv .jsonl .parquet .npz; or - (pipe).")]
+Model = Annotated[str, typer.Option("--model", "-m", metavar="FILE", help="The model, an .ldl file.")]
+Output = Annotated[
+    str, typer.Option("--output", "-o", metavar="FILE", show_default=False, help="Table to write; default: a pipe.")
+]
+Labels = Annotated[str, typer.Option("--labels", "-l", metavar="COLS", help="Labels: a,b or emo_* or x1:x9.")]
+Features = Annotated[str | None, typer.Option(metavar="COLS", help="Features, likewise; default: the rest.")]
+Categorical = Annotated[str | None, typer.Option(metavar="COLS", help="Features that are codes, not numbers.")]
+Id = Annotated[str | None, typer.Option("--id", metavar="COL", help="A column that names the rows.")]
+Method = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME",
+        autocompletion=complete_method,
+        show_default=False,
+        help="Default DLDL; see `ldlearn methods`.",
+    ),
+]
+Settings = Annotated[list[str] | None, typer.Option("--set", metavar="K=V", help="A parameter; repeatable.")]
+From = Annotated[
+    str | None,
+    typer.Option("--from", metavar="FMT", callback=check_format, help="Format of a piped DATA; default csv."),
+]
+To = Annotated[str | None, typer.Option("--to", metavar="FMT", callback=check_format, help="Format of a piped output.")]
+Json = Annotated[bool, typer.Option("--json", help="Results as JSON on standard output.")]

@@ -1,0 +1,195 @@
+"""Fit a model on a table and find out how far it can be trusted."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.neighbors import NearestNeighbors
+
+from ldlearn.core.simplex import normalize_rows
+from ldlearn.models.columns import are_logical, is_missing, some, to_labels
+from ldlearn.models.errors import TableError
+from ldlearn.models.scoring import advantage_over_mean, clearly_better, score_predictions
+from ldlearn.models.table_model import TableModel, as_frame
+
+_FEWEST_ROWS = 30
+_DUPLICATE_ROWS = 4000  # rows looked at
+_DUPLICATE_DISTANCE = 0.001  # of the typical distance between two rows
+_DUPLICATE_SHARE = 0.01
+_RARE = 5
+
+
+def fit_and_check(
+    table: Any,
+    labels: Sequence[str],
+    *,
+    features: Sequence[str] | None = None,
+    estimator: Any = None,
+    categorical: Sequence[str] = (),
+    id: str | None = None,
+    holdout: float = 0.2,
+    seed: int = 0,
+    step: Callable[[str], None] = lambda name: None,
+) -> TableModel:
+    """Fit a `TableModel` and fill its ``facts``: figures of the data, scores on rows held out, warnings.
+
+    Parameters
+    ----------
+    table, labels, features, estimator, categorical, id
+        As in `TableModel.fit`.
+    holdout : float, default=0.2
+        Share of the rows that a second model, fitted on the others only, is scored on; 0 for none. The model
+        that is returned is fitted on all rows.
+    seed : int, default=0
+        Of the split.
+    step : callable, optional
+        Is told what comes next: "fit", "check".
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> from ldlearn.models import fit_and_check
+    >>> x = np.linspace(-1, 1, 60)
+    >>> table = pd.DataFrame({"x": x, "low": (x < 0.3).astype(int), "high": (x > -0.3).astype(int)})
+    >>> model = fit_and_check(table, labels=["low", "high"])
+    >>> model.facts["holdout"]["better_than_floors"]
+    True
+    """
+    table = as_frame(table)
+    noted: list[str] = []
+    step("fit")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = TableModel.fit(table, labels, features=features, estimator=estimator, categorical=categorical, id=id)
+    noted += dict.fromkeys(" ".join(str(w.message).split()) for w in caught)
+    T = to_labels(table, labels)
+    mean = normalize_rows(np.where(T.any(axis=1, keepdims=True), T, 1.0)).mean(axis=0)
+    step("check")
+    held = _hold_out(table, model, estimator, T, holdout, seed) if holdout > 0 else "not asked for"
+    X = model.transform(table)
+    noted += [*_about_labels(T, labels), *_about_columns(table, model), *_about_duplicates(X), *_about_scores(held)]
+    model.facts = {
+        "rows": len(table),
+        "transformed_features": int(X.shape[1]),
+        "label_kind": "0/1" if are_logical(T) else "degrees",
+        "label_means": dict(zip(labels, T.mean(axis=0).tolist(), strict=True)),
+        "positives_per_row": float((T > 0).sum(axis=1).mean()),
+        "mean_distribution": mean.tolist(),
+        "missing": {n: k for n in model.features if (k := int(is_missing(table[n]).sum()))},
+        "holdout": held if isinstance(held, dict) else None,
+        "warnings": noted,
+    }
+    return model
+
+
+def _hold_out(table: Any, model: TableModel, estimator: Any, T: Any, share: float, seed: int) -> dict[str, Any] | str:
+    """Scores of a model that has not seen some of the rows, or why there are none."""
+    n = len(table)
+    if n < _FEWEST_ROWS:
+        return f"{n} rows are too few to hold some out"
+    order = np.random.default_rng(seed).permutation(n)
+    test, train = np.sort(order[: max(1, round(share * n))]), np.sort(order[max(1, round(share * n)) :])
+    fresh = clone(model.estimator) if estimator is None else estimator
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            part = TableModel.fit(
+                table.iloc[train], model.labels, features=model.features, estimator=fresh, categorical=model.categorical
+            )
+        P = part.predict(table.iloc[test]).to_numpy()
+    except ValueError as error:
+        return f"a fit without them failed ({error})"
+    seen = np.where(T[train].any(axis=1, keepdims=True), T[train], 1.0)
+    mean = normalize_rows(seen).mean(axis=0)
+    truth = np.asarray(T[test] if are_logical(T) else normalize_rows(T[test]), dtype=np.float64)
+    advantage, error_of = advantage_over_mean(truth, P, mean)
+    return {
+        "rows": len(test),
+        "share": share,
+        "seed": seed,
+        "scores": [score.as_dict() for score in score_predictions(truth, P, mean)],
+        "advantage": advantage,
+        "standard_error": error_of,
+        "better_than_floors": clearly_better(advantage, error_of),
+    }
+
+
+def _about_scores(held: dict[str, Any] | str) -> list[str]:
+    if isinstance(held, str):
+        return [f"The model was not checked on rows it has not seen: {held}."]
+    if held["better_than_floors"]:
+        return []
+    return [
+        f"Uninformative features: on {held['rows']} rows held out the model predicts no better than the same mean "
+        "distribution for every row. Do not trust its differences between rows."
+    ]
+
+
+def _about_labels(T: NDArray[np.float64], labels: Sequence[str]) -> list[str]:
+    if not are_logical(T):
+        never = [name for name, column in zip(labels, T.T, strict=True) if not column.any()]
+        return _listed({"Labels never seen (no degree above 0 in any row)": never})
+    counts = dict(zip(labels, T.sum(axis=0).astype(int).tolist(), strict=True))
+    never = [name for name, count in counts.items() if count == 0]
+    always = [name for name, count in counts.items() if count == len(T)]
+    rare = [name for name, count in counts.items() if 0 < count < min(_RARE, len(T))]
+    return _listed(
+        {
+            "Labels never seen (0 in every row, so their degrees mean nothing)": never,
+            "Labels always there (1 in every row, which tells nothing about them)": always,
+            f"Rare labels (1 in fewer than {_RARE} rows, so their degrees are guesses)": rare,
+        }
+    )
+
+
+def _about_columns(table: Any, model: TableModel) -> list[str]:
+    missing = {name: float(is_missing(table[name]).mean()) for name in model.features}
+    constant = [n for n in model.features if missing[n] < 1 and table[n][~is_missing(table[n])].nunique() == 1]
+    empty = [n for n, share in missing.items() if share == 1]
+    sparse = [n for n, share in missing.items() if 0.5 < share < 1]
+    return _listed(
+        {
+            "Columns without any value": empty,
+            "Columns with the same value in every row": constant,
+            "Columns of which more than half is missing": sparse,
+        }
+    )
+
+
+def _listed(groups: dict[str, list[str]]) -> list[str]:
+    return [f"{text}: {some(names)}." for text, names in groups.items() if names]
+
+
+def near_duplicate_share(X: NDArray[np.float64]) -> float:
+    """Share of the rows (of at most 4,000) that lie very near another row."""
+    rng = np.random.default_rng(0)
+    sample = X[np.sort(rng.permutation(len(X))[:_DUPLICATE_ROWS])]
+    if len(sample) < 2:
+        return 0.0
+    pairs = rng.integers(0, len(sample), size=(2, 2000))
+    apart = pairs[:, pairs[0] != pairs[1]]
+    typical = float(np.median(np.linalg.norm(sample[apart[0]] - sample[apart[1]], axis=1)))
+    nearest = NearestNeighbors(n_neighbors=1).fit(sample).kneighbors()[0][:, 0]
+    return float((nearest <= _DUPLICATE_DISTANCE * typical).mean())
+
+
+def _about_duplicates(X: NDArray[np.float64]) -> list[str]:
+    share = near_duplicate_share(X)
+    if share <= _DUPLICATE_SHARE:
+        return []
+    return [
+        f"Near-duplicate rows: {share:.0%} of the rows lie very near another one; scores on rows held out are too good."
+    ]
+
+
+def training_distributions(model: TableModel, table: Any) -> Any:
+    """The degrees that the model has recovered for the rows it was fitted on, with the label names as columns."""
+    found = getattr(model.estimator, "label_distributions_", None)
+    if found is None:
+        raise TableError(f"{type(model.estimator).__name__} recovers no degrees; it learns from them.")
+    return model._named(found, table.index)

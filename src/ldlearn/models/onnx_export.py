@@ -1,0 +1,134 @@
+"""Linear table models as ONNX graphs: preprocessing, scores and softmax in one."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ldlearn.models.atomic import writing
+from ldlearn.models.errors import ModelFileError
+from ldlearn.models.linear import Matrix, linear_softmax
+from ldlearn.models.table_model import TableModel
+
+_OPSET, _ML_OPSET, _IR_VERSION = 17, 3, 8
+
+
+def export_onnx(model: TableModel, path: str | os.PathLike[str]) -> None:
+    """Write a linear model as an ONNX file that any ONNX runtime can run without Python.
+
+    Inputs are ``numbers``, doubles of shape (n, number of numeric columns), NaN where missing, and ``texts``, strings
+    of shape (n, number of text columns), empty where missing; columns in the order of ``model.numeric`` and
+    ``model.categorical``. The output is ``degrees``, doubles of shape (n, labels).
+
+    Parameters
+    ----------
+    model : TableModel
+        Its estimator must predict by a softmax of linear scores (`DLDL` without a feature map, `SABFGS`, ...).
+    path : str or path-like
+
+    Raises
+    ------
+    ModelFileError
+        If the model is not linear.
+    """
+    found = linear_softmax(model.estimator)
+    if found is None:
+        raise ModelFileError(
+            f"{type(model.estimator).__name__} predicts by more than a softmax of linear scores, which is all that "
+            "can be exported; fit DLDL without a feature map, or SABFGS."
+        )
+    graph = _Graph(_import_onnx())
+    coef, intercept = found
+    scores = _scores(graph, model, coef, intercept)
+    graph.node("Softmax", [scores], "degrees", axis=-1)
+    with writing(Path(path)) as file:
+        file.write(graph.serialised(model))
+
+
+def _scores(graph: _Graph, model: TableModel, coef: Matrix, intercept: Matrix) -> str:
+    total = graph.constant("intercept", intercept)
+    n_numbers = len(model.numeric)
+    if n_numbers:
+        impute, scale = (model.preprocessing.named_transformers_["numbers"][k] for k in (0, 1))
+        weights = coef[:n_numbers] / scale.scale_[:, None]
+        total = graph.add(total, graph.constant("shift", -(scale.mean_ / scale.scale_) @ coef[:n_numbers]))
+        missing = graph.node("IsNaN", ["numbers"], "missing")
+        filled = graph.node("Where", [missing, graph.constant("medians", impute.statistics_), "numbers"], "filled")
+        total = graph.add(total, graph.node("MatMul", [filled, graph.constant("weights", weights)], "from_numbers"))
+    return _add_texts(graph, model, coef[n_numbers:], total)
+
+
+def _add_texts(graph: _Graph, model: TableModel, coef: Matrix, total: str) -> str:
+    """Add the scores of each text column: its one-hot code times its weights."""
+    if not model.categorical:
+        return total
+    impute, encode = (model.preprocessing.named_transformers_["texts"][k] for k in (0, 1))
+    first = 0
+    for j, values in enumerate(encode.categories_):
+        values = [str(value) for value in values]
+        weights = coef[first : first + len(values)]
+        first += len(values)
+        # An empty text is one more value, with the weights of the value that missing ones get.
+        usual = weights[values.index(str(impute.statistics_[j]))]
+        column = graph.node("Gather", ["texts", graph.index(f"column_{j}", j)], f"text_{j}", axis=1)
+        code = graph.node(
+            "OneHotEncoder", [column], f"code_{j}", domain="ai.onnx.ml", cats_strings=[*values, ""], zeros=1
+        )
+        code = graph.node("Cast", [code], f"double_{j}", to=graph.double)
+        table = graph.constant(f"weights_{j}", np.vstack([weights, usual]))
+        total = graph.add(total, graph.node("MatMul", [code, table], f"from_text_{j}"))
+    return total
+
+
+class _Graph:
+    """A few lines around onnx.helper."""
+
+    def __init__(self, onnx: Any) -> None:
+        self._onnx = onnx
+        self._nodes: list[Any] = []
+        self._constants: list[Any] = []
+        self.double = onnx.TensorProto.DOUBLE
+
+    def constant(self, name: str, values: Any) -> str:
+        array = np.ascontiguousarray(values, dtype=np.float64)
+        self._constants.append(self._onnx.numpy_helper.from_array(array, name))
+        return name
+
+    def index(self, name: str, position: int) -> str:
+        self._constants.append(self._onnx.numpy_helper.from_array(np.array(position, dtype=np.int64), name))
+        return name
+
+    def node(self, operator: str, inputs: list[str], output: str, domain: str = "", **attributes: Any) -> str:
+        made = self._onnx.helper.make_node(operator, inputs, [output], domain=domain, **attributes)
+        self._nodes.append(made)
+        return output
+
+    def add(self, a: str, b: str) -> str:
+        return self.node("Add", [a, b], f"sum_{len(self._nodes)}")
+
+    def serialised(self, model: TableModel) -> bytes:
+        helper, types = self._onnx.helper, self._onnx.TensorProto
+        inputs = []
+        if model.numeric:
+            inputs.append(helper.make_tensor_value_info("numbers", types.DOUBLE, [None, len(model.numeric)]))
+        if model.categorical:
+            inputs.append(helper.make_tensor_value_info("texts", types.STRING, [None, len(model.categorical)]))
+        output = helper.make_tensor_value_info("degrees", types.DOUBLE, [None, len(model.labels)])
+        graph = helper.make_graph(self._nodes, "ldlearn", inputs, [output], self._constants)
+        opsets = [helper.make_opsetid("", _OPSET), helper.make_opsetid("ai.onnx.ml", _ML_OPSET)]
+        made = helper.make_model(graph, opset_imports=opsets, ir_version=_IR_VERSION, producer_name="ldlearn")
+        names = {"numbers": model.numeric, "texts": model.categorical, "degrees": model.labels}
+        helper.set_model_props(made, {key: "\n".join(value) for key, value in names.items()})
+        self._onnx.checker.check_model(made)
+        return bytes(made.SerializeToString())
+
+
+def _import_onnx() -> Any:
+    try:
+        import onnx
+    except ImportError:
+        raise ImportError('Exporting to ONNX needs onnx: pip install "ldlearn[onnx]".') from None
+    return onnx
