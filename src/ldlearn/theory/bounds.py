@@ -61,8 +61,8 @@ def corrected_bound(W: Any, X: Any, n_labels: int, delta: float = 0.05) -> Corre
     The loss is sqrt(2)-Lipschitz in the logits, so Maurer's vector contraction gives
     ``R <= 2 r sqrt(c sum |x_i|^2) / n`` for ``|W|_F <= r``; a row's loss is at most
     ``ln(1 + (c - 1) exp(sqrt(2) r max |x|))``. Because r is read off the fitted W, it is rounded up to a power of two,
-    and delta is shared out among those powers as ``6 delta / (pi j)^2``, j counting them. With recovered distributions in place of the true ones it says nothing
-    about the true risk. Usually vacuous; diagnostic only.
+    and delta is shared out among those powers as ``6 delta / (pi j)^2``, j counting them. With recovered distributions
+    in place of the true ones it says nothing about the true risk. Usually vacuous; diagnostic only.
 
     Examples
     --------
