@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from ldlearn.experiments import Plan, RunSummary, Watcher
     from ldlearn.experiments.summary import SummaryRow
 
+_PAGE = 120  # columns where the output is no terminal
+
 
 @app.command()
 def run(
@@ -38,6 +40,8 @@ def run(
     if jobs < 1 and jobs != -1:
         raise typer.BadParameter("--jobs must be at least 1, or -1 for all cores.")
     console = Console()
+    if not console.is_terminal:
+        console = Console(width=_PAGE)
     loaded = load_plan(plan)
     try:
         found = run_plan(loaded, output, jobs=jobs, scheduler=scheduler, watcher=_watcher(console, quiet, log))

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import threading
+import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from typing import Any
 
 from joblib import Parallel, delayed, parallel_config
@@ -41,11 +45,29 @@ def local_executor(jobs: int = 1) -> Executor:
         try:
             with parallel_config(backend="loky", inner_max_num_threads=THREADS):
                 parallel = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)
-                yield from parallel(delayed(do_work)(*task) for task in tasks)
+                yield from parallel(delayed(_work_in_child)(os.getpid(), task) for task in tasks)
         except TerminatedWorkerError:
             raise WorkersLostError("A worker process was killed, perhaps for want of memory") from None
 
     return execute
+
+
+def _work_in_child(parent: int, task: Task) -> tuple[int, WorkResult]:
+    _end_with(parent)
+    return do_work(*task)
+
+
+@cache
+def _end_with(parent: int) -> None:
+    """End this process soon after its parent, which may have been killed without a chance to tell."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1.0)
+        os._exit(1)
+
+    if os.name == "posix":
+        threading.Thread(target=watch, daemon=True).start()
 
 
 def dask_executor(address: str) -> Executor:
@@ -109,7 +131,7 @@ def _results(client: Any, tasks: list[Task]) -> Iterator[tuple[int, WorkResult]]
                 data[id(dataset)] = client.submit(_itself, dataset, key=_data_key(dataset))
             futures.append(client.submit(do_work, number, work, data[id(dataset)], pure=False))
     try:
-        for future in as_completed(futures):
+        for future in as_completed(futures, loop=client.loop):
             yield future.result()
             future.release()
     except KilledWorker:

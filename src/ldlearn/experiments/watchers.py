@@ -44,11 +44,13 @@ class TimeLeft:
         self._left: dict[tuple[str, str], float] = defaultdict(float)
         for work in works:
             self._left[_what(work)] += _points(work)
-        self._began = time.monotonic()
+        self._began: float | None = None
         self._busy = 0.0
 
     def worked(self, work: Work, seconds: float) -> None:
         """Take note of a measured time."""
+        if self._began is None:
+            self._began = time.monotonic() - seconds  # the start of worker processes is no work
         method, dataset = _what(work)
         self._left[method, dataset] -= _points(work)
         self._busy += seconds
@@ -57,11 +59,12 @@ class TimeLeft:
 
     def seconds(self) -> float | None:
         """The estimate, or None before anything was measured."""
-        elapsed = time.monotonic() - self._began
-        if not self._busy or elapsed <= 0:
+        if self._began is None:
             return None
-        busy = sum(points * self._rate(*what) for what, points in self._left.items() if points > 0)
-        return busy / max(self._busy / elapsed, 1e-9)  # so many processes were busy at a time
+        elapsed = time.monotonic() - self._began
+        to_do = sum(points * self._rate(*what) for what, points in self._left.items() if points > 0)
+        at_a_time = self._busy / elapsed if self._busy and elapsed else 1.0
+        return to_do / at_a_time
 
     def _rate(self, method: str, dataset: str) -> float:
         seen = self._seen.get((method, dataset)) or self._seen.get(method) or self._seen[None]

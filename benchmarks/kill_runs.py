@@ -1,0 +1,92 @@
+"""Kill a run with SIGKILL at random moments, let it complete, and compare its records with an uninterrupted run's.
+
+    python benchmarks/kill_runs.py --kills 20 --jobs 1
+
+Prints how many kills hit a living run, how many left a torn line behind, and whether the records are the same; the exit
+code is 1 if they are not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import signal
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from ldlearn.experiments import Plan, read_records, run_plan
+from ldlearn.experiments.records import comparable
+
+METHODS = {
+    "UniformLE": {},
+    "DLDL": {"grid": {"alpha": [0.0, 0.1], "beta": [0.1, 1.0], "gamma": [0.1, 1.0]}},
+    "PriorLE + SABFGS": {"estimator": "PriorLE", "learner": "SABFGS", "learner_grid": {"l2": [0.1, 1.0]}},
+}
+
+
+def plan(repeats: int) -> Plan:
+    data = {"generator": "label_distributions", "params": {"n_samples": 100, "n_features": 5, "n_labels": 4}}
+    return Plan.from_dict({"datasets": {"made": data}, "methods": METHODS, "protocol": {"repeats": repeats}})
+
+
+def start(work: Plan, folder: Path, jobs: int) -> int:
+    """Run in a child process (a fork needs no second import of everything); returns its id."""
+    child = os.fork()
+    if child:
+        return child
+    code = 1
+    try:
+        run_plan(work, folder, jobs=jobs)
+        code = 0
+    finally:
+        os._exit(code)
+
+
+def end(child: int, kill: bool) -> bool:
+    """Wait for the child; True if it was killed, not done."""
+    if kill:
+        os.kill(child, signal.SIGKILL)
+    _, status = os.waitpid(child, 0)
+    return os.WIFSIGNALED(status)
+
+
+def is_torn(folder: Path) -> bool:
+    path = folder / "records.jsonl"
+    return path.is_file() and path.stat().st_size > 0 and not path.read_bytes().endswith(b"\n")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kills", type=int, default=20)
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--repeats", type=int, default=30)
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    work, rng = plan(options.repeats), random.Random(options.seed)
+    with tempfile.TemporaryDirectory() as base:
+        whole, killed = Path(base, "whole"), Path(base, "killed")
+        started = time.monotonic()
+        assert not end(start(work, whole, options.jobs), kill=False)
+        seconds = time.monotonic() - started
+        hits = torn = 0
+        for _ in range(options.kills):
+            child = start(work, killed, options.jobs)
+            time.sleep(rng.uniform(0.0, 1.8 * seconds / options.kills))
+            hits += end(child, kill=True)
+            torn += is_torn(killed)
+        before = len(read_records(killed, history=True)) if (killed / "records.jsonl").is_file() else 0
+        assert not end(start(work, killed, options.jobs), kill=False)
+        same = [comparable(r) for r in read_records(whole)] == [comparable(r) for r in read_records(killed)]
+        once = len(read_records(killed, history=True)) == len(METHODS) * options.repeats
+    cells = len(METHODS) * options.repeats
+    print(f"{cells} cells, {seconds:.1f} s uninterrupted with {options.jobs} job(s)")
+    print(f"{hits} of {options.kills} kills hit a living run; {torn} left a torn line; {before} cells survived them")
+    print(f"records identical to the uninterrupted run's: {same}; no cell twice: {once}")
+    return 0 if same and hits and once else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

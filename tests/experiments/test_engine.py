@@ -1,0 +1,164 @@
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from tiny_plans import DATA, tiny_plan
+
+from ldlearn.experiments import RunFolderError, Watcher, read_records, run_plan
+from ldlearn.experiments.records import comparable
+
+
+class Notes(Watcher):
+    def __init__(self, stop_after=None):
+        self.cells, self.notes, self.begun, self.ended, self.stop_after = [], [], None, False, stop_after
+
+    def begin(self, cells, recorded, works):
+        self.begun = cells, recorded
+
+    def note(self, sentence):
+        self.notes.append(sentence)
+
+    def recorded(self, cell, record):
+        self.cells.append((cell.method.name, cell.repeat, record["status"]))
+        if len(self.cells) == self.stop_after:
+            raise KeyboardInterrupt
+
+    def end(self):
+        self.ended = True
+
+
+def scores(records):
+    return [comparable(record) for record in records]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    return run_plan(tiny_plan(), tmp_path_factory.mktemp("whole"))
+
+
+def test_an_interrupted_run_continues_where_it_was(whole, tmp_path):
+    watcher = Notes(stop_after=3)
+    with pytest.raises(KeyboardInterrupt):
+        run_plan(tiny_plan(), tmp_path, watcher=watcher)
+    assert watcher.ended
+    assert len(read_records(tmp_path)) == 3
+    watcher = Notes()
+    run = run_plan(tiny_plan(), tmp_path, watcher=watcher)
+    assert watcher.begun == (10, 3)
+    assert run.computed == len(watcher.cells) == 7
+    assert scores(run.records) == scores(whole.records)
+    assert scores(read_records(tmp_path)) == scores(whole.records)
+    again = run_plan(tiny_plan(), tmp_path)
+    assert (again.computed, scores(again.records)) == (0, scores(whole.records))
+    assert len(read_records(tmp_path, history=True)) == 10
+
+
+def test_a_torn_record_is_computed_again(whole, tmp_path):
+    run_plan(tiny_plan(), tmp_path)
+    path = tmp_path / "records.jsonl"
+    path.write_bytes(path.read_bytes()[:-20])
+    run = run_plan(tiny_plan(), tmp_path)
+    assert run.computed == 1
+    assert scores(read_records(tmp_path)) == scores(whole.records)
+
+
+def test_two_processes_give_the_records_of_one(whole, tmp_path):
+    run = run_plan(tiny_plan(), tmp_path, jobs=2)
+    assert scores(run.records) == scores(whole.records)
+
+
+def test_a_wider_plan_computes_only_what_is_new(whole, tmp_path):
+    run_plan(tiny_plan(), tmp_path)
+    run = run_plan(tiny_plan(protocol={"repeats": 3}), tmp_path)
+    assert (len(run.records), run.computed) == (15, 5)
+    assert scores(run.records[:10]) == scores(whole.records)
+
+
+def test_a_narrower_plan_shows_only_its_own_records(tmp_path):
+    run_plan(tiny_plan(), tmp_path)
+    run = run_plan(tiny_plan(methods={"PriorLE": {}}), tmp_path)
+    assert run.computed == 0
+    assert [record["method"] for record in read_records(tmp_path)] == ["PriorLE", "PriorLE"]
+    assert len(read_records(tmp_path, history=True)) == 10
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"protocol": {"repeats": 2, "seed": 1}},
+        {"protocol": {"repeats": 2, "threshold": 0.05}},
+        {"protocol": {"repeats": 2, "scaling": "none"}},
+        {"selection": {"prediction": "clark"}},
+        {"datasets": {"made": DATA | {"params": DATA["params"] | {"random_state": 1}}}},
+        {"datasets": {"made": DATA | {"rows": 50}}},
+    ],
+)
+def test_whatever_changes_a_cell_changes_its_key(whole, changes):
+    from ldlearn.experiments.cells import plan_cells
+
+    before = {record["cell"] for record in whole.records}
+    assert before.isdisjoint(cell.key for cell in plan_cells(tiny_plan(**changes)))
+    assert before == {cell.key for cell in plan_cells(tiny_plan(metrics=["clark"]))}  # records hold all metrics
+
+
+def test_a_data_set_that_is_not_here_is_said_and_recorded_and_tried_again(tmp_path, monkeypatch):
+    monkeypatch.setenv("LDLEARN_DATA", str(tmp_path / "nothing"))
+    plan = tiny_plan(datasets={"made": DATA, "ren_cecps": {}}, methods={"UniformLE": {}})
+    watcher = Notes()
+    run = run_plan(plan, tmp_path / "run", watcher=watcher)
+    assert [record["status"] for record in run.records] == ["ok", "ok", "missing", "missing"]
+    assert "Ren-CECps is not on this machine" in run.records[-1]["message"]
+    assert len(watcher.notes) == 1
+    assert "ren_cecps is skipped" in watcher.notes[0]
+    run = run_plan(plan, tmp_path / "run", watcher=Notes())
+    assert run.count("missing") == 2
+    assert len(read_records(tmp_path / "run", history=True)) == 4  # nothing new to say
+    monkeypatch.setattr(type(plan.datasets[1]), "_load", lambda self: _made())
+    run = run_plan(plan, tmp_path / "run")
+    assert [record["status"] for record in run.records] == ["ok"] * 4
+
+
+def _made():
+    from ldlearn.datasets import make_label_distributions
+
+    return make_label_distributions(**DATA["params"])
+
+
+def test_data_that_cannot_be_used_fail_with_a_sentence(tmp_path):
+    plan = tiny_plan(datasets={"yeast": {}, "made": DATA | {"threshold": 0.9}}, methods={"UniformLE": {}})
+    run = run_plan(plan, tmp_path)
+    assert [record["status"] for record in run.records] == ["failed"] * 4
+    assert "no label distributions" in run.records[0]["message"]
+    assert "no positive label" in run.records[-1]["message"]
+
+
+_RUN = """
+import sys
+from tiny_plans import tiny_plan
+from ldlearn.experiments import LogWatcher, run_plan
+run_plan(tiny_plan(protocol={"repeats": 400}), sys.argv[1], watcher=LogWatcher())
+"""
+
+
+def test_a_second_run_is_refused_while_the_first_lives_and_continues_after_ctrl_c(tmp_path):
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    first = subprocess.Popen([sys.executable, "-c", _RUN, str(tmp_path)], env=environment, stderr=subprocess.PIPE)
+    try:
+        deadline = time.monotonic() + 60
+        while not (tmp_path / "records.jsonl").is_file() or not read_records(tmp_path, history=True):
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        with pytest.raises(RunFolderError, match=f"process {first.pid} "):
+            run_plan(tiny_plan(), tmp_path)
+        assert first.poll() is None
+    finally:
+        first.send_signal(signal.SIGINT)
+        first.communicate(timeout=60)
+    assert first.returncode != 0
+    content = (tmp_path / "records.jsonl").read_bytes()
+    assert content.endswith(b"\n")
+    assert len(read_records(tmp_path)) == content.count(b"\n") < 2000
+    assert run_plan(tiny_plan(), tmp_path).count("ok") == 10

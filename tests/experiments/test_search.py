@@ -1,0 +1,244 @@
+import itertools
+
+import numpy as np
+import pytest
+from tiny_plans import tiny_plan
+
+from ldlearn import DLDL, SABFGS, PriorLE
+from ldlearn.core import binarize
+from ldlearn.datasets import make_label_distributions
+from ldlearn.experiments import run_plan
+from ldlearn.experiments.cells import families, pieces, plan_cells
+from ldlearn.experiments.records import comparable
+from ldlearn.experiments.splits import make_split
+from ldlearn.metrics import chebyshev, kl_divergence, score_all
+
+
+def data_of(plan):
+    return plan.datasets[0].load()
+
+
+def record_of(run, method, repeat=0):
+    return next(r for r in run.records if r["method"] == method and r["repeat"] == repeat)
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory):
+    plan = tiny_plan()
+    return plan, run_plan(plan, tmp_path_factory.mktemp("tiny"))
+
+
+def test_selection_is_that_of_a_loop_over_the_grid(tiny):
+    plan, run = tiny
+    for repeat in range(2):
+        split = make_split(data_of(plan), plan.datasets[0], plan.protocol, repeat)
+        train, validation, test = split.train, split.validation, split.test
+        tried = []
+        for alpha, beta, gamma in itertools.product([0.0, 0.1], [None, 1.0], [0.4, 1.0]):
+            model = DLDL(alpha=alpha, beta=beta, gamma=gamma).fit(train.X, train.Y)
+            recovery = chebyshev(validation.D, model.enhance(validation.X, validation.Y))
+            prediction = chebyshev(validation.D, model.predict(validation.X))
+            tried.append((recovery, prediction, {"alpha": alpha, "beta": beta, "gamma": gamma}, model))
+        record = record_of(run, "DLDL", repeat)
+        by_recovery, by_prediction = min(tried, key=lambda t: t[0]), min(tried, key=lambda t: t[1])
+        assert record["selected"] == {"recovery": by_recovery[2], "prediction": by_prediction[2]}
+        # What is recorded is what a single fit with the chosen parameters gives, to the last bit.
+        assert record["recovery"] == score_all(train.D, by_recovery[3].label_distributions_)
+        assert record["prediction"] == score_all(test.D, by_prediction[3].predict(test.X))
+        assert [point["params"] for point in record["grid"]] == [t[2] for t in tried]
+        np.testing.assert_allclose([point["recovery"] for point in record["grid"]], [t[0] for t in tried], atol=1e-4)
+        np.testing.assert_allclose([point["prediction"] for point in record["grid"]], [t[1] for t in tried], atol=1e-4)
+        assert record["validation"]["prediction"] == min(point["prediction"] for point in record["grid"])
+
+
+def test_pairs_train_the_learner_on_what_was_recovered(tiny):
+    plan, run = tiny
+    split = make_split(data_of(plan), plan.datasets[0], plan.protocol, 1)
+    D = PriorLE().fit_enhance(split.train.X, split.train.Y)
+    learners = {l2: SABFGS(l2=l2).fit(split.train.X, D) for l2 in (0.1, 1.0, 10.0)}
+    values = {l2: chebyshev(split.validation.D, each.predict(split.validation.X)) for l2, each in learners.items()}
+    best = min(values, key=values.get)
+    record = record_of(run, "PriorLE + SABFGS", 1)
+    assert record["selected"] == {"recovery": None, "prediction": {"learner__l2": best}}
+    assert record["prediction"] == score_all(split.test.D, learners[best].predict(split.test.X))
+    assert record["recovery"] is None
+    assert (record["kind"], record["trained_on"]) == ("two-step", "logical")
+
+
+def test_a_learner_alone_sees_the_truth(tiny):
+    plan, run = tiny
+    split = make_split(data_of(plan), plan.datasets[0], plan.protocol, 0)
+    record = record_of(run, "SABFGS on truth")
+    model = SABFGS(**record["selected"]["prediction"]).fit(split.train.X, split.train.D)
+    assert record["prediction"] == score_all(split.test.D, model.predict(split.test.X))
+    assert record["trained_on"] == "truth"
+    assert record["recovery"] is None
+
+
+def test_enhancers_are_scored_for_recovery_on_training_rows(tiny):
+    plan, run = tiny
+    split = make_split(data_of(plan), plan.datasets[0], plan.protocol, 0)
+    record = record_of(run, "PriorLE")
+    assert record["recovery"] == score_all(split.train.D, PriorLE().fit_enhance(split.train.X, split.train.Y))
+    assert record["prediction"] is None
+    assert record["selection"]["recovery_basis"] == "training rows"
+    assert record_of(run, "DLDL")["selection"]["recovery_basis"] == "validation rows, enhanced"
+    assert record["is_floor"]
+
+
+def test_a_record_has_all_that_was_promised(tiny):
+    plan, run = tiny
+    split = make_split(data_of(plan), plan.datasets[0], plan.protocol, 0)
+    record = record_of(run, "DLDL")
+    assert record["sizes"] == {"n_train": 36, "n_validation": 12, "n_test": 12, "n_features": 4, "n_labels": 3}
+    assert record["samples"]["rows"] == split.train.rows[:12].tolist()
+    np.testing.assert_allclose(record["samples"]["truth"], split.train.D[:12], atol=5e-5)
+    np.testing.assert_array_equal(record["samples"]["logical"], split.train.Y[:12])
+    np.testing.assert_allclose(np.sum(record["samples"]["recovered"], axis=1), 1, atol=2e-4)
+    objective = record["convergence"]["objective"]
+    assert all(later <= earlier for earlier, later in itertools.pairwise(objective))
+    assert 0 <= record["convergence"]["gap"] < 1e-3
+    assert record["seconds"]["select"] >= record["seconds"]["fit"] > 0
+    assert record["peak_memory_mb"] > 10
+    assert {"python", "numpy", "scipy", "scikit-learn", "ldlearn"} <= set(record["versions"])
+    assert (record["threads"], record["seed"], record["status"]) == (1, 0, "ok")
+    assert record_of(run, "DLDL", 1)["seed"] == 1
+
+
+def test_a_cell_alone_gives_the_record_it_gives_in_company(tiny, tmp_path):
+    plan, run = tiny
+    for name in ("PriorLE", "PriorLE + SABFGS"):
+        content = {"methods": {name: next(m for m in plan.methods if m.name == name).to_dict()}}
+        alone = run_plan(tiny_plan(**content), tmp_path / name)
+        assert comparable(record_of(alone, name)) == comparable(record_of(run, name))
+
+
+def test_stepwise_chooses_the_first_step_by_recovery(tmp_path):
+    grid = {"lam": [0.001, 0.1, 10.0]}
+    pair = {"estimator": "GLLE", "grid": grid, "learner": "SABFGS", "learner_grid": {"l2": [0.1, 10.0]}}
+    methods = {"GLLE": {"grid": grid}, "pair": pair | {"search": "stepwise"}, "joint": pair}
+    run = run_plan(tiny_plan(methods=methods, protocol={"repeats": 3}), tmp_path)
+    for repeat in range(3):
+        chosen = record_of(run, "GLLE", repeat)["selected"]["recovery"]["lam"]
+        stepwise, joint = record_of(run, "pair", repeat), record_of(run, "joint", repeat)
+        assert stepwise["selected"]["prediction"]["enhancer__lam"] == chosen
+        assert joint["validation"]["prediction"] <= stepwise["validation"]["prediction"]
+        assert len(joint["grid"]) == 6
+        assert len(stepwise["grid"]) == 5  # three enhancers judged, then two learners of the best
+
+
+def test_logical_selection_never_sees_the_truth(tmp_path, monkeypatch):
+    """Degrees that change while the 0/1 labels stay must not change what is chosen."""
+    methods = {
+        "DLDL": {"grid": {"beta": [0.01, 1.0, 100.0], "gamma": [0.1, 10.0]}},
+        "GLLE": {"grid": {"lam": [0.001, 1.0, 100.0]}},
+        "GLLE + SABFGS": {"estimator": "GLLE", "grid": {"lam": [0.001, 100.0]}, "learner": "SABFGS"},
+    }
+    plan = tiny_plan(methods=methods, selection={"mode": "logical"})
+    run = run_plan(plan, tmp_path / "true")
+    data = data_of(plan)
+    flat = binarize(data.D) / binarize(data.D).sum(axis=1, keepdims=True)
+    monkeypatch.setattr("ldlearn.experiments.sources.DatasetSpec._load", lambda self: _with(data, flat))
+    other = run_plan(plan, tmp_path / "flat")
+    for ours, theirs in zip(run.records, other.records, strict=True):
+        assert ours["selected"] == theirs["selected"]
+        assert ours["grid"] == theirs["grid"]
+        assert (ours["recovery"] or ours["prediction"]) != (theirs["recovery"] or theirs["prediction"])
+
+
+def _with(data, D):
+    import dataclasses
+
+    return dataclasses.replace(data, D=D)
+
+
+def test_logical_selection_is_by_the_likelihood_of_the_labels(tmp_path):
+    plan = tiny_plan(methods={"DLDL": {"grid": {"gamma": [0.01, 1.0, 100.0]}}}, selection={"mode": "logical"})
+    run = run_plan(plan, tmp_path)
+    split = make_split(data_of(plan), plan.datasets[0], plan.protocol, 0)
+    shares = split.validation.Y / split.validation.Y.sum(axis=1, keepdims=True)
+    values = []
+    for gamma in (0.01, 1.0, 100.0):
+        model = DLDL(gamma=gamma).fit(split.train.X, split.train.Y)
+        values.append(kl_divergence(shares, model.predict(split.validation.X)))
+    record = record_of(run, "DLDL")
+    np.testing.assert_allclose([point["prediction"] for point in record["grid"]], values, rtol=1e-4)
+    assert (
+        record["selected"]["recovery"]
+        == record["selected"]["prediction"]
+        == {"gamma": (0.01, 1.0, 100.0)[np.argmin(values)]}
+    )
+    assert record["selection"]["recovery_basis"] == "validation labels, predicted"
+
+
+def test_metrics_that_grow_are_maximised(tmp_path):
+    grid = {"lam": [0.001, 0.1, 10.0]}
+    plan = tiny_plan(methods={"GLLE": {"grid": grid}}, selection={"recovery": "intersection"})
+    record = run_plan(plan, tmp_path).records[0]
+    values = [point["recovery"] for point in record["grid"]]
+    assert record["validation"]["recovery"] == max(values) > min(values)
+
+
+def test_a_grid_point_that_fails_does_not_take_the_others_with_it(tmp_path):
+    # 36 training rows: 40 neighbours are impossible
+    plan = tiny_plan(methods={"DLDL": {"params": {"alpha": 0.1}, "grid": {"n_neighbors": [5, 40]}}})
+    record = run_plan(plan, tmp_path).records[0]
+    assert record["status"] == "ok"
+    assert "1 grid points failed" in record["message"]
+    assert record["selected"]["recovery"] == {"n_neighbors": 5}
+    assert "n_neighbors must be less" in record["grid"][1]["error"]
+    plan = tiny_plan(methods={"DLDL": {"params": {"alpha": 0.1, "n_neighbors": 40}}})
+    record = run_plan(plan, tmp_path).records[0]
+    assert (record["status"], record["recovery"]) == ("failed", None)
+    assert "n_neighbors must be less" in record["message"]
+
+
+def test_pieces_cover_the_grid_and_do_not_depend_on_anything_but_it():
+    plan = tiny_plan(
+        methods={
+            "GLLE": {"grid": {"lam": [float(i) for i in range(1, 101)]}},
+            "GLLE + SABFGS": {
+                "estimator": "GLLE",
+                "grid": {"lam": [float(i) for i in range(1, 101)]},
+                "learner": "SABFGS",
+            },
+            "DLDL": {"grid": {"gamma": [1.0, 2.0], "alpha": [0.0, 0.1], "beta": [0.1, 0.2, 0.3]}},
+        },
+        protocol={"repeats": 1},
+    )
+    both, dldl = families(plan_cells(plan))
+    assert [cell.method.name for cell in both] == ["GLLE", "GLLE + SABFGS"]
+    for family, size in ((both, 100), (dldl, 12)):
+        places = sorted(place for work in pieces(family) for place, _ in work.points)
+        assert places == list(range(size))
+    assert all(len({point["gamma"] for _, point in work.points}) == 1 for work in pieces(dldl))
+
+
+def test_seeds_reach_the_estimators(tmp_path):
+    plan = tiny_plan(methods={"DLDL": {"params": {"feature_map": "rbf", "n_components": 5}}})
+    run = run_plan(plan, tmp_path)
+    for repeat in range(2):
+        split = make_split(data_of(plan), plan.datasets[0], plan.protocol, repeat)
+        model = DLDL(feature_map="rbf", n_components=5, random_state=repeat).fit(split.train.X, split.train.Y)
+        assert record_of(run, "DLDL", repeat)["prediction"] == score_all(split.test.D, model.predict(split.test.X))
+
+
+def test_warnings_of_a_cell_are_recorded(tmp_path, monkeypatch):
+    import warnings
+
+    original = PriorLE._fit
+
+    def warn_and_fit(self, X, Y):
+        warnings.warn("the labels look odd", UserWarning, stacklevel=2)
+        original(self, X, Y)
+
+    monkeypatch.setattr(PriorLE, "_fit", warn_and_fit)
+    run = run_plan(tiny_plan(), tmp_path)
+    assert record_of(run, "PriorLE")["warnings"] == ["the labels look odd"]
+    assert record_of(run, "UniformLE")["warnings"] == []
+
+
+def test_generated_data_are_what_the_generator_makes():
+    plan = tiny_plan()
+    made = make_label_distributions(n_samples=60, n_features=4, n_labels=3, sparsity=0.3)
+    np.testing.assert_array_equal(data_of(plan).D, made.D)

@@ -1,0 +1,68 @@
+import numpy as np
+import pytest
+from tiny_plans import tiny_plan
+
+from ldlearn.datasets import LabelDataset, make_label_distributions
+from ldlearn.experiments.plan import Protocol
+from ldlearn.experiments.sources import DatasetSpec
+from ldlearn.experiments.splits import make_split, split_rows
+
+
+def test_repeats_are_the_first_shares_of_the_seeded_permutation():
+    order = np.random.default_rng(7 + 3).permutation(200)
+    train, validation, test = split_rows(Protocol(seed=7), 3, 200)
+    np.testing.assert_array_equal(train, order[:120])
+    np.testing.assert_array_equal(validation, order[120:160])
+    np.testing.assert_array_equal(test, order[160:])
+
+
+def test_repeats_agree_with_the_split_of_a_data_set():
+    data = make_label_distributions(n_samples=53, n_features=2, n_labels=3)
+    parts = data.split("60/20/20", seed=5)
+    rows = split_rows(Protocol(seed=5), 0, 53)
+    for part, found in zip(parts, rows, strict=True):
+        np.testing.assert_array_equal(part.X, data.X[found])
+
+
+@pytest.mark.parametrize("n", [100, 103])
+def test_folds_partition_the_rows_and_leave_a_validation_part(n):
+    protocol = Protocol(split="k-fold", folds=10, repeats=2, validation=0.25)
+    tests = []
+    for repeat in range(10):
+        train, validation, test = split_rows(protocol, repeat, n)
+        assert sorted(np.concatenate([train, validation, test])) == list(range(n))
+        assert abs(len(validation) - 0.225 * n) < 1
+        tests.append(test)
+    assert sorted(np.concatenate(tests)) == list(range(n))
+    again = split_rows(protocol, 10, n)[2]
+    assert set(again) != set(tests[0])  # the second shuffle
+
+
+def test_scaling_is_fitted_on_the_training_part_alone():
+    data = make_label_distributions(n_samples=100, n_features=3, n_labels=3)
+    protocol = tiny_plan().protocol
+    split = make_split(data, DatasetSpec("made"), protocol, 0)
+    np.testing.assert_allclose(split.train.X.mean(axis=0), 0, atol=1e-12)
+    np.testing.assert_allclose(split.train.X.std(axis=0), 1)
+    raw = data.X[split.train.rows]
+    np.testing.assert_allclose(split.test.X, (data.X[split.test.rows] - raw.mean(axis=0)) / raw.std(axis=0))
+    unscaled = make_split(data, DatasetSpec("made"), Protocol(scaling="none"), 0)
+    np.testing.assert_array_equal(unscaled.test.X, data.X[split.test.rows])
+
+
+def test_a_data_set_may_have_its_own_rule():
+    data = make_label_distributions(n_samples=50, n_features=3, n_labels=4)
+    own = DatasetSpec("made", binarisation={"rule": "top-k", "k": 2})
+    assert (make_split(data, own, Protocol(), 0).train.Y.sum(axis=1) == 2).all()
+
+
+def test_rows_without_a_positive_label_are_an_error():
+    data = LabelDataset(X=np.zeros((10, 1)), D=np.full((10, 2), 0.5))
+    with pytest.raises(ValueError, match="10 rows of 'flat' have no positive label"):
+        make_split(data, DatasetSpec("flat"), Protocol(threshold=0.6), 0)
+
+
+def test_a_part_without_rows_is_an_error():
+    data = LabelDataset(X=np.zeros((2, 1)), D=np.full((2, 2), 0.5))
+    with pytest.raises(ValueError, match="validation part of 'tiny' has no rows"):
+        make_split(data, DatasetSpec("tiny"), Protocol(), 0)
