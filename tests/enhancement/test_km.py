@@ -1,0 +1,71 @@
+"""KM against loops over the kernel, its limits and its reference numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from estimator_cases import make_problem
+from scipy.spatial.distance import cdist, pdist
+from sjaffe import assert_recovery, sjaffe
+
+from ldlearn.core import memory
+from ldlearn.enhancement import KM
+
+
+def by_loops(X, Y, delta):
+    """The definition, label by label and row by row."""
+    K = np.exp(-cdist(X, X, "sqeuclidean") / (2 * pdist(X).mean() ** 2))
+    F = np.zeros(Y.shape)
+    for label in range(Y.shape[1]):
+        members = np.flatnonzero(Y[:, label])
+        if not len(members):
+            continue
+        spread = K[np.ix_(members, members)].mean()
+        squares = {i: K[i, i] - 2 * K[i, members].mean() + spread for i in members}
+        radius = max(squares.values())
+        for i in members:
+            F[i, label] = 1 - np.sqrt(squares[i] / (radius + delta))
+    return F
+
+
+@pytest.mark.parametrize("delta", [1e-7, 0.3])
+def test_agrees_with_the_definition(delta):
+    X, _, Y = make_problem()
+    Y[:, 2] = 0
+    Y[Y.sum(axis=1) == 0, 0] = 1
+    model = KM(delta=delta).fit(X, Y)
+    expected = by_loops(X, Y, delta)
+    np.testing.assert_allclose(model.scores_, expected, atol=1e-10)
+    shares = expected / expected.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(model.label_distributions_, shares, atol=1e-6)
+    assert model.radii_[2] == 0
+
+
+def test_memberships_lie_in_the_unit_interval_and_on_the_support():
+    X, _, Y = make_problem(seed=3)
+    F = KM().fit(X, Y).scores_
+    assert (F >= 0).all()
+    assert (F <= 1).all()
+    assert (F[Y == 0] == 0).all()
+    assert (F.min(axis=0, where=Y == 1, initial=1.0) < 1e-6).all()  # the row on the rim of each label
+
+
+def test_a_label_of_one_row_belongs_to_it_fully():
+    X, _, Y = make_problem(n=10)
+    Y[:, 4] = np.arange(10) == 3
+    assert KM().fit(X, Y).scores_[3, 4] == 1.0
+
+
+def test_identical_rows_get_equal_shares():
+    np.testing.assert_allclose(KM().fit_enhance(np.ones((4, 2)), np.ones((4, 5))), 0.2)
+
+
+def test_no_kernel_is_kept(monkeypatch):
+    X, _, Y = make_problem()
+    monkeypatch.setattr(memory, "available_memory", lambda: 0)
+    KM().fit(X, Y)
+
+
+def test_reference_numbers():
+    data = sjaffe()
+    assert_recovery(KM().fit_enhance(data.X, data.Y), ".2316 1.8807 4.0325 - .8192 .5854")
