@@ -36,7 +36,7 @@ class LiveWatcher(Watcher):
         """Draw the bar."""
         self._left = TimeLeft(works)
         before = f" ({recorded} recorded before)" if recorded else ""
-        self._console.print(f"{cells} cells{before}.")
+        self._console.print(f"{cells} cells{before}.", highlight=False)
         self._task = self._bar.add_task("", total=cells, completed=recorded, left="")
         self._bar.start()
 

@@ -1,0 +1,84 @@
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from ldlearn.cli.main import main
+from ldlearn.metrics import score_all
+
+
+def ldlearn(capsys, *arguments):
+    with pytest.raises(SystemExit) as ended:
+        main([str(argument) for argument in arguments])
+    found = capsys.readouterr()
+    return ended.value.code or 0, found.out, found.err
+
+
+@pytest.fixture
+def pair(tmp_path):
+    rng = np.random.default_rng(0)
+    names = ["joy", "fear", "anger"]
+    frames = [pd.DataFrame(rng.dirichlet(np.ones(3), size=20), columns=names) for _ in range(2)]
+    paths = [tmp_path / "a.csv", tmp_path / "b.csv"]
+    for frame, path in zip(frames, paths, strict=True):
+        frame.to_csv(path, index=False)
+    return frames, paths
+
+
+def test_all_metrics_of_two_files(pair, capsys):
+    (D, P), paths = pair
+    code, out, _ = ldlearn(capsys, "compare", *paths, "--json")
+    found = json.loads(out)
+    assert (code, found["rows"], found["labels"]) == (0, 20, ["joy", "fear", "anger"])
+    expected = score_all(D.to_numpy(), P.to_numpy())
+    assert found["scores"] == pytest.approx(expected)
+    code, out, _ = ldlearn(capsys, "compare", *paths)
+    assert code == 0
+    assert f"{expected['chebyshev']:.6g}" in out
+    assert "20 rows, 3 labels" in out
+
+
+def test_columns_are_matched_by_name_not_by_place(pair, capsys, tmp_path):
+    (D, _), paths = pair
+    D[["anger", "joy", "fear"]].to_csv(paths[1], index=False)
+    _, out, _ = ldlearn(capsys, "compare", *paths, "--metric", "chebyshev", "--json")
+    assert json.loads(out)["scores"] == {"chebyshev": 0.0}
+
+
+def test_other_columns_are_left_out_by_labels(pair, capsys):
+    (D, _), paths = pair
+    D.add_prefix("e_").assign(id=range(20)).to_csv(paths[0], index=False)
+    D.add_prefix("e_").to_csv(paths[1], index=False)
+    code, _, err = ldlearn(capsys, "compare", *paths)
+    assert code == 1
+    assert "'id' is only in" in err
+    code, out, _ = ldlearn(capsys, "compare", *paths, "--labels", "e_*", "--json")
+    assert json.loads(out)["labels"] == ["e_joy", "e_fear", "e_anger"]
+    code, _, err = ldlearn(capsys, "compare", *paths, "--labels", "f_*")
+    assert code == 1
+    assert "has no column 'f_*'" in err
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("x,y\n0.5,0.6\n0.5,0.5\n", "Row 1 of"),
+        ("x,y\n0.5,0.5\n1.5,-0.5\n", "Row 2 of"),
+        ("x,y\n0.5,0.5\n", "has 2 rows but"),
+        ("x,z\n0.5,0.5\n0.5,0.5\n", "is only in"),
+    ],
+)
+def test_files_that_cannot_be_compared(tmp_path, capsys, content, message):
+    (tmp_path / "a.csv").write_text("x,y\n0.5,0.5\n0.1,0.9\n")
+    (tmp_path / "b.csv").write_text(content)
+    code, out, err = ldlearn(capsys, "compare", tmp_path / "a.csv", tmp_path / "b.csv")
+    assert (code, out, err.count("\n")) == (1, "", 1)
+    assert message in err
+
+
+def test_wrong_options(pair, capsys):
+    _, paths = pair
+    assert ldlearn(capsys, "compare", *paths, "--convention", "mine")[0] == 2
+    assert ldlearn(capsys, "compare", *paths, "--metric", "chebychev")[0] == 1
+    assert ldlearn(capsys, "compare", paths[0], "nowhere.csv")[0] == 1

@@ -1,0 +1,136 @@
+import json
+import os
+import pty
+import subprocess
+import sys
+
+import pytest
+from tiny_plans import tiny_plan
+
+from ldlearn.cli.main import main
+from ldlearn.experiments import load_plan, read_records, shipped_plans
+
+
+def ldlearn(capsys, *arguments):
+    """Exit code, output and errors of the command line."""
+    with pytest.raises(SystemExit) as ended:
+        main([str(argument) for argument in arguments])
+    found = capsys.readouterr()
+    return ended.value.code or 0, found.out, found.err
+
+
+@pytest.fixture
+def plan_file(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text(tiny_plan(methods={"UniformLE": {}, "PriorLE": {}, "DLDL": {}}).to_toml(), encoding="utf-8")
+    return path
+
+
+def test_run_writes_records_and_prints_a_summary(plan_file, tmp_path, capsys):
+    code, out, err = ldlearn(capsys, "run", plan_file, "-o", tmp_path / "run")
+    assert code == 0
+    assert "made: recovery" in out
+    assert "made: prediction" in out
+    assert "6 cells: 6 ok, 0 failed, 0 missing; 6 computed now." in out
+    assert str(tmp_path / "run" / "records.jsonl") in out.replace("\n", "")
+    assert "[6/6] ok made / DLDL / 1" in err
+    assert len(read_records(tmp_path / "run")) == 6
+    assert load_plan(tmp_path / "run" / "plan.toml") == load_plan(plan_file)
+    code, out, err = ldlearn(capsys, "run", plan_file, "-o", tmp_path / "run")
+    assert "6 of them recorded before" in err
+    assert "0 computed now" in out
+
+
+def test_quiet_says_nothing(plan_file, tmp_path, capsys):
+    assert ldlearn(capsys, "run", plan_file, "-o", tmp_path / "run", "--quiet") == (0, "", "")
+
+
+def test_the_best_of_the_table_are_the_best_of_the_records(plan_file, tmp_path, capsys):
+    _, out, _ = ldlearn(capsys, "run", plan_file, "-o", tmp_path / "run")
+    first = out.split("made: recovery")[1].split("Intersection")[1].split("\n")[1].split()[0]
+    records = read_records(tmp_path / "run")
+    means = {
+        name: sum(r["recovery"]["chebyshev"] for r in records if r["method"] == name) / 2
+        for name in ("UniformLE", "PriorLE", "DLDL")
+    }
+    assert first == min(means, key=means.get)
+    assert f"{means[first]:.4f}" in out
+
+
+def test_errors_are_one_sentence_and_exit_code_1(plan_file, tmp_path, capsys):
+    plan_file.write_text("datasets = ['vader_tweets']\n[methods.GLLE]\ngrid = {lamb = [1]}\n")
+    code, out, err = ldlearn(capsys, "run", plan_file, "-o", tmp_path / "run")
+    assert (code, out) == (1, "")
+    assert err.startswith("ldlearn: mine.toml: methods.GLLE.grid.lamb: GLLE has no parameter 'lamb'")
+    assert err.count("\n") == 1
+    code, _, err = ldlearn(capsys, "run", "no-such-plan", "-o", tmp_path / "run")
+    assert (code, err.count("\n")) == (1, 1)
+    assert all(name in err for name in shipped_plans())
+    code, _, err = ldlearn(capsys, "report", tmp_path / "nowhere")
+    assert (code, err.count("\n")) == (1, 1)
+
+
+def test_debug_shows_the_traceback(tmp_path):
+    with pytest.raises(ValueError, match="no plan file"):
+        main(["run", "no-such-plan", "-o", str(tmp_path), "--debug"])
+
+
+def test_wrong_usage_is_exit_code_2(plan_file, tmp_path, capsys):
+    assert ldlearn(capsys, "run", plan_file)[0] == 2
+    assert ldlearn(capsys, "run", plan_file, "-o", tmp_path, "--jobs", "0")[0] == 2
+    assert ldlearn(capsys, "run", plan_file, "-o", tmp_path, "--quiet", "--log")[0] == 2
+    assert ldlearn(capsys, "rum")[0] == 2
+
+
+def test_a_run_without_any_result_is_an_error(plan_file, tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("LDLEARN_DATA", str(tmp_path / "nothing"))
+    plan_file.write_text("datasets = ['ren_cecps']\n[methods.UniformLE]\n[protocol]\nrepeats = 2\n")
+    code, out, err = ldlearn(capsys, "run", plan_file, "-o", tmp_path / "run")
+    assert code == 1
+    assert "ren_cecps is skipped: Ren-CECps is not on this machine" in err
+    assert "2 cells: 0 ok, 0 failed, 2 missing" in out
+
+
+def test_methods_lists_every_estimator(capsys):
+    from ldlearn import all_estimators
+
+    code, out, _ = ldlearn(capsys, "methods")
+    assert code == 0
+    assert all(name in out for name, _ in all_estimators())
+    assert ldlearn(capsys, "methods", "--kind", "wrong")[0] == 1
+
+
+def test_progress_on_a_terminal(plan_file, tmp_path):
+    """On a terminal there is a bar; its last state is gone when the table comes."""
+    leader, follower = pty.openpty()
+    arguments = [sys.executable, "-m", "ldlearn.cli.main", "run", str(plan_file), "-o", str(tmp_path / "run")]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "TERM": "xterm", "COLUMNS": "120"}
+    process = subprocess.Popen(arguments, stdout=follower, stderr=follower, env=environment)
+    os.close(follower)
+    shown = b""
+    while True:
+        try:
+            block = os.read(leader, 4096)
+        except OSError:  # how Linux ends a pseudo-terminal
+            break
+        if not block:
+            break
+        shown += block
+    assert process.wait(timeout=60) == 0
+    os.close(leader)
+    assert b"6 cells." in shown
+    assert b"left" in shown
+    assert b"6 ok" in shown
+
+
+def test_reports_are_written_by_the_reporting_layer(plan_file, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("ldlearn.reporting.write_report", lambda folder: folder / "report.html", raising=False)
+    ldlearn(capsys, "run", plan_file, "-o", tmp_path / "run", "--quiet")
+    code, out, _ = ldlearn(capsys, "report", tmp_path / "run")
+    assert (code, out.strip()) == (0, f"Report: {tmp_path / 'run' / 'report.html'}")
+
+
+def test_records_are_plain_json_lines(plan_file, tmp_path, capsys):
+    ldlearn(capsys, "run", plan_file, "-o", tmp_path / "run", "--quiet")
+    for line in (tmp_path / "run" / "records.jsonl").read_text().splitlines():
+        json.loads(line, parse_constant=pytest.fail)
