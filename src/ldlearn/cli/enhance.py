@@ -22,7 +22,7 @@ def enhance(
     data: Data,
     model: Annotated[str | None, typer.Option("--model", "-m", metavar="FILE", help="A fitted model, or:")] = None,
     labels: Annotated[
-        str | None, typer.Option("--labels", "-l", metavar="COLS", help="Labels to fit a method on.")
+        str | None, typer.Option("--labels", "-l", metavar="COLS", help="Labels to fit on.")
     ] = None,
     output: Output = PIPE,
     features: Features = None,

@@ -70,10 +70,11 @@ def stream(
         kept = _id_column(source, model, id)
         kinds = column_kinds(source, model, labels, kept)
         with open_output(output, model.labels, to) as sink:
-            sink.write(_result(_empty(kinds), _empty(dict.fromkeys(model.labels, "number")), kept))
             for frame in source.chunks(kinds):
                 sink.write(_result(frame, work(frame), kept))
                 rows += len(frame)
+            if not rows:  # a table without rows still has columns
+                sink.write(_result(_empty(kinds), _empty(dict.fromkeys(model.labels, "number")), kept))
     if as_json:
         show_json({"rows": rows, "labels": list(model.labels), "output": output})
     elif output != PIPE:

@@ -195,8 +195,9 @@ def check_columns(present: Sequence[str], needed: Sequence[str], kind: str) -> N
     missing = [name for name in needed if name not in known]
     if not missing:
         return
-    close = difflib.get_close_matches(missing[0], [n for n in present if n not in set(needed)], n=1)
-    hint = f"; is {close[0]!r} the column {missing[0]!r}? Then rename it" if close else ""
+    others = {name.lower(): name for name in present if name not in set(needed)}
+    close = difflib.get_close_matches(missing[0].lower(), others, n=1)
+    hint = f"; is {others[close[0]]!r} the column {missing[0]!r}? Then rename it" if close else ""
     are = "columns are" if len(missing) > 1 else "column is"
     raise TableError(f"{len(missing)} {kind} {are} missing: {some(missing)}{hint}.")
 

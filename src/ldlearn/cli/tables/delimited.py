@@ -16,7 +16,7 @@ from ldlearn.models.table_model import check_distinct
 _BLOCK_BYTES = 4 << 20
 _LONGEST_HEADER = 16 << 20
 _CELL = re.compile(
-    r"In CSV column #(\d+): Row #(\d+): CSV conversion error to (\w+): (?:invalid value '(.*)')?", re.DOTALL
+    r"In CSV column #(\d+): Row #(\d+): CSV conversion error to \w+: (?:invalid value '(.*)')?", re.DOTALL
 )
 
 
