@@ -13,7 +13,7 @@ from ldlearn.cli.options import Json
 from ldlearn.cli.tables import check_output
 from ldlearn.datasets import dataset_info, fetch_dataset, list_datasets, write_dataset
 
-datasets_app = typer.Typer(help="List the data sets that can be had by name; show or fetch one.")
+datasets_app = typer.Typer()
 app.add_typer(datasets_app, name="datasets")
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A name of the list, in any spelling.")]

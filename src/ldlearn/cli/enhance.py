@@ -21,9 +21,7 @@ from ldlearn.models.checkup import training_distributions
 def enhance(
     data: Data,
     model: Annotated[str | None, typer.Option("--model", "-m", metavar="FILE", help="A fitted model, or:")] = None,
-    labels: Annotated[
-        str | None, typer.Option("--labels", "-l", metavar="COLS", help="Labels to fit on.")
-    ] = None,
+    labels: Annotated[str | None, typer.Option("--labels", "-l", metavar="COLS", help="Labels to fit on.")] = None,
     output: Output = PIPE,
     features: Features = None,
     categorical: Categorical = None,

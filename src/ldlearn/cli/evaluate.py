@@ -55,10 +55,10 @@ def evaluate(
         truth, P = np.concatenate(truths), np.concatenate(predictions)
         if not are_logical(truth):
             truth = check_degrees(truth, loaded.labels, rows)
-    mean = np.asarray(loaded.facts.get("mean_distribution") or np.full(P.shape[1], 1 / P.shape[1]))
-    scores = score_predictions(truth, P, mean, names)
-    advantage, error_of = advantage_over_mean(truth, P, mean)
-    kind = "0/1 labels" if are_logical(truth) else "true degrees"
+    mean, logical = np.asarray(loaded.facts["mean_distribution"]), are_logical(truth)
+    scores = score_predictions(truth, P, mean, names, logical=logical)
+    advantage, error_of = advantage_over_mean(truth, P, mean, logical)
+    kind = "0/1 labels" if logical else "true degrees"
     if as_json:
         show_json(
             {

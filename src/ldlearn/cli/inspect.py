@@ -53,11 +53,11 @@ def _overview(known: dict[str, Any]) -> Any:
     numbers, texts = known["features"]["numbers"], known["features"]["texts"]
     rows = {
         "method": known["method"],
-        "rows": f"{data.get('rows', 0):,}",
+        "rows": f"{data['rows']:,}",
         "features": f"{len(numbers)} of numbers, {len(texts)} of texts",
-        "labels": ", ".join(f"{name} ({share:.0%})" for name, share in data.get("label_means", {}).items()),
-        "positives per row": f"{data.get('positives_per_row', float('nan')):.2f}",
-        "missing values": ", ".join(f"{name} {count:,}" for name, count in data.get("missing", {}).items()) or "none",
+        "labels": ", ".join(f"{name} ({share:.0%})" for name, share in data["label_means"].items()),
+        "positives per row": f"{data['positives_per_row']:.2f}",
+        "missing values": ", ".join(f"{name} {count:,}" for name, count in data["missing"].items()) or "none",
         "parameters": ", ".join(f"{name}={value}" for name, value in known["parameters"].items()),
         "learned": ", ".join(f"{name}={_short(value)}" for name, value in known["learned"].items()),
         "certified gap": "none for this method" if gap is None else f"{gap['per_row']:.2e} per row",

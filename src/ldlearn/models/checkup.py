@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from sklearn.neighbors import NearestNeighbors
 from ldlearn.core.simplex import normalize_rows
 from ldlearn.models.columns import are_logical, is_missing, some, to_labels
 from ldlearn.models.errors import TableError
+from ldlearn.models.facts import mean_distribution
 from ldlearn.models.scoring import advantage_over_mean, clearly_better, score_predictions
 from ldlearn.models.table_model import TableModel, as_frame
 
@@ -34,7 +35,6 @@ def fit_and_check(
     id: str | None = None,
     holdout: float = 0.2,
     seed: int = 0,
-    step: Callable[[str], None] = lambda name: None,
 ) -> TableModel:
     """Fit a `TableModel` and fill its ``facts``: figures of the data, scores on rows held out, warnings.
 
@@ -47,8 +47,6 @@ def fit_and_check(
         that is returned is fitted on all rows.
     seed : int, default=0
         Of the split.
-    step : callable, optional
-        Is told what comes next: "fit", "check".
 
     Examples
     --------
@@ -61,29 +59,19 @@ def fit_and_check(
     True
     """
     table = as_frame(table)
-    noted: list[str] = []
-    step("fit")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model = TableModel.fit(table, labels, features=features, estimator=estimator, categorical=categorical, id=id)
-    noted += dict.fromkeys(" ".join(str(w.message).split()) for w in caught)
     T = to_labels(table, labels)
-    mean = normalize_rows(np.where(T.any(axis=1, keepdims=True), T, 1.0)).mean(axis=0)
-    step("check")
     held = _hold_out(table, model, estimator, T, holdout, seed) if holdout > 0 else "not asked for"
-    X = model.transform(table)
-    noted += [*_about_labels(T, labels), *_about_columns(table, model), *_about_duplicates(X), *_about_scores(held)]
-    model.facts = {
-        "rows": len(table),
-        "transformed_features": int(X.shape[1]),
-        "label_kind": "0/1" if are_logical(T) else "degrees",
-        "label_means": dict(zip(labels, T.mean(axis=0).tolist(), strict=True)),
-        "positives_per_row": float((T > 0).sum(axis=1).mean()),
-        "mean_distribution": mean.tolist(),
-        "missing": {n: k for n in model.features if (k := int(is_missing(table[n]).sum()))},
-        "holdout": held if isinstance(held, dict) else None,
-        "warnings": noted,
-    }
+    model.facts["holdout"] = held if isinstance(held, dict) else None
+    model.facts["warnings"] = [
+        *dict.fromkeys(" ".join(str(warning.message).split()) for warning in caught),
+        *_about_labels(T, labels),
+        *_about_columns(table, model),
+        *_about_duplicates(model.transform(table)),
+        *_about_scores(held),
+    ]
     return model
 
 
@@ -104,15 +92,14 @@ def _hold_out(table: Any, model: TableModel, estimator: Any, T: Any, share: floa
         P = part.predict(table.iloc[test]).to_numpy()
     except ValueError as error:
         return f"a fit without them failed ({error})"
-    seen = np.where(T[train].any(axis=1, keepdims=True), T[train], 1.0)
-    mean = normalize_rows(seen).mean(axis=0)
-    truth = np.asarray(T[test] if are_logical(T) else normalize_rows(T[test]), dtype=np.float64)
-    advantage, error_of = advantage_over_mean(truth, P, mean)
+    mean, logical = mean_distribution(T[train]), are_logical(T)
+    truth = np.asarray(T[test] if logical else normalize_rows(T[test]), dtype=np.float64)
+    advantage, error_of = advantage_over_mean(truth, P, mean, logical)
     return {
         "rows": len(test),
-        "share": share,
+        "share": float(share),
         "seed": seed,
-        "scores": [score.as_dict() for score in score_predictions(truth, P, mean)],
+        "scores": [score.as_dict() for score in score_predictions(truth, P, mean, logical=logical)],
         "advantage": advantage,
         "standard_error": error_of,
         "better_than_floors": clearly_better(advantage, error_of),
@@ -124,9 +111,15 @@ def _about_scores(held: dict[str, Any] | str) -> list[str]:
         return [f"The model was not checked on rows it has not seen: {held}."]
     if held["better_than_floors"]:
         return []
+    n = held["rows"]
+    if held["advantage"] > held["standard_error"]:
+        return [
+            f"Not certain: on {n} rows held out the model predicts better than one mean distribution for all rows, but "
+            "by no more than chance might give. More rows would tell."
+        ]
     return [
-        f"Uninformative features: on {held['rows']} rows held out the model predicts no better than the same mean "
-        "distribution for every row. Do not trust its differences between rows."
+        f"Uninformative features: on {n} rows held out the model predicts no better than the same mean distribution "
+        "for every row. Do not trust its differences between rows."
     ]
 
 

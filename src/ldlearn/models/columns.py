@@ -68,7 +68,10 @@ def to_texts(series: Any, column: str) -> NDArray[np.object_]:
     """A column as texts, NaN where missing; the same value gives the same text whatever file it comes from."""
     missing = is_missing(series)
     present = series[~missing]
-    codes, values = import_pandas().factorize(present.to_numpy(dtype=object))
+    try:
+        codes, values = import_pandas().factorize(present.to_numpy(dtype=object))
+    except TypeError:  # something that cannot even be compared, such as a list
+        codes, values = np.arange(len(present)), present.to_numpy(dtype=object)
     spelled = np.empty(len(values), dtype=object)
     for k, value in enumerate(values):
         spelled[k] = _text(value, lambda k=k: present.index[int(np.argmax(codes == k))], column)  # type: ignore[misc]

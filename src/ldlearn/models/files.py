@@ -19,6 +19,7 @@ from ldlearn.models.atomic import writing
 from ldlearn.models.columns import import_pandas
 from ldlearn.models.encoding import Decoder, Encoder
 from ldlearn.models.errors import ModelFileError
+from ldlearn.models.facts import check_facts
 from ldlearn.models.table_model import TableModel
 
 _TABLE_FIELDS = ("estimator", "preprocessing", "numeric", "categorical", "labels", "id", "facts")
@@ -104,6 +105,7 @@ def _rebuild(content: dict[str, Any], arrays: list[Any]) -> Any:
     if content["kind"] == "estimator":
         return estimator
     _check_table_parts(parts)
+    check_facts(parts["facts"], parts["labels"])
     return TableModel(**parts)
 
 
@@ -116,7 +118,6 @@ def _check_table_parts(parts: dict[str, Any]) -> None:
         and all(isinstance(group, tuple) and all(isinstance(name, str) for name in group) for group in names)
         and isinstance(parts["preprocessing"], ColumnTransformer)
         and isinstance(parts["id"], str | None)
-        and isinstance(parts["facts"], dict)
         and hasattr(parts["estimator"], "predict")
     )
     if not sound:

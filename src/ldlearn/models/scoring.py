@@ -12,7 +12,6 @@ from scipy.stats import rankdata
 from sklearn.metrics import label_ranking_loss
 
 from ldlearn.metrics import METRICS, get_metric
-from ldlearn.models.columns import are_logical
 
 Matrix = NDArray[np.float64]
 
@@ -101,7 +100,9 @@ def metric_names() -> list[str]:
     return list(METRICS)
 
 
-def score_predictions(truth: Matrix, P: Matrix, mean: Matrix, metrics: Sequence[str] = USUAL_METRICS) -> list[Score]:
+def score_predictions(
+    truth: Matrix, P: Matrix, mean: Matrix, metrics: Sequence[str] = USUAL_METRICS, *, logical: bool
+) -> list[Score]:
     """Scores of predictions beside those of two constant ones.
 
     Parameters
@@ -114,10 +115,12 @@ def score_predictions(truth: Matrix, P: Matrix, mean: Matrix, metrics: Sequence[
         The mean distribution of the training rows.
     metrics : sequence of str
         Names of `ldlearn.metrics`, for true distributions.
+    logical : bool
+        Whether ``truth`` holds 0/1 labels.
     """
     floors = {"mean": np.tile(mean, (len(P), 1)), "uniform": np.full(P.shape, 1.0 / P.shape[1])}
     measures: list[tuple[str, str, bool, Callable[[Matrix, Matrix], float]]]
-    if are_logical(truth):
+    if logical:
         measures = [(name, *parts) for name, parts in _LOGICAL.items()]
     else:
         found = [get_metric(name) for name in metrics]
@@ -128,14 +131,14 @@ def score_predictions(truth: Matrix, P: Matrix, mean: Matrix, metrics: Sequence[
     ]
 
 
-def advantage_over_mean(truth: Matrix, P: Matrix, mean: Matrix) -> tuple[float, float]:
+def advantage_over_mean(truth: Matrix, P: Matrix, mean: Matrix, logical: bool) -> tuple[float, float]:
     """How much better than the constant mean distribution, per row, and the standard error of that.
 
     Measured by what a constant cannot win by being sharp or flat: the ranks of the positive labels, or
     the Kullback-Leibler divergence from true degrees, of which the mean is the best constant.
     """
     floor = np.tile(mean, (len(P), 1))
-    if are_logical(truth):
+    if logical:
         gain = average_precision_rows(truth, P) - average_precision_rows(truth, floor)
     else:
         metric = get_metric("kl_divergence")

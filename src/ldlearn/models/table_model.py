@@ -22,6 +22,7 @@ from ldlearn.models.columns import (
     to_labels,
 )
 from ldlearn.models.errors import TableError
+from ldlearn.models.facts import training_facts
 from ldlearn.models.preprocessing import check_categories, feature_frame, fill_empty, make_preprocessing
 
 _TAKES_DISTRIBUTIONS = "learner"
@@ -113,7 +114,8 @@ class TableModel:
         preprocessing = make_preprocessing(numbers, texts)
         X = np.asarray(preprocessing.fit_transform(cleaned), dtype=np.float64)
         estimator.fit(X, import_pandas().DataFrame(targets, columns=list(labels)))
-        return cls(estimator, preprocessing, numbers, texts, tuple(labels), id)
+        facts = training_facts(table, chosen, labels, targets, X.shape[1])
+        return cls(estimator, preprocessing, numbers, texts, tuple(labels), id, facts)
 
     @property
     def features(self) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from ldlearn.models.table_model import check_distinct
 
 _BLOCK_BYTES = 4 << 20
 _LONGEST_HEADER = 16 << 20
+_RAGGED = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+)")
 _CELL = re.compile(
     r"In CSV column #(\d+): Row #(\d+): CSV conversion error to \w+: (?:invalid value '(.*)')?", re.DOTALL
 )
@@ -57,12 +58,6 @@ class DelimitedSource(Source):
         from pyarrow import csv as arrow_csv
 
         types = {name: pa.float64() if kind == "number" else pa.string() for name, kind in kinds.items()}
-        bad_rows: list[Any] = []
-
-        def refuse(row: Any) -> str:
-            bad_rows.append(row)
-            return "error"
-
         try:
             # One thread: only then do errors carry the number of the row.
             reader = arrow_csv.open_csv(
@@ -71,7 +66,6 @@ class DelimitedSource(Source):
                 parse_options=arrow_csv.ParseOptions(
                     delimiter=self._delimiter,
                     newlines_in_values=True,
-                    invalid_row_handler=refuse,
                 ),
                 convert_options=arrow_csv.ConvertOptions(
                     column_types=types,
@@ -85,18 +79,19 @@ class DelimitedSource(Source):
         except pa.ArrowInvalid as error:
             if "Empty CSV file" in str(error):
                 return
-            raise self._explain(error, bad_rows) from None
+            raise self._explain(str(error)) from None
 
-    def _explain(self, error: Exception, bad_rows: list[Any]) -> TableError:
-        if bad_rows:
-            bad = bad_rows[0]
-            counts = f"it has {bad.actual_columns} values for {bad.expected_columns} columns"
-            return TableError(f"{counts}; put values that hold the separator in quotes.", row=bad.number)
-        cell = _CELL.search(str(error))
+    def _explain(self, error: str) -> TableError:
+        """Put what the parser says into our words."""
+        ragged = _RAGGED.search(error)
+        if ragged is not None:
+            counts = f"it has {ragged[3]} values for {ragged[2]} columns"
+            return TableError(f"{counts}; put values that hold the separator in quotes.", row=int(ragged[1]))
+        cell = _CELL.search(error)
         if cell is None:
-            if "straddl" in str(error):
+            if "straddl" in error:
                 return TableError(f"a row is longer than {_BLOCK_BYTES >> 20} MB; a quote may be left open.")
-            return TableError(f"it cannot be read as a text table: {' '.join(str(error).split())[:160]}")
+            return TableError(f"it cannot be read as a text table: {' '.join(error.split())[:160]}")
         row, column = int(cell[2]), self.names[int(cell[1])]
         if cell[3] is None:
             return TableError("the text is not UTF-8; save the file as UTF-8.", row=row, column=column)

@@ -1,0 +1,408 @@
+"""The practitioner's way: fit, enhance, predict, evaluate, inspect, on every format and through pipes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+from practice_tables import LABELS, make_table
+from sklearn.metrics import label_ranking_average_precision_score
+
+from ldlearn import DLDL, EnhanceThenLearn
+from ldlearn.metrics import score_all
+from ldlearn.models import TableModel, load_model
+
+FIT = ("fit", "data.csv", "-l", "sky,mountain,sea", "--id", "key")
+
+
+def to_npz(table: pd.DataFrame, name: str) -> None:
+    np.savez(name, **{c: table[c].fillna("").to_numpy(str) if table[c].dtype == object else table[c] for c in table})
+
+
+WRITERS = {
+    "csv": lambda table, name: table.to_csv(name, index=False),
+    "tsv": lambda table, name: table.to_csv(name, index=False, sep="\t"),
+    "jsonl": lambda table, name: table.to_json(name, orient="records", lines=True, double_precision=15),
+    "parquet": lambda table, name: table.to_parquet(name),
+    "npz": lambda table, name: to_npz(table.astype({"key": object, "place": object}), name),
+}
+
+
+def read_npz(name: str) -> pd.DataFrame:
+    with np.load(name) as arrays:
+        table = pd.DataFrame(arrays["D"], columns=arrays["label_names"])
+        table.insert(0, "key", arrays["key"])
+        return table
+
+
+READERS = {
+    "csv": pd.read_csv,
+    "tsv": lambda name: pd.read_csv(name, sep="\t"),
+    "jsonl": lambda name: pd.read_json(name, lines=True),
+    "parquet": pd.read_parquet,
+    "npz": read_npz,
+}
+
+
+def expected(n: int = 80) -> pd.DataFrame:
+    """What Python gives for the table of the command line."""
+    table = make_table(n)
+    model = TableModel.fit(make_table(), LABELS, features=["height", "wet", "place"])
+    return model.predict(table)
+
+
+@pytest.mark.parametrize("format", WRITERS)
+def test_every_format_in_and_out(format, model, run):
+    WRITERS[format](make_table(), f"new.{format}")
+    result = run("predict", f"new.{format}", "-m", model, "-o", f"out.{format}")
+    assert (result.code, result.err) == (0, "")
+    assert result.out == f"80 rows: out.{format}\n"
+    found = READERS[format](f"out.{format}")
+    assert list(found.columns) == ["key", *LABELS]
+    assert list(found["key"]) == list(make_table()["key"])
+    np.testing.assert_allclose(found[LABELS], expected(), atol=1e-9)
+
+
+@pytest.mark.parametrize("format", WRITERS)
+def test_every_format_through_pipes(format, model, run):
+    WRITERS[format](make_table(), "new")
+    name = "new.npz" if format == "npz" else "new"
+    with open(name, "rb") as file:
+        content = file.read()
+    # capfd decodes what it captures, so binary output goes to a file here and through a real pipe elsewhere
+    result = run("predict", "-", "-m", model, "--from", format, "-o", "out.csv", stdin=content)
+    assert result.code == 0, result.err
+    np.testing.assert_allclose(pd.read_csv("out.csv")[LABELS], expected(), atol=1e-9)
+
+
+def test_text_comes_out_of_a_pipe(model, run):
+    for to, read in (("csv", pd.read_csv), ("jsonl", lambda f: pd.read_json(f, lines=True))):
+        result = run("predict", "data.csv", "-m", model, "--to", to)
+        with open("piped", "w") as file:
+            file.write(result.out)
+        np.testing.assert_allclose(read("piped")[LABELS], expected(), atol=1e-9)
+
+
+def test_a_parquet_comes_out_of_a_real_pipe(model):
+    words = [sys.executable, "-m", "ldlearn.cli", "predict", "data.csv", "-m", model, "--to", "parquet"]
+    with open("out.parquet", "wb") as file:
+        subprocess.run(words, stdout=file, check=True)
+    np.testing.assert_allclose(pd.read_parquet("out.parquet")[LABELS], expected(), atol=1e-12)
+
+
+def test_the_model_on_the_command_line_is_the_model_in_python(model):
+    found = load_model(model)
+    assert isinstance(found.estimator, DLDL)
+    assert (found.numeric, found.categorical, found.id) == (("height", "wet"), ("place",), "key")
+    np.testing.assert_array_equal(found.predict(make_table()), expected())
+
+
+def test_columns_are_found_by_name_and_strangers_are_noted(model, run):
+    table = make_table()
+    table = table[["sea", "wet", "place", "height", "key"]].assign(colour="red", smell=1)
+    table.to_csv("new.csv", index=False)
+    result = run("predict", "new.csv", "-m", model, "-o", "out.csv")
+    assert result.code == 0
+    assert result.err == "note: columns that the model does not know are ignored: 'colour', 'smell'.\n"
+    np.testing.assert_allclose(pd.read_csv("out.csv")[LABELS], expected(), atol=1e-12)
+
+
+def test_rows_without_an_id_and_with_another_one(model, run):
+    make_table().drop(columns="key").assign(name=range(80)).to_csv("new.csv", index=False)
+    run("predict", "new.csv", "-m", model, "-o", "plain.csv")
+    assert list(pd.read_csv("plain.csv").columns) == LABELS
+    run("predict", "new.csv", "-m", model, "--id", "name", "-o", "named.csv")
+    assert pd.read_csv("named.csv")["name"].tolist() == list(range(80))
+
+
+def test_a_table_without_rows_gives_one(model, run):
+    make_table()[:0].to_csv("new.csv", index=False)
+    for format in ("csv", "jsonl", "parquet", "npz"):
+        assert run("predict", "new.csv", "-m", model, "-o", f"out.{format}").code == 0
+    assert list(pd.read_csv("out.csv").columns) == ["key", *LABELS]
+    assert len(pd.read_parquet("out.parquet")) == 0
+
+
+def test_missing_and_unseen_values_are_predicted(model, run):
+    new = pd.DataFrame({"height": [None, 0.5], "wet": [1.0, None], "place": [None, "moon"]})
+    new.to_csv("new.csv", index=False)
+    assert run("predict", "new.csv", "-m", model, "-o", "out.csv").code == 0
+    found = pd.read_csv("out.csv")[LABELS]
+    np.testing.assert_allclose(found.sum(axis=1), 1)
+    filled = make_table()
+    usual = pd.DataFrame({"height": [filled["height"].median(), 0.5], "wet": [1.0, filled["wet"].median()]})
+    usual["place"] = [filled["place"].mode()[0], "another moon"]
+    np.testing.assert_allclose(found, load_model(model).predict(usual), atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("features", "numbers"),
+    [("wet", ("wet",)), ("h*", ("height",)), ("height:wet", ("height", "wet")), ("2:3", ("height", "wet"))],
+)
+def test_features_by_name_prefix_and_range(features, numbers, here, run):
+    assert run(*FIT, "--features", features, "-o", "m.ldl", "--holdout", "0").code == 0
+    assert load_model("m.ldl").features == numbers
+
+
+def test_codes_can_be_declared_categorical(here, run):
+    make_table().assign(zone=np.arange(80) % 4 + 1).to_csv("data.csv", index=False)
+    assert run(*FIT, "--categorical", "zone", "-o", "m.ldl").code == 0
+    found = load_model("m.ldl")
+    assert found.categorical == ("place", "zone")
+    # an integer in another format is the same code
+    make_table().assign(zone=np.arange(80) % 4 + 1).to_parquet("new.parquet")
+    run("predict", "new.parquet", "-m", "m.ldl", "-o", "a.csv")
+    run("predict", "data.csv", "-m", "m.ldl", "-o", "b.csv")
+    np.testing.assert_allclose(pd.read_csv("a.csv")[LABELS], pd.read_csv("b.csv")[LABELS], atol=1e-12)
+
+
+def test_methods_and_settings(here, run):
+    cases = {
+        ("--set", "alpha=0.1", "--set", "n_neighbors=5", "--set", "init=pseudo"): "DLDL",
+        ("--method", "priorle"): "PriorLE+SABFGS",
+        ("--method", "SABFGS", "--set", "l2=0.5"): "UniformLE+SABFGS",
+        ("--method", "PriorLE+SABFGS", "--set", "learner__fit_intercept=false"): "PriorLE+SABFGS",
+    }
+    for words, method in cases.items():
+        result = run(*FIT, *words, "-o", "m.ldl", "--json")
+        assert result.code == 0, result.err
+        assert json.loads(result.out)["method"] == method
+    assert load_model("m.ldl").estimator.learner_.fit_intercept is False
+    assert run("enhance", "data.csv", "-m", "m.ldl").message.startswith(
+        "ldlearn: m.ldl: EnhanceThenLearn gives degrees"
+    )
+
+
+def test_a_learner_takes_degrees_as_they_are(here, run):
+    degrees = make_table()
+    degrees[LABELS] = degrees[LABELS].div(degrees[LABELS].sum(axis=1), axis=0)
+    degrees.to_csv("data.csv", index=False)
+    result = run(*FIT, "--method", "SABFGS", "-o", "m.ldl", "--json")
+    known = json.loads(result.out)
+    assert known["method"] == "SABFGS"
+    assert known["data"]["label_kind"] == "degrees"
+    assert [score["name"] for score in known["holdout"]["scores"]][-1] == "intersection"
+
+
+def test_labels_may_be_words(here, run):
+    table = make_table()
+    words = table.assign(**{name: table[name].map({0: "no", 1: "yes"}) for name in LABELS})
+    words.to_csv("words.csv", index=False)
+    table.astype(dict.fromkeys(LABELS, bool)).to_parquet("truths.parquet")
+    for name in ("words.csv", "truths.parquet", "data.csv"):
+        run("fit", name, *FIT[2:], "-o", f"{name}.ldl", "--holdout", "0")
+    found = [load_model(f"{name}.ldl").estimator.coef_ for name in ("words.csv", "truths.parquet", "data.csv")]
+    np.testing.assert_allclose(found[0], found[2], atol=1e-12)
+    np.testing.assert_allclose(found[1], found[2], atol=1e-12)
+
+
+def test_enhance_by_model_and_by_method(model, run):
+    assert run("enhance", "data.csv", "-m", model, "-o", "degrees.csv").code == 0
+    found = pd.read_csv("degrees.csv")[LABELS].to_numpy()
+    Y = make_table()[LABELS].to_numpy()
+    assert (found[Y == 0] == 0).all()
+    np.testing.assert_allclose(found.sum(axis=1), 1)
+    np.testing.assert_allclose(found, load_model(model).enhance(make_table()), atol=1e-12)
+    run("enhance", "data.csv", "-l", "sky,mountain,sea", "--method", "PriorLE", "--id", "key", "-o", "prior.csv")
+    prior = (Y / Y.sum(axis=1, keepdims=True)).mean(axis=0)
+    expected_prior = Y * prior / (Y * prior).sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(pd.read_csv("prior.csv")[LABELS], expected_prior)
+
+
+def test_evaluate_against_labels_and_against_degrees(model, run):
+    result = json.loads(run("evaluate", "data.csv", "-m", model, "--json").out)
+    Y, P = make_table()[LABELS].to_numpy(), expected().to_numpy()
+    by_name = {score["name"]: score for score in result["scores"]}
+    assert by_name["average_precision"]["model"] == pytest.approx(label_ranking_average_precision_score(Y, P))
+    assert by_name["positive_mass"]["uniform"] == pytest.approx(Y.mean())
+    truth = expected().to_numpy() * 0.9 + 0.1 / 3
+    make_table().assign(**dict(zip(LABELS, truth.T, strict=True))).to_csv("truth.csv", index=False)
+    result = json.loads(run("evaluate", "truth.csv", "-m", model, "--json", "--metrics", "all").out)
+    wanted = score_all(truth, P)
+    found = {score["name"]: score["model"] for score in result["scores"]}
+    assert {name: found[name] for name in wanted} == pytest.approx(wanted)
+    shown = run("evaluate", "truth.csv", "-m", model)
+    assert "Intersection ↑" in shown.out
+    assert "uniform" in shown.out
+
+
+def test_a_model_that_learned_nothing_says_so(here, run):
+    rng = np.random.default_rng(5)
+    Y = rng.random((200, 3)) < [0.3, 0.6, 0.5]
+    Y[~Y.any(axis=1), 1] = True
+    noise = pd.DataFrame(rng.normal(size=(200, 4)), columns=list("abcd")).assign(flat=1.0, empty=np.nan)
+    noise = pd.concat([noise, pd.DataFrame(Y.astype(int), columns=LABELS).assign(never=0)], axis=1)
+    pd.concat([noise, noise[:40]]).to_csv("noise.csv", index=False)
+    result = run("fit", "noise.csv", "-l", "sky:never", "-o", "m.ldl", "--set", "gamma=50")
+    assert result.code == 0
+    for warning in (
+        "Uninformative features",
+        "Labels never seen (0 in every row, so their degrees mean nothing): 'never'",
+        "Columns without any value: 'empty'",
+        "Columns with the same value in every row: 'flat'",
+        "Near-duplicate rows: 33% of the rows",
+    ):
+        assert warning in result.message
+    assert run("evaluate", "noise.csv", "-m", "m.ldl").code == 0
+    card = run("inspect", "m.ldl", "--html", "card.html")
+    assert "Uninformative features" in card.message
+    with open("card.html") as file:
+        page = file.read()
+    assert "do not trust differences between rows" in page
+    assert "no better" in page
+
+
+def test_inspect_and_the_model_card(model, run):
+    result = run("inspect", model, "--html", "card.html")
+    assert result.code == 0, result.err
+    for part in ("DLDL", "80", "sky (", "certified gap", "pushes sea up", "place_coast", "Average precision ↑"):
+        assert part in result.out
+    with open("card.html") as file:
+        page = file.read()
+    for part in ("Model card", "Certified gap", "beta_", "Warnings", "place_island", "median"):
+        assert part in page
+    assert "http" not in page.replace("http-equiv", "")
+    known = json.loads(run("inspect", model, "--json").out)
+    assert known["certified_gap"]["per_row"] < 1e-5
+    assert known["features"] == {"numbers": ["height", "wet"], "texts": ["place"]}
+
+
+def test_names_cannot_smuggle_markup_into_the_card(here, run):
+    evil = "<script>alert(1)</script>"
+    make_table().rename(columns={"sky": evil, "wet": "<b>wet"}).to_csv("data.csv", index=False)
+    assert run("fit", "data.csv", "-l", f"{evil},mountain,sea", "--id", "key", "-o", "m.ldl").code == 0
+    run("inspect", "m.ldl", "--html", "card.html")
+    with open("card.html") as file:
+        page = file.read()
+    assert "&lt;script&gt;" in page
+    assert "<script>" not in page
+    assert "<b>" not in page
+
+
+def test_output_has_ordinary_permissions_and_no_leftovers(model, run, here):
+    before = os.umask(0o022)
+    try:
+        run("predict", "data.csv", "-m", model, "-o", "out.csv")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(os.stat("out.csv").st_mode) == 0o644
+    assert sorted(os.listdir(".")) == ["data.csv", "model.ldl", "out.csv"]
+
+
+def test_ctrl_c_leaves_no_partial_file(model):
+    words = [sys.executable, "-m", "ldlearn.cli", "predict", "-", "-m", model, "-o", "out.csv"]
+    process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process.stdin.write(make_table().to_csv(index=False).encode())
+    process.stdin.flush()
+    deadline = time.monotonic() + 60
+    while not any(name.startswith(".out.csv-") for name in os.listdir(".")) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert b"Traceback" not in err
+    assert sorted(os.listdir(".")) == ["data.csv", "model.ldl"]
+
+
+def test_a_reader_that_hangs_up_ends_the_work_quietly(model):
+    big = pd.concat([make_table()] * 600)
+    big.to_csv("big.csv", index=False)
+    words = [sys.executable, "-m", "ldlearn.cli", "predict", "big.csv", "-m", model]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdout.readline() == b"key,sky,mountain,sea\n"
+    process.stdout.close()
+    err = process.stderr.read()
+    process.stderr.close()
+    assert process.wait(timeout=60) == 1
+    assert b"Traceback" not in err
+
+
+def test_progress_bars_only_on_a_terminal(model):
+    import pty
+
+    big = pd.concat([make_table()] * 250)
+    big.to_csv("big.csv", index=False)
+    leader, follower = pty.openpty()
+    words = [sys.executable, "-m", "ldlearn.cli", "predict", "big.csv", "-m", model, "-o", "out.csv"]
+    environment = os.environ | {"TERM": "xterm", "COLUMNS": "100"}
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=follower, env=environment)
+    os.close(follower)
+    shown = b""
+    while True:
+        try:
+            block = os.read(leader, 4096)
+        except OSError:  # how Linux ends a pseudo-terminal
+            break
+        if not block:
+            break
+        shown += block
+    os.close(leader)
+    assert process.wait(timeout=60) == 0
+    assert b"rows" in shown
+    assert "━".encode() in shown
+    assert process.stdout.read() == b"20,000 rows: out.csv\n"
+    process.stdout.close()
+
+
+@pytest.mark.parametrize("command", ["fit", "enhance", "predict", "evaluate", "inspect", "export", "demo", "datasets"])
+def test_help_fits_a_screen_and_shows_an_example(command, run):
+    result = run(command, "--help")
+    assert result.code == 0
+    lines = result.out.splitlines()
+    assert len(lines) <= 30
+    assert max(map(len, lines)) <= 80
+    assert f"ldlearn {command}" in "\n".join(lines[2:])
+
+
+def test_the_shell_completes_commands_and_methods():
+    environment = os.environ | {"_LDLEARN_COMPLETE": "complete_bash", "COMP_WORDS": "ldlearn fit --method DL"}
+    words = [sys.executable, "-m", "ldlearn.cli"]
+    found = subprocess.run(words, env=environment | {"COMP_CWORD": "3"}, capture_output=True, text=True, check=False)
+    assert "DLDL" in found.stdout.split()
+    environment["COMP_WORDS"] = "ldlearn ev"
+    found = subprocess.run(words, env=environment | {"COMP_CWORD": "1"}, capture_output=True, text=True, check=False)
+    assert found.stdout.split() == ["evaluate"]
+
+
+def test_the_demo_runs_and_shows_what_to_type(here, run):
+    result = run("demo", "--rows", "200")
+    assert result.code == 0, result.err
+    for command in ("fit", "enhance", "predict", "evaluate", "inspect"):
+        assert f"$ ldlearn {command} ldlearn-demo/" in result.out
+    made = {"train.csv", "test.csv", "truth.csv", "model.ldl", "degrees.csv", "predicted.csv", "card.html"}
+    assert set(os.listdir("ldlearn-demo")) >= made
+
+
+def test_data_sets_are_listed_shown_and_fetched(here, run, monkeypatch):
+    monkeypatch.delenv("LDLEARN_DATA", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(here / "cache"))
+    listing = run("datasets").out.splitlines()
+    assert listing[0].split() == ["Name", "State", "Terms", "Rows", "Features", "Labels"]
+    assert any(line.split()[:2] == ["vader_tweets", "embedded"] for line in listing)
+    assert any(line.startswith("natural_scene") and "not here" in line for line in listing)
+    shown = run("datasets", "show", "natural scene")
+    assert "terms" in shown.out
+    assert "2000" in shown.out
+    known = json.loads(run("datasets", "show", "vader_tweets", "--json").out)
+    assert known["n_samples"] == 4004
+    fetched = run("datasets", "fetch", "uk_budget_shares", "-o", "budget.csv")
+    assert (fetched.code, fetched.err) == (0, "")
+    assert "1,519 rows" in fetched.out
+    assert len(pd.read_csv("budget.csv")) == 1519
+    assert run("datasets", "fetch", "ren_cecps").code == 1
+
+
+def test_two_steps_are_what_the_name_says(here, run):
+    run(*FIT, "--method", "UniformLE+SABFGS", "-o", "m.ldl", "--holdout", "0")
+    found = load_model("m.ldl")
+    table = make_table()
+    by_hand = TableModel.fit(table, LABELS, features=["height", "wet", "place"], estimator=EnhanceThenLearn())
+    np.testing.assert_array_equal(found.predict(table), by_hand.predict(table))

@@ -1,0 +1,207 @@
+"""Table models: columns, preprocessing, scores, the check-up, ONNX."""
+
+from __future__ import annotations
+
+import pickle
+
+import joblib
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from practice_tables import LABELS, make_table
+from sklearn.metrics import label_ranking_average_precision_score
+
+from ldlearn import DLDL, SABFGS, EnhanceThenLearn, FromDistributions, PriorLE, all_estimators
+from ldlearn.models import ModelFileError, TableError, TableModel, export_onnx, fit_and_check, load_model, save_model
+from ldlearn.models.columns import is_numeric, to_labels, to_numbers, to_texts
+from ldlearn.models.linear import linear_softmax, strongest_features
+from ldlearn.models.scoring import average_precision_rows, score_predictions
+
+FEATURES = ["height", "wet", "place"]
+
+
+def fitted(**options) -> TableModel:
+    return TableModel.fit(make_table(), LABELS, features=FEATURES, **options)
+
+
+def test_preprocessing_is_median_mode_one_hot_and_standard_scale():
+    table = make_table()
+    X = fitted().transform(table)
+    wet = table["wet"].fillna(table["wet"].median())
+    np.testing.assert_allclose(X[:, 1], (wet - wet.mean()) / wet.std(ddof=0))
+    place = table["place"].fillna(table["place"].mode()[0])
+    for j, value in enumerate(["coast", "inland", "island"]):
+        np.testing.assert_array_equal(X[:, 2 + j], place == value)
+    new = pd.DataFrame({"height": [0.0], "wet": [0.0], "place": ["moon"]})
+    np.testing.assert_array_equal(fitted().transform(new)[:, 2:], 0)
+
+
+def test_a_table_model_survives_files_joblib_and_pickle(tmp_path):
+    table = make_table()
+    model = fit_and_check(table, LABELS, features=FEATURES)
+    save_model(model, tmp_path / "m.ldl")
+    joblib.dump(model, tmp_path / "m.joblib")
+    copies = (load_model(tmp_path / "m.ldl"), joblib.load(tmp_path / "m.joblib"), pickle.loads(pickle.dumps(model)))
+    for again in copies:
+        assert again.facts == model.facts
+        np.testing.assert_array_equal(again.predict(table), model.predict(table))
+        np.testing.assert_array_equal(again.enhance(table), model.enhance(table))
+
+
+@pytest.mark.parametrize("name", [name for name, cls in all_estimators() if cls.kind != "enhancer"])
+def test_every_method_that_predicts_works_on_tables(name, tmp_path):
+    cls = dict(all_estimators())[name]
+    table = make_table(60)
+    if cls.kind == "learner":
+        table[LABELS] = table[LABELS].div(table[LABELS].sum(axis=1), axis=0)
+    estimator = cls(**cls._test_params[0])
+    model = TableModel.fit(table, LABELS, features=FEATURES, estimator=estimator)
+    save_model(model, tmp_path / "m.ldl")
+    P = load_model(tmp_path / "m.ldl").predict(table)
+    np.testing.assert_allclose(P.sum(axis=1), 1, atol=1e-9)
+    np.testing.assert_array_equal(P, model.predict(table))
+
+
+def test_polars_frames_are_welcome():
+    table = make_table()
+    pandas_model, polars_model = fitted(), TableModel.fit(pl.from_pandas(table), LABELS, features=FEATURES)
+    np.testing.assert_allclose(
+        polars_model.predict(pl.from_pandas(table)).to_numpy(), pandas_model.predict(table).to_numpy(), atol=1e-12
+    )
+
+
+def test_the_index_of_the_frame_comes_back():
+    table = make_table().set_index("key")
+    assert list(fitted().predict(table).index) == list(table.index)
+
+
+def test_errors_in_python_name_row_and_column():
+    table = make_table().astype(object)
+    table.loc[7, "wet"] = "moist"
+    with pytest.raises(TableError, match="row 7, column 'wet': 'moist' is not a finite number"):
+        fitted().predict(table)
+    with pytest.raises(TableError, match="1 feature column is missing: 'wet'"):
+        fitted().predict(table.drop(columns="wet"))
+    with pytest.raises(TableError, match="data frame"):
+        fitted().predict(np.zeros((2, 3)))
+    with pytest.raises(TableError, match="two columns have this name"):
+        fitted().predict(pd.concat([table, table], axis=1))
+    with pytest.raises(TableError, match="only to the rows it was fitted on"):
+        fitted(estimator=EnhanceThenLearn()).enhance(table)
+
+
+@given(st.lists(st.one_of(st.none(), st.floats(allow_nan=False, allow_infinity=False), st.integers(-(2**50), 2**50))))
+@settings(deadline=None, max_examples=60)
+def test_numbers_survive_any_spelling(values):
+    as_numbers = pd.Series(values, dtype=object)
+    as_text = pd.Series(["" if v is None else f" {v!r} " for v in values], dtype=object)
+    expected = np.array([np.nan if v is None else float(v) for v in values])
+    assert is_numeric(as_numbers)
+    assert is_numeric(as_text.str.strip())
+    np.testing.assert_array_equal(to_numbers(as_numbers, "x"), expected)
+    np.testing.assert_allclose(to_numbers(as_text.str.strip(), "x"), expected, rtol=1e-15)
+
+
+def test_texts_are_the_same_from_every_source():
+    for values in ([1, 2, None], [1.0, 2.0, np.nan], ["1", "2", "NA"]):
+        assert to_texts(pd.Series(values, dtype=object), "x").tolist()[:2] == ["1", "2"]
+        assert pd.isna(to_texts(pd.Series(values, dtype=object), "x")[2])
+    assert to_texts(pd.Series([True, False]), "x").tolist() == ["true", "false"]
+    assert to_texts(pd.Series(["TRUE", "False"]), "x").tolist() == ["true", "false"]
+    assert not is_numeric(pd.Series([True, False], dtype=object))
+    with pytest.raises(TableError, match="row 1, column 'x': a value of type dict"):
+        to_texts(pd.Series(["a", {}], dtype=object), "x")
+
+
+def test_labels_as_words_and_truths():
+    frame = pd.DataFrame({"a": ["yes", "No"], "b": [True, False], "c": ["1", "0"], "d": [1.0, 0.0]})
+    np.testing.assert_array_equal(to_labels(frame, list("abcd")), [[1, 1, 1, 1], [0, 0, 0, 0]])
+
+
+@given(st.integers(0, 10_000))
+@settings(deadline=None, max_examples=30)
+def test_average_precision_agrees_with_scikit_learn(seed):
+    rng = np.random.default_rng(seed)
+    n, c = rng.integers(1, 6), rng.integers(2, 7)
+    Y = (rng.random((n, c)) < 0.5).astype(float)
+    P = rng.integers(0, 4, size=(n, c)) / 4.0  # ties
+    assert average_precision_rows(Y, P).mean() == pytest.approx(label_ranking_average_precision_score(Y, P))
+
+
+def test_scores_against_labels_by_hand():
+    Y, P = np.array([[1.0, 0.0, 1.0], [0.0, 1.0, 0.0]]), np.array([[0.5, 0.3, 0.2], [0.2, 0.7, 0.1]])
+    scores = {s.name: s for s in score_predictions(Y, P, np.array([0.4, 0.4, 0.2]), logical=True)}
+    assert scores["one_error"].model == 0
+    assert scores["positive_mass"].model == pytest.approx(0.7)
+    assert scores["positive_mass"].mean == pytest.approx((0.6 + 0.4) / 2)
+    assert scores["positive_mass"].uniform == pytest.approx(0.5)
+    assert scores["ranking_loss"].model == pytest.approx(0.25)
+    assert scores["positive_mass"].beats_floors
+    assert not scores["one_error"].beats_floors or scores["one_error"].mean > 0
+
+
+def test_the_check_up_finds_signal_and_its_absence():
+    rng = np.random.default_rng(1)
+    n = 300
+    x = rng.normal(size=n)
+    table = pd.DataFrame(
+        {"x": x, "noise": rng.normal(size=n), "low": (x < 0.5).astype(int), "high": (x > -0.5).astype(int)}
+    )
+    informed = fit_and_check(table, ["low", "high"])
+    assert informed.facts["holdout"]["better_than_floors"] is True
+    assert not any("Uninformative" in w for w in informed.facts["warnings"])
+    blind = fit_and_check(table, ["low", "high"], features=["noise"])
+    assert blind.facts["holdout"]["better_than_floors"] is False
+    assert any("Uninformative" in w for w in blind.facts["warnings"])
+    few = fit_and_check(table[:20], ["low", "high"])
+    assert few.facts["holdout"] is None
+    assert any("too few" in w for w in few.facts["warnings"])
+
+
+def test_linear_models_are_recognised_and_explained():
+    assert linear_softmax(fitted(estimator=DLDL(feature_map="rbf", n_components=5)).estimator) is None
+    for estimator in (DLDL(), EnhanceThenLearn(PriorLE(), SABFGS())):
+        model = fitted(estimator=estimator)
+        coef, intercept = linear_softmax(model.estimator)
+        assert coef.shape == (5, 3)
+        assert intercept.shape == (3,)
+    pushes = strongest_features(coef, ["height", "wet", "coast", "inland", "island"])
+    assert pushes[1][0][0] == "height"
+
+
+def onnx_inputs(model: TableModel, table: pd.DataFrame) -> dict[str, np.ndarray]:
+    inputs = {}
+    if model.numeric:
+        inputs["numbers"] = table[list(model.numeric)].to_numpy(dtype=float)
+    if model.categorical:
+        texts = table[list(model.categorical)].astype(object)
+        inputs["texts"] = texts.where(texts.notna(), "").to_numpy(dtype=object)
+    return inputs
+
+
+@pytest.mark.parametrize("features", [["height", "wet"], ["place"], FEATURES], ids=["numbers", "texts", "both"])
+@pytest.mark.parametrize("method", [DLDL, EnhanceThenLearn, SABFGS, FromDistributions])
+def test_onnx_gives_the_same_predictions(features, method, tmp_path):
+    pytest.importorskip("onnx", reason="onnx is not installed: pip install 'ldlearn[onnx]'")
+    runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed: pip install onnxruntime")
+    table = make_table()
+    if method.kind == "learner":
+        table[LABELS] = table[LABELS].div(table[LABELS].sum(axis=1), axis=0)
+    model = TableModel.fit(table, LABELS, features=features, estimator=method())
+    export_onnx(model, tmp_path / "m.onnx")
+    session = runtime.InferenceSession(str(tmp_path / "m.onnx"))
+    new = make_table(50, seed=3)
+    new.loc[2, "place"] = "moon"
+    found = session.run(["degrees"], onnx_inputs(model, new))[0]
+    np.testing.assert_allclose(found, model.predict(new).to_numpy(), atol=1e-6)
+    np.testing.assert_allclose(found, model.predict(new).to_numpy(), atol=1e-12)  # doubles do better than asked
+    assert session.get_modelmeta().custom_metadata_map["degrees"] == "\n".join(LABELS)
+
+
+def test_onnx_refuses_what_it_cannot_express(tmp_path):
+    with pytest.raises(ModelFileError, match="softmax of linear scores"):
+        export_onnx(fitted(estimator=DLDL(feature_map="rbf", n_components=5)), tmp_path / "m.onnx")
+    assert list(tmp_path.iterdir()) == []
