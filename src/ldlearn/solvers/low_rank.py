@@ -1,0 +1,119 @@
+"""Steps of low-rank problems: thresholded singular values, shrunken columns, smoothing by a representation."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg
+
+from ldlearn.core.simplex import Array
+from ldlearn.solvers.spd import solve_spd
+
+
+class RowSpace(NamedTuple):
+    """Thin factors of a matrix with its rounding left out: ``X = basis diag(values) U'`` with orthonormal U."""
+
+    basis: NDArray[np.float64]  # (n, r), orthonormal columns
+    values: NDArray[np.float64]  # (r,), positive
+
+    @property
+    def coordinates(self) -> NDArray[np.float64]:
+        """The rows of X as columns of r coordinates: same inner products, shape (r, n)."""
+        return np.asarray(self.values[:, None] * self.basis.T)
+
+
+def row_space(X: Array) -> RowSpace:
+    """Left singular vectors and singular values of X (n, m), as many as its rank."""
+    V, s, _ = linalg.svd(np.asarray(X, dtype=np.float64), full_matrices=False, check_finite=False)
+    rank = int(np.sum(s > max(X.shape) * np.finfo(float).eps * max(s.max(initial=0.0), np.finfo(float).tiny)))
+    return RowSpace(np.ascontiguousarray(V[:, :rank]), s[:rank])
+
+
+def singular_value_threshold(A: Array, tau: float) -> NDArray[np.float64]:
+    """Every singular value lowered by tau, not below zero: the proximal map of tau times the nuclear norm.
+
+    Works on the Gram matrix of the shorter side, which is several times faster than a decomposition of A and exact to
+    about 1e-8 of the largest singular value.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> singular_value_threshold(np.diag([3.0, 1.0]), 2.0).round(6) + 0.0
+    array([[1., 0.],
+           [0., 0.]])
+    """
+    if A.shape[0] > A.shape[1]:
+        return singular_value_threshold(A.T, tau).T
+    if np.linalg.norm(A) <= tau:  # a bound on every singular value
+        return np.zeros(A.shape)
+    squares, U = linalg.eigh(A @ A.T, driver="evd", check_finite=False)
+    kept = squares > tau**2
+    U, factors = U[:, kept], 1.0 - tau / np.sqrt(squares[kept])
+    if 2 * U.shape[1] > len(A):
+        return np.asarray((U * factors) @ U.T @ A)
+    return np.asarray((U * factors) @ (U.T @ A))
+
+
+def shrinkage(norms: Array, tau: float | Array) -> NDArray[np.float64]:
+    """Factors ``max(1 - tau / norm, 0)`` that shorten vectors of these norms by tau."""
+    longer = norms > tau
+    return np.asarray(np.where(longer, 1.0 - tau / np.where(longer, norms, 1.0), 0.0))
+
+
+class LowRankProduct(NamedTuple):
+    """The n x n matrix ``left @ right``, never formed."""
+
+    left: NDArray[np.float64]  # (n, r)
+    right: NDArray[np.float64]  # (r, n)
+
+    @property
+    def T(self) -> LowRankProduct:
+        """The transpose."""
+        return LowRankProduct(self.right.T, self.left.T)
+
+    def __matmul__(self, V: Array) -> NDArray[np.float64]:
+        return np.asarray(self.left @ (self.right @ V))
+
+    def diagonal(self) -> NDArray[np.float64]:
+        """Diagonal of the product."""
+        return np.asarray(np.einsum("ir,ri->i", self.left, self.right))
+
+    def column_squares(self) -> NDArray[np.float64]:
+        """Squared norms of the columns of the product."""
+        return np.asarray(np.einsum("ri,rs,si->i", self.right, self.left.T @ self.left, self.right, optimize=True))
+
+
+class _SmoothingSystem:
+    """``I + weight (I - C)' (I - C)`` as `solve_spd` wants it."""
+
+    def __init__(self, C: Any, weight: float) -> None:
+        self.C, self.weight = C, weight
+
+    def __matmul__(self, V: Array) -> NDArray[np.float64]:
+        R = V - self.C @ V
+        return np.asarray(V + self.weight * (R - self.C.T @ R))
+
+    def diagonal(self) -> NDArray[np.float64]:
+        squares = np.einsum("ij,ij->j", self.C, self.C) if isinstance(self.C, np.ndarray) else self.C.column_squares()
+        return np.asarray(1.0 + self.weight * np.maximum(1.0 - 2.0 * self.C.diagonal() + squares, 0.0))
+
+
+def smooth_by_representation(Y: Array, C: Any, weight: float) -> NDArray[np.float64]:
+    """The minimiser of ``|D - Y|^2 + weight |D - C D|^2``.
+
+    Parameters
+    ----------
+    Y : ndarray of shape (n, c)
+    C : ndarray of shape (n, n) or LowRankProduct
+    weight : float
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> smooth_by_representation(np.array([[1.0], [0.0]]), np.array([[0.0, 1.0], [1.0, 0.0]]), 1.0).round(3)
+    array([[0.6],
+           [0.4]])
+    """
+    return solve_spd(_SmoothingSystem(C, weight), np.asarray(Y, dtype=np.float64))

@@ -1,0 +1,115 @@
+"""LESC: the representation against a generic solver and its limits, the smoothing, the reference numbers."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from estimator_cases import make_problem
+from sjaffe import assert_recovery, sjaffe
+from sklearn.exceptions import ConvergenceWarning
+
+from ldlearn.core.simplex import softmax
+from ldlearn.enhancement import LESC
+
+EXACT = {"mu": 1.0, "rho": 1.0, "tol": 1e-7, "max_iter": 20_000}  # a constant penalty: the method then converges
+
+
+def standardized(X):
+    return (X - X.mean(axis=0)) / X.std(axis=0)
+
+
+def representation(model):
+    return model.basis_ @ model.coefficients_
+
+
+def lrr_objective(Z, X, beta):
+    return np.linalg.norm(Z, "nuc") + beta * np.linalg.norm(X.T - X.T @ Z, axis=0).sum()
+
+
+@pytest.mark.parametrize("beta", [0.2, 0.6])
+def test_representation_agrees_with_a_generic_solver(beta):
+    X, _, Y = make_problem(n=12)
+    A = standardized(X).T
+    Z = cp.Variable((12, 12))
+    problem = cp.Problem(cp.Minimize(cp.normNuc(Z) + beta * cp.sum(cp.norm(A - A @ Z, 2, axis=0))))
+    problem.solve(solver=cp.CLARABEL)
+    model = LESC(beta, **EXACT).fit(X, Y)
+    found = lrr_objective(representation(model), A.T, beta)
+    assert found == pytest.approx(problem.value, rel=1e-5)
+    assert found < 12 * beta * 2  # not the trivial Z = 0, E = X
+
+
+def test_nothing_is_represented_up_to_beta_star_and_something_above():
+    X, _, Y = make_problem()
+    star = LESC().fit(X, Y).beta_star_
+    A = standardized(X)
+    assert star == pytest.approx(1.0 / np.linalg.norm(A @ (A / np.linalg.norm(A, axis=1, keepdims=True)).T, 2))
+    below, above = LESC(0.99 * star, gamma=3.0, **EXACT).fit(X, Y), LESC(1.05 * star, **EXACT).fit(X, Y)
+    np.testing.assert_allclose(representation(below), 0.0, atol=1e-5)
+    np.testing.assert_allclose(below.label_distributions_, softmax(Y / 4.0), atol=1e-4)
+    assert np.linalg.norm(representation(above)) > 0.05
+
+
+def test_a_large_beta_gives_the_shape_interaction_matrix():
+    X, _, Y = make_problem()
+    U = np.linalg.svd(standardized(X), full_matrices=False)[0]
+    np.testing.assert_allclose(representation(LESC(100.0).fit(X, Y)), U @ U.T, atol=1e-4)
+
+
+@pytest.mark.parametrize("orientation", ["stated", "released"])
+def test_scores_solve_the_second_problem(orientation):
+    X, _, Y = make_problem()
+    model = LESC(0.5, gamma=2.0, orientation=orientation).fit(X, Y)
+    Z = representation(model)
+    R = np.eye(len(X)) - (Z.T if orientation == "stated" else Z)
+    expected = softmax(np.linalg.solve(np.eye(len(X)) + 2.0 * R.T @ R, Y.astype(float)))
+    np.testing.assert_allclose(model.label_distributions_, expected, atol=1e-8)
+
+
+def test_without_smoothing_it_is_the_softmax_of_the_labels():
+    X, _, Y = make_problem()
+    np.testing.assert_allclose(LESC(gamma=0.0).fit_enhance(X, Y), softmax(Y.astype(float)), atol=1e-12)
+
+
+def test_a_stricter_tolerance_moves_the_result_by_about_the_looser_one():
+    X, _, Y = make_problem()
+    loose, strict = (LESC(0.1, tol=tol).fit(X, Y) for tol in (1e-6, 1e-9))
+    assert loose.n_iter_ < strict.n_iter_
+    np.testing.assert_allclose(loose.label_distributions_, strict.label_distributions_, atol=1e-5)
+
+
+def test_standardising_is_left_to_the_user_on_request():
+    X, _, Y = make_problem()
+    X = X * [1.0, 10.0, 1.0, 1.0] + 5.0
+    inside = LESC(0.1).fit_enhance(X, Y)
+    np.testing.assert_allclose(LESC(0.1, standardize=False).fit_enhance(standardized(X), Y), inside, atol=1e-6)
+    assert np.abs(LESC(0.1, standardize=False).fit_enhance(X, Y) - inside).max() > 1e-3
+
+
+def test_no_array_of_n_by_n_is_made():
+    n = 1500
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(n, 3)), np.eye(3)[rng.integers(3, size=n)]
+    tracemalloc.start()
+    LESC(0.1, rho=1.5).fit(X, Y)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 8 * n**2 / 10
+
+
+def test_too_few_iterations_are_told():
+    X, _, Y = make_problem()
+    with pytest.warns(ConvergenceWarning, match="max_iter=3"):
+        LESC(max_iter=3).fit(X, Y)
+
+
+def test_reference_numbers():
+    data = sjaffe()
+    small = LESC(0.001, orientation="released").fit(data.X, data.Y)
+    assert_recovery(small.label_distributions_, ".0699 .2696 .5454 .0273 .9733 .9067")
+    assert small.beta_star_ == pytest.approx(0.0040, abs=1e-4)  # above the published beta: see the docstring
+    large = LESC(0.01).fit_enhance(data.X, data.Y)  # the orientation changes less than the tolerance
+    assert_recovery(large, ".0691 .2757 .5596 .0278 .9732 .9052")
