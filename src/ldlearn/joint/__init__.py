@@ -2,5 +2,6 @@
 
 from ldlearn.joint.dldl import DLDL
 from ldlearn.joint.dldl_path import dldl_path
+from ldlearn.joint.l2 import L2
 
-__all__ = ["DLDL", "dldl_path"]
+__all__ = ["DLDL", "L2", "dldl_path"]
