@@ -46,6 +46,23 @@ def make_records(datasets=DATASETS, methods=METHODS, repeats=3, n_rows=40, missi
     return records
 
 
+HOSTILE = [
+    "</script><script>window.pwned=1</script>",
+    '"><img src=x onerror=window.pwned=1>',
+    "{{ 7 * 7 }}",
+    "a'b&c<d>\u2028\x00",
+]
+
+
+def hostile_records():
+    """Records in which whatever is text tries to be markup."""
+    names = dict(zip(list(METHODS)[:4], HOSTILE, strict=True))
+    methods = {names.get(name, name): facts for name, facts in METHODS.items()}
+    records = make_records({HOSTILE[0]: HOSTILE, HOSTILE[1]: ["x", "y"]}, methods, repeats=1, missing=[HOSTILE[3]])
+    texts = {"message": HOSTILE[1], "warnings": [HOSTILE[0]], "versions": {HOSTILE[0]: HOSTILE[1]}}
+    return [record | texts for record in records]
+
+
 def make_run(folder, records=None, **options):
     """A run folder as the engine leaves it, but without a plan."""
     folder.mkdir(parents=True, exist_ok=True)

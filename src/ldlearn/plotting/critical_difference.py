@@ -215,7 +215,9 @@ class CriticalDifferenceDisplay(Display):
         color = MUTED if method in self.muted else INK
         ax.plot([rank, rank, edge], [0, y, y], color=color, linewidth=0.8)
         ax.plot([rank], [0], marker="o", markersize=3.2, color=color)
-        words = f"{shown(method)}  {rank:.2f} " if side == "right" else f" {rank:.2f}  {shown(method)}"
+        gap = "\N{NO-BREAK SPACE}"
+        parts = [shown(method), gap, f"{rank:.2f}", ""] if side == "right" else ["", f"{rank:.2f}", gap, shown(method)]
+        words = gap.join(parts)
         weight = "bold" if method == self.result.control else "normal"
         self.names_[method] = ax.text(
             edge, y, words, ha=side, va="center", fontsize=NORMAL, color=color, fontweight=weight, **VERBATIM

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter
 
 from ldlearn.plotting.display import Display
 from ldlearn.plotting.records import Record, Spread, finished, names_of
@@ -107,6 +108,7 @@ class TimeMemoryDisplay(Display):
                     x, y, linestyle="none", marker=_MARKERS[phase], markersize=5, color=PALETTE[i], alpha=0.9
                 )
         ax.set_xscale("log")
+        ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         self._prepare(ax, "seconds")
         name_ticks(ax, "y", range(len(self.methods_)), self.methods_)
 

@@ -1,0 +1,99 @@
+"""Figures of a report: displays as files, and as SVG that follows the colours of the page."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterator, Sequence
+
+from ldlearn.plotting import (
+    ConvergenceDisplay,
+    CriticalDifferenceDisplay,
+    Display,
+    DistributionBarsDisplay,
+    SensitivityDisplay,
+    TimeMemoryDisplay,
+)
+from ldlearn.plotting.style import BAND, INK, MUTED, PALETTE, RULE
+from ldlearn.reporting.payload import convergence, samples, sensitivity
+from ldlearn.reporting.results import Results
+from ldlearn.reporting.verdicts import Verdict, control_of
+
+# Colours of the displays and what they are called in the style sheet of the page.
+_THEME = {INK: "ink", MUTED: "muted", RULE: "rule", BAND: "band"} | {c: f"c{i}" for i, c in enumerate(PALETTE)}
+
+
+def diagram(verdict: Verdict, results: Results) -> Display | None:
+    """The critical-difference diagram of a verdict."""
+    if verdict.pairs is None:
+        return None
+    floors = [method.name for method in results.methods.values() if method.is_floor]
+    return CriticalDifferenceDisplay(verdict.pairs, muted=floors).plot()
+
+
+def displays(results: Results, verdicts: Sequence[Verdict]) -> Iterator[tuple[str, Display]]:
+    """Every figure of the report that is also written as a file, with the name of the file."""
+    control = control_of(list(results.methods.values()))
+    for verdict in verdicts:
+        drawn = diagram(verdict, results)
+        if drawn is not None:
+            yield f"critical-difference-{verdict.task}-{verdict.metric}", drawn
+    for dataset in convergence(results):
+        yield f"convergence-{file_name(dataset)}", ConvergenceDisplay.from_records(results.records, dataset)
+    for dataset, methods in sensitivity(results).items():
+        # The page has all methods; as files, the one that others are compared with.
+        if control is not None and control in methods:
+            yield (
+                f"sensitivity-{file_name(dataset)}",
+                SensitivityDisplay.from_records(results.records, dataset, control),
+            )
+    for dataset in samples(results):
+        yield f"distributions-{file_name(dataset)}", DistributionBarsDisplay.from_records(results.records, dataset)
+    if any(record.get("status") == "ok" for record in results.records):
+        yield "time-and-memory", TimeMemoryDisplay.from_records(results.records)
+
+
+def contents(display: Display, formats: Sequence[str]) -> dict[str, bytes]:
+    """A figure as files; letters that the font lacks are drawn as boxes, without a warning for each."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing", category=UserWarning)
+        # The layout is half of the work, and the same in every format.
+        display.figure_.draw_without_rendering()
+        display.figure_.set_layout_engine("none")
+        return {format: display.to_bytes(format, dpi=160) for format in formats}
+
+
+def inline_svg(display: Display, prefix: str) -> str:
+    """A figure as an SVG element whose colours and font are those of the page.
+
+    Parameters
+    ----------
+    display : Display
+    prefix : str
+        Put before every id, since ids must differ within a page.
+    """
+    text = contents(display, ["svg"])["svg"].decode()
+    text = text[text.index("<svg") :]
+    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+    text = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", text, count=1)
+    text = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", text, count=1)
+    text = re.sub(r'(?<= )id="', f'id="{prefix}-', text)
+    text = re.sub(r'(href="#|url\(#)', rf"\g<1>{prefix}-", text)
+    text = re.sub(r'style="([^"]*)"', _themed_style, text)
+    # The white page behind the picture is its first patch.
+    return text.replace("fill: #ffffff", "fill: none")
+
+
+def _themed_style(match: re.Match[str]) -> str:
+    style = match[1]
+    for color, name in _THEME.items():
+        style = style.replace(color, f"var(--{name})")
+    style = re.sub(r"font: (\d)", r"font-size: \1", style)
+    style = re.sub(r"font: bold ", "font-weight: bold; font-size: ", style)
+    style = re.sub(r"(font-size: [\d.]+px) [^;]*", r"\1", style)
+    return f'style="{style}"'
+
+
+def file_name(name: str) -> str:
+    """Letters, digits and single hyphens."""
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "unnamed"

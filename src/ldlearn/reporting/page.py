@@ -1,0 +1,75 @@
+"""The HTML page: one file, no network, everything escaped."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Mapping
+from importlib.resources import files
+from typing import Any
+
+from ldlearn.reporting.text_tables import rank_text
+
+_SCRIPTS = ("dom.js", "tables.js", "charts.js", "sections.js")
+
+
+def render(context: Mapping[str, Any]) -> str:
+    """Fill the template of the report.
+
+    Parameters
+    ----------
+    context : mapping
+        What the template names; text in it is escaped.
+
+    Returns
+    -------
+    str
+    """
+    environment = _environment()
+    script = "\n".join(_resource(name) for name in _SCRIPTS)
+    parts = {"style": _resource("style.css"), "script": script, "script_hash": _hash(script)}
+    return str(environment.get_template("report.html").render(**context, **parts))
+
+
+def _environment() -> Any:
+    try:
+        import jinja2
+    except ImportError as error:  # pragma: no cover
+        raise ImportError('Reports need jinja2: pip install "ldlearn[report]".') from error
+
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("ldlearn.reporting"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"number": number, "rank": rank_text, "seconds": seconds_text, "sig": significant}
+    return environment
+
+
+def number(value: float | None, places: int = 4) -> str:
+    """A score with four digits after the point."""
+    return "–" if value is None else f"{value:.{places}f}"
+
+
+def significant(value: float | None) -> str:
+    """A number with three significant digits."""
+    return "–" if value is None else f"{value:.3g}"
+
+
+def seconds_text(value: float) -> str:
+    """A duration in the unit that people would use."""
+    for limit, unit, size in ((60, "s", 1), (3600, "min", 60), (float("inf"), "h", 3600)):
+        if value < limit:
+            return f"{value / size:.1f} {unit}"
+    raise AssertionError("unreachable")
+
+
+def _resource(name: str) -> str:
+    return files("ldlearn.reporting").joinpath("templates", name).read_text(encoding="utf-8")
+
+
+def _hash(script: str) -> str:
+    """What the page's security policy allows to run: this script and nothing that a name might smuggle in."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode()

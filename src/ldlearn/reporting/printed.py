@@ -1,0 +1,143 @@
+"""The tables of the DLDL paper, letter by letter, and what is known to be wrong with them."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+from ldlearn.plotting.records import Task
+
+CITATION = "Y. Jia, J. Tang, J. Jiang: Label Distribution Learning from Logical Label, IJCAI 2024"
+PAPER_METRICS = {
+    "Chebyshev": "chebyshev",
+    "Clark": "clark",
+    "One-error": "threshold_error",
+    "Intersection": "intersection",
+}
+_FILES = ("recovery", "predictive", "predictive_ldlsf", "ablation")
+
+
+@dataclass(frozen=True)
+class Block:
+    """Tables of the paper that report one experiment.
+
+    Attributes
+    ----------
+    key, title : str
+    task : {"recovery", "prediction"}
+    tables : tuple of str
+        Their numbers in the paper; the first that has a value counts, as the supplement adds deviations.
+    learner : str
+        The learner that follows enhancers in it.
+    """
+
+    key: str
+    title: str
+    task: Task
+    tables: tuple[str, ...]
+    learner: str = ""
+
+    @property
+    def is_ablation(self) -> bool:
+        """Whether its rows are DLDL without one of its terms."""
+        return self.key.startswith("ablation")
+
+
+BLOCKS = (
+    Block("recovery", "Recovery (Tables 1 and S3)", "recovery", ("S3", "1")),
+    Block("prediction", "Prediction, SA-BFGS where needed (Tables 2 and S4)", "prediction", ("S4", "2"), "SABFGS"),
+    Block("prediction-ldlsf", "Prediction, LDLSF where needed (Table S5)", "prediction", ("S5",), "LDLSF"),
+    Block("ablation-recovery", "Recovery without one term (Table 3)", "recovery", ("3/recovery",)),
+    Block("ablation-prediction", "Prediction without one term (Table 3)", "prediction", ("3/predictive",)),
+)
+
+
+@dataclass(frozen=True)
+class Printed:
+    """A cell of the paper.
+
+    Attributes
+    ----------
+    mean, std, rank : str
+        As printed.
+    right_rank : str
+        What the printed values give, if that is another rank.
+    remarks : tuple of str
+        What is wrong with it.
+    """
+
+    mean: str
+    std: str = ""
+    rank: str = ""
+    right_rank: str = ""
+    remarks: tuple[str, ...] = ()
+
+
+@cache
+def printed_cells() -> dict[tuple[str, str], dict[tuple[str, str], Printed]]:
+    """By (key of the block, metric of ours): cells by (abbreviated data set, method of the paper)."""
+    rows = [row for name in _FILES for row in _read(name) if row["dataset"] != "Avg.Rank"]
+    tables: dict[tuple[str, str], dict[tuple[str, str], Printed]] = {}
+    for block in BLOCKS:
+        for table in block.tables:
+            for row in (row for row in rows if row["table"] == table):
+                cells = tables.setdefault((block.key, PAPER_METRICS[row["metric"]]), {})
+                cells.setdefault((row["dataset"], row["method"]), _printed(block, row))
+    return tables
+
+
+@cache
+def paper_methods(block: Block) -> dict[str, str]:
+    """The paper's names of the methods of a block, by how `plain` spells them."""
+    names = [name for (key, _), cells in printed_cells().items() if key == block.key for _, name in cells]
+    return {plain(name): name for name in names}
+
+
+@cache
+def paper_datasets() -> dict[str, str]:
+    """The paper's abbreviation of a data set, by how `plain` spells any of its names."""
+    return {plain(name): row["abbr"] for row in _read("datasets") for name in (row["dataset"], row["abbr"])}
+
+
+def plain(name: str) -> str:
+    """Lower-case letters and digits only: SA-BFGS and SABFGS are one name."""
+    return "".join(sign for sign in name.lower() if sign.isalnum())
+
+
+def _printed(block: Block, row: Mapping[str, str]) -> Printed:
+    where = (row["metric"], row["dataset"], row["method"])
+    remarks = tuple(_remarks(block, *where))
+    wrong = next((w for w in _wrong_ranks().get(where, []) if w["table"] in block.tables), None)
+    if wrong is None:
+        return Printed(row["mean"], row["std"], row["rank"], remarks=remarks)
+    note = f"Table {wrong['table']} prints another rank than its values give; the right one stands after the arrow."
+    return Printed(row["mean"], row["std"], wrong["rank_printed"], wrong["rank_paper_rule"], (note, *remarks))
+
+
+def _remarks(block: Block, metric: str, dataset: str, method: str) -> list[str]:
+    return [
+        row["remark"]
+        for row in _read("remarks")
+        if row["table"] in block.tables
+        and row["metric"] in ("*", metric)
+        and row["dataset"] in ("*", dataset)
+        and row["method"] in ("*", method)
+    ]
+
+
+@cache
+def _wrong_ranks() -> dict[tuple[str, str, str], list[dict[str, str]]]:
+    wrong: dict[tuple[str, str, str], list[dict[str, str]]] = {}
+    for row in _read("recomputed_ranks"):
+        if row["wrong"] == "1":
+            wrong.setdefault((row["metric"], row["dataset"], row["method"]), []).append(row)
+    return wrong
+
+
+@cache
+def _read(name: str) -> list[dict[str, str]]:
+    text = files("ldlearn.reporting").joinpath("paper_tables", f"{name}.csv").read_text(encoding="utf-8")
+    return list(csv.DictReader(text.splitlines()))

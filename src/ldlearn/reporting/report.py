@@ -1,0 +1,178 @@
+"""From the records of a run to its report: a page, tables and figures."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from ldlearn.plotting.records import TASKS, Record, Task
+from ldlearn.reporting import text_tables
+from ldlearn.reporting.costs import choices, circumstances, costs, progress
+from ldlearn.reporting.files import write_atomically
+from ldlearn.reporting.paper import PairedTable, paired_tables
+from ldlearn.reporting.printed import CITATION
+from ldlearn.reporting.results import HEADLINE, Results, TaskTable
+from ldlearn.reporting.verdicts import Verdict, control_of, headline, judge, plural
+
+FORMATS = ("svg", "png", "pdf")
+
+
+def write_report(
+    run_dir: str | os.PathLike[str],
+    output: str | os.PathLike[str] | None = None,
+    *,
+    formats: Sequence[str] = FORMATS,
+) -> Path:
+    """Write the report of a run: ``report.html``, ``report.md``, ``tables/`` and ``figures/``.
+
+    Parameters
+    ----------
+    run_dir : path-like
+        Folder with ``records.jsonl`` and, if the run had one, ``plan.toml``.
+    output : path-like, optional
+        Folder to write to; that of the run by default.
+    formats : sequence of str, default=("svg", "png", "pdf")
+        Formats of the figures; empty for none.
+
+    Returns
+    -------
+    pathlib.Path
+        The page, which needs none of the other files.
+    """
+    from ldlearn.experiments import read_records
+
+    folder = Path(run_dir)
+    plan_file = folder / "plan.toml"
+    plan = plan_file.read_text(encoding="utf-8") if plan_file.is_file() else ""
+    report = Report(read_records(folder), plan)
+    return report.write(folder if output is None else Path(output), formats=formats)
+
+
+class Report:
+    """Everything a report says, computed from records.
+
+    Parameters
+    ----------
+    records : iterable of mapping
+    plan : str, optional
+        The plan in TOML; its name, description and metrics are used.
+    """
+
+    def __init__(self, records: Iterable[Record], plan: str = "") -> None:
+        self.plan_text = plan
+        self.plan: dict[str, Any] = tomllib.loads(plan) if plan else {}
+        self.results = Results(records, self.plan.get("metrics") or HEADLINE)
+        if not self.results.records:
+            raise ValueError("There are no records to report; run the plan first.")
+        self.tables: dict[tuple[Task, str], TaskTable] = {
+            (task, metric.name): table
+            for task in TASKS
+            for metric in self.results.metrics
+            if (table := self.results.table(task, metric)) is not None
+        }
+        control = control_of(list(self.results.methods.values()))
+        # Only the metrics of the plan are tested: among tests of all of them, some would succeed by chance.
+        self.verdicts: dict[tuple[Task, str], Verdict] = {
+            (table.task, table.metric.name): judge(table, control) for table in self.headline_tables()
+        }
+        self.paired: list[PairedTable] = paired_tables(self.results)
+        self.costs = costs(self.results)
+
+    @property
+    def title(self) -> str:
+        """Name of the plan, or a general one."""
+        name = str(self.plan.get("name") or "")
+        return f"Experiment “{name}”" if name else "Experiment"
+
+    def headline_tables(self) -> list[TaskTable]:
+        """Tables of the headline metrics, task by task."""
+        keys = [(task, metric.name) for task in TASKS for metric in self.results.headline]
+        return [self.tables[key] for key in keys if key in self.tables]
+
+    def write(self, folder: Path, *, formats: Sequence[str] = FORMATS) -> Path:
+        """Write all files; the page comes last."""
+        for name, text in self.text_files().items():
+            write_atomically(folder / name, text)
+        self._write_figures(folder / "figures", formats)
+        return write_atomically(folder / "report.html", self.html())
+
+    def text_files(self) -> dict[str, str]:
+        """Markdown and LaTeX tables, and the whole report in Markdown, by file name."""
+        files: dict[str, str] = {"report.md": self.markdown()}
+        for table in self.headline_tables():
+            stem = f"tables/{table.task}-{table.metric.name}"
+            files |= {f"{stem}.md": text_tables.markdown_table(table), f"{stem}.tex": text_tables.latex_table(table)}
+        for paired in self.paired:
+            stem = f"tables/paper-{paired.block.key}-{paired.metric.name}"
+            files |= {
+                f"{stem}.md": text_tables.markdown_paired(paired),
+                f"{stem}.tex": text_tables.latex_paired(paired),
+            }
+        stem = "tables/time-and-memory"
+        return files | {
+            f"{stem}.md": text_tables.markdown_costs(self.costs),
+            f"{stem}.tex": text_tables.latex_costs(self.costs),
+        }
+
+    def markdown(self) -> str:
+        """The report as one Markdown text: tables, tests, the paper beside ours, costs."""
+        parts = [f"# {text_tables.markdown_text(self.title)}", self._counted()]
+        parts += [f"Missing: {text_tables.markdown_text(f'{d.name}: {d.missing}')}" for d in self.results.missing]
+        for table in self.headline_tables():
+            verdict = self.verdicts[table.task, table.metric.name]
+            said = [*headline(table), *verdict.sentences, *verdict.cautions]
+            parts += [text_tables.markdown_table(table), text_tables.markdown_text(" ".join(said))]
+        if self.paired:
+            parts.append(f"## The paper beside this run\n\n{CITATION}.")
+            parts += [text_tables.markdown_paired(paired) for paired in self.paired]
+        return "\n\n".join([*parts, text_tables.markdown_costs(self.costs)]) + "\n"
+
+    def _counted(self) -> str:
+        run = circumstances(self.results)
+        counts = [plural(run.n_ok, "finished cell"), f"{run.n_failed} failed", f"{run.n_missing} missing"]
+        return f"{', '.join(counts)}; {plural(run.repeats, 'repeat')}."
+
+    def _write_figures(self, folder: Path, formats: Sequence[str]) -> None:
+        if not formats:
+            return
+        from ldlearn.reporting.figures import contents, displays
+
+        taken: list[str] = []
+        for stem, display in displays(self.results, list(self.verdicts.values())):
+            taken.append(stem)
+            name = stem if taken.count(stem) == 1 else f"{stem}-{taken.count(stem)}"
+            for format, content in contents(display, formats).items():
+                write_atomically(folder / f"{name}.{format}", content)
+
+    def html(self) -> str:
+        """The page."""
+        from ldlearn.plotting import TimeMemoryDisplay
+        from ldlearn.reporting.figures import diagram, inline_svg
+        from ldlearn.reporting.page import render
+        from ldlearn.reporting.payload import page_data, script_json
+
+        diagrams = {}
+        for i, (key, verdict) in enumerate(self.verdicts.items()):
+            drawn = diagram(verdict, self.results)
+            if drawn is not None:
+                diagrams[key] = inline_svg(drawn, f"cd{i}")
+        cost_figure = inline_svg(TimeMemoryDisplay.from_records(self.results.records), "cost") if self.costs else ""
+        return render(
+            {
+                "report": self,
+                "results": self.results,
+                "tasks": TASKS,
+                "headline": headline,
+                "diagrams": diagrams,
+                "cost_figure": cost_figure,
+                "progress": progress(self.results),
+                "choices": choices(self.results),
+                "run": circumstances(self.results),
+                "citation": CITATION,
+                "plural": plural,
+                "data": script_json(page_data(self.results)),
+            }
+        )

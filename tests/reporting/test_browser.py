@@ -1,0 +1,178 @@
+"""The page in a real browser: sorting, picking, no error, no sideways scrolling on a phone."""
+
+import shutil
+
+import pytest
+from synthetic_records import hostile_records, make_records
+
+from ldlearn.reporting import Report
+
+CHROMIUM = shutil.which("chromium")
+FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+pytestmark = [pytest.mark.browser, pytest.mark.skipif(CHROMIUM is None, reason="no browser")]
+
+
+@pytest.fixture(scope="module")
+def browser():
+    playwright = pytest.importorskip("playwright.sync_api")
+    with playwright.sync_playwright() as driver:
+        chromium = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture(scope="module")
+def page_file(tmp_path_factory):
+    report = Report(make_records(repeats=2, failed=[("yeast", "FCM")]))
+    return report.write(tmp_path_factory.mktemp("report"), formats=[])
+
+
+@pytest.fixture
+def open_page(browser):
+    """Open a file; at the end, no error and no request to anything but the file may have happened."""
+    contexts, errors, requests = [], [], []
+
+    def open_file(path, width=1280, height=900, scheme="light"):
+        contexts.append(browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme))
+        page = contexts[-1].new_page()
+        page.on("console", lambda message: errors.append(message.text) if message.type != "log" else None)
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.on("request", lambda request: requests.append(request.url))
+        page.goto(path.as_uri())
+        return page
+
+    yield open_file
+    for context in contexts:
+        context.close()
+    assert errors == []
+    assert all(url.startswith(("file:", "data:")) for url in requests)
+
+
+def visible_table(page, task):
+    return page.locator(f"#{task} .metric:not([hidden]) table.scores")
+
+
+def column(page, task, index):
+    cells = visible_table(page, task).locator(f"tbody tr > :nth-child({index})")
+    return [cell.get_attribute("data-v") for cell in cells.all()]
+
+
+def test_sorting_a_column_by_mouse_and_by_keyboard(open_page, page_file):
+    page = open_page(page_file)
+    head = visible_table(page, "recovery").locator("thead th").nth(1)
+    head.locator("button").click()
+    assert head.get_attribute("aria-sort") == "ascending"
+    values = [float(v) for v in column(page, "recovery", 2)]
+    assert values == sorted(values)
+    head.locator("button").focus()
+    page.keyboard.press("Enter")
+    assert head.get_attribute("aria-sort") == "descending"
+    assert [float(v) for v in column(page, "recovery", 2)] == values[::-1]
+    visible_table(page, "recovery").locator("thead button").first.click()
+    names = column(page, "recovery", 1)
+    assert names == sorted(names, key=str.lower)
+    assert visible_table(page, "recovery").locator('th[aria-sort="ascending"]').count() == 1
+
+
+def test_switching_the_metric_changes_every_section(open_page, page_file):
+    page = open_page(page_file)
+    assert page.locator("#recovery .metric:visible").count() == 1
+    page.select_option("#pick-metric", "intersection")
+    for section in ("summary", "recovery", "prediction", "paper"):
+        shown = page.locator(f"#{section} [data-metric]:visible")
+        assert shown.count() >= 1
+        assert {e.get_attribute("data-metric") for e in shown.all()} == {"intersection"}
+    head = visible_table(page, "recovery").locator("thead th").nth(1)
+    head.locator("button").click()
+    assert head.get_attribute("aria-sort") == "descending"  # the best first: large is good
+    page.select_option("#pick-metric", "cosine")
+    assert page.locator("#paper-none").is_visible()
+
+
+def test_picking_a_data_set_shows_its_scores_on_a_scale(open_page, page_file):
+    page = open_page(page_file)
+    page.select_option("#pick-dataset", "yeast")
+    heads = visible_table(page, "recovery").locator("thead th:visible")
+    assert [h.inner_text().split()[0] for h in heads.all()][:2] == ["Method", "yeast"]
+    assert heads.count() == 3
+    dots = visible_table(page, "recovery").locator("td.plot circle")
+    assert dots.count() == 7
+    places = [float(dot.get_attribute("cx")) for dot in dots.all()]
+    assert places == sorted(places)
+    assert page.locator("#sample-dataset").input_value() == "yeast"
+    page.select_option("#pick-dataset", "")
+    assert visible_table(page, "recovery").locator("thead th:visible").count() == 6
+
+
+def test_picking_a_sample_draws_its_distributions(open_page, page_file):
+    page = open_page(page_file)
+    page.select_option("#sample-dataset", "vader_tweets")
+    page.select_option("#sample-row", "5")
+    panels = page.locator("#sample-bars .panel")
+    assert panels.count() == 1 + 7
+    record = next(
+        r for r in make_records(repeats=2) if (r["dataset"], r["method"], r["repeat"]) == ("vader_tweets", "GLLE", 0)
+    )
+    truth, recovered = (record["samples"][key][5] for key in ("truth", "recovered"))
+    overlap = sum(min(a, b) for a, b in zip(truth, recovered, strict=True))
+    glle = panels.filter(has_text="GLLE")
+    assert f"overlap {overlap:.3f}" in glle.inner_text()
+    widths = [float(bar.get_attribute("width")) for bar in glle.locator("rect").all()]
+    assert [w / sum(widths) for w in widths] == pytest.approx(recovered, abs=1e-3)
+    page.click("#sample-next")
+    assert page.locator("#sample-row").input_value() == "6"
+    page.click("#sample-previous")
+    page.click("#sample-previous")
+    assert page.locator("#sample-row").input_value() == "4"
+
+
+def test_sensitivity_follows_its_pickers(open_page, page_file):
+    page = open_page(page_file)
+    page.select_option("#sensitivity-dataset", "scut_fbp")
+    page.select_option("#sensitivity-method", "L2")
+    assert page.locator("#sensitivity-panels h4").all_inner_texts() == ["alpha", "beta", "gamma"] * 2
+    assert page.locator("#convergence-panels .panel").count() == 4
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_phone_never_scrolls_sideways(open_page, page_file, scheme):
+    page = open_page(page_file, width=390, height=844, scheme=scheme)
+    for details in page.locator("summary").all():
+        details.click()
+    page.select_option("#pick-dataset", "yeast")
+    page.select_option("#pick-dataset", "")
+    widths = page.evaluate("[document.documentElement.scrollWidth, document.documentElement.clientWidth]")
+    assert widths == [390, 390]
+    background = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert (background == "rgb(255, 255, 255)") == (scheme == "light")
+
+
+def test_every_control_can_be_reached_by_keyboard(open_page, page_file):
+    page = open_page(page_file)
+    reached = set()
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        reached.add(page.evaluate("document.activeElement.id || document.activeElement.tagName"))
+    assert {"pick-metric", "pick-dataset", "SUMMARY", "BUTTON", "A"} <= reached
+
+
+def test_hostile_names_are_only_text(open_page, tmp_path):
+    page = open_page(Report(hostile_records()).write(tmp_path, formats=[]))
+    page.select_option("#pick-dataset", index=1)
+    page.click("#sample-next")
+    assert page.evaluate("window.pwned") is None
+    assert page.locator("img").count() == 0
+    assert "{{ 7 * 7 }}" in page.locator("body").inner_text()
+
+
+def test_a_run_with_nothing_to_draw_has_no_error(open_page, tmp_path):
+    page = open_page(Report(make_records({}, missing=["raf_ml"])).write(tmp_path, formats=[]))
+    assert "nothing to show" in page.locator("#samples").inner_text()

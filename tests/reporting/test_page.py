@@ -1,0 +1,175 @@
+"""The HTML page: self-contained, escaped, and every number from the records."""
+
+import base64
+import hashlib
+import json
+import re
+from html.parser import HTMLParser
+
+import pytest
+from synthetic_records import HOSTILE, METHODS, hostile_records, make_records
+
+from ldlearn.reporting import Report
+from ldlearn.reporting.page import seconds_text, significant
+from ldlearn.reporting.payload import page_data, samples, script_json
+from ldlearn.reporting.results import Results
+
+RECORDS = make_records(repeats=2, failed=[("yeast", "FCM")])
+PLAN = """
+name = "small & <quick>"
+description = "A test of everything."
+metrics = ["intersection", "chebyshev"]
+"""
+REPORT = Report(RECORDS, PLAN)
+HTML = REPORT.html()
+
+
+class Page(HTMLParser):
+    """Elements with their attributes, and the text of each kind of element."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.elements, self.open, self.texts = [], [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+        if tag not in {"meta", "link", "img", "input", "br"}:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        while self.open and self.open.pop() != tag:
+            pass
+
+    def handle_data(self, data):
+        self.texts.append((tuple(self.open), data))
+
+    def text(self):
+        return " ".join(t for where, t in self.texts if not {"script", "style"} & set(where))
+
+
+PAGE = Page(HTML)
+
+
+def test_nothing_comes_from_elsewhere():
+    for tag, attributes in PAGE.elements:
+        for key in ("src", "href", "xlink:href", "action", "data", "poster", "srcset"):
+            link = attributes.get(key) or ""
+            assert link.startswith("#") or link in ("", "data:,"), (tag, link)
+    style = re.search(r"<style>(.*?)</style>", HTML, re.DOTALL)[1]
+    assert "url(" not in style
+    assert "@import" not in style
+    assert "@font-face" not in style
+
+
+def test_only_the_script_of_the_page_may_run():
+    policy = next(a["content"] for tag, a in PAGE.elements if a.get("http-equiv") == "Content-Security-Policy")
+    script = re.search(r"<script>(.*?)</script>", HTML, re.DOTALL)[1]
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert f"script-src 'sha256-{digest}'" in policy
+    assert "default-src 'none'" in policy
+    handlers = [key for _, attributes in PAGE.elements for key in attributes if key.startswith("on")]
+    assert handlers == []
+
+
+def test_ids_are_unique():
+    ids = [attributes["id"] for _, attributes in PAGE.elements if "id" in attributes]
+    assert len(ids) == len(set(ids))
+
+
+def test_the_plan_gives_title_description_and_metrics():
+    assert "<title>Experiment “small &amp; &lt;quick&gt;”</title>" in HTML
+    assert "A test of everything." in PAGE.text()
+    options = [a["value"] for tag, a in PAGE.elements if tag == "option"]
+    assert options[:3] == ["intersection", "chebyshev", "clark"]
+
+
+def test_every_score_is_in_the_page():
+    text = PAGE.text()
+    for table in REPORT.tables.values():
+        for cell in table.cells.values():
+            if cell.spread:
+                assert f"{cell.spread.mean:.4f}" in text
+
+
+def test_floors_are_shaded_and_the_best_is_bold():
+    assert sum(a.get("class") == "floor" for tag, a in PAGE.elements if tag == "tr") > 0
+    n_best = sum(a.get("class") == "best" for tag, a in PAGE.elements if tag == "td")
+    assert n_best == sum(cell.best for table in REPORT.tables.values() for cell in table.cells.values())
+
+
+def test_missing_and_failed_cells_are_said():
+    text = PAGE.text()
+    assert "raf_ml is not on this machine" in text
+    assert "ValueError: the kernel matrix is singular" in text
+    assert "1 failed" in text
+    assert any(a.get("value") == "raf_ml" and "disabled" in a for tag, a in PAGE.elements if tag == "option")
+
+
+def test_a_newcomer_finds_the_terms():
+    terms = [text for where, text in PAGE.texts if where[-1:] == ("dt",)]
+    assert {"Recovery", "Prediction", "Floor", "Rank", "Label distribution"} <= set(terms)
+
+
+def test_only_metrics_of_the_plan_are_tested():
+    assert {metric for _, metric in REPORT.verdicts} == {"intersection", "chebyshev"}
+    assert HTML.count('<figure class="diagram">') == 4 + 1  # and the picture of costs
+
+
+def test_diagrams_use_the_colours_of_the_page():
+    diagrams = re.findall(r"<svg.*?</svg>", HTML, re.DOTALL)
+    assert diagrams
+    for diagram in diagrams:
+        assert "var(--ink)" in diagram
+        assert not re.search(r"#(1f2430|667085|0072b2)", diagram)
+        assert "metadata" not in diagram
+
+
+def test_the_data_of_the_page_are_those_of_the_records():
+    embedded = re.search(r'<script type="application/json" id="data">(.*?)</script>', HTML, re.DOTALL)[1]
+    data = json.loads(embedded)
+    sample = data["samples"]["yeast"]["rows"][2]
+    record = next(r for r in RECORDS if (r["dataset"], r["method"], r["repeat"]) == ("yeast", "GLLE", 0))
+    assert sample["row"] == record["samples"]["rows"][2]
+    assert sample["degrees"]["GLLE"] == pytest.approx(record["samples"]["recovered"][2], abs=5e-5)
+    assert sample["truth"] == pytest.approx(record["samples"]["truth"][2], abs=5e-5)
+    assert set(sample["degrees"]) == {m for m, (kind, *_) in METHODS.items() if kind in ("joint", "enhancer")}
+    curve = data["sensitivity"]["yeast"]["DLDL"]["recovery"][0]
+    assert (curve["parameter"], curve["names"]) == ("alpha", ["0.001", "0.1", "10"])
+    assert sum(curve["chosen"]) == 2
+    dldl = next(r for r in RECORDS if (r["dataset"], r["method"]) == ("yeast", "DLDL"))
+    assert data["convergence"]["yeast"]["DLDL"] == pytest.approx(dldl["convergence"]["objective"])
+
+
+def test_all_repeats_are_there_unless_they_are_too_many(monkeypatch):
+    assert len(samples(Results(RECORDS))["yeast"]["rows"]) == 24
+    monkeypatch.setattr("ldlearn.reporting.payload._SAMPLE_NUMBERS", 10)
+    assert len(samples(Results(RECORDS))["yeast"]["rows"]) == 12
+
+
+def test_names_cannot_become_markup():
+    text = Report(hostile_records(), f"name = {json.dumps(HOSTILE[1])}").html()
+    page = Page(text)
+    assert [tag for tag, _ in page.elements].count("script") == 2
+    assert "img" not in [tag for tag, _ in page.elements]
+    assert not any(key.startswith("on") for _, attributes in page.elements for key in attributes)
+    assert "49" not in re.findall(r"\b49\b", page.text())
+    assert HOSTILE[2] in page.text()
+
+
+def test_json_in_a_script_cannot_end_it():
+    text = script_json({"</script>": "<!--&"})
+    assert "<" not in text
+    assert json.loads(text) == {"</script>": "<!--&"}
+
+
+def test_numbers_that_json_lacks_become_null():
+    records = make_records({"yeast": ["a", "b"]}, repeats=1, missing=())
+    records[0]["convergence"]["objective"][0] = float("nan")
+    assert json.loads(script_json(page_data(Results(records))))["convergence"]["yeast"]["DLDL"][0] is None
+
+
+def test_words_for_durations_and_small_numbers():
+    assert [seconds_text(s) for s in (3.04, 90, 7200)] == ["3.0 s", "1.5 min", "2.0 h"]
+    assert significant(None) == "–"
+    assert significant(0.000123456) == "0.000123"

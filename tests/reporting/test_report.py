@@ -1,0 +1,117 @@
+"""Writing a report into a folder, from invented records and from a real run."""
+
+import os
+
+import pytest
+from synthetic_records import METHODS, make_records, make_run
+
+from ldlearn.experiments import Plan, RunFolderError, run_plan
+from ldlearn.reporting import Report, write_report
+from ldlearn.reporting.figures import file_name
+from ldlearn.reporting.files import write_atomically
+
+SMALL = {"yeast": ["a", "b", "c"], "vader_tweets": ["x", "y"]}
+FEW = {name: METHODS[name] for name in ("DLDL", "UniformLE")}
+
+
+def test_writes_the_page_tables_and_figures(tmp_path):
+    run = make_run(tmp_path / "run", datasets=SMALL, repeats=1)
+    page = write_report(run, formats=["svg"])
+    assert page == run / "report.html"
+    assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
+    figures = {path.name for path in (run / "figures").iterdir()}
+    assert {
+        "critical-difference-recovery-chebyshev.svg",
+        "convergence-yeast.svg",
+        "sensitivity-vader-tweets.svg",
+        "distributions-yeast.svg",
+        "time-and-memory.svg",
+    } <= figures
+    assert (run / "report.md").is_file()
+    assert (run / "tables" / "recovery-clark.tex").is_file()
+    assert not [path for path in run.rglob("*") if path.name.endswith(".part")]
+
+
+def test_another_folder_and_other_formats(tmp_path):
+    run = make_run(tmp_path / "run", datasets={"yeast": ["a", "b"]}, methods=FEW, repeats=1)
+    before = sorted(path.name for path in run.iterdir())
+    page = write_report(run, tmp_path / "out", formats=["pdf", "png"])
+    assert page == tmp_path / "out" / "report.html"
+    assert sorted(path.name for path in run.iterdir()) == before
+    assert {path.suffix for path in (tmp_path / "out" / "figures").iterdir()} == {".pdf", ".png"}
+
+
+def test_no_formats_no_figures(tmp_path):
+    run = make_run(tmp_path / "run", datasets={"yeast": ["a", "b"]}, repeats=1)
+    write_report(run, formats=[])
+    assert not (run / "figures").exists()
+
+
+def test_a_report_can_be_written_again(tmp_path):
+    run = make_run(tmp_path / "run", datasets={"yeast": ["a", "b"]}, repeats=1)
+    first = write_report(run, formats=[]).read_bytes()
+    assert write_report(run, formats=[]).read_bytes() == first
+
+
+def test_a_folder_without_records_is_named(tmp_path):
+    with pytest.raises(RunFolderError, match="no records"):
+        write_report(tmp_path)
+    with pytest.raises(ValueError, match="no records to report"):
+        Report([])
+
+
+def test_a_run_of_which_nothing_finished_still_has_a_report(tmp_path):
+    records = make_records({}, missing=["raf_ml", "twitter_ldl"])
+    text = Report(records).html()
+    assert "raf_ml is not on this machine" in text
+    assert "No record holds a recovery score." in text
+
+
+def test_a_broken_write_leaves_the_old_file(tmp_path, monkeypatch):
+    path = write_atomically(tmp_path / "a.txt", "old")
+
+    def broken(*_):
+        raise OSError("disk full")
+
+    monkeypatch.setattr(os, "replace", broken)
+    with pytest.raises(OSError, match="disk full"):
+        write_atomically(path, "new")
+    assert path.read_text() == "old"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["a.txt"]
+
+
+def test_names_of_files_are_harmless():
+    assert file_name("../../etc/passwd") == "etc-passwd"
+    assert file_name("DLDL (paper)") == "dldl-paper"
+    assert file_name("微博") == "unnamed"
+
+
+def test_names_that_look_alike_get_files_of_their_own(tmp_path):
+    records = make_records({"微博": ["a", "b"], "数据": ["a", "b"]}, FEW, repeats=1, missing=())
+    Report(records, 'metrics = ["chebyshev"]').write(tmp_path, formats=["svg"])
+    names = {path.name for path in (tmp_path / "figures").iterdir()}
+    assert {"convergence-unnamed.svg", "convergence-unnamed-2.svg"} <= names
+
+
+def test_records_of_the_engine_are_understood(tmp_path):
+    plan = Plan.from_dict(
+        {
+            "name": "tiny",
+            "metrics": ["intersection"],
+            "datasets": {"vader_tweets": {"rows": 80}, "uk_budget_shares": {"rows": 80}, "raf_ml": {}},
+            "methods": {
+                "UniformLE": {},
+                "DLDL": {"grid": {"beta": [0.1, 1.0], "gamma": ["0.03*m", "default"]}},
+                "UniformLE + SABFGS": {"estimator": "UniformLE", "learner": "SABFGS"},
+                "SABFGS": {},
+            },
+            "protocol": {"repeats": 2},
+        }
+    )
+    run_plan(plan, tmp_path)
+    report_page = write_report(tmp_path, formats=["svg"])
+    text = report_page.read_text(encoding="utf-8")
+    assert "Experiment “tiny”" in text
+    assert "true distributions</span>" in text
+    assert "sensitivity-vader-tweets.svg" in {path.name for path in (tmp_path / "figures").iterdir()}
+    assert "raf_ml" in text
