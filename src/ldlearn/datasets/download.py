@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import shutil
 import sys
 import time
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from ldlearn.datasets.errors import DatasetError
 
 Progress = Callable[[int, int | None], None]
 
-_CHUNK = 1 << 16
+_CHUNK = 1 << 13
 _MOST_BYTES = 1 << 31
 _WORTH_ANOTHER_TRY = frozenset({408, 425, 429, 500, 502, 503, 504})
 
@@ -103,7 +103,7 @@ class _Interrupted(Exception):
 
 @dataclass(frozen=True)
 class _Transfer:
-    """A downloader for pooch: fills `partial`, verifies it and only then hands it over."""
+    """A downloader for pooch: fills `partial`, and hands over only what has been verified."""
 
     partial: Path
     expected: Checksum
@@ -118,7 +118,7 @@ class _Transfer:
                 time.sleep(self.patience.pause * 2 ** (attempt - 1))
             try:
                 self._receive(url)
-                os.replace(self.partial, output_file)
+                self._hand_over(Path(output_file))
                 return
             except _Interrupted as error:
                 reason = str(error)
@@ -137,10 +137,17 @@ class _Transfer:
                 self._request(requests, url)
         except requests.RequestException as error:
             raise _Interrupted(_in_words(requests, error)) from error
-        problem = self.expected.problem(self.partial)
+
+    def _hand_over(self, output_file: Path) -> None:
+        """Verify what arrived, in a copy that no other process can write to, and give that copy away."""
+        try:
+            shutil.copyfile(self.partial, output_file)
+        except FileNotFoundError as error:
+            raise _Interrupted("another process has taken the file") from error
+        problem = self.expected.problem(output_file)
+        if not problem or not self._is_too_short():
+            self.partial.unlink(missing_ok=True)
         if problem:
-            if not self._is_too_short():
-                self.partial.unlink()
             raise _Interrupted(f"what arrived is not the file that was meant ({problem})")
 
     def _have(self) -> int:
@@ -176,7 +183,7 @@ class _Transfer:
             for chunk in response.iter_content(_CHUNK):
                 done += len(chunk)
                 if done > (self.expected.size or _MOST_BYTES):
-                    self.partial.unlink()
+                    self.partial.unlink(missing_ok=True)
                     raise _Interrupted("the server sent more bytes than the file has")
                 file.write(chunk)
                 self.progress(done, total)

@@ -13,6 +13,7 @@ from ldlearn.datasets.catalogue import CatalogueEntry, CatalogueFile, catalogue,
 from ldlearn.datasets.dataset import LabelDataset
 from ldlearn.datasets.download import Patience, Progress, download, import_pooch
 from ldlearn.datasets.errors import DatasetError
+from ldlearn.datasets.formats.limits import check_width
 from ldlearn.datasets.labels import as_distributions
 from ldlearn.datasets.readers import read_arrays
 
@@ -219,6 +220,9 @@ def _download(
 def _load(entry: CatalogueEntry, file: CatalogueFile, path: Path) -> LabelDataset:
     wanted = [name for name in (file.X, file.D, file.Y) if name]
     arrays = read_arrays(path, wanted)
+    if arrays[file.D].shape[1:] != (entry.n_labels,):
+        raise DatasetError(f"{path}: {file.D!r} must have {entry.n_labels} columns, one per label.")
+    check_width(arrays[file.X].shape[-1], path)
     D = as_distributions(arrays[file.D], entry.label_names, where=str(path), normalise=file.normalise)
     return LabelDataset(
         X=arrays[file.X],

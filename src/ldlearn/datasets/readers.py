@@ -16,7 +16,7 @@ from ldlearn.datasets.errors import DatasetError
 from ldlearn.datasets.formats import READERS, known_suffix
 from ldlearn.datasets.formats.columns import Columns
 from ldlearn.datasets.formats.content import Content
-from ldlearn.datasets.formats.limits import MOST_NAMES, broken_file_is_our_error
+from ldlearn.datasets.formats.limits import broken_file_is_our_error, check_width
 from ldlearn.datasets.labels import as_fields
 
 DEFAULT_MAX_BYTES = 16 << 30
@@ -108,8 +108,7 @@ def _as_dataset(content: Content, path: Path, kind: str, normalise: bool, name: 
     for known_kind, matrix in content.labels.items():
         if matrix.ndim != 2 or matrix.dtype.kind not in "biuf":
             raise DatasetError(f"{path}: the labels are no matrix of numbers.")
-        if max(X.shape[1], matrix.shape[1]) > MOST_NAMES:
-            raise DatasetError(f"{path} announces more than {MOST_NAMES:,} columns.")
+        check_width(max(X.shape[1], matrix.shape[1]), path)
         chosen = kind if known_kind == "auto" or kind != "auto" else known_kind
         fields |= as_fields(matrix, chosen, content.label_names, str(path), normalise)
     texts = {"source": str(path)} | {key: text for key, text in content.texts.items() if text}

@@ -17,11 +17,12 @@ from numpy.typing import NDArray
 from ldlearn.datasets.dataset import LabelDataset
 from ldlearn.datasets.errors import DatasetError
 from ldlearn.datasets.formats.columns import Columns, choose_columns
-from ldlearn.datasets.formats.content import Content, distinct, matrices
+from ldlearn.datasets.formats.content import KIND_OF_FIELD, Content, distinct, matrices
 from ldlearn.datasets.formats.limits import check_declared, check_total
 
 _NUMERIC = ("numeric", "real", "integer")
 _ATTRIBUTE = re.compile(r"""@attribute\s+('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^\s{]+)\s*(.+)""", re.IGNORECASE)
+_MARK = "% label matrix of ldlearn: "
 _MEKA_COUNT = re.compile(r"-C\s+(-?\d+)")
 # a pattern, not an XML parser: a list of names is all that is wanted, and entities could be a trap
 _XML_LABEL = re.compile(r"""<label\s+name\s*=\s*("[^"]*"|'[^']*')""")
@@ -32,6 +33,7 @@ class _Header:
     relation: str
     names: list[str]
     values: list[dict[str, float] | None]
+    field: str
 
 
 def read_arff(path: Path, features: Columns, labels: Columns, max_bytes: int) -> Content:
@@ -50,9 +52,10 @@ def read_arff(path: Path, features: Columns, labels: Columns, max_bytes: int) ->
     check_declared(8 * matrix.shape[0] * len(label_columns), 8 * path.stat().st_size, path)
     Y = matrix[:, label_columns]
     nominal = all(header.values[i] is not None for i in label_columns)
+    kind = "logical" if nominal else KIND_OF_FIELD.get(header.field, "auto")
     return Content(
         X=matrix[:, choice.features],
-        labels={"logical" if nominal else "auto": Y.toarray() if scipy.sparse.issparse(Y) else Y},
+        labels={kind: Y.toarray() if scipy.sparse.issparse(Y) else Y},
         feature_names=choice.feature_names,
         label_names=choice.label_names,
         texts={"name": _unquote(header.relation).split(": -C")[0]},
@@ -60,7 +63,7 @@ def read_arff(path: Path, features: Columns, labels: Columns, max_bytes: int) ->
 
 
 def _read_header(file: IO[str]) -> _Header:
-    relation, names, values = "", [], []
+    relation, field, names, values = "", "", [], []
     for line in file:
         text = line.strip()
         keyword = text[:10].lower()
@@ -71,7 +74,9 @@ def _read_header(file: IO[str]) -> _Header:
             names.append(name)
             values.append(value)
         elif keyword.startswith("@data"):
-            return _Header(relation, names, values)
+            return _Header(relation, names, values, field)
+        elif text.startswith(_MARK):
+            field = text.removeprefix(_MARK)
         elif text and not text.startswith("%"):
             raise DatasetError(f"the line {text[:60]!r} stands before @data and is no attribute")
     raise DatasetError("it has no line @data")
@@ -115,10 +120,10 @@ def _mulan_labels(path: Path) -> list[str | int] | None:
 
 
 def _meka_labels(header: _Header) -> slice | None:
-    match = _MEKA_COUNT.search(header.relation)
-    if match is None:
+    counts = _MEKA_COUNT.findall(header.relation)
+    if not counts:
         return None
-    count = int(match[1])
+    count = int(counts[-1])
     return slice(count, None) if count < 0 else slice(0, count)
 
 
@@ -190,6 +195,7 @@ def write_arff(data: LabelDataset, path: Path) -> None:
     names = distinct([*data.feature_names, *data.label_names])
     kinds = ["numeric"] * data.n_features + [kind] * data.n_labels
     with path.open("w", encoding="utf-8", newline="\n") as file:
+        file.write(f"{_MARK}{field}\n")
         file.write(f"@relation {_quote(f'{data.name}: -C -{data.n_labels}')}\n\n")
         file.writelines(f"@attribute {_quote(n)} {k}\n" for n, k in zip(names, kinds, strict=True))
         file.write("\n@data\n")

@@ -22,7 +22,7 @@ from ldlearn.datasets.formats.content import (
     meta_of,
     parse_meta,
 )
-from ldlearn.datasets.formats.limits import broken_file_is_our_error
+from ldlearn.datasets.formats.limits import broken_file_is_our_error, check_width
 from ldlearn.datasets.formats.mat5 import read_mat5, write_mat5
 from ldlearn.datasets.formats.mat73 import is_mat73, read_mat73, write_mat73
 from ldlearn.datasets.formats.npz import read_npz, write_npz
@@ -78,6 +78,7 @@ def read_array_file(path: Path, features: Columns, labels: Columns, max_bytes: i
 
 def split_matrix(matrix: Any, features: Columns, labels: Columns, where: str) -> Content:
     """Features and labels as columns of one matrix without names."""
+    check_width(matrix.shape[1], where)
     names = [f"column{i}" for i in range(matrix.shape[1])]
     choice = choose_columns(names, features, labels, where)
     X = matrix[:, choice.features]

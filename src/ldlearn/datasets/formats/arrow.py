@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,13 @@ from numpy.typing import NDArray
 
 from ldlearn.datasets.dataset import LabelDataset
 from ldlearn.datasets.errors import DatasetError
-from ldlearn.datasets.formats.columns import Columns, choose_columns, headings
+from ldlearn.datasets.formats.columns import Columns, choose_columns, find_columns, headings
 from ldlearn.datasets.formats.content import KIND_OF_FIELD, META, Content, distinct, matrices, meta_of, parse_meta
 from ldlearn.datasets.formats.limits import check_total
 
+_INDEX_OF_PANDAS = re.compile(r"__index_level_\d+__")
 _BLOCK_ROWS = 1 << 15
+_PASSES = 12
 
 
 def import_pyarrow() -> Any:
@@ -45,7 +48,10 @@ def read_arrow(path: Path, features: Columns, labels: Columns, max_bytes: int) -
 
 def _read(pyarrow: Any, table: Any, path: Path, features: Columns, labels: Columns, max_bytes: int) -> Content:
     schema = table.schema
-    choice = choose_columns(schema.names, features, labels, str(path))
+    names = [_INDEX_OF_PANDAS.sub("", name) for name in schema.names]
+    if features is None and labels is not None:
+        features = _without(names, find_columns(names, labels, str(path)))
+    choice = choose_columns(names, features, labels, str(path))
     parts = {"X": choice.features, **choice.labels}
     arrays = {
         field: np.empty((table.n_rows, len(positions)), dtype=_common_dtype(pyarrow, schema, positions, path))
@@ -61,6 +67,11 @@ def _read(pyarrow: Any, table: Any, path: Path, features: Columns, labels: Colum
         label_names=choice.label_names,
         texts=meta,
     )
+
+
+def _without(names: list[str], labels: list[int]) -> Columns:
+    """All columns but the labels and what pandas stores of its index."""
+    return [i for i, name in enumerate(names) if name and i not in labels]
 
 
 def _own_meta(schema: Any, feature_names: list[str], label_names: list[str]) -> dict[str, str]:
@@ -81,34 +92,40 @@ def _common_dtype(pyarrow: Any, schema: Any, positions: list[int], path: Path) -
     for i, kind in zip(positions, types, strict=True):
         numeric = kinds.is_integer(kind) or kinds.is_floating(kind) or kinds.is_boolean(kind)
         if not numeric and not kinds.is_null(kind):
-            raise DatasetError(f"{path}: the column {schema.names[i]!r} holds {kind}, not numbers.")
+            raise DatasetError(
+                f"{path}: the column {schema.names[i]!r} holds {kind}, not numbers; leave it out by features=."
+            )
     only_single = all(kinds.is_float32(kind) for kind in types)
     return np.dtype(np.float32 if only_single else np.float64)
 
 
 def _fill(arrays: dict[str, NDArray[Any]], parts: dict[str, list[int]], table: Any, path: Path) -> None:
-    wanted = sorted(i for positions in parts.values() for i in positions)
-    place = {column: k for k, column in enumerate(wanted)}
-    start = 0
-    for block in table.blocks(wanted):
-        stop = start + block.num_rows
-        if stop > table.n_rows:
-            break
-        for field, positions in parts.items():
-            for k, column in enumerate(positions):
-                values = block.column(place[column])
-                arrays[field][start:stop, k] = values.to_numpy(zero_copy_only=False)
-        start = stop
-    if start != table.n_rows:
-        raise DatasetError(f"{path} announces {table.n_rows:,} rows and holds another number.")
+    """Copy the columns, a few at a time: a reader holds some of every column it is asked for."""
+    targets = [(column, field, k) for field, positions in parts.items() for k, column in enumerate(positions)]
+    targets.sort()
+    width = max(1, len(targets) // _PASSES)
+    for first in range(0, len(targets), width):
+        group = targets[first : first + width]
+        start = 0
+        for block in table.blocks([column for column, _, _ in group]):
+            stop = start + block.num_rows
+            if stop > table.n_rows:
+                break
+            for place, (_, field, k) in enumerate(group):
+                arrays[field][start:stop, k] = block.column(place).to_numpy(zero_copy_only=False)
+            start = stop
+        if start != table.n_rows:
+            raise DatasetError(f"{path} announces {table.n_rows:,} rows and holds another number.")
 
 
 class _Parquet:
     """A .parquet file as blocks of rows."""
 
     def __init__(self, pyarrow: Any, path: Path) -> None:
-        self.file = pyarrow.parquet.ParquetFile(path, memory_map=True, pre_buffer=False)
+        # no buffering within a column: pages that announce absurd sizes would be given a buffer of that size
+        self.file = pyarrow.parquet.ParquetFile(path, memory_map=False, buffer_size=0, pre_buffer=False)
         self.schema = self.file.schema_arrow
+        # of the metadata only these counts are read: asking for those of a column can abort the process
         self.n_rows = self.file.metadata.num_rows
         if len(self.schema.names) != self.file.metadata.num_columns:
             raise DatasetError(f"{path} holds nested columns.")

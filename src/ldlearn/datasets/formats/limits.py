@@ -32,6 +32,12 @@ def check_total(declared: int, max_bytes: int, path: Path) -> None:
         )
 
 
+def check_width(n_columns: int, path: Path | str) -> None:
+    """Refuse a matrix with more columns than could be named; an empty one may announce any number of them."""
+    if n_columns > MOST_NAMES:
+        raise DatasetError(f"{path} announces {n_columns:,} columns, more than the limit {MOST_NAMES:,}.")
+
+
 @contextmanager
 def broken_file_is_our_error(path: Path) -> Iterator[None]:
     """Turn whatever a parser raises on a broken file into a `DatasetError`.

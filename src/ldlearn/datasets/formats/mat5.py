@@ -85,6 +85,8 @@ class _Head:
 
 def _read_head(parts: _Parts) -> _Head:
     flags = parts.numbers()
+    if len(flags) == 2 and int(flags[0]) & 0xFF not in (*_CLASSES, _CHAR, _SPARSE):
+        return _Head(int(flags[0]) & 0xFF, False, (), "")  # objects go on in ways of their own
     shape = tuple(int(length) for length in parts.numbers())
     name = bytes(parts.next()[1]).decode("latin-1")
     if len(flags) != 2 or len(shape) < 2 or min(shape) < 0:

@@ -1,0 +1,35 @@
+import ipaddress
+import socket
+from pathlib import Path
+
+import pytest
+
+SHARED = Path(__file__).resolve().parents[3] / "shared" / "datasets"
+
+
+@pytest.fixture(autouse=True)
+def no_network(monkeypatch):
+    """Any attempt to leave this machine fails the test."""
+    connect = socket.socket.connect
+
+    def local_only(self, address):
+        if self.family in (socket.AF_INET, socket.AF_INET6) and not ipaddress.ip_address(address[0]).is_loopback:
+            raise AssertionError(f"a test tried to reach {address}")
+        return connect(self, address)
+
+    monkeypatch.setattr(socket.socket, "connect", local_only)
+    monkeypatch.delenv("LDLEARN_DATA", raising=False)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+
+
+@pytest.fixture
+def shared_file():
+    """Path of a data file that may lie beside the repository, but is no part of it."""
+
+    def find(name):
+        path = SHARED / name
+        if not path.is_file():
+            pytest.skip(f"the shared data file {name} is not on this machine")
+        return path
+
+    return find

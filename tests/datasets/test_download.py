@@ -1,0 +1,306 @@
+import dataclasses
+import hashlib
+import io
+import os
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import numpy as np
+import pytest
+import scipy.io
+
+from ldlearn.datasets import DatasetError, Patience, dataset_info, fetch_dataset
+from ldlearn.datasets import fetch as fetching
+from ldlearn.datasets.catalogue import catalogue
+from ldlearn.datasets.checksums import Checksum, git_blob_id
+from ldlearn.datasets.download import download
+
+CONTENT = np.random.default_rng(0).bytes(300_000)
+HALF = len(CONTENT) // 2
+SHA256 = hashlib.sha256(CONTENT).hexdigest()
+GIT = hashlib.sha1(b"blob 300000\0" + CONTENT).hexdigest()
+KNOWN = Checksum(sha256=SHA256, size=len(CONTENT))
+IMPATIENT = Patience(timeout=0.25, retries=2, pause=0.01)
+
+
+class Server:
+    """Answers one request after the other with the next behaviour of a script; the last one stays."""
+
+    def __init__(self):
+        self.script, self.ranges = [], []
+        self.release = threading.Event()
+        server = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self):
+                server.ranges.append(self.headers.get("Range"))
+                behaviour = server.script.pop(0) if len(server.script) > 1 else server.script[0]
+                behaviour(self, server)
+
+            def log_message(self, *args):
+                pass
+
+        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.http.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self.http.server_address[1]}/file.bin"
+        threading.Thread(target=self.http.serve_forever, args=(0.01,), daemon=True).start()
+
+    def close(self):
+        self.release.set()
+        self.http.shutdown()
+        self.http.server_close()
+
+
+def send(handler, status, body, announced=None, **headers):
+    handler.send_response(status)
+    handler.send_header("Content-Length", str(len(body) if announced is None else announced))
+    for key, value in headers.items():
+        handler.send_header(key.replace("_", "-"), value)
+    handler.end_headers()
+    handler.wfile.write(body)
+
+
+def asked_from(handler):
+    wanted = handler.headers.get("Range")
+    return int(wanted.removeprefix("bytes=").removesuffix("-")) if wanted else 0
+
+
+def honest(handler, _server):
+    start = asked_from(handler)
+    if start:
+        where = f"bytes {start}-{len(CONTENT) - 1}/{len(CONTENT)}"
+        send(handler, 206, CONTENT[start:], Content_Range=where)
+    else:
+        send(handler, 200, CONTENT)
+
+
+def deaf_to_ranges(handler, _server):
+    send(handler, 200, CONTENT)
+
+
+def cut_half_way(handler, _server):
+    start = asked_from(handler)
+    rest = CONTENT[start:]
+    status, headers = (206, {"Content_Range": f"bytes {start}-/{len(CONTENT)}"}) if start else (200, {})
+    send(handler, status, rest[: len(rest) // 2], announced=len(rest), **headers)
+    handler.wfile.flush()
+    handler.connection.close()
+
+
+def cut_without_announcing(handler, _server):
+    handler.send_response(200)
+    handler.end_headers()
+    handler.wfile.write(CONTENT[:HALF])
+
+
+def stall(handler, server):
+    send(handler, 200, CONTENT[:1000], announced=len(CONTENT))
+    handler.wfile.flush()
+    server.release.wait(10)
+
+
+def silent(_handler, server):
+    server.release.wait(10)
+
+
+def wrong_bytes(handler, _server):
+    send(handler, 200, bytes(len(CONTENT)))
+
+
+def too_many_bytes(handler, _server):
+    send(handler, 200, CONTENT + b"more")
+
+
+def wrong_range(handler, _server):
+    send(handler, 206, CONTENT[5:], Content_Range=f"bytes 5-{len(CONTENT) - 1}/{len(CONTENT)}")
+
+
+def status(code):
+    return lambda handler, _server: send(handler, code, b"sorry, no file here")
+
+
+@pytest.fixture
+def server():
+    running = Server()
+    yield running
+    running.close()
+
+
+def fetch(server, folder, expected=KNOWN, patience=IMPATIENT, **options):
+    return download(server.url, folder, "file.bin", expected, patience=patience, **options)
+
+
+def files_in(folder):
+    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+
+
+def test_git_blob_ids_are_those_of_git(tmp_path):
+    path = tmp_path / "greeting"
+    path.write_bytes(b"hello\n")
+    assert git_blob_id(path) == "ce013625030ba8dba906f756967f9e9ca394464a"  # git hash-object
+    path.write_bytes(b"")
+    assert git_blob_id(path) == "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"
+
+
+@pytest.mark.parametrize("expected", [KNOWN, Checksum(git=GIT), Checksum(git=GIT, size=len(CONTENT))])
+@pytest.mark.parametrize(
+    "script", [[honest], [status(503), honest], [cut_half_way, cut_half_way, honest], [stall, honest]]
+)
+def test_a_file_arrives_whole_whatever_happens_on_the_way(server, tmp_path, script, expected):
+    server.script = list(script)
+    path = fetch(server, tmp_path / "cache", expected)
+    assert path == tmp_path / "cache" / "file.bin"
+    assert path.read_bytes() == CONTENT
+    assert files_in(tmp_path / "cache") == ["file.bin"]
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "reason"),
+    [
+        (wrong_bytes, "not the file that was meant"),
+        (cut_half_way, "the connection was cut"),
+        (cut_without_announcing, "not the file that was meant"),
+        (status(404), "404"),
+        (status(403), "403"),
+        (status(503), "503"),
+        (stall, "stalled"),
+        (silent, "stalled"),
+        (too_many_bytes, "more bytes than the file has"),
+        (wrong_range, "unexpected range"),
+    ],
+)
+@pytest.mark.parametrize("expected", [KNOWN, Checksum(git=GIT)])
+def test_a_failed_download_leaves_no_file_and_says_why(server, tmp_path, behaviour, reason, expected):
+    server.script = [behaviour]
+    if expected is not KNOWN and behaviour is too_many_bytes:
+        reason = "not the file that was meant"
+    with pytest.raises(DatasetError, match=reason) as caught:
+        fetch(server, tmp_path, expected)
+    assert server.url in str(caught.value)
+    assert all(name.startswith("partial/") for name in files_in(tmp_path))
+    server.script = [honest]
+    assert fetch(server, tmp_path, expected).read_bytes() == CONTENT
+
+
+def test_refusals_are_not_asked_again_and_others_are(server, tmp_path):
+    server.script = [status(404)]
+    with pytest.raises(DatasetError):
+        fetch(server, tmp_path)
+    assert len(server.ranges) == 1
+    server.script = [status(503)]
+    with pytest.raises(DatasetError, match="3 attempts"):
+        fetch(server, tmp_path)
+    assert len(server.ranges) == 4
+
+
+def test_an_interrupted_download_resumes_where_it_stopped(server, tmp_path):
+    server.script = [cut_half_way]
+    with pytest.raises(DatasetError):
+        fetch(server, tmp_path, patience=Patience(timeout=0.4, retries=0))
+    (partial,) = (tmp_path / "partial").iterdir()
+    arrived = partial.stat().st_size
+    assert HALF - 10_000 < arrived <= HALF
+    assert partial.read_bytes() == CONTENT[:arrived]
+    server.script = [honest]
+    seen = []
+    assert fetch(server, tmp_path, progress=lambda done, total: seen.append((done, total))).read_bytes() == CONTENT
+    assert server.ranges == [None, f"bytes={arrived}-"]
+    assert seen[0][0] > arrived
+    assert seen[-1] == (len(CONTENT), len(CONTENT))
+
+
+def test_a_server_deaf_to_ranges_starts_over(server, tmp_path):
+    server.script = [cut_half_way, deaf_to_ranges]
+    assert fetch(server, tmp_path).read_bytes() == CONTENT
+    assert server.ranges[1] is not None
+
+
+def test_a_spoilt_partial_file_is_thrown_away(server, tmp_path):
+    server.script = [cut_half_way]
+    with pytest.raises(DatasetError):
+        fetch(server, tmp_path, patience=Patience(timeout=0.4, retries=0))
+    partial = next((tmp_path / "partial").iterdir())
+    partial.write_bytes(b"x" * HALF)
+    server.script = [honest]
+    assert fetch(server, tmp_path).read_bytes() == CONTENT
+    assert server.ranges[1:] == [f"bytes={HALF}-", None]
+
+
+def test_a_complete_partial_file_needs_no_server(server, tmp_path):
+    server.script = [cut_half_way]
+    with pytest.raises(DatasetError):
+        fetch(server, tmp_path, patience=Patience(timeout=0.4, retries=0))
+    next((tmp_path / "partial").iterdir()).write_bytes(CONTENT)
+    assert fetch(server, tmp_path).read_bytes() == CONTENT
+    assert len(server.ranges) == 1
+
+
+def test_a_complete_partial_file_of_unknown_size_is_recognised(server, tmp_path):
+    expected = Checksum(git=GIT)
+    server.script = [cut_half_way]
+    with pytest.raises(DatasetError):
+        fetch(server, tmp_path, expected, patience=Patience(timeout=0.4, retries=0))
+    next((tmp_path / "partial").iterdir()).write_bytes(CONTENT)
+    server.script = [status(416)]
+    assert fetch(server, tmp_path, expected).read_bytes() == CONTENT
+
+
+def test_no_server_at_all(tmp_path):
+    with pytest.raises(DatasetError, match="no connection"):
+        download("http://127.0.0.1:9/x", tmp_path, "x", KNOWN, patience=Patience(0.4, 1, 0.01))
+    assert files_in(tmp_path) == []
+
+
+def test_a_bar_is_drawn_on_request(server, tmp_path, capsys):
+    server.script = [honest]
+    fetch(server, tmp_path, progress=True)
+    assert "100% of 0.3 MB" in capsys.readouterr().err
+
+
+def test_two_at_once_both_get_the_file(server, tmp_path):
+    server.script = [honest]
+    found, failed = [], []
+
+    def work():
+        try:
+            found.append(fetch(server, tmp_path).read_bytes())
+        except Exception as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed
+    assert found == [CONTENT] * 4
+
+
+def test_a_folder_that_cannot_be_written(server, tmp_path):
+    server.script = [honest]
+    (tmp_path / "cache").write_text("a file where a folder should be")
+    with pytest.raises(DatasetError, match="could not be written"):
+        fetch(server, tmp_path / "cache")
+
+
+def test_a_set_of_the_catalogue_from_the_server_to_the_dataset(server, tmp_path, monkeypatch):
+    D = np.random.default_rng(0).dirichlet(np.ones(6), size=20)
+    buffer = io.BytesIO()
+    scipy.io.savemat(buffer, {"features": np.arange(40.0).reshape(20, 2), "labels": D})
+    content = buffer.getvalue()
+    entry = catalogue()["s_jaffe"]
+    expected = Checksum(sha256=hashlib.sha256(content).hexdigest(), size=len(content))
+    file = dataclasses.replace(entry.files[0], url=server.url, checksum=expected)
+    monkeypatch.setattr(fetching, "catalogue", lambda: {"s_jaffe": dataclasses.replace(entry, files=(file,))})
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    server.script = [wrong_bytes]
+    with pytest.raises(DatasetError, match="more bytes"):
+        fetch_dataset("s-JAFFE", patience=IMPATIENT)
+    assert dataset_info("s-JAFFE").state == "not here"
+    server.script = [lambda handler, _server: send(handler, 200, content)]
+    np.testing.assert_array_equal(fetch_dataset("s-JAFFE", patience=IMPATIENT).D, D)
+    info = dataset_info("s-JAFFE")
+    assert info.state == "cached"
+    if os.name == "posix" and sys.platform != "darwin":
+        assert info.path == tmp_path / "ldlearn" / "SJAFFE.mat"

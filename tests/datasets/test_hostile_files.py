@@ -1,0 +1,322 @@
+"""Broken and malicious files: one clear error of our class, nothing executed, no memory eaten."""
+
+import io
+import os
+import pickle
+import re
+import struct
+import zipfile
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.io
+
+from ldlearn.datasets import DatasetError, LabelDataset, make_label_distributions, read_dataset, write_dataset
+
+SUFFIXES = [".npz", ".mat", "-7.3.mat", ".npy", ".csv", ".tsv", ".parquet", ".feather", ".arff", ".svm"]
+MEGABYTE = 1 << 20
+BOMB_MEGABYTES = 100
+
+
+def status_kilobytes(field):
+    return int(re.search(rf"{field}:\s+(\d+) kB", Path("/proc/self/status").read_text())[1])
+
+
+@pytest.fixture
+def little_memory():
+    """Fails a test that takes more than 50 MB on the way, where the system can tell."""
+    if not Path("/proc/self/clear_refs").exists():
+        yield
+        return
+    Path("/proc/self/clear_refs").write_text("5")
+    before = status_kilobytes("VmRSS")
+    yield
+    assert status_kilobytes("VmHWM") - before < 50 * 1024
+
+
+def refused(path, message=None, **options):
+    with pytest.raises(DatasetError, match=message) as caught:
+        read_dataset(path, **options)
+    assert len(str(caught.value)) < 600
+    return str(caught.value)
+
+
+def sound_file(folder, suffix):
+    data = make_label_distributions(30, 3, 3)
+    if suffix == ".svm":
+        data = LabelDataset(X=data.X, Y=data.logical(delta=0.3))
+    path = folder / f"data{suffix}"
+    write_dataset(data, path, mat_version="7.3" if suffix.startswith("-") else None)
+    return path.with_name("data_X.npy") if suffix == ".npy" else path
+
+
+class Bomb:
+    """Unpickling it makes a file."""
+
+    def __init__(self, marker):
+        self.marker = marker
+
+    def __reduce__(self):
+        return (os.mkdir, (str(self.marker),))
+
+
+@pytest.mark.parametrize("name", ["x.npz", "x.npy", "x.mat", "x.csv", "x.parquet", "x.feather", "x.arff", "x.svm"])
+def test_pickles_are_never_loaded(tmp_path, name):
+    marker = tmp_path / "executed"
+    path = tmp_path / name
+    bomb = np.array([Bomb(marker)], dtype=object)
+    if name == "x.npz":
+        np.savez(path, X=bomb, D=np.ones((1, 1)))
+    elif name == "x.npy":
+        np.save(path, bomb, allow_pickle=True)
+    else:
+        path.write_bytes(pickle.dumps(Bomb(marker)))
+    message = refused(path, labels=[0])
+    assert name not in ("x.npz", "x.npy") or "pickles" in message
+    assert not marker.exists()
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_every_truncation_is_an_error_or_a_shorter_table(tmp_path, suffix):
+    path = sound_file(tmp_path, suffix)
+    content = path.read_bytes()
+    for length in {0, 1, 10, 127, 128, 140, len(content) // 2, len(content) - 9, len(content) - 1}:
+        path.write_bytes(content[:length])
+        try:
+            data = read_dataset(path)
+        except DatasetError:
+            continue
+        assert suffix in (".csv", ".tsv", ".arff", ".svm")
+        assert data.n_samples <= 30
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_noise_and_folders_are_no_data(tmp_path, suffix):
+    path = tmp_path / f"x{suffix}"
+    path.write_bytes(np.random.default_rng(0).bytes(5000))
+    refused(path, labels=[0])
+    path.unlink()
+    path.mkdir()
+    refused(path, labels=[0])
+
+
+def npy_header(shape, dtype="<f8"):
+    buffer = io.BytesIO()
+    header = {"descr": dtype, "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(buffer, header)
+    return buffer.getvalue()
+
+
+def test_npy_whose_header_announces_ten_gigabytes(tmp_path, little_memory):
+    path = tmp_path / "x.npy"
+    path.write_bytes(npy_header((1_250_000, 1000)) + bytes(800))
+    refused(path, "announces 10,000,000,000 bytes and holds 800", labels=[0])
+    path.write_bytes(npy_header((-1, -100)) + bytes(800))
+    refused(path, "impossible shape", labels=[0])
+    path.write_bytes(b"\x93NUMPY\x02\x00\xff\xff\xff\xff{")
+    refused(path, labels=[0])
+    path.write_bytes(npy_header((0, 10**12)))
+    refused(path, labels=[0])
+
+
+def test_npz_whose_array_announces_ten_gigabytes(tmp_path, little_memory):
+    path = tmp_path / "x.npz"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("X.npy", npy_header((1_250_000, 1000)) + bytes(800))
+    refused(path, "announces 10,000,000,000 bytes and holds 800")
+
+
+def npz_bomb(path):
+    """An archive of zeros, 1,000 times smaller than what it unpacks to; returns the unpacked size."""
+    header = npy_header((BOMB_MEGABYTES, MEGABYTE // 8))
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive, archive.open("X.npy", "w") as member:
+        member.write(header)
+        for _ in range(BOMB_MEGABYTES):
+            member.write(bytes(MEGABYTE))
+    assert path.stat().st_size < MEGABYTE // 4
+    return len(header) + BOMB_MEGABYTES * MEGABYTE
+
+
+def test_npz_bomb(tmp_path, little_memory):
+    npz_bomb(tmp_path / "x.npz")
+    refused(tmp_path / "x.npz", "refused as broken or malicious")
+
+
+def test_npz_whose_directory_lies_about_the_size(tmp_path, little_memory):
+    path = tmp_path / "x.npz"
+    size = npz_bomb(path)
+    content = path.read_bytes()
+    assert struct.pack("<I", size) in content
+    path.write_bytes(content.replace(struct.pack("<I", size), struct.pack("<I", 1000)))
+    refused(path, "CRC")
+
+
+def test_npz_with_something_else_inside(tmp_path):
+    path = tmp_path / "x.npz"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("../evil.py", "print('hello')")
+    refused(path, "no NumPy array")
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_LZMA) as archive:
+        archive.writestr("X.npy", npy_header((1, 1)) + bytes(8))
+    refused(path, "packed or encrypted")
+
+
+def mat5_element(kind, content):
+    return struct.pack("<II", kind, len(content)) + content + bytes(-len(content) % 8)
+
+
+def mat5_matrix(name, shape, content, announced=None):
+    flags = mat5_element(6, struct.pack("<II", 6, 0))
+    dimensions = mat5_element(5, struct.pack(f"<{len(shape)}i", *shape))
+    body = flags + dimensions + mat5_element(1, name) + struct.pack("<II", 9, announced or len(content)) + content
+    return struct.pack("<II", 14, len(body)) + body
+
+
+def mat5_file(path, *elements):
+    path.write_bytes(b"MATLAB 5.0 MAT-file".ljust(124) + b"\x00\x01IM" + b"".join(elements))
+    return path
+
+
+def test_the_forged_matlab_files_below_are_right_but_for_their_lies(tmp_path):
+    values = np.arange(6.0)
+    path = mat5_file(tmp_path / "x.mat", mat5_matrix(b"X", (3, 2), values.tobytes()))
+    np.testing.assert_array_equal(scipy.io.loadmat(path)["X"], values.reshape(3, 2, order="F"))
+
+
+def test_mat_whose_matrix_announces_ten_gigabytes(tmp_path, little_memory):
+    path = tmp_path / "x.mat"
+    refused(mat5_file(path, mat5_matrix(b"X", (1_250_000, 1000), bytes(800))), "holds 100 numbers")
+    refused(mat5_file(path, mat5_matrix(b"X", (10, 10), bytes(800), 0xFFFFFFF0)), "more bytes than it has")
+    refused(mat5_file(path, struct.pack("<II", 14, 0xFFFFFFF0) + bytes(100)), "cut off")
+    refused(mat5_file(path, mat5_matrix(b"X", (-5, -20), bytes(800))), "impossible")
+
+
+@pytest.mark.parametrize("announced", [None, 1000])
+def test_mat_bomb(tmp_path, little_memory, announced):
+    packer = zlib.compressobj()
+    size = BOMB_MEGABYTES * MEGABYTE
+    head = mat5_matrix(b"X", (BOMB_MEGABYTES, MEGABYTE // 8), b"", announced=size)[8:]
+    total = len(head) + size if announced is None else announced
+    packed = packer.compress(struct.pack("<II", 14, total) + head)
+    for _ in range(BOMB_MEGABYTES):
+        packed += packer.compress(bytes(MEGABYTE))
+    packed += packer.flush()
+    path = mat5_file(tmp_path / "x.mat", struct.pack("<II", 15, len(packed)) + packed)
+    assert path.stat().st_size < MEGABYTE // 4
+    refused(path)
+
+
+def test_mat_sparse_matrix_with_more_rows_than_memory(tmp_path, little_memory):
+    flags = mat5_element(6, struct.pack("<II", 5, 1))
+    body = flags + mat5_element(5, struct.pack("<2i", 2**31 - 1, 1)) + mat5_element(1, b"X")
+    body += mat5_element(5, struct.pack("<i", 0)) + mat5_element(5, struct.pack("<2i", 0, 1))
+    body += mat5_element(9, struct.pack("<d", 1.0))
+    refused(mat5_file(tmp_path / "x.mat", struct.pack("<II", 14, len(body)) + body), "broken or malicious")
+
+
+def test_hdf5_that_announces_ten_gigabytes(tmp_path, little_memory):
+    h5py = pytest.importorskip("h5py")
+    path = tmp_path / "x.mat"
+    with h5py.File(path, "w", userblock_size=512) as file:
+        file.create_dataset("X", shape=(1_250_000, 1000), chunks=(1000, 1000), dtype="f8")
+        file["D"] = np.ones((1, 1))
+    refused(path, "announces 10,000,000,000 bytes")
+
+
+def test_hdf5_that_points_at_other_files(tmp_path):
+    h5py = pytest.importorskip("h5py")
+    secret = tmp_path / "secret"
+    secret.write_bytes(bytes(range(64)))
+    path = tmp_path / "x.mat"
+    with h5py.File(path, "w", userblock_size=512) as file:
+        file.create_dataset("X", shape=(8, 1), dtype="f8", external=[(str(secret), 0, 64)])
+    refused(path, "another file")
+    with h5py.File(path, "w", userblock_size=512) as file:
+        file["X"] = h5py.ExternalLink(str(secret), "/x")
+    refused(path, "another file")
+
+
+def test_tables_larger_than_allowed(tmp_path):
+    data = make_label_distributions(1000, 5, 3)
+    for suffix in (".csv", ".parquet", ".feather", ".npz", ".mat", ".arff"):
+        path = tmp_path / f"x{suffix}"
+        write_dataset(data, path)
+        refused(path, "raise max_bytes", max_bytes=10_000)
+        assert read_dataset(path, max_bytes=10_000_000).n_samples == 1000
+
+
+def test_parquet_that_announces_more_rows_than_it_has(tmp_path, little_memory):
+    pyarrow = pytest.importorskip("pyarrow")
+    pq = pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "x.parquet"
+    pq.write_table(pyarrow.table({"x": [1.0] * 77, "p": [1.0] * 77}), path)
+    content = path.read_bytes()
+    footer = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+    # numbers are written as varints of twice the value; 77 rows become 8191
+    forged = content[:footer] + content[footer:].replace(b"\x9a\x01", b"\xfe\x7f")
+    assert forged != content
+    path.write_bytes(forged)
+    refused(path, labels=["p"])
+
+
+def test_sparse_arff_that_would_be_huge_if_dense(tmp_path, little_memory):
+    path = tmp_path / "x.arff"
+    names = "".join(f"@attribute a{i} numeric\n" for i in range(20_000))
+    path.write_text("@relation 'x: -C 1'\n" + names + "@data\n" + "{0 1}\n" * 20_000)
+    assert read_dataset(path).X.shape == (20_000, 19_999)
+    path.write_text("@relation 'x: -C 19999'\n" + names + "@data\n" + "{0 1}\n" * 100_000)
+    refused(path, "broken or malicious")
+
+
+def test_arff_with_an_xml_bomb_beside_it(tmp_path, little_memory):
+    path = tmp_path / "x.arff"
+    path.write_text("@relation x\n@attribute a numeric\n@attribute b {0,1}\n@data\n1,1\n")
+    entities = "".join(f'<!ENTITY l{i} "{f"&l{i - 1};" * 10}">' for i in range(1, 10))
+    (tmp_path / "x.xml").write_text(f'<!DOCTYPE x [<!ENTITY l0 "lol">{entities}]><label name="&l9;"/>')
+    refused(path, "no column")
+
+
+def test_libsvm_with_a_huge_index(tmp_path, little_memory):
+    path = tmp_path / "x.svm"
+    for index in (10**9, 10**18, 10**40):
+        path.write_text(f"1 {index}:1\n")
+        refused(path, "is beyond 1,000,000")
+    path.write_text("nan 1:1\n")
+    refused(path, "no finite number")
+
+
+def mutations(content, rng, count):
+    """Copies of a file with a few bytes flipped, overwritten, cut out or repeated."""
+    extremes = [b"\xff\xff\xff\xff", b"\x00\x00\x00\x00", b"\xff\xff\xff\x7f", b"\x00\x00\x00\x80"]
+    for _ in range(count):
+        mutated = bytearray(content)
+        for _ in range(rng.integers(1, 4)):
+            near_the_start = rng.random() < 0.5
+            i = int(rng.integers(0, min(len(mutated), 600) if near_the_start else len(mutated)))
+            action = rng.integers(0, 5)
+            if action == 0:
+                mutated[i] ^= 1 << int(rng.integers(0, 8))
+            elif action == 1:
+                mutated[i : i + 4] = extremes[rng.integers(0, 4)]
+            elif action == 2:
+                mutated[i : i + 8] = rng.bytes(8)
+            elif action == 3:
+                del mutated[i : i + int(rng.integers(1, 64))]
+            else:
+                mutated[i:i] = mutated[: int(rng.integers(1, 64))]
+        yield bytes(mutated)
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_mutated_files_give_data_or_our_error(tmp_path, suffix, little_memory):
+    path = sound_file(tmp_path, suffix)
+    content, refusals = path.read_bytes(), 0
+    for mutated in mutations(content, np.random.default_rng(len(suffix)), 150):
+        path.write_bytes(mutated)
+        try:
+            assert isinstance(read_dataset(path), LabelDataset)
+        except DatasetError:
+            refusals += 1
+    assert refusals > 30

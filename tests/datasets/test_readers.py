@@ -1,0 +1,416 @@
+import struct
+import sys
+
+import numpy as np
+import pytest
+import scipy.io
+import scipy.sparse
+
+from ldlearn.datasets import DatasetError, LabelDataset, read_dataset, write_dataset
+from ldlearn.datasets.formats.mat5 import read_mat5
+
+TABLE = """id,emo_joy,emo_fear,width,height
+0,3,1,1.5,10
+1,0,4,2.5,20
+2,2,2,3.5,30
+"""
+JOY_FEAR = np.array([[0.75, 0.25], [0, 1], [0.5, 0.5]])
+
+
+@pytest.fixture
+def table(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text(TABLE)
+    return path
+
+
+def write(tmp_path, text, name="table.csv"):
+    path = tmp_path / name
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [["emo_joy", "emo_fear"], "emo_*", "emo_", slice(1, 3), [1, 2], [-4, 2], ["emo_joy", 2], (1, "emo_f*")],
+)
+def test_labels_are_chosen_by_name_prefix_or_index(table, labels):
+    data = read_dataset(table, features=["width", "height"], labels=labels)
+    np.testing.assert_array_equal(data.D, JOY_FEAR)
+    np.testing.assert_array_equal(data.counts, [[3, 1], [0, 4], [2, 2]])
+    np.testing.assert_array_equal(data.X, [[1.5, 10], [2.5, 20], [3.5, 30]])
+    assert data.label_names == ("emo_joy", "emo_fear")
+    assert data.feature_names == ("width", "height")
+    assert data.name == "table"
+    assert data.checksum.startswith("sha256:")
+
+
+def test_the_order_of_the_choice_is_kept(table):
+    data = read_dataset(table, features=["height", 3], labels=["emo_fear", "emo_joy"])
+    assert data.feature_names == ("height", "width")
+    np.testing.assert_array_equal(data.X[0], [10, 1.5])
+    np.testing.assert_array_equal(data.D, JOY_FEAR[:, ::-1])
+
+
+def test_features_are_by_default_what_is_left(table):
+    assert read_dataset(table, labels="emo_*").feature_names == ("id", "width", "height")
+
+
+@pytest.mark.parametrize(
+    ("features", "labels", "message"),
+    [
+        (None, None, "say which columns are the labels"),
+        (None, "joy", "no column is named, or begins with, 'joy'; did you mean emo_joy"),
+        (None, [7], "no column 7; it has 5"),
+        (None, ["emo_joy", 1], "'emo_joy' was chosen twice"),
+        ("emo_joy", "emo_*", "as a feature and as a label"),
+        (None, slice(9, 12), "chooses no column"),
+        (None, [1.5], "by name, prefix or index"),
+        (None, [True], "by name, prefix or index"),
+        (None, slice(None), "no column is left"),
+    ],
+)
+def test_impossible_choices(table, features, labels, message):
+    with pytest.raises(DatasetError, match=message):
+        read_dataset(table, features, labels)
+
+
+def test_two_columns_of_one_name_are_chosen_by_index(tmp_path):
+    path = write(tmp_path, "a,a,b\n0.5,0.5,7\n")
+    with pytest.raises(DatasetError, match="2 columns are named 'a'; choose by index"):
+        read_dataset(path, labels="a")
+    np.testing.assert_array_equal(read_dataset(path, labels=[0, 1]).D, [[0.5, 0.5]])
+
+
+@pytest.mark.parametrize("cell", ["tall", "1,5", "0x10"])
+def test_text_where_a_number_should_be(tmp_path, cell):
+    path = write(tmp_path, TABLE.replace("2.5,", f'"{cell}",'))
+    with pytest.raises(DatasetError, match=f"row 1 .*column 'width': '{cell}' is no number"):
+        read_dataset(path, labels="emo_*")
+
+
+def test_text_in_columns_that_are_not_wanted_does_not_matter(tmp_path):
+    path = write(tmp_path, TABLE.replace("\n0,", "\nfirst,"))
+    assert read_dataset(path, features=["width"], labels="emo_*").n_samples == 3
+
+
+@pytest.mark.parametrize("line", ["0,3,1,1.5", "0,3,1,1.5,10,11"])
+def test_rows_of_another_length(tmp_path, line):
+    path = write(tmp_path, TABLE + line + "\n")
+    with pytest.raises(DatasetError, match=r"row 3 .* has [46] cells for 5 columns"):
+        read_dataset(path, labels="emo_*")
+
+
+def test_tables_without_a_heading_and_with_a_mark_of_an_editor(tmp_path):
+    path = write(tmp_path, "1.0\t0.25\t0.75\n2.0\t0.5\t0.5\n", "bare.tsv")
+    data = read_dataset(path, labels=slice(-2, None))
+    np.testing.assert_array_equal(data.X, [[1], [2]])
+    assert data.label_names == ("column1", "column2")
+    marked = tmp_path / "marked.csv"
+    marked.write_bytes(b"\xef\xbb\xbfx,p,q\r\n1,0.5,0.5\r\n")
+    assert read_dataset(marked, labels=["p", "q"]).feature_names == ("x",)
+
+
+@pytest.mark.parametrize("missing", ["", "NA", "nan"])
+def test_missing_features_are_nan_and_missing_degrees_are_an_error(tmp_path, missing):
+    path = write(tmp_path, f"x,p,q\n{missing},0.5,0.5\n")
+    assert np.isnan(read_dataset(path, labels=["p", "q"]).X[0, 0])
+    path = write(tmp_path, f"x,p,q\n1,0.5,0.5\n1,{missing},0.5\n")
+    with pytest.raises(DatasetError, match=r"row 1: NaN .*label 'p'"):
+        read_dataset(path, labels=["p", "q"])
+
+
+PROBLEMS = "x,p,q\n1,0.5,0.5\n1,1.1,-0.1\n1,0,0\n1,0.6,0.6\n1,nan,1\n1,0.3,0.3\n"
+
+
+def test_row_problems_are_listed_with_row_numbers(tmp_path):
+    path = write(tmp_path, PROBLEMS)
+    with pytest.raises(DatasetError) as caught:
+        read_dataset(path, labels=["p", "q"])
+    assert caught.value.rows == {
+        "not finite": [4],
+        "negative degree": [1],
+        "sums to 0": [2],
+        "does not sum to 1": [3, 5],
+    }
+    for part in (str(path), "row 4: NaN", "row 1: negative degree", "row 2", "rows 3, 5", "normalise=True"):
+        assert part in str(caught.value)
+
+
+def test_normalise_repairs_only_what_it_says(tmp_path):
+    path = write(tmp_path, PROBLEMS)
+    with pytest.raises(DatasetError, match="does not repair") as caught:
+        read_dataset(path, labels=["p", "q"], normalise=True)
+    assert set(caught.value.rows) == {"not finite", "negative degree", "sums to 0"}
+    path = write(tmp_path, "x,p,q\n1,0.5,0.5\n1,0.6,0.6\n1,0.3,0.1\n")
+    D = read_dataset(path, labels=["p", "q"], normalise=True).D
+    np.testing.assert_allclose(D, [[0.5, 0.5], [0.5, 0.5], [0.75, 0.25]])
+
+
+def test_many_problem_rows_are_counted_not_printed(tmp_path):
+    path = write(tmp_path, "x,p,q\n" + "1,0.7,0.7\n" * 1000)
+    with pytest.raises(DatasetError, match="and 992 more") as caught:
+        read_dataset(path, labels=["p", "q"])
+    assert len(str(caught.value)) < 500
+    assert len(caught.value.rows["does not sum to 1"]) == 1000
+
+
+@pytest.mark.parametrize(
+    ("rows", "field", "expected"),
+    [
+        ("0,1\n1,1\n", "Y", [[0, 1], [1, 1]]),
+        ("-1,1\n1,1\n", "Y", [[0, 1], [1, 1]]),
+        ("3,1\n0,2\n", "counts", [[3, 1], [0, 2]]),
+        ("0.5,0.5\n1,0\n", "D", [[0.5, 0.5], [1, 0]]),
+    ],
+)
+def test_the_kind_of_labels_is_seen(tmp_path, rows, field, expected):
+    lines = "".join(f"9,{row}\n" for row in rows.split())
+    data = read_dataset(write(tmp_path, "x,p,q\n" + lines), labels=["p", "q"])
+    np.testing.assert_array_equal(getattr(data, field), expected)
+    assert (data.D is None) == (field == "Y")
+
+
+def test_the_kind_can_be_told(tmp_path):
+    path = write(tmp_path, "x,p,q\n1,0,1\n1,1,0\n")
+    np.testing.assert_array_equal(read_dataset(path, labels=[1, 2], kind="distribution").D, [[0, 1], [1, 0]])
+    np.testing.assert_array_equal(read_dataset(path, labels=[1, 2], kind="votes").counts, [[0, 1], [1, 0]])
+    path = write(tmp_path, "x,p,q\n1,2,1\n1,0,0\n")
+    with pytest.raises(DatasetError, match=r"row 1: degrees that sum to 0"):
+        read_dataset(path, labels=[1, 2])
+    with pytest.raises(DatasetError, match=r"0 or 1, got 2.0 at row 0, column 0"):
+        read_dataset(path, labels=[1, 2], kind="logical")
+    with pytest.raises(DatasetError, match="kind must be one of"):
+        read_dataset(path, labels=[1, 2], kind="other")
+
+
+def test_arrays_are_found_by_their_usual_names(tmp_path):
+    X, D = np.arange(6.0).reshape(3, 2), np.full((3, 4), 0.25)
+    path = tmp_path / "usual.mat"
+    scipy.io.savemat(path, {"features": X, "label_distribution": D, "logical_label": D > 0})
+    data = read_dataset(path)
+    np.testing.assert_array_equal(data.X, X)
+    np.testing.assert_array_equal(data.D, D)
+    np.testing.assert_array_equal(data.Y, D > 0)
+    np.savez(tmp_path / "own.npz", inputs=X, outcome=D)
+    with pytest.raises(DatasetError, match=r"no matrix 'X' .*'inputs' \(3, 2\), 'outcome' \(3, 4\)"):
+        read_dataset(tmp_path / "own.npz")
+    data = read_dataset(tmp_path / "own.npz", features="inputs", labels="outcome")
+    np.testing.assert_array_equal(data.D, D)
+    with pytest.raises(DatasetError, match="no matrix 'votes'"):
+        read_dataset(tmp_path / "own.npz", features="inputs", labels="votes")
+
+
+def test_columns_of_a_single_matrix(tmp_path):
+    matrix = np.array([[7, 8, 0.5, 0.5], [9, 1, 0.25, 0.75]])
+    np.savez(tmp_path / "one.npz", whatever=matrix)
+    np.save(tmp_path / "one.npy", matrix)
+    for name in ("one.npz", "one.npy"):
+        data = read_dataset(tmp_path / name, features=[0, 1], labels=slice(2, None))
+        np.testing.assert_array_equal(np.hstack([data.X, data.D]), matrix)
+
+
+def test_pairs_of_npy_files(tmp_path):
+    X, D = np.arange(6.0).reshape(3, 2), np.full((3, 4), 0.25)
+    np.save(tmp_path / "inputs.npy", X)
+    np.save(tmp_path / "outcome.npy", D)
+    for labels in ("outcome.npy", str(tmp_path / "outcome.npy"), tmp_path / "outcome.npy"):
+        data = read_dataset(tmp_path / "inputs.npy", labels=labels)
+        np.testing.assert_array_equal(data.D, D)
+    np.save(tmp_path / "faces_X.npy", X)
+    np.save(tmp_path / "faces_Y.npy", (D > 0).astype(int))
+    for name in ("faces.npy", "faces_X.npy"):
+        np.testing.assert_array_equal(read_dataset(tmp_path / name).Y, np.ones((3, 4)))
+    with pytest.raises(DatasetError, match="there is no pair"):
+        read_dataset(tmp_path / "inputs.npy")
+
+
+@pytest.mark.parametrize("compressed", [True, False])
+def test_our_reader_of_matlab_files_agrees_with_scipys(tmp_path, compressed):
+    rng = np.random.default_rng(0)
+    arrays = {
+        f"a_{dtype}": (rng.random((3, 4)) * 100).astype(dtype)
+        for dtype in ("f8", "f4", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "bool")
+    }
+    arrays |= {"empty": np.zeros((0, 3)), "deep": rng.random((2, 3, 4)), "text": "häß"}
+    arrays |= {"cell": np.array([1, "x"], dtype=object), "struct": {"a": 1}, "last": rng.random((2, 2))}
+    arrays |= {"sparse": scipy.sparse.random(6, 5, 0.4, random_state=0, format="csc")}
+    path = tmp_path / "many.mat"
+    scipy.io.savemat(path, arrays, do_compression=compressed)
+    ours, theirs = read_mat5(path, 1 << 30), scipy.io.loadmat(path, chars_as_strings=True, spmatrix=True)
+    for name, array in ours.items():
+        if name == "text":
+            assert array == "häß"
+        elif name == "sparse":
+            np.testing.assert_array_equal(array.toarray(), theirs[name].toarray())
+        else:
+            np.testing.assert_array_equal(array, theirs[name])
+            assert array.dtype == (np.uint8 if name == "a_bool" else theirs[name].dtype)
+    assert set(ours) == set(arrays) - {"cell", "struct"}
+
+
+def test_objects_in_matlab_files_are_passed_over(tmp_path):
+    path = tmp_path / "object.mat"
+    scipy.io.savemat(path, {"X": np.ones((2, 1)), "D": np.ones((2, 1))})
+    word = lambda text: struct.pack("<I", 1 | len(text) << 16) + text.ljust(4)  # noqa: E731
+    opaque = struct.pack("<IIII", 6, 8, 17, 0) + word(b"s") + word(b"MCOS") + word(b"str")
+    path.write_bytes(path.read_bytes() + struct.pack("<II", 14, len(opaque)) + opaque)
+    assert read_dataset(path).n_samples == 2
+
+
+def test_big_endian_matlab_files(tmp_path):
+    path = tmp_path / "big.mat"
+    scipy.io.savemat(path, {"features": np.arange(4.0).reshape(2, 2), "labels": np.full((2, 2), 0.5)})
+    content = path.read_bytes()
+    assert content[126:128] == b"IM"
+    swapped = bytearray(content[:124] + b"\x01\x00MI")
+    words = np.frombuffer(content[128:], dtype="<u4")
+    # every word of these two matrices is either a 4-byte number, half of a double, or part of a name
+    position, body = 0, bytearray()
+    while position < len(words):
+        body += b"\x00\x00\x00\x0e" + int(words[position + 1]).to_bytes(4, "big")
+        stop, at = position + 2 + int(words[position + 1]) // 4, position + 2
+        while at < stop:
+            kind, length = int(words[at]), int(words[at + 1])
+            if kind >> 16:  # small element
+                body += kind.to_bytes(4, "big")
+                data = words[at + 1 : at + 2].tobytes()
+                body += data if kind & 0xFFFF in (1, 2) else data[::-1]
+                at += 2
+                continue
+            body += kind.to_bytes(4, "big") + length.to_bytes(4, "big")
+            padded = words[at + 2 : at + 2 + -(-length // 8) * 2].tobytes()
+            width = {1: 1, 5: 4, 6: 4, 9: 8}[kind]
+            body += b"".join(padded[i : i + width][::-1] for i in range(0, len(padded), width))
+            at += 2 + -(-length // 8) * 2
+        position = stop
+    path.write_bytes(swapped + body)
+    np.testing.assert_array_equal(
+        scipy.io.loadmat(path)["features"], np.arange(4.0).reshape(2, 2)
+    )  # the forgery is right
+    np.testing.assert_array_equal(read_dataset(path).X, np.arange(4.0).reshape(2, 2))
+
+
+def test_matlab_73_files_are_transposed(tmp_path):
+    h5py = pytest.importorskip("h5py")
+    X, D = np.arange(6.0).reshape(3, 2), np.full((3, 4), 0.25)
+    path = tmp_path / "new.mat"
+    with h5py.File(path, "w", userblock_size=512) as file:
+        file["features"], file["labels"] = X.T, D.T
+    data = read_dataset(path)
+    np.testing.assert_array_equal(data.X, X)
+    np.testing.assert_array_equal(data.D, D)
+
+
+def test_parquet_of_pandas_with_an_index(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"x": [1.0, 2.0], "p": [0.5, 1.0], "q": [0.5, 0.0], "n": [1, 2]}, index=["a", "b"])
+    frame.to_parquet(tmp_path / "t.parquet")
+    frame.reset_index().to_feather(tmp_path / "t.feather")
+    data = read_dataset(tmp_path / "t.parquet", labels=["p", "q"])
+    assert data.feature_names == ("x", "n")
+    np.testing.assert_array_equal(data.X, [[1, 1], [2, 2]])
+    with pytest.raises(DatasetError, match=r"'index' holds .*string, not numbers; leave it out by features="):
+        read_dataset(tmp_path / "t.feather", labels=["p", "q"])
+    data = read_dataset(tmp_path / "t.feather", features=["x", "n"], labels=["p", "q"])
+    np.testing.assert_array_equal(data.D, frame[["p", "q"]])
+
+
+def test_missing_values_and_booleans_of_parquet(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    columns = {"x": [1.0, None], "b": [True, False], "p": [0.5, 1.0], "q": [0.5, 0.0]}
+    pandas.DataFrame(columns).to_parquet(tmp_path / "t.parquet")
+    data = read_dataset(tmp_path / "t.parquet", labels=["p", "q"])
+    np.testing.assert_array_equal(data.X, [[1, 1], [np.nan, 0]])
+
+
+MULAN = """@relation genes
+% a comment
+@attribute 'gene one' numeric
+@attribute two {0,1}
+@attribute joy {0,1}
+@attribute "don't" {0, 1}
+
+@data
+0.5,1,0,1
+?,0,1,1
+"""
+NAMES_XML = '<labels xmlns="x"><label name="joy"></label>\n<label name=\'don&apos;t\'/></labels>'
+
+
+def test_arff_of_mulan(tmp_path):
+    path = write(tmp_path, MULAN, "genes.arff")
+    with pytest.raises(DatasetError, match="say which columns are the labels"):
+        read_dataset(path)
+    write(tmp_path, NAMES_XML, "genes.xml")
+    data = read_dataset(path)
+    np.testing.assert_array_equal(data.Y, [[0, 1], [1, 1]])
+    np.testing.assert_array_equal(data.X, [[0.5, 1], [np.nan, 0]])
+    assert data.label_names == ("joy", "don't")
+    assert data.feature_names == ("gene one", "two")
+    assert data.name == "genes"
+
+
+@pytest.mark.parametrize(("count", "labels"), [("2", ["a", "b"]), ("-2", ["b", "c"])])
+def test_arff_of_meka(tmp_path, count, labels):
+    text = f"@RELATION 'Music: -C {count}'\n@ATTRIBUTE a {{0,1}}\n@attribute b {{0,1}}\n@attribute c {{0,1}}\n@DATA\n"
+    data = read_dataset(write(tmp_path, text + "1,0,1\n", "music.arff"))
+    assert list(data.label_names) == labels
+    assert data.name == "Music"
+
+
+def test_sparse_arff(tmp_path):
+    text = "@relation 'x: -C 2'\n" + "".join(f"@attribute a{i} numeric\n" for i in range(5)) + "@data\n"
+    data = read_dataset(write(tmp_path, text + "{0 1, 3 2.5}\n{}\n{1 1,4 -1}\n", "s.arff"))
+    np.testing.assert_array_equal(data.Y, [[1, 0], [0, 0], [0, 1]])
+    np.testing.assert_array_equal(data.X.toarray(), [[0, 2.5, 0], [0, 0, 0], [0, 0, -1]])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("0.5,1,0,1", "0.5,1,0", "3 values for 4 attributes"),
+        ("0.5,1,0,1", "tall,1,0,1", "'tall' is no value of the attribute 'gene one'"),
+        ("0.5,1,0,1", "0.5,1,0,2", "'2' is no value"),
+        ("two {0,1}", "two {yes,no}", "'yes', which is no number"),
+        ("two {0,1}", "two string", "of type 'string'"),
+        ("@data", "@date", "'@date' stands before @data"),
+        ("% a comment", "nonsense", "'nonsense' stands before @data"),
+        (MULAN[MULAN.index("@data") :], "", "no line @data"),
+    ],
+)
+def test_broken_arff(tmp_path, old, new, message):
+    path = write(tmp_path, MULAN.replace(old, new), "genes.arff")
+    with pytest.raises(DatasetError, match=message):
+        read_dataset(path, labels=slice(-2, None))
+
+
+def test_libsvm_of_others(tmp_path):
+    path = write(tmp_path, "2,7 1:0.5 3:1\n 2:4\n7 3:2 # note\n", "x.svm")
+    data = read_dataset(path)
+    np.testing.assert_array_equal(data.Y, [[1, 1], [0, 0], [0, 1]])
+    np.testing.assert_array_equal(data.X.toarray(), [[0.5, 0, 1], [0, 4, 0], [0, 0, 2]])
+    assert data.label_names == ("2", "7")
+    data = read_dataset(path, features=[0, 2], labels="7")
+    assert data.feature_names == ("x0", "x2")
+    assert data.label_names == ("7",)
+
+
+def test_files_that_are_not_there_or_of_no_known_kind(tmp_path):
+    with pytest.raises(DatasetError, match="There is no file"):
+        read_dataset(tmp_path / "none.csv")
+    with pytest.raises(DatasetError, match=r"no known format; known are .mat, .npz"):
+        read_dataset(tmp_path / "none.docx")
+    with pytest.raises(DatasetError, match="no known format"):
+        write_dataset(LabelDataset(X=[[0.0]], D=[[1.0]]), tmp_path / "none.docx")
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "extra"), [("pyarrow", "a.parquet", "io"), ("pyarrow", "a.csv", "io"), ("h5py", "a.mat", "io")]
+)
+def test_a_missing_package_is_named(tmp_path, monkeypatch, module, name, extra):
+    path = tmp_path / name
+    write_dataset(LabelDataset(X=[[0.0]], D=[[1.0]]), path, mat_version="7.3")
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(ImportError, match=rf"{module}.*ldlearn\[{extra}\]"):
+        read_dataset(path)

@@ -1,0 +1,183 @@
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from ldlearn.datasets import DatasetError, LabelDataset, make_label_distributions, read_dataset, write_dataset
+
+KEEP_ALL = [".npz", ".mat", "-7.3.mat", ".parquet", ".feather"]
+KEEP_NAMES = [".csv", ".tsv", ".arff", ".svm"]
+TEXTS = ("name", "source", "licence", "citation", "description")
+
+name_text = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\ufeff"), max_size=8)
+numbers = st.floats(allow_nan=True, allow_infinity=True, width=32)
+
+
+@st.composite
+def datasets(draw, labels=("D", "Y", "counts", "DY"), sparse=False):
+    n, m, c = draw(st.integers(0, 5)), draw(st.integers(1, 4)), draw(st.integers(1, 4))
+    X = draw(arrays(draw(st.sampled_from([np.float32, np.float64])), (n, m), elements=numbers))
+    if sparse:
+        X = scipy.sparse.csr_matrix(np.where(np.isfinite(X), X, 0))
+    votes = draw(arrays(np.int64, (n, c), elements=st.integers(0, 9)))
+    votes[:, 0] += 1
+    fields = {
+        "D": {"D": votes / votes.sum(axis=1, keepdims=True)},
+        "Y": {"Y": (votes > 3).astype(np.int8)},
+        "counts": {"D": votes / votes.sum(axis=1, keepdims=True), "counts": votes},
+        "DY": {"D": votes / votes.sum(axis=1, keepdims=True), "Y": (votes > 3).astype(np.int8)},
+    }[draw(st.sampled_from(labels))]
+    names = draw(st.lists(name_text, min_size=m + c, max_size=m + c, unique=True))
+    texts = {key: draw(name_text) for key in TEXTS}
+    return LabelDataset(X=X, **fields, feature_names=names[:m], label_names=names[m:], **texts)
+
+
+def round_trip(data, suffix):
+    with tempfile.TemporaryDirectory() as folder:
+        version = "7.3" if suffix.startswith("-") else None
+        path = Path(folder) / f"data{suffix}"
+        write_dataset(data, path, mat_version=version)
+        assert len(list(Path(folder).iterdir())) == 1
+        return read_dataset(path)
+
+
+def dense(X):
+    return X.toarray() if scipy.sparse.issparse(X) else X
+
+
+def assert_same_numbers(left, right):
+    np.testing.assert_array_equal(dense(left.X), dense(right.X))
+    for field in ("D", "Y", "counts"):
+        ours, theirs = getattr(left, field), getattr(right, field)
+        assert (ours is None) == (theirs is None), field
+        if ours is not None:
+            np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("suffix", KEEP_ALL)
+@settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.too_slow])
+@given(data=datasets())
+def test_rich_formats_keep_everything(suffix, data):
+    back = round_trip(data, suffix)
+    assert_same_numbers(back, data)
+    assert back.X.dtype == data.X.dtype
+    assert back.label_names == data.label_names
+    assert back.feature_names == data.feature_names
+    for key in TEXTS:
+        if getattr(data, key):
+            assert getattr(back, key) == getattr(data, key)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv"])
+@settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.too_slow])
+@given(data=datasets())
+def test_text_tables_keep_numbers_and_names(suffix, data):
+    back = round_trip(data, suffix)
+    assert_same_numbers(back, data)
+    assert back.label_names == data.label_names
+    assert back.feature_names == data.feature_names
+
+
+@settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+@given(data=datasets(labels=("D", "Y", "counts")))
+def test_arff_keeps_numbers_and_names(data):
+    broken = [name for name in (*data.feature_names, *data.label_names, data.name) if set("\r\n") & set(name)]
+    if broken:
+        with pytest.raises(DatasetError, match="line break"):
+            round_trip(data, ".arff")
+        return
+    back = round_trip(data, ".arff")
+    assert_same_numbers(back, data)
+    assert back.label_names == data.label_names
+    assert back.feature_names == data.feature_names
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".mat", "-7.3.mat", ".arff", ".svm"])
+@settings(deadline=None, max_examples=20, suppress_health_check=[HealthCheck.too_slow])
+@given(data=datasets(labels=("Y",), sparse=True))
+def test_sparse_features_stay_sparse(suffix, data):
+    assume(not any(set("\r\n") & set(name) for name in (*data.feature_names, *data.label_names, data.name)))
+    assume(data.n_samples or suffix not in (".arff", ".svm"))
+    back = round_trip(data, suffix)
+    assert scipy.sparse.issparse(back.X)
+    assert_same_numbers(back, data)
+    assert back.label_names == data.label_names
+    assert back.feature_names == data.feature_names
+
+
+@settings(deadline=None, max_examples=20)
+@given(data=datasets())
+def test_pairs_of_npy_files_keep_numbers(data):
+    with tempfile.TemporaryDirectory() as folder:
+        write_dataset(data, Path(folder) / "data.npy")
+        back = read_dataset(Path(folder) / "data.npy")
+    assert_same_numbers(back, data)
+
+
+def test_a_feature_that_looks_like_a_label_stays_a_feature():
+    data = LabelDataset(
+        X=np.ones((2, 4)), D=np.eye(2), feature_names=["D:a", "X:b", "votes:c", "a"], label_names=["a", "X:b"]
+    )
+    for suffix in (".csv", ".parquet"):
+        back = round_trip(data, suffix)
+        assert back.feature_names == data.feature_names
+        assert back.label_names == data.label_names
+
+
+def test_names_that_occur_twice_are_refused_where_they_would_be_confused(tmp_path):
+    data = LabelDataset(X=np.ones((2, 2)), D=np.eye(2), feature_names=["a", "a"])
+    for name in ("x.csv", "x.parquet", "x.arff"):
+        with pytest.raises(DatasetError, match="'a' occurs twice"):
+            write_dataset(data, tmp_path / name)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_existing_file_survives_a_write_that_fails(tmp_path):
+    good = make_label_distributions(5, 2, 2)
+    write_dataset(good, tmp_path / "x.csv")
+    before = (tmp_path / "x.csv").read_bytes()
+    bad = LabelDataset(X=np.ones((2, 2)), D=np.eye(2), feature_names=["a", "a"])
+    with pytest.raises(DatasetError):
+        write_dataset(bad, tmp_path / "x.csv")
+    assert (tmp_path / "x.csv").read_bytes() == before
+    write_dataset(good, tmp_path / "x.csv")
+
+
+def test_what_a_format_cannot_hold_is_refused(tmp_path):
+    data = make_label_distributions(5, 2, 2)
+    with pytest.raises(DatasetError, match="logical labels only"):
+        write_dataset(data, tmp_path / "x.svm")
+    sparse = LabelDataset(X=scipy.sparse.eye(2, format="csr"), D=np.eye(2))
+    for suffix in (".csv", ".parquet", ".npy"):
+        with pytest.raises(DatasetError, match="no sparse features"):
+            write_dataset(sparse, tmp_path / f"x{suffix}")
+    with pytest.raises(DatasetError, match="mat_version"):
+        write_dataset(data, tmp_path / "x.mat", mat_version="6")
+
+
+def test_other_programs_can_read_what_is_written(tmp_path):
+    pandas, scipy_io = pytest.importorskip("pandas"), pytest.importorskip("scipy.io")
+    data = make_label_distributions(7, 3, 2)
+    for suffix, read in (
+        (".csv", pandas.read_csv),
+        (".parquet", pandas.read_parquet),
+        (".feather", pandas.read_feather),
+    ):
+        write_dataset(data, tmp_path / f"x{suffix}")
+        frame = read(tmp_path / f"x{suffix}")
+        assert list(frame.columns) == ["x0", "x1", "x2", "D:label0", "D:label1"]
+        np.testing.assert_allclose(frame.to_numpy(), np.hstack([data.X, data.D]))
+    write_dataset(data, tmp_path / "x.mat")
+    np.testing.assert_array_equal(scipy_io.loadmat(tmp_path / "x.mat")["D"], data.D)
+    with np.load(write_and_return(data, tmp_path / "x.npz"), allow_pickle=False) as archive:
+        np.testing.assert_array_equal(archive["D"], data.D)
+
+
+def write_and_return(data, path):
+    write_dataset(data, path)
+    return path
