@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 
 from ldlearn.experiments.cells import Work
 from ldlearn.experiments.heard import captured
@@ -31,7 +30,6 @@ class Fitted:
     params: dict[str, Any]
     model: Any
     seconds: float
-    cold: bool = True  # shares no step with another point
 
 
 @dataclass
@@ -95,7 +93,7 @@ class MethodSearch:
         with captured(self.partial.warnings):
             rival = self._teach_the_best() if self.method.stepwise else None
             for task, (value, fitted) in self._best.items():
-                candidate = self._candidate(task, value, self._refitted(fitted))
+                candidate = self._candidate(task, value, fitted)
                 setattr(self.partial, task, candidate | ({} if rival is None else {"rival": rival}))
         self.partial.seconds += time.perf_counter() - started
         return self.partial
@@ -136,14 +134,6 @@ class MethodSearch:
             seconds = fitted.seconds + time.perf_counter() - started
             params = fixed | {f"learner__{key}": value for key, value in own.items()}
             self._judge(Fitted((fitted.place[0], number), params, learner, seconds), ["prediction"])
-
-    def _refitted(self, fitted: Fitted) -> Fitted:
-        """The same model from a cold start: what anyone gets who fits these parameters once."""
-        if fitted.cold:
-            return fitted
-        started = time.perf_counter()
-        model = clone(fitted.model).fit(self.split.train.X, self.split.train.Y)
-        return Fitted(fitted.place, fitted.params, model, time.perf_counter() - started)
 
     def _candidate(self, task: str, value: float, fitted: Fitted) -> dict[str, Any]:
         content = {"place": fitted.place, "value": value, "params": fitted.params, "fit_seconds": fitted.seconds}
@@ -251,7 +241,7 @@ def _path_fits(
     try:
         for model in dldl_path(split.train.X, split.train.Y, **lists, **others):
             place, point = waiting.pop(tuple(getattr(model, key) for key in _PATH))
-            yield Fitted((place, 0), point, model, time.perf_counter() - started, cold=False)
+            yield Fitted((place, 0), point, model, time.perf_counter() - started)
             started = time.perf_counter()
     except Exception as error:
         for place, point in waiting.values():
