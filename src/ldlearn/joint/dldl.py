@@ -66,7 +66,7 @@ class DLDL(Joint):
     fit_intercept : bool, default=True
         Whether b is free (never penalised) or 0.
     feature_map : None, "rbf" or transformer, default=None
-        What the predictor works on: X itself, Nystroem features of an RBF kernel as wide as the mean
+        What the predictor works on: X itself, Nystroem features of the kernel ``exp(-|x - z|^2 / w^2)``, w the mean
         distance between rows, or whatever the transformer makes of X. The graph always uses X.
     n_components : int, default=500
         Number of Nystroem features.
@@ -262,7 +262,7 @@ class DLDL(Joint):
             sample = X[np.sort(rng.permutation(n)[:_BANDWIDTH_ROWS])]
             width = float(euclidean_distances(sample).sum()) / max(sample.shape[0] * (sample.shape[0] - 1), 1) or 1.0
             self.feature_map_ = Nystroem(
-                gamma=0.5 / width**2, n_components=min(self.n_components, n), random_state=rng.randint(2**31 - 1)
+                gamma=1.0 / width**2, n_components=min(self.n_components, n), random_state=rng.randint(2**31 - 1)
             )
         else:
             self.feature_map_ = clone(self.feature_map)
