@@ -34,6 +34,17 @@ def test_names_are_made_up_where_none_are_given():
     assert data.feature_names == ("x0", "x1")
 
 
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_names_of_data_frames_are_kept(library):
+    frames = pytest.importorskip(library)
+    data = LabelDataset(X=frames.DataFrame({"w": [1.0, 2.0]}), D=frames.DataFrame({"p": [0.5, 0], "q": [0.5, 1.0]}))
+    assert data.feature_names == ("w",)
+    assert data.label_names == ("p", "q")
+    assert isinstance(data.X, np.ndarray)
+    np.testing.assert_array_equal(data.D, [[0.5, 0.5], [0, 1]])
+    assert LabelDataset(X=np.ones((2, 1)), Y=frames.DataFrame({"p": [1, 0]})).label_names == ("p",)
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

@@ -33,7 +33,8 @@ class LabelDataset:
     Y : ndarray of shape (n, c), optional
         Logical labels that come with the data, 0 or 1. At least one of `D` and `Y` is needed.
     feature_names, label_names : sequence of str, optional
-        Names of the columns; ``x0, x1, ...`` and ``label0, label1, ...`` if not given.
+        Names of the columns; if not given, those of the data frames that were, else ``x0, x1, ...`` and
+        ``label0, label1, ...``.
     name, source, licence, citation : str
         What the set is called, where it comes from, under which terms, and what to cite.
     checksum : str
@@ -68,6 +69,8 @@ class LabelDataset:
     counts: Any = None
 
     def __post_init__(self) -> None:
+        self._set("feature_names", self.feature_names or _columns(self.X))
+        self._set("label_names", self.label_names or _columns(self.D) or _columns(self.Y))
         self._set("X", _as_features(self.X))
         for field in ("D", "Y", "counts"):
             if getattr(self, field) is not None:
@@ -217,6 +220,11 @@ class LabelDataset:
         lines = [f"LabelDataset {self.name!r}: {sizes} ({has})", f"  labels: {shown}"]
         lines += [f"  {f}: {getattr(self, f)}" for f in ("source", "licence") if getattr(self, f)]
         return "\n".join(lines)
+
+
+def _columns(matrix: Any) -> tuple[str, ...]:
+    """Names of the columns, if it is a data frame of pandas or polars."""
+    return tuple(str(name) for name in getattr(matrix, "columns", ()))
 
 
 def _as_features(X: Any) -> Any:

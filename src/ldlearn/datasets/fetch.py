@@ -210,8 +210,8 @@ def _download(
         target = folder / file.names[0]
         target.unlink(missing_ok=True)  # it is there only if it is wrong
         try:
-            arguments = {"patience": patience, "progress": progress}
-            return file, download(file.url, folder, target.name, file.checksum, **arguments)  # type: ignore[arg-type]
+            path = download(file.url, folder, target.name, file.checksum, patience=patience, progress=progress)
+            return file, path
         except DatasetError as error:
             failures.append(str(error))
     raise DatasetError(" ".join(failures))

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
-from sklearn.datasets import load_svmlight_file
 
 from ldlearn.datasets.dataset import LabelDataset
 from ldlearn.datasets.errors import DatasetError
@@ -24,6 +23,8 @@ _INDEX = re.compile(rb"\s(\d+):")
 
 def read_libsvm(path: Path, features: Columns, labels: Columns, _max_bytes: int) -> Content:
     """Features (sparse) and logical labels; label numbers in ascending order become the columns."""
+    from sklearn.datasets import load_svmlight_file  # slow to import, and rarely needed
+
     meta = _own_meta(path)
     _check_indices(path)
     own = {"n_features": len(meta["feature_names"]), "zero_based": False} if meta["feature_names"] else {}
