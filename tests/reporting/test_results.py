@@ -112,6 +112,8 @@ def test_costs_are_means_and_the_quickest_is_first():
     assert found[0].seconds["fit"].mean == pytest.approx(0.11)
     assert found[0].memory.mean == pytest.approx(150)
     assert found[0].n_cells == 12
+    enhancer = next(cost for cost in found if cost.method.name == "GLLE")
+    assert enhancer.seconds["predict"] is None
 
 
 def test_progress_gives_steps_last_value_and_gap():

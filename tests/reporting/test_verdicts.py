@@ -33,6 +33,19 @@ def test_without_floors_nothing_is_said_about_them():
     assert len(headline(table)) == 1
 
 
+@pytest.mark.parametrize("metric", ["chebyshev", "intersection"])
+def test_a_floor_that_knows_the_truth_is_compared_without_a_rank(metric):
+    methods = {
+        "DLDL": ("joint", False, 0.05, True),
+        "L2": ("joint", False, 1.0, False),
+        "MeanLDL on truth": ("learner", True, 0.5, False),
+    }
+    table = Results(make_records(methods=methods)).table("prediction", METRICS[metric])
+    assert headline(table)[1] == (
+        "MeanLDL on truth, a floor that knows the true distributions, is beaten on every data set by DLDL."
+    )
+
+
 def test_tests_are_those_of_stats():
     verdict = judge(LARGE, "DLDL")
     names = [method.name for method in LARGE.ranked]

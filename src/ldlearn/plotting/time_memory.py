@@ -118,7 +118,7 @@ class TimeMemoryDisplay(Display):
             x, y = zip(*known, strict=True)
             (self.points_["memory"],) = ax.plot(x, y, linestyle="none", marker="o", markersize=5, color=PALETTE[3])
         self._prepare(ax, "peak memory, MB")
-        ax.set_xlim(left=0)
+        ax.set_xlim(0, 1.08 * max(self.memory.values(), default=1.0))
         name_ticks(ax, "y", range(len(self.methods_)), [""] * len(self.methods_))
 
     def _prepare(self, ax: Axes, label: str) -> None:

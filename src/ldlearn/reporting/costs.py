@@ -28,6 +28,8 @@ def costs(results: Results) -> list[Cost]:
         mine = finished(results.records, method=method.name)
         if mine:
             seconds = {phase: Spread.of((r.get("seconds") or {}).get(phase) for r in mine) for phase in PHASES}
+            if method.kind == "enhancer":
+                seconds["predict"] = None  # it cannot, so a time of zero would mislead
             found.append(Cost(method, seconds, Spread.of(r.get("peak_memory_mb") for r in mine), len(mine)))
     return sorted(found, key=lambda cost: cost.seconds["fit"].mean if cost.seconds["fit"] else float("inf"))
 

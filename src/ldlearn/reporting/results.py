@@ -103,6 +103,11 @@ class TaskTable:
         """Ranked floors, best first."""
         return [method for method in self.ranked if method.is_floor]
 
+    def beats(self, first: str, second: str, dataset: str) -> bool:
+        """Whether a method has a strictly better mean than another on a data set."""
+        a, b = _mean(self.cell(first, dataset)), _mean(self.cell(second, dataset))
+        return a > b if self.metric.greater_is_better else a < b
+
     @property
     def n_repeats(self) -> int:
         """Most repeats behind a cell."""

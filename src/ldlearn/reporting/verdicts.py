@@ -47,7 +47,7 @@ def headline(table: TaskTable) -> list[str]:
 
 def _against_floors(table: TaskTable) -> list[str]:
     if not table.floors:
-        return []
+        return [_against_informed_floor(table, method) for method in table.methods if method.is_floor]
     floor = table.floors[0]
     limit = table.average_ranks[floor.name]
     below = [m.name for m in table.ranked if not m.is_floor and table.average_ranks[m.name] >= limit]
@@ -55,6 +55,13 @@ def _against_floors(table: TaskTable) -> list[str]:
     if not below:
         return [f"{said}; every other method does better."]
     return [f"{said}; {enumerate_names(below)} {'does' if len(below) == 1 else 'do'} no better than that."]
+
+
+def _against_informed_floor(table: TaskTable, floor: Method) -> str:
+    """Say who beats a floor that is not ranked because it knows the true distributions."""
+    beaten_by = [m.name for m in table.ranked if all(table.beats(m.name, floor.name, d) for d in table.datasets)]
+    names = enumerate_names(beaten_by) if beaten_by else "no ranked method"
+    return f"{floor.name}, a floor that knows the true distributions, is beaten on every data set by {names}."
 
 
 def judge(table: TaskTable, control: str | None) -> Verdict:
