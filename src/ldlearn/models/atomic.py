@@ -14,9 +14,14 @@ from typing import IO
 def writing(path: Path) -> Iterator[IO[bytes]]:
     """A binary file that takes the place of ``path`` when the block ends, and vanishes if the block fails.
 
-    The temporary file lies in the same folder, because only a rename within one file system is atomic.
+    The temporary file lies in the same folder, because only a rename within one file system is atomic. What is no
+    file, such as a named pipe or /dev/null, is written to directly and never replaced.
     """
     target = Path(os.path.realpath(path))  # a link keeps pointing where it points
+    if target.exists() and not target.is_file():
+        with target.open("wb") as file:
+            yield file
+        return
     descriptor, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:80]}-")
     try:
         with os.fdopen(descriptor, "wb") as file:

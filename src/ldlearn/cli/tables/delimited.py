@@ -8,12 +8,14 @@ from collections.abc import Iterator, Mapping
 from typing import IO, Any
 
 from ldlearn.cli.tables.arrow import arrow_table
-from ldlearn.cli.tables.source import CountedFile, Kind, Source, broken_as_table_error
+from ldlearn.cli.tables.source import CHUNK_BYTES, CHUNK_ROWS, CountedFile, Kind, Source, broken_as_table_error
 from ldlearn.models import TableError
 from ldlearn.models.columns import MISSING, import_pandas
 from ldlearn.models.table_model import check_distinct
 
-_BLOCK_BYTES = 4 << 20
+# The parser reads up to 32 blocks ahead, so their size decides about the memory.
+_SMALLEST_BLOCK, _LARGEST_BLOCK = 1 << 20, 64 << 20
+_BLOCK_HEADERS = 40  # rows as long as this many header lines still fit into a block
 _LONGEST_HEADER = 16 << 20
 _RAGGED = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+)")
 _CELL = re.compile(
@@ -27,14 +29,16 @@ class DelimitedSource(Source):
     def __init__(self, file: CountedFile, delimiter: str) -> None:
         self._file, self._delimiter = file, delimiter
         with broken_as_table_error("a text table"):
-            self.names = _read_header(file, delimiter)
+            header = _read_header(file)
+            self.names = _parse_header(header, delimiter)
+        self._block = min(max(_BLOCK_HEADERS * len(header), _SMALLEST_BLOCK), _LARGEST_BLOCK)
 
     def chunks(self, kinds: Mapping[str, Kind]) -> Iterator[Any]:
         """See `Source.chunks`."""
         pandas = import_pandas()
         row = 1
-        for batch in self._batches(kinds):
-            frame = _to_pandas(batch)
+        for table in _gathered(self._batches(kinds)):
+            frame = _to_pandas(table)
             frame.index = pandas.RangeIndex(row, row + len(frame))
             row += len(frame)
             yield frame
@@ -62,7 +66,7 @@ class DelimitedSource(Source):
             # One thread: only then do errors carry the number of the row.
             reader = arrow_csv.open_csv(
                 pa.PythonFile(self._file, mode="r"),
-                read_options=arrow_csv.ReadOptions(column_names=self.names, block_size=_BLOCK_BYTES, use_threads=False),
+                read_options=arrow_csv.ReadOptions(column_names=self.names, block_size=self._block, use_threads=False),
                 parse_options=arrow_csv.ParseOptions(
                     delimiter=self._delimiter,
                     newlines_in_values=True,
@@ -90,7 +94,7 @@ class DelimitedSource(Source):
         cell = _CELL.search(error)
         if cell is None:
             if "straddl" in error:
-                return TableError(f"a row is longer than {_BLOCK_BYTES >> 20} MB; a quote may be left open.")
+                return TableError(f"a row is longer than {self._block >> 20} MB; a quote may be left open.")
             return TableError(f"it cannot be read as a text table: {' '.join(error.split())[:160]}")
         row, column = int(cell[2]), self.names[int(cell[1])]
         if cell[3] is None:
@@ -100,13 +104,17 @@ class DelimitedSource(Source):
         return TableError(f"{value!r} is not a number; {advice}", row=row, column=column)
 
 
-def _read_header(file: CountedFile, delimiter: str) -> list[str]:
+def _read_header(file: CountedFile) -> bytes:
     line = b""
     while not line or line.count(b'"') % 2:
         more = file.readline(_LONGEST_HEADER)
         line += more
         if not more or len(line) > _LONGEST_HEADER:
             break
+    return line
+
+
+def _parse_header(line: bytes, delimiter: str) -> list[str]:
     try:
         text = line.decode("utf-8-sig").rstrip("\r\n")
     except UnicodeDecodeError:
@@ -134,6 +142,22 @@ def _name(delimiter: str) -> str:
     return "CSV (commas)" if delimiter == "," else "TSV (tabs)"
 
 
+def _gathered(batches: Iterator[Any]) -> Iterator[Any]:
+    """Tables of some thousand rows, because every column of every table has a price."""
+    import pyarrow as pa
+
+    held: list[Any] = []
+    rows = size = 0
+    for batch in batches:
+        held.append(batch)
+        rows, size = rows + batch.num_rows, size + batch.nbytes
+        if rows >= CHUNK_ROWS or size >= CHUNK_BYTES:
+            yield pa.Table.from_batches(held)
+            held, rows, size = [], 0, 0
+    if held:
+        yield pa.Table.from_batches(held)
+
+
 def _numbers_if_possible(column: Any) -> Any:
     import pyarrow as pa
     from pyarrow import compute
@@ -151,8 +175,8 @@ def _to_pandas(table: Any) -> Any:
     pandas = import_pandas()
     columns = {}
     for name, column in zip(table.schema.names, table.columns, strict=True):
-        values = column.to_numpy(zero_copy_only=False) if hasattr(column, "type") else column
-        columns[name] = pandas.Series(values, dtype="float64" if values.dtype.kind == "f" else object)
+        values = column.to_numpy()
+        columns[name] = values if values.dtype.kind == "f" else pandas.Series(values, dtype=object)
     return pandas.DataFrame(columns)
 
 

@@ -11,6 +11,7 @@ from ldlearn.models.columns import import_pandas
 
 Kind = Literal["number", "text", "any"]
 CHUNK_ROWS = 8192
+CHUNK_BYTES = 16 << 20
 
 
 class CountedFile:

@@ -1,0 +1,91 @@
+"""Prediction in constant memory: the benchmark at a size that CI can bear."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from practice_tables import LABELS, make_table
+
+from ldlearn.cli.tables import open_table
+from ldlearn.cli.tables.source import CHUNK_ROWS
+from ldlearn.models import load_model
+
+BENCHMARK = Path(__file__).resolve().parents[2] / "benchmarks" / "stream_predict.py"
+
+
+@pytest.mark.skipif(not BENCHMARK.exists(), reason="the benchmarks are not part of this copy of the project")
+def test_memory_does_not_grow_with_the_table():
+    done = subprocess.run(
+        [sys.executable, BENCHMARK, "--megabytes", "60", "150"], capture_output=True, text=True, check=True, timeout=300
+    )
+    small, large, summary = (json.loads(line) for line in done.stdout.splitlines())
+    assert large["megabytes"] > 2.4 * small["megabytes"]
+    assert summary["growth_megabytes"] < 30, "90 MB more of table must not cost 30 MB more of memory"
+
+
+@pytest.mark.parametrize("format", ["csv", "jsonl", "parquet", "npz"])
+def test_chunks_join_to_the_whole(format, model, run):
+    """Rows on both sides of every seam, missing values and quoted line breaks included."""
+    n = 2 * CHUNK_ROWS + 7
+    table = pd.concat([make_table()] * (n // 80 + 1), ignore_index=True)[:n]
+    table["height"] = np.random.default_rng(0).normal(size=n)
+    table["key"] = [f'row "{i}",\nsecond line' for i in range(n)]
+    if format == "csv":
+        table.to_csv("new.csv", index=False)
+    elif format == "jsonl":
+        table.to_json("new.jsonl", orient="records", lines=True, double_precision=15)
+    elif format == "parquet":
+        table.to_parquet("new.parquet", row_group_size=1000)
+    else:
+        texts = {name: table[name].fillna("").to_numpy(str) for name in ("key", "place")}
+        np.savez("new.npz", **texts, height=table["height"].to_numpy(), wet=table["wet"].to_numpy())
+    result = run("predict", f"new.{format}", "-m", model, "-o", "out.csv")
+    assert result.code == 0, result.err
+    found = pd.read_csv("out.csv")
+    assert found["key"].tolist() == table["key"].tolist()
+    np.testing.assert_allclose(found[LABELS], load_model(model).predict(table), atol=1e-9)
+
+
+def test_the_row_of_an_error_is_counted_over_all_chunks(model, run):
+    n = CHUNK_ROWS + 500
+    table = pd.concat([make_table()] * (n // 80 + 1), ignore_index=True)[:n].astype(object)
+    table.loc[n - 3, "height"] = "tall"
+    for format in ("csv", "jsonl"):
+        if format == "csv":
+            table.to_csv("new.csv", index=False)
+        else:
+            table.to_json("new.jsonl", orient="records", lines=True)
+        result = run("predict", f"new.{format}", "-m", model, "-o", "out.csv")
+        assert f"new.{format}, row {n - 2}, column 'height': 'tall' is not a" in result.message
+
+
+def test_a_pipe_is_read_as_it_comes(monkeypatch):
+    """The first rows are there before the last ones are read."""
+
+    class Slow(io.RawIOBase):
+        def __init__(self):
+            self.sent = 0
+
+        def readable(self):
+            return True
+
+        def readinto(self, buffer):
+            block = b"x,y\n" if not self.sent else b"1.25,2.5\n" * 1000
+            block = block[: len(buffer)]
+            buffer[: len(block)] = block
+            self.sent += len(block)
+            return len(block) if self.sent < 200_000_000 else 0
+
+    slow = Slow()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(slow, 9000)))
+    with open_table("-") as source:
+        first = next(source.chunks({"y": "number"}))
+    assert (first["y"].head(3) == 2.5).all()
+    assert slow.sent < 120_000_000
