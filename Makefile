@@ -3,7 +3,8 @@ PYTHON ?= python3.11
 VENV   := .venv
 BIN    := $(VENV)/bin
 # One thread per BLAS call: the tests run in two processes on two cores.
-TEST_ENV := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
+# SCIPY_ARRAY_API lets scikit-learn run its array API check.
+TEST_ENV := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 SCIPY_ARRAY_API=1
 
 .PHONY: run test lint types layers unit bench docs clean
 
