@@ -377,7 +377,16 @@ def test_the_demo_runs_and_shows_what_to_type(here, run):
     assert result.code == 0, result.err
     for command in ("fit", "enhance", "predict", "evaluate", "inspect"):
         assert f"$ ldlearn {command} ldlearn-demo/" in result.out
-    made = {"train.csv", "test.csv", "truth.csv", "model.ldl", "degrees.csv", "predicted.csv", "card.html"}
+    made = {
+        "train.csv",
+        "test.csv",
+        "truth.csv",
+        "model.ldl",
+        "degrees.csv",
+        "predicted.csv",
+        "card.html",
+        "picture.png",
+    }
     assert set(os.listdir("ldlearn-demo")) >= made
 
 

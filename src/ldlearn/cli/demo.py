@@ -58,6 +58,7 @@ def demo(
     _show_head(place / "predicted.csv", "predicted")
     _say("4. Were they right? The raters' true shares were never shown to the model.")
     _run(evaluate, "evaluate", paths["truth.csv"], model=paths["model.ldl"])
+    _draw(place)
     _say("5. A page that says what the model is and how far to trust it.")
     _run(inspect, "inspect", paths["model.ldl"], html=paths["card.html"])
 
@@ -78,6 +79,22 @@ def _write_tables(place: Path, rows: int) -> None:
     for name, frame in tables.items():
         with writing(place / name) as file:
             file.write(frame.to_csv(index=False).encode())
+
+
+def _draw(place: Path) -> None:
+    """Three predictions beside the votes, if there is something to draw with."""
+    try:
+        from ldlearn.plotting import DistributionBarsDisplay
+    except ImportError as error:
+        typer.echo(f"(no picture: {error})")
+        return
+    read = import_pandas().read_csv
+    predicted, truth = (read(place / name)[list(_LABELS)] for name in ("predicted.csv", "truth.csv"))
+    display = DistributionBarsDisplay.from_distributions(
+        {"predicted": predicted}, truth=truth, rows=[0, 7, 12], label_names=list(_LABELS)
+    )
+    display.save(place / "picture.png")
+    typer.echo(f"picture: {place / 'picture.png'} (bars: predicted; strokes: what the raters said)")
 
 
 def _say(text: str) -> None:

@@ -87,8 +87,10 @@ def broken_as_table_error(what: str) -> Iterator[None]:
     """Turn whatever a parser raises on a broken file into a `TableError`."""
     try:
         yield
-    except (TableError, OSError, ImportError):
+    except (TableError, ImportError):
         raise
     except Exception as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise  # the disk, not the content
         reason = " ".join(str(error).split())[:160] or type(error).__name__
         raise TableError(f"it cannot be read as {what}: {reason}") from None
