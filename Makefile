@@ -9,7 +9,8 @@ TEST_ENV := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 SCIPY_ARRAY_API=1
 .PHONY: run test lint types layers unit bench docs clean
 
 run: $(VENV)/.run
-	$(BIN)/python examples/quickstart.py
+	$(BIN)/ldlearn run quick -o results/quick --jobs 2
+	$(BIN)/ldlearn report results/quick
 
 test: lint types layers unit
 
