@@ -1,0 +1,48 @@
+"""Standardised features for solvers, and weights given back in the units of the user."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldlearn.core.simplex import Array
+
+
+class Scaling(NamedTuple):
+    """Centre and scale of each feature; a solver works on ``apply(X)``, the user gets ``undo(W, b)``.
+
+    For a model that does not penalise its weights this only changes the coordinates, and so only how fast a
+    solver gets there.
+    """
+
+    mean: NDArray[np.float64]
+    scale: NDArray[np.float64]
+
+    def apply(self, X: Array) -> NDArray[np.float64]:
+        """``(X - mean) / scale``; exactly zero for a column that is constant (or zero, without centring)."""
+        return np.asarray((X - self.mean) / self.scale, dtype=np.float64)
+
+    def undo(self, W: Array, b: Array) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Weights and intercept with ``X @ coef + intercept = apply(X) @ W + b``."""
+        coef = W / self.scale[:, None]
+        return np.asarray(coef), np.asarray(b - self.mean @ coef)
+
+
+def feature_scaling(X: Array, center: bool = True) -> Scaling:
+    """Means and standard deviations of the columns, or zeros and root mean squares if ``center`` is False.
+
+    A column without spread gets an infinite scale: its weights vanish, since nothing can be learned of them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> feature_scaling(np.array([[1.0, 7.0], [3.0, 7.0]]))
+    Scaling(mean=array([2., 7.]), scale=array([ 1., inf]))
+    """
+    X = np.asarray(X, dtype=np.float64)
+    mean = X.mean(axis=0) if center else np.zeros(X.shape[1])
+    scale = np.sqrt(np.mean((X - mean) ** 2, axis=0))
+    spread = scale > 1e-12 * np.abs(X).max(axis=0, initial=0.0)
+    return Scaling(mean, np.where(spread, scale, np.inf))

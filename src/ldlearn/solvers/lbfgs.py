@@ -1,0 +1,74 @@
+"""L-BFGS over several arrays at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import optimize
+
+from ldlearn.core.simplex import Array
+
+LossAndGradient = Callable[..., tuple[float, Sequence[Array]]]
+
+
+@dataclass(frozen=True)
+class LbfgsFit:
+    """Where `minimize_lbfgs` ended."""
+
+    arrays: list[NDArray[np.float64]]
+    loss: float
+    n_iter: int
+    converged: bool
+
+
+def minimize_lbfgs(
+    loss_and_gradient: LossAndGradient,
+    start: Sequence[Array],
+    *,
+    max_iter: int = 100,
+    tol: float = 1e-8,
+    memory: int = 10,
+) -> LbfgsFit:
+    """Minimise a smooth function of several arrays; the loss never rises.
+
+    Parameters
+    ----------
+    loss_and_gradient : callable
+        ``f(*arrays) -> (loss, gradients)``, the gradients in the order and shapes of the arrays.
+    start : sequence of ndarrays
+    max_iter : int, default=100
+    tol : float, default=1e-8
+        Stop when an iteration lowers the loss by less than this, relative to the loss (or to 1 if that is larger).
+    memory : int, default=10
+        Pairs of steps and gradient changes that are remembered.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> fit = minimize_lbfgs(
+    ...     lambda a, b: (a @ a + (b - 3.0) @ (b - 3.0), [2 * a, 2 * (b - 3.0)]), [np.ones(2), np.ones(1)]
+    ... )
+    >>> [array.round(4) + 0.0 for array in fit.arrays]
+    [array([0., 0.]), array([3.])]
+    """
+    shapes = [array.shape for array in start]
+    cuts = np.cumsum([array.size for array in start])[:-1]
+
+    def unpack(flat: NDArray[np.float64]) -> list[NDArray[np.float64]]:
+        return [part.reshape(shape) for part, shape in zip(np.split(flat, cuts), shapes, strict=True)]
+
+    def flat_loss(flat: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        loss, gradients = loss_and_gradient(*unpack(flat))
+        return loss, np.concatenate([gradient.ravel() for gradient in gradients])
+
+    found = optimize.minimize(
+        flat_loss,
+        np.concatenate([np.asarray(array, dtype=np.float64).ravel() for array in start]),
+        jac=True,
+        method="L-BFGS-B",
+        options={"maxiter": max_iter, "maxfun": 20 * max_iter, "ftol": tol, "gtol": 0.0, "maxcor": memory},
+    )
+    return LbfgsFit(unpack(found.x), float(found.fun), int(found.nit), bool(found.success))

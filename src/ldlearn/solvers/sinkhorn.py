@@ -1,0 +1,177 @@
+"""Entropy-regularised optimal transport between many pairs of distributions that share one cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldlearn.core.simplex import Array
+
+# Shapes: H, D, log_u, log_v (n, c), one pair of distributions a row; cost M and E = lam M (c, c); plans (n, c, c).
+_LARGEST_EXPONENT = 50.0  # beyond it exp(-lam M) and its inverse lose their digits: work on logarithms only
+_PLAIN_SWEEPS = 40  # sweeps on all rows before Newton's method takes over those that are slow
+_BLOCK_ENTRIES = 200_000  # of the arrays of plans worked on at a time
+_RIDGE = 1e-13  # of a Newton system of unit diagonal
+
+
+@dataclass(frozen=True)
+class Transport:
+    """The plans ``diag(u_i) exp(-lam M) diag(v_i)``, kept as the logarithms of u and v."""
+
+    log_u: NDArray[np.float64]
+    log_v: NDArray[np.float64]  # -inf where D is zero
+    missed: float  # the most by which a row misses its marginal h, in total; d is met exactly
+
+
+def sinkhorn(
+    H: Array,
+    D: Array,
+    M: Array,
+    lam: float,
+    *,
+    start: Array | None = None,
+    tol: float = 1e-8,
+    max_iter: int = 100,
+) -> Transport:
+    r"""Transport every row of H to the same row of D.
+
+    .. math:: \min_{P \ge 0}\; \langle P, M \rangle + \frac{1}{\lambda} \sum_{ab} P_{ab} (\ln P_{ab} - 1)
+        \qquad P 1 = h, \quad P^T 1 = d
+
+    Sinkhorn's sweeps solve this in a few iterations if ``lam * max(M)`` is small, and in thousands if it is large. So
+    the rows that are slow are handed to Newton's method on the dual, on logarithms, with a sweep wherever a Newton step
+    does not raise the dual.
+
+    Parameters
+    ----------
+    H : ndarray of shape (n, c)
+        Positive, rows sum to one.
+    D : ndarray of shape (n, c)
+        Non-negative, rows sum to one.
+    M : ndarray of shape (c, c)
+        Cost of moving from label a to label b, non-negative.
+    lam : float
+        Inverse temperature.
+    start : ndarray of shape (n, c), default=None
+        Logarithms of u to start from, such as those of a nearby problem.
+    tol : float, default=1e-8
+        Stop when no row misses its marginal h by more than this in total.
+    max_iter : int, default=100
+        Newton steps at most.
+
+    Returns
+    -------
+    Transport
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> H, D = np.array([[0.5, 0.5]]), np.array([[1.0, 0.0]])
+    >>> M = np.array([[0.0, 1.0], [1.0, 0.0]])
+    >>> total_plan(sinkhorn(H, D, M, lam=5.0), M, lam=5.0).round(6)
+    array([[0.5, 0. ],
+           [0.5, 0. ]])
+    """
+    E = lam * M
+    log_u = np.zeros(H.shape) if start is None else start - start.max(axis=1, keepdims=True)
+    missed = np.full(len(H), np.inf)
+    if float(E.max()) <= _LARGEST_EXPONENT:
+        log_u, missed = _sweeps(H, D, np.exp(-E), log_u, tol)
+    slow = np.flatnonzero(missed > tol)
+    step = max(1, _BLOCK_ENTRIES // M.size)
+    for first in range(0, len(slow), step):
+        rows = slow[first : first + step]
+        log_u[rows], missed[rows] = _newton(H[rows], D[rows], E, log_u[rows], tol, max_iter)
+    return Transport(log_u, _log_v(log_u, D, E), float(missed.max()))
+
+
+def _sweeps(H: Array, D: Array, G: Array, log_u: Array, tol: float) -> tuple[Array, Array]:
+    """Sinkhorn's sweeps; logarithms of u and what each row misses of h."""
+    U = np.exp(log_u)
+    for sweep in range(_PLAIN_SWEEPS + 1):
+        pull = (D / (U @ G)) @ G.T
+        missed = np.abs(U * pull - H).sum(axis=1)
+        if sweep == _PLAIN_SWEEPS or missed.max() <= tol:
+            break
+        U = H / pull
+    return np.log(U), missed
+
+
+def _newton(H: Array, D: Array, E: Array, x: Array, tol: float, max_iter: int) -> tuple[Array, Array]:
+    """Maximise the dual ``<x, h> - <d, log sum_a exp(x_a - E_ab)>`` of every row over x = log u."""
+    found, missed = np.array(x), np.empty(len(x))
+    shares, dual = _shares(H, D, E, x)
+    active = np.arange(len(x))
+    for left in range(max_iter, -1, -1):
+        reached = np.maximum(np.einsum("iab,ib->ia", shares, D), np.finfo(np.float64).tiny)
+        found[active], missed[active] = x, np.abs(reached - H).sum(axis=1)
+        go_on = missed[active] > tol
+        if left == 0 or not go_on.any():
+            break
+        if not go_on.all():
+            active, H, D, x = active[go_on], H[go_on], D[go_on], x[go_on]
+            shares, reached, dual = shares[go_on], reached[go_on], dual[go_on]
+        stepped = x + _newton_step(H, D, shares, reached)
+        shares, new_dual = _shares(H, D, E, stepped)
+        fails = ~(new_dual >= dual)
+        if fails.any():  # a sweep never lowers the dual
+            stepped[fails] = x[fails] + np.log(H[fails]) - np.log(reached[fails])
+            shares[fails], new_dual[fails] = _shares(H[fails], D[fails], E, stepped[fails])
+        x, dual = stepped, new_dual
+    return found, missed
+
+
+def _shares(H: Array, D: Array, E: Array, x: Array) -> tuple[Array, Array]:
+    """What each label b receives from the labels a, as shares (n, a, b); and the dual of each row."""
+    shares = x[:, :, None] - E
+    peak = shares.max(axis=1)
+    shares -= peak[:, None, :]
+    np.exp(shares, out=shares)
+    total = shares.sum(axis=1)
+    shares /= total[:, None, :]
+    return shares, np.einsum("ia,ia->i", x, H) - np.einsum("ib,ib->i", D, np.log(total) + peak)
+
+
+def _newton_step(H: Array, D: Array, shares: Array, reached: Array) -> Array:
+    """Solve ``(diag(r) - S diag(d) S') step = h - r``, scaled to a unit diagonal; constants are in its null space."""
+    root = np.sqrt(reached)
+    scaled = shares * np.sqrt(D)[:, None, :] / root[:, :, None]
+    system = -scaled @ scaled.transpose(0, 2, 1)
+    system += root[:, :, None] * root[:, None, :]
+    diagonal = np.arange(H.shape[1])
+    system[:, diagonal, diagonal] += 1.0 + _RIDGE
+    step = np.linalg.solve(system, ((H - reached) / root)[:, :, None])[:, :, 0] / root
+    length = np.ptp(step, axis=1, keepdims=True)
+    # The curvature changes by exp(length) at most along the step, hence this damping; short steps stay Newton's.
+    return np.asarray(step * np.where(length > 1.0, np.log1p(length) / np.maximum(length, 1.0), 1.0))
+
+
+def _log_v(log_u: Array, D: Array, E: Array) -> NDArray[np.float64]:
+    """The v that meets d exactly."""
+    with np.errstate(divide="ignore"):
+        log_v = np.log(D)
+    step = max(1, _BLOCK_ENTRIES // E.size)
+    for first in range(0, len(log_u), step):
+        rows = slice(first, first + step)
+        terms = log_u[rows, :, None] - E
+        peak = terms.max(axis=1)
+        log_v[rows] -= np.log(np.exp(terms - peak[:, None, :]).sum(axis=1)) + peak
+    return np.asarray(log_v)
+
+
+def transport_cost(plan: Transport, H: Array, D: Array, lam: float) -> NDArray[np.float64]:
+    """The minimum for each row, by duality: ``(<h, ln u> + <d, ln v> - 1) / lam``."""
+    log_v = np.where(D > 0, plan.log_v, 0.0)
+    return np.asarray((np.sum(H * plan.log_u, axis=1) + np.sum(D * log_v, axis=1) - 1.0) / lam)
+
+
+def total_plan(plan: Transport, M: Array, lam: float) -> NDArray[np.float64]:
+    """The sum of all rows' plans, shape (c, c)."""
+    total = np.zeros(M.shape)
+    step = max(1, _BLOCK_ENTRIES // M.size)
+    for first in range(0, len(plan.log_u), step):
+        rows = slice(first, first + step)
+        total += np.exp(plan.log_u[rows, :, None] - lam * M + plan.log_v[rows, None, :]).sum(axis=0)
+    return total
