@@ -38,6 +38,8 @@ def test_resolved_tiny_plan_round_trips():
         ({"methods": {"x": {"estimator": "SABFGS", "learner": "SABFGS"}}}, "methods.x.learner:", "itself"),
         ({"methods": {"GLLE": {"learner_grid": {"l2": [1.0]}}}}, "methods.GLLE.learner_grid.l2:", "no learner"),
         ({"methods": {"GLLE": {"gird": {}}}}, "methods.GLLE.gird:", "grid"),
+        ({"methods": {"x": {"like": "GLLE"}}}, "methods.x.like:", "no method"),
+        ({"methods": {"KM": {}, "x": {"like": "KM"}, "y": {"like": "x"}}}, "methods.y.like:", "itself"),
         ({"methods": {}}, "methods:", "at least one"),
         ({"methods": {"DLDL": 3}}, "methods.DLDL:", "table"),
         ({"datasets": []}, "datasets:", "at least one"),
@@ -104,6 +106,14 @@ def test_discovery_has_every_method_and_explicit_ones_win():
     assert methods["DLDL"].params == {"alpha": 0.5}
     assert methods["LP + SABFGS"].params == {"alpha": 0.3}
     assert methods["LP + SABFGS"].learner_grid == methods["SABFGS on truth"].grid == {"l2": [1.0]}
+
+
+def test_like_takes_over_the_estimator_with_its_parameters_and_grid():
+    base = {"estimator": "GLLE", "params": {"n_neighbors": 5}, "grid": {"lam": [0.1, 1.0]}}
+    pair = {"like": "first", "learner": "SABFGS", "params": {"n_neighbors": 7}}
+    first, second = tiny_plan(methods={"first": base, "second": pair}).methods
+    assert (second.estimator, second.grid, second.learner) == ("GLLE", first.grid, "SABFGS")
+    assert (first.params, second.params) == ({"n_neighbors": 5}, {"n_neighbors": 7})
 
 
 def test_floors_are_what_looks_at_no_feature():

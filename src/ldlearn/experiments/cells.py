@@ -15,7 +15,7 @@ from ldlearn.experiments.sources import DatasetSpec
 
 Point = tuple[int, dict[str, Any]]
 
-_BLOCK = 32  # grid points of a piece of work, where nothing is carried from one point to the next
+_BLOCK, _MOST_BLOCKS = 32, 8  # grid points of a piece of work at least, and pieces of a grid at most
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,8 @@ def pieces(family: tuple[Cell, ...]) -> list[Work]:
 
 def _blocks(estimator: str, points: list[Point]) -> list[list[Point]]:
     if estimator != "DLDL":
-        return [points[start : start + _BLOCK] for start in range(0, len(points), _BLOCK)]
+        size = max(_BLOCK, -(-len(points) // _MOST_BLOCKS))
+        return [points[start : start + size] for start in range(0, len(points), size)]
     # The models of a path share their first step, which depends on gamma; a piece holds those of one gamma.
     paths: dict[str, list[Point]] = {}
     for place, point in points:

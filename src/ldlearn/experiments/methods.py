@@ -140,12 +140,27 @@ def build(name: str, params: Mapping[str, Any], seed: int | None = None) -> Any:
 def read_methods(plan: Table) -> tuple[MethodSpec, ...]:
     """The ``methods`` and ``discover`` tables of a plan."""
     named = plan.table("methods")
-    methods = {name: _read_method(name, Table(content, named.where(name))) for name, content in named.items()}
+    tables = {name: Table(content, named.where(name)) for name, content in named.items()}
+    methods = {name: _read_method(name, _completed(table, tables)) for name, table in tables.items()}
     if "discover" in plan:
         methods = {method.name: method for method in _discover(plan.table("discover"))} | methods
     if not methods:
         raise plan.fail("methods", "name at least one method, for instance [methods.DLDL].")
     return tuple(methods.values())
+
+
+def _completed(table: Table, others: Mapping[str, Table]) -> Table:
+    """A table with ``like = "other method"`` takes over what that one says of the estimator, unless it says it anew."""
+    model = table.text("like")
+    if model is None:
+        return table
+    if model not in others:
+        raise table.fail("like", f"there is no method {model!r} in this plan; {suggest(model, others)}")
+    if "like" in others[model]:
+        raise table.fail("like", f"{model!r} is itself like another method; name that one.")
+    own = {key: value for key, value in table.items() if key != "like"}
+    taken = {key: value for key, value in others[model].items() if key in ("estimator", "params", "grid")}
+    return Table({"estimator": model} | taken | own, table.path)
 
 
 def _read_method(name: str, table: Table) -> MethodSpec:
