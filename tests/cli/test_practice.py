@@ -415,3 +415,54 @@ def test_two_steps_are_what_the_name_says(here, run):
     table = make_table()
     by_hand = TableModel.fit(table, LABELS, features=["height", "wet", "place"], estimator=EnhanceThenLearn())
     np.testing.assert_array_equal(found.predict(table), by_hand.predict(table))
+
+
+def test_columns_of_every_parquet_type(model, run):
+    """Decimals, dictionaries, nullable integers and truths, the strings of polars, a stored index."""
+    import polars as pl
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    table = make_table()
+    wet = [None if np.isnan(value) else round(value, 3) for value in table["wet"]]
+    columns = {
+        "height": pa.array(table["height"], pa.float32()),
+        "wet": pa.array([None if value is None else f"{value:.3f}" for value in wet]).cast(pa.decimal128(10, 3)),
+        "place": pa.array(table["place"].where(table["place"].notna(), None)).dictionary_encode(),
+        "sky": pa.array(table["sky"] == 1),
+        "mountain": pa.array(table["mountain"], pa.int8()),
+        "sea": pa.array(table["sea"], pa.uint64()),
+    }
+    pq.write_table(pa.table(columns), "typed.parquet")
+    rounded = table.assign(height=table["height"].astype("float32"), wet=wet)
+    assert run("predict", "typed.parquet", "-m", model, "-o", "typed.csv").code == 0
+    np.testing.assert_allclose(pd.read_csv("typed.csv")[LABELS], load_model(model).predict(rounded), atol=1e-9)
+    assert run("fit", "typed.parquet", "-l", "sky,mountain,sea", "-o", "m.ldl").code == 0
+    assert load_model("m.ldl").features == ("height", "wet", "place")
+    pl.from_pandas(table).write_parquet("polars.parquet")
+    table.set_index("wet").to_parquet("indexed.parquet")
+    for name in ("polars", "indexed"):
+        result = run("predict", f"{name}.parquet", "-m", model, "-o", "out.csv")
+        assert result.code == 0, result.err
+        np.testing.assert_allclose(pd.read_csv("out.csv")[LABELS], expected(), atol=1e-9)
+
+
+def test_json_lines_of_numbers_texts_and_nulls(here, run):
+    table = make_table()
+    table.to_json("data.jsonl", orient="records", lines=True, double_precision=15)
+    run("fit", "data.jsonl", *FIT[2:], "-o", "json.ldl", "--holdout", "0")
+    run(*FIT, "-o", "csv.ldl", "--holdout", "0")
+    from_json, from_csv = load_model("json.ldl"), load_model("csv.ldl")
+    assert from_json.categorical == from_csv.categorical == ("place",)
+    np.testing.assert_allclose(from_json.predict(table), from_csv.predict(table), atol=1e-9)
+    huge = b'{"x": 1' + b"0" * 400 + b', "a": 1, "b": 0}\n{"x": 2, "a": 1, "b": 1}\n'
+    result = run("fit", "-", "--from", "jsonl", "-l", "a,b", "-o", "m.ldl", stdin=huge)
+    assert (result.code, "Unexpected" in result.err) == (1, False), result.err
+    assert "Traceback" not in result.err
+
+
+def test_an_npz_comes_out_of_a_real_pipe(model):
+    words = [sys.executable, "-m", "ldlearn.cli", "predict", "data.csv", "-m", model, "--to", "npz"]
+    with open("out.npz", "wb") as file:
+        file.write(subprocess.run(words, stdout=subprocess.PIPE, check=True).stdout)
+    np.testing.assert_allclose(read_npz("out.npz")[LABELS], expected(), atol=1e-12)

@@ -14,6 +14,7 @@ MISSING = ("", "NA", "N/A", "#N/A", "NaN", "nan", "NULL", "null", "None")
 _TRUTHS = {"True": "true", "TRUE": "true", "False": "false", "FALSE": "false"}
 _AS_LABEL = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0}
 _SUM_TOLERANCE = 1e-3
+_LARGEST_INTEGER = 10**308
 _SHOWN = 5
 
 
@@ -181,6 +182,8 @@ def _spelled(value: Any) -> Any:
     """What may be read as a number: texts and numbers, not truth values (which pandas would count as 0 and 1)."""
     if isinstance(value, str):
         return value.strip()
+    if isinstance(value, int) and abs(value) > _LARGEST_INTEGER:
+        return np.inf  # no float can hold it
     return np.nan if isinstance(value, bool | np.bool_) else value
 
 

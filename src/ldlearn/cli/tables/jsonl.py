@@ -8,6 +8,7 @@ from itertools import islice
 from typing import IO, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ldlearn.cli.tables.source import CHUNK_ROWS, CountedFile, Kind, Source
 from ldlearn.models import TableError
@@ -64,9 +65,19 @@ def _frame(rows: list[dict[str, Any]], kinds: Mapping[str, Kind], start: int) ->
             if isinstance(values[i], dict | list):
                 kind_found = type(values[i]).__name__
                 raise TableError(f"a {kind_found} is neither a number nor a text.", row=start + i, column=name)
-        column = pandas.Series(values, index=index, dtype=object)
+        column = pandas.Series(_floats_if_numbers(values) if kind == "any" else values, index=index)
         columns[name] = pandas.Series(to_numbers(column, name), index=index) if kind == "number" else column
     return pandas.DataFrame(columns, index=index)
+
+
+def _floats_if_numbers(values: NDArray[np.object_]) -> NDArray[Any]:
+    """Floats if there are only numbers and nulls; texts, truth values and mixtures stay as they are."""
+    if not {type(value) for value in values} <= {int, float, type(None)}:
+        return values
+    try:
+        return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+    except OverflowError:  # an integer no float can hold
+        return values
 
 
 class JsonLinesSink:

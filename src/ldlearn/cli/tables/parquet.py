@@ -30,7 +30,7 @@ class ParquetSource(Source):
         with broken_as_table_error("Parquet"):
             self._check_types(list(kinds))
             for batch in self._file.iter_batches(CHUNK_ROWS, columns=list(kinds)):
-                frame = batch.to_pandas()[list(kinds)]
+                frame = _plain_numbers(batch).to_pandas(ignore_metadata=True)[list(kinds)]
                 frame.index = pandas.RangeIndex(row, row + len(frame))
                 row += len(frame)
                 yield frame
@@ -45,14 +45,19 @@ class ParquetSource(Source):
                 raise TableError(f"its type is {kind}; convert it to numbers or texts, or leave it out.", column=name)
 
 
+def _plain_numbers(batch: Any) -> Any:
+    """Decimals as floats; other columns as they are."""
+    import pyarrow as pa
+
+    columns = [c.cast(pa.float64()) if pa.types.is_decimal(c.type) else c for c in batch.columns]
+    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+
+
 def _is_plain(kind: Any) -> bool:
     from pyarrow import types
 
-    tests = (
-        types.is_boolean, types.is_integer, types.is_floating, types.is_decimal, types.is_string, types.is_large_string,
-        types.is_null,
-    )  # fmt: skip
-    return any(test(kind) for test in tests)
+    names = ("boolean", "integer", "floating", "decimal", "string", "large_string", "string_view", "null")
+    return any(getattr(types, f"is_{name}", lambda kind: False)(kind) for name in names)
 
 
 class ParquetSink:
