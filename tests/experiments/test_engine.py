@@ -135,6 +135,27 @@ def test_data_that_cannot_be_used_fail_with_a_sentence(tmp_path):
     assert "no positive label" in run.records[-1]["message"]
 
 
+def test_records_outlive_the_plan_format_they_were_made_with(tmp_path):
+    run = run_plan(tiny_plan(methods={"PriorLE": {}}), tmp_path)
+    plan = (tmp_path / "plan.toml").read_text()
+    (tmp_path / "plan.toml").write_text(plan.replace("PriorLE", "GoneLE"))
+    assert read_records(tmp_path) == run.records
+    (tmp_path / "plan.toml").write_text(plan.replace("seed = 0", "seed = 5"))
+    assert read_records(tmp_path) == run.records
+
+
+def test_folds(tmp_path):
+    protocol = {"split": "k-fold", "folds": 3, "validation": 0.25}
+    run = run_plan(tiny_plan(methods={"SABFGS on truth": {"estimator": "SABFGS"}}, protocol=protocol), tmp_path)
+    assert [record["repeat"] for record in run.records] == [0, 1, 2]
+    assert {record["sizes"]["n_test"] for record in run.records} == {20}
+    assert {record["sizes"]["n_validation"] for record in run.records} == {10}
+    wider = run_plan(
+        tiny_plan(methods={"SABFGS on truth": {"estimator": "SABFGS"}}, protocol=protocol | {"repeats": 2}), tmp_path
+    )
+    assert wider.computed == 3
+
+
 _RUN = """
 import sys
 from tiny_plans import tiny_plan

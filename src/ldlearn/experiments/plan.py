@@ -82,6 +82,35 @@ class Selection:
 class Plan:
     """An experiment: every data set with every method and repeat.
 
+    A plan file is TOML::
+
+        datasets = ["vader_tweets"]          # names, or a table for each: rows, path, generator, own rule
+
+        [protocol]
+        repeats = 10                         # shuffled splits; or split = "k-fold" with folds and validation
+        shares = [0.6, 0.2, 0.2]
+        threshold = 0.01                     # rule = "threshold", "cumulative" (total) or "top-k" (k)
+
+        [selection]
+        mode = "oracle"                      # or "logical", which sees 0/1 labels only
+        recovery = "chebyshev"
+        prediction = "chebyshev"
+
+        [methods.DLDL]
+        grid = { beta = ["default", 1.0], gamma = ["0.01*m", "0.1*m"] }
+
+        [methods."GLLE + SABFGS"]
+        estimator = "GLLE"
+        grid = { lam = [0.01, 0.1] }
+        learner = "SABFGS"
+        learner_grid = { l2 = [1.0, 10.0] }
+
+        [methods."SABFGS on truth"]
+        estimator = "SABFGS"                 # a learner alone is trained on the true distributions
+
+    A method may be ``like`` another, and ``[discover]`` (kinds, then, exclude, params, grids) adds every method of the
+    library.
+
     Attributes
     ----------
     name, description : str

@@ -59,13 +59,19 @@ def comparable(record: Mapping[str, Any]) -> Record:
 
 
 def _in_plan(records: list[Record], folder: Path) -> list[Record]:
-    if not (folder / PLAN).is_file():
-        return records
+    """Those of the plan, in its order; all of them if this version no longer understands the plan or its cells."""
     from ldlearn.experiments.cells import plan_cells
     from ldlearn.experiments.plan import load_plan
+    from ldlearn.experiments.tables import PlanError
 
-    order = {cell.key: place for place, cell in enumerate(plan_cells(load_plan(folder / PLAN)))}
-    return sorted((record for record in records if record["cell"] in order), key=lambda record: order[record["cell"]])
+    if not (folder / PLAN).is_file():
+        return records
+    try:
+        order = {cell.key: place for place, cell in enumerate(plan_cells(load_plan(folder / PLAN)))}
+    except PlanError:
+        return records
+    ours = [record for record in records if record["cell"] in order]
+    return sorted(ours, key=lambda record: order[record["cell"]]) or records
 
 
 def _parse(content: bytes, path: Path) -> Iterable[Record]:
