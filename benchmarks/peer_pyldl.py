@@ -1,0 +1,328 @@
+"""Every method that python-ldl and ldlearn both have: time, memory and quality, side by side in one run.
+
+``python benchmarks/peer_pyldl.py [METHOD ...]`` installs the peer into an environment of its own the first time (half a
+gigabyte: it needs keras and torch), then fits each method once with each library, on the same arrays, in a process of
+its own with one thread, and prints a Markdown table.
+
+* CPU seconds, not wall time: fit, and the distributions of the training rows (enhancers) or of held-out rows
+  (learners). What is loaded or compiled once does not count. Of fits below a second the mean of several is taken, the first not
+  counted.
+* memory: the most the process held beyond what it held before the fit, in megabytes.
+* quality: mean intersection with the true distributions, of the training rows or of the held-out rows.
+* alike: mean intersection of the two libraries' results; 1 means that they are the same.
+* A run that reaches the limit of CPU time is stopped, and the table says "> limit": the ratio is then a lower bound.
+
+The peer runs with its defaults. Ours runs twice: with the peer's settings where we can express them, and with our
+defaults. Data: SCUT_FBP from a folder beside the repository if it is there (900 training rows), and 5,000 generated
+rows with 100 features and 10 labels. For enhancers the features are divided by the mean distance between rows, because
+the peer fixes the width of its kernels at 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import venv
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import ldlearn
+from ldlearn.core import binarize
+from ldlearn.core.kernels import mean_distance
+from ldlearn.datasets import make_label_distributions
+from ldlearn.metrics import intersection
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+
+from protocol import SHARED, Split
+
+PEER, BACKEND = "python-ldl==0.1.2", "torch==2.13.0"
+WORKER = Path(__file__).with_name("timed_fit.py")
+CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "ldlearn" / "peer-pyldl"
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A method that both libraries have, and what has to be known to compare them."""
+
+    peer: str
+    ours: str
+    kind: str
+    remark: str
+    as_peer: Callable[[int], dict[str, Any]] | None = None  # our parameters for the peer's problem with c labels
+    seeded: bool = False
+    compiles: bool = False
+
+
+PAIRS = (
+    Pair(
+        "FCM",
+        "FCM",
+        "enhancer",
+        "same clustering; the peer does not normalise the cluster-label matrix",
+        lambda c: {"n_clusters": 50, "max_iter": 10_000, "normalize": "softmax"},
+        seeded=True,
+    ),
+    Pair("KM", "KM", "enhancer", "the peer takes each radius over all rows", lambda c: {"normalize": "softmax"}),
+    Pair("LP", "LP", "enhancer", "same fixed point; the peer iterates 500 times", lambda c: {"normalize": "softmax"}),
+    Pair(
+        "ML",
+        "ML",
+        "enhancer",
+        "same quadratic programmes; the peer's ridge is 1e-5, ours 1e-8",
+        lambda c: {"n_neighbors": c, "normalize": "softmax"},
+    ),
+    Pair(
+        "GLLE",
+        "GLLE",
+        "enhancer",
+        "other objective: the peer adds correlations of rows within clusters and stops after 50 steps",
+        lambda c: {"n_neighbors": c + 1, "sigma": 1.0},
+    ),
+    Pair("SA_BFGS", "SABFGS", "learner", "same objective", lambda c: {"l2": 0.0, "fit_intercept": False}),
+    Pair(
+        "SA_IIS",
+        "SAIIS",
+        "learner",
+        "same algorithm; the peer starts at random",
+        lambda c: {"fit_intercept": False, "max_iter": 500},
+    ),
+    Pair("AA_KNN", "AAKNN", "learner", "a look-up of neighbours: no factor of 5 to be had", lambda c: {"k": 5}),
+    Pair(
+        "AA_BP",
+        "AABP",
+        "learner",
+        "same network but for tanh instead of sigmoid; the peer makes 1000 steps of 0.001",
+        lambda c: {"hidden_layer_sizes": (64,), "solver": "gd", "l2": 0.0, "lr": 1e-3, "max_iter": 1000, "goal": 0.0},
+        seeded=True,
+    ),
+    Pair("PT_Bayes", "PTBayes", "learner", "other model: the peer's covariances are diagonal, ours full"),
+    Pair("PT_SVM", "PTSVM", "learner", "other model: the peer's machines are linear, ours have a kernel", seeded=True),
+    Pair("LDLSF", "LDLSF", "learner", "same objective", lambda c: {"fit_intercept": False}, compiles=True),
+    Pair(
+        "LDLF",
+        "LDLForest",
+        "learner",
+        "5 trees of 64 leaves in both; the peer has a hidden layer under the splits",
+        seeded=True,
+    ),
+    Pair(
+        "LALOT",
+        "LALOT",
+        "learner",
+        "same objective; the peer makes 500 steps of 0.0001, each with 200 sweeps for every row",
+        lambda c: {"lam": 0.2},
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Job:
+    """What `timed_fit` is told."""
+
+    module: str
+    method: str
+    kind: str
+    arrays: str
+    output: str
+    limit: float
+    parameters: dict[str, Any] = field(default_factory=dict)
+    warm_up: bool = False
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a process reported; ``problem`` instead of a result if it did not end well."""
+
+    seconds: float
+    memory: float = np.nan
+    result: np.ndarray | None = None
+    problem: str = ""
+
+
+@dataclass(frozen=True)
+class Data:
+    """Training and held-out rows, as files for the workers."""
+
+    name: str
+    D: np.ndarray
+    D_test: np.ndarray
+    files: dict[str, str]
+
+    def truth(self, kind: str) -> np.ndarray:
+        return self.D if kind == "enhancer" else self.D_test
+
+
+def peer_python(folder: Path) -> Path:
+    """The interpreter of the peer's environment, which is made if it is not there."""
+    python = folder / "bin" / "python"
+    if not (folder / "ready").exists():
+        print(f"installing {PEER} and {BACKEND} into {folder}", file=sys.stderr)
+        venv.create(folder, with_pip=True, clear=True)
+        subprocess.run([python, "-m", "pip", "install", "-q", PEER, BACKEND], check=True)
+        (folder / "ready").touch()
+    return python
+
+
+def stored(name: str, folder: Path, X: np.ndarray, D: np.ndarray, X_test: np.ndarray, D_test: np.ndarray) -> Data:
+    files = {}
+    for kind, scale in (("enhancer", mean_distance(X)), ("learner", 1.0)):
+        files[kind] = str(folder / f"{name.split()[0]}-{kind}.npz")
+        np.savez(files[kind], X=X / scale, D=D, X_test=X_test / scale, Y=binarize(D).astype(float))
+    return Data(name, D, D_test, files)
+
+
+def data_sets(folder: Path, chosen: Sequence[str], rows: int) -> Iterator[Data]:
+    if "scut" in chosen and (SHARED / "SCUT_FBP.mat").exists():
+        split = Split("SCUT_FBP")
+        yield stored("SCUT_FBP", folder, split.X, split.D, split.X_test, split.D_test)
+    if "generated" in chosen:
+        made = make_label_distributions(rows + 1000, 100, 10, sparsity=0.5, random_state=0)
+        X, D = np.asarray(made.X, dtype=float), np.asarray(made.D)
+        yield stored(f"generated {rows} x 100 x 10", folder, X[:rows], D[:rows], X[rows:], D[rows:])
+
+
+def execute(python: Path | str, job: Job) -> Outcome:
+    """Run one job with one thread, behind everything else that the machine has to do."""
+    one_thread = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL", "NUMBA")}
+    environment = {**os.environ, **one_thread, "KERAS_BACKEND": "torch", "TF_CPP_MIN_LOG_LEVEL": "3"}
+    description = Path(job.output).with_suffix(".json")
+    description.write_text(json.dumps(asdict(job)))
+    done = subprocess.run(
+        ["nice", "-n", "5", str(python), str(WORKER), str(description)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode in (-24, 152):  # SIGXCPU, as seen with and without a program between
+        return Outcome(job.limit, problem="limit")
+    if done.returncode:
+        lines = done.stderr.strip().splitlines()
+        return Outcome(np.nan, problem=lines[-1][:80] if lines else f"ended with code {done.returncode}")
+    return Outcome(**json.loads(done.stdout.splitlines()[-1]), result=np.load(job.output))
+
+
+def settings(pair: Pair, n_labels: int) -> dict[str, dict[str, Any]]:
+    """Our parameters, by the name of the setting."""
+    seed = {"random_state": 0} if pair.seeded else {}
+    as_peer = {} if pair.as_peer is None else {"peer's": {**pair.as_peer(n_labels), **seed}}
+    return {**as_peer, "ours": seed}
+
+
+def quality(outcome: Outcome, truth: np.ndarray) -> str:
+    return "" if outcome.result is None else f"{intersection(truth, rows_sum_to_one(outcome.result)):.3f}"
+
+
+def rows_sum_to_one(P: np.ndarray) -> np.ndarray:
+    """The peer's results are single precision, or a little off."""
+    P = np.maximum(np.asarray(P, dtype=float), 0.0)
+    return P / P.sum(axis=1, keepdims=True)
+
+
+def cells(pair: Pair, setting: str, data: Data, peer: Outcome, ours: Outcome) -> list[str]:
+    stopped = {"limit"} & {peer.problem, ours.problem}
+    sign = ">" if peer.problem == "limit" else "<" if stopped else ""
+    ratio = peer.seconds / ours.seconds
+    both = peer.result is not None and ours.result is not None
+    alike = f"{intersection(rows_sum_to_one(peer.result), rows_sum_to_one(ours.result)):.4f}" if both else ""
+    remarks = [pair.remark, *(f"{o.problem}" for o in (peer, ours) if o.problem not in ("", "limit"))]
+    return [
+        f"{pair.peer} / {pair.ours}",
+        data.name,
+        setting,
+        shown(peer),
+        shown(ours),
+        "" if np.isnan(ratio) or peer.problem == ours.problem == "limit" else f"{sign} {ratio:.3g}".strip(),
+        "" if np.isnan(peer.memory) else f"{peer.memory:.0f}",
+        "" if np.isnan(ours.memory) else f"{ours.memory:.0f}",
+        quality(peer, data.truth(pair.kind)),
+        quality(ours, data.truth(pair.kind)),
+        alike,
+        "; ".join(remarks),
+    ]
+
+
+def shown(outcome: Outcome) -> str:
+    if np.isnan(outcome.seconds):
+        return "failed"
+    return f"> {outcome.seconds:.0f}" if outcome.problem else f"{outcome.seconds:.3g}"
+
+
+HEADER = (
+    "peer / ours",
+    "data",
+    "settings",
+    "CPU s peer",
+    "CPU s ours",
+    "ratio",
+    "MB peer",
+    "MB ours",
+    "quality peer",
+    "quality ours",
+    "alike",
+    "remark",
+)
+
+
+def line(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cells) + " |"
+
+
+def compare(pair: Pair, data: Data, python: Path, folder: Path, limit: float) -> None:
+    arrays, output = data.files[pair.kind], str(folder / "result.npy")
+    job = Job("pyldl.algorithms", pair.peer, pair.kind, arrays, output, limit, warm_up=pair.compiles)
+    peer = execute(python, job)
+    for setting, parameters in settings(pair, data.D.shape[1]).items():
+        ours = execute(sys.executable, Job("ldlearn", pair.ours, pair.kind, arrays, output, limit, parameters))
+        print(line(cells(pair, setting, data, peer, ours)), flush=True)
+
+
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("methods", nargs="*", metavar="METHOD", help="names as in ldlearn; all by default")
+    parser.add_argument("--environment", type=Path, default=CACHE, help="folder of the peer's environment")
+    parser.add_argument("--limit", type=float, default=300.0, help="CPU seconds of one run at most")
+    parser.add_argument("--rows", type=int, default=5000, help="generated training rows")
+    parser.add_argument("--data", nargs="+", choices=("scut", "generated"), default=("scut", "generated"))
+    return parser.parse_args(arguments)
+
+
+def versions(python: Path) -> str:
+    code = "from importlib.metadata import version as v; print(*(p + ' ' + v(p) for p in {}), sep=', ')"
+    names = ["python-ldl", "numpy", "scipy", "scikit-learn", "keras", "torch"]
+    theirs = subprocess.run([python, "-c", code.format(names)], capture_output=True, text=True, check=True).stdout
+    mine = ", ".join(f"{name} {metadata.version(name)}" for name in ("numpy", "scipy", "scikit-learn"))
+    return f"Peer: {theirs.strip()}. Ours: ldlearn {ldlearn.__version__}, {mine}."
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = parse(arguments)
+    python = peer_python(options.environment)
+    existing = dict(ldlearn.all_estimators())
+    pairs = [p for p in PAIRS if p.ours in (options.methods or existing)]
+    missing = [p.ours for p in pairs if p.ours not in existing]
+    print(versions(python) + f" At most {options.limit:g} CPU seconds a run.\n")
+    print(line(HEADER) + "\n" + line(["---"] * len(HEADER)), flush=True)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for data in data_sets(folder, options.data, options.rows):
+            for pair in pairs:
+                if pair.ours in existing:
+                    compare(pair, data, python, folder, options.limit)
+    if missing:
+        print(f"\nNot in this ldlearn: {', '.join(missing)}.")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

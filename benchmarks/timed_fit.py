@@ -1,0 +1,94 @@
+"""One fit in a process of its own: CPU seconds, memory and the distributions that came out.
+
+``python timed_fit.py JOB.json`` is run by ``peer_pyldl.py`` in either library's environment, so it imports nothing but
+numpy before the library that the job names. The job's keys are those of ``peer_pyldl.Job``; the measured numbers are
+printed as JSON, the distributions go to the file ``output``.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import resource
+import sys
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+REPEAT_FOR = 1.0  # CPU seconds: the clock may tick in hundredths, so short fits are repeated
+MEGABYTE = 2.0**20
+
+
+def limit_cpu(seconds: float) -> None:
+    """End this process by a signal once it has used so much more CPU time."""
+    allowed = int(np.ceil(time.process_time() + seconds))
+    resource.setrlimit(resource.RLIMIT_CPU, (allowed, allowed + 5))
+
+
+def resident() -> float:
+    """Memory that is in use now, in bytes."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+
+
+def forget_peak() -> None:
+    Path("/proc/self/clear_refs").write_text("5")
+
+
+def peak() -> float:
+    """Most memory in use since `forget_peak`, in bytes."""
+    status = Path("/proc/self/status").read_text().splitlines()
+    return next(float(line.split()[1]) * 1024 for line in status if line.startswith("VmHWM"))
+
+
+def seed() -> None:
+    np.random.seed(0)  # noqa: NPY002 (the peer draws from the global generator)
+    if "keras" in sys.modules:
+        sys.modules["keras"].utils.set_random_seed(0)
+
+
+def run(make: Any, kind: str, arrays: dict[str, np.ndarray]) -> np.ndarray:
+    """Distributions of the training rows from an enhancer, of the held-out rows from a learner."""
+    model = make()
+    if kind == "learner":
+        model.fit(arrays["X"], arrays["D"])
+        return np.asarray(model.predict(arrays["X_test"]))
+    model.fit(arrays["X"], arrays["Y"].copy())  # the peer's ML writes into its labels
+    return np.asarray(model.label_distributions_ if hasattr(model, "label_distributions_") else model.transform())
+
+
+def timed(make: Any, kind: str, arrays: dict[str, np.ndarray]) -> tuple[float, np.ndarray]:
+    seed()
+    start = time.process_time()
+    result = run(make, kind, arrays)
+    return time.process_time() - start, result
+
+
+def main(job: dict[str, Any]) -> int:
+    warnings.simplefilter("ignore")
+    with np.load(job["arrays"]) as stored:
+        arrays = dict(stored)
+    method = getattr(importlib.import_module(job["module"]), job["method"])
+
+    def make() -> Any:
+        return method(**job["parameters"])
+
+    if job["warm_up"]:
+        run(make, job["kind"], {name: values[:60] for name, values in arrays.items()})
+    limit_cpu(job["limit"])
+    forget_peak()
+    before = resident()
+    seconds, result = timed(make, job["kind"], arrays)
+    memory = (peak() - before) / MEGABYTE
+    if seconds < REPEAT_FOR:
+        repeats = int(min(50, np.ceil(REPEAT_FOR / max(seconds, 1e-3))))
+        seconds = float(np.mean([timed(make, job["kind"], arrays)[0] for _ in range(repeats)]))
+    np.save(job["output"], result)
+    print(json.dumps({"seconds": seconds, "memory": memory}))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(json.loads(Path(sys.argv[1]).read_text())))
