@@ -1,0 +1,91 @@
+"""Sphinx extension: tables made from the library's own registries: methods, metrics, data sets, plans."""
+
+from __future__ import annotations
+
+import tomllib
+from importlib.resources import files
+from typing import Any
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+
+
+def methods(kind: str) -> str:
+    """Name, summary and promises of the estimators of a kind."""
+    from ldlearn import all_estimators
+
+    lines = ["| | what it does | zeros stay zero |", "|---|---|---|"]
+    for name, estimator in all_estimators(kind):
+        if estimator.__module__.startswith("ldlearn.compose."):
+            continue
+        summary = (estimator.__doc__ or "").strip().split("\n\n")[0].replace("\n", " ")
+        keeps = {True: "yes", False: "no"}.get(getattr(estimator, "keeps_support", None), "")
+        lines.append(f"| {{py:obj}}`~ldlearn.{name}` | {_tidy(summary)} | {keeps} |")
+    if kind == "learner":
+        lines = [line.rpartition(" |")[0].rpartition(" |")[0] + " |" for line in lines[:1] + lines[2:]]
+        lines.insert(1, "|---|---|")
+    return "\n".join(lines)
+
+
+def metrics() -> str:
+    """Every registered metric."""
+    from ldlearn.metrics import METRICS
+
+    lines = ["| function | for a row, d true and p predicted | better | best |", "|---|---|---|--:|"]
+    for metric in METRICS.values():
+        low, high = metric.range(5)
+        best = high if metric.greater_is_better else low
+        formula = metric.formula.replace("|", "\\|")
+        better = "greater" if metric.greater_is_better else "smaller"
+        lines.append(f"| {{py:obj}}`~ldlearn.metrics.{metric.name}` | `{formula}` | {better} | {best:g} |")
+    return "\n".join(lines)
+
+
+def datasets() -> str:
+    """Every data set of the catalogue, and those that come with the package."""
+    from ldlearn.datasets import list_datasets
+
+    lines = ["| name | rows | features | labels | comes with the package |", "|---|--:|--:|--:|---|"]
+    for info in list_datasets():
+        sizes = " | ".join(f"{count:,}" if count else "?" for count in (info.n_samples, info.n_features, info.n_labels))
+        lines.append(f"| `{info.name}` | {sizes} | {'yes' if info.state == 'embedded' else ''} |")
+    return "\n".join(lines)
+
+
+def plans() -> str:
+    """The plans that come with the package."""
+    from ldlearn.experiments import shipped_plans
+
+    lines = ["| plan | what it is |", "|---|---|"]
+    for name in shipped_plans():
+        content = tomllib.loads(files("ldlearn.experiments").joinpath("plans", f"{name}.toml").read_text("utf-8"))
+        lines.append(f"| `{name}` | {content.get('description', '')} |")
+    return "\n".join(lines)
+
+
+def _tidy(text: str) -> str:
+    """A line of a docstring as Markdown in a cell of a table."""
+    return text.replace("``", "`").replace("|", "\\|")
+
+
+LISTINGS = {"metrics": metrics, "datasets": datasets, "plans": plans}
+
+
+class Listing(SphinxDirective):
+    """``{listing} metrics`` or ``{listing} methods joint``."""
+
+    required_arguments = 1
+    optional_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        """Parse the table as if it stood in the page."""
+        what, *rest = self.arguments
+        text = methods(*rest) if what == "methods" else LISTINGS[what]()
+        return list(self.parse_text_to_nodes(text))
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Add the directive."""
+    app.add_directive("listing", Listing)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

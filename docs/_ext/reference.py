@@ -1,0 +1,100 @@
+"""Sphinx extension: the API reference, written from what the packages export. A new method needs no line here."""
+
+from __future__ import annotations
+
+import re
+from importlib import import_module
+from inspect import getdoc
+from pathlib import Path
+from typing import Any
+
+from sphinx.application import Sphinx
+from sphinx.config import Config
+
+# In the order of the layers, from what users meet first.
+PACKAGES = (
+    "compose", "models", "metrics", "datasets", "plotting", "experiments", "reporting", "stats", "core", "base", "theory"
+)  # fmt: skip
+KINDS = {
+    "joint": "Joint models: 0/1 labels in, degrees and a predictor out",
+    "enhancer": "Enhancers: degrees for the training rows",
+    "learner": "Learners: from distributions to a predictor",
+}
+
+
+def write_pages(folder: Path) -> None:
+    """Write the index, a page of estimators and a page for each package."""
+    folder.mkdir(exist_ok=True)
+    _write(folder / "estimators.rst", _estimators())
+    for package in PACKAGES:
+        _write(folder / f"{package}.rst", _package(package))
+    _write(folder / "index.rst", _index())
+
+
+def _index() -> str:
+    lines = [_title("Reference"), "Made from what the packages export; nothing on these pages is listed by hand.", ""]
+    lines += [".. toctree::", "   :maxdepth: 1", "", "   estimators", *(f"   {package}" for package in PACKAGES)]
+    return "\n".join(lines)
+
+
+def _estimators() -> str:
+    from ldlearn import all_estimators
+
+    lines = [_title("Estimators"), "Import them from ``ldlearn``; the command ``ldlearn methods`` lists them.", ""]
+    for kind, heading in KINDS.items():
+        names = [f"ldlearn.{name}" for name, estimator in all_estimators(kind) if not _is_composed(estimator)]
+        lines += [heading, "-" * len(heading), "", *_summary(names)]
+    lines += ["Functions", "---------", "", *_summary(["ldlearn.all_estimators", *_functions("joint")])]
+    return "\n".join(lines)
+
+
+def _is_composed(estimator: type) -> bool:
+    return estimator.__module__.startswith("ldlearn.compose.")
+
+
+def _functions(package: str) -> list[str]:
+    module = import_module(f"ldlearn.{package}")
+    return [f"ldlearn.{package}.{name}" for name in module.__all__ if not isinstance(getattr(module, name), type)]
+
+
+def _package(package: str) -> str:
+    module = import_module(f"ldlearn.{package}")
+    title = f"ldlearn.{package}"
+    names = [f"{title}.{name}" for name in module.__all__ if _has_doc(getattr(module, name))]
+    return "\n".join([_title(title), getdoc(module) or "", "", *_summary(names)])
+
+
+def _has_doc(entry: Any) -> bool:
+    """Constants such as tuples of names have only the docstring of their type."""
+    return callable(entry)
+
+
+def _summary(names: list[str]) -> list[str]:
+    return [".. autosummary::", "   :toctree: generated", "   :nosignatures:", "", *(f"   {n}" for n in names), ""]
+
+
+def _title(text: str) -> str:
+    return f"{text}\n{'=' * len(text)}\n"
+
+
+def _write(path: Path, text: str) -> None:
+    """Only if it changed, so that a second build does not read every page again."""
+    text = text.rstrip("\n") + "\n"
+    if not path.is_file() or path.read_text(encoding="utf-8") != text:
+        path.write_text(text, encoding="utf-8")
+
+
+def _escape_shapes(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+    """In ``of shape (n_iter_,)`` the trailing underscore is part of a name, not the mark of a link."""
+    lines[:] = [re.sub(r"_(?=[,) *])", r"\\_", line) if "of shape (" in line else line for line in lines]
+
+
+def _on_config(app: Sphinx, config: Config) -> None:
+    write_pages(Path(app.srcdir, "api"))
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Write the pages before Sphinx looks for files."""
+    app.connect("config-inited", _on_config)
+    app.connect("autodoc-process-docstring", _escape_shapes, priority=600)  # after numpydoc
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,111 @@
+"""Measure every method for the page "Which method should I use?".
+
+``python docs/measurements/measure.py RUN_FOLDER`` runs every estimator of the library with its defaults, on data whose
+true distributions are known, and writes ``which_method.json`` beside this file. A run that was interrupted continues.
+Nobody who has only 0/1 labels can tune on the truth, so nothing is tuned.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from ldlearn.datasets import fetch_dataset, write_dataset
+from ldlearn.experiments import LogWatcher, Plan, run_plan
+from ldlearn.experiments.summary import summarise
+
+RESULT = Path(__file__).with_name("which_method.json")
+METRICS = ("intersection", "chebyshev", "kl_divergence")
+# Name in the table, source, rule that makes the 0/1 labels.
+CASES = {
+    "tweets, every vote": ("vader_tweets", {"rule": "threshold", "threshold": 0.01}),
+    "budgets, every share": ("uk_budget_shares", {"rule": "threshold", "threshold": 0.01}),
+    "tweets, main labels": ("vader_tweets", {"rule": "cumulative", "total": 0.5}),
+    "budgets, main labels": ("uk_budget_shares", {"rule": "cumulative", "total": 0.5}),
+    "artificial, main labels": (None, {"rule": "cumulative", "total": 0.5}),
+}
+ROWS, REPEATS = 1000, 5
+
+
+def make_plan(folder: Path) -> Plan:
+    """The plan, with the data sets that need two rules written to files."""
+    datasets: dict[str, Any] = {}
+    for case, (source, rule) in CASES.items():
+        if source is None:
+            datasets[case] = {"generator": "artificial", "params": {"version": "manifold"}, "rows": ROWS} | rule
+        else:
+            path = folder / f"{source}.npz"
+            if not path.is_file():
+                write_dataset(fetch_dataset(source), path)
+            datasets[case] = {"path": str(path), "rows": ROWS} | rule
+    return Plan.from_dict(
+        {
+            "name": "which method",
+            "description": "Every method with its defaults.",
+            "metrics": list(METRICS),
+            "protocol": {"repeats": REPEATS, "scaling": "standard"},
+            "datasets": datasets,
+            "discover": {"kinds": ["joint", "enhancer", "learner"], "then": ["SABFGS"]},
+        },
+        folder,
+    )
+
+
+def compress(records: list[dict[str, Any]]) -> dict[str, Any]:
+    """Means over the repeats, and what was done."""
+    scores = [
+        {
+            "dataset": row.dataset,
+            "task": task,
+            "method": row.method,
+            "is_floor": row.is_floor,
+            "on_truth": row.on_truth,
+            "mean": {name: round(value, 5) for name, value in row.mean.items()},
+            "std": {name: round(value, 5) for name, value in row.std.items()},
+        }
+        for task in ("recovery", "prediction")
+        for row in summarise(records, task, METRICS)
+    ]
+    return {
+        "version": version("ldlearn"),
+        "rows": ROWS,
+        "repeats": REPEATS,
+        "positives": _share_of_positives(records),
+        "scores": scores,
+        "seconds": _seconds(records),
+        "failed": sorted({f"{r['method']} on {r['dataset']}" for r in records if r["status"] != "ok"}),
+    }
+
+
+def _share_of_positives(records: list[dict[str, Any]]) -> dict[str, float]:
+    """Share of 0/1 labels that are 1, among the rows that records keep."""
+    kept: dict[str, list[int]] = {}
+    for record in records:
+        for row in (record.get("samples") or {}).get("logical") or []:
+            kept.setdefault(record["dataset"], []).extend(row)
+    return {dataset: round(sum(values) / len(values), 2) for dataset, values in kept.items()}
+
+
+def _seconds(records: list[dict[str, Any]]) -> dict[str, float]:
+    """Median time of one fit, over data sets and repeats."""
+    found: dict[str, list[float]] = {}
+    for record in records:
+        if record["status"] == "ok":
+            found.setdefault(record["method"], []).append(record["seconds"]["fit"])
+    return {method: round(sorted(times)[len(times) // 2], 3) for method, times in found.items()}
+
+
+def main() -> None:
+    """Run the plan and write the result."""
+    folder = Path(sys.argv[1] if len(sys.argv) > 1 else "results/which_method").resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    done = run_plan(make_plan(folder), folder, jobs=1, watcher=LogWatcher())
+    RESULT.write_text(json.dumps(compress(done.records), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    print(RESULT)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,39 @@
+"""
+How much is lost by seeing only 0/1 labels?
+===========================================
+
+The same predictor three times: trained on the true degrees, by DLDL on 0/1 labels, and in two steps (equal shares, then
+softmax regression). The line at the bottom predicts one and the same mean distribution for every row.
+"""
+
+from matplotlib.figure import Figure
+
+from ldlearn import DLDL, SABFGS, EnhanceThenLearn, MeanLDL, UniformLE
+from ldlearn.core import binarize
+from ldlearn.datasets import load_vader_tweets
+
+tweets = load_vader_tweets()
+X, D, Y = tweets.X, tweets.D, binarize(tweets.D)
+X_test, D_test = X[3000:], D[3000:]
+l2 = 0.03 * X.var(axis=0).sum()  # the rule that DLDL uses for its own weights
+
+sizes = [50, 100, 200, 500, 1000, 2000]
+curves = {
+    "true degrees": [SABFGS(l2=l2).fit(X[:n], D[:n]).score(X_test, D_test) for n in sizes],
+    "DLDL, 0/1 labels": [DLDL().fit(X[:n], Y[:n]).score(X_test, D_test) for n in sizes],
+    "two steps, 0/1 labels": [
+        EnhanceThenLearn(UniformLE(), SABFGS(l2=l2)).fit(X[:n], Y[:n]).score(X_test, D_test) for n in sizes
+    ],
+    "one mean for all rows": [MeanLDL().fit(X[:n], D[:n]).score(X_test, D_test) for n in sizes],
+}
+
+figure = Figure(figsize=(6.4, 3.8), layout="constrained")
+ax = figure.add_subplot(xscale="log", xlabel="training rows", ylabel="intersection on new rows")
+for (name, scores), colour in zip(curves.items(), ["#1f2430", "#0072b2", "#d55e00", "#a0a8b5"], strict=True):
+    ax.plot(sizes, scores, marker="o", color=colour, label=name)
+ax.set_xticks(sizes, [str(n) for n in sizes])
+ax.minorticks_off()
+ax.legend(frameon=False)
+
+# %%
+# More rows make up for coarser labels, up to a point: the remaining distance is what the 0/1 labels did not say.
