@@ -1,0 +1,108 @@
+"""LALOT: the gradient through the transport, the exact step in K, and the limits of the temperature."""
+
+from __future__ import annotations
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+from ldlearn.learning import LALOT, MeanLDL
+from ldlearn.learning.lalot import TransportLoss, label_cost, metric_step
+
+
+def make_problem(n=25, m=3, c=4, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, m))
+    D = np.exp(X @ rng.normal(size=(m, c)) + 0.3 * rng.normal(size=(n, c)))
+    D[:, 0][D[:, 0] < 0.3] = 0.0
+    return X, D / D.sum(axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("lam", [0.5, 10.0, 80.0])
+def test_gradient_by_differences_of_the_regularised_objective(lam):
+    """In both domains: 80 is worked on in logarithms."""
+    X, D = make_problem(n=8)
+    M = label_cost(D.T @ D)
+    rng = np.random.default_rng(1)
+    at = [rng.normal(size=(3, 4)), rng.normal(size=4)]
+    directions = [rng.normal(size=(3, 4)), rng.normal(size=4)]
+
+    def moved(step):
+        loss = TransportLoss(X, D, M, lam)
+        return loss(*(a + step * d for a, d in zip(at, directions, strict=True)))[0]
+
+    _, gradients = TransportLoss(X, D, M, lam)(*at)
+    slope = sum(float((g * d).sum()) for g, d in zip(gradients, directions, strict=True))
+    assert (moved(1e-4) - moved(-1e-4)) / 2e-4 == pytest.approx(slope, rel=1e-4)
+
+
+def test_a_later_call_does_not_depend_on_the_earlier_ones():
+    X, D = make_problem()
+    loss = TransportLoss(X, D, label_cost(D.T @ D), 15.0)
+    rng = np.random.default_rng(0)
+    at = [rng.normal(size=(3, 4)), rng.normal(size=4)]
+    fresh = loss(*at)
+    loss(5.0 * at[0], -at[1])
+    again = loss(*at)
+    assert again[0] == pytest.approx(fresh[0], abs=1e-8)
+    np.testing.assert_allclose(again[1][0], fresh[1][0], atol=1e-5)
+
+
+def test_step_in_k_is_the_minimum_over_semi_definite_matrices():
+    rng = np.random.default_rng(0)
+    plan = rng.uniform(size=(4, 4))
+    K0, C = np.diag([0.5, 0.3, 0.2, 0.1]), 2.0
+    K = metric_step(plan, K0, C)
+    free = cp.Variable((4, 4), PSD=True)
+    distances = sum(plan[a, b] * (free[a, a] + free[b, b] - 2 * free[a, b]) for a in range(4) for b in range(4))
+    cp.Problem(cp.Minimize(distances + 0.5 * C * cp.sum_squares(free - K0))).solve(solver=cp.CLARABEL)
+    np.testing.assert_allclose(K, free.value, atol=1e-4)
+    assert np.linalg.eigvalsh(K)[0] >= -1e-12
+    assert np.linalg.matrix_rank(K, tol=1e-9) < 4  # the cone matters here
+
+
+def test_costs_are_squared_distances_scaled_to_one():
+    points = np.array([[0.0, 0.0], [3.0, 4.0], [0.0, 1.0]])
+    M = label_cost(points @ points.T)
+    np.testing.assert_allclose(M, np.array([[0, 25, 1], [25, 0, 18], [1, 18, 0]]) / 25)
+    np.testing.assert_array_equal(label_cost(np.ones((2, 2))), 0.0)
+
+
+def test_small_lam_pulls_towards_equal_shares_and_large_lam_towards_the_degrees():
+    X, D = make_problem(n=60)
+    scores = [LALOT(lam=lam).fit(X, D).score(X, D) for lam in (0.2, 5.0, 40.0)]
+    assert scores[0] < scores[1] < scores[2]
+    np.testing.assert_allclose(LALOT(lam=0.2).fit(X, D).predict(X), 0.25, atol=0.05)
+    assert scores[2] > MeanLDL().fit(X, D).score(X, D) + 0.1
+
+
+def test_small_lam_has_a_known_minimum():
+    """As lam falls the plan tends to h d', so that the best h is proportional to exp(-lam M d)."""
+    d = np.array([[0.7, 0.2, 0.1]])
+    D = np.repeat(d, 6, axis=0)
+    X = np.zeros((6, 1))
+    model = LALOT(lam=0.01, C=1e6, steps=100, tol=1e-12).fit(X, D)
+    expected = np.exp(-0.01 * label_cost(d.T @ d) @ d[0])
+    np.testing.assert_allclose(model.predict(X)[0], expected / expected.sum(), atol=1e-5)
+
+
+def test_fitted_costs_are_those_of_k():
+    X, D = make_problem()
+    model = LALOT(C=5.0).fit(X, D)
+    np.testing.assert_allclose(model.cost_, label_cost(model.K_))
+    assert np.linalg.eigvalsh(model.K_)[0] > -1e-8
+    assert np.abs(model.cost_ - label_cost(D.T @ D)).max() > 1e-3
+    stiff = LALOT(C=1e9).fit(X, D)
+    np.testing.assert_allclose(stiff.cost_, label_cost(D.T @ D), atol=1e-6)
+
+
+def test_gradient_vanishes_when_it_is_let_run():
+    X, D = make_problem()
+    model = LALOT(lam=10.0, C=1e9, steps=500, max_iter=3, tol=1e-13).fit(X, D)
+    _, gradients = TransportLoss(X, D, model.cost_, 10.0)(model.coef_, model.intercept_)
+    assert max(np.abs(gradient).max() for gradient in gradients) < 1e-3
+
+
+def test_without_intercept():
+    X, D = make_problem()
+    np.testing.assert_array_equal(LALOT(fit_intercept=False).fit(X, D).intercept_, 0.0)
