@@ -1,0 +1,164 @@
+"""LSE-LDL (a reconstruction): every step against differences or algebra, planted features found."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from ldlearn.core.graph import knn_graph, laplacian
+from ldlearn.learning import LSELDL, SABFGS
+from ldlearn.learning.lse_ldl import LatentProblem, LatentState
+
+
+def make_problem(n=40, m=6, c=4, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, m))
+    D = np.exp(X @ rng.normal(size=(m, c)))
+    return X - X.mean(axis=0), D / D.sum(axis=1, keepdims=True)
+
+
+def make_state(n=40, m=6, c=4, K=3, seed=1):
+    rng = np.random.default_rng(seed)
+    return LatentState(*(rng.normal(size=shape) for shape in ((m, K), (n, K), (K, c), (c,))))
+
+
+def make_latent_problem(n=40, m=6):
+    X, D = make_problem(n, m)
+    return LatentProblem(X, D, laplacian(knn_graph(X, 5)), 0.7, 0.3, 2.0, 0.1)
+
+
+def test_objective_is_the_stated_one():
+    problem, s = make_latent_problem(), make_state()
+    Z = s.V @ s.theta + s.b
+    P = np.exp(Z) / np.exp(Z).sum(axis=1, keepdims=True)
+    kl = (problem.D * np.log(problem.D / P)).sum()
+    encoding = 0.7 * np.linalg.norm(problem.X @ s.W - s.V) ** 2 + 0.3 * np.trace(s.V.T @ problem.L @ s.V)
+    selection = 2.0 * np.linalg.norm(s.W, axis=1).sum() + 0.1 * np.linalg.norm(s.theta) ** 2
+    assert problem.objective(s) == pytest.approx(kl + encoding + selection)
+
+
+def test_gradient_in_v_by_differences():
+    problem, s = make_latent_problem(), make_state()
+    encoded = problem.X @ s.W
+    direction = np.random.default_rng(2).normal(size=s.V.shape)
+    _, (gradient,) = problem.latent_loss(s.V, encoded, s.theta, s.b)
+    ends = [problem.latent_loss(s.V + step * direction, encoded, s.theta, s.b)[0] for step in (1e-5, -1e-5)]
+    assert (ends[0] - ends[1]) / 2e-5 == pytest.approx(float((gradient * direction).sum()), rel=1e-7)
+    # The loss of V differs from the objective only by what does not contain V.
+    rest = problem.objective(s) - problem.latent_loss(s.V, encoded, s.theta, s.b)[0]
+    moved = LatentState(s.W, s.V + direction, s.theta, s.b)
+    assert problem.objective(moved) - problem.latent_loss(moved.V, encoded, s.theta, s.b)[0] == pytest.approx(rest)
+
+
+@pytest.mark.parametrize(("n", "m"), [(40, 6), (9, 14)])
+def test_encoding_solves_the_reweighted_system(n, m):
+    problem, s = make_latent_problem(n, m), make_state(n, m)
+    X, W = problem.X, problem.encode(s).W
+    weights = np.diag(2.0 / np.linalg.norm(s.W, axis=1))
+    expected = np.linalg.solve(2 * 0.7 * X.T @ X + weights, 2 * 0.7 * X.T @ s.V)
+    np.testing.assert_allclose(W, expected, atol=1e-9)
+
+
+def test_encoding_repeated_meets_the_optimality_condition():
+    """Where a row of W is not zero, the gradient of the smooth part is minus gamma times its direction."""
+    problem, s = make_latent_problem(), make_state()
+    for _ in range(500):
+        s = problem.encode(s)
+    smooth = 2 * 0.7 * problem.X.T @ (problem.X @ s.W - s.V)
+    lengths = np.linalg.norm(s.W, axis=1, keepdims=True)
+    np.testing.assert_allclose(smooth, -2.0 * s.W / lengths, atol=1e-6)
+
+
+def test_regression_step_leaves_no_gradient():
+    problem, s = make_latent_problem(), make_state()
+    s = problem._regress(s)
+    Z = s.V @ s.theta + s.b
+    G = np.exp(Z) / np.exp(Z).sum(axis=1, keepdims=True) - problem.D
+    np.testing.assert_allclose(s.V.T @ G + 2 * 0.1 * s.theta, 0.0, atol=1e-2)
+    np.testing.assert_allclose(G.sum(axis=0), 0.0, atol=1e-2)
+
+
+def test_rescaling_is_the_best_one():
+    problem, s = make_latent_problem(), make_state()
+    best = problem.objective(problem.rescale(s))
+    for t in np.geomspace(0.01, 10.0, 200):
+        other = LatentState(t * s.W, t * s.V, s.theta / t, s.b)
+        assert best <= problem.objective(other) + 1e-9
+
+
+@pytest.mark.parametrize("step", ["rescale", "improve_latent", "encode", "_regress", "round"])
+def test_no_step_raises_the_objective(step):
+    problem = make_latent_problem()
+    for seed in range(5):
+        s = make_state(seed=seed)
+        assert getattr(problem, step)(s).W.shape == s.W.shape
+        assert problem.objective(getattr(problem, step)(s)) <= problem.objective(s) * (1 + 1e-12)
+
+
+def test_rounds_never_raise_the_objective():
+    X, D = make_problem()
+    model = LSELDL(n_neighbors=5, tol=0.0, max_iter=30).fit(X, D)
+    assert len(model.losses_) == model.n_iter_ + 1
+    assert np.all(np.diff(model.losses_) <= 1e-9)
+    assert model.losses_[-1] < 0.9 * model.losses_[0]
+
+
+def planted(seed=0, n=300, m=30):
+    """Features 2, 11 and 23 decide; the other 27 are noise."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, m))
+    D = np.exp(1.5 * X[:, [2, 11, 23]] @ rng.normal(size=(3, 4)) + 0.1 * rng.normal(size=(n, 4)))
+    return X, D / D.sum(axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_planted_features_are_ranked_first_and_enough(seed):
+    X, D = planted(seed)
+    model = LSELDL(gamma=10.0, n_kept=3).fit(X, D)
+    assert set(np.argsort(-model.feature_scores_)[:3]) == {2, 11, 23}
+    assert set(np.flatnonzero(np.abs(model.coef_).sum(axis=1))) == {2, 11, 23}
+    noise = np.delete(model.feature_scores_, [2, 11, 23])
+    assert noise.max() < 0.05 * model.feature_scores_.max()
+    assert model.score(X, D) > 0.9
+
+
+def test_more_penalty_uses_fewer_features():
+    X, D = planted()
+    used = []
+    for gamma in (0.01, 1.0, 20.0):
+        scores = LSELDL(gamma=gamma).fit(X, D).feature_scores_
+        used.append(int((scores > 0.01 * scores.max()).sum()))
+    assert used[0] > used[1] > used[2] >= 3
+
+
+def test_more_latent_features_than_labels_change_nothing():
+    X, D = make_problem()
+    np.testing.assert_array_equal(
+        LSELDL(n_latent=40, n_neighbors=5).fit(X, D).predict(X), LSELDL(n_neighbors=5).fit(X, D).predict(X)
+    )
+
+
+def test_tight_encoding_without_penalties_is_softmax_regression():
+    """With alpha large V is X W, and with the other weights small what remains is the regression on X."""
+    X, D = make_problem(n=60, m=3)
+    model = LSELDL(alpha=100.0, beta=0.0, gamma=1e-5, delta=1e-5, max_iter=200, tol=1e-9).fit(X, D)
+    np.testing.assert_allclose(model.predict(X), SABFGS(l2=1e-6).fit(X, D).predict(X), atol=1e-3)
+
+
+def test_graph_pulls_latent_features_of_neighbours_together():
+    X, D = make_problem()
+    L = laplacian(knn_graph(X, 5))
+
+    def roughness(beta):
+        V = LSELDL(alpha=0.1, beta=beta, n_neighbors=5).fit(X, D).latent_
+        return np.trace(V.T @ (L @ V)) / np.trace(V.T @ V)
+
+    assert roughness(10.0) < 0.95 * roughness(1.0) < 0.95**2 * roughness(0.0)
+
+
+def test_too_many_neighbours_are_refused_with_both_numbers():
+    X, D = make_problem(n=8)
+    with pytest.raises(ValueError, match="n_neighbors=8 must be less than the number of rows, got n_samples=8"):
+        LSELDL(n_neighbors=8).fit(X, D)
+    assert sparse.issparse(LSELDL(n_neighbors=7)._graph(X))
