@@ -3,9 +3,27 @@
 from ldlearn.learning.aa_bp import AABP
 from ldlearn.learning.aa_knn import AAKNN
 from ldlearn.learning.floors import MeanLDL
+from ldlearn.learning.lalot import LALOT
+from ldlearn.learning.ldl_forest import LDLForest
+from ldlearn.learning.ldlsf import LDLSF
+from ldlearn.learning.lse_ldl import LSELDL
 from ldlearn.learning.pt_bayes import PTBayes
 from ldlearn.learning.pt_svm import PTSVM
 from ldlearn.learning.sa_bfgs import SABFGS
 from ldlearn.learning.sa_iis import SAIIS
+from ldlearn.learning.sce_ldl import SCELDL
 
-__all__ = ["MeanLDL", "SABFGS", "AABP", "AAKNN", "PTBayes", "PTSVM", "SAIIS"]
+__all__ = [
+    "MeanLDL",
+    "SABFGS",
+    "AABP",
+    "AAKNN",
+    "PTBayes",
+    "PTSVM",
+    "SAIIS",
+    "SCELDL",
+    "LSELDL",
+    "LDLForest",
+    "LALOT",
+    "LDLSF",
+]
