@@ -14,6 +14,7 @@ from ldlearn.cli.description import describe, show_scores
 from ldlearn.cli.options import YOUR_TABLES, Json
 from ldlearn.cli.predict import load_table_model
 from ldlearn.cli.tables import check_output
+from ldlearn.models import ModelFileError, TableModel
 
 
 @app.command(rich_help_panel=YOUR_TABLES)
@@ -31,7 +32,7 @@ def inspect(
     if html is not None:
         check_output(html)
     loaded = load_table_model(model)
-    known = {"model": model, "sha256": hashlib.sha256(Path(model).read_bytes()).hexdigest()} | describe(loaded)
+    known = {"model": model, "sha256": hashlib.sha256(Path(model).read_bytes()).hexdigest()} | _describe(loaded, model)
     if html is not None:
         from ldlearn.cli.card import write_card
 
@@ -45,6 +46,14 @@ def inspect(
         note(f"warning: {warning}")
     if html is not None:
         typer.echo(f"model card: {html}")
+
+
+def _describe(loaded: TableModel, path: str) -> dict[str, Any]:
+    try:
+        return describe(loaded)
+    except (TypeError, ValueError, AttributeError, LookupError) as error:
+        # A file whose checksums are right can still hold parts that do not belong together.
+        raise ModelFileError(f"{path}: its parts contradict each other ({error}).") from None
 
 
 def _overview(known: dict[str, Any]) -> Any:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import scipy
 import sklearn
+from numpy.typing import NDArray
 
 from ldlearn.base import LabelEstimator
 from ldlearn.models.archive import read_archive, write_archive
@@ -124,15 +125,21 @@ def _check_table_parts(parts: dict[str, Any]) -> None:
         raise ModelFileError("its parts are not those of a table model")
 
 
-def _probe(model: Any) -> Any:
-    """Predictions for a few made-up rows; None if the model predicts nothing."""
+def _probe(model: Any) -> dict[str, NDArray[Any]]:
+    """What the model says of a few made-up rows: predictions, and degrees if it can enhance."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if isinstance(model, TableModel):
-            return np.asarray(model.predict(_made_up_table(model)))
-        if not hasattr(model, "predict"):
-            return None
-        return model.predict(np.random.default_rng(0).normal(size=(_PROBE_ROWS, int(model.n_features_in_))))
+            estimator, X = model.estimator, model.transform(_made_up_table(model))
+        else:
+            estimator = model
+            X = np.random.default_rng(0).normal(size=(_PROBE_ROWS, int(model.n_features_in_)))
+        found = {"predict": estimator.predict(X)} if hasattr(estimator, "predict") else {}
+        if hasattr(estimator, "enhance"):
+            first_two = np.zeros((_PROBE_ROWS, len(estimator.label_names_)))
+            first_two[:, :2] = 1
+            found["enhance"] = estimator.enhance(X, first_two)
+        return found
 
 
 def _made_up_table(model: TableModel) -> Any:
@@ -146,9 +153,7 @@ def _check_probe(model: Any, expected: Any, made_with: Any, path: Path) -> None:
     problem = "other predictions than when it was saved"
     with suppress(Exception):
         found = _probe(model)
-        if expected is None and found is None:
-            return
-        if found.shape == expected.shape and np.allclose(found, expected, rtol=1e-6, atol=1e-9):
+        if set(found) == set(expected) and all(_nearly(found[name], expected[name]) for name in found):
             return
     saved = made_with if isinstance(made_with, dict) else {}
     here = _versions()
@@ -157,6 +162,10 @@ def _check_probe(model: Any, expected: Any, made_with: Any, path: Path) -> None:
     ]
     advice = f"it was saved with {', '.join(other)}: install those, or fit again" if other else "it is damaged"
     raise ModelFileError(f"{path} cannot be loaded: the model gives {problem}; {advice}.")
+
+
+def _nearly(found: NDArray[Any], expected: NDArray[Any]) -> bool:
+    return found.shape == expected.shape and bool(np.allclose(found, expected, rtol=1e-6, atol=1e-9))
 
 
 def _versions() -> dict[str, str]:
