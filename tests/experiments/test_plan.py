@@ -34,7 +34,7 @@ def test_resolved_tiny_plan_round_trips():
         ({"methods": {"GLLE": {"grid": {"lam": 0.1}}}}, "methods.GLLE.grid.lam:", "list"),
         ({"methods": {"DLDL": {"params": {"init": "zero"}}}}, "methods.DLDL.params.init:", "zero"),
         ({"methods": {"GLE": {}}}, "methods.GLE.estimator:", "GLLE"),
-        ({"methods": {"x": {"estimator": "GLLE", "learner": "DLDL"}}}, "methods.x.learner:", "SABFGS"),
+        ({"methods": {"x": {"estimator": "GLLE", "learner": "DLDL"}}}, "methods.x.learner:", "no learner"),
         ({"methods": {"x": {"estimator": "SABFGS", "learner": "SABFGS"}}}, "methods.x.learner:", "itself"),
         ({"methods": {"GLLE": {"learner_grid": {"l2": [1.0]}}}}, "methods.GLLE.learner_grid.l2:", "no learner"),
         ({"methods": {"GLLE": {"gird": {}}}}, "methods.GLLE.gird:", "grid"),
