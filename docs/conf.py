@@ -8,8 +8,9 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE / "_ext"), str(HERE.parent / "src")]
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-import ldlearn  # noqa: E402
 from gallery import FigureScraper  # noqa: E402
+
+import ldlearn  # noqa: E402
 
 project = "ldlearn"
 author = "The ldlearn developers"
@@ -66,6 +67,7 @@ sphinx_gallery_conf = {
     "only_warn_on_example_error": False,
     "abort_on_example_error": False,
     "copyfile_regex": "",
+    "capture_repr": (),
 }
 
 # Look
@@ -81,6 +83,7 @@ html_favicon = "_static/mark.svg"
 html_theme_options = {
     "logo": {"text": "ldlearn", "image_light": "_static/mark.svg", "image_dark": "_static/mark.svg", "alt_text": ""},
     "navbar_end": ["theme-switcher"],
+    "navbar_persistent": ["search-button"],
     "header_links_before_dropdown": 6,
     "show_toc_level": 2,
     "navigation_depth": 2,
@@ -90,6 +93,8 @@ html_theme_options = {
     "pygments_light_style": "tango",
     "pygments_dark_style": "monokai",
 }
+html_context = {"default_mode": "auto"}
 html_sidebars = {"index": [], "tutorial": [], "which_method": []}
 copybutton_prompt_text = "$ "
+copybutton_line_continuation_character = "\\"
 copybutton_selector = "div:not(.output) > div.highlight > pre"

@@ -57,7 +57,8 @@ class RunBlocks(SphinxTransform):
         target = Path(self.env.srcdir, "_pictures", name)
         target.parent.mkdir(exist_ok=True)
         display.save(target)
-        return nodes.image(uri=f"/_pictures/{name}", alt=type(display).__name__, classes=["picture"])
+        image = nodes.image(uri=f"/_pictures/{name}", alt=type(display).__name__, classes=["picture"])
+        return nodes.container("", image, classes=["picture-frame"])
 
 
 class _Reporting(RunBlocks):

@@ -48,9 +48,8 @@ class Block:
 
     @property
     def commands(self) -> list[str]:
-        """Commands of a console block, lines that end in a backslash joined to the next."""
-        joined = self.source.replace("\\\n", "")
-        return [line.removeprefix("$ ") for line in joined.splitlines() if line.startswith("$ ")]
+        """Commands of a console block; each may go on over lines that end in a backslash."""
+        return [part.rstrip("\n") for part in re.split(r"^\$ ", self.source, flags=re.MULTILINE) if part.strip()]
 
 
 @dataclass

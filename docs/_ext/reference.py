@@ -13,8 +13,18 @@ from sphinx.config import Config
 
 # In the order of the layers, from what users meet first.
 PACKAGES = (
-    "compose", "models", "metrics", "datasets", "plotting", "experiments", "reporting", "stats", "core", "base", "theory"
-)  # fmt: skip
+    "compose",
+    "models",
+    "metrics",
+    "datasets",
+    "plotting",
+    "experiments",
+    "reporting",
+    "stats",
+    "core",
+    "base",
+    "theory",
+)
 KINDS = {
     "joint": "Joint models: 0/1 labels in, degrees and a predictor out",
     "enhancer": "Enhancers: degrees for the training rows",

@@ -1,0 +1,125 @@
+"""The documents: every block and every script runs, every name and every link leads somewhere."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import re
+import runpy
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS, EXAMPLES = ROOT / "docs", ROOT / "examples"
+PAGES = sorted(path for path in DOCS.rglob("*.md") if "_build" not in path.parts)
+SCRIPTS = sorted(EXAMPLES.glob("plot_*.py"))
+# The walk of a newcomer runs the tutorial; the tables of the defaults come from a benchmark.
+NOT_RUN_HERE = ("tutorial.md", "defaults.md")
+
+
+def load(path: Path):
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+runner = load(DOCS / "_ext" / "page_runner.py")
+
+
+def name(path: Path) -> str:
+    return path.relative_to(DOCS).as_posix() if path.is_relative_to(DOCS) else path.name
+
+
+def with_blocks() -> list[Path]:
+    found = [path for path in PAGES if any(block.is_run for block in runner.find_blocks(path.read_text("utf-8")))]
+    return [path for path in found if path.name not in NOT_RUN_HERE]
+
+
+@pytest.mark.parametrize("page", with_blocks(), ids=name)
+def test_every_block_of_a_page_runs(page, tmp_path):
+    folder = tmp_path / "page"
+    folder.mkdir()
+    runner.run_page(page, folder)
+
+
+def test_a_block_that_fails_is_noticed(tmp_path):
+    def run(text: str):
+        (tmp_path / "page.md").write_text(text)
+        folder = tmp_path / "folder"
+        folder.mkdir(exist_ok=True)
+        return runner.run_page(tmp_path / "page.md", folder)
+
+    shown = run("```python\nx = 2\n```\n\n```python\nprint('twice')\nx + 1\n```\n\n```text\nno\n```")
+    assert [outcome.text for outcome in shown] == ["", "twice\n3\n"]
+    assert run("```console\n$ echo a \\\n  b\n$ echo c\n```")[0].text == "$ echo a \\\n  b\na b\n$ echo c\nc\n"
+    assert run("<!-- not run: no network -->\n```console\n$ false\n```") == []
+    assert run("<!-- fails -->\n```console\n$ false\n```")
+    wrong = (
+        "```python\n1 / 0\n```",
+        "```python\nimport warnings\nwarnings.warn('x')\n```",
+        "```console\n$ false\n```",
+        "<!-- fails -->\n```console\n$ true\n```",
+        "```console\nno prompt\n```",
+    )
+    for text in wrong:
+        with pytest.raises(runner.BlockError, match=r"page\.md, line"):
+            run(text)
+
+
+def test_the_gallery_has_ten_questions():
+    assert len(SCRIPTS) == 10
+    for script in SCRIPTS:
+        title = script.read_text(encoding="utf-8").splitlines()[1]
+        assert title.endswith("?"), script.name
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=name)
+def test_a_script_of_the_gallery_draws(script, tmp_path, monkeypatch):
+    from matplotlib.figure import Figure
+
+    monkeypatch.chdir(tmp_path)
+    made = runpy.run_path(str(script))
+    figures = [getattr(value, "figure_", value) for value in made.values()]
+    assert any(isinstance(figure, Figure) and figure.axes for figure in figures)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_names_of_the_library_exist(page):
+    for target in re.findall(r"\{py:obj\}`(?:[^`<]*<)?~?([\w.]+)>?`", page.read_text(encoding="utf-8")):
+        assert exists(target), target
+
+
+def exists(target: str) -> bool:
+    package, _, attribute = target.rpartition(".")
+    try:
+        return hasattr(importlib.import_module(package), attribute) or bool(importlib.util.find_spec(target))
+    except ModuleNotFoundError:
+        return False
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_links_between_pages_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)#\s]+)", page.read_text(encoding="utf-8")):
+        if "://" in target or "auto_examples/" in target or target.startswith(("api/", "../api/")):
+            continue  # the site's own test follows what is made by the build
+        assert (page.parent / target).exists(), target
+
+
+def test_the_new_method_of_the_page_keeps_the_contract():
+    """A stranger's file passes the checks that every enhancer of the library passes."""
+    method = load(DOCS / "new_method" / "neighbour_mean.py").NeighbourMeanLE
+    checks = [
+        check
+        for title, check in vars(importlib.import_module("test_contract")).items()
+        if title.startswith("test_") and list(inspect.signature(check).parameters) == ["estimator"]
+    ]
+    for check in checks:
+        if check.__name__ != "test_pipeline_and_grid_search":  # it is for estimators that predict
+            for settings in method._test_params:
+                check(method(**settings))
+    assert len(checks) > 10

@@ -1,0 +1,54 @@
+"""What the page "Which method should I use?" advises must be what its stored measurements say."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from statistics import mean
+
+import pytest
+
+STORED = json.loads((Path(__file__).resolve().parents[2] / "docs/measurements/which_method.json").read_text("utf-8"))
+NONE = ("tweets, every vote", "budgets, every share")
+LESS = ("tweets, main labels", "budgets, main labels", "artificial, main labels")
+CLOSE = 0.01
+
+
+def scores(task: str, cases: tuple[str, ...], *, on_truth: bool = False) -> dict[str, float]:
+    """Mean intersection over the cases, by method."""
+    found: dict[str, dict[str, float]] = {}
+    for row in STORED["scores"]:
+        if row["task"] == task and row["on_truth"] == on_truth and row["dataset"] in cases:
+            found.setdefault(row["method"], {})[row["dataset"]] = row["mean"]["intersection"]
+    return {method: mean(values.values()) for method, values in found.items() if len(values) == len(cases)}
+
+
+@pytest.mark.parametrize("case", NONE)
+def test_dldl_is_best_where_zero_means_none(case):
+    recovery, prediction = scores("recovery", (case,)), scores("prediction", (case,))
+    assert recovery["DLDL"] == max(recovery.values())
+    assert prediction["DLDL"] >= max(prediction.values()) - CLOSE
+
+
+def test_lp_has_the_best_mean_where_zero_means_less():
+    recovery = scores("recovery", LESS)
+    assert max(recovery, key=recovery.__getitem__) == "LP"
+    assert recovery["LP"] > recovery["DLDL"]
+
+
+def test_on_single_sets_others_are_better_than_lp():
+    assert all(scores("recovery", (case,))["LP"] < max(scores("recovery", (case,)).values()) for case in LESS)
+
+
+def test_softmax_regression_is_near_the_best_learner():
+    found = scores("prediction", NONE, on_truth=True)
+    assert found["SABFGS on truth"] >= max(found.values()) - CLOSE
+
+
+def test_curves_pay_on_the_artificial_set():
+    found = scores("prediction", LESS[2:], on_truth=True)
+    assert min(found["AABP on truth"], found["AAKNN on truth"]) > found["SABFGS on truth"]
+
+
+def test_nothing_failed():
+    assert STORED["failed"] == []

@@ -1,0 +1,129 @@
+"""The site as a whole: it builds without a warning, no link of it is dead, nothing is loaded from elsewhere."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+CHROMIUM = shutil.which("chromium")
+PHONE, DESK = {"width": 390, "height": 844}, {"width": 1280, "height": 900}
+NEEDED = (
+    "sphinx",
+    "myst_parser",
+    "numpydoc",
+    "sphinx_gallery",
+    "pydata_sphinx_theme",
+    "sphinx_design",
+    "sphinx_copybutton",
+    "latex2mathml",
+)
+
+
+class Page(HTMLParser):
+    """Links, anchors and resources of a page."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.anchors: set[str] = set()
+        self.resources: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        found = {key: value or "" for key, value in attributes}
+        self.anchors |= {found[key] for key in ("id", "name") if key in found}
+        if tag == "a" and "href" in found:
+            self.links.append(found["href"])
+        if tag in ("img", "script", "iframe") and "src" in found:
+            self.resources.append(found["src"])
+        if tag == "link" and found.get("rel") in ("stylesheet", "preload", "icon"):
+            self.resources.append(found["href"])
+
+
+def build(folder: Path) -> Path:
+    """Build the site of a copy of the pages: their blocks and scripts have tests of their own and are not run again."""
+    for module in NEEDED:
+        pytest.importorskip(module, reason=f'the site needs {module}: pip install "ldlearn[docs]"')
+    ignored = shutil.ignore_patterns("_build", "_pictures", "api", "auto_examples", "__pycache__")
+    shutil.copytree(ROOT / "docs", folder / "docs", ignore=ignored)
+    for name in ("src", "examples"):
+        (folder / name).symlink_to(ROOT / name)
+    settings = ["-D", "executed_pages=0", "-D", "sphinx_gallery_conf.plot_gallery=0"]
+    site = folder / "site"
+    done = subprocess.run(
+        [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html", *settings, folder / "docs", site],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return site
+
+
+def dead_links(site: Path) -> list[str]:
+    """Links to pages or anchors of the site that do not exist, and resources that are not in it."""
+    found = [path for path in site.rglob("*.html") if "_static" not in path.parts]  # templates of the theme
+    pages = {path: Page(path.read_text(encoding="utf-8")) for path in found}
+    dead = []
+    for path, page in pages.items():
+        shown = path.relative_to(site)
+        dead += [f"{shown}: {url} is loaded from elsewhere" for url in page.resources if re.match(r"(\w+:)?//", url)]
+        local = [url for url in [*page.links, *page.resources] if not re.match(r"\w+:|//", url)]
+        for url in local:
+            place, _, anchor = unquote(url).partition("#")
+            target = (path.parent / place.partition("?")[0]).resolve() if place else path
+            target = target / "index.html" if target.is_dir() else target
+            if not target.exists() or (anchor and target in pages and anchor not in pages[target].anchors):
+                dead.append(f"{shown}: {url}")
+    return dead
+
+
+def problems_in_a_browser(site: Path) -> list[str]:
+    """Errors, requests that fail without a network, and pages that scroll sideways, on a desk and on a phone."""
+    playwright = pytest.importorskip("playwright.sync_api")
+    found: list[str] = []
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--headless", "--no-sandbox", "--disable-gpu"])
+        for size in (DESK, PHONE):
+            page = browser.new_context(viewport=size, offline=True).new_page()
+            page.on("requestfailed", lambda request: found.append(request.url))
+            page.on("pageerror", lambda error: found.append(str(error)))
+            for name in ("index", "tutorial", "which_method", "guide/metrics", "auto_examples/index", "api/estimators"):
+                page.goto((site / f"{name}.html").as_uri())
+                if page.evaluate("document.documentElement.scrollWidth > window.innerWidth"):
+                    found.append(f"{name} scrolls sideways at a width of {size['width']}")
+        browser.close()
+    return found
+
+
+def test_the_site(tmp_path):
+    from ldlearn import all_estimators
+
+    site = build(tmp_path)
+    assert dead_links(site) == []
+    for name, _ in all_estimators():
+        assert list((site / "api" / "generated").glob(f"ldlearn.*{name}.html")), f"{name} has no page"
+    assert "<math" in (site / "guide" / "dldl.html").read_text(encoding="utf-8")
+    if CHROMIUM is not None:
+        assert problems_in_a_browser(site) == []
+
+
+def test_dead_links_are_found(tmp_path):
+    (tmp_path / "a.html").write_text('<a id="x" href="b.html#y"></a><a href="#x"></a><a href="gone.html"></a>')
+    (tmp_path / "b.html").write_text('<script src="https://elsewhere.example/x.js"></script><img src="no.png">')
+    assert sorted(dead_links(tmp_path)) == [
+        "a.html: b.html#y",
+        "a.html: gone.html",
+        "b.html: https://elsewhere.example/x.js is loaded from elsewhere",
+        "b.html: no.png",
+    ]
