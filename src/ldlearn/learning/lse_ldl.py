@@ -56,7 +56,7 @@ class LSELDL(Learner):
         Of the graph.
     max_iter : int, default=50
         Rounds over all four.
-    tol : float, default=1e-4
+    tol : float, default=1e-3
         Stop when a round lowers the objective by less than this, relatively.
 
     Attributes
@@ -126,7 +126,7 @@ class LSELDL(Learner):
         n_kept: int | None = None,
         n_neighbors: int = 10,
         max_iter: int = 50,
-        tol: float = 1e-4,
+        tol: float = 1e-3,
     ) -> None:
         self.alpha = alpha
         self.beta = beta
