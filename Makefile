@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 # SCIPY_ARRAY_API lets scikit-learn run its array API check.
 TEST_ENV := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 SCIPY_ARRAY_API=1
 
-.PHONY: run test lint types layers unit bench docs clean
+.PHONY: run test lint types layers unit bench docs walk clean
 
 run: $(VENV)/.run
 	$(BIN)/ldlearn run quick -o results/quick --jobs 2
@@ -29,6 +29,16 @@ unit: $(VENV)/.dev
 
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/dldl_speed.py
+	$(BIN)/python benchmarks/paper_grid.py
+	$(BIN)/python benchmarks/datasets_memory.py
+
+# The documentation site, without a network: docs/_build/html/index.html
+docs: $(VENV)/.docs
+	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
+
+# README and tutorial followed word by word in a fresh environment
+walk: $(VENV)/.dev
+	LDLEARN_WALK=fresh $(BIN)/pytest tests/test_newcomer_walk.py
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
@@ -40,6 +50,10 @@ $(VENV)/.run: $(VENV)/bin/python pyproject.toml
 $(VENV)/.dev: $(VENV)/bin/python pyproject.toml
 	$(BIN)/python -m pip install -q -c constraints.txt -e ".[dev]"
 	touch $@ $(VENV)/.run
+
+$(VENV)/.docs: $(VENV)/bin/python pyproject.toml
+	$(BIN)/python -m pip install -q -c constraints.txt -e ".[docs]"
+	touch $@
 
 clean:
 	rm -rf $(VENV) build dist results .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

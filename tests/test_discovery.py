@@ -25,7 +25,7 @@ def test_unknown_kind():
 
 BLOCK_EXTRAS = """
 import sys
-for name in "pandas polars pyarrow h5py matplotlib typer rich jinja2 skops pooch distributed".split():
+for name in "pandas polars pyarrow h5py matplotlib typer rich jinja2 onnx pooch distributed".split():
     sys.modules[name] = None  # importing it now fails
 from ldlearn import DLDL, all_estimators
 from ldlearn.core import binarize
