@@ -18,3 +18,7 @@ train, test = slice(0, 2000), slice(2000, 4000)
 model = DLDL().fit(tweets.X[train], binarize(tweets.D[train]))
 reliability = ReliabilityDisplay.from_estimator(model, tweets.X[test], tweets.D[test])
 print(f"mean distance from the diagonal: {reliability.calibration_error:.3f}")
+
+# %%
+# Points below the diagonal: there the model is too sure. The bars show that few predictions lie there. Where most of them
+# are, at the left, a degree means what it says.

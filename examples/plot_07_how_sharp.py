@@ -22,7 +22,7 @@ axes = figure.subplots(1, 3)
 for ax, model in zip(axes, dldl_path(data.X, Y, beta=[0.01, 1.0, 100.0]), strict=True):
     clouds = {"truth": data.D, "recovered": model.label_distributions_}
     TernaryDisplay(clouds, label_names=data.label_names).plot(ax=ax)
-    ax.set_title(f"beta = {model.beta_:g}: {intersection(data.D, model.label_distributions_):.3f}", fontsize=10)
+    ax.set_title(f"beta = {model.beta_:g}: {intersection(data.D, model.label_distributions_):.3f}", fontsize=10, pad=16)
 
 # %%
 # The number is the intersection with the truth. You have no truth, so ``beta=None`` chooses by a rule that was

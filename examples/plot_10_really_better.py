@@ -23,3 +23,6 @@ for seed in range(8):
 
 diagram = CriticalDifferenceDisplay.from_scores(scores, greater_is_better=True, methods=list(methods))
 print(diagram.result)
+
+# %%
+# With eight data sets, a difference must be large to count. :doc:`/guide/statistics` has the other tests, and the traps.

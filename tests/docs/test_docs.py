@@ -14,6 +14,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS, EXAMPLES = ROOT / "docs", ROOT / "examples"
+if not DOCS.is_dir():
+    pytest.skip("the documents are not part of this copy of the project", allow_module_level=True)
 PAGES = sorted(path for path in DOCS.rglob("*.md") if "_build" not in path.parts)
 SCRIPTS = sorted(EXAMPLES.glob("plot_*.py"))
 # The walk of a newcomer runs the tutorial; the tables of the defaults come from a benchmark.

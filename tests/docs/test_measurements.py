@@ -8,7 +8,10 @@ from statistics import mean
 
 import pytest
 
-STORED = json.loads((Path(__file__).resolve().parents[2] / "docs/measurements/which_method.json").read_text("utf-8"))
+FILE = Path(__file__).resolve().parents[2] / "docs" / "measurements" / "which_method.json"
+if not FILE.is_file():
+    pytest.skip("the documents are not part of this copy of the project", allow_module_level=True)
+STORED = json.loads(FILE.read_text(encoding="utf-8"))
 NONE = ("tweets, every vote", "budgets, every share")
 LESS = ("tweets, main labels", "budgets, main labels", "artificial, main labels")
 CLOSE = 0.01
