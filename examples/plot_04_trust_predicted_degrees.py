@@ -20,5 +20,5 @@ reliability = ReliabilityDisplay.from_estimator(model, tweets.X[test], tweets.D[
 print(f"mean distance from the diagonal: {reliability.calibration_error:.3f}")
 
 # %%
-# Points below the diagonal: there the model is too sure. The bars show that few predictions lie there. Where most of them
-# are, at the left, a degree means what it says.
+# Points below the diagonal: there the model is too sure. The bars show that few predictions lie there. Where most of
+# them are, at the left, a degree means what it says.

@@ -25,4 +25,4 @@ diagram = CriticalDifferenceDisplay.from_scores(scores, greater_is_better=True, 
 print(diagram.result)
 
 # %%
-# With eight data sets, a difference must be large to count. :doc:`/guide/statistics` has the other tests, and the traps.
+# With eight data sets, a difference must be large to count. :doc:`/guide/statistics` has other tests, and the traps.
