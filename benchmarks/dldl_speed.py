@@ -100,9 +100,8 @@ def memory(alpha: float) -> None:
     DLDL(alpha=alpha).fit(X, Y)
     done.set()
     watcher.join()
-    print(
-        f"peak extra memory at 40000 x 100, alpha={alpha:g}: {(peak - before) / X.nbytes:.1f} times X   (target: at most 6)"
-    )
+    ratio = (peak - before) / X.nbytes
+    print(f"peak extra memory at 40000 x 100, alpha={alpha:g}: {ratio:.1f} times X   (target: at most 6)")
 
 
 def whole_grid(X: np.ndarray, D: np.ndarray) -> None:
