@@ -32,7 +32,7 @@ def demo(
     folder: Annotated[str, typer.Option(metavar="FOLDER", help="Where the files of the demo go.")] = "ldlearn-demo",
     rows: Annotated[int, typer.Option(min=100, help="Training rows at most; fewer are quicker.")] = _FIRST_TEST_ROW,
 ) -> None:
-    """Show the whole way on real data: tweets that 20 people each rated, seen only as 0/1 labels.
+    """Show the whole way on real data: tweets that 20 to 99 people rated, seen only as 0/1 labels.
 
     Each step is a command you can type; the files stay in FOLDER to play with.
 
