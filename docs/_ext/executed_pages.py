@@ -17,6 +17,8 @@ from sphinx.util import logging
 
 logger = logging.getLogger(__name__)
 
+_WIDE = 5.5  # inches; wider pictures scroll on a phone instead of shrinking
+
 
 class RunBlocks(SphinxTransform):
     """Put the output of each block behind it."""
@@ -57,7 +59,8 @@ class RunBlocks(SphinxTransform):
         target = Path(self.env.srcdir, "_pictures", name)
         target.parent.mkdir(exist_ok=True)
         display.save(target)
-        image = nodes.image(uri=f"/_pictures/{name}", alt=type(display).__name__, classes=["picture"])
+        wide = ["wide"] if display.figure_.get_figwidth() > _WIDE else []
+        image = nodes.image(uri=f"/_pictures/{name}", alt=type(display).__name__, classes=["picture", *wide])
         return nodes.container("", image, classes=["picture-frame"])
 
 
