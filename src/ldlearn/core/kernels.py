@@ -49,7 +49,9 @@ def mean_distance(X: Array) -> float:
     total = 0.0
     for rows in _blocks(n, n):
         squares = squared_distances(X[rows], X[rows.start :])
-        total += float(np.triu(np.sqrt(squares, out=squares), k=1).sum())
+        distances = np.sqrt(squares, out=squares)
+        twice, once = np.hsplit(distances, [len(distances)])  # pairs within the block stand there in both orders
+        total += 0.5 * float(twice.sum()) + float(once.sum())
     return total / max(n * (n - 1) / 2, 1.0)
 
 
@@ -88,13 +90,29 @@ def rbf_blocks(X: Array, Z: Array | None = None, *, width: float) -> Iterator[tu
     Z = X if Z is None else Z
     X, Z = _centred(X, Z), _centred(Z, Z)
     for rows in _blocks(len(X), len(Z)):
-        block = squared_distances(X[rows], Z)
-        if width > 0:
-            block *= -0.5 / width**2
-            np.exp(block, out=block)
-        else:
-            block = (block == 0).astype(np.float64)
-        yield rows, block
+        yield rows, _gaussian(squared_distances(X[rows], Z), width)
+
+
+def upper_rbf_blocks(X: Array, *, width: float) -> Iterator[tuple[slice, NDArray[np.float64]]]:
+    """Like `rbf_blocks` of X with itself, but each block begins at the diagonal: the kernel is symmetric.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> [(rows.start, block.shape) for rows, block in upper_rbf_blocks(np.zeros((2000, 1)), width=1.0)]
+    [(0, (1048, 2000)), (1048, (952, 952))]
+    """
+    X = _centred(X, X)
+    for rows in _blocks(len(X), len(X)):
+        yield rows, _gaussian(squared_distances(X[rows], X[rows.start :]), width)
+
+
+def _gaussian(squares: NDArray[np.float64], width: float) -> NDArray[np.float64]:
+    if width == 0:
+        return np.asarray(squares == 0, dtype=np.float64)
+    squares *= -0.5 / width**2
+    np.exp(squares, out=squares)
+    return squares
 
 
 def _centred(X: Array, reference: Array) -> NDArray[np.float64]:

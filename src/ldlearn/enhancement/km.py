@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from ldlearn.base import Enhancer
-from ldlearn.core.kernels import mean_distance, rbf_blocks
+from ldlearn.core.kernels import mean_distance, upper_rbf_blocks
 from ldlearn.core.scores import OUTPUT_MAPS, to_distributions
 from ldlearn.core.simplex import Array
 
@@ -105,9 +105,10 @@ class KM(Enhancer):
     def _squared_distances_to_centres(self, X: Array, Y: Array) -> Array:
         """``s^2 = 1 - 2 (K Y) / n_l + diag(Y' K Y) / n_l^2``: only sums over the kernel are needed."""
         width = mean_distance(X) if isinstance(self.sigma, str) else self.sigma
-        KY = np.empty(Y.shape)
-        for rows, block in rbf_blocks(X, width=width):
-            KY[rows] = block @ Y
+        KY = np.zeros(Y.shape)
+        for rows, block in upper_rbf_blocks(X, width=width):
+            KY[rows] += block @ Y[rows.start :]
+            KY[rows.stop :] += block[:, len(block) :].T @ Y[rows]
         counts = np.maximum(Y.sum(axis=0), 1.0)
         within = np.einsum("il,il->l", Y, KY) / counts**2
         return np.asarray(np.maximum(1.0 - 2.0 * KY / counts + within, 0.0))
