@@ -14,8 +14,8 @@ its own with one thread, and prints a Markdown table.
 
 The peer runs with its defaults. Ours runs twice: with the peer's settings where we can express them, and with our
 defaults. Data: the training part of SCUT_FBP (or of Movie, on request) from a folder beside the repository if it is
-there, and 5,000 generated rows with 100 features and 10 labels. For enhancers the features are divided by the mean distance
-between rows, because the peer fixes the width of its kernels at 1.
+there, and 5,000 generated rows with 100 features and 10 labels. For enhancers the features are divided by the
+mean distance between rows, because the peer fixes the width of its kernels at 1.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ PAIRS = (
         "FCM",
         "FCM",
         "enhancer",
-        "same iteration, two products with X a step in both: no factor of 5 unless stopped earlier, as ours is by default; "
-        "the peer does not normalise the associations",
+        "same iteration, two products with X a step in both: no factor of 5 unless stopped earlier, as ours is by "
+        "default; the peer does not normalise the associations",
         lambda c: {"n_clusters": 50, "max_iter": 10_000, "normalize": "softmax"},
         seeded=True,
     ),
