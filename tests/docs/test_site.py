@@ -90,15 +90,19 @@ def dead_links(site: Path) -> list[str]:
     return dead
 
 
+def is_elsewhere(url: str) -> bool:
+    return not url.startswith(("file:", "data:", "blob:"))
+
+
 def problems_in_a_browser(site: Path) -> list[str]:
-    """Errors, requests that fail without a network, and pages that scroll sideways, on a desk and on a phone."""
+    """Errors, requests to elsewhere, and pages that scroll sideways, on a desk and on a phone."""
     playwright = pytest.importorskip("playwright.sync_api")
     found: list[str] = []
     with playwright.sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--headless", "--no-sandbox", "--disable-gpu"])
         for size in (DESK, PHONE):
             page = browser.new_context(viewport=size, offline=True).new_page()
-            page.on("requestfailed", lambda request: found.append(request.url))
+            page.on("request", lambda request: is_elsewhere(request.url) and found.append(request.url))
             page.on("pageerror", lambda error: found.append(str(error)))
             for name in ("index", "tutorial", "which_method", "guide/metrics", "auto_examples/index", "api/estimators"):
                 page.goto((site / f"{name}.html").as_uri())
