@@ -56,4 +56,4 @@ $(VENV)/.docs: $(VENV)/bin/python pyproject.toml
 	touch $@
 
 clean:
-	rm -rf $(VENV) build dist results .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) build dist results docs/_build docs/api docs/auto_examples docs/_pictures .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
