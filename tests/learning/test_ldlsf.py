@@ -5,7 +5,7 @@ from __future__ import annotations
 import cvxpy as cp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ldlearn.learning import LDLSF
@@ -70,6 +70,7 @@ def test_w_step_is_the_linear_solve(n, m):
     np.testing.assert_allclose(W, solved[: 4 * m].reshape(m, 4), atol=1e-8)
 
 
+@example([0.0, 0.5245045494398459], 0.01, 0.01)
 @settings(deadline=None, max_examples=60)
 @given(
     st.lists(st.floats(-3, 3), min_size=1, max_size=6),

@@ -246,7 +246,7 @@ def _shrinking(R: Array, box: float, ball: float) -> NDArray[np.float64]:
     room = np.maximum(ball**2 - cut * box**2, 0.0)
     t = np.sqrt(room / np.maximum(squares, 1e-150))
     # With the right number cut, t is too small for the next entry to reach the box: the first such number is right.
-    fits = t * descending <= box
+    fits = t * descending <= box * (1.0 + 1e-12)  # equality must not fail by rounding: the next t may be 0
     first = np.argmax(fits, axis=1)
     chosen = t[np.arange(len(R)), first]
     return np.minimum(np.where(fits.any(axis=1), chosen, 1.0), 1.0)
