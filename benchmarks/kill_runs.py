@@ -64,6 +64,7 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--repeats", type=int, default=30)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--longest", type=float, help="seconds that a run may live (processes take some to start)")
     options = parser.parse_args()
     work, rng = plan(options.repeats), random.Random(options.seed)
     with tempfile.TemporaryDirectory() as base:
@@ -74,7 +75,7 @@ def main() -> int:
         hits = torn = 0
         for _ in range(options.kills):
             child = start(work, killed, options.jobs)
-            time.sleep(rng.uniform(0.0, 1.8 * seconds / options.kills))
+            time.sleep(rng.uniform(0.0, options.longest or 1.8 * seconds / options.kills))
             hits += end(child, kill=True)
             torn += is_torn(killed)
         before = len(read_records(killed, history=True)) if (killed / "records.jsonl").is_file() else 0

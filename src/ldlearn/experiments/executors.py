@@ -8,7 +8,6 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from functools import cache
 from typing import Any
 
 from joblib import Parallel, delayed, parallel_config
@@ -43,21 +42,16 @@ def local_executor(jobs: int = 1) -> Executor:
                 yield do_work(*task)
             return
         try:
-            with parallel_config(backend="loky", inner_max_num_threads=THREADS):
+            children = {"initializer": _end_with, "initargs": (os.getpid(),)}
+            with parallel_config(backend="loky", inner_max_num_threads=THREADS, **children):
                 parallel = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)
-                yield from parallel(delayed(_work_in_child)(os.getpid(), task) for task in tasks)
+                yield from parallel(delayed(do_work)(*task) for task in tasks)
         except TerminatedWorkerError:
             raise WorkersLostError("A worker process was killed, perhaps for want of memory") from None
 
     return execute
 
 
-def _work_in_child(parent: int, task: Task) -> tuple[int, WorkResult]:
-    _end_with(parent)
-    return do_work(*task)
-
-
-@cache
 def _end_with(parent: int) -> None:
     """End this process soon after its parent, which may have been killed without a chance to tell."""
 
