@@ -49,21 +49,28 @@ def seed() -> None:
         sys.modules["keras"].utils.set_random_seed(0)
 
 
-def run(make: Any, kind: str, arrays: dict[str, np.ndarray]) -> np.ndarray:
-    """Distributions of the training rows from an enhancer, of the held-out rows from a learner."""
-    model = make()
-    if kind == "learner":
+def fitted(method: Any, job: dict[str, Any], arrays: dict[str, np.ndarray]) -> tuple[Any, np.ndarray]:
+    """A model, and distributions: of the training rows from an enhancer, of the held-out rows from a learner."""
+    model = method(**job["parameters"])
+    if job["kind"] == "learner":
         model.fit(arrays["X"], arrays["D"])
-        return np.asarray(model.predict(arrays["X_test"]))
+        return model, np.asarray(model.predict(arrays["X_test"]))
     model.fit(arrays["X"], arrays["Y"].copy())  # the peer's ML writes into its labels
-    return np.asarray(model.label_distributions_ if hasattr(model, "label_distributions_") else model.transform())
+    ours = hasattr(model, "label_distributions_")
+    return model, np.asarray(model.label_distributions_ if ours else model.transform())
 
 
-def timed(make: Any, kind: str, arrays: dict[str, np.ndarray]) -> tuple[float, np.ndarray]:
+def timed(method: Any, job: dict[str, Any], arrays: dict[str, np.ndarray]) -> tuple[float, Any, np.ndarray]:
     seed()
     start = time.process_time()
-    result = run(make, kind, arrays)
-    return time.process_time() - start, result
+    model, result = fitted(method, job, arrays)
+    return time.process_time() - start, model, result
+
+
+def divergence(D: np.ndarray, P: np.ndarray) -> float:
+    """Kullback-Leibler divergence, the mean over rows: the objective of maximum entropy models."""
+    floored = np.maximum(np.asarray(P, dtype=float), 1e-300)
+    return float(np.sum(D * np.log(np.where(D > 0, D, 1.0) / floored), axis=1).mean())
 
 
 def main(job: dict[str, Any]) -> int:
@@ -71,22 +78,19 @@ def main(job: dict[str, Any]) -> int:
     with np.load(job["arrays"]) as stored:
         arrays = dict(stored)
     method = getattr(importlib.import_module(job["module"]), job["method"])
-
-    def make() -> Any:
-        return method(**job["parameters"])
-
     if job["warm_up"]:
-        run(make, job["kind"], {name: values[:60] for name, values in arrays.items()})
+        fitted(method, job, {name: values[:60] for name, values in arrays.items()})
     limit_cpu(job["limit"])
     forget_peak()
     before = resident()
-    seconds, result = timed(make, job["kind"], arrays)
+    seconds, model, result = timed(method, job, arrays)
     memory = (peak() - before) / MEGABYTE
     if seconds < REPEAT_FOR:
         repeats = int(min(50, np.ceil(REPEAT_FOR / max(seconds, 1e-3))))
-        seconds = float(np.mean([timed(make, job["kind"], arrays)[0] for _ in range(repeats)]))
+        seconds = float(np.mean([timed(method, job, arrays)[0] for _ in range(repeats)]))
+    objective = divergence(arrays["D"], model.predict(arrays["X"])) if job["max_entropy"] else np.nan
     np.save(job["output"], result)
-    print(json.dumps({"seconds": seconds, "memory": memory}))
+    print(json.dumps({"seconds": seconds, "memory": memory, "objective": objective}))
     return 0
 
 
