@@ -1,11 +1,15 @@
 """SIGKILL at random moments; benchmarks/kill_runs.py does the same twenty times."""
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from tiny_plans import tiny_plan
+
+from ldlearn.experiments import Watcher, WorkersLostError, read_records, run_plan
 
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "kill_runs.py"
 
@@ -17,3 +21,29 @@ def test_random_kills_lose_nothing_but_the_cells_in_flight():
     done = subprocess.run([sys.executable, str(SCRIPT), *arguments], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "identical to the uninterrupted run's: True; no cell twice: True" in done.stdout
+
+
+class _Killer(Watcher):
+    """Kills a worker process of joblib as soon as a cell is recorded."""
+
+    def recorded(self, cell, record):
+        for pid in _children():
+            os.kill(pid, signal.SIGKILL)
+
+
+def _children():
+    from joblib.externals.loky import get_reusable_executor
+
+    return list(get_reusable_executor(reuse=True)._processes)
+
+
+def test_a_lost_worker_is_one_sentence_and_the_next_run_continues(tmp_path):
+    plan = tiny_plan(protocol={"repeats": 20})
+    with pytest.raises(
+        WorkersLostError, match=r"worker process was killed.*; \d+ of 100 cells are recorded, and the same"
+    ):
+        run_plan(plan, tmp_path, jobs=2, watcher=_Killer())
+    before = len(read_records(tmp_path))
+    assert 1 <= before < 100
+    run = run_plan(plan, tmp_path)
+    assert (run.count("ok"), run.computed) == (100, 100 - before)
