@@ -124,10 +124,19 @@ def test_progress_on_a_terminal(plan_file, tmp_path):
 
 
 def test_reports_are_written_by_the_reporting_layer(plan_file, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("ldlearn.reporting.write_report", lambda folder: folder / "report.html", raising=False)
+    written = []
+
+    def write_report(folder, output):
+        written.append((folder, output))
+        return (output or folder) / "report.html"
+
+    monkeypatch.setattr("ldlearn.reporting.write_report", write_report, raising=False)
     ldlearn(capsys, "run", plan_file, "-o", tmp_path / "run", "--quiet")
     code, out, _ = ldlearn(capsys, "report", tmp_path / "run")
     assert (code, out.strip()) == (0, f"Report: {tmp_path / 'run' / 'report.html'}")
+    code, out, _ = ldlearn(capsys, "report", tmp_path / "run", "-o", tmp_path / "page")
+    assert (code, out.strip()) == (0, f"Report: {tmp_path / 'page' / 'report.html'}")
+    assert written == [(tmp_path / "run", None), (tmp_path / "run", tmp_path / "page")]
 
 
 def test_records_are_plain_json_lines(plan_file, tmp_path, capsys):

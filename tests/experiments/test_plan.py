@@ -60,6 +60,8 @@ def test_resolved_tiny_plan_round_trips():
         ({"selection": {"mode": "oracel"}}, "selection.mode:", "oracle"),
         ({"selection": {"recovery": "chebychev"}}, "selection.recovery:", "chebyshev"),
         ({"selection": {"mode": "logical", "recovery": "clark"}}, "selection.recovery:", "prediction"),
+        ({"selection": {"recovery_rows": "test"}}, "selection.recovery_rows:", "training"),
+        ({"selection": {"mode": "logical", "recovery_rows": "training"}}, "selection.recovery_rows:", "prediction"),
         ({"metrics": ["klark"]}, "metrics:", "clark"),
         ({"discover": {"then": ["DLDL"]}}, "discover.then:", "learner"),
         ({"discover": {"params": {"GLLE": {"lamb": 1}}}}, "discover.params.GLLE.lamb:", "lam"),
@@ -154,3 +156,9 @@ def test_k_fold_counts_folds():
     assert tiny_plan(protocol={"split": "k-fold", "folds": 5}).protocol.n_repeats == 5
     assert Plan.from_dict(tiny_dict()).protocol.n_repeats == 2
     assert tiny_plan(protocol={"shares": "60/20/20"}).protocol.shares == (0.6, 0.2, 0.2)
+
+
+@pytest.mark.parametrize("selection", [{"mode": "logical"}, {"recovery": "clark", "recovery_rows": "training"}])
+def test_a_resolved_plan_can_be_read_again(selection):
+    plan = tiny_plan(selection=selection)
+    assert Plan.from_dict(tomllib.loads(plan.to_toml())) == plan

@@ -51,6 +51,29 @@ def test_selection_is_that_of_a_loop_over_the_grid(tiny):
         assert record["validation"]["prediction"] == min(point["prediction"] for point in record["grid"])
 
 
+def test_all_methods_can_be_judged_on_the_training_rows(tiny, tmp_path):
+    plan = tiny_plan(selection={"recovery_rows": "training"})
+    run = run_plan(plan, tmp_path)
+    split = make_split(data_of(plan), plan.datasets[0], plan.protocol, 0)
+    tried = []
+    for alpha, beta, gamma in itertools.product([0.0, 0.1], [None, 1.0], [0.4, 1.0]):
+        model = DLDL(alpha=alpha, beta=beta, gamma=gamma).fit(split.train.X, split.train.Y)
+        tried.append(chebyshev(split.train.D, model.label_distributions_))
+    record = record_of(run, "DLDL")
+    np.testing.assert_allclose([point["recovery"] for point in record["grid"]], tried, atol=1e-4)
+    assert record["validation"]["recovery"] == min(point["recovery"] for point in record["grid"])
+    assert record["recovery"]["chebyshev"] == record["validation"]["recovery"]
+    assert record["selection"]["recovery_basis"] == "training rows"
+    assert record["prediction"] == record_of(tiny[1], "DLDL")["prediction"]
+
+
+def test_records_of_methods_that_cannot_enhance_serve_both_choices_of_rows():
+    one, other = (plan_cells(tiny_plan(selection={"recovery_rows": rows})) for rows in ("validation", "training"))
+    changed = {a.method.name for a, b in zip(one, other, strict=True) if a.key != b.key}
+    assert changed == {"DLDL"}
+    assert [cell.key for cell in one] == [cell.key for cell in plan_cells(tiny_plan())]
+
+
 def test_pairs_train_the_learner_on_what_was_recovered(tiny):
     plan, run = tiny
     split = make_split(data_of(plan), plan.datasets[0], plan.protocol, 1)

@@ -59,13 +59,16 @@ def run(
 @app.command()
 def report(
     run_dir: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run.")],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Folder to write to; that of the run by default.")
+    ] = None,
 ) -> None:
     """Write the report of a run: one HTML page, tables in Markdown and LaTeX, figures."""
     from ldlearn.experiments import read_records
     from ldlearn.reporting import write_report
 
     read_records(run_dir)  # so that a folder without records is one sentence
-    typer.echo(f"Report: {write_report(run_dir)}")
+    typer.echo(f"Report: {write_report(run_dir, output)}")
 
 
 def _watcher(console: Console, quiet: bool, log: bool) -> Watcher:

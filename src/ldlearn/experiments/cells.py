@@ -40,13 +40,17 @@ class Cell:
         # More repeats leave the first ones as they are; and what a kind of split does not use cannot matter.
         for name in ("repeats", *(("folds", "validation") if self.protocol.split == "repeats" else ("shares",))):
             protocol.pop(name)
+        selection = asdict(self.selection)
+        # Nor can the rows that judge recovery, where there is no choice between them.
+        if self.selection.recovery_rows == "validation" or not self.method.can_enhance:
+            selection.pop("recovery_rows")
         content = {
             "schema": SCHEMA,
             "dataset": {"name": self.dataset.name} | self.dataset.to_dict(),
             "method": {"name": self.method.name} | self.method.to_dict(),
             "repeat": self.repeat,
             "protocol": protocol,
-            "selection": asdict(self.selection),
+            "selection": selection,
         }
         canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(canonical.encode()).hexdigest()[:16]

@@ -28,6 +28,7 @@ class Judge:
     def __init__(self, split: Split, selection: Selection) -> None:
         self.split = split
         self.oracle = selection.mode == "oracle"
+        self._enhances = selection.recovery_rows == "validation"
         self.metrics = {"recovery": get_metric(selection.recovery), "prediction": get_metric(selection.prediction)}
         part = split.validation
         self._target = part.D if self.oracle else normalize_rows(part.Y.astype(float))
@@ -36,16 +37,19 @@ class Judge:
         """What the recovery of a model is judged by: this goes into the record."""
         if not self.oracle:
             return "validation labels, predicted"
-        return "validation rows, enhanced" if hasattr(model, "enhance") else "training rows"
+        return "validation rows, enhanced" if self._can_enhance(model) else "training rows"
 
     def recovery(self, model: Any) -> float:
-        """How well a model recovers degrees; on validation rows where it can enhance those, else on training rows."""
+        """How well a model recovers degrees; on validation rows if it can and should enhance those, else on its own."""
         validation, train = self.split.validation, self.split.train
         if not self.oracle:
             return self.prediction(model if hasattr(model, "predict") else _taught_by(model, train.X))
-        if hasattr(model, "enhance"):
+        if self._can_enhance(model):
             return self._value("recovery", validation.D, model.enhance(validation.X, validation.Y))
         return self._value("recovery", train.D, model.label_distributions_)
+
+    def _can_enhance(self, model: Any) -> bool:
+        return self._enhances and hasattr(model, "enhance")
 
     def prediction(self, model: Any) -> float:
         """How well a model predicts the validation part."""

@@ -71,6 +71,11 @@ class MethodSpec:
         return all(estimators()[step].__module__.endswith(".floors") for step in steps)
 
     @property
+    def can_enhance(self) -> bool:
+        """Whether its first step can recover degrees of rows that it was not fitted on."""
+        return hasattr(estimators()[self.estimator], "enhance")
+
+    @property
     def trained_on(self) -> str:
         """``"truth"`` or ``"logical"``: what its training labels are."""
         return "truth" if self.kind == LEARNER else "logical"

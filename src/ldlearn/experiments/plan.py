@@ -19,6 +19,7 @@ from ldlearn.metrics import METRICS
 SPLITS = ("repeats", "k-fold")
 SCALINGS = ("standard", "minmax", "none")
 MODES = ("oracle", "logical")
+RECOVERY_ROWS = ("validation", "training")
 _SHOWN = ("chebyshev", "clark", "threshold_error", "intersection")
 
 
@@ -71,11 +72,20 @@ class Selection:
         Compare with the true distributions of the validation part, or only with its 0/1 labels (as equal shares).
     recovery, prediction : str
         Names of the metrics that decide, for the two tasks separately.
+    recovery_rows : {"validation", "training"}
+        Which rows judge recovery under ``"oracle"``. Few methods can enhance rows they were not fitted on; those that
+        cannot are judged on the training rows anyway. ``"training"`` judges all methods there, on equal terms.
     """
 
     mode: str = "oracle"
     recovery: str = "chebyshev"
     prediction: str = "chebyshev"
+    recovery_rows: str = "validation"
+
+    def to_dict(self) -> dict[str, str]:
+        """What a plan says of it; under ``"logical"`` nothing of recovery, which follows from prediction."""
+        content = asdict(self)
+        return content if self.mode == "oracle" else {key: content[key] for key in ("mode", "prediction")}
 
 
 @dataclass(frozen=True)
@@ -95,6 +105,7 @@ class Plan:
         mode = "oracle"                      # or "logical", which sees 0/1 labels only
         recovery = "chebyshev"
         prediction = "chebyshev"
+        recovery_rows = "validation"         # or "training": the same rows for methods that cannot enhance others
 
         [methods.DLDL]
         grid = { beta = ["default", 1.0], gamma = ["0.01*m", "0.1*m"] }
@@ -166,7 +177,7 @@ class Plan:
             "description": self.description,
             "metrics": list(self.metrics),
             "protocol": asdict(self.protocol),
-            "selection": asdict(self.selection),
+            "selection": self.selection.to_dict(),
             "datasets": {dataset.name: dataset.to_dict() for dataset in self.datasets},
             "methods": {method.name: method.to_dict() for method in self.methods},
         }
@@ -259,12 +270,15 @@ def _selection(table: Table) -> Selection:
     mode = table.text("mode", "oracle", MODES)
     # Equal shares of the positive labels stand for the truth under "logical": there the divergence is a likelihood.
     metric = "chebyshev" if mode == "oracle" else "kl_divergence"
-    if mode == "logical" and "recovery" in table:
-        raise table.fail(
-            "recovery", 'with mode = "logical" recovery is judged by the predictions it leads to; name only prediction.'
-        )
+    for key in ("recovery", "recovery_rows"):
+        if mode == "logical" and key in table:
+            raise table.fail(
+                key, 'with mode = "logical" recovery is judged by the predictions it leads to; name only prediction.'
+            )
     prediction = _metric(table, "prediction", metric)
-    selection = Selection(mode, _metric(table, "recovery", prediction if mode == "logical" else metric), prediction)
+    recovery = _metric(table, "recovery", prediction if mode == "logical" else metric)
+    rows = table.text("recovery_rows", "validation", RECOVERY_ROWS)
+    selection = Selection(mode, recovery, prediction, rows)
     table.finish()
     return selection
 
