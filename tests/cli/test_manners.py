@@ -13,6 +13,7 @@ import time
 import pandas as pd
 import pytest
 from practice_tables import make_table
+from terminal import read_terminal
 
 
 def test_output_has_ordinary_permissions_and_no_leftovers(model, run, here):
@@ -63,16 +64,7 @@ def test_progress_bars_only_on_a_terminal(model):
     environment = os.environ | {"TERM": "xterm", "COLUMNS": "100"}
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=follower, env=environment)
     os.close(follower)
-    shown = b""
-    while True:
-        try:
-            block = os.read(leader, 4096)
-        except OSError:  # how Linux ends a pseudo-terminal
-            break
-        if not block:
-            break
-        shown += block
-    os.close(leader)
+    shown = read_terminal(leader)
     assert process.wait(timeout=60) == 0
     assert b"rows" in shown
     assert "━".encode() in shown

@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+from terminal import read_terminal
 from tiny_plans import tiny_plan
 
 from ldlearn.cli.main import main
@@ -107,17 +108,8 @@ def test_progress_on_a_terminal(plan_file, tmp_path):
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "TERM": "xterm", "COLUMNS": "120"}
     process = subprocess.Popen(arguments, stdout=follower, stderr=follower, env=environment)
     os.close(follower)
-    shown = b""
-    while True:
-        try:
-            block = os.read(leader, 4096)
-        except OSError:  # how Linux ends a pseudo-terminal
-            break
-        if not block:
-            break
-        shown += block
+    shown = read_terminal(leader)
     assert process.wait(timeout=60) == 0
-    os.close(leader)
     assert b"6 cells." in shown
     assert b"left" in shown
     assert b"6 ok" in shown

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any
 
 from ldlearn.experiments.cells import Cell
@@ -38,7 +37,7 @@ def blank_record(cell: Cell, status: str, message: str) -> Record:
         "label_names": [],
         "status": status,
         "message": message,
-        "selection": asdict(cell.selection) | {"recovery_basis": None},
+        "selection": _chosen_by(cell.selection),
         "selected": dict.fromkeys(TASKS),
         "recovery": None,
         "prediction": None,
@@ -54,6 +53,11 @@ def blank_record(cell: Cell, status: str, message: str) -> Record:
         "threads": THREADS,
         "started": None,
     }
+
+
+def _chosen_by(selection: Selection) -> dict[str, Any]:
+    """How parameters were chosen; the rows that judged recovery are known once a model is there."""
+    return {key: getattr(selection, key) for key in ("mode", "recovery", "prediction")} | {"recovery_basis": None}
 
 
 def assemble(cell: Cell, results: list[tuple[WorkResult, Partial | None]]) -> Record:
