@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 
 from ldlearn.base import KINDS, LabelEstimator
+from ldlearn.errors import InputError
 
 _PACKAGES = ("joint", "enhancement", "learning", "compose")
 
@@ -24,7 +25,7 @@ def all_estimators(kind: str | None = None) -> list[tuple[str, type[LabelEstimat
     <class 'ldlearn.joint.dldl.DLDL'>
     """
     if kind is not None and kind not in KINDS:
-        raise ValueError(f"kind must be one of {', '.join(KINDS)} or None, got {kind!r}.")
+        raise InputError(f"kind must be one of {', '.join(KINDS)} or None, got {kind!r}.")
     modules = [import_module(f"ldlearn.{package}") for package in _PACKAGES]
     found = {name: getattr(module, name) for module in modules for name in module.__all__}
     return sorted(

@@ -1,6 +1,15 @@
-"""The kinds of estimator and the checks on what they are given."""
+"""The kinds of estimator: what they take and give, and the contract that every method keeps."""
 
-from ldlearn.base.kinds import KINDS, Enhancer, Joint, LabelEstimator, Learner
-from ldlearn.base.validation import check_distributions, check_logical
+from ldlearn.base.kinds import KINDS, Enhancer, EnhancesNewRows, Joint, LabelEstimator, Learner
+from ldlearn.core.targets import check_distributions, check_logical
 
-__all__ = ["KINDS", "Enhancer", "Joint", "LabelEstimator", "Learner", "check_distributions", "check_logical"]
+__all__ = [
+    "KINDS",
+    "Enhancer",
+    "EnhancesNewRows",
+    "Joint",
+    "LabelEstimator",
+    "Learner",
+    "check_distributions",
+    "check_logical",
+]

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import wraps
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
-from ldlearn.base.validation import check_distributions, check_logical, label_names
+from ldlearn.base.sklearn_private import InvalidParameterError
 from ldlearn.core.simplex import Array, normalize_rows
+from ldlearn.core.targets import check_distributions, check_logical, check_matrix, label_names
+from ldlearn.errors import InputError, ParameterError, hint
 from ldlearn.metrics import intersection
 
 ENHANCER, LEARNER, JOINT = KINDS = ("enhancer", "learner", "joint")
@@ -30,10 +37,43 @@ class LabelEstimator(BaseEstimator):
     # Parameters under which the method is small and quick; every check is run with each of them.
     _test_params: ClassVar[tuple[dict[str, Any], ...]] = ({},)
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
+    # Old names of parameters and the new ones: whoever uses an old one is told, files that hold it stay readable.
+    _renamed_params: ClassVar[Mapping[str, str]] = {}
+    # The end of the sentence that says that a fit stopped before it converged.
+    _convergence_advice: ClassVar[str] = "raise max_iter, or loosen tol."
+    # Facts about the method that the rest of the library asks for, instead of knowing methods by name.
+    is_floor: ClassVar[bool] = False  # a reference that looks at no feature, or does what anyone would do first
+    can_enhance: ClassVar[bool] = False  # has `enhance` for new rows with known 0/1 labels
+    path_params: ClassVar[tuple[str, ...]] = ()  # what `fit_path` varies at little cost
     # What the method promises; the contract checks hold it to that.
     order_invariant: ClassVar[bool] = True  # permuting the samples permutes the result
     label_invariant: ClassVar[bool] = True  # permuting the labels permutes the result
     float32_tolerance: ClassVar[float] = 1e-3  # how far float32 input may move the result
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if cls._renamed_params and "__init__" in vars(cls):
+            _tell_new_names(cls)
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters by name; ``step__name`` reaches into nested estimators.
+
+        Parameters
+        ----------
+        **params
+            Names and values.
+        """
+        valid = self.get_params(deep=False)
+        for name in params:
+            own = name.partition("__")[0]
+            if own in self._renamed_params:
+                raise ParameterError(_now_called(type(self), own))
+            if own not in valid:
+                raise ParameterError(
+                    f"Invalid parameter {own!r} for estimator {type(self).__name__}: there is none of this name; "
+                    f"{hint(own, valid)}"
+                )
+        return super().set_params(**params)  # type: ignore[no-any-return]
 
     def fit(self, X: Any, y: Any) -> Self:
         """Fit the model.
@@ -52,7 +92,8 @@ class LabelEstimator(BaseEstimator):
         """
         before = dict(self.__dict__)
         try:
-            self._validate_params()
+            with _as_input_errors():
+                self._validate_params()
             features, targets = self._validate_training(X, y)
             self._fit(features, targets)
             self._finish(features)
@@ -61,7 +102,39 @@ class LabelEstimator(BaseEstimator):
             self.__dict__.clear()
             self.__dict__.update(before)
             raise
+        self._warn_unless_converged()
         return self
+
+    def fit_path(self, X: Any, y: Any, points: Iterable[Mapping[str, Any]]) -> Iterator[Self]:
+        """Fitted copies of this estimator, one for each setting of some parameters.
+
+        A method that can share work between settings names them in ``path_params`` and does so here; any other fits
+        each copy by itself.
+
+        Parameters
+        ----------
+        X, y
+            As for ``fit``.
+        points : iterable of mapping
+            Parameters to set, by name.
+
+        Yields
+        ------
+        fitted estimators, in the order of the points
+        """
+        for point in points:
+            yield clone(self).set_params(**point).fit(X, y)
+
+    def _warn_unless_converged(self) -> None:
+        """The one way in which a fit says that it stopped early: iterative methods set ``converged_`` in ``_fit``."""
+        if not getattr(self, "converged_", True):
+            count = getattr(self, "n_iter_", None)
+            after = "" if count is None else f" after {count} iteration{'' if count == 1 else 's'}"
+            warnings.warn(
+                f"{type(self).__name__} stopped{after} before it converged; {self._convergence_advice}",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
 
     def _fit(self, X: Any, T: Any) -> None:
         raise NotImplementedError
@@ -75,18 +148,26 @@ class LabelEstimator(BaseEstimator):
     def _validate_training(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
         features = self._validate_features(X, reset=True)
         targets = self._check_targets(y)
-        check_consistent_length(features, targets)
+        with _as_input_errors():
+            check_consistent_length(features, targets)
         self.label_names_ = label_names(y, targets.shape[1])
         return features, targets
 
     def _validate_features(self, X: Any, reset: bool = False) -> Any:
-        return validate_data(
-            self,
-            X,
-            reset=reset,
-            dtype=[np.float64, np.float32],
-            accept_sparse="csr" if self._accepts_sparse else False,
-        )
+        with _as_input_errors():
+            return validate_data(
+                self,
+                X,
+                reset=reset,
+                dtype=[np.float64, np.float32],
+                accept_sparse="csr" if self._accepts_sparse else False,
+            )
+
+    def _check_label_count(self, y: NDArray[Any]) -> None:
+        if y.shape[1] != len(self.label_names_):
+            raise InputError(
+                f"y has {y.shape[1]} label columns, but {type(self).__name__} was fitted with {len(self.label_names_)}."
+            )
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -97,6 +178,35 @@ class LabelEstimator(BaseEstimator):
         tags.target_tags.single_output = False
         tags.input_tags.sparse = self._accepts_sparse
         return tags
+
+
+def _tell_new_names(cls: Any) -> None:
+    """Let the constructor tell whoever uses an old name of a parameter what it is called now."""
+    construct = cls.__init__
+
+    @wraps(construct)
+    def __init__(self: Any, *args: Any, **params: Any) -> None:
+        for name in params:
+            if name in cls._renamed_params:
+                raise ParameterError(_now_called(cls, name))
+        construct(self, *args, **params)
+
+    cls.__init__ = __init__
+
+
+def _now_called(cls: type[LabelEstimator], name: str) -> str:
+    return f"The parameter {name!r} of {cls.__name__} is now called {cls._renamed_params[name]!r}."
+
+
+@contextmanager
+def _as_input_errors() -> Iterator[None]:
+    """scikit-learn's own complaints about parameters and features, as errors of our family."""
+    try:
+        yield
+    except InvalidParameterError as error:
+        raise ParameterError(str(error)) from None
+    except ValueError as error:
+        raise InputError(str(error)) from None
 
 
 class _TakesLogicalLabels(LabelEstimator):
@@ -159,7 +269,41 @@ class _Predicts(LabelEstimator):
         y : array-like of shape (n, c)
             True distributions. Logical labels are accepted too and stand for equal shares of the positives.
         """
-        return intersection(normalize_rows(np.asarray(y, dtype=float)), self.predict(X))
+        truth = check_matrix(y, "label distributions")
+        self._check_label_count(truth)
+        return intersection(normalize_rows(truth), self.predict(X))
+
+
+class EnhancesNewRows(_TakesLogicalLabels):
+    """Also recovers the degrees of new rows whose 0/1 labels are known; a method writes ``_enhance(X, Y)``."""
+
+    can_enhance = True
+
+    def enhance(self, X: Any, y: Any) -> Array:
+        """Degrees of new rows whose logical labels are known.
+
+        New rows do not influence each other.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, m)
+        y : array-like of shape (n, c)
+            Logical labels of these rows.
+
+        Returns
+        -------
+        D : ndarray of shape (n, c)
+        """
+        check_is_fitted(self)
+        features = self._validate_features(X)
+        Y = self._check_targets(y)
+        with _as_input_errors():
+            check_consistent_length(features, Y)
+        self._check_label_count(Y)
+        return np.asarray(self._enhance(features, Y), dtype=features.dtype)
+
+    def _enhance(self, X: Any, Y: NDArray[np.bool_]) -> Array:
+        raise NotImplementedError
 
 
 class Enhancer(_TakesLogicalLabels):

@@ -6,10 +6,10 @@ from numbers import Real
 from typing import Any, ClassVar
 
 from sklearn.base import clone
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 
 from ldlearn.base import Learner, check_distributions
+from ldlearn.base.sklearn_private import HasMethods, Interval, StrOptions
 from ldlearn.core.logical import binarize
 from ldlearn.core.simplex import Array
 from ldlearn.joint import DLDL

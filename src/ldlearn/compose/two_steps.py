@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from sklearn.base import clone
-from sklearn.utils._param_validation import HasMethods
 
 from ldlearn.base import Joint
+from ldlearn.base.sklearn_private import HasMethods
 from ldlearn.core.simplex import Array, Mask
 from ldlearn.enhancement import UniformLE
 from ldlearn.learning import SABFGS

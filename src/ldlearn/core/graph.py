@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.neighbors import NearestNeighbors
 
+from ldlearn.errors import InputError
+
 Bandwidth = float | str
 
 
@@ -16,11 +18,11 @@ def bandwidth(distances: NDArray[np.floating], sigma: Bandwidth) -> float:
     """Resolve ``sigma``: a number, or the "median" / "mean" of the distances to the nearest neighbours."""
     if isinstance(sigma, str):
         if sigma not in ("median", "mean"):
-            raise ValueError(f"sigma must be a positive number, 'median' or 'mean', got {sigma!r}.")
+            raise InputError(f"sigma must be a positive number, 'median' or 'mean', got {sigma!r}.")
         width = float(np.median(distances) if sigma == "median" else np.mean(distances))
         return width if width > 0 else 1.0  # only duplicates: every weight is 1 whatever the width
     if not sigma > 0:
-        raise ValueError(f"sigma must be positive, got {sigma}.")
+        raise InputError(f"sigma must be positive, got {sigma}.")
     return float(sigma)
 
 
@@ -62,7 +64,7 @@ def neighbor_graph(X: Any, n_neighbors: int, sigma: Bandwidth) -> tuple[sparse.c
     """The graph of `knn_graph`, the width that was used, and the index to look up the neighbours of new rows."""
     n = X.shape[0]
     if not 1 <= n_neighbors < n:
-        raise ValueError(
+        raise InputError(
             f"n_neighbors must be at least 1 and less than the number of rows, got n_neighbors={n_neighbors} and "
             f"n_samples={n}."
         )

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ldlearn.errors import InputError
+
 RULES = ("threshold", "cumulative", "top-k")
 
 
@@ -43,7 +45,7 @@ def binarize(
     """
     D = np.asarray(D, dtype=float)
     if D.ndim != 2:
-        raise ValueError(f"Label distributions must be a 2-D array (rows x labels), got {D.ndim} dimension(s).")
+        raise InputError(f"Label distributions must be a 2-D array (rows x labels), got {D.ndim} dimension(s).")
     if rule == "threshold":
         return np.asarray(delta < D, dtype=np.int8)
     order = np.argsort(-D, axis=1, kind="stable")
@@ -52,10 +54,10 @@ def binarize(
         taken = np.cumsum(descending, axis=1) - descending <= total  # the sum before this label
     elif rule == "top-k":
         if k is None or not 1 <= k <= D.shape[1]:
-            raise ValueError(f"rule='top-k' needs k between 1 and the number of labels {D.shape[1]}, got {k}.")
+            raise InputError(f"rule='top-k' needs k between 1 and the number of labels {D.shape[1]}, got {k}.")
         taken = np.broadcast_to(np.arange(D.shape[1]) < k, D.shape)
     else:
-        raise ValueError(f"rule must be one of {', '.join(RULES)}, got {rule!r}.")
+        raise InputError(f"rule must be one of {', '.join(RULES)}, got {rule!r}.")
     Y = np.zeros(D.shape, dtype=np.int8)
     np.put_along_axis(Y, order, taken.astype(np.int8), axis=1)
     return Y

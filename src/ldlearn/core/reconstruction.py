@@ -11,6 +11,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from ldlearn.core.nonnegative import nonnegative_quadratic
 from ldlearn.core.simplex import Array, Mask
+from ldlearn.errors import InputError
 
 KINDS = ("affine", "simplex")
 _BLOCK_ENTRIES = 4_000_000  # of gathered neighbours at a time
@@ -46,7 +47,7 @@ def reconstruction_weights(X: Any, n_neighbors: int, kind: str = "affine", reg: 
            [0.  , 1.  , 0.  ]])
     """
     if kind not in KINDS:
-        raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}.")
+        raise InputError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}.")
     indices = nearest_rows(X, n_neighbors)
     weights = np.empty(indices.shape)
     for rows in _blocks(len(indices), n_neighbors * max(X.shape[1], n_neighbors)):
@@ -59,7 +60,7 @@ def nearest_rows(X: Any, n_neighbors: int) -> NDArray[np.integer]:
     """Indices (n, k) of the nearest rows of each row, itself excluded."""
     n = X.shape[0]
     if not 1 <= n_neighbors < n:
-        raise ValueError(
+        raise InputError(
             f"n_neighbors must be at least 1 and less than the number of rows, got n_neighbors={n_neighbors} and "
             f"n_samples={n}."
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ldlearn.core.simplex import Array, normalize_rows, softmax
+from ldlearn.errors import InputError
 
 OUTPUT_MAPS = ("softmax", "l1", "shift_l1")
 
@@ -37,4 +38,4 @@ def to_distributions(F: Array, normalize: str) -> Array:
         return normalize_rows(F.clip(min=0.0))
     if normalize == "shift_l1":
         return normalize_rows(F, shift=True)
-    raise ValueError(f"normalize must be one of {', '.join(OUTPUT_MAPS)}, got {normalize!r}.")
+    raise InputError(f"normalize must be one of {', '.join(OUTPUT_MAPS)}, got {normalize!r}.")

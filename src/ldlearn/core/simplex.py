@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ldlearn.errors import InputError
+
 Array = NDArray[np.floating]
 Mask = NDArray[np.bool_]
 
@@ -57,7 +59,7 @@ def normalize_rows(F: Array, shift: bool = False) -> Array:
     if shift:
         F = F - F.min(axis=1, keepdims=True)
     elif (F < 0).any():
-        raise ValueError("normalize_rows needs non-negative scores; use shift=True for scores of any sign.")
+        raise InputError("normalize_rows needs non-negative scores; use shift=True for scores of any sign.")
     peak = F.max(axis=1, keepdims=True)
     scaled = np.where(peak > 0, F, 1.0) / np.where(peak > 0, peak, 1.0)  # the sum of tiny numbers may underflow
     return np.asarray(scaled / scaled.sum(axis=1, keepdims=True))
@@ -84,7 +86,7 @@ def project_simplex(V: Array, support: Mask | None = None) -> Array:
     V = np.asarray(V)
     if support is not None:
         if not support.any(axis=1).all():
-            raise ValueError("project_simplex needs at least one allowed entry in every row.")
+            raise InputError("project_simplex needs at least one allowed entry in every row.")
         V = np.where(support, V, -np.inf)
     V = V - V.max(axis=1, keepdims=True)
     descending = -np.sort(-V, axis=1)

@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from ldlearn.base import Enhancer
+from ldlearn.base.sklearn_private import Interval, StrOptions
 from ldlearn.core.kernels import squared_distances
 from ldlearn.core.scores import OUTPUT_MAPS, to_distributions
 from ldlearn.core.simplex import Array

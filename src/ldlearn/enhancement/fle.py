@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval
 
 from ldlearn.base import Enhancer
+from ldlearn.base.sklearn_private import Interval
 from ldlearn.core.nonnegative import nonnegative_quadratic
 from ldlearn.core.prototypes import pseudo_distributions
 from ldlearn.core.scaling import feature_scaling

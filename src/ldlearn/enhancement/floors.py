@@ -32,6 +32,7 @@ class UniformLE(Enhancer):
            [0. , 0. , 1. ]])
     """
 
+    is_floor = True
     keeps_support = True
     _accepts_sparse = True
 
@@ -63,6 +64,7 @@ class PriorLE(Enhancer):
            [1.   , 0.   ]])
     """
 
+    is_floor = True
     keeps_support = True
     _accepts_sparse = True
 
@@ -95,6 +97,7 @@ class ProjectedPriorLE(Enhancer):
            [1.  , 0.  ]])
     """
 
+    is_floor = True
     keeps_support = True
     _accepts_sparse = True
 

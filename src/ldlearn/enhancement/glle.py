@@ -14,14 +14,15 @@ from scipy import sparse
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from ldlearn.base import Enhancer
+from ldlearn.base.sklearn_private import Interval, StrOptions
 from ldlearn.core.graph import knn_graph, laplacian
 from ldlearn.core.kernels import mean_distance, rbf_kernel
 from ldlearn.core.memory import require_memory
 from ldlearn.core.scores import OUTPUT_MAPS, to_distributions
 from ldlearn.core.simplex import Array
+from ldlearn.errors import InputError
 from ldlearn.solvers.lbfgs import minimize_lbfgs
 from ldlearn.solvers.spd import solve_spd
 from ldlearn.solvers.unit_rows import align_unit_rows
@@ -170,7 +171,7 @@ class GLLE(Enhancer):
 
     def _fit(self, X: Any, Y: NDArray[np.bool_]) -> None:
         if self.l2 > 0 and self.solver == "lbfgs":
-            raise ValueError("Label correlations (l2 > 0) need solver='exact', got solver='lbfgs'.")
+            raise InputError("Label correlations (l2 > 0) need solver='exact', got solver='lbfgs'.")
         labels = Y.astype(float)
         G = laplacian(knn_graph(X, self.n_neighbors, self.sigma))
         if self.solver == "lbfgs":
@@ -219,7 +220,7 @@ class GLLE(Enhancer):
         n = X.shape[0]
         n_groups = min(_MAX_GROUPS, max(1, n // 10)) if self.n_groups is None else self.n_groups
         if n_groups > n:
-            raise ValueError(f"n_groups must not exceed the number of rows, got n_groups={n_groups} and n_samples={n}.")
+            raise InputError(f"n_groups must not exceed the number of rows, got n_groups={n_groups} and n_samples={n}.")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # duplicates may make fewer groups, which is harmless
             found = KMeans(n_groups, n_init=1, random_state=rng).fit_predict(X)

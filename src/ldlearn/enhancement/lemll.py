@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval
 
 from ldlearn.base import Enhancer
+from ldlearn.base.sklearn_private import Interval
 from ldlearn.core.kernels import mean_distance, rbf_kernel
 from ldlearn.core.memory import require_memory
 from ldlearn.core.reconstruction import reconstruction_laplacian, reconstruction_weights

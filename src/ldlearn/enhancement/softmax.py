@@ -38,6 +38,7 @@ class SoftmaxLE(Enhancer):
     """
 
     _accepts_sparse = True
+    is_floor = True
 
     def _fit(self, X: Any, Y: NDArray[np.bool_]) -> None:
         self.label_distributions_ = softmax(Y.astype(float))

@@ -9,9 +9,8 @@ from dataclasses import asdict, dataclass, field
 from functools import cache
 from typing import Any
 
-from sklearn.utils._param_validation import InvalidParameterError
-
 from ldlearn.base import KINDS, LabelEstimator
+from ldlearn.base.sklearn_private import InvalidParameterError
 from ldlearn.discovery import all_estimators
 from ldlearn.experiments.tables import PlanError, Table, suggest
 

@@ -13,6 +13,7 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 from ldlearn.base import check_distributions
 from ldlearn.core.logical import binarize
 from ldlearn.datasets import LabelDataset
+from ldlearn.errors import InputError
 from ldlearn.experiments.plan import Protocol
 from ldlearn.experiments.sources import DatasetSpec
 
@@ -100,7 +101,7 @@ def make_split(data: LabelDataset, spec: DatasetSpec, protocol: Protocol, repeat
     rows = split_rows(protocol, repeat, data.n_samples)
     for part, found in zip(("training", "validation", "test"), rows, strict=True):
         if not len(found):
-            raise ValueError(f"The {part} part of {spec.name!r} has no rows; it has only {data.n_samples} in all.")
+            raise InputError(f"The {part} part of {spec.name!r} has no rows; it has only {data.n_samples} in all.")
     scale = _scaler(protocol.scaling, data.X).fit(_dense_floats(data.X[rows[0]]))
     parts = [Part(part, scale.transform(_dense_floats(data.X[part])), Y[part], D[part]) for part in rows]
     return Split(*parts)
@@ -117,7 +118,7 @@ def _logical(D: NDArray[np.float64], spec: DatasetSpec, protocol: Protocol) -> N
     )
     empty = int((Y.sum(axis=1) == 0).sum())
     if empty:
-        raise ValueError(f"{empty} rows of {spec.name!r} have no positive label under this rule; lower its threshold.")
+        raise InputError(f"{empty} rows of {spec.name!r} have no positive label under this rule; lower its threshold.")
     return Y
 
 

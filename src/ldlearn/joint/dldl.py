@@ -17,13 +17,13 @@ from sklearn.kernel_approximation import Nystroem
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
-from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from ldlearn.base import Joint, check_logical
+from ldlearn.base import EnhancesNewRows, Joint
+from ldlearn.base.sklearn_private import HasMethods, Interval, StrOptions
 from ldlearn.core.graph import laplacian, neighbor_graph, similarity
 from ldlearn.core.prototypes import pseudo_distributions
 from ldlearn.core.simplex import Array, Mask, log_softmax, normalize_rows, softmax
+from ldlearn.errors import InputError
 from ldlearn.joint.dldl_defaults import default_beta, default_gamma
 from ldlearn.solvers.admm import admm_simplex
 from ldlearn.solvers.newton_simplex import newton_simplex
@@ -33,7 +33,7 @@ _DEFAULT_NEIGHBORS = 20
 _BANDWIDTH_ROWS = 1000  # rows that the width of the RBF feature map is measured on
 
 
-class DLDL(Joint):
+class DLDL(EnhancesNewRows, Joint):
     r"""Label distribution learning directly from logical labels.
 
     Assumes that degrees are zero on negative labels, that a softmax of linear scores predicts them, and (if
@@ -243,7 +243,7 @@ class DLDL(Joint):
         self._index: NearestNeighbors | None = None
         # An impossible neighbourhood that was asked for is refused even if alpha = 0 leaves it unused.
         if self.n_neighbors >= n and (self.alpha > 0 or self.n_neighbors != _DEFAULT_NEIGHBORS):
-            raise ValueError(
+            raise InputError(
                 f"n_neighbors must be less than the number of rows, got n_neighbors={self.n_neighbors} and "
                 f"n_samples={n}; lower it, or set alpha=0 to do without the graph."
             )
@@ -324,10 +324,8 @@ class DLDL(Joint):
     def _predict(self, X: Any) -> Array:
         return softmax(self._logits(X))
 
-    def enhance(self, X: Any, y: Any) -> Array:
-        r"""Degrees of new rows whose logical labels are known.
-
-        Each new row x with labels y solves the D-step given the fitted model,
+    def _enhance(self, X: Any, Y: Mask) -> Array:
+        r"""The D-step for new rows, given the fitted model.
 
         .. math::
 
@@ -335,34 +333,14 @@ class DLDL(Joint):
             \quad 0 \le d \le y,\; 1^T d = 1
 
         where p is the prediction for x, N(x) are its k nearest training rows, ``a_j`` their similarities and
-        ``d_j`` their recovered distributions, which stay as they are. New rows do not influence each other.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, m)
-        y : array-like of shape (n, c)
-            Logical labels of these rows.
-
-        Returns
-        -------
-        D : ndarray of shape (n, c)
+        ``d_j`` their recovered distributions, which stay as they are.
         """
-        check_is_fitted(self)
-        features = self._validate_features(X)
-        Y = self._validate_new_labels(features, y)
-        logP = log_softmax(self._logits(features).astype(np.float64))
+        logP = log_softmax(self._logits(X).astype(np.float64))
         beta: float | NDArray[np.float64] = self.beta_
         if self._index is not None and self.sigma_ is not None:
-            distances, nearest = self._index.kneighbors(features)
+            distances, nearest = self._index.kneighbors(X)
             weights = similarity(distances, self.sigma_)
             pulls = np.einsum("ik,ikj->ij", weights, self.label_distributions_[nearest])
             logP = logP + 2.0 * self.alpha_ * pulls
             beta = self.beta_ + self.alpha_ * weights.sum(axis=1)
-        return newton_simplex(logP, Y, beta=beta, tol=self.tol).D.astype(features.dtype, copy=False)
-
-    def _validate_new_labels(self, X: Any, y: Any) -> Mask:
-        Y = check_logical(y, self.empty_rows)
-        check_consistent_length(X, Y)
-        if Y.shape[1] != len(self.label_names_):
-            raise ValueError(f"y has {Y.shape[1]} label columns, but DLDL was fitted with {len(self.label_names_)}.")
-        return Y
+        return newton_simplex(logP, Y, beta=beta, tol=self.tol).D

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from ldlearn.base import Joint
+from ldlearn.base.sklearn_private import Interval, StrOptions
 from ldlearn.core.reconstruction import (
     local_grams,
     nearest_rows,

@@ -9,11 +9,12 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.optimize import minimize
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from ldlearn.base import Learner
+from ldlearn.base.sklearn_private import Interval, StrOptions
 from ldlearn.core.scaling import feature_scaling
 from ldlearn.core.simplex import Array, normalize_rows, softmax
+from ldlearn.errors import InputError
 
 Layers = list[tuple[Array, Array]]  # weights (inputs, outputs) and biases of each layer, the first layer first
 
@@ -140,7 +141,7 @@ class AABP(Learner):
         train = self._descend if self.solver == "gd" else self._quasi_newton
         layers, self.loss_, self.n_iter_ = train(network, start)
         if not np.isfinite(self.loss_):
-            raise ValueError(
+            raise InputError(
                 f"Gradient descent diverged with lr={self.lr:g}; lower lr, scale the features, or use solver='lbfgs'."
             )
         if scaling is not None:
@@ -150,7 +151,7 @@ class AABP(Learner):
     def _sizes(self) -> list[int]:
         sizes = list(self.hidden_layer_sizes)
         if not sizes or any(not isinstance(size, Integral) or size < 1 for size in sizes):
-            raise ValueError(f"hidden_layer_sizes must hold one or more integers from 1 up, got {sizes}.")
+            raise InputError(f"hidden_layer_sizes must hold one or more integers from 1 up, got {sizes}.")
         return sizes
 
     def _descend(self, network: _Network, layers: Layers) -> tuple[Layers, float, int]:

@@ -11,11 +11,12 @@ from scipy import sparse
 from sklearn.metrics import pairwise_distances
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import gen_batches
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.extmath import row_norms
 
 from ldlearn.base import Learner
+from ldlearn.base.sklearn_private import Interval, StrOptions
 from ldlearn.core.simplex import Array
+from ldlearn.errors import InputError
 
 # The angle is a monotone function of the cosine distance, so both have the same neighbours.
 _METRICS = {"euclidean": "euclidean", "manhattan": "manhattan", "angle": "cosine"}
@@ -79,7 +80,7 @@ class AAKNN(Learner):
     def _fit(self, X: Any, D: Array) -> None:
         n = X.shape[0]
         if self.k > n:
-            raise ValueError(f"AAKNN averages k={self.k} training rows but got n_samples={n}; lower k or add rows.")
+            raise InputError(f"AAKNN averages k={self.k} training rows but got n_samples={n}; lower k or add rows.")
         movable = self.metric != "angle" and not sparse.issparse(X)
         self._mean = X.mean(axis=0, dtype=np.float64) if movable else np.zeros(X.shape[1])
         self._rows = self._centred(X)

@@ -31,6 +31,7 @@ class MeanLDL(Learner):
     """
 
     _accepts_sparse = True
+    is_floor = True
 
     def _fit(self, X: Any, D: Array) -> None:
         self.mean_distribution_ = D.mean(axis=0)

@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval
 
 from ldlearn.base import Learner
+from ldlearn.base.sklearn_private import Interval
 from ldlearn.core.scaling import feature_scaling
 from ldlearn.core.simplex import Array
+from ldlearn.errors import InputError
 from ldlearn.solvers.lbfgs import minimize_lbfgs
 
 # Shapes: split logits F (n, n_outputs), leaves q (n_trees, leaves, c). Within a tree the rows of X are columns, so that
@@ -160,7 +161,7 @@ class LDLForest(Learner):
     def _assign_nodes(self, rng: np.random.RandomState) -> NDArray[np.intp]:
         n_splits = 2 ** (self.depth - 1) - 1
         if self.n_outputs < n_splits:
-            raise ValueError(
+            raise InputError(
                 f"depth={self.depth} makes {n_splits} split nodes and each needs an output of its own: give at least "
                 f"n_outputs={n_splits} instead of n_outputs={self.n_outputs}, or a smaller depth."
             )

@@ -8,10 +8,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from ldlearn.base import Learner
+from ldlearn.base.sklearn_private import Interval, StrOptions
 from ldlearn.core.simplex import Array, normalize_rows
+from ldlearn.errors import InputError
 
 # Shapes: X (n, m), D (n, c), W, S, C, their sum N and multiplier V (m, c), Q and B = I + 2 lam3 Q (c, c).
 _NEGLIGIBLE = 0.01  # weights this small beside those without penalties need no relative accuracy
@@ -141,7 +142,7 @@ class LDLSF(Learner):
     def _require_convexity(self, B: Array) -> None:
         smallest = float(np.linalg.eigvalsh(B)[0])
         if smallest <= 0.0:
-            raise ValueError(
+            raise InputError(
                 f"lam3={self.lam3:g} makes the problem non-convex for the correlations of these labels; give a lam3 "
                 f"below {self.lam3 / (1.0 - smallest):.3g}."
             )

@@ -9,11 +9,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, optimize, sparse
-from sklearn.utils._param_validation import Interval
 
 from ldlearn.base import Learner
+from ldlearn.base.sklearn_private import Interval
 from ldlearn.core.graph import knn_graph, laplacian
 from ldlearn.core.simplex import Array, log_softmax, softmax
+from ldlearn.errors import InputError
 from ldlearn.solvers.lbfgs import minimize_lbfgs
 from ldlearn.solvers.softmax_regression import Features, SoftmaxFit, softmax_regression
 
@@ -159,7 +160,7 @@ class LSELDL(Learner):
         if self.beta == 0.0:
             return sparse.csr_array((n, n))
         if self.n_neighbors >= n:
-            raise ValueError(
+            raise InputError(
                 f"n_neighbors={self.n_neighbors} must be less than the number of rows, got n_samples={n}; lower it, or "
                 "set beta=0 to do without the graph."
             )

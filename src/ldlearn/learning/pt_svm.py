@@ -12,10 +12,10 @@ from scipy.special import expit
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC
 from sklearn.utils import check_random_state, gen_batches
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.parallel import Parallel, delayed
 
 from ldlearn.base import Learner
+from ldlearn.base.sklearn_private import Interval, StrOptions
 from ldlearn.core.problem_transformation import draw_labels, floored
 from ldlearn.core.simplex import Array
 from ldlearn.solvers.pairwise_coupling import couple_pairs, platt_sigmoid

@@ -6,9 +6,9 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from ldlearn.base import Learner
+from ldlearn.base.sklearn_private import Interval, StrOptions
 from ldlearn.core.simplex import Array, softmax
 from ldlearn.solvers.lbfgs import minimize_lbfgs
 from ldlearn.solvers.softmax_regression import Features, loss_and_gradient, softmax_regression

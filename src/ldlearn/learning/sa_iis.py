@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.polynomial.chebyshev import chebvander
 from scipy import sparse
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from ldlearn.base import Learner
+from ldlearn.base.sklearn_private import Interval, StrOptions
 from ldlearn.core.simplex import Array, log_softmax, softmax
 
 _NODES = 16

@@ -4,6 +4,7 @@ from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
+from ldlearn.errors import InputError
 from ldlearn.metrics.inputs import FloatArray
 
 Convention: TypeAlias = Literal["exact", "pyldl", "dldl", "dldl-recovery"]
@@ -20,7 +21,7 @@ def apply_convention(
 ) -> tuple[FloatArray, FloatArray]:
     """Change both matrices as the named convention does; ``"exact"`` leaves them alone."""
     if convention not in CONVENTIONS:
-        raise ValueError(f"convention must be one of {', '.join(CONVENTIONS)}, got {convention!r}.")
+        raise InputError(f"convention must be one of {', '.join(CONVENTIONS)}, got {convention!r}.")
     if convention == "exact":
         return D_true, D_pred
     if convention == "pyldl":

@@ -5,6 +5,7 @@ import math
 import numpy as np
 from scipy.special import kl_div, rel_entr
 
+from ldlearn.errors import InputError
 from ldlearn.metrics.conventions import EPS
 from ldlearn.metrics.inputs import FloatArray
 from ldlearn.metrics.registry import register
@@ -92,7 +93,7 @@ def kl_divergence(D_true: FloatArray, D_pred: FloatArray, *, eps: float = EPS) -
     inf
     """
     if not 0 <= eps < math.inf:
-        raise ValueError(f"eps must be a finite number >= 0, got {eps!r}.")
+        raise InputError(f"eps must be a finite number >= 0, got {eps!r}.")
     return _sum(rel_entr(D_true, np.maximum(D_pred, eps)))
 
 

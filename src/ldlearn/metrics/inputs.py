@@ -5,6 +5,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ldlearn.errors import InputError
+
 FloatArray: TypeAlias = NDArray[np.float64]
 
 
@@ -16,7 +18,7 @@ def check_pair(D_true: ArrayLike, D_pred: ArrayLike) -> tuple[FloatArray, FloatA
     _check_same_label_order(D_true, D_pred)
     truth, prediction = _check_one(D_true, "D_true"), _check_one(D_pred, "D_pred")
     if truth.shape != prediction.shape:
-        raise ValueError(
+        raise InputError(
             f"D_true and D_pred must have the same shape, got {truth.shape} and {prediction.shape}; "
             "rows are samples, columns are labels."
         )
@@ -26,15 +28,15 @@ def check_pair(D_true: ArrayLike, D_pred: ArrayLike) -> tuple[FloatArray, FloatA
 def _check_one(D: ArrayLike, name: str) -> FloatArray:
     raw = np.asarray(D)
     if raw.ndim != 2:
-        raise ValueError(f"{name} must be 2-D (rows are samples, columns are labels), got shape {raw.shape}.")
+        raise InputError(f"{name} must be 2-D (rows are samples, columns are labels), got shape {raw.shape}.")
     if raw.size == 0:
-        raise ValueError(f"{name} has nothing to compare: its shape is {raw.shape}.")
+        raise InputError(f"{name} has nothing to compare: its shape is {raw.shape}.")
     if raw.dtype.kind not in "biufO":
-        raise ValueError(f"{name} must hold real numbers, got dtype {raw.dtype}.")
+        raise InputError(f"{name} must hold real numbers, got dtype {raw.dtype}.")
     try:
         values = raw.astype(np.float64)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must hold real numbers: {error}.") from error
+        raise InputError(f"{name} must hold real numbers: {error}.") from error
     _refuse(~np.isfinite(values), values, name, "must be finite")
     _refuse(values < 0, values, name, "must not be negative")
     return values
@@ -43,14 +45,14 @@ def _check_one(D: ArrayLike, name: str) -> FloatArray:
 def _refuse(wrong: NDArray[np.bool_], values: FloatArray, name: str, rule: str) -> None:
     if wrong.any():
         row, column = np.argwhere(wrong)[0]
-        raise ValueError(f"{name} {rule}, but row {row}, column {column} holds {values[row, column]}.")
+        raise InputError(f"{name} {rule}, but row {row}, column {column} holds {values[row, column]}.")
 
 
 def _check_same_label_order(D_true: ArrayLike, D_pred: ArrayLike) -> None:
     """Refuse two frames whose columns are the same labels in another order: as arrays they do not match."""
     names = [list(getattr(D, "columns", [])) for D in (D_true, D_pred)]
     if names[0] != names[1] and set(names[0]) == set(names[1]):
-        raise ValueError(
+        raise InputError(
             f"D_true and D_pred have the same columns in different orders, {names[0]} and {names[1]}; "
             "reorder one of them."
         )

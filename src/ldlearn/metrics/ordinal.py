@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ldlearn.errors import InputError
 from ldlearn.metrics.inputs import FloatArray
 from ldlearn.metrics.registry import register
 
@@ -59,5 +60,5 @@ def _expected_difference(D_true: FloatArray, D_pred: FloatArray, positions: Arra
         positions = np.arange(1, n_labels + 1)
     x = np.asarray(positions, dtype=np.float64)
     if x.shape != (n_labels,) or not np.isfinite(x).all():
-        raise ValueError(f"positions must hold {n_labels} finite numbers, one per label, got {positions!r}.")
+        raise InputError(f"positions must hold {n_labels} finite numbers, one per label, got {positions!r}.")
     return np.asarray((D_true - D_pred) @ x)

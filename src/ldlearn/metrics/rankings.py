@@ -5,6 +5,7 @@ from typing import Literal
 import numpy as np
 from scipy.stats import rankdata
 
+from ldlearn.errors import InputError
 from ldlearn.metrics.inputs import FloatArray
 from ldlearn.metrics.registry import register
 
@@ -62,7 +63,7 @@ def kendall(D_true: FloatArray, D_pred: FloatArray, *, variant: Literal["b", "a"
     0.6666...
     """
     if variant not in ("a", "b"):
-        raise ValueError(f"variant must be 'a' or 'b', got {variant!r}.")
+        raise InputError(f"variant must be 'a' or 'b', got {variant!r}.")
     n_rows, n_labels = D_true.shape
     balance, untied_true, untied_pred = np.zeros((3, n_rows))
     for j in range(n_labels - 1):

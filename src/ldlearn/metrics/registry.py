@@ -11,6 +11,7 @@ from typing import Any, Protocol, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ldlearn.errors import InputError
 from ldlearn.metrics.conventions import Convention, apply_convention
 from ldlearn.metrics.inputs import FloatArray, check_pair
 
@@ -161,7 +162,7 @@ def get_metric(name: str) -> Metric:
         return METRICS[name]
     near = _near_names(str(name))
     hint = f"did you mean {' or '.join(near)}?" if near else f"known are {', '.join(METRICS)}."
-    raise ValueError(f"There is no metric named {name!r}; {hint}")
+    raise InputError(f"There is no metric named {name!r}; {hint}")
 
 
 def per_row(

@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from numpy.typing import ArrayLike, NDArray
 
 from ldlearn.datasets import artificial_picture, make_artificial
+from ldlearn.errors import InputError
 from ldlearn.plotting.display import Display
 from ldlearn.plotting.style import (
     INK,
@@ -128,7 +129,7 @@ class TernaryDisplay(Display):
         self.distributions = {name: _three_labels(matrix, name) for name, matrix in distributions.items()}
         self.label_names = [str(name) for name in label_names or ("label0", "label1", "label2")]
         if len(self.label_names) != 3:
-            raise ValueError(f"A triangle has three corners, but {len(self.label_names)} label names were given.")
+            raise InputError(f"A triangle has three corners, but {len(self.label_names)} label names were given.")
 
     @classmethod
     def from_estimator(
@@ -181,7 +182,7 @@ class TernaryDisplay(Display):
 def _three_labels(matrix: ArrayLike, name: str) -> NDArray[np.float64]:
     D = np.asarray(matrix, dtype=float)
     if D.ndim != 2 or D.shape[1] != 3:
-        raise ValueError(f"A triangle shows three labels; {name!r} has shape {D.shape}.")
+        raise InputError(f"A triangle shows three labels; {name!r} has shape {D.shape}.")
     return D
 
 

@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
+from ldlearn.errors import InputError
 from ldlearn.plotting.display import Display
 from ldlearn.plotting.records import Record, finished, is_number
 from ldlearn.plotting.style import axis_labels, legend, one_axes, series_style, tidy, title
@@ -65,7 +66,7 @@ class ConvergenceDisplay(Display):
         """
         name = name or type(estimator).__name__
         if getattr(estimator, "objective_", None) is None:
-            raise ValueError(f"{name} keeps no objective_; fit it first, or choose a method that records its progress.")
+            raise InputError(f"{name} keeps no objective_; fit it first, or choose a method that records its progress.")
         gap = getattr(estimator, "gap_", None)
         gaps = {} if gap is None else {name: float(np.sum(gap))}
         return cls({name: np.atleast_1d(estimator.objective_)}, gaps).plot(ax=ax)
@@ -96,7 +97,7 @@ class ConvergenceDisplay(Display):
         first = first_runs(records, dataset)
         chosen = [name for name in first if methods is None or name in methods]
         if not chosen:
-            raise ValueError(f"No record of data set {dataset!r} holds an objective.")
+            raise InputError(f"No record of data set {dataset!r} holds an objective.")
         gaps = {name: first[name]["gap"] for name in chosen if is_number(first[name].get("gap"))}
         return cls({name: first[name]["objective"] for name in chosen}, gaps, heading=dataset).plot(ax=ax)
 

@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
+from ldlearn.errors import InputError
 from ldlearn.plotting.display import Display
 from ldlearn.plotting.style import INK, MUTED, SMALL, axis_labels, name_ticks, one_axes, shown, tidy
 
@@ -63,7 +64,7 @@ class CooccurrenceDisplay(Display):
         """
         Y = np.asarray(y)
         if Y.ndim != 2 or not np.isin(Y, (0, 1)).all():
-            raise ValueError("Co-occurrence needs a 2-D array of 0 and 1; binarize distributions first.")
+            raise InputError("Co-occurrence needs a 2-D array of 0 and 1; binarize distributions first.")
         names = label_names if label_names is not None else getattr(y, "columns", None)
         Y = Y.astype(float)
         counts = Y.sum(axis=0)

@@ -13,6 +13,8 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from ldlearn.errors import InputError
+
 # Text stays text in SVG and PDF, and the same picture is the same file.
 _FILE_SETTINGS = {"svg.fonttype": "none", "svg.hashsalt": "ldlearn", "pdf.fonttype": 42}
 _NO_DATE: dict[str, dict[str, Any]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
@@ -58,7 +60,7 @@ class Display:
         """
         target = Path(path)
         if not target.suffix:
-            raise ValueError(f"The suffix of {str(path)!r} must name a format, for instance .svg, .png or .pdf.")
+            raise InputError(f"The suffix of {str(path)!r} must name a format, for instance .svg, .png or .pdf.")
         content = self.to_bytes(target.suffix[1:].lower(), dpi=dpi)
         with tempfile.NamedTemporaryFile(dir=target.parent, suffix=".part", delete=False) as part:
             part.write(content)

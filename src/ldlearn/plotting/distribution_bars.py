@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from numpy.typing import ArrayLike
 
+from ldlearn.errors import InputError
 from ldlearn.plotting.display import Display
 from ldlearn.plotting.records import Record, finished
 from ldlearn.plotting.style import INK, MUTED, PALETTE, axis_labels, many_axes, name_ticks, shared_legend, tidy, title
@@ -137,7 +138,7 @@ class DistributionBarsDisplay(Display):
         if hasattr(estimator, "predict"):
             found["predicted"] = estimator.predict(X)
         if not found:
-            raise ValueError(f"{type(estimator).__name__} has nothing to show for {n} rows it was not fitted on.")
+            raise InputError(f"{type(estimator).__name__} has nothing to show for {n} rows it was not fitted on.")
         names = getattr(estimator, "label_names_", None)
         logical = None if y is None else np.asarray(y)
         return cls.from_distributions(found, logical=logical, truth=truth, rows=rows, label_names=names, ax=ax)
@@ -176,7 +177,7 @@ class DistributionBarsDisplay(Display):
             if row in _rows_of(record) and (methods is None or record["method"] in methods):
                 panels.setdefault(str(record["method"]), _panel_of(record, _rows_of(record).index(row)))
         if not panels:
-            raise ValueError(f"No record of data set {dataset!r} holds row {row}; choose a row listed in its samples.")
+            raise InputError(f"No record of data set {dataset!r} holds row {row}; choose a row listed in its samples.")
         return cls(list(panels.values()), stored[0]["label_names"], n_columns=4).plot(ax=ax)
 
     def plot(self, *, ax: Any = None) -> DistributionBarsDisplay:

@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
+from ldlearn.errors import InputError
 from ldlearn.plotting.display import Display
 from ldlearn.plotting.style import MUTED, PALETTE, axis_labels, name_ticks, one_axes, shown, tidy, title
 
@@ -46,7 +47,7 @@ class FeatureInfluenceDisplay(Display):
         self.weights = np.asarray(weights, dtype=float)
         self.feature_names = [str(name) for name in feature_names]
         if len(self.feature_names) != len(self.weights):
-            raise ValueError(f"{len(self.feature_names)} names were given for {len(self.weights)} features.")
+            raise InputError(f"{len(self.feature_names)} names were given for {len(self.weights)} features.")
         self.label = label
         self.top = top
 
@@ -124,9 +125,9 @@ def _linear_part(estimator: Any) -> Any:
         return _linear_part(estimator.steps[-1][1])
     model = getattr(estimator, "learner_", estimator)
     if getattr(model, "feature_map_", None) is not None:
-        raise ValueError(f"{type(model).__name__} uses a feature map; its weights belong to no single feature.")
+        raise InputError(f"{type(model).__name__} uses a feature map; its weights belong to no single feature.")
     if getattr(model, "coef_", None) is None or np.ndim(model.coef_) != 2:
-        raise ValueError(f"{type(model).__name__} has no coef_ of shape (features, labels); fit a linear model.")
+        raise InputError(f"{type(model).__name__} has no coef_ of shape (features, labels); fit a linear model.")
     return model
 
 
@@ -135,7 +136,7 @@ def _column(label: str | int, names: Sequence[str]) -> int:
         return int(label)
     if str(label) in names:
         return list(names).index(str(label))
-    raise ValueError(f"There is no label {label!r}; the labels are {', '.join(names)}.")
+    raise InputError(f"There is no label {label!r}; the labels are {', '.join(names)}.")
 
 
 def _feature_names(estimator: Any, model: Any, count: int) -> list[str]:

@@ -8,6 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike, NDArray
 
+from ldlearn.errors import InputError
 from ldlearn.plotting.display import Display
 from ldlearn.plotting.style import INK, MUTED, PALETTE, SMALL, axis_labels, one_axes, tidy
 
@@ -67,7 +68,7 @@ class ReliabilityDisplay(Display):
         """
         true, predicted = np.asarray(D_true, dtype=float).ravel(), np.asarray(D_pred, dtype=float).ravel()
         if true.shape != predicted.shape:
-            raise ValueError(f"D_true and D_pred must have one shape, got {np.shape(D_true)} and {np.shape(D_pred)}.")
+            raise InputError(f"D_true and D_pred must have one shape, got {np.shape(D_true)} and {np.shape(D_pred)}.")
         cuts = np.linspace(0, 1, n_bins + 1)
         bins = np.clip(np.searchsorted(cuts, predicted, side="right") - 1, 0, n_bins - 1)
         filled = np.unique(bins)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
+from ldlearn.errors import InputError
 from ldlearn.plotting.display import Display
 from ldlearn.plotting.records import TASKS, Curve, Record, Task, sensitivity_curves, value_name
 from ldlearn.plotting.style import AXIS_TEXT, axis_labels, many_axes, name_ticks, series_style, shown, tidy, title
@@ -77,7 +78,7 @@ class SensitivityDisplay(Display):
         """
         curves: dict[str, list[Curve]] = {task: sensitivity_curves(records, dataset, method, task) for task in tasks}
         if not any(curves.values()):
-            raise ValueError(f"The records of {method!r} on {dataset!r} hold no grid with two values of a parameter.")
+            raise InputError(f"The records of {method!r} on {dataset!r} hold no grid with two values of a parameter.")
         return cls(curves, score=score, heading=f"{method} on {dataset}").plot(ax=ax)
 
     @property

@@ -10,6 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.gridspec import GridSpecFromSubplotSpec
 
+from ldlearn.errors import InputError
+
 INK = "#1f2430"
 MUTED = "#667085"
 RULE = "#d0d5dd"
@@ -49,14 +51,14 @@ def many_axes(ax: Any, n_rows: int, n_columns: int, panel: tuple[float, float]) 
         return [ax] if count == 1 else _split(ax, n_rows, n_columns)
     given = list(getattr(ax, "flat", ax))
     if len(given) < count:
-        raise ValueError(f"This picture has {count} panels, but {len(given)} axes were given.")
+        raise InputError(f"This picture has {count} panels, but {len(given)} axes were given.")
     return given[:count]
 
 
 def _split(ax: Axes, n_rows: int, n_columns: int) -> list[Axes]:
     place = ax.get_subplotspec()
     if place is None:
-        raise ValueError("Several panels need axes made by subplots, or one axes for each panel.")
+        raise InputError("Several panels need axes made by subplots, or one axes for each panel.")
     ax.set_axis_off()
     grid = GridSpecFromSubplotSpec(n_rows, n_columns, subplot_spec=place)
     return [ax.figure.add_subplot(grid[i, j]) for i in range(n_rows) for j in range(n_columns)]

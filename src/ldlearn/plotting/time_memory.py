@@ -8,6 +8,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter
 
+from ldlearn.errors import InputError
 from ldlearn.plotting.display import Display
 from ldlearn.plotting.records import Record, Spread, finished, names_of
 from ldlearn.plotting.style import PALETTE, RULE, axis_labels, many_axes, name_ticks, shared_legend, tidy, title
@@ -66,7 +67,7 @@ class TimeMemoryDisplay(Display):
         """
         done = finished(records, dataset=dataset)
         if not done:
-            raise ValueError("No finished record to draw" + (f" for data set {dataset!r}." if dataset else "."))
+            raise InputError("No finished record to draw" + (f" for data set {dataset!r}." if dataset else "."))
         seconds, memory = {}, {}
         for method in names_of(done, "method"):
             mine = finished(done, method=method)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from ldlearn.errors import InputError
 from ldlearn.plotting.records import TASKS, Record, Task
 from ldlearn.reporting import text_tables
 from ldlearn.reporting.costs import choices, circumstances, costs, progress
@@ -66,7 +67,7 @@ class Report:
         self.plan: dict[str, Any] = tomllib.loads(plan) if plan else {}
         self.results = Results(records, self.plan.get("metrics") or HEADLINE)
         if not self.results.records:
-            raise ValueError("There are no records to report; run the plan first.")
+            raise InputError("There are no records to report; run the plan first.")
         self.tables: dict[tuple[Task, str], TaskTable] = {
             (task, metric.name): table
             for task in TASKS

@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from ldlearn.errors import InputError
+
 Array = NDArray[np.floating]
 
 _ITERATIONS_PER_ROW = 10  # one each would do in exact arithmetic
@@ -50,7 +52,7 @@ def solve_spd(A: Any, B: Array, tol: float = 1e-10) -> NDArray[np.float64]:
     X = np.zeros(B.shape)
     diagonal = np.asarray(A.diagonal(), dtype=np.float64)
     if not (diagonal > 0).all():
-        raise ValueError("solve_spd needs a positive definite matrix, but its diagonal is not positive.")
+        raise InputError("solve_spd needs a positive definite matrix, but its diagonal is not positive.")
     goal = tol * np.linalg.norm(B, axis=0)
     active = np.flatnonzero(goal > 0)
     inverse = 1.0 / diagonal[:, None]
@@ -63,7 +65,7 @@ def solve_spd(A: Any, B: Array, tol: float = 1e-10) -> NDArray[np.float64]:
         Q = A @ S
         curvature = _dots(S, Q)
         if not (curvature > 0).all():
-            raise ValueError("solve_spd needs a positive definite matrix, but a direction of no curvature was met.")
+            raise InputError("solve_spd needs a positive definite matrix, but a direction of no curvature was met.")
         step = rho / curvature
         X[:, active] += step * S
         R = R - step * Q

@@ -5,6 +5,7 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ldlearn.errors import InputError
 from ldlearn.stats.scores import FloatArray
 
 Adjustment: TypeAlias = Literal["bonferroni", "holm", "hochberg"]
@@ -35,11 +36,11 @@ def adjust_p_values(p_values: ArrayLike, method: Adjustment = "holm") -> FloatAr
     """
     p = np.asarray(p_values, dtype=np.float64)
     if p.ndim != 1 or not ((p >= 0) & (p <= 1)).all():
-        raise ValueError(f"p_values must be a list of numbers between 0 and 1, got {p_values!r}.")
+        raise InputError(f"p_values must be a list of numbers between 0 and 1, got {p_values!r}.")
     if method == "bonferroni":
         return np.minimum(1.0, p.size * p)
     if method not in get_args(Adjustment):
-        raise ValueError(f"method must be one of {', '.join(get_args(Adjustment))}, got {method!r}.")
+        raise InputError(f"method must be one of {', '.join(get_args(Adjustment))}, got {method!r}.")
     order = np.argsort(p)
     steps = p[order] * np.arange(p.size, 0, -1)
     step_up = np.minimum.accumulate(steps[::-1])[::-1]

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import norm, studentized_range
 
+from ldlearn.errors import InputError
 from ldlearn.stats.adjust import Adjustment, adjust_p_values
 from ldlearn.stats.ranks import named_average_ranks
 from ldlearn.stats.results import Comparison, PostHocResult
@@ -50,7 +51,7 @@ def critical_difference(
     """
     check_alpha(alpha)
     if n_methods < 2 or n_datasets < 1:
-        raise ValueError(
+        raise InputError(
             f"A critical difference needs at least 2 methods and 1 data set, got {n_methods} and {n_datasets}."
         )
     if test == "nemenyi":
@@ -58,7 +59,7 @@ def critical_difference(
     elif test == "bonferroni-dunn":
         q = float(norm.isf(alpha / (2 * (n_methods - 1))))
     else:
-        raise ValueError(f"test must be 'nemenyi' or 'bonferroni-dunn', got {test!r}.")
+        raise InputError(f"test must be 'nemenyi' or 'bonferroni-dunn', got {test!r}.")
     return q * _standard_error(n_methods, n_datasets)
 
 

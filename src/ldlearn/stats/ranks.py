@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import rankdata
 
+from ldlearn.errors import InputError
 from ldlearn.stats.scores import FloatArray, ScoreTable, check_scores, round_off
 
 
@@ -50,11 +51,11 @@ def ranks(
     costs = _costs(check_scores(scores), greater_is_better)
     if ties == "mid":
         if std is not None:
-            raise ValueError('std is used by ties="paper" only; leave it out or ask for that rule.')
+            raise InputError('std is used by ties="paper" only; leave it out or ask for that rule.')
         return np.asarray(rankdata(costs, axis=1), dtype=np.float64)
     if ties == "paper":
         return _paper_ranks(costs, np.zeros_like(costs) if std is None else check_scores(std).values)
-    raise ValueError(f"ties must be 'mid' or 'paper', got {ties!r}.")
+    raise InputError(f"ties must be 'mid' or 'paper', got {ties!r}.")
 
 
 def average_ranks(
@@ -98,7 +99,7 @@ def _costs(table: ScoreTable, greater_is_better: bool) -> FloatArray:
 
 def _paper_ranks(costs: FloatArray, std: FloatArray) -> FloatArray:
     if std.shape != costs.shape:
-        raise ValueError(f"std must have the shape of scores, {costs.shape}, got {std.shape}.")
+        raise InputError(f"std must have the shape of scores, {costs.shape}, got {std.shape}.")
     mine, other = costs[:, :, np.newaxis], costs[:, np.newaxis, :]
     my_std, other_std = std[:, :, np.newaxis], std[:, np.newaxis, :]
     beaten = (other < mine) | ((other == mine) & (other_std < my_std))

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from ldlearn.errors import InputError
 from ldlearn.stats.groups import maximal_cliques, maximal_runs
 
 
@@ -125,7 +126,7 @@ class PostHocResult:
         for pair in self.comparisons:
             if {pair.first, pair.second} == {first, second}:
                 return pair
-        raise ValueError(f"{self.test} did not compare {first!r} with {second!r}.")
+        raise InputError(f"{self.test} did not compare {first!r} with {second!r}.")
 
     @property
     def ordered(self) -> tuple[str, ...]:

@@ -7,6 +7,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ldlearn.errors import InputError
+
 FloatArray: TypeAlias = NDArray[np.float64]
 
 
@@ -37,7 +39,7 @@ class ScoreTable:
             return self.methods.index(method)
         if isinstance(method, (int, np.integer)) and 0 <= method < self.n_methods:
             return int(method)
-        raise ValueError(f"There is no method {method!r}; the columns are {', '.join(self.methods)}.")
+        raise InputError(f"There is no method {method!r}; the columns are {', '.join(self.methods)}.")
 
     def pairs(self, control: str | int | None) -> list[tuple[int, int]]:
         """Return the columns to compare: the control with each other one, or all pairs."""
@@ -54,17 +56,17 @@ def check_scores(scores: ArrayLike, methods: Sequence[str] | None = None) -> Sco
     """
     values = np.asarray(scores, dtype=np.float64)
     if values.ndim != 2:
-        raise ValueError(f"scores must be 2-D (rows are data sets, columns are methods), got shape {values.shape}.")
+        raise InputError(f"scores must be 2-D (rows are data sets, columns are methods), got shape {values.shape}.")
     n_datasets, n_methods = values.shape
     if n_datasets < 2 or n_methods < 2:
-        raise ValueError(f"scores must cover at least 2 data sets and 2 methods, got {n_datasets} and {n_methods}.")
+        raise InputError(f"scores must cover at least 2 data sets and 2 methods, got {n_datasets} and {n_methods}.")
     columns = getattr(scores, "columns", range(n_methods)) if methods is None else methods
     names = tuple(str(name) for name in columns)
     if len(names) != n_methods or len(set(names)) != n_methods:
-        raise ValueError(f"methods must be {n_methods} different names, one per column, got {names}.")
+        raise InputError(f"methods must be {n_methods} different names, one per column, got {names}.")
     if not np.isfinite(values).all():
         row, column = np.argwhere(~np.isfinite(values))[0]
-        raise ValueError(
+        raise InputError(
             f"The score of method {names[column]!r} on data set {row} is {values[row, column]}; "
             "leave out that data set or that method."
         )
@@ -80,4 +82,4 @@ def round_off(values: FloatArray, scale: FloatArray | float) -> FloatArray:
 def check_alpha(alpha: float) -> None:
     """Refuse a level of significance that is not between 0 and 1."""
     if not 0 < alpha < 1:
-        raise ValueError(f"alpha must lie between 0 and 1, got {alpha!r}.")
+        raise InputError(f"alpha must lie between 0 and 1, got {alpha!r}.")

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import norm, rankdata
 
+from ldlearn.errors import InputError
 from ldlearn.stats.adjust import adjust_p_values
 from ldlearn.stats.ranks import named_average_ranks
 from ldlearn.stats.results import Comparison, PostHocResult
@@ -103,7 +104,7 @@ class SignedRanks(NamedTuple):
 def signed_rank_test(first: ArrayLike, second: ArrayLike, zeros: Zeros = "zsplit") -> SignedRanks:
     """Test whether paired scores differ, exactly for the ranks at hand (ties included)."""
     if zeros not in get_args(Zeros):
-        raise ValueError(f"zeros must be one of {', '.join(get_args(Zeros))}, got {zeros!r}.")
+        raise InputError(f"zeros must be one of {', '.join(get_args(Zeros))}, got {zeros!r}.")
     d = paired_differences(first, second)
     if zeros == "wilcox":
         d = d[d != 0]
@@ -118,7 +119,7 @@ def paired_differences(first: ArrayLike, second: ArrayLike) -> FloatArray:
     """Return first - second, rounded so that 0.3 - 0.2 and 0.2 - 0.1 tie although their floats differ."""
     a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     if a.shape != b.shape or a.ndim != 1:
-        raise ValueError(f"Paired scores must be two lists of the same length, got {a.shape} and {b.shape}.")
+        raise InputError(f"Paired scores must be two lists of the same length, got {a.shape} and {b.shape}.")
     return round_off(a - b, max(np.abs(a).max(initial=0.0), np.abs(b).max(initial=0.0)))
 
 

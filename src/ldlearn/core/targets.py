@@ -8,49 +8,47 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-_SHOWN = 5  # rows named in an error
-_SUM_TOLERANCE = 1e-3
+from ldlearn.errors import InputError, describe_rows
+
+SUM_TOLERANCE = 1e-3  # how far the degrees of a row may sum from 1: printed tables round to three digits
+
+
+def default_label_names(n_labels: int) -> list[str]:
+    """``label_0, label_1, ...``: what labels without names are called everywhere."""
+    return [f"label_{j}" for j in range(n_labels)]
 
 
 def label_names(y: Any, n_labels: int) -> NDArray[np.object_]:
-    """Column names of a data frame, or ``label_0, label_1, ...``."""
+    """Column names of a data frame, or `default_label_names`."""
     columns = getattr(y, "columns", None)
-    names = [f"label_{j}" for j in range(n_labels)] if columns is None else [str(name) for name in columns]
+    names = default_label_names(n_labels) if columns is None else [str(name) for name in columns]
     return np.asarray(names, dtype=object)
 
 
-def describe_rows(bad: Any) -> str:
-    """Name the first few rows that are marked: ``row 3`` or ``rows 0, 4, 7 (and 12 more)``."""
-    rows = np.flatnonzero(bad)
-    shown = ", ".join(str(row) for row in rows[:_SHOWN])
-    more = f" (and {len(rows) - _SHOWN} more)" if len(rows) > _SHOWN else ""
-    return f"row{'s' if len(rows) > 1 else ''} {shown}{more}"
-
-
-def _matrix(y: Any, what: str) -> NDArray[np.float64]:
+def check_matrix(y: Any, what: str) -> NDArray[np.float64]:
     """A 2-D float array of finite numbers, or one sentence."""
     if y is None:
-        raise ValueError(f"requires y to be passed, but the target y is None: give {what}, one row a sample.")
+        raise InputError(f"requires y to be passed, but the target y is None: give {what}, one row a sample.")
     if sparse.issparse(y):
         y = y.toarray()
     array = np.asarray(y)
     if np.iscomplexobj(array):
-        raise ValueError("Complex data not supported: y must hold real numbers.")
+        raise InputError("Complex data not supported: y must hold real numbers.")
     try:
         array = array.astype(np.float64)
     except (TypeError, ValueError):
-        raise ValueError(f"y must hold numbers only: give {what} as a numeric array.") from None
+        raise InputError(f"y must hold numbers only: give {what} as a numeric array.") from None
     if array.ndim != 2:
-        raise ValueError(
+        raise InputError(
             f"y must be 2-D ({what}, one row a sample, one column a label), got {array.ndim} dimension(s)."
         )
     if array.shape[1] == 0:
-        raise ValueError("y has no label column; at least one is needed.")
+        raise InputError("y has no label column; at least one is needed.")
     bad = ~np.isfinite(array)
     if bad.any():
         row, column = np.argwhere(bad)[0]
         kind = "NaN" if np.isnan(array[row, column]) else "infinity"
-        raise ValueError(f"Input y contains {kind} (first at row {row}, column {column}); remove or fill it.")
+        raise InputError(f"Input y contains {kind} (first at row {row}, column {column}); remove or fill it.")
     return array
 
 
@@ -65,11 +63,11 @@ def check_logical(y: Any, empty_rows: str | None = None) -> NDArray[np.bool_]:
         What to do with a row that has no positive label: refuse it, or treat every label as possible. None refuses it
         too, for callers that do not offer the choice.
     """
-    Y = _matrix(y, "0/1 labels")
+    Y = check_matrix(y, "0/1 labels")
     bad = (Y != 0) & (Y != 1)
     if bad.any():
         row, column = np.argwhere(bad)[0]
-        raise ValueError(
+        raise InputError(
             f"y must hold only 0 and 1, got {Y[row, column]:g} at row {row}, column {column}; turn degrees into 0/1 "
             "labels with ldlearn.core.binarize, or use a learner, which takes distributions."
         )
@@ -78,7 +76,7 @@ def check_logical(y: Any, empty_rows: str | None = None) -> NDArray[np.bool_]:
     if empty.any():
         if empty_rows != "all":
             choice = ", or pass empty_rows='all' to treat every label as possible there" if empty_rows else ""
-            raise ValueError(
+            raise InputError(
                 f"Every row needs a positive label, but {describe_rows(empty)} of y has none; drop such rows{choice}."
             )
         Y[empty] = True
@@ -87,15 +85,15 @@ def check_logical(y: Any, empty_rows: str | None = None) -> NDArray[np.bool_]:
 
 def check_distributions(y: Any) -> NDArray[np.float64]:
     """Label distributions as a float array of shape (n, c), rows rescaled to sum exactly to one."""
-    D = _matrix(y, "label distributions")
+    D = check_matrix(y, "label distributions")
     negative = (D < 0).any(axis=1)
     if negative.any():
-        raise ValueError(f"Degrees must not be negative, but {describe_rows(negative)} of y has a negative one.")
+        raise InputError(f"Degrees must not be negative, but {describe_rows(negative)} of y has a negative one.")
     sums = D.sum(axis=1)
-    off = np.abs(sums - 1.0) > _SUM_TOLERANCE
+    off = np.abs(sums - 1.0) > SUM_TOLERANCE
     if off.any():
         first = int(np.flatnonzero(off)[0])
-        raise ValueError(
+        raise InputError(
             f"The degrees of a row must sum to 1, but {describe_rows(off)} of y does not (row {first} sums to "
             f"{sums[first]:.4g}); divide each row by its sum first."
         )
