@@ -85,7 +85,7 @@ TABLES = {
     "label missing": (cell(9, "sky", ""), FIT, 1, ["data.csv, row 9, column 'sky': the label is missing"]),
     "label a word": (cell(2, "sky", "maybe"), FIT, 1, ["row 2, column 'sky': 'maybe' is not a finite number"]),
     "no positive label": (
-        frame(lambda t: t.assign(sky=0, sea=0)), FIT, 1, ["data.csv: rows 1,", "more: no label is 1", "empty_rows"],
+        frame(lambda t: t.assign(sky=0, sea=0)), FIT, 1, ["data.csv: rows 1,", "more): no label is 1", "empty_rows"],
     ),
     "degrees for DLDL": (
         frame(lambda t: t.assign(sky=0.5, mountain=0.25, sea=0.25)), FIT, 1, ["row 1", "0.5 is neither", "SABFGS"],

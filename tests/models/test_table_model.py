@@ -15,8 +15,8 @@ from practice_tables import LABELS, make_table
 from sklearn.metrics import label_ranking_average_precision_score
 
 from ldlearn import DLDL, SABFGS, EnhanceThenLearn, FromDistributions, PriorLE, all_estimators
+from ldlearn.io.values import is_numeric, to_labels, to_numbers, to_texts
 from ldlearn.models import ModelFileError, TableError, TableModel, export_onnx, fit_and_check, load_model, save_model
-from ldlearn.models.columns import is_numeric, to_labels, to_numbers, to_texts
 from ldlearn.models.linear import linear_softmax, strongest_features
 from ldlearn.models.scoring import average_precision_rows, score_predictions
 

@@ -6,9 +6,9 @@ import pytest
 from synthetic_records import METHODS, make_records, make_run
 
 from ldlearn.experiments import Plan, RunFolderError, run_plan
+from ldlearn.io.atomic import write_file
 from ldlearn.reporting import Report, write_report
 from ldlearn.reporting.figures import file_name
-from ldlearn.reporting.files import write_atomically
 
 SMALL = {"yeast": ["a", "b", "c"], "vader_tweets": ["x", "y"]}
 FEW = {name: METHODS[name] for name in ("DLDL", "UniformLE")}
@@ -68,14 +68,14 @@ def test_a_run_of_which_nothing_finished_still_has_a_report(tmp_path):
 
 
 def test_a_broken_write_leaves_the_old_file(tmp_path, monkeypatch):
-    path = write_atomically(tmp_path / "a.txt", "old")
+    path = write_file(tmp_path / "a.txt", "old")
 
     def broken(*_):
         raise OSError("disk full")
 
     monkeypatch.setattr(os, "replace", broken)
     with pytest.raises(OSError, match="disk full"):
-        write_atomically(path, "new")
+        write_file(path, "new")
     assert path.read_text() == "old"
     assert [entry.name for entry in tmp_path.iterdir()] == ["a.txt"]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ldlearn.cli.description import scores_of
-from ldlearn.models.atomic import writing
+from ldlearn.io.atomic import writing
 
 
 def write_card(known: dict[str, Any], path: Path) -> None:

@@ -18,9 +18,9 @@ from ldlearn.cli.inspect import inspect
 from ldlearn.cli.options import YOUR_TABLES
 from ldlearn.cli.predict import predict
 from ldlearn.datasets import load_vader_tweets
+from ldlearn.io.atomic import writing
+from ldlearn.io.values import import_pandas
 from ldlearn.models import TableError
-from ldlearn.models.atomic import writing
-from ldlearn.models.columns import import_pandas
 
 _FIRST_TEST_ROW = 3000
 _LABELS = ("very_negative", "negative", "neutral", "positive", "very_positive")

@@ -13,9 +13,9 @@ from ldlearn.cli.description import score_table
 from ldlearn.cli.options import YOUR_TABLES, Data, From, Json, Model
 from ldlearn.cli.predict import column_kinds, load_table_model
 from ldlearn.cli.tables import open_table
+from ldlearn.io.values import are_logical, check_degrees, to_labels
 from ldlearn.metrics import get_metric
 from ldlearn.models import TableError
-from ldlearn.models.columns import are_logical, check_degrees, to_labels
 from ldlearn.models.scoring import USUAL_METRICS, advantage_over_mean, clearly_better, metric_names, score_predictions
 
 

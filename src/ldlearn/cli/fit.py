@@ -14,8 +14,8 @@ from ldlearn.cli.description import describe, show_scores
 from ldlearn.cli.options import YOUR_TABLES, Categorical, Data, Features, From, Id, Json, Labels, Method, Settings
 from ldlearn.cli.tables import check_output, naming
 from ldlearn.cli.training import Chosen, Wanted, name_in_messages, read_training
+from ldlearn.io.values import are_logical, to_labels
 from ldlearn.models import fit_and_check, save_model
-from ldlearn.models.columns import are_logical, to_labels
 
 
 @app.command(rich_help_panel=YOUR_TABLES)

@@ -12,8 +12,9 @@ from ldlearn.cli.console import check_one_stdout, note, progress, show_json, siz
 from ldlearn.cli.options import YOUR_TABLES, Data, From, Id, Json, Model, Output, To
 from ldlearn.cli.tables import PIPE, check_output, format_of, open_output, open_table
 from ldlearn.cli.tables.source import Kind, Source
-from ldlearn.models import TableError, TableModel, load_model
-from ldlearn.models.columns import import_pandas, some
+from ldlearn.errors import TableError, some
+from ldlearn.io.values import import_pandas
+from ldlearn.models import TableModel, load_model
 from ldlearn.models.table_model import check_columns
 
 

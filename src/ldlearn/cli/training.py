@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ldlearn.cli.console import progress, size_of
-from ldlearn.cli.selection import select_columns
 from ldlearn.cli.tables import PIPE, open_table
 from ldlearn.cli.tables.source import Kind
+from ldlearn.io.columns import find_columns
 from ldlearn.models import TableError
 
 
@@ -51,21 +51,25 @@ def read_training(data: str, format: str | None, wanted: Wanted) -> tuple[Any, C
     return table, chosen
 
 
+def _select(names: list[str], wanted: str, option: str) -> list[str]:
+    return [names[i] for i in find_columns(names, wanted, option)]
+
+
 def choose(names: list[str], wanted: Wanted) -> Chosen:
     """Find the columns that are wanted; every column is at most one thing."""
-    labels = select_columns(names, wanted.labels, "--labels")
-    id = None if wanted.id is None else select_columns(names, wanted.id, "--id")[0]
+    labels = _select(names, wanted.labels, "--labels")
+    id = None if wanted.id is None else _select(names, wanted.id, "--id")[0]
     if id in labels:
         raise TableError(f"the column {id!r} is a label and the id at once.")
     taken = {*labels, id}
     rest = [name for name in names if name not in taken]
-    features = rest if wanted.features is None else select_columns(names, wanted.features, "--features")
+    features = rest if wanted.features is None else _select(names, wanted.features, "--features")
     both = [name for name in features if name in taken]
     if both:
         raise TableError(f"the column {both[0]!r} is a feature and a label (or the id) at once.")
     if not features:
         raise TableError("no column is left for the features.")
-    categorical = [] if wanted.categorical is None else select_columns(names, wanted.categorical, "--categorical")
+    categorical = [] if wanted.categorical is None else _select(names, wanted.categorical, "--categorical")
     strangers = [name for name in categorical if name not in set(features)]
     if strangers:
         raise TableError(f"--categorical names {strangers[0]!r}, which is no feature.")

@@ -10,7 +10,7 @@ from importlib.resources import files
 from typing import Any
 
 from ldlearn.datasets.checksums import Checksum
-from ldlearn.datasets.errors import DatasetError
+from ldlearn.errors import DatasetError
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from ldlearn.core.logical import binarize
 from ldlearn.datasets.describe import describe
-from ldlearn.datasets.errors import DatasetError
 from ldlearn.datasets.rows import raise_row_problems
+from ldlearn.errors import DatasetError
 
 _NEARLY_ALL = 0.99
 

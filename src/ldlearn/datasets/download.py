@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ldlearn.datasets.checksums import Checksum
-from ldlearn.datasets.errors import DatasetError
+from ldlearn.errors import DatasetError
 
 Progress = Callable[[int, int | None], None]
 

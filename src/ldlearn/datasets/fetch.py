@@ -12,10 +12,10 @@ from ldlearn.datasets import embedded
 from ldlearn.datasets.catalogue import CatalogueEntry, CatalogueFile, catalogue, resolve
 from ldlearn.datasets.dataset import LabelDataset
 from ldlearn.datasets.download import Patience, Progress, download, import_pooch
-from ldlearn.datasets.errors import DatasetError
 from ldlearn.datasets.formats.limits import check_width
 from ldlearn.datasets.labels import as_distributions
 from ldlearn.datasets.readers import read_arrays
+from ldlearn.errors import DatasetError
 
 Loader = Callable[[], LabelDataset]
 

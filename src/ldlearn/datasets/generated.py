@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 
 from ldlearn.core.simplex import softmax
 from ldlearn.datasets.dataset import LabelDataset
-from ldlearn.datasets.errors import DatasetError
+from ldlearn.errors import DatasetError
 
 BLOCK_ROWS = 2048
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ldlearn.datasets.errors import DatasetError
 from ldlearn.datasets.rows import raise_row_problems, sum_tolerance
+from ldlearn.errors import DatasetError
 
 KINDS = ("auto", "distribution", "votes", "logical")
 

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from ldlearn.datasets.checksums import sha256_of
 from ldlearn.datasets.dataset import LabelDataset
-from ldlearn.datasets.errors import DatasetError
 from ldlearn.datasets.formats import READERS, known_suffix
 from ldlearn.datasets.formats.columns import Columns
 from ldlearn.datasets.formats.content import Content
 from ldlearn.datasets.formats.limits import broken_file_is_our_error, check_width
 from ldlearn.datasets.labels import as_fields
+from ldlearn.errors import DatasetError
 
 DEFAULT_MAX_BYTES = 16 << 30
 

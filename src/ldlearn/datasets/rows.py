@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ldlearn.datasets.errors import DatasetError
+from ldlearn.errors import DatasetError
 
 SUM_TOLERANCE = 1e-5
 _SHOWN = 8

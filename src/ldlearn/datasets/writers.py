@@ -9,7 +9,6 @@ from pathlib import Path
 import scipy.sparse
 
 from ldlearn.datasets.dataset import LabelDataset
-from ldlearn.datasets.errors import DatasetError
 from ldlearn.datasets.formats import known_suffix
 from ldlearn.datasets.formats.arff import write_arff
 from ldlearn.datasets.formats.arrays import write_array_file
@@ -17,6 +16,7 @@ from ldlearn.datasets.formats.arrow import write_arrow
 from ldlearn.datasets.formats.delimited import write_delimited
 from ldlearn.datasets.formats.libsvm import write_libsvm
 from ldlearn.datasets.formats.pairs import write_npy_pair
+from ldlearn.errors import DatasetError
 
 _HOLD_SPARSE = (".npz", ".mat", ".arff", ".svm", ".libsvm", ".svmlight")
 _MAT5_LIMIT = 1 << 31

@@ -12,6 +12,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from ldlearn.io.atomic import write_file
+
 SCHEMA = 1
 RECORDS, PLAN, LOCK = "records.jsonl", "plan.toml", "lock"
 # What may differ between two runs of the same cell.
@@ -166,12 +168,7 @@ class RunFolder:
 
     def write_plan(self, text: str) -> None:
         """Keep the resolved plan beside the records; the file is whole at any moment."""
-        draft = self.path / f"{PLAN}.new"
-        with open(draft, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(self.path / PLAN)
+        write_file(self.path / PLAN, text)
 
 
 def _take_lock(path: Path) -> Any:

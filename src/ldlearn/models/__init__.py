@@ -1,7 +1,7 @@
 """Models for tables with named columns, and files to keep and share them."""
 
+from ldlearn.errors import ModelFileError, TableError
 from ldlearn.models.checkup import fit_and_check
-from ldlearn.models.errors import ModelFileError, TableError
 from ldlearn.models.files import load_model, save_model
 from ldlearn.models.onnx_export import export_onnx
 from ldlearn.models.table_model import TableModel

@@ -6,7 +6,7 @@ import sys
 from functools import cache
 
 from ldlearn.discovery import all_estimators
-from ldlearn.models.errors import ModelFileError
+from ldlearn.errors import ModelFileError
 
 # Packages whose classes hold nothing but numbers; their modules are never imported for a file's sake.
 _OWN_PACKAGES = ("joint", "enhancement", "learning", "compose", "solvers", "core")

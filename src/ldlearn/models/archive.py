@@ -16,7 +16,7 @@ import numpy as np
 from numpy.lib import format as npy_format
 from numpy.typing import NDArray
 
-from ldlearn.models.errors import ModelFileError
+from ldlearn.errors import ModelFileError
 
 MAGIC = "ldlearn-model"
 VERSION = 1

@@ -12,8 +12,8 @@ from sklearn.base import clone
 from sklearn.neighbors import NearestNeighbors
 
 from ldlearn.core.simplex import normalize_rows
-from ldlearn.models.columns import are_logical, is_missing, some, to_labels
-from ldlearn.models.errors import TableError
+from ldlearn.errors import TableError, some
+from ldlearn.io.values import are_logical, is_missing, to_labels
 from ldlearn.models.facts import mean_distribution
 from ldlearn.models.scoring import advantage_over_mean, clearly_better, score_predictions
 from ldlearn.models.table_model import TableModel, as_frame

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.neighbors import NearestNeighbors
 
+from ldlearn.errors import ModelFileError
 from ldlearn.models.allowed import class_of_name, name_of_class
-from ldlearn.models.errors import ModelFileError
 
 _ARRAY_KINDS = "biufcU"
 _DEEPEST = 60

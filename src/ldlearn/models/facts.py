@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldlearn.core.simplex import normalize_rows
-from ldlearn.models.columns import are_logical, is_missing
-from ldlearn.models.errors import ModelFileError
+from ldlearn.errors import ModelFileError
+from ldlearn.io.values import are_logical, is_missing
 
 _SCORE = {"name": str, "title": str, "greater_is_better": bool, "model": float, "mean": float, "uniform": float}
 _HOLDOUT = {

@@ -15,11 +15,11 @@ import sklearn
 from numpy.typing import NDArray
 
 from ldlearn.base import LabelEstimator
+from ldlearn.errors import ModelFileError
+from ldlearn.io.atomic import writing
+from ldlearn.io.values import import_pandas
 from ldlearn.models.archive import read_archive, write_archive
-from ldlearn.models.atomic import writing
-from ldlearn.models.columns import import_pandas
 from ldlearn.models.encoding import Decoder, Encoder
-from ldlearn.models.errors import ModelFileError
 from ldlearn.models.facts import check_facts
 from ldlearn.models.table_model import TableModel
 

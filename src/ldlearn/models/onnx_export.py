@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ldlearn.models.atomic import writing
-from ldlearn.models.errors import ModelFileError
+from ldlearn.errors import ModelFileError
+from ldlearn.io.atomic import writing
 from ldlearn.models.linear import Matrix, linear_softmax
 from ldlearn.models.table_model import TableModel
 

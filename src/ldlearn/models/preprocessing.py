@@ -11,8 +11,8 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from ldlearn.models.columns import import_pandas, to_numbers, to_texts
-from ldlearn.models.errors import TableError
+from ldlearn.errors import TableError
+from ldlearn.io.values import import_pandas, to_numbers, to_texts
 
 MOST_CATEGORIES = 1000
 STATEMENT = (

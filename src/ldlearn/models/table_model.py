@@ -11,17 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from ldlearn.joint import DLDL
-from ldlearn.models.columns import (
+from ldlearn.errors import TableError, some
+from ldlearn.io.values import (
     check_degrees,
     check_logical_labels,
     check_some_label,
     import_pandas,
     is_numeric,
-    some,
     to_labels,
 )
-from ldlearn.models.errors import TableError
+from ldlearn.joint import DLDL
 from ldlearn.models.facts import training_facts
 from ldlearn.models.preprocessing import check_categories, feature_frame, fill_empty, make_preprocessing
 

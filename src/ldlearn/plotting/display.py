@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import io
 import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ldlearn.errors import InputError
+from ldlearn.io.atomic import write_file
 
 # Text stays text in SVG and PDF, and the same picture is the same file.
 _FILE_SETTINGS = {"svg.fonttype": "none", "svg.hashsalt": "ldlearn", "pdf.fonttype": 42}
@@ -62,11 +62,7 @@ class Display:
         if not target.suffix:
             raise InputError(f"The suffix of {str(path)!r} must name a format, for instance .svg, .png or .pdf.")
         content = self.to_bytes(target.suffix[1:].lower(), dpi=dpi)
-        with tempfile.NamedTemporaryFile(dir=target.parent, suffix=".part", delete=False) as part:
-            part.write(content)
-        os.chmod(part.name, 0o644)
-        os.replace(part.name, target)
-        return target
+        return write_file(target, content)
 
     def to_bytes(self, format: str, *, dpi: float = 200) -> bytes:
         """Return the figure as the content of a file of the format."""

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from ldlearn.errors import InputError
+from ldlearn.io.atomic import write_file
 from ldlearn.plotting.records import TASKS, Record, Task
 from ldlearn.reporting import text_tables
 from ldlearn.reporting.costs import choices, circumstances, costs, progress
-from ldlearn.reporting.files import write_atomically
 from ldlearn.reporting.paper import PairedTable, paired_tables
 from ldlearn.reporting.printed import CITATION
 from ldlearn.reporting.results import HEADLINE, Results, TaskTable
@@ -96,9 +96,9 @@ class Report:
     def write(self, folder: Path, *, formats: Sequence[str] = FORMATS) -> Path:
         """Write all files; the page comes last."""
         for name, text in self.text_files().items():
-            write_atomically(folder / name, text)
+            _write(folder / name, text)
         self._write_figures(folder / "figures", formats)
-        return write_atomically(folder / "report.html", self.html())
+        return _write(folder / "report.html", self.html())
 
     def text_files(self) -> dict[str, str]:
         """Markdown and LaTeX tables, and the whole report in Markdown, by file name."""
@@ -146,7 +146,7 @@ class Report:
             taken.append(stem)
             name = stem if taken.count(stem) == 1 else f"{stem}-{taken.count(stem)}"
             for format, content in contents(display, formats).items():
-                write_atomically(folder / f"{name}.{format}", content)
+                _write(folder / f"{name}.{format}", content)
 
     def html(self) -> str:
         """The page."""
@@ -177,3 +177,8 @@ class Report:
                 "data": script_json(page_data(self.results)),
             }
         )
+
+
+def _write(path: Path, content: str | bytes) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return write_file(path, content)

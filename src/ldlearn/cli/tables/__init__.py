@@ -15,9 +15,9 @@ from ldlearn.cli.tables.jsonl import JsonLinesSink, JsonLinesSource
 from ldlearn.cli.tables.npz import NpzSink, NpzSource
 from ldlearn.cli.tables.parquet import ParquetSink, ParquetSource
 from ldlearn.cli.tables.source import CountedFile, Source, naming
+from ldlearn.io.atomic import writing
+from ldlearn.io.values import import_pandas
 from ldlearn.models import TableError
-from ldlearn.models.atomic import writing
-from ldlearn.models.columns import import_pandas
 
 __all__ = ["FORMATS", "Sink", "Source", "check_output", "format_of", "naming", "open_output", "open_table"]
 

@@ -9,8 +9,8 @@ from typing import IO, Any
 
 from ldlearn.cli.tables.arrow import arrow_table
 from ldlearn.cli.tables.source import CHUNK_BYTES, CHUNK_ROWS, CountedFile, Kind, Source, broken_as_table_error
+from ldlearn.io.values import MISSING, import_pandas
 from ldlearn.models import TableError
-from ldlearn.models.columns import MISSING, import_pandas
 from ldlearn.models.table_model import check_distinct
 
 # The parser reads up to 32 blocks ahead, so their size decides about the memory.

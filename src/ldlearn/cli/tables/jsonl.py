@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldlearn.cli.tables.source import CHUNK_ROWS, CountedFile, Kind, Source
+from ldlearn.io.values import import_pandas, to_numbers
 from ldlearn.models import TableError
-from ldlearn.models.columns import import_pandas, to_numbers
 
 _LONGEST_LINE = 64 << 20
 

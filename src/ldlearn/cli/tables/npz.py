@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from ldlearn.cli.tables.source import CHUNK_ROWS, Kind, Source, broken_as_table_error
 from ldlearn.datasets.formats.npz import read_npz
+from ldlearn.io.values import import_pandas
 from ldlearn.models import TableError
-from ldlearn.models.columns import import_pandas
 from ldlearn.models.table_model import check_distinct
 
 _LARGEST = 64 << 30

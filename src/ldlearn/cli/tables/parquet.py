@@ -7,8 +7,8 @@ from typing import IO, Any
 
 from ldlearn.cli.tables.arrow import arrow_table
 from ldlearn.cli.tables.source import CHUNK_ROWS, Kind, Source, broken_as_table_error
+from ldlearn.io.values import import_pandas
 from ldlearn.models import TableError
-from ldlearn.models.columns import import_pandas
 from ldlearn.models.table_model import check_distinct
 
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import IO, Any, Literal
 
+from ldlearn.io.values import import_pandas
 from ldlearn.models import TableError
-from ldlearn.models.columns import import_pandas
 
 Kind = Literal["number", "text", "any"]
 CHUNK_ROWS = 8192

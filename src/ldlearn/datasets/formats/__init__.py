@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from ldlearn.datasets.errors import DatasetError
 from ldlearn.datasets.formats.arff import read_arff
 from ldlearn.datasets.formats.arrays import read_array_file
 from ldlearn.datasets.formats.arrow import read_arrow
@@ -14,6 +13,7 @@ from ldlearn.datasets.formats.content import Content
 from ldlearn.datasets.formats.delimited import read_delimited
 from ldlearn.datasets.formats.libsvm import read_libsvm
 from ldlearn.datasets.formats.pairs import read_npy_file
+from ldlearn.errors import DatasetError
 
 Reader = Callable[[Path, Columns, Columns, int], Content]
 

@@ -15,10 +15,10 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from ldlearn.datasets.dataset import LabelDataset
-from ldlearn.datasets.errors import DatasetError
 from ldlearn.datasets.formats.columns import Columns, choose_columns
 from ldlearn.datasets.formats.content import KIND_OF_FIELD, Content, distinct, matrices
 from ldlearn.datasets.formats.limits import check_declared, check_total
+from ldlearn.errors import DatasetError
 
 _NUMERIC = ("numeric", "real", "integer")
 _ATTRIBUTE = re.compile(r"""@attribute\s+('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^\s{]+)\s*(.+)""", re.IGNORECASE)

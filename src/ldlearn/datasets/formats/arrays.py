@@ -11,7 +11,6 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from ldlearn.datasets.dataset import LabelDataset
-from ldlearn.datasets.errors import DatasetError
 from ldlearn.datasets.formats.columns import Columns, choose_columns
 from ldlearn.datasets.formats.content import (
     KIND_OF_FIELD,
@@ -26,6 +25,7 @@ from ldlearn.datasets.formats.limits import broken_file_is_our_error, check_widt
 from ldlearn.datasets.formats.mat5 import read_mat5, write_mat5
 from ldlearn.datasets.formats.mat73 import is_mat73, read_mat73, write_mat73
 from ldlearn.datasets.formats.npz import read_npz, write_npz
+from ldlearn.errors import DatasetError
 
 _USUAL_NAMES = {
     "X": ("X", "features", "feature", "data"),

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldlearn.datasets.dataset import LabelDataset
-from ldlearn.datasets.errors import DatasetError
 from ldlearn.datasets.formats.columns import Columns, choose_columns, find_columns, headings
 from ldlearn.datasets.formats.content import KIND_OF_FIELD, META, Content, distinct, matrices, meta_of, parse_meta
 from ldlearn.datasets.formats.limits import check_total
+from ldlearn.errors import DatasetError
 
 _INDEX_OF_PANDAS = re.compile(r"__index_level_\d+__")
 _BLOCK_ROWS = 1 << 15

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ldlearn.datasets.errors import DatasetError
+from ldlearn.errors import DatasetError
 
 # marks in the headings that `write_dataset` writes; a feature gets one only if it would be mistaken otherwise
 PREFIX_OF_FIELD = {"D": "D:", "Y": "Y:", "counts": "votes:"}

@@ -10,7 +10,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from ldlearn.datasets.dataset import LabelDataset
-from ldlearn.datasets.errors import DatasetError
+from ldlearn.errors import DatasetError
 
 # name under which array files keep names and origin, as JSON
 META = "ldlearn_meta"

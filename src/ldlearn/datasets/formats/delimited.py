@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldlearn.datasets.dataset import LabelDataset
-from ldlearn.datasets.errors import DatasetError
 from ldlearn.datasets.formats.arrow import import_pyarrow
 from ldlearn.datasets.formats.columns import Columns, choose_columns, headings
 from ldlearn.datasets.formats.content import KIND_OF_FIELD, Content, distinct, matrices
 from ldlearn.datasets.formats.limits import check_total
+from ldlearn.errors import DatasetError
 
 _BLOCK_ROWS = 50_000
 _MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")

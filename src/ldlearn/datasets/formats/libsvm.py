@@ -12,10 +12,10 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from ldlearn.datasets.dataset import LabelDataset
-from ldlearn.datasets.errors import DatasetError
 from ldlearn.datasets.formats.columns import Columns, find_columns
 from ldlearn.datasets.formats.content import Content, meta_of, parse_meta
 from ldlearn.datasets.formats.limits import MOST_NAMES, check_declared
+from ldlearn.errors import DatasetError
 
 _MARK = "# ldlearn "
 _INDEX = re.compile(rb"\s(\d+):")

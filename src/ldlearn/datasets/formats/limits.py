@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from ldlearn.datasets.errors import DatasetError
+from ldlearn.errors import DatasetError
 
 # Deflate reaches 1,032 to 1; real data of mostly zeros stay below 200 (the Movie set has 170).
 MOST_EXPANSION = 250

@@ -15,8 +15,8 @@ import scipy.io
 import scipy.sparse
 from numpy.typing import NDArray
 
-from ldlearn.datasets.errors import DatasetError
 from ldlearn.datasets.formats.limits import check_declared, check_total
+from ldlearn.errors import DatasetError
 
 # Why not scipy.io.loadmat: it believes the sizes a file announces, and reads cells, structures and objects
 # that no data set needs. Here every size is compared with the bytes present before memory is taken.

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from ldlearn.datasets.errors import DatasetError
 from ldlearn.datasets.formats.limits import check_declared, check_total
+from ldlearn.errors import DatasetError
 
 _PREFACE = 512
 _FILTERS = {"gzip", "lzf", None}

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.lib import format as npy_format
 from numpy.typing import NDArray
 
-from ldlearn.datasets.errors import DatasetError
 from ldlearn.datasets.formats.limits import check_declared, check_total
+from ldlearn.errors import DatasetError
 
 _CHUNK = 1 << 20
 _PLAIN = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)

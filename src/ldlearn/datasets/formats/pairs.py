@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from ldlearn.datasets.dataset import LabelDataset
-from ldlearn.datasets.errors import DatasetError
 from ldlearn.datasets.formats.arrays import split_matrix
 from ldlearn.datasets.formats.columns import Columns
 from ldlearn.datasets.formats.content import KIND_OF_FIELD, Content, matrices
 from ldlearn.datasets.formats.npz import read_npy, write_npy
+from ldlearn.errors import DatasetError
 
 
 def read_npy_file(path: Path, features: Columns, labels: Columns, max_bytes: int) -> Content:

@@ -8,23 +8,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ldlearn.models.errors import TableError
+from ldlearn.core.targets import SUM_TOLERANCE
+from ldlearn.errors import TableError, describe_rows, import_optional, some
 
 MISSING = ("", "NA", "N/A", "#N/A", "NaN", "nan", "NULL", "null", "None")
 _TRUTHS = {"True": "true", "TRUE": "true", "False": "false", "FALSE": "false"}
 _AS_LABEL = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0}
-_SUM_TOLERANCE = 1e-3
 _LARGEST_INTEGER = 10**308
-_SHOWN = 5
 
 
 def import_pandas() -> Any:
     """Pandas, or a sentence on how to get it."""
-    try:
-        import pandas
-    except ImportError:
-        raise ImportError('Tables need pandas and pyarrow: pip install "ldlearn[io]".') from None
-    return pandas
+    return import_optional("pandas", "io", "Tables")
 
 
 def is_missing(series: Any) -> NDArray[np.bool_]:
@@ -136,7 +131,7 @@ def check_degrees(targets: NDArray[np.float64], labels: Sequence[str], rows: Any
         i, j = np.argwhere(negative)[0]
         raise TableError(f"the degree {targets[i, j]:g} is negative.", row=rows[i], column=labels[j])
     sums = targets.sum(axis=1)
-    off = np.abs(sums - 1.0) > _SUM_TOLERANCE
+    off = np.abs(sums - 1.0) > SUM_TOLERANCE
     if off.any():
         first = int(np.argmax(off))
         raise TableError(
@@ -151,22 +146,7 @@ def check_some_label(targets: NDArray[np.float64], rows: Any, advice: str) -> No
     """Refuse rows without a positive label."""
     empty = ~(targets > 0).any(axis=1)
     if empty.any():
-        found = np.flatnonzero(empty)
-        shown = ", ".join(str(rows[i]) for i in found[:_SHOWN])
-        more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
-        raise TableError(f"row{'s' if len(found) > 1 else ''} {shown}{more}: no label is 1; {advice}")
-
-
-def some(names: Sequence[str]) -> str:
-    """Name the first few, count the others.
-
-    Examples
-    --------
-    >>> some(list("abcdefg"))
-    "'a', 'b', 'c', 'd', 'e' and 2 more"
-    """
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return ", ".join(repr(name) for name in names[:_SHOWN]) + more
+        raise TableError(f"{describe_rows(empty, rows)}: no label is 1; {advice}")
 
 
 def _is_plain_number(series: Any) -> bool:

@@ -1,0 +1,1 @@
+"""Tables in and out: a Source and a Sink per format, one column grammar, one atomic writer."""

@@ -1,0 +1,118 @@
+"""Choosing columns: the one grammar of ``labels=``, ``features=``, ``--labels`` and ``--features``.
+
+============  =======================================================================================
+``age``       the column of this name, and no other
+``emo_*``     every column whose name begins so
+``x1:x20``    from one column to another in the order of the file, both included; an end may be left
+              out, or be a position counted from 1
+``a,emo_*``   several of these; a name that holds a comma is put in double quotes
+3, -1         from Python: a position counted from 0, or from the end
+slice(2, 5)   from Python: positions, as in a list
+a list        several of all these
+============  =======================================================================================
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ldlearn.errors import TableError, hint, some
+
+Columns = str | int | slice | Sequence[str | int | slice] | None
+
+
+def find_columns(names: Sequence[str], choice: Columns, option: str = "labels") -> list[int]:
+    """Positions of the chosen columns, in the order chosen, each at most once.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The columns of the table.
+    choice : str, int, slice or list of these
+        See the table above.
+    option : str
+        What the choice was given to, for messages.
+
+    Examples
+    --------
+    >>> find_columns(["id", "x1", "x2", "x3", "emb_a", "emb_b"], "emb_*,x1:x2")
+    [4, 5, 1, 2]
+    >>> find_columns(["age", "joy", "joyful"], ["joy", -3])
+    [1, 0]
+    """
+    found = [position for part in _parts(names, choice) for position in _find(names, part, option)]
+    if not found:
+        raise TableError(f"{option} names no column; the columns are {some(names)}.")
+    if len(set(found)) < len(found):
+        seen: set[int] = set()
+        twice = next(i for i in found if i in seen or seen.add(i))  # type: ignore[func-returns-value]
+        raise TableError(f"{option} names the column {names[twice]!r} twice.")
+    return found
+
+
+def check_distinct(names: Sequence[str]) -> None:
+    """Refuse a table with two columns of one name."""
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise TableError("two columns have this name; rename one.", column=name)
+        seen.add(name)
+
+
+def _parts(names: Sequence[str], choice: Any) -> list[Any]:
+    if isinstance(choice, str) and choice not in names:
+        return [part.strip() for part in next(csv.reader([choice], skipinitialspace=True), []) if part.strip()]
+    if isinstance(choice, str | int | np.integer | slice):
+        return [choice]
+    return list(choice or ())
+
+
+def _find(names: Sequence[str], part: Any, option: str) -> list[int]:
+    if isinstance(part, slice):
+        return list(range(len(names)))[part]
+    if isinstance(part, int | np.integer) and not isinstance(part, bool):
+        if not -len(names) <= part < len(names):
+            raise TableError(f"{option}: there is no column {part}; there are {len(names)} columns.")
+        return [int(part) % len(names)]
+    if not isinstance(part, str):
+        raise TableError(f"{option}: columns are chosen by name, prefix, range or position, got {part!r}.")
+    return _find_text(names, part, option)
+
+
+def _find_text(names: Sequence[str], part: str, option: str) -> list[int]:
+    exact = [i for i, name in enumerate(names) if name == part]
+    if len(exact) > 1:
+        raise TableError(f"{option}: {len(exact)} columns are named {part!r}; choose by position.")
+    if exact:
+        return exact
+    if part.endswith("*"):
+        found = [i for i, name in enumerate(names) if name.startswith(part[:-1])]
+        if not found:
+            raise TableError(f"{option}: no column begins with {part[:-1]!r}; the columns are {some(names)}.")
+        return found
+    if ":" in part:
+        first, _, last = part.partition(":")
+        start, stop = _end(names, first, 0, option), _end(names, last, len(names) - 1, option)
+        if start > stop:
+            raise TableError(f"{option}: in the range {part!r} the first column comes after the last.")
+        return list(range(start, stop + 1))
+    raise _unknown(names, part, option)
+
+
+def _end(names: Sequence[str], end: str, default: int, option: str) -> int:
+    end = end.strip()
+    if not end:
+        return default
+    if end in names:
+        return list(names).index(end)
+    if end.isascii() and end.isdigit() and 1 <= int(end) <= len(names):
+        return int(end) - 1
+    raise _unknown(names, end, option)
+
+
+def _unknown(names: Sequence[str], part: str, option: str) -> TableError:
+    return TableError(f"{option}: there is no column {part!r}; {hint(part, names, 'the columns are')}")
