@@ -91,9 +91,27 @@ def test_the_number_of_copies_of_the_features_does_not_matter():
     np.testing.assert_allclose(FLE().fit_enhance(np.hstack([X] * 3), Y), FLE().fit_enhance(X, Y), atol=1e-10)
 
 
+@pytest.mark.parametrize("tol", [1e-2, 1e-4, 1e-6])
+def test_it_stops_at_the_first_fall_of_less_than_tol(tol):
+    X, _, Y = make_problem()
+    path = FLE(0.1, 0.01, 1.0, 0.1, tol=tol, max_iter=5000).fit(X, Y).objective_path_
+    falls = -np.diff(path) / path[1:]
+    assert len(falls) >= 2
+    assert falls[-1] <= tol
+    assert (falls[:-1] > tol).all()
+
+
+def test_the_default_tolerance_leaves_little_to_gain():
+    X, _, Y = make_problem()
+    for weights in WEIGHTS:
+        default, strict = FLE(*weights).fit(X, Y), FLE(*weights, tol=1e-12, max_iter=50_000).fit(X, Y)
+        assert default.objective_ <= strict.objective_ * (1.0 + 1e-4)
+        np.testing.assert_allclose(default.label_distributions_, strict.label_distributions_, atol=0.01)
+
+
 def test_too_few_iterations_are_told():
     X, _, Y = make_problem()
-    with pytest.warns(ConvergenceWarning, match="max_iter=2"):
+    with pytest.warns(ConvergenceWarning, match="FLE stopped after 2 iterations"):
         FLE(max_iter=2, tol=1e-12).fit(X, Y)
 
 

@@ -100,7 +100,7 @@ def test_memory_is_asked_for_first(monkeypatch):
 
 def test_too_few_iterations_are_told():
     X, _, Y = make_problem()
-    with pytest.warns(ConvergenceWarning, match="max_iter=3"):
+    with pytest.warns(ConvergenceWarning, match="GLESC stopped after 3 iterations"):
         GLESC(max_iter=3).fit(X, Y)
 
 

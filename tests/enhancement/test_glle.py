@@ -7,16 +7,23 @@ import pytest
 from estimator_cases import make_problem
 from scipy.optimize import approx_fprime
 from sjaffe import assert_recovery, sjaffe
+from sklearn.exceptions import ConvergenceWarning
 
 from ldlearn.core import knn_graph, laplacian, memory
 from ldlearn.core.kernels import mean_distance, rbf_kernel
 from ldlearn.enhancement import GLLE, SoftmaxLE, glle
+from ldlearn.solvers.lbfgs import minimize_lbfgs
 
 SMALL = {"n_neighbors": 5, "sigma": "median"}
 
 
 def graph(X):
     return laplacian(knn_graph(X, 5, "median"))
+
+
+def stopped_early(model, X, Y):
+    with pytest.warns(ConvergenceWarning, match="GLLE stopped after"):
+        return model.fit(X, Y)
 
 
 def test_without_smoothing_the_labels_stay():
@@ -63,8 +70,8 @@ def test_gradient_of_the_weights_by_finite_differences():
 def test_the_early_stop_nears_the_exact_minimum_from_above():
     X, _, Y = make_problem(n=25)
     lowest = GLLE(lam=0.1, **SMALL).fit(X, Y).objective_
-    early = GLLE(lam=0.1, **SMALL, solver="lbfgs", random_state=0)
-    reached = [early.set_params(max_iter=k).fit(X, Y).objective_ for k in (1, 10, 100, 1000)]
+    early = GLLE(lam=0.1, **SMALL, solver="lbfgs", tol=0.0, random_state=0)
+    reached = [stopped_early(early.set_params(max_iter=k), X, Y).objective_ for k in (1, 10, 100, 1000)]
     assert sorted(reached, reverse=True) == reached
     assert lowest <= reached[-1] <= 1.5 * lowest
     assert reached[0] > 2 * lowest
@@ -73,10 +80,25 @@ def test_the_early_stop_nears_the_exact_minimum_from_above():
 def test_the_early_stop_depends_on_the_seed_only():
     X, _, Y = make_problem()
     first, again, other = (
-        GLLE(solver="lbfgs", max_iter=20, **SMALL, random_state=seed).fit_enhance(X, Y) for seed in (0, 0, 1)
+        stopped_early(GLLE(solver="lbfgs", max_iter=20, **SMALL, random_state=seed), X, Y).label_distributions_
+        for seed in (0, 0, 1)
     )
     np.testing.assert_array_equal(first, again)
     assert np.abs(first - other).max() > 1e-3
+
+
+def test_the_early_stop_is_that_of_the_released_code(monkeypatch):
+    """L-BFGS that keeps 20 pairs and stops after max_iter steps; with fewer pairs it stops elsewhere."""
+    asked = {}
+
+    def spy(loss, start, **options):
+        asked.update(options)
+        return minimize_lbfgs(loss, start, **options)
+
+    monkeypatch.setattr(glle, "minimize_lbfgs", spy)
+    X, _, Y = make_problem()
+    stopped_early(GLLE(solver="lbfgs", max_iter=30, tol=1e-5, random_state=0, **SMALL), X, Y)
+    assert asked == {"memory": 20, "max_iter": 30, "tol": 1e-5}
 
 
 def test_label_correlations_solve_their_system():
@@ -92,14 +114,23 @@ def test_label_correlations_solve_their_system():
     assert model.objective_ == pytest.approx(smooth + 0.5 * np.sum(coupled * D))
 
 
-def test_rounds_of_the_correlations_never_raise_the_objective(monkeypatch):
+@pytest.mark.parametrize("tol", [1e-3, 1e-6])
+def test_rounds_of_the_correlations_lower_the_objective_until_one_falls_by_less_than_tol(tol):
     X, _, Y = make_problem(n=60)
-    found = []
-    for rounds in range(1, 8):
-        monkeypatch.setattr(glle, "_MAX_ROUNDS", rounds)
-        found.append(GLLE(lam=0.3, l2=0.5, n_groups=3, random_state=0, **SMALL).fit(X, Y).objective_)
-    assert (np.diff(found) <= 1e-9).all()
-    assert found[-1] < found[0]
+    model = GLLE(lam=0.3, l2=0.5, n_groups=3, random_state=0, tol=tol, **SMALL).fit(X, Y)
+    path = model.objective_path_
+    assert model.n_iter_ == len(path) > 2
+    falls = -np.diff(path) / path[1:]
+    assert (falls >= -1e-9).all()
+    assert falls[-1] <= tol
+    assert (falls[:-1] > tol).all()
+
+
+def test_the_default_tolerance_of_the_rounds_leaves_little_to_gain():
+    X, _, Y = make_problem(n=60)
+    model = GLLE(lam=0.3, l2=0.5, n_groups=3, random_state=0, **SMALL)
+    default = model.fit(X, Y).objective_
+    assert default <= model.set_params(tol=1e-12, max_iter=5000).fit(X, Y).objective_ * (1.0 + 1e-4)
 
 
 def test_vanishing_correlations_give_the_conference_version():
@@ -146,4 +177,5 @@ def test_reference_numbers_of_the_early_stop():
     data = sjaffe()
     model = GLLE(n_neighbors=19, solver="lbfgs", random_state=0)
     # One seed of another generator, and rounding is amplified: runs differ by about this.
-    assert_recovery(model.fit_enhance(data.Z, data.Y), ".0860 .3450 - .0436 .9602 .8822", tolerance=0.03)
+    recovered = stopped_early(model, data.Z, data.Y).label_distributions_
+    assert_recovery(recovered, ".0860 .3450 - .0436 .9602 .8822", tolerance=0.03)

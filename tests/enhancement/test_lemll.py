@@ -71,17 +71,23 @@ def test_stationarity(weights):
     np.testing.assert_allclose(2.0 * l2 * M @ U + 2.0 * l3 * (U - (2.0 * Y - 1.0)) + B, 0.0, atol=1e-7)
 
 
-def test_the_certified_gap_never_widens():
+@pytest.mark.parametrize("weights", [(16.0, 1.0, 0.25), (1.0, 1.0, 1.0)])
+def test_dual_values_rise_to_the_minimum_and_primal_values_stay_above_it(weights):
+    """The dual value is that of the last iterate, not the best so far: each step of the solver must raise it."""
     X, _, Y = make_problem()
-    gaps = []
+    lowest = LEMLL(*weights, n_neighbors=5, tol=1e-12, max_iter=5000).fit(X, Y).objective_
+    duals = []
     for max_iter in range(1, 12):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            model = LEMLL(16.0, 1.0, 0.25, n_neighbors=5, max_iter=max_iter, tol=1e-12).fit(X, Y)
-        gaps.append(model.gap_)
+            model = LEMLL(*weights, n_neighbors=5, max_iter=max_iter, tol=1e-12).fit(X, Y)
         assert model.objective_ == pytest.approx(objective(model, X, Y), rel=1e-7)
-    assert np.all(np.diff(gaps) <= 1e-12)
-    assert gaps[-1] < gaps[0] / 10
+        assert model.objective_ == model.objective_path_.min()
+        assert model.objective_path_.min() >= lowest * (1.0 - 1e-9)
+        duals.append(model.objective_ - model.gap_)
+    assert np.all(np.diff(duals) >= -1e-9 * lowest)
+    assert duals[-1] <= lowest * (1.0 + 1e-9)
+    assert lowest - duals[-1] < (lowest - duals[0]) / 10
 
 
 def test_not_above_alternating_steps():
@@ -141,5 +147,5 @@ def test_neighbours_are_counted():
 
 def test_too_few_iterations_are_told():
     X, _, Y = make_problem()
-    with pytest.warns(ConvergenceWarning, match="max_iter=1 "):
+    with pytest.warns(ConvergenceWarning, match="LEMLL stopped after 1 iteration "):
         LEMLL(max_iter=1, tol=1e-9).fit(X, Y)

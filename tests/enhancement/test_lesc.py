@@ -102,7 +102,7 @@ def test_no_array_of_n_by_n_is_made():
 
 def test_too_few_iterations_are_told():
     X, _, Y = make_problem()
-    with pytest.warns(ConvergenceWarning, match="max_iter=3"):
+    with pytest.warns(ConvergenceWarning, match="LESC stopped after 3 iterations"):
         LESC(max_iter=3).fit(X, Y)
 
 

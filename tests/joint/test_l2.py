@@ -142,7 +142,7 @@ def test_random_starts_follow_their_seed():
 
 def test_too_few_iterations_are_told():
     X, _, Y = make_problem()
-    with pytest.warns(ConvergenceWarning, match="max_iter=1 "):
+    with pytest.warns(ConvergenceWarning, match="L2 stopped after 1 iteration "):
         L2(n_neighbors=5, max_iter=1).fit(X, Y)
 
 

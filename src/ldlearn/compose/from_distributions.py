@@ -17,7 +17,7 @@ from ldlearn.metrics import intersection
 
 
 def _inner_can_enhance(self: Any) -> bool:
-    return hasattr(self._inner, "enhance")
+    return bool(self.can_enhance)
 
 
 class FromDistributions(Learner):
@@ -74,6 +74,11 @@ class FromDistributions(Learner):
     @property
     def _inner(self) -> Any:
         return DLDL() if self.estimator is None else self.estimator
+
+    @property
+    def can_enhance(self) -> bool:  # type: ignore[override]
+        """As the inner estimator."""
+        return hasattr(self._inner, "enhance")
 
     @property
     def order_invariant(self) -> bool:  # type: ignore[override]

@@ -37,9 +37,9 @@ class FCM(Enhancer):
         Number of clusters p; None is ten times the number of labels.
     b : float, default=2.0
         Fuzzifier, above 1: near 1 a row belongs to one cluster, at 2 to many. Try 1.1 to 1.5 on many features.
-    tol : float, default=1e-7
+    tol : float, default=1e-4
         Stop when no membership changes by more.
-    max_iter : int, default=100
+    max_iter : int, default=1000
         Iterations at most.
     normalize : {"l1", "softmax", "shift_l1"}, default="l1"
         How scores become distributions.
@@ -53,8 +53,13 @@ class FCM(Enhancer):
     cluster_centers_ : ndarray of shape (p, m)
     associations_ : ndarray of shape (c, p)
         A.
+    objective_path_ : ndarray of shape (n_iter_,)
+        The objective after each iteration; never rises.
     objective_ : float
+        Its last value.
     n_iter_ : int
+    converged_ : bool
+        Whether the memberships settled within ``tol``.
     scores_ : ndarray of shape (n, c)
         The max-product composition f.
     label_distributions_ : ndarray of shape (n, c)
@@ -104,8 +109,8 @@ class FCM(Enhancer):
         *,
         n_clusters: int | None = None,
         b: float = 2.0,
-        tol: float = 1e-7,
-        max_iter: int = 100,
+        tol: float = 1e-4,
+        max_iter: int = 1000,
         normalize: str = "l1",
         random_state: Any = None,
     ) -> None:
@@ -129,17 +134,18 @@ class FCM(Enhancer):
         centred = X - mean
         U = check_random_state(self.random_state).uniform(size=(len(X), p))
         U /= U.sum(axis=1, keepdims=True)
-        self.n_iter_ = 0
-        while self.n_iter_ < self.max_iter:
-            self.n_iter_ += 1
-            weights = U**self.b
+        weights = U**self.b
+        path: list[float] = []
+        self.converged_ = False
+        while not self.converged_ and len(path) < self.max_iter:
             centres = (weights.T @ centred) / weights.sum(axis=0)[:, None]
             squares = squared_distances(centred, centres)
             before, U = U, _memberships(squares, self.b)
-            if np.abs(U - before).max() <= self.tol:
-                break
+            weights = U**self.b
+            path.append(float(np.vdot(weights, squares)))
+            self.converged_ = bool(np.abs(U - before).max() <= self.tol)
         self.memberships_, self.cluster_centers_ = U, centres + mean
-        self.objective_ = float(np.vdot(U**self.b, squares))
+        self.objective_path_, self.objective_, self.n_iter_ = np.asarray(path), path[-1], len(path)
         self._warn_if_collapsed(U)
 
     def _warn_if_collapsed(self, U: Array) -> None:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.exceptions import ConvergenceWarning
 
 from ldlearn.base import Enhancer
 from ldlearn.base.sklearn_private import Interval
@@ -58,7 +56,11 @@ class FLE(Enhancer):
         P, before rows are divided by their sums.
     objective_path_ : ndarray of shape (n_iter_,)
         Never rises. The problem is convex in P and in Q, not in both: this is a stationary point.
+    objective_ : float
+        Its last value.
     n_iter_ : int
+    converged_ : bool
+        Whether the objective settled within ``tol``.
     label_distributions_ : ndarray of shape (n, c)
     label_names_ : ndarray of shape (c,)
 
@@ -124,24 +126,19 @@ class FLE(Enhancer):
         X = feature_scaling(X).apply(X) if self.standardize else np.asarray(X, dtype=np.float64)
         m, c = X.shape[1], Y.shape[1]
         S = pseudo_distributions(X, Y)
-        P, path = S, [np.inf]
-        while len(path) <= self.max_iter:
+        path: list[float] = []
+        P, before = S, np.inf
+        self.converged_ = False
+        while not self.converged_ and len(path) < self.max_iter:
             Q = np.linalg.solve(P.T @ P + self.gamma * np.eye(c), P.T @ X)
             # The row problems share this Hessian (halved) and differ in the linear term.
             H = Q @ Q.T / m + (self.alpha + self.beta) * np.eye(c) + self.lam
             P = nonnegative_quadratic(H, X @ Q.T / m + self.alpha * Y + self.beta * S + self.lam, P > 0)
             path.append(self._objective(X, Y, S, P, Q))
-            if path[-2] - path[-1] <= self.tol * path[-1]:
-                break
-        else:
-            warnings.warn(
-                f"FLE was still falling after max_iter={self.max_iter} iterations; raise max_iter or tol.",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
+            self.converged_ = before - path[-1] <= self.tol * path[-1]
+            before = path[-1]
         self.prototypes_, self.coefficients_ = Q, P
-        self.objective_path_ = np.asarray(path[1:])
-        self.n_iter_ = len(self.objective_path_)
+        self.objective_path_, self.objective_, self.n_iter_ = np.asarray(path), path[-1], len(path)
         self.label_distributions_ = normalize_rows(P)
 
     def _objective(

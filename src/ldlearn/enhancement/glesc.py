@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.exceptions import ConvergenceWarning
 
 from ldlearn.base import Enhancer
 from ldlearn.base.sklearn_private import Interval, StrOptions
@@ -58,6 +56,8 @@ class GLESC(Enhancer):
     representation_ : ndarray of shape (n, n)
         C.
     n_iter_ : int
+    converged_ : bool
+        Whether the constraints hold within ``tol``.
     label_distributions_ : ndarray of shape (n, c)
     label_names_ : ndarray of shape (c,)
 
@@ -140,7 +140,8 @@ class GLESC(Enhancer):
         tensor = SpectralTensor([view.basis for view in views], n)
         E, Y, GV, WV = ([np.zeros_like(x) for x in X] for _ in range(4))  # GV, WV: of G and W / rho with the bases
         mu = rho = 1e-4
-        for n_iter in range(1, self.max_iter + 1):
+        self.n_iter_, self.converged_ = 0, False
+        while not self.converged_ and self.n_iter_ < self.max_iter:
             ratio = mu / rho
             change = [
                 ratio * s[v] * (X[v] - E[v] + Y[v] / mu - s[v] * (GV[v] - WV[v])) / (1.0 + ratio * s[v] ** 2)
@@ -153,17 +154,9 @@ class GLESC(Enhancer):
             sums = [GV[v] + change[v] for v in (0, 1)]  # Z + W / rho, with the bases
             GV, distance = tensor.threshold(change, 1.0 / rho)
             gaps = [rest[v] - E[v] for v in (0, 1)]
-            self.n_iter_ = n_iter
-            if max(distance, *(float(np.linalg.norm(gap)) for gap in gaps)) < self.tol:
-                break
+            self.n_iter_ += 1
+            self.converged_ = max(distance, *(float(np.linalg.norm(gap)) for gap in gaps)) < self.tol
             Y = [Y[v] + mu * gaps[v] for v in (0, 1)]
             mu, previous, rho = min(2.0 * mu, _LARGEST_MU), rho, min(2.0 * rho, _LARGEST_RHO)
             WV = [(sums[v] - GV[v]) * (previous / rho) for v in (0, 1)]
-        else:
-            warnings.warn(
-                f"The representations are not within tol={self.tol:g} after max_iter={self.max_iter} iterations; raise "
-                "one of the two.",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
         return tensor.mean()

@@ -27,9 +27,8 @@ from ldlearn.solvers.lbfgs import minimize_lbfgs
 from ldlearn.solvers.spd import solve_spd
 from ldlearn.solvers.unit_rows import align_unit_rows
 
-_MAX_ROUNDS = 50  # of the alternation with label correlations
-_ROUND_TOLERANCE = 1e-6  # relative decrease of the objective
 _MAX_GROUPS = 100
+_MEMORY = 20  # pairs that the released L-BFGS keeps
 
 Rows = NDArray[np.integer]
 
@@ -67,8 +66,12 @@ class GLLE(Enhancer):
     solver : {"exact", "lbfgs"}, default="exact"
         ``"exact"`` gives the minimum: K is invertible, so every D can be reached and ``(I + lam G) D = Y`` is one
         sparse system. ``"lbfgs"`` is the original: W from a random start, stopped early, far from the minimum.
+    tol : float, default=1e-6
+        Stop ``"lbfgs"``, or the alternation if ``l2 > 0``, when an iteration lowers the objective by less than this
+        share of it.
     max_iter : int, default=300
-        Iterations of ``"lbfgs"``.
+        Iterations of these at most. For ``"lbfgs"`` that is the published early stop: it warns, as any fit that is
+        stopped before it converged.
     normalize : {"softmax", "l1", "shift_l1"}, default="softmax"
         How scores become distributions.
     random_state : int, RandomState or None, default=None
@@ -80,8 +83,13 @@ class GLLE(Enhancer):
     scores_ : ndarray of shape (n, c)
         D before it is normalised.
     objective_ : float
+        The objective at the solution.
+    objective_path_ : ndarray of shape (n_iter_,)
+        The objective after each round of the alternation; never rises. Not with ``"lbfgs"``.
     n_iter_ : int
         Iterations of ``"lbfgs"``, rounds of the alternation if ``l2 > 0``, otherwise 1.
+    converged_ : bool
+        Whether the objective settled within ``tol``.
     groups_ : ndarray of shape (n,)
         Group of each row; only if ``l2 > 0``.
     label_correlations_ : ndarray of shape (g, c, c)
@@ -122,7 +130,7 @@ class GLLE(Enhancer):
     _test_params = (
         {"n_neighbors": 3},
         {"n_neighbors": 3, "sigma": "median", "lam": 0.1, "l2": 0.1, "n_groups": 1, "random_state": 0},
-        {"n_neighbors": 3, "solver": "lbfgs", "max_iter": 5, "normalize": "shift_l1", "random_state": 0},
+        {"n_neighbors": 3, "solver": "lbfgs", "tol": 0.1, "normalize": "shift_l1", "random_state": 0},
     )
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "lam": [Interval(Real, 0, None, closed="left")],
@@ -131,6 +139,7 @@ class GLLE(Enhancer):
         "l2": [Interval(Real, 0, None, closed="left")],
         "n_groups": [None, Interval(Integral, 1, None, closed="left")],
         "solver": [StrOptions({"exact", "lbfgs"})],
+        "tol": [Interval(Real, 0, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "normalize": [StrOptions(set(OUTPUT_MAPS))],
         "random_state": ["random_state"],
@@ -145,6 +154,7 @@ class GLLE(Enhancer):
         l2: float = 0.0,
         n_groups: int | None = None,
         solver: str = "exact",
+        tol: float = 1e-6,
         max_iter: int = 300,
         normalize: str = "softmax",
         random_state: Any = None,
@@ -155,6 +165,7 @@ class GLLE(Enhancer):
         self.l2 = l2
         self.n_groups = n_groups
         self.solver = solver
+        self.tol = tol
         self.max_iter = max_iter
         self.normalize = normalize
         self.random_state = random_state
@@ -178,10 +189,11 @@ class GLLE(Enhancer):
             self.scores_ = self._stop_early(X, labels, G)
         else:
             self.scores_ = solve_spd(sparse.csr_array(sparse.eye_array(len(labels)) + self.lam * G), labels)
-            self.n_iter_ = 1
-            self.objective_ = _objective(self.scores_, labels, self.lam, G)
-        if self.l2 > 0:
-            self._correlate(X, labels, G)
+            path = [_objective(self.scores_, labels, self.lam, G)]
+            self.converged_ = True
+            if self.l2 > 0:
+                path = self._correlate(X, labels, G)
+            self.objective_path_, self.objective_, self.n_iter_ = np.asarray(path), path[-1], len(path)
         self.label_distributions_ = to_distributions(self.scores_, self.normalize)
 
     def _stop_early(self, X: Any, Y: Array, G: sparse.csr_array) -> Array:
@@ -192,29 +204,29 @@ class GLLE(Enhancer):
         K = rbf_kernel(dense, width=mean_distance(dense))
         start = check_random_state(self.random_state).uniform(size=(n + 1, c))
         loss_and_gradient = partial(_loss_and_gradient, K=K, Y=Y, lam=self.lam, G=G)
-        fit = minimize_lbfgs(loss_and_gradient, [start], max_iter=self.max_iter, tol=0.0, memory=20)
-        self.n_iter_, self.objective_ = fit.n_iter, fit.loss
+        fit = minimize_lbfgs(loss_and_gradient, [start], max_iter=self.max_iter, tol=self.tol, memory=_MEMORY)
+        self.n_iter_, self.objective_, self.converged_ = fit.n_iter, fit.loss, fit.converged
         return np.asarray(K @ fit.arrays[0][:-1] + fit.arrays[0][-1])
 
-    def _correlate(self, X: Any, Y: Array, G: sparse.csr_array) -> None:
-        """Minimise over the correlations and D in turn; the objective never rises."""
+    def _correlate(self, X: Any, Y: Array, G: sparse.csr_array) -> list[float]:
+        """Minimise over the correlations and D in turn; the objective, returned for each round, never rises."""
         rng = check_random_state(self.random_state)
         self.groups_ = self._group(X, rng)
         members = [np.flatnonzero(self.groups_ == i) for i in range(self.groups_.max() + 1)]
         Z = rng.normal(size=(len(members), Y.shape[1], Y.shape[1]))
         Z /= np.linalg.norm(Z, axis=2, keepdims=True)
+        path: list[float] = []
         D, before = self.scores_, np.inf
-        self.n_iter_ = 0
-        while self.n_iter_ < _MAX_ROUNDS:
-            self.n_iter_ += 1
+        self.converged_ = False
+        while not self.converged_ and len(path) < self.max_iter:
             Z = align_unit_rows(Z, _grams(D, members))
             R = Z @ Z.transpose(0, 2, 1)
             D = solve_spd(_JointSystem(self.lam, G, self.l2, R, members), Y.reshape(-1, 1)).reshape(Y.shape)
-            after = _objective(D, Y, self.lam, G) + self.l2 * float(np.sum(R * _grams(D, members)))
-            if before - after <= _ROUND_TOLERANCE * after:
-                break
-            before = after
-        self.scores_, self.label_correlations_, self.objective_ = D, R, after
+            path.append(_objective(D, Y, self.lam, G) + self.l2 * float(np.sum(R * _grams(D, members))))
+            self.converged_ = before - path[-1] <= self.tol * path[-1]
+            before = path[-1]
+        self.scores_, self.label_correlations_ = D, R
+        return path
 
     def _group(self, X: Any, rng: np.random.RandomState) -> NDArray[np.integer]:
         n = X.shape[0]

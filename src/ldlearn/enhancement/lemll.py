@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
-from sklearn.exceptions import ConvergenceWarning
 
 from ldlearn.base import Enhancer
 from ldlearn.base.sklearn_private import Interval
@@ -59,10 +57,15 @@ class LEMLL(Enhancer):
         B; its columns sum to zero.
     intercept_ : ndarray of shape (c,)
         b.
+    objective_path_ : ndarray of shape (n_iter_,)
+        The objective at each iterate. The dual value never falls, this one may rise for a while; the best is kept.
     objective_ : float
+        The objective at the solution, the least of ``objective_path_``.
     gap_ : float
-        Bound on how far ``objective_`` is above the minimum.
+        Bound on how far ``objective_`` is above the minimum: its distance to the last dual value.
     n_iter_ : int
+    converged_ : bool
+        Whether the gap is within ``tol``.
     label_distributions_ : ndarray of shape (n, c)
     label_names_ : ndarray of shape (c,)
 
@@ -136,39 +139,38 @@ class LEMLL(Enhancer):
         signs = np.where(Y, 1.0, -1.0)
         U = solve_spd(N, 2.0 * self.l3 * signs)  # the numerical labels without a regressor
         self.dual_coef_, self.intercept_ = np.zeros(Y.shape), np.zeros(Y.shape[1])
-        self.n_iter_, self.gap_, value = 0, 0.0, 0.0
+        self.gap_, self.converged_, path = 0.0, True, []
         if self.l1 > 0:
-            value = self._regress(_whole_kernel(X, N), U)
+            path = self._regress(_whole_kernel(X, N), U)
         # Without a regressor the other two terms have this minimum, a quadratic in the signs.
-        self.objective_ = value + self.l3 * float(np.vdot(signs, signs - U))
+        base = self.l3 * float(np.vdot(signs, signs - U))
+        self.objective_path_, self.n_iter_ = base + np.asarray(path), len(path)
+        self.objective_ = base + min(path, default=0.0)
         self.numerical_labels_ = U - solve_spd(N, self.dual_coef_)
         self.label_distributions_ = softmax(self.numerical_labels_)
 
-    def _regress(self, K: NDArray[np.float64], U: NDArray[np.float64]) -> float:
-        """Multi-output support vector regression on targets U: iteratively reweighted least squares on the dual."""
+    def _regress(self, K: NDArray[np.float64], U: NDArray[np.float64]) -> list[float]:
+        """Multi-output support vector regression on targets U: iteratively reweighted least squares on the dual.
+
+        Keeps the iterate of the least primal value; returns all of these values.
+        """
         weights = np.full(len(U), 2.0 * self.l1)
-        upper, lower = np.inf, -np.inf
-        for n_iter in range(1, self.max_iter + 1):
+        path: list[float] = []
+        self.converged_ = False
+        while not self.converged_ and len(path) < self.max_iter:
             fit = _weighted_fit(K, U, weights)
             error = np.linalg.norm(U - fit.KB - fit.b, axis=1)
             lengths = np.linalg.norm(fit.B, axis=1)
             half = 0.5 * float(np.vdot(fit.B, fit.KB))
             primal = half + self.l1 * float(np.sum(np.maximum(error - self.eps, 0.0) ** 2))
             dual = float(np.vdot(fit.B, U) - np.sum(lengths * (self.eps + lengths / (4.0 * self.l1)))) - half
-            lower = max(lower, dual)
-            if primal <= upper:
-                upper, self.dual_coef_, self.intercept_ = primal, fit.B, fit.b
-            self.n_iter_, self.gap_ = n_iter, upper - lower
-            if self.gap_ <= self.tol * self.l3 * U.size:
-                return upper
+            path.append(primal)
+            if primal <= min(path):
+                self.dual_coef_, self.intercept_ = fit.B, fit.b
+            self.gap_ = min(path) - dual
+            self.converged_ = self.gap_ <= self.tol * self.l3 * U.size
             weights = lengths / np.maximum(self.eps + lengths / (2.0 * self.l1), np.finfo(float).tiny)
-        warnings.warn(
-            f"LEMLL stopped after max_iter={self.max_iter} iterations with a gap of {self.gap_:.2g}; raise "
-            "max_iter or tol.",
-            ConvergenceWarning,
-            stacklevel=4,
-        )
-        return upper
+        return path
 
 
 class _Fit(NamedTuple):

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.exceptions import ConvergenceWarning
 
 from ldlearn.base import Enhancer
 from ldlearn.base.sklearn_private import Interval, StrOptions
@@ -71,6 +69,8 @@ class LESC(Enhancer):
     beta_star_ : float
         Z = 0 solves the first problem if and only if ``beta <= beta_star_``. It shrinks as n grows.
     n_iter_ : int
+    converged_ : bool
+        Whether the constraints hold within ``tol``.
     label_distributions_ : ndarray of shape (n, c)
     label_names_ : ndarray of shape (c,)
 
@@ -150,25 +150,19 @@ class LESC(Enhancer):
         X, s = space.coordinates, space.values[:, None]
         Z, E, Y1, Y2 = (np.zeros_like(X) for _ in range(4))
         mu = self.mu
-        for n_iter in range(1, self.max_iter + 1):
+        self.n_iter_, self.converged_ = 0, False
+        while not self.converged_ and self.n_iter_ < self.max_iter:
             J = singular_value_threshold(Z + Y2 / mu, 1.0 / mu)
             Z = (s * (X - E + Y1 / mu) + J - Y2 / mu) / (s**2 + 1.0)
             rest = X - s * Z
             E = rest + Y1 / mu
             E *= shrinkage(np.linalg.norm(E, axis=0), self.beta / mu)
             violations = rest - E, Z - J
-            self.n_iter_ = n_iter
-            if max(np.abs(violation).max(initial=0.0) for violation in violations) < self.tol:
-                return Z
+            self.n_iter_ += 1
+            self.converged_ = bool(max(np.abs(violation).max(initial=0.0) for violation in violations) < self.tol)
             Y1 += mu * violations[0]
             Y2 += mu * violations[1]
             mu = min(self.rho * mu, _LARGEST_MU)
-        warnings.warn(
-            f"The low-rank representation is not within tol={self.tol:g} after max_iter={self.max_iter} iterations; "
-            "raise max_iter or rho.",
-            ConvergenceWarning,
-            stacklevel=4,
-        )
         return Z
 
 

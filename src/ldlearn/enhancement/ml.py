@@ -44,6 +44,8 @@ class ML(Enhancer):
         Ridge of the weights, relative to the local scatter.
     tol : float, default=1e-6
         Relative size of the projected gradient at which the quadratic programmes stop.
+    max_iter : int, default=10000
+        Steps of the quadratic programmes at most.
     normalize : {"shift_l1", "softmax", "l1"}, default="shift_l1"
         How scores become distributions.
 
@@ -53,6 +55,8 @@ class ML(Enhancer):
         U.
     objective_ : float
     n_iter_ : int
+    converged_ : bool
+        Whether every quadratic programme was solved to ``tol``.
     label_distributions_ : ndarray of shape (n, c)
     label_names_ : ndarray of shape (c,)
 
@@ -88,6 +92,7 @@ class ML(Enhancer):
         "n_neighbors": [None, Interval(Integral, 1, None, closed="left")],
         "reg": [Interval(Real, 0, None, closed="neither")],
         "tol": [Interval(Real, 0, None, closed="neither")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
         "normalize": [StrOptions(set(OUTPUT_MAPS))],
     }
 
@@ -98,19 +103,21 @@ class ML(Enhancer):
         n_neighbors: int | None = None,
         reg: float = 1e-3,
         tol: float = 1e-6,
+        max_iter: int = 10_000,
         normalize: str = "shift_l1",
     ) -> None:
         self.lam = lam
         self.n_neighbors = n_neighbors
         self.reg = reg
         self.tol = tol
+        self.max_iter = max_iter
         self.normalize = normalize
 
     def _fit(self, X: Array, Y: NDArray[np.bool_]) -> None:
         n_neighbors = Y.shape[1] + 1 if self.n_neighbors is None else self.n_neighbors
         M = reconstruction_laplacian(reconstruction_weights(X, n_neighbors, reg=self.reg))
         M = sparse.csr_array(M + _RIDGE * sparse.eye_array(len(X)))
-        fit = minimize_signed_quadratic(M, np.where(Y, 1.0, -1.0), tol=self.tol)
-        self.scores_, self.n_iter_ = self.lam * fit.U, fit.n_iter
+        fit = minimize_signed_quadratic(M, np.where(Y, 1.0, -1.0), tol=self.tol, max_iter=self.max_iter)
+        self.scores_, self.n_iter_, self.converged_ = self.lam * fit.U, fit.n_iter, fit.converged
         self.objective_ = float(np.vdot(self.scores_, M @ self.scores_))
         self.label_distributions_ = to_distributions(self.scores_, self.normalize)

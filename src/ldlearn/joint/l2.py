@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from ldlearn.base import Joint
@@ -82,6 +80,7 @@ class L2(Joint):
     weights_ : csr_array of shape (n, n)
         S.
     n_iter_ : int
+    converged_ : bool
     label_distributions_ : ndarray of shape (n, c)
         ``softmax(D)``.
     label_names_ : ndarray of shape (c,)
@@ -188,14 +187,9 @@ class L2(Joint):
             apart = np.linalg.norm(W - E) / (np.sqrt(W.size) + np.linalg.norm(W))
             converged = bool(max(apart, np.abs(D - previous).max()) <= self.tol)
             n_iter += 1
-        if not converged:
-            warnings.warn(
-                f"L2 did not settle within max_iter={self.max_iter} iterations; raise max_iter or tol.",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
         self.coef_, self.intercept_, self.low_rank_coef_ = W, b - mean @ W, E
-        self.scores_, self.weights_, self.n_iter_ = D, S, n_iter
+        self.scores_, self.weights_ = D, S
+        self.n_iter_, self.converged_ = n_iter, converged
         self.label_distributions_ = softmax(D)
 
     def _start(self, m: int, c: int) -> tuple[Array, Array]:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.exceptions import ConvergenceWarning
 
 from ldlearn.core.simplex import Array, Mask
 
@@ -18,6 +16,7 @@ class BoundedFit(NamedTuple):
 
     U: NDArray[np.float64]
     n_iter: int
+    converged: bool
 
 
 def minimize_signed_quadratic(A: Any, signs: Array, tol: float = 1e-6, max_iter: int = 10_000) -> BoundedFit:
@@ -37,7 +36,7 @@ def minimize_signed_quadratic(A: Any, signs: Array, tol: float = 1e-6, max_iter:
     tol : float, default=1e-6
         Stop when the projected gradient of the scaled problem is this small relative to its bounds.
     max_iter : int, default=10000
-        ConvergenceWarning if that is not enough.
+        ``converged`` says whether that was enough.
 
     References
     ----------
@@ -69,15 +68,14 @@ def minimize_signed_quadratic(A: Any, signs: Array, tol: float = 1e-6, max_iter:
         U[:, open_columns[solved]] = (state.S * state.V)[:, solved] / lower
         open_columns = open_columns[~solved]
         if not len(open_columns):
-            return BoundedFit(U, n_iter)
+            return BoundedFit(U, n_iter, True)
         if n_iter == max_iter:
             break
         state.keep(~solved)
         state.iterate()
         n_iter += 1
     U[:, open_columns] = state.S * state.V / lower
-    warnings.warn(f"A bounded quadratic was not minimised to tol={tol:g} in {max_iter} steps.", ConvergenceWarning, 2)
-    return BoundedFit(U, n_iter)
+    return BoundedFit(U, n_iter, False)
 
 
 class _State:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.exceptions import ConvergenceWarning
+from scipy.linalg import LinAlgWarning
 
 from ldlearn.errors import InputError
 
@@ -75,7 +75,7 @@ def solve_spd(A: Any, B: Array, tol: float = 1e-10) -> NDArray[np.float64]:
         running = np.linalg.norm(R, axis=0) > goal[active]
         if not running.all():
             active, R, S, rho = active[running], R[:, running], S[:, running], rho[running]
-    warnings.warn(f"A linear system was not solved to tol={tol:g}; its condition is too bad.", ConvergenceWarning, 2)
+    warnings.warn(f"A linear system was not solved to tol={tol:g}; its condition is too bad.", LinAlgWarning, 2)
     return X
 
 
