@@ -7,6 +7,7 @@ generator, or an instance of an allowed class as the dict of its attributes.
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable
 from typing import Any
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.neighbors import NearestNeighbors
 
+from ldlearn.base import LabelEstimator
 from ldlearn.errors import ModelFileError
 from ldlearn.models.allowed import class_of_name, name_of_class
 
@@ -152,8 +154,15 @@ def _make_object(decoder: Decoder, value: Any, inner: _Inner) -> Any:
         state[key] = inner(child)
     if cls.__module__.startswith("sklearn."):
         _check_harmless(state, f"a {cls.__name__}")
-    vars(made).update(state)
+    vars(made).update(_with_parameters_of_today(cls, state) if issubclass(cls, LabelEstimator) else state)
     return made
+
+
+def _with_parameters_of_today(cls: type[LabelEstimator], state: dict[str, Any]) -> dict[str, Any]:
+    """The state of an older file: parameters under their new names, and by default those that came later."""
+    renamed = {cls._renamed_params.get(key, key): child for key, child in state.items()}
+    signature = inspect.signature(cls.__init__).parameters.values()
+    return {p.name: p.default for p in signature if p.default is not p.empty} | renamed
 
 
 def _check_harmless(state: dict[str, Any], name: str) -> None:
