@@ -1,18 +1,43 @@
 """Learn label distributions from 0/1 labels.
 
 The estimators can be imported from here (``from ldlearn import DLDL``) or from the package of their kind
-(``from ldlearn.joint import DLDL``).
+(``from ldlearn.joint import DLDL``). What is asked for is imported when it is asked for, so that
+``import ldlearn`` and ``ldlearn --version`` cost next to nothing.
 """
 
-from ldlearn.compose import *  # noqa: F403
-from ldlearn.compose import __all__ as _compose
-from ldlearn.discovery import all_estimators
-from ldlearn.enhancement import *  # noqa: F403
-from ldlearn.enhancement import __all__ as _enhancement
-from ldlearn.joint import *  # noqa: F403
-from ldlearn.joint import __all__ as _joint
-from ldlearn.learning import *  # noqa: F403
-from ldlearn.learning import __all__ as _learning
+from typing import TYPE_CHECKING
 
 __version__ = "0.1.0"
-__all__ = ["all_estimators", *_joint, *_enhancement, *_learning, *_compose]
+
+if TYPE_CHECKING:  # type checkers and editors see the names where they are
+    from ldlearn.compose import *  # noqa: F403
+    from ldlearn.discovery import all_estimators as all_estimators
+    from ldlearn.enhancement import *  # noqa: F403
+    from ldlearn.joint import *  # noqa: F403
+    from ldlearn.learning import *  # noqa: F403
+else:
+    from importlib import import_module
+    from importlib.util import find_spec
+
+    def __getattr__(name: str) -> object:
+        """An estimator, `all_estimators`, ``__all__`` or a package of ours."""
+        if name == "__all__":
+            return _public_names()
+        if name.startswith("_"):
+            raise AttributeError(f"module 'ldlearn' has no attribute {name!r}")
+        if find_spec(f"ldlearn.{name}") is not None:
+            return import_module(f"ldlearn.{name}")
+        discovery = import_module("ldlearn.discovery")
+        for module in (discovery, *discovery.estimator_packages()):
+            if name in module.__all__:
+                globals()[name] = found = getattr(module, name)
+                return found
+        raise AttributeError(f"module 'ldlearn' has no attribute {name!r}")
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *_public_names()})
+
+    def _public_names() -> list[str]:
+        discovery = import_module("ldlearn.discovery")
+        packages = (discovery, *discovery.estimator_packages())
+        return [name for module in packages for name in module.__all__]

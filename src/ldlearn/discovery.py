@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from importlib import import_module
+from types import ModuleType
 
 from ldlearn.base import KINDS, LabelEstimator
 from ldlearn.errors import InputError
 
+__all__ = ["all_estimators"]
+
 _PACKAGES = ("joint", "enhancement", "learning", "compose")
+
+
+def estimator_packages() -> list[ModuleType]:
+    """The packages whose public names are estimators."""
+    return [import_module(f"ldlearn.{package}") for package in _PACKAGES]
 
 
 def all_estimators(kind: str | None = None) -> list[tuple[str, type[LabelEstimator]]]:
@@ -26,8 +34,7 @@ def all_estimators(kind: str | None = None) -> list[tuple[str, type[LabelEstimat
     """
     if kind is not None and kind not in KINDS:
         raise InputError(f"kind must be one of {', '.join(KINDS)} or None, got {kind!r}.")
-    modules = [import_module(f"ldlearn.{package}") for package in _PACKAGES]
-    found = {name: getattr(module, name) for module in modules for name in module.__all__}
+    found = {name: getattr(module, name) for module in estimator_packages() for name in module.__all__}
     return sorted(
         (name, entry)
         for name, entry in found.items()

@@ -51,12 +51,12 @@ def test_other_columns_are_left_out_by_labels(pair, capsys):
     D.add_prefix("e_").assign(id=range(20)).to_csv(paths[0], index=False)
     D.add_prefix("e_").to_csv(paths[1], index=False)
     code, _, err = ldlearn(capsys, "compare", *paths)
-    assert code == 1
+    assert code == 2
     assert "'id' is only in" in err
     code, out, _ = ldlearn(capsys, "compare", *paths, "--labels", "e_*", "--json")
     assert json.loads(out)["labels"] == ["e_joy", "e_fear", "e_anger"]
     code, _, err = ldlearn(capsys, "compare", *paths, "--labels", "f_*")
-    assert code == 1
+    assert code == 2
     assert "has no column 'f_*'" in err
 
 
@@ -73,12 +73,12 @@ def test_files_that_cannot_be_compared(tmp_path, capsys, content, message):
     (tmp_path / "a.csv").write_text("x,y\n0.5,0.5\n0.1,0.9\n")
     (tmp_path / "b.csv").write_text(content)
     code, out, err = ldlearn(capsys, "compare", tmp_path / "a.csv", tmp_path / "b.csv")
-    assert (code, out, err.count("\n")) == (1, "", 1)
+    assert (code, out, err.count("\n")) == (2, "", 1)
     assert message in err
 
 
 def test_wrong_options(pair, capsys):
     _, paths = pair
     assert ldlearn(capsys, "compare", *paths, "--convention", "mine")[0] == 2
-    assert ldlearn(capsys, "compare", *paths, "--metric", "chebychev")[0] == 1
-    assert ldlearn(capsys, "compare", paths[0], "nowhere.csv")[0] == 1
+    assert ldlearn(capsys, "compare", *paths, "--metric", "chebychev")[0] == 2
+    assert ldlearn(capsys, "compare", paths[0], "nowhere.csv")[0] == 2

@@ -331,7 +331,7 @@ def test_json_lines_of_numbers_texts_and_nulls(here, run):
     np.testing.assert_allclose(from_json.predict(table), from_csv.predict(table), atol=1e-9)
     huge = b'{"x": 1' + b"0" * 400 + b', "a": 1, "b": 0}\n{"x": 2, "a": 1, "b": 1}\n'
     result = run("fit", "-", "--from", "jsonl", "-l", "a,b", "-o", "m.ldl", stdin=huge)
-    assert (result.code, "Unexpected" in result.err) == (1, False), result.err
+    assert result.code == 2, result.err
     assert "Traceback" not in result.err
 
 

@@ -58,17 +58,17 @@ def test_the_best_of_the_table_are_the_best_of_the_records(plan_file, tmp_path, 
     assert f"{means[first]:.4f}" in out
 
 
-def test_errors_are_one_sentence_and_exit_code_1(plan_file, tmp_path, capsys):
+def test_errors_are_one_sentence_and_exit_code_2(plan_file, tmp_path, capsys):
     plan_file.write_text("datasets = ['vader_tweets']\n[methods.GLLE]\ngrid = {lamb = [1]}\n")
     code, out, err = ldlearn(capsys, "run", plan_file, "-o", tmp_path / "run")
-    assert (code, out) == (1, "")
+    assert (code, out) == (2, "")
     assert err.startswith("ldlearn: mine.toml: methods.GLLE.grid.lamb: GLLE has no parameter 'lamb'")
     assert err.count("\n") == 1
     code, _, err = ldlearn(capsys, "run", "no-such-plan", "-o", tmp_path / "run")
-    assert (code, err.count("\n")) == (1, 1)
+    assert (code, err.count("\n")) == (2, 1)
     assert all(name in err for name in shipped_plans())
     code, _, err = ldlearn(capsys, "report", tmp_path / "nowhere")
-    assert (code, err.count("\n")) == (1, 1)
+    assert (code, err.count("\n")) == (2, 1)
 
 
 def test_debug_shows_the_traceback(tmp_path):
@@ -87,7 +87,7 @@ def test_a_run_without_any_result_is_an_error(plan_file, tmp_path, capsys, monke
     monkeypatch.setenv("LDLEARN_DATA", str(tmp_path / "nothing"))
     plan_file.write_text("datasets = ['ren_cecps']\n[methods.UniformLE]\n[protocol]\nrepeats = 2\n")
     code, out, err = ldlearn(capsys, "run", plan_file, "-o", tmp_path / "run")
-    assert code == 1
+    assert code == 2
     assert "ren_cecps is skipped: Ren-CECps is not on this machine" in err
     assert "2 cells: 0 ok, 0 failed, 2 missing" in out
 
@@ -98,7 +98,7 @@ def test_methods_lists_every_estimator(capsys):
     code, out, _ = ldlearn(capsys, "methods")
     assert code == 0
     assert all(name in out for name, _ in all_estimators())
-    assert ldlearn(capsys, "methods", "--kind", "wrong")[0] == 1
+    assert ldlearn(capsys, "methods", "--kind", "wrong")[0] == 2
 
 
 def test_progress_on_a_terminal(plan_file, tmp_path):
@@ -122,7 +122,7 @@ def test_reports_are_written_by_the_reporting_layer(plan_file, tmp_path, capsys,
         written.append((folder, output))
         return (output or folder) / "report.html"
 
-    monkeypatch.setattr("ldlearn.reporting.write_report", write_report, raising=False)
+    monkeypatch.setattr("ldlearn.cli.report.write_report", write_report)
     ldlearn(capsys, "run", plan_file, "-o", tmp_path / "run", "--quiet")
     code, out, _ = ldlearn(capsys, "report", tmp_path / "run")
     assert (code, out.strip()) == (0, f"Report: {tmp_path / 'run' / 'report.html'}")

@@ -1,35 +1,77 @@
-"""The typer application that every command file adds its commands to.
-
-A command file holds functions decorated with ``@app.command()``. Errors a user can meet are raised as `ValueError`,
-`OSError` or `ImportError` with one clear sentence (`DatasetError` is a `ValueError`), or as `UserError` where none of
-these fits: `ldlearn.cli.main.main` prints the sentence and exits with 1. Wrong options are ``typer.BadParameter``: exit
-code 2.
-"""
+"""The application behind `ldlearn`: options for all commands, and a group that loads a command when it is needed."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
+
+from ldlearn import __version__
+from ldlearn.cli import commands
+from ldlearn.cli.interrupts import EXIT_CODE, MESSAGE, interrupt_gently
+
+_SETTINGS = {"help_option_names": ["-h", "--help"]}
 
 
-class UserError(Exception):
-    """Something the user can put right; its message is the one sentence that is shown."""
+class LazyGroup(TyperGroup):
+    """Knows its commands by the lines of `ldlearn.cli.commands`; running one imports its file."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Their names, in the order of the lines."""
+        return [line.name for line in commands.COMMANDS]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """What the help page and the completion of the shell need of a command; it cannot be run."""
+        line = _find(cmd_name)
+        return line and TyperCommand(line.name, help=line.help, short_help=line.help, rich_help_panel=line.panel)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command; Ctrl-C ends it with one line."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            typer.echo(MESSAGE, err=True)
+            raise typer.Exit(EXIT_CODE) from None
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command itself."""
+        name, found, rest = super().resolve_command(ctx, args)
+        if found is not None:
+            found = load_command(_find(found.name))
+            interrupt_gently()  # imports are over
+        return name, found, rest
+
+
+def _find(name: str | None) -> Any:
+    return next((line for line in commands.COMMANDS if line.name == name), None)
+
+
+def load_command(line: commands.Command) -> Any:
+    """Import the file of a command, and make the command from its function or group."""
+    name = line.name.replace("-", "_")
+    found = getattr(import_module(f"ldlearn.cli.{name}"), name)
+    if not isinstance(found, typer.Typer):
+        function, found = found, typer.Typer(add_completion=False)
+        found.command(line.name, context_settings=_SETTINGS)(function)
+    made = typer.main.get_command(found)
+    made.name = line.name
+    return made
 
 
 app = typer.Typer(
     name="ldlearn",
+    cls=LazyGroup,
     help="Learn label distributions from 0/1 labels, and compare the methods that do.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings=_SETTINGS,
 )
 
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        from ldlearn import __version__
-
         typer.echo(f"ldlearn {__version__}")
         raise typer.Exit
 

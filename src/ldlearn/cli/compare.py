@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ldlearn.cli.app import UserError, app
+from ldlearn.errors import TableError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 _SUM_TOLERANCE = 1e-3
 
 
-@app.command()
 def compare(
     truth: Annotated[str, typer.Argument(help="File of the true distributions (.csv, .tsv, .jsonl, .parquet, .npz).")],
     other: Annotated[str, typer.Argument(help="File of what is compared with them.")],
@@ -76,19 +75,19 @@ def _read_pair(
     names = list(frames[0].columns)
     missing = sorted(set(names) ^ set(frames[1].columns))
     if missing:
-        raise UserError(
+        raise TableError(
             f"{first} and {second} must have the same label columns, but {missing[0]!r} is only in "
             f"{first if missing[0] in names else second}; choose columns with --labels."
         )
     if len(frames[0]) != len(frames[1]):
-        raise UserError(f"{first} has {len(frames[0])} rows but {second} has {len(frames[1])}; they must match.")
+        raise TableError(f"{first} has {len(frames[0])} rows but {second} has {len(frames[1])}; they must match.")
     return _matrix(frames[0], first), _matrix(frames[1][names], second), names
 
 
 def _label_columns(names: list[str], patterns: list[str], file: str) -> list[str]:
     for pattern in patterns:
         if not any(fnmatch(name, pattern) for name in names):
-            raise UserError(f"{file} has no column {pattern!r}; its columns are {', '.join(names[:20])}.")
+            raise TableError(f"{file} has no column {pattern!r}; its columns are {', '.join(names[:20])}.")
     return [name for name in names if not patterns or any(fnmatch(name, pattern) for pattern in patterns)]
 
 
@@ -97,11 +96,11 @@ def _matrix(frame: Any, file: str) -> Matrix:
 
     D: Matrix = frame.to_numpy(dtype=np.float64)
     if not len(D):
-        raise UserError(f"{file} has no rows.")
+        raise TableError(f"{file} has no rows.")
     wrong = ~(np.abs(D.sum(axis=1) - 1.0) <= _SUM_TOLERANCE) | (D < 0).any(axis=1)
     if wrong.any():
         row = int(np.flatnonzero(wrong)[0])
-        raise UserError(
+        raise TableError(
             f"Row {row + 1} of {file} is no distribution (it sums to {D[row].sum():.4g}, its smallest degree is "
             f"{D[row].min():.4g}); if other columns stand beside the labels, choose with --labels."
         )

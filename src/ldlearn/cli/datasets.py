@@ -7,21 +7,19 @@ from typing import Annotated
 
 import typer
 
-from ldlearn.cli.app import app
 from ldlearn.cli.console import note, progress, show, show_json, table
 from ldlearn.cli.options import Json
 from ldlearn.cli.tables import check_output
 from ldlearn.datasets import dataset_info, fetch_dataset, list_datasets, write_dataset
 
-datasets_app = typer.Typer()
-app.add_typer(datasets_app, name="datasets")
+datasets = typer.Typer(add_completion=False, context_settings={"help_option_names": ["-h", "--help"]})
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A name of the list, in any spelling.")]
 
 
-@datasets_app.callback(invoke_without_command=True)
-def datasets(context: typer.Context, as_json: Json = False) -> None:
-    """List the data sets that can be had by name, with their state: embedded, cached or not here.
+@datasets.callback(invoke_without_command=True)
+def list_all(context: typer.Context, as_json: Json = False) -> None:
+    """List the data sets that can be had by name, and where they are.
 
     \b
     ldlearn datasets
@@ -40,7 +38,7 @@ def datasets(context: typer.Context, as_json: Json = False) -> None:
     show(made)
 
 
-@datasets_app.command("show")
+@datasets.command("show")
 def show_dataset(name: Name, as_json: Json = False) -> None:
     """Show what is known of a data set: sizes, terms, origin, what to know before using it."""
     info = asdict(dataset_info(name))
@@ -54,7 +52,7 @@ def show_dataset(name: Name, as_json: Json = False) -> None:
     show(made)
 
 
-@datasets_app.command("fetch")
+@datasets.command("fetch")
 def fetch(
     name: Name,
     output: Annotated[

@@ -10,12 +10,10 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from ldlearn.cli.app import app
 from ldlearn.cli.enhance import enhance
 from ldlearn.cli.evaluate import evaluate
 from ldlearn.cli.fit import fit
 from ldlearn.cli.inspect import inspect
-from ldlearn.cli.options import YOUR_TABLES
 from ldlearn.cli.predict import predict
 from ldlearn.datasets import load_vader_tweets
 from ldlearn.io.atomic import writing
@@ -27,14 +25,13 @@ _LABELS = ("very_negative", "negative", "neutral", "positive", "very_positive")
 _GROUPS = ((0, 1), (2, 3), (4,), (5, 6), (7, 8))  # of the nine ratings from -4 to 4
 
 
-@app.command(rich_help_panel=YOUR_TABLES)
 def demo(
     folder: Annotated[str, typer.Option(metavar="FOLDER", help="Where the files of the demo go.")] = "ldlearn-demo",
     rows: Annotated[int, typer.Option(min=100, help="Training rows at most; fewer are quicker.")] = _FIRST_TEST_ROW,
 ) -> None:
-    """Show the whole way on real data: tweets that 20 to 99 people rated, seen only as 0/1 labels.
+    """Show the whole way on real data: tweets that 20 to 99 people rated.
 
-    Each step is a command you can type; the files stay in FOLDER to play with.
+    The model sees the ratings only as 0/1 labels. Each step is a command you can type; the files stay in FOLDER.
 
     \b
     ldlearn demo

@@ -6,10 +6,9 @@ from typing import Annotated
 
 import typer
 
-from ldlearn.cli.app import app
 from ldlearn.cli.choice import DEFAULT_METHOD, choose_enhancer
 from ldlearn.cli.console import check_one_stdout, note, show_json
-from ldlearn.cli.options import YOUR_TABLES, Categorical, Data, Features, From, Id, Json, Method, Output, Settings, To
+from ldlearn.cli.options import Categorical, Data, Features, From, Id, Json, Method, Output, Settings, To
 from ldlearn.cli.predict import load_table_model, row_names, stream
 from ldlearn.cli.tables import PIPE, check_output, format_of, naming, open_output
 from ldlearn.cli.training import Wanted, name_in_messages, read_training
@@ -17,7 +16,6 @@ from ldlearn.models import TableError, TableModel
 from ldlearn.models.checkup import training_distributions
 
 
-@app.command(rich_help_panel=YOUR_TABLES)
 def enhance(
     data: Data,
     model: Annotated[str | None, typer.Option("--model", "-m", metavar="FILE", help="A fitted model, or:")] = None,

@@ -7,10 +7,9 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from ldlearn.cli.app import app
 from ldlearn.cli.console import note, progress, show, show_json, size_of
 from ldlearn.cli.description import score_table
-from ldlearn.cli.options import YOUR_TABLES, Data, From, Json, Model
+from ldlearn.cli.options import Data, From, Json, Model
 from ldlearn.cli.predict import column_kinds, load_table_model
 from ldlearn.cli.tables import open_table
 from ldlearn.io.values import are_logical, check_degrees, to_labels
@@ -19,7 +18,6 @@ from ldlearn.models import TableError
 from ldlearn.models.scoring import USUAL_METRICS, advantage_over_mean, clearly_better, metric_names, score_predictions
 
 
-@app.command(rich_help_panel=YOUR_TABLES)
 def evaluate(
     data: Data,
     model: Model,

@@ -7,14 +7,11 @@ from typing import Annotated
 
 import typer
 
-from ldlearn.cli.app import app
-from ldlearn.cli.options import YOUR_TABLES
 from ldlearn.cli.predict import load_table_model
 from ldlearn.cli.tables import check_output
 from ldlearn.models import export_onnx
 
 
-@app.command(rich_help_panel=YOUR_TABLES)
 def export(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="A model, an .ldl file.")],
     output: Annotated[str, typer.Option("--output", "-o", metavar="FILE.onnx", help="Where the graph goes.")],

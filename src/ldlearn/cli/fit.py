@@ -7,18 +7,16 @@ from typing import Annotated, Any
 
 import typer
 
-from ldlearn.cli.app import app
 from ldlearn.cli.choice import DEFAULT_METHOD, choose_estimator, describe_method
 from ldlearn.cli.console import note, progress, show_json
 from ldlearn.cli.description import describe, show_scores
-from ldlearn.cli.options import YOUR_TABLES, Categorical, Data, Features, From, Id, Json, Labels, Method, Settings
+from ldlearn.cli.options import Categorical, Data, Features, From, Id, Json, Labels, Method, Settings
 from ldlearn.cli.tables import check_output, naming
 from ldlearn.cli.training import Chosen, Wanted, name_in_messages, read_training
 from ldlearn.io.values import are_logical, to_labels
 from ldlearn.models import fit_and_check, save_model
 
 
-@app.command(rich_help_panel=YOUR_TABLES)
 def fit(
     data: Data,
     labels: Labels,

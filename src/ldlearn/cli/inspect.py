@@ -8,22 +8,20 @@ from typing import Annotated, Any
 
 import typer
 
-from ldlearn.cli.app import app
 from ldlearn.cli.console import note, show, show_json, table
 from ldlearn.cli.description import describe, show_scores
-from ldlearn.cli.options import YOUR_TABLES, Json
+from ldlearn.cli.options import Json
 from ldlearn.cli.predict import load_table_model
 from ldlearn.cli.tables import check_output
 from ldlearn.models import ModelFileError, TableModel
 
 
-@app.command(rich_help_panel=YOUR_TABLES)
 def inspect(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="A model, an .ldl file.")],
     html: Annotated[str | None, typer.Option(metavar="FILE", help="Write a model card: one page to share.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Show what a model was fitted on, its parameters, scores beside floors, and warnings.
+    """Show what a model was fitted on, its parameters, scores and warnings.
 
     \b
     ldlearn inspect model.ldl

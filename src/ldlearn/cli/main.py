@@ -1,4 +1,4 @@
-"""The entry point: one import line per command file, and errors as one sentence."""
+"""The entry point of `ldlearn`: errors as one sentence, and exit codes."""
 
 from __future__ import annotations
 
@@ -7,61 +7,73 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
-try:
-    from ldlearn.cli.app import UserError, app
-except ModuleNotFoundError as error:
-    if error.name != "typer":
-        raise
-    raise SystemExit('The command line needs typer and rich: pip install "ldlearn[cli]".') from None
+from ldlearn.cli import interrupts
 
-# A command file is plugged in here, by one line; the order is that of the help page.
-import ldlearn.cli.compare
-import ldlearn.cli.methods
-import ldlearn.cli.practice
-import ldlearn.cli.run  # noqa: F401
+__all__ = ["main"]
 
-__all__ = ["app", "main"]
-
-_EXPECTED = (UserError, ValueError, OSError, ImportError)
+_WRONG_INPUT, _BUG = 2, 1
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line; always ends in `SystemExit`.
 
-    Exit codes: 0 success, 1 an error the user can put right (one sentence on standard error), 2 wrong usage,
-    130 interrupted.
+    Exit codes: 0 success, 2 something the user can put right (one sentence on standard error), 1 a fault of ldlearn
+    itself, 130 interrupted.
 
     Parameters
     ----------
     arguments : sequence of str, optional
-        By default those of the process.
+        By default those of the process, which then also ends at once on Ctrl-C while it still imports modules.
     """
+    if arguments is None:
+        interrupts.quit_at_once()
     given = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in given or bool(os.environ.get("LDLEARN_DEBUG"))
     try:
-        app(args=[word for word in given if word != "--debug"], prog_name="ldlearn")
+        _run([word for word in given if word != "--debug"])
     except KeyboardInterrupt:
-        raise SystemExit(130) from None
-    except _EXPECTED as error:
-        if debug:
-            raise
-        _fail(_sentence(error))
+        _interrupted()
     except Exception as error:
+        if interrupts.was_interrupted():
+            _interrupted()
         if debug:
             raise
-        _fail(f"Unexpected {type(error).__name__}: {error} (run again with --debug to see where).")
+        sentence, code = _explain(error)
+        print(f"ldlearn: {sentence}", file=sys.stderr)
+        raise SystemExit(code) from None
     raise SystemExit(0)
 
 
-def _sentence(error: BaseException) -> str:
-    if isinstance(error, OSError) and error.filename is not None:
-        return f"{error.strerror or type(error).__name__}: {error.filename}"
-    return " ".join(str(error).split()) or type(error).__name__
+def _run(words: list[str]) -> None:
+    """Hand over to the application; what it needs is imported here, where errors and Ctrl-C are looked after."""
+    try:
+        from ldlearn.cli.app import app
+    except ModuleNotFoundError as error:
+        if error.name != "typer":
+            raise
+        raise SystemExit('ldlearn: The command line needs typer and rich: pip install "ldlearn[cli]".') from None
+    app(args=words, prog_name="ldlearn")
 
 
-def _fail(sentence: str) -> NoReturn:
-    print(f"ldlearn: {sentence}", file=sys.stderr)
-    raise SystemExit(1)
+def _interrupted() -> NoReturn:
+    print(interrupts.MESSAGE, file=sys.stderr)
+    raise SystemExit(interrupts.EXIT_CODE) from None
+
+
+def _explain(error: Exception) -> tuple[str, int]:
+    """A sentence and an exit code: our own errors speak for themselves, as the system does; all others are bugs."""
+    from ldlearn.errors import LDLearnError
+
+    text = " ".join(str(error).split()) or type(error).__name__
+    if isinstance(error, LDLearnError):
+        return text, _WRONG_INPUT
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename or 'the system'}: {error.strerror}.", _WRONG_INPUT
+    return (
+        f"this is a fault of ldlearn, not yours ({type(error).__name__}: {text}); please report it with the command, "
+        "the output of `ldlearn --version`, and what the same command shows with --debug.",
+        _BUG,
+    )
 
 
 if __name__ == "__main__":

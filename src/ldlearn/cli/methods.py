@@ -5,20 +5,16 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
+from rich.console import Console
+from rich.table import Table
 
-from ldlearn.cli.app import app
+from ldlearn.discovery import all_estimators
 
 
-@app.command()
 def methods(
     kind: Annotated[str | None, typer.Option(help="Only this kind: enhancer, learner or joint.")] = None,
 ) -> None:
     """List the methods: name, kind, what it does."""
-    from rich.console import Console
-    from rich.table import Table
-
-    from ldlearn import all_estimators
-
     table = Table("Method", "Kind", "What it does", box=None, header_style="bold")
     for name, estimator in all_estimators(kind):
         table.add_row(name, estimator.kind, _summary(estimator))

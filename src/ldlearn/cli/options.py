@@ -9,8 +9,6 @@ import typer
 from ldlearn.cli.choice import complete_method
 from ldlearn.cli.tables import FORMATS
 
-YOUR_TABLES = "Your own tables"
-
 
 def check_format(given: str | None) -> str | None:
     """One of the known formats, or nothing."""

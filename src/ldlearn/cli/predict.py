@@ -7,9 +7,8 @@ from typing import Any
 
 import typer
 
-from ldlearn.cli.app import app
 from ldlearn.cli.console import check_one_stdout, note, progress, show_json, size_of
-from ldlearn.cli.options import YOUR_TABLES, Data, From, Id, Json, Model, Output, To
+from ldlearn.cli.options import Data, From, Id, Json, Model, Output, To
 from ldlearn.cli.tables import PIPE, check_output, format_of, open_output, open_table
 from ldlearn.cli.tables.source import Kind, Source
 from ldlearn.errors import TableError, some
@@ -18,7 +17,6 @@ from ldlearn.models import TableModel, load_model
 from ldlearn.models.table_model import check_columns
 
 
-@app.command(rich_help_panel=YOUR_TABLES)
 def predict(
     data: Data,
     model: Model,

@@ -1,25 +1,25 @@
-"""`ldlearn run` and `ldlearn report`: an experiment from its plan to its page."""
+"""`ldlearn run`: an experiment from its plan to its records."""
 
 from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
+from rich.console import Console
+from rich.table import Table
 
-from ldlearn.cli.app import UserError, app
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from ldlearn.experiments import Plan, RunSummary, Watcher
-    from ldlearn.experiments.summary import SummaryRow
+from ldlearn.cli.interrupts import EXIT_CODE
+from ldlearn.cli.progress import LiveWatcher
+from ldlearn.errors import LDLearnError
+from ldlearn.experiments import LogWatcher, Plan, RunSummary, Watcher, load_plan, run_plan
+from ldlearn.experiments.summary import SummaryRow, summarise
+from ldlearn.metrics import get_metric
 
 _PAGE = 120  # columns where the output is no terminal
 
 
-@app.command()
 def run(
     plan: Annotated[str, typer.Argument(help="A plan file (TOML), or the name of a shipped plan such as quick.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder of the run; an interrupted run continues.")],
@@ -31,10 +31,6 @@ def run(
     log: Annotated[bool, typer.Option("--log", help="One line for each cell instead of a progress bar.")] = False,
 ) -> None:
     """Run an experiment; records go to OUTPUT/records.jsonl."""
-    from rich.console import Console
-
-    from ldlearn.experiments import WorkersLostError, load_plan, run_plan
-
     if quiet and log:
         raise typer.BadParameter("choose one of --quiet and --log.")
     if jobs < 1 and jobs != -1:
@@ -45,44 +41,22 @@ def run(
     loaded = load_plan(plan)
     try:
         found = run_plan(loaded, output, jobs=jobs, scheduler=scheduler, watcher=_watcher(console, quiet, log))
-    except WorkersLostError as error:
-        raise UserError(str(error)) from None
     except KeyboardInterrupt:
         typer.echo(f"ldlearn: stopped; what is recorded in {output} is safe, and the same command continues.", err=True)
-        raise typer.Exit(130) from None
+        raise typer.Exit(EXIT_CODE) from None
     if not quiet:
         _show(console, loaded, found)
     if not found.count("ok"):
-        raise UserError(f"No cell of the plan could be computed; {found.path / 'records.jsonl'} says why for each.")
-
-
-@app.command()
-def report(
-    run_dir: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run.")],
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Folder to write to; that of the run by default.")
-    ] = None,
-) -> None:
-    """Write the report of a run: one HTML page, tables in Markdown and LaTeX, figures."""
-    from ldlearn.experiments import read_records
-    from ldlearn.reporting import write_report
-
-    read_records(run_dir)  # so that a folder without records is one sentence
-    typer.echo(f"Report: {write_report(run_dir, output)}")
+        raise LDLearnError(f"No cell of the plan could be computed; {found.path / 'records.jsonl'} says why for each.")
 
 
 def _watcher(console: Console, quiet: bool, log: bool) -> Watcher:
-    from ldlearn.cli.progress import LiveWatcher
-    from ldlearn.experiments import LogWatcher, Watcher
-
     if quiet:
         return Watcher()
     return LiveWatcher(console) if console.is_terminal and not log else LogWatcher()
 
 
 def _show(console: Console, plan: Plan, found: RunSummary) -> None:
-    from ldlearn.experiments.summary import summarise
-
     for task in ("recovery", "prediction"):
         rows = summarise(found.records, task, plan.metrics)
         for dataset in dict.fromkeys(row.dataset for row in rows):
@@ -93,10 +67,6 @@ def _show(console: Console, plan: Plan, found: RunSummary) -> None:
 
 
 def _table(console: Console, title: str, rows: list[SummaryRow], metrics: tuple[str, ...]) -> None:
-    from rich.table import Table
-
-    from ldlearn.metrics import get_metric
-
     table = Table(title=title, box=None, header_style="bold", title_justify="left", title_style="bold cyan")
     table.add_column("Method")
     for metric in metrics:
@@ -110,8 +80,6 @@ def _table(console: Console, title: str, rows: list[SummaryRow], metrics: tuple[
 
 
 def _best(rows: list[SummaryRow], metric: str) -> float:
-    from ldlearn.metrics import get_metric
-
     # What was trained on the truth is a bound, not a rival.
     values = [row.mean[metric] for row in rows if not row.on_truth and not math.isnan(row.mean[metric])]
     return (max if get_metric(metric).greater_is_better else min)(values, default=math.nan)

@@ -14,6 +14,7 @@ from joblib import Parallel, delayed, parallel_config
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 from ldlearn.datasets import LabelDataset
+from ldlearn.errors import LDLearnError
 from ldlearn.experiments.cells import Work
 from ldlearn.experiments.worker import THREADS, WorkResult, do_work, versions
 
@@ -23,7 +24,7 @@ Executor = Callable[[Iterable[Task]], Iterator[tuple[int, WorkResult]]]
 _CONNECT_SECONDS = 10
 
 
-class WorkersLostError(RuntimeError):
+class WorkersLostError(LDLearnError, RuntimeError):
     """Worker processes died; what was recorded is safe."""
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from ldlearn.errors import InputError
 from ldlearn.io.atomic import write_file
 
 SCHEMA = 1
@@ -22,7 +23,7 @@ VOLATILE = ("seconds", "peak_memory_mb", "started", "threads")
 Record = dict[str, Any]
 
 
-class RunFolderError(ValueError):
+class RunFolderError(InputError):
     """The folder of a run cannot be used: another run has it, or its records are damaged."""
 
 

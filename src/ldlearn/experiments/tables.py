@@ -6,8 +6,10 @@ import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from ldlearn.errors import InputError
 
-class PlanError(ValueError):
+
+class PlanError(InputError):
     """A plan cannot be used as written; the message begins with the key that is wrong."""
 
 

@@ -1,0 +1,117 @@
+"""The commands are one list, and nobody pays for the imports of a command that was not asked for."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import subprocess
+import sys
+
+import pytest
+import typer
+
+import ldlearn
+from ldlearn.cli import commands
+from ldlearn.cli.app import load_command
+
+HEAVY = {"sklearn", "scipy", "pandas", "matplotlib", "dask", "distributed", "pyarrow", "onnx", "jinja2", "joblib"}
+# Runs a statement and prints, as its last line, the top-level packages that it has imported.
+PROBE = """
+import json, sys
+try:
+    {statement}
+except SystemExit as ended:
+    assert not ended.code, ended.code
+print(json.dumps(sorted({{name.partition(".")[0] for name in sys.modules}})))
+"""
+
+
+def imported_by(statement: str) -> set[str]:
+    """The packages that a fresh process has imported after a statement."""
+    words = [sys.executable, "-c", PROBE.format(statement=statement)]
+    found = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert found.returncode == 0, found.stderr
+    return set(json.loads(found.stdout.splitlines()[-1]))
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "import ldlearn",
+        "from ldlearn.cli.main import main; main(['--version'])",
+        "from ldlearn.cli.main import main; main(['--help'])",
+    ],
+)
+def test_starting_imports_nothing_heavy(statement):
+    assert not imported_by(statement) & HEAVY
+
+
+def test_a_command_imports_only_what_it_needs():
+    found = imported_by("from ldlearn.cli.main import main; main(['methods'])")
+    assert "sklearn" in found
+    assert not found & {"matplotlib", "distributed", "onnx", "jinja2"}
+
+
+def test_estimators_come_from_the_top_when_they_are_asked_for():
+    assert "sklearn" in imported_by("from ldlearn import DLDL; assert DLDL().kind == 'joint'")
+    from ldlearn import DLDL, all_estimators  # noqa: F401
+
+    assert {"DLDL", "GLLE", "SABFGS", "EnhanceThenLearn", "all_estimators"} <= set(ldlearn.__all__) & set(dir(ldlearn))
+    assert ldlearn.metrics.intersection([[1.0, 0.0]], [[0.5, 0.5]]) == 0.5
+    assert not hasattr(ldlearn, "DLLD")
+    with pytest.raises(ImportError):
+        from ldlearn import DLLD  # noqa: F401
+
+
+@pytest.mark.parametrize("line", commands.COMMANDS, ids=lambda line: line.name)
+def test_each_line_says_what_its_command_says(line):
+    """The help page does not import the commands, so it could say something else."""
+    assert load_command(line).help.partition("\n")[0] == line.help
+
+
+COMMAND = '''
+import typer
+
+def greet_labels(names: str, loud: bool = False) -> None:
+    """Greet every label."""
+    if names == "nobody":
+        raise LookupError("an error that the command did not foresee")
+    typer.echo(f"Hello, {names}{'!' if loud else '.'}")
+'''
+
+
+@pytest.fixture
+def new_command(tmp_path, monkeypatch):
+    """A command added as CONTRIBUTING.md says: a file in `ldlearn.cli`, and a line in its list."""
+    (tmp_path / "greet_labels.py").write_text(COMMAND)
+    monkeypatch.setattr("ldlearn.cli.__path__", [*sys.modules["ldlearn.cli"].__path__, str(tmp_path)])
+    line = commands.Command("greet-labels", "Greet every label.", commands.OWN_TABLES)
+    monkeypatch.setattr(commands, "COMMANDS", (*commands.COMMANDS, line))
+    yield line
+    sys.modules.pop("ldlearn.cli.greet_labels", None)
+
+
+def test_a_new_command_is_one_file_and_one_line(new_command, run):
+    assert "greet-labels" in run("--help").out
+    assert "ldlearn.cli.greet_labels" not in sys.modules
+    assert run("greet-labels", "sky", "--loud").out == "Hello, sky!\n"
+    assert "Greet every label." in run("greet-labels", "--help").out
+    assert run("greet-labels").code == 2
+
+
+def test_an_error_that_is_not_ours_is_called_a_bug(new_command, run):
+    result = run("greet-labels", "nobody")
+    assert (result.code, result.err.count("\n")) == (1, 1)
+    for part in ("fault of ldlearn", "LookupError: an error that", "report it", "--debug"):
+        assert part in result.err
+    with pytest.raises(LookupError):
+        ldlearn.cli.main.main(["greet-labels", "nobody", "--debug"])
+
+
+def test_commands_are_functions_that_python_can_call():
+    for line in commands.COMMANDS:
+        name = line.name.replace("-", "_")
+        found = getattr(
+            sys.modules.get(f"ldlearn.cli.{name}") or __import__(f"ldlearn.cli.{name}", fromlist=["x"]), name
+        )
+        assert isinstance(found, typer.Typer) or inspect.isfunction(found)
