@@ -6,13 +6,21 @@ BIN    := $(VENV)/bin
 # SCIPY_ARRAY_API lets scikit-learn run its array API check.
 TEST_ENV := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 SCIPY_ARRAY_API=1
 
-.PHONY: run test lint types layers unit bench docs walk clean
+.PHONY: run test test-everywhere mutants lint types layers unit bench docs walk clean
 
 run: $(VENV)/.run
 	$(BIN)/ldlearn run quick -o results/quick --jobs 2
 	$(BIN)/ldlearn report results/quick
 
 test: lint types layers unit
+
+# The numerical tests as other processors would run them, all tests on other interpreters and the oldest versions declared
+test-everywhere: $(VENV)/bin/python
+	$(BIN)/python tools/test_everywhere.py
+
+# Does a test notice when one line of the mathematics is wrong?
+mutants: $(VENV)/.dev
+	$(BIN)/python tools/mutants.py --jobs 2
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
@@ -56,4 +64,4 @@ $(VENV)/.docs: $(VENV)/bin/python pyproject.toml
 	touch $@
 
 clean:
-	rm -rf $(VENV) build dist results docs/_build docs/api docs/auto_examples docs/_pictures .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .everywhere build dist results docs/_build docs/api docs/auto_examples docs/_pictures .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,17 +1,13 @@
-"""The split that quality is measured on, and where real data may lie."""
+"""The split that quality is measured on."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
-import pytest
 from scipy.io import loadmat
+from shared_data import shared_file
 
 from ldlearn.core import binarize
 from ldlearn.datasets import load_vader_tweets
-
-SHARED = Path(__file__).resolve().parents[2] / "shared" / "datasets"
 
 
 def load(name: str) -> tuple[np.ndarray, np.ndarray]:
@@ -19,10 +15,7 @@ def load(name: str) -> tuple[np.ndarray, np.ndarray]:
     if name == "vader_tweets":
         data = load_vader_tweets()
         return np.asarray(data.X, dtype=float), np.asarray(data.D)
-    path = SHARED / f"{name}.mat"
-    if not path.exists():
-        pytest.skip(f"{path.name} is not on this machine")
-    arrays = loadmat(path)
+    arrays = loadmat(shared_file(f"datasets/{name}.mat"))
     D = arrays.get("label_distribution", arrays.get("labels")).astype(float)
     return arrays["features"].astype(float), D / D.sum(axis=1, keepdims=True)
 

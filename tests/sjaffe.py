@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from functools import cache
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pytest
 from scipy.io import loadmat
+from shared_data import shared_file
 
 from ldlearn import metrics
 from ldlearn.core import binarize
 
-FILE = Path(__file__).parents[2] / "shared" / "datasets" / "SJAFFE.mat"
 COLUMNS = ("chebyshev", "clark", "canberra", "kl_divergence", "cosine", "intersection")
 
 
@@ -25,18 +24,12 @@ class Sjaffe(NamedTuple):
 
 
 @cache
-def _load() -> Sjaffe:
-    content = loadmat(FILE)
+def sjaffe() -> Sjaffe:
+    content = loadmat(shared_file("datasets/SJAFFE.mat"))
     X, D = np.asarray(content["features"], dtype=float), np.asarray(content["labels"], dtype=float)
     spread = X.std(axis=0, ddof=1)
     Z = (X - X.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
     return Sjaffe(X, Z, D, binarize(D, rule="cumulative", total=0.5))
-
-
-def sjaffe() -> Sjaffe:
-    if not FILE.exists():
-        pytest.skip("SJAFFE.mat is not in ../shared/datasets beside the repository")
-    return _load()
 
 
 def assert_recovery(recovered: np.ndarray, expected: str, tolerance: float = 1e-3) -> None:

@@ -1,10 +1,8 @@
 import ipaddress
 import socket
-from pathlib import Path
 
 import pytest
-
-SHARED = Path(__file__).resolve().parents[3] / "shared" / "datasets"
+import shared_data
 
 
 @pytest.fixture(autouse=True)
@@ -24,12 +22,5 @@ def no_network(monkeypatch):
 
 @pytest.fixture
 def shared_file():
-    """Path of a data file that may lie beside the repository, but is no part of it."""
-
-    def find(name):
-        path = SHARED / name
-        if not path.is_file():
-            pytest.skip(f"the shared data file {name} is not on this machine")
-        return path
-
-    return find
+    """Path of a data file that may lie beside the project; without it the test is skipped and names it."""
+    return lambda name: shared_data.shared_file(f"datasets/{name}")

@@ -1,10 +1,10 @@
 """The statistics of the DLDL paper, recomputed from its printed means (tables S3 and S4)."""
 
 import csv
-from pathlib import Path
 
 import numpy as np
 import pytest
+from shared_data import shared_file
 
 from ldlearn.stats import (
     TooFewDatasetsWarning,
@@ -104,9 +104,6 @@ CORRECTED = {
     ("S3", "Intersection", "FCM"): 5.33,
 }
 
-TABLES = Path(__file__).resolve().parents[3] / "shared" / "paper" / "tables"
-needs_tables = pytest.mark.skipif(not TABLES.is_dir(), reason="the paper's tables are not beside the repository")
-
 
 @pytest.mark.parametrize("metric", PRINTED)
 def test_average_ranks_and_friedman(metric):
@@ -171,7 +168,7 @@ def test_one_task_on_six_data_sets_is_too_little_for_wilcoxon_holm():
 
 
 def read(name):
-    with (TABLES / name).open(encoding="utf-8", newline="") as file:
+    with shared_file(f"paper/tables/{name}").open(encoding="utf-8", newline="") as file:
         return [row for row in csv.DictReader(file) if row["dataset"] != "Avg.Rank"]
 
 
@@ -182,7 +179,6 @@ def matrix(rows, table, metric, column):
     return np.array([[float(cells[d, m] or 0) for m in METHODS] for d in DATASETS])
 
 
-@needs_tables
 @pytest.mark.parametrize("metric", PRINTED)
 def test_values_above_are_those_of_the_tables(metric):
     recovery = matrix(read("recovery.csv"), "S3", metric, "mean")
@@ -190,7 +186,6 @@ def test_values_above_are_those_of_the_tables(metric):
     np.testing.assert_array_equal(np.vstack([recovery, prediction]), PRINTED[metric])
 
 
-@needs_tables
 @pytest.mark.parametrize("metric", PRINTED)
 @pytest.mark.parametrize("table", ["1", "2", "S3", "S4", "S5"])
 def test_both_rules_for_ties_on_every_table(table, metric):
