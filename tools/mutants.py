@@ -1,8 +1,9 @@
 """Break the mathematics on purpose, one line at a time, and see whether a test says so.
 
-``python tools/mutants.py`` applies each mutation of tools/mutants.toml to a copy of the project, runs the tests named with
-it until the first failure, and prints what became of it. It ends with 1 if a mutation survives that is not known to be
-equivalent. Stored results (tests/test_golden.py) do not count: they say that something changed, not what is wrong.
+``python tools/mutants.py`` applies each mutation of tools/mutants.toml to a copy of the project, runs the tests named
+with it until the first failure, and prints what became of it. It ends with 1 if a mutation survives that is not known
+to be equivalent. Stored results (tests/test_golden.py) do not count: they say that something changed, not what is
+wrong.
 
 ``--only TEXT`` takes the mutations whose file or description contains it, ``--jobs N`` runs N at a time.
 """
@@ -69,8 +70,16 @@ class Mutation:
 
 
 def read_mutations() -> list[Mutation]:
-    content = tomllib.loads(LIST.read_text())["mutation"]
-    return [Mutation(**entry | {"tests": tuple(entry["tests"])}) for entry in content]
+    sections = tomllib.loads(LIST.read_text())
+    reasons = sections.pop("equivalent", {})
+    found = [
+        Mutation(file, old, new, breaks, tuple(section["tests"]), reasons.pop(f"{file}: {breaks}", ""))
+        for file, section in sections.items()
+        for old, new, breaks in section["mutations"]
+    ]
+    if reasons:
+        sys.exit(f"equivalent, but not in the list: {', '.join(reasons)}")
+    return found
 
 
 def copy_project(folder: Path) -> Path:

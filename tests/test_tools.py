@@ -1,0 +1,89 @@
+"""The tools that test the tests: their lists are whole and still fit the source."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+TOOLS = Path(__file__).parents[1] / "tools"
+if not TOOLS.is_dir():
+    pytest.skip("the tools are not part of this copy of the project", allow_module_level=True)
+
+
+def load(name):
+    spec = importlib.util.spec_from_file_location(name, TOOLS / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses look their module up
+    spec.loader.exec_module(module)
+    return module
+
+
+mutants, test_everywhere = load("mutants"), load("test_everywhere")
+
+
+def test_every_mutation_still_applies():
+    found = mutants.read_mutations()
+    assert [fault for mutation in found if (fault := mutation.fault())] == []
+    assert len(found) >= 80
+    assert len(set(found)) == len(found)
+
+
+def test_no_mutation_is_left_to_the_stored_results():
+    assert not [m for m in mutants.read_mutations() if any("golden" in name for name in m.tests)]
+
+
+def test_at_most_two_mutations_are_called_equivalent():
+    assert sum(bool(mutation.equivalent) for mutation in mutants.read_mutations()) <= 2
+
+
+def test_a_mutation_that_does_not_fit_is_a_fault():
+    sound = mutants.read_mutations()[0]
+    assert "0 times" in replace(sound, old="no such text").fault()
+    assert "does not exist" in replace(sound, file="nothing.py").fault()
+    assert "be changed" in replace(sound, new=sound.old).fault()
+    assert "no tests nowhere" in replace(sound, tests=("nowhere",)).fault()
+
+
+def test_a_mutation_is_noticed_only_if_a_test_fails(tmp_path):
+    (tmp_path / "src" / "ldlearn").mkdir(parents=True)
+    (tmp_path / "tests").mkdir()
+    source = tmp_path / "src" / "ldlearn" / "__init__.py"
+    source.write_text("ONE = 1\nTWO = 2\n")
+    (tmp_path / "tests" / "test_one.py").write_text("import ldlearn\n\ndef test_one():\n    assert ldlearn.ONE == 1\n")
+    one = mutants.Mutation("__init__.py", "ONE = 1", "ONE = 3", "", ("test_one.py",))
+    assert one.run(tmp_path, timeout=60) == "test_one.py::test_one"
+    assert replace(one, old="TWO = 2", new="TWO = 3").run(tmp_path, timeout=60) is None
+    assert source.read_text() == "ONE = 1\nTWO = 2\n"
+
+
+def test_the_matrix_changes_everything_that_it_promises():
+    pythons = {version: Path(sys.executable) for version in test_everywhere.PYTHONS}
+    cells = list(test_everywhere.make_cells(pythons, full=False))
+    assert len({cell.name for cell in cells}) == len(cells)
+    assert {cell.environment.name for cell in cells} == {"py3.11", "py3.12", "py3.13", "oldest"}
+    assert {cell.threads for cell in cells} == {1, 2}
+    assert {cell.dispatch for cell in cells} == {True, False}
+    assert {cell.kernel for cell in cells} == {None, *test_everywhere.kernels_of_this_processor()}
+    assert not any(cell.paths for cell in cells if cell.kernel is None and cell.dispatch and cell.threads == 1)
+    for path in test_everywhere.NUMERICAL:
+        assert (TOOLS.parent / path).exists(), path
+
+
+def test_the_oldest_versions_are_exact():
+    pins = test_everywhere.oldest_versions()
+    assert {pin.partition("==")[0] for pin in pins} == {"numpy", "scipy", "scikit-learn"}
+    assert all(pin.count(".") == 2 for pin in pins), "a bound like >=1.26 would be tried as 1.26.0"
+
+
+def test_a_setting_that_is_not_obeyed_fails_its_cell():
+    cell = test_everywhere.Cell(test_everywhere.Environment("py", Path(sys.executable)), "Haswell", threads=2)
+    cell._check_obeyed({"kernels": ["Haswell"], "threads": [2], "dispatched": ["AVX2"]})
+    for found in ({"kernels": ["SkylakeX"]}, {"threads": [1]}):
+        with pytest.raises(test_everywhere.SetUpError, match="instead"):
+            cell._check_obeyed({"kernels": ["Haswell"], "threads": [2], "dispatched": []} | found)
+    with pytest.raises(test_everywhere.SetUpError, match="still dispatches to AVX2"):
+        replace(cell, dispatch=False)._check_obeyed({"kernels": ["Haswell"], "threads": [2], "dispatched": ["AVX2"]})
