@@ -30,10 +30,13 @@ def methods(kind: str) -> str:
 
 def metrics() -> str:
     """Every registered metric."""
-    from ldlearn.metrics import METRICS
+    from ldlearn.metrics import LABEL_METRICS, METRICS
 
-    lines = ["| function | for a row, d true and p predicted | better | best |", "|---|---|---|--:|"]
-    for metric in METRICS.values():
+    lines = [
+        "| function | for a row, d true (y true 0/1 labels) and p predicted | better | best |",
+        "|---|---|---|--:|",
+    ]
+    for metric in [*METRICS.values(), *LABEL_METRICS.values()]:
         low, high = metric.range(5)
         best = high if metric.greater_is_better else low
         formula = metric.formula.replace("|", "\\|")

@@ -155,6 +155,9 @@ PREDICTING = {
     "evaluate votes": (
         frame(lambda t: t.assign(sea=7)), ("evaluate", "data.csv", "-m", "model.ldl"), ["data.csv, row 1", "sum to"],
     ),
+    "metric of degrees on labels": (
+        NOTHING, ("evaluate", "data.csv", "-m", "model.ldl", "--metrics", "cosine"), ["cosine needs true degrees"],
+    ),
     "evaluate nothing": (frame(lambda t: t[:0]), ("evaluate", "data.csv", "-m", "model.ldl"), ["has no rows"]),
     "a row too short": (text(lambda s: s + "r99,1\n"), PREDICT, ["row 81: it has 2 values"]),
 }  # fmt: skip

@@ -9,20 +9,38 @@ import numpy as np
 import pytest
 
 from ldlearn import metrics
-from ldlearn.metrics import METRICS, get_metric, per_row, score_all
+from ldlearn.metrics import (
+    HEADLINE_METRICS,
+    LABEL_METRICS,
+    METRICS,
+    USUAL_METRICS,
+    get_metric,
+    get_scorer,
+    per_row,
+    score_all,
+)
 
 SIMILARITIES = {"cosine", "intersection", "fidelity", "threshold_agreement", "spearman", "kendall"}
+SIMILARITIES |= {"average_precision", "positive_mass"}
+ALL = {**METRICS, **LABEL_METRICS}
 D = np.array([[0.5, 0.5], [1.0, 0.0]])
 P = np.array([[0.25, 0.75], [0.5, 0.5]])
 
 
 def test_the_six_usual_metrics_come_first():
-    assert list(METRICS)[:6] == ["chebyshev", "clark", "canberra", "kl_divergence", "cosine", "intersection"]
+    assert tuple(METRICS)[:6] == USUAL_METRICS
 
 
-@pytest.mark.parametrize("name", METRICS)
+def test_the_headline_metrics_are_those_of_the_paper_s_tables():
+    titles = [METRICS[name].title for name in HEADLINE_METRICS]
+    assert titles == ["Chebyshev", "Clark", "Threshold error (DLDL's one-error)", "Intersection"]
+
+
+@pytest.mark.parametrize("name", ALL)
 def test_entry(name):
-    metric = METRICS[name]
+    metric = get_metric(name)
+    assert metric is ALL[name]
+    assert metric.against_labels == (name in LABEL_METRICS)
     assert metric.name == name
     assert metric.function is getattr(metrics, name)
     assert name in metrics.__all__
@@ -35,9 +53,9 @@ def test_entry(name):
     assert low < high
 
 
-@pytest.mark.parametrize("name", METRICS)
+@pytest.mark.parametrize("name", ALL)
 def test_signature_and_docstring_tell_the_whole_story(name):
-    function = METRICS[name].function
+    function = ALL[name].function
     signature = inspect.signature(function)
     assert list(signature.parameters)[:3] == ["D_true", "D_pred", "convention"]
     assert signature.parameters["convention"].default == "exact"
@@ -72,7 +90,7 @@ def test_metrics_survive_pickle_and_copy_as_themselves():
     [
         ("chebychev", "did you mean chebyshev?"),
         ("kl", "did you mean kl_divergence?"),
-        ("one_error", "did you mean threshold_error?"),
+        ("one_error", "did you mean threshold_error or top_label_error?"),
         ("MSE", "did you mean mean_squared_error?"),
         ("Jensen-Shannon", "did you mean jensen_shannon?"),
         ("zzz", "known are chebyshev, clark, "),
@@ -102,6 +120,14 @@ def test_score_all_returns_what_the_functions_return():
     assert recovered == {"clark": metrics.clark(D, P, convention="dldl-recovery")}
     with pytest.raises(ValueError, match="no metric named"):
         score_all(D, P, ["nonsense"])
+
+
+def test_metrics_against_labels_join_the_others_by_name():
+    Y = (D > 0).astype(float)
+    assert per_row("top_label_error", Y, P).tolist() == [0.0, 0.0]
+    assert score_all(Y, P, ["positive_mass", "clark"])["positive_mass"] == 0.75
+    assert not set(score_all(D, P)) & set(LABEL_METRICS)
+    assert get_scorer("ranking_loss")._sign == -1
 
 
 @pytest.mark.parametrize(

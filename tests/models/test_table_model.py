@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from practice_tables import LABELS, make_table
-from sklearn.metrics import label_ranking_average_precision_score
 
 from ldlearn import DLDL, SABFGS, EnhanceThenLearn, FromDistributions, PriorLE, all_estimators
+from ldlearn.errors import InputError
 from ldlearn.io.values import is_numeric, to_labels, to_numbers, to_texts
 from ldlearn.models import ModelFileError, TableError, TableModel, export_onnx, fit_and_check, load_model, save_model
 from ldlearn.models.linear import linear_softmax, strongest_features
-from ldlearn.models.scoring import average_precision_rows, score_predictions
+from ldlearn.models.scoring import score_predictions
 
 FEATURES = ["height", "wet", "place"]
 
@@ -121,26 +121,26 @@ def test_labels_as_words_and_truths():
     np.testing.assert_array_equal(to_labels(frame, list("abcd")), [[1, 1, 1, 1], [0, 0, 0, 0]])
 
 
-@given(st.integers(0, 10_000))
-@settings(deadline=None, max_examples=30)
-def test_average_precision_agrees_with_scikit_learn(seed):
-    rng = np.random.default_rng(seed)
-    n, c = rng.integers(1, 6), rng.integers(2, 7)
-    Y = (rng.random((n, c)) < 0.5).astype(float)
-    P = rng.integers(0, 4, size=(n, c)) / 4.0  # ties
-    assert average_precision_rows(Y, P).mean() == pytest.approx(label_ranking_average_precision_score(Y, P))
-
-
 def test_scores_against_labels_by_hand():
     Y, P = np.array([[1.0, 0.0, 1.0], [0.0, 1.0, 0.0]]), np.array([[0.5, 0.3, 0.2], [0.2, 0.7, 0.1]])
     scores = {s.name: s for s in score_predictions(Y, P, np.array([0.4, 0.4, 0.2]), logical=True)}
-    assert scores["one_error"].model == 0
+    assert scores["top_label_error"].model == 0
     assert scores["positive_mass"].model == pytest.approx(0.7)
     assert scores["positive_mass"].mean == pytest.approx((0.6 + 0.4) / 2)
     assert scores["positive_mass"].uniform == pytest.approx(0.5)
     assert scores["ranking_loss"].model == pytest.approx(0.25)
     assert scores["positive_mass"].beats_floors
-    assert not scores["one_error"].beats_floors or scores["one_error"].mean > 0
+    assert not scores["top_label_error"].beats_floors or scores["top_label_error"].mean > 0
+
+
+def test_a_metric_that_does_not_fit_the_truth_is_refused():
+    Y, P = np.array([[1.0, 0.0], [1.0, 1.0]]), np.full((2, 2), 0.5)
+    with pytest.raises(InputError, match="cosine needs true degrees, but the table has 0/1 labels; choose"):
+        score_predictions(Y, P, P[0], ["cosine"], logical=True)
+    with pytest.raises(
+        InputError, match="ranking_loss needs 0/1 labels, but the table has degrees; choose"
+    ):
+        score_predictions(P, P, P[0], ["ranking_loss"], logical=False)
 
 
 def test_the_check_up_finds_signal_and_its_absence():

@@ -13,17 +13,17 @@ from ldlearn.cli.options import Data, From, Json, Model
 from ldlearn.cli.predict import column_kinds, load_table_model
 from ldlearn.cli.tables import open_table
 from ldlearn.io.values import are_logical, check_degrees, to_labels
-from ldlearn.metrics import get_metric
+from ldlearn.metrics import LABEL_METRICS, METRICS, get_metric
 from ldlearn.models import TableError
-from ldlearn.models.scoring import USUAL_METRICS, advantage_over_mean, clearly_better, metric_names, score_predictions
+from ldlearn.models.scoring import advantage_over_mean, clearly_better, score_predictions
 
 
 def evaluate(
     data: Data,
     model: Model,
     metrics: Annotated[
-        str, typer.Option(metavar="NAMES", show_default=False, help="Measures; or all. Default: the usual six.")
-    ] = ",".join(USUAL_METRICS),
+        str | None, typer.Option(metavar="NAMES", help="Metrics, or all. Default: the usual ones for such labels.")
+    ] = None,
     format: From = None,
     as_json: Json = False,
 ) -> None:
@@ -35,12 +35,9 @@ def evaluate(
     ldlearn evaluate test.csv --model model.ldl
     ldlearn evaluate test.parquet -m model.ldl --metrics cosine --json
     """
-    names = metric_names() if metrics == "all" else [name.strip() for name in metrics.split(",")]
-    for name in names:
-        try:
-            get_metric(name)
-        except ValueError as error:
-            raise typer.BadParameter(str(error), param_hint="--metrics") from None
+    names = None if metrics is None or metrics == "all" else [name.strip() for name in metrics.split(",")]
+    for name in names or []:
+        get_metric(name)  # a wrong name fails before the table is read
     loaded = load_table_model(model)
     truths, predictions, rows = [], [], []
     with progress("rows", size_of(data), is_bytes=True) as advance, open_table(data, format, advance) as source:
@@ -54,6 +51,8 @@ def evaluate(
         if not are_logical(truth):
             truth = check_degrees(truth, loaded.labels, rows)
     mean, logical = np.asarray(loaded.facts["mean_distribution"]), are_logical(truth)
+    if metrics == "all":
+        names = list(LABEL_METRICS if logical else METRICS)
     scores = score_predictions(truth, P, mean, names, logical=logical)
     advantage, error_of = advantage_over_mean(truth, P, mean, logical)
     kind = "0/1 labels" if logical else "true degrees"

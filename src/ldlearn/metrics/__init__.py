@@ -1,5 +1,6 @@
-"""Metrics between true and predicted label distributions."""
+"""Metrics between true and predicted label distributions, and of predictions against 0/1 labels."""
 
+from ldlearn.metrics.against_labels import average_precision, positive_mass, ranking_loss, top_label_error
 from ldlearn.metrics.conventions import CONVENTIONS
 from ldlearn.metrics.distributions import (
     canberra,
@@ -21,12 +22,24 @@ from ldlearn.metrics.distributions import (
 from ldlearn.metrics.labels import error_probability, threshold_agreement, threshold_error, zero_one_loss
 from ldlearn.metrics.ordinal import expected_label_absolute_error, expected_label_squared_error
 from ldlearn.metrics.rankings import kendall, spearman
-from ldlearn.metrics.registry import METRICS, Metric, get_metric, per_row, score_all
+from ldlearn.metrics.registry import (
+    HEADLINE_METRICS,
+    LABEL_METRICS,
+    METRICS,
+    USUAL_METRICS,
+    Metric,
+    get_metric,
+    per_row,
+    score_all,
+)
 from ldlearn.metrics.scorers import SCORERS, get_scorer
 
 __all__ = [
     "CONVENTIONS",
     "METRICS",
+    "LABEL_METRICS",
+    "USUAL_METRICS",
+    "HEADLINE_METRICS",
     "Metric",
     "SCORERS",
     "get_metric",
@@ -56,4 +69,8 @@ __all__ = [
     "expected_label_squared_error",
     "spearman",
     "kendall",
+    "average_precision",
+    "ranking_loss",
+    "top_label_error",
+    "positive_mass",
 ]

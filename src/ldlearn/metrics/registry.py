@@ -34,7 +34,7 @@ class Metric:
     Attributes
     ----------
     name : str
-        The key in ``METRICS`` and the name of the function in ``ldlearn.metrics``.
+        The key in ``METRICS`` or ``LABEL_METRICS``, and the name of the function in ``ldlearn.metrics``.
     title : str
         How tables call it.
     formula : str
@@ -49,6 +49,8 @@ class Metric:
         Whether it has a meaning only if the labels are ordered.
     clipped_by_pyldl : bool
         Whether ``convention="pyldl"`` clips its arguments.
+    against_labels : bool
+        Whether the truth is a matrix of 0/1 labels, not of distributions.
     """
 
     name: str
@@ -60,6 +62,7 @@ class Metric:
     _rows: Callable[..., FloatArray] = field(repr=False)
     ordinal_only: bool = False
     clipped_by_pyldl: bool = False
+    against_labels: bool = False
 
     @property
     def symbol(self) -> str:
@@ -85,6 +88,9 @@ class Metric:
         self, D_true: FloatArray, D_pred: FloatArray, convention: Convention, options: dict[str, Any]
     ) -> FloatArray:
         pair = apply_convention(D_true, D_pred, convention, clipped_by_pyldl=self.clipped_by_pyldl)
+        if self.against_labels:  # conventions are about zeros of distributions
+            pair = D_true, D_pred
+            _check_labels(D_true)
         return self._rows(*pair, **options)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -92,8 +98,23 @@ class Metric:
         return get_metric, (self.name,)
 
 
-_REGISTERED: dict[str, Metric] = {}
-METRICS: Mapping[str, Metric] = MappingProxyType(_REGISTERED)
+# The six that the literature reports since Geng, "Label distribution learning" (2016), which compares by all of them.
+USUAL_METRICS = ("chebyshev", "clark", "canberra", "kl_divergence", "cosine", "intersection")
+# The four of the tables of the DLDL paper, which calls the third one-error.
+HEADLINE_METRICS = ("chebyshev", "clark", "threshold_error", "intersection")
+
+
+def _check_labels(Y: FloatArray) -> None:
+    wrong = (Y != 0) & (Y != 1)
+    if wrong.any():
+        row, column = np.argwhere(wrong)[0]
+        raise InputError(f"The truth must hold 0/1 labels, but row {row}, column {column} holds {Y[row, column]:g}.")
+
+
+_BETWEEN_DISTRIBUTIONS: dict[str, Metric] = {}
+_AGAINST_LABELS: dict[str, Metric] = {}
+METRICS: Mapping[str, Metric] = MappingProxyType(_BETWEEN_DISTRIBUTIONS)
+LABEL_METRICS: Mapping[str, Metric] = MappingProxyType(_AGAINST_LABELS)
 
 
 def register(
@@ -104,6 +125,7 @@ def register(
     greater_is_better: bool = False,
     ordinal_only: bool = False,
     clipped_by_pyldl: bool = False,
+    against_labels: bool = False,
 ) -> Callable[[Callable[..., FloatArray]], MetricFunction]:
     """Turn a function of two checked matrices that returns row values into a public metric."""
 
@@ -125,9 +147,10 @@ def register(
             _rows=row_values,
             ordinal_only=ordinal_only,
             clipped_by_pyldl=clipped_by_pyldl,
+            against_labels=against_labels,
         )
         _describe(mean_over_rows, row_values, metric)
-        _REGISTERED[metric.name] = metric
+        (_AGAINST_LABELS if against_labels else _BETWEEN_DISTRIBUTIONS)[metric.name] = metric
         return function
 
     return decorate
@@ -145,7 +168,7 @@ def get_metric(name: str) -> Metric:
     Parameters
     ----------
     name : str
-        A key of ``METRICS``.
+        A key of ``METRICS`` or of ``LABEL_METRICS``.
 
     Returns
     -------
@@ -158,8 +181,9 @@ def get_metric(name: str) -> Metric:
     >>> metric.heading, metric.range(5)
     ('Intersection ↑', (0.0, 1.0))
     """
-    if name in METRICS:
-        return METRICS[name]
+    found = METRICS.get(name) or LABEL_METRICS.get(name)
+    if found is not None:
+        return found
     near = _near_names(str(name))
     hint = f"did you mean {' or '.join(near)}?" if near else f"known are {', '.join(METRICS)}."
     raise InputError(f"There is no metric named {name!r}; {hint}")
@@ -173,7 +197,7 @@ def per_row(
     Parameters
     ----------
     name : str
-        A key of ``METRICS``.
+        A key of ``METRICS`` or of ``LABEL_METRICS``.
     D_true, D_pred : array-like of shape (n, c)
         True and predicted distributions.
     convention : {"exact", "pyldl", "dldl", "dldl-recovery"}
@@ -208,7 +232,7 @@ def score_all(
     D_true, D_pred : array-like of shape (n, c)
         True and predicted distributions.
     names : sequence of str, optional
-        Keys of ``METRICS``; by default all that need no order of the labels.
+        Names of metrics; by default all of ``METRICS`` that need no order of the labels.
     convention : {"exact", "pyldl", "dldl", "dldl-recovery"}
         What happens to zeros, for all of them.
 
@@ -241,24 +265,38 @@ def _near_names(name: str) -> list[str]:
     def similarity(metric: Metric) -> float:
         return SequenceMatcher(None, query, metric.name).ratio() + is_short_for(metric)
 
-    ranked = sorted(METRICS.values(), key=similarity, reverse=True)
+    ranked = sorted([*METRICS.values(), *LABEL_METRICS.values()], key=similarity, reverse=True)
     return [metric.name for metric in ranked if similarity(metric) >= 0.6][:3]
 
 
 _SHARED_SECTIONS = """
 Parameters
 ----------
+{pair}
+
+Returns
+-------
+float
+    Mean over the rows.
+"""
+
+
+_DISTRIBUTIONS = """
 D_true, D_pred : array-like of shape (n, c)
     True and predicted distributions: finite and not negative; rows need not sum to one.
 convention : {{"exact", "pyldl", "dldl", "dldl-recovery"}}
     What happens to zeros. "exact": 0/0 and 0 ln 0 count as 0. "pyldl": {pyldl}.
     "dldl": the paper's demo for predictions, machine epsilon added to both. "dldl-recovery": the
     demo for recovered distributions, epsilon added once to the truth and twice to the other.
+"""
 
-Returns
--------
-float
-    Mean over the rows.
+_LABELS = """
+D_true : array-like of shape (n, c)
+    The 0/1 labels.
+D_pred : array-like of shape (n, c)
+    Predicted distributions, or any scores that are not negative.
+convention : {"exact", "pyldl", "dldl", "dldl-recovery"}
+    Changes nothing: it is about zeros of true distributions.
 """
 
 
@@ -268,7 +306,8 @@ def _describe(function: Callable[..., float], row_values: Callable[..., FloatArr
     direction = "Greater" if metric.greater_is_better else "Smaller"
     pyldl = "both clipped to [epsilon, 1]" if metric.clipped_by_pyldl else "nothing changes for this metric"
     law = f"For a row: ``{metric.formula}``. {direction} is better."
-    function.__doc__ = "\n".join([summary, "", law, _SHARED_SECTIONS.format(pyldl=pyldl), rest, ""])
+    pair = _LABELS if metric.against_labels else _DISTRIBUTIONS.format(pyldl=pyldl)
+    function.__doc__ = "\n".join([summary, "", law, _SHARED_SECTIONS.format(pair=pair.strip()), rest, ""])
 
     D_true, D_pred, *own = inspect.signature(row_values).parameters.values()
     convention = inspect.signature(function, follow_wrapped=False).parameters["convention"]

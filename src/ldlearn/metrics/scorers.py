@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 from sklearn.metrics import make_scorer
 
 # Importing these modules fills the registry.
-from ldlearn.metrics import distributions, labels, ordinal, rankings  # noqa: F401
+from ldlearn.metrics import against_labels, distributions, labels, ordinal, rankings  # noqa: F401
 from ldlearn.metrics.registry import METRICS, get_metric
 
 Scorer: TypeAlias = Any
@@ -19,7 +19,7 @@ def get_scorer(name: str, **options: Any) -> Scorer:
     Parameters
     ----------
     name : str
-        A key of ``METRICS``.
+        A key of ``METRICS``, or of ``LABEL_METRICS`` where ``y`` holds 0/1 labels.
     **options
         Keyword arguments of the metric, for example ``convention="pyldl"``.
 

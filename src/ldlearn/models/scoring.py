@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import rankdata
-from sklearn.metrics import label_ranking_loss
 
-from ldlearn.metrics import METRICS, get_metric
+from ldlearn.errors import InputError, some
+from ldlearn.metrics import LABEL_METRICS, METRICS, USUAL_METRICS, Metric, get_metric, per_row
 
 Matrix = NDArray[np.float64]
 
-# Those of the paper.
-USUAL_METRICS = ("chebyshev", "clark", "canberra", "kl_divergence", "cosine", "intersection")
 _NEEDS_MORE_THAN = 2.0  # standard errors by which a model must beat the floor
 
 
@@ -55,80 +52,48 @@ class Score:
         return asdict(self)
 
 
-def average_precision_rows(Y: Matrix, P: Matrix) -> Matrix:
-    """Of the labels ranked at least as high as a positive one, the share that is positive: mean over the positives.
-
-    Examples
-    --------
-    >>> average_precision_rows(np.array([[1.0, 0.0, 1.0]]), np.array([[0.5, 0.3, 0.2]]))
-    array([0.83333333])
-    """
-    positive = Y > 0
-    above = rankdata(-P, method="max", axis=1)
-    positives_above = rankdata(np.where(positive, -P, np.inf), method="max", axis=1)
-    count = positive.sum(axis=1)
-    total = np.where(positive, positives_above / above, 0.0).sum(axis=1)
-    return np.asarray(np.where(count > 0, total / np.maximum(count, 1), 1.0))
-
-
-def _average_precision(Y: Matrix, P: Matrix) -> float:
-    return float(average_precision_rows(Y, P).mean())
-
-
-def _ranking_loss(Y: Matrix, P: Matrix) -> float:
-    return float(label_ranking_loss(Y, P))
-
-
-def _top_is_wrong(Y: Matrix, P: Matrix) -> float:
-    return 1.0 - float(Y[np.arange(len(Y)), P.argmax(axis=1)].mean())
-
-
-def _mass_on_positives(Y: Matrix, P: Matrix) -> float:
-    return float((Y * P).sum(axis=1).mean())
-
-
-_LOGICAL: dict[str, tuple[str, bool, Callable[[Matrix, Matrix], float]]] = {
-    "average_precision": ("Average precision", True, _average_precision),
-    "ranking_loss": ("Ranking loss", False, _ranking_loss),
-    "one_error": ("Top label is not positive", False, _top_is_wrong),
-    "positive_mass": ("Mass on the positive labels", True, _mass_on_positives),
-}
-
-
-def metric_names() -> list[str]:
-    """Every measure against true degrees."""
-    return list(METRICS)
-
-
 def score_predictions(
-    truth: Matrix, P: Matrix, mean: Matrix, metrics: Sequence[str] = USUAL_METRICS, *, logical: bool
+    truth: Matrix, P: Matrix, mean: Matrix, metrics: Sequence[str] | None = None, *, logical: bool
 ) -> list[Score]:
     """Scores of predictions beside those of two constant ones.
 
     Parameters
     ----------
     truth : ndarray of shape (n, c)
-        True distributions, measured by ``metrics``; or 0/1 labels, measured by how high the positive ones rank.
+        True distributions or 0/1 labels.
     P : ndarray of shape (n, c)
         Predictions.
     mean : ndarray of shape (c,)
         The mean distribution of the training rows.
-    metrics : sequence of str
-        Names of `ldlearn.metrics`, for true distributions.
+    metrics : sequence of str, optional
+        Names of `ldlearn.metrics`; by default the usual six, or all of those against 0/1 labels.
     logical : bool
         Whether ``truth`` holds 0/1 labels.
     """
     floors = {"mean": np.tile(mean, (len(P), 1)), "uniform": np.full(P.shape, 1.0 / P.shape[1])}
-    measures: list[tuple[str, str, bool, Callable[[Matrix, Matrix], float]]]
-    if logical:
-        measures = [(name, *parts) for name, parts in _LOGICAL.items()]
-    else:
-        found = [get_metric(name) for name in metrics]
-        measures = [(m.name, m.title, m.greater_is_better, m.function) for m in found]
     return [
-        Score(name, title, up, value(truth, P), **{key: value(truth, floor) for key, floor in floors.items()})
-        for name, title, up, value in measures
+        Score(
+            metric.name,
+            metric.title,
+            metric.greater_is_better,
+            metric.function(truth, P),
+            **{name: metric.function(truth, floor) for name, floor in floors.items()},
+        )
+        for metric in choose_metrics(metrics, logical)
     ]
+
+
+def choose_metrics(names: Sequence[str] | None, logical: bool) -> list[Metric]:
+    """The metrics of these names, or by default those that fit the truth; one that does not fit is refused."""
+    if names is None:
+        names = list(LABEL_METRICS) if logical else USUAL_METRICS
+    chosen = [get_metric(name) for name in names]
+    unfit = [metric.name for metric in chosen if metric.against_labels != logical]
+    if unfit:
+        needed, given = ("true degrees", "0/1 labels") if logical else ("0/1 labels", "degrees")
+        others = some(list(LABEL_METRICS if logical else METRICS))
+        raise InputError(f"The metric {unfit[0]} needs {needed}, but the table has {given}; choose among {others}.")
+    return chosen
 
 
 def advantage_over_mean(truth: Matrix, P: Matrix, mean: Matrix, logical: bool) -> tuple[float, float]:
@@ -139,10 +104,9 @@ def advantage_over_mean(truth: Matrix, P: Matrix, mean: Matrix, logical: bool) -
     """
     floor = np.tile(mean, (len(P), 1))
     if logical:
-        gain = average_precision_rows(truth, P) - average_precision_rows(truth, floor)
+        gain = per_row("average_precision", truth, P) - per_row("average_precision", truth, floor)
     else:
-        metric = get_metric("kl_divergence")
-        gain = metric.rows(truth, floor + 1e-9) - metric.rows(truth, P + 1e-9)
+        gain = per_row("kl_divergence", truth, floor + 1e-9) - per_row("kl_divergence", truth, P + 1e-9)
     return float(gain.mean()), float(gain.std(ddof=1) / np.sqrt(len(gain))) if len(gain) > 1 else float("inf")
 
 

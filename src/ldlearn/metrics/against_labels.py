@@ -1,0 +1,105 @@
+"""How well predicted distributions agree with 0/1 labels, where the true degrees are not known."""
+
+import numpy as np
+from scipy.stats import rankdata
+
+from ldlearn.metrics.inputs import FloatArray
+from ldlearn.metrics.registry import register
+
+
+@register(
+    title="Average precision",
+    formula="mean over positives j of |positives ranked as high as j| / |labels ranked as high as j|",
+    bounds=lambda c: (0.0, 1.0),
+    greater_is_better=True,
+    against_labels=True,
+)
+def average_precision(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
+    """Of the labels ranked at least as high as a positive one, the share that is positive: mean over the positives.
+
+    A row without a positive label scores 1.
+
+    Examples
+    --------
+    >>> from ldlearn.metrics import average_precision
+    >>> average_precision([[1, 0, 1]], [[0.5, 0.3, 0.2]])  # (1/1 + 2/3) / 2
+    0.8333...
+    """
+    positive, above, positives_above = _ranks(D_true, D_pred)
+    count = positive.sum(axis=1)
+    total = np.where(positive, positives_above / above, 0.0).sum(axis=1)
+    return np.asarray(np.where(count > 0, total / np.maximum(count, 1), 1.0))
+
+
+@register(
+    title="Ranking loss",
+    formula="share of pairs (positive j, negative k) with p_k >= p_j",
+    bounds=lambda c: (0.0, 1.0),
+    against_labels=True,
+)
+def ranking_loss(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
+    """Share of the pairs of a positive and a negative label in which the negative one ranks at least as high.
+
+    A row whose labels are all positive, or all negative, scores 0.
+
+    Examples
+    --------
+    >>> from ldlearn.metrics import ranking_loss
+    >>> ranking_loss([[1, 0, 1]], [[0.5, 0.3, 0.2]])
+    0.5
+    """
+    positive, above, positives_above = _ranks(D_true, D_pred)
+    wrong = np.where(positive, above - positives_above, 0.0).sum(axis=1)
+    pairs = positive.sum(axis=1) * (~positive).sum(axis=1)
+    return np.asarray(wrong / np.maximum(pairs, 1))
+
+
+@register(
+    title="Top label is not positive",
+    formula="1 - y_(argmax p)",
+    bounds=lambda c: (0.0, 1.0),
+    against_labels=True,
+)
+def top_label_error(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
+    """Whether the predicted top label is a negative one: the one-error of multi-label learning.
+
+    See Also
+    --------
+    threshold_error : what the DLDL paper calls one-error.
+
+    Examples
+    --------
+    >>> from ldlearn.metrics import top_label_error
+    >>> top_label_error([[1, 0], [1, 0]], [[0.6, 0.4], [0.2, 0.8]])
+    0.5
+    """
+    top = D_pred.argmax(axis=1)[:, np.newaxis]
+    return 1.0 - np.take_along_axis(D_true, top, axis=1)[:, 0]
+
+
+@register(
+    title="Mass on the positive labels",
+    formula="sum_j y_j p_j",
+    bounds=lambda c: (0.0, 1.0),
+    greater_is_better=True,
+    against_labels=True,
+)
+def positive_mass(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
+    """Predicted mass that lies on positive labels.
+
+    Examples
+    --------
+    >>> from ldlearn.metrics import positive_mass
+    >>> positive_mass([[1, 0, 1]], [[0.5, 0.25, 0.25]])
+    0.75
+    """
+    return np.asarray((D_true * D_pred).sum(axis=1))
+
+
+def _ranks(Y: FloatArray, P: FloatArray) -> tuple[np.ndarray, FloatArray, FloatArray]:
+    """Which labels are positive; how many labels, and how many positive ones, rank at least as high as each."""
+    positive = Y > 0
+    above = rankdata(-P, method="max", axis=1)
+    # Negative labels rank behind all positive ones here; their own ranks are not used.
+    positives_above = rankdata(np.where(positive, -P, np.inf), method="max", axis=1)
+    return positive, above, positives_above

@@ -1,0 +1,63 @@
+"""Metrics of predicted distributions against 0/1 labels."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from sklearn.metrics import label_ranking_average_precision_score, label_ranking_loss
+
+from ldlearn.errors import InputError
+from ldlearn.metrics import CONVENTIONS, LABEL_METRICS, error_probability, intersection, per_row
+
+TOL = 1e-12
+DEGREE = st.sampled_from([0.0, 0.1, 0.2, 0.25, 0.5]) | st.floats(0.0, 1.0)
+
+
+@st.composite
+def labelled(draw):
+    """0/1 labels, and predictions with many ties."""
+    shape = draw(st.tuples(st.integers(1, 5), st.integers(2, 6)))
+    Y = draw(arrays(float, shape, elements=st.sampled_from([0.0, 1.0])))
+    P = draw(arrays(float, shape, elements=DEGREE))
+    P[P.sum(axis=1) == 0] = 1.0
+    return Y, P / P.sum(axis=1, keepdims=True)
+
+
+law = settings(deadline=None, max_examples=150)
+
+
+@law
+@given(labelled())
+def test_ranks_are_those_of_scikit_learn(pair):
+    Y, P = pair
+    assert LABEL_METRICS["average_precision"].function(Y, P) == pytest.approx(
+        label_ranking_average_precision_score(Y, P), abs=TOL
+    )
+    assert LABEL_METRICS["ranking_loss"].function(Y, P) == pytest.approx(label_ranking_loss(Y, P), abs=TOL)
+
+
+@law
+@given(labelled())
+def test_what_they_are_between_distributions(pair):
+    """Labels read as a row of truth: the top label's error is an error probability, the mass an intersection."""
+    Y, P = pair
+    assert LABEL_METRICS["top_label_error"].function(Y, P) == pytest.approx(error_probability(Y, P), abs=TOL)
+    assert LABEL_METRICS["positive_mass"].function(Y, P) == pytest.approx(intersection(Y, P), abs=TOL)
+
+
+@law
+@given(labelled())
+def test_ranges_and_conventions(pair):
+    for name, metric in LABEL_METRICS.items():
+        rows = per_row(name, *pair)
+        low, high = metric.range(pair[0].shape[1])
+        assert (rows >= low - TOL).all()
+        assert (rows <= high + TOL).all()
+        for convention in CONVENTIONS:
+            np.testing.assert_array_equal(per_row(name, *pair, convention=convention), rows)
+
+
+def test_only_labels_are_taken():
+    with pytest.raises(InputError, match=r"must hold 0/1 labels, but row 1, column 0 holds 0\.5"):
+        per_row("ranking_loss", [[1, 0], [0.5, 0.5]], [[0.5, 0.5], [0.5, 0.5]])
