@@ -6,7 +6,7 @@ from importlib import import_module
 from types import ModuleType
 
 from ldlearn.base import KINDS, LabelEstimator
-from ldlearn.errors import InputError
+from ldlearn.errors import InputError, ParameterError, nearest_names
 
 __all__ = ["all_estimators"]
 
@@ -40,3 +40,20 @@ def all_estimators(kind: str | None = None) -> list[tuple[str, type[LabelEstimat
         for name, entry in found.items()
         if isinstance(entry, type) and issubclass(entry, LabelEstimator) and kind in (None, entry.kind)
     )
+
+
+def find_estimator(name: str) -> type[LabelEstimator]:
+    """The estimator of a name; letter case does not count.
+
+    Examples
+    --------
+    >>> find_estimator("dldl")
+    <class 'ldlearn.joint.dldl.DLDL'>
+    """
+    known = dict(all_estimators())
+    lower = {other.lower(): other for other in known}
+    if name.lower() in lower:
+        return known[lower[name.lower()]]
+    near = nearest_names(name, known)
+    hint = f"did you mean {' or '.join(near)}?" if near else "see them all with `ldlearn methods`."
+    raise ParameterError(f"there is no method {name!r}; {hint}")

@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 from practice_tables import LABELS, make_table
 
 from ldlearn import DLDL, SABFGS, EnhanceThenLearn, FromDistributions, PriorLE, all_estimators
-from ldlearn.errors import InputError
+from ldlearn.errors import InputError, ParameterError
 from ldlearn.io.values import is_numeric, to_labels, to_numbers, to_texts
 from ldlearn.models import ModelFileError, TableError, TableModel, export_onnx, fit_and_check, load_model, save_model
 from ldlearn.models.linear import linear_softmax, strongest_features
+from ldlearn.models.method_names import make_enhancer, make_predictor, method_name
 from ldlearn.models.scoring import score_predictions
 
 FEATURES = ["height", "wet", "place"]
@@ -137,9 +138,7 @@ def test_a_metric_that_does_not_fit_the_truth_is_refused():
     Y, P = np.array([[1.0, 0.0], [1.0, 1.0]]), np.full((2, 2), 0.5)
     with pytest.raises(InputError, match="cosine needs true degrees, but the table has 0/1 labels; choose"):
         score_predictions(Y, P, P[0], ["cosine"], logical=True)
-    with pytest.raises(
-        InputError, match="ranking_loss needs 0/1 labels, but the table has degrees; choose"
-    ):
+    with pytest.raises(InputError, match="ranking_loss needs 0/1 labels, but the table has degrees; choose"):
         score_predictions(P, P, P[0], ["ranking_loss"], logical=False)
 
 
@@ -205,3 +204,16 @@ def test_onnx_refuses_what_it_cannot_express(tmp_path):
     with pytest.raises(ModelFileError, match="softmax of linear scores"):
         export_onnx(fitted(estimator=DLDL(feature_map="rbf", n_components=5)), tmp_path / "m.onnx")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_methods_by_name():
+    assert method_name(make_predictor("glle+sabfgs")) == "GLLE+SABFGS"
+    assert method_name(make_predictor("SABFGS", logical=True)) == "UniformLE+SABFGS"
+    assert method_name(make_predictor("SABFGS", logical=False)) == "SABFGS"
+    assert make_predictor("DLDL", {"alpha": 0.5}).alpha == 0.5
+    assert make_enhancer("GLLE").kind == "enhancer"
+    for wrong in ("FromDistributions", "DLD", "SABFGS+GLLE"):
+        with pytest.raises(ParameterError):
+            make_predictor(wrong)
+    with pytest.raises(ParameterError, match="protocol of an experiment; name the method"):
+        make_enhancer("FromDistributions")

@@ -12,6 +12,8 @@ from typing import Any
 import typer
 
 from ldlearn.cli.tables import PIPE
+from ldlearn.models.description import scores_of
+from ldlearn.models.scoring import Score
 
 
 def note(text: str) -> None:
@@ -75,3 +77,19 @@ def show(what: Any) -> None:
         console.print(what)
     for line in captured.get().splitlines():
         typer.echo(line.rstrip())
+
+
+def show_scores(facts: dict[str, Any]) -> None:
+    """Scores on rows held out, beside the floors, if there are any."""
+    scores = scores_of(facts)
+    if scores:
+        show(score_table(scores, f"On {facts['holdout']['rows']:,} rows held out"))
+
+
+def score_table(scores: list[Score], title: str) -> Any:
+    """Scores as a table for the terminal."""
+    made = table(title, "model", "mean", "uniform", numbers=3)
+    for score in scores:
+        mark = "" if score.beats_floors else "  (no better than a floor)"
+        made.add_row(score.heading + mark, *(f"{value:.4f}" for value in (score.model, score.mean, score.uniform)))
+    return made

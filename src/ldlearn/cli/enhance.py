@@ -6,14 +6,26 @@ from typing import Annotated
 
 import typer
 
-from ldlearn.cli.choice import DEFAULT_METHOD, choose_enhancer
 from ldlearn.cli.console import check_one_stdout, note, show_json
-from ldlearn.cli.options import Categorical, Data, Features, From, Id, Json, Method, Output, Settings, To
+from ldlearn.cli.options import (
+    Categorical,
+    Data,
+    Features,
+    From,
+    Id,
+    Json,
+    Method,
+    Output,
+    Settings,
+    To,
+    parse_settings,
+)
 from ldlearn.cli.predict import load_table_model, row_names, stream
 from ldlearn.cli.tables import PIPE, check_output, format_of, naming, open_output
 from ldlearn.cli.training import Wanted, name_in_messages, read_training
 from ldlearn.models import TableError, TableModel
-from ldlearn.models.checkup import training_distributions
+from ldlearn.models.method_names import DEFAULT_METHOD, make_enhancer
+from ldlearn.models.quality_checks import training_distributions
 
 
 def enhance(
@@ -44,7 +56,7 @@ def enhance(
     check_one_stdout(output, as_json)
     check_output(output)
     format_of(output, to)
-    estimator = choose_enhancer(method, set or [])
+    estimator = make_enhancer(method, parse_settings(set))
     table, chosen = read_training(data, format, Wanted(labels or "", features, categorical, id))
     with naming(name_in_messages(data)):
         fitted = TableModel.fit(

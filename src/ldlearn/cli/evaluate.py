@@ -7,8 +7,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from ldlearn.cli.console import note, progress, show, show_json, size_of
-from ldlearn.cli.description import score_table
+from ldlearn.cli.console import note, progress, score_table, show, show_json, size_of
 from ldlearn.cli.options import Data, From, Json, Model
 from ldlearn.cli.predict import column_kinds, load_table_model
 from ldlearn.cli.tables import open_table

@@ -7,14 +7,14 @@ from typing import Annotated, Any
 
 import typer
 
-from ldlearn.cli.choice import DEFAULT_METHOD, choose_estimator, describe_method
-from ldlearn.cli.console import note, progress, show_json
-from ldlearn.cli.description import describe, show_scores
-from ldlearn.cli.options import Categorical, Data, Features, From, Id, Json, Labels, Method, Settings
+from ldlearn.cli.console import note, progress, show_json, show_scores
+from ldlearn.cli.options import Categorical, Data, Features, From, Id, Json, Labels, Method, Settings, parse_settings
 from ldlearn.cli.tables import check_output, naming
 from ldlearn.cli.training import Chosen, Wanted, name_in_messages, read_training
 from ldlearn.io.values import are_logical, to_labels
 from ldlearn.models import fit_and_check, save_model
+from ldlearn.models.description import describe_model
+from ldlearn.models.method_names import DEFAULT_METHOD, make_predictor, method_name
 
 
 def fit(
@@ -40,19 +40,19 @@ def fit(
     check_model_name(output)
     if not 0 <= holdout < 1:
         raise typer.BadParameter(f"{holdout:g} is not between 0 and 1.", param_hint="--holdout")
-    choose_estimator(method, set or [], logical=True)  # wrong settings fail before the table is read
+    make_predictor(method, parse_settings(set), logical=True)  # wrong settings fail before the table is read
     table, chosen = read_training(data, format, Wanted(labels, features, categorical, id))
     with naming(name_in_messages(data)):
         logical = are_logical(to_labels(table, chosen.labels))
-        estimator = choose_estimator(method, set or [], logical=logical)
+        estimator = make_predictor(method, parse_settings(set), logical=logical)
         model = _fit(table, chosen, estimator, holdout)
     save_model(model, output)
-    result = {"model": output} | describe(model)
+    result = {"model": output} | describe_model(model)
     if as_json:
         show_json(result)
         return
     n, m, c = len(table), len(model.features), len(model.labels)
-    typer.echo(f"{describe_method(model.estimator)} fitted on {n:,} rows, {m} features, {c} labels: {output}")
+    typer.echo(f"{method_name(model.estimator)} fitted on {n:,} rows, {m} features, {c} labels: {output}")
     show_scores(model.facts)
     for warning in model.facts["warnings"]:
         note(f"warning: {warning}")

@@ -8,12 +8,13 @@ from typing import Annotated, Any
 
 import typer
 
-from ldlearn.cli.console import note, show, show_json, table
-from ldlearn.cli.description import describe, show_scores
+from ldlearn.cli.console import note, show, show_json, show_scores, table
 from ldlearn.cli.options import Json
 from ldlearn.cli.predict import load_table_model
 from ldlearn.cli.tables import check_output
 from ldlearn.models import ModelFileError, TableModel
+from ldlearn.models.card import write_card
+from ldlearn.models.description import describe_model
 
 
 def inspect(
@@ -32,8 +33,6 @@ def inspect(
     loaded = load_table_model(model)
     known = {"model": model, "sha256": hashlib.sha256(Path(model).read_bytes()).hexdigest()} | _describe(loaded, model)
     if html is not None:
-        from ldlearn.cli.card import write_card
-
         write_card(known, Path(html))
     if as_json:
         show_json(known)
@@ -48,7 +47,7 @@ def inspect(
 
 def _describe(loaded: TableModel, path: str) -> dict[str, Any]:
     try:
-        return describe(loaded)
+        return describe_model(loaded)
     except (TypeError, ValueError, AttributeError, LookupError) as error:
         # A file whose checksums are right can still hold parts that do not belong together.
         raise ModelFileError(f"{path}: its parts contradict each other ({error}).") from None

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import ast
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Any
 
 import typer
 
-from ldlearn.cli.choice import complete_method
 from ldlearn.cli.tables import FORMATS
+from ldlearn.discovery import all_estimators
 
 
 def check_format(given: str | None) -> str | None:
@@ -15,6 +17,11 @@ def check_format(given: str | None) -> str | None:
     if given is not None and given not in FORMATS:
         raise typer.BadParameter(f"{given!r} is none of {', '.join(FORMATS)}.")
     return given
+
+
+def complete_method(incomplete: str) -> Iterable[str]:
+    """Names of methods that begin so, for the completion of the shell."""
+    return [name for name, _ in all_estimators() if name.lower().startswith(incomplete.lower())]
 
 
 Data = Annotated[str, typer.Argument(metavar="DATA", help="Table: .csv .tsv .jsonl .parquet .npz; or - (pipe).")]
@@ -42,3 +49,27 @@ From = Annotated[
 ]
 To = Annotated[str | None, typer.Option("--to", metavar="FMT", callback=check_format, help="Format of a piped output.")]
 Json = Annotated[bool, typer.Option("--json", help="Results as JSON on standard output.")]
+
+_WORDS = {"none": None, "null": None, "true": True, "false": False}
+
+
+def parse_settings(settings: Sequence[str] | None) -> dict[str, Any]:
+    """The parameters given by ``--set name=value``."""
+    return dict(_parse_setting(setting) for setting in settings or ())
+
+
+def _parse_setting(setting: str) -> tuple[str, Any]:
+    name, equals, text = setting.partition("=")
+    if not equals or not name.strip():
+        raise typer.BadParameter(f"{setting!r} is not of the form name=value.", param_hint="--set")
+    return name.strip(), _parse_value(text.strip())
+
+
+def _parse_value(text: str) -> Any:
+    if text.lower() in _WORDS:
+        return _WORDS[text.lower()]
+    try:
+        value = ast.literal_eval(text)
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return text
+    return value if isinstance(value, int | float | str | tuple | list) else text

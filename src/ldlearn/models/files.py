@@ -20,8 +20,8 @@ from ldlearn.io.atomic import writing
 from ldlearn.io.values import import_pandas
 from ldlearn.models.archive import read_archive, write_archive
 from ldlearn.models.encoding import Decoder, Encoder
-from ldlearn.models.facts import check_facts
 from ldlearn.models.table_model import TableModel
+from ldlearn.models.training_summary import check_summary
 
 _TABLE_FIELDS = ("estimator", "preprocessing", "numeric", "categorical", "labels", "id", "facts")
 _PROBE_ROWS = 3
@@ -106,7 +106,7 @@ def _rebuild(content: dict[str, Any], arrays: list[Any]) -> Any:
     if content["kind"] == "estimator":
         return estimator
     _check_table_parts(parts)
-    check_facts(parts["facts"], parts["labels"])
+    check_summary(parts["facts"], parts["labels"])
     return TableModel(**parts)
 
 

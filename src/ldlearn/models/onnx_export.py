@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ldlearn.errors import ModelFileError
+from ldlearn.errors import ModelFileError, import_optional
 from ldlearn.io.atomic import writing
 from ldlearn.models.linear import Matrix, linear_softmax
 from ldlearn.models.table_model import TableModel
@@ -40,7 +40,7 @@ def export_onnx(model: TableModel, path: str | os.PathLike[str]) -> None:
             f"{type(model.estimator).__name__} predicts by more than a softmax of linear scores, which is all that "
             "can be exported; fit DLDL without a feature map, or SABFGS."
         )
-    graph = _Graph(_import_onnx())
+    graph = _Graph(import_optional("onnx", "onnx", "ONNX files"))
     coef, intercept = found
     scores = _scores(graph, model, coef, intercept)
     graph.node("Softmax", [scores], "degrees", axis=-1)
@@ -124,11 +124,3 @@ class _Graph:
         helper.set_model_props(made, {key: "\n".join(value) for key, value in names.items()})
         self._onnx.checker.check_model(made)
         return bytes(made.SerializeToString())
-
-
-def _import_onnx() -> Any:
-    try:
-        import onnx
-    except ImportError:
-        raise ImportError('Exporting to ONNX needs onnx: pip install "ldlearn[onnx]".') from None
-    return onnx

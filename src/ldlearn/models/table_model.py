@@ -21,8 +21,8 @@ from ldlearn.io.values import (
     to_labels,
 )
 from ldlearn.joint import DLDL
-from ldlearn.models.facts import training_facts
 from ldlearn.models.preprocessing import check_categories, feature_frame, fill_empty, make_preprocessing
+from ldlearn.models.training_summary import training_summary
 
 _TAKES_DISTRIBUTIONS = "learner"
 
@@ -113,7 +113,7 @@ class TableModel:
         preprocessing = make_preprocessing(numbers, texts)
         X = np.asarray(preprocessing.fit_transform(cleaned), dtype=np.float64)
         estimator.fit(X, import_pandas().DataFrame(targets, columns=list(labels)))
-        facts = training_facts(table, chosen, labels, targets, X.shape[1])
+        facts = training_summary(table, chosen, labels, targets, X.shape[1])
         return cls(estimator, preprocessing, numbers, texts, tuple(labels), id, facts)
 
     @property

@@ -1,4 +1,4 @@
-"""What a table model remembers of its training: plain values, checked when they come from a file."""
+"""The summary of the training data that a table model keeps (`TableModel.facts`); checked when it comes from a file."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ _FACTS = {
 }
 
 
-def training_facts(
+def training_summary(
     table: Any, features: Sequence[str], labels: Sequence[str], T: NDArray[np.float64], n_transformed: int
 ) -> dict[str, Any]:
-    """Figures of a training table; the check-up adds scores and warnings."""
+    """Figures of a training table; `fit_and_check` adds scores and warnings."""
     missing = {name: int(is_missing(table[name]).sum()) for name in features}
     return {
         "rows": len(table),
@@ -58,8 +58,8 @@ def mean_distribution(T: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(normalize_rows(np.where(T.any(axis=1, keepdims=True), T, 1.0)).mean(axis=0), dtype=np.float64)
 
 
-def check_facts(facts: Any, labels: Sequence[str]) -> None:
-    """Refuse facts of a file that are not of the form that `training_facts` gives them."""
+def check_summary(facts: Any, labels: Sequence[str]) -> None:
+    """Refuse facts of a file that are not of the form that `training_summary` gives them."""
     _check_record(facts, _FACTS)
     sound = (
         list(facts["label_means"]) == list(labels)

@@ -1,4 +1,4 @@
-"""What there is to say about a model, for the terminal, for JSON and for the model card."""
+"""The description of a table model as plain values: for JSON, for the terminal and for the model card."""
 
 from __future__ import annotations
 
@@ -6,18 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from ldlearn.cli.choice import describe_method
-from ldlearn.cli.console import show, table
-from ldlearn.models import TableModel
 from ldlearn.models.linear import linear_softmax, strongest_features
+from ldlearn.models.method_names import method_name
 from ldlearn.models.preprocessing import STATEMENT, transformed_names
 from ldlearn.models.scoring import Score
+from ldlearn.models.table_model import TableModel
 
 
-def describe(model: TableModel) -> dict[str, Any]:
-    """Everything about a model as plain values."""
+def describe_model(model: TableModel) -> dict[str, Any]:
+    """Everything about a model as plain values: method, parameters, columns, training data, scores, warnings."""
     return {
-        "method": describe_method(model.estimator),
+        "method": method_name(model.estimator),
         "parameters": _plain_items(model.estimator.get_params()),
         "learned": _learned(model.estimator),
         "certified_gap": certified_gap(model.estimator),
@@ -72,19 +71,3 @@ def scores_of(facts: dict[str, Any]) -> list[Score]:
     """The scores on rows held out; none if none were."""
     held = facts.get("holdout") or {}
     return [Score(**record) for record in held.get("scores", [])]
-
-
-def show_scores(facts: dict[str, Any]) -> None:
-    """Scores on rows held out, beside the floors."""
-    scores = scores_of(facts)
-    if scores:
-        show(score_table(scores, f"On {facts['holdout']['rows']:,} rows held out"))
-
-
-def score_table(scores: list[Score], title: str) -> Any:
-    """Scores as a table for the terminal."""
-    made = table(title, "model", "mean", "uniform", numbers=3)
-    for score in scores:
-        mark = "" if score.beats_floors else "  (no better than a floor)"
-        made.add_row(score.heading + mark, *(f"{value:.4f}" for value in (score.model, score.mean, score.uniform)))
-    return made

@@ -6,8 +6,9 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from ldlearn.cli.description import scores_of
+from ldlearn.errors import import_optional
 from ldlearn.io.atomic import writing
+from ldlearn.models.description import scores_of
 
 
 def write_card(known: dict[str, Any], path: Path) -> None:
@@ -18,14 +19,13 @@ def write_card(known: dict[str, Any], path: Path) -> None:
 
 def render_card(known: dict[str, Any]) -> str:
     """The page as text; names of labels and columns cannot smuggle markup into it."""
-    try:
-        from jinja2 import Environment, StrictUndefined
-    except ImportError:
-        raise ImportError('The model card needs jinja2: pip install "ldlearn[report]".') from None
-    template = files("ldlearn.cli").joinpath("card.html.j2").read_text(encoding="utf-8")
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    jinja2 = import_optional("jinja2", "report", "Model cards")
+    template = files("ldlearn.models").joinpath("card.html.j2").read_text(encoding="utf-8")
+    environment = jinja2.Environment(
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
     scores = scores_of({"holdout": known["holdout"]})
-    return environment.from_string(template).render(known, scores=scores, verdict=_verdict(known))
+    return str(environment.from_string(template).render(known, scores=scores, verdict=_verdict(known)))
 
 
 def _verdict(known: dict[str, Any]) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Fit a model on a table and find out how far it can be trusted."""
+"""Fit a table model and check its quality: scores on rows held out, and warnings about labels, columns and rows."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from sklearn.neighbors import NearestNeighbors
 from ldlearn.core.simplex import normalize_rows
 from ldlearn.errors import TableError, some
 from ldlearn.io.values import are_logical, is_missing, to_labels
-from ldlearn.models.facts import mean_distribution
 from ldlearn.models.scoring import advantage_over_mean, clearly_better, score_predictions
 from ldlearn.models.table_model import TableModel, as_frame
+from ldlearn.models.training_summary import mean_distribution
 
 _FEWEST_ROWS = 30
 _DUPLICATE_ROWS = 4000  # rows looked at

@@ -1,0 +1,109 @@
+"""Estimators by name: ``DLDL``, ``GLLE``, or two steps as ``GLLE+SABFGS``, with parameters by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ldlearn.base import LabelEstimator
+from ldlearn.base.sklearn_private import InvalidParameterError
+from ldlearn.compose import EnhanceThenLearn, FromDistributions
+from ldlearn.discovery import find_estimator
+from ldlearn.enhancement import UniformLE
+from ldlearn.errors import ParameterError, nearest_names
+from ldlearn.learning import SABFGS
+
+DEFAULT_METHOD = "DLDL"
+
+
+def make_predictor(
+    method: str = DEFAULT_METHOD, params: Mapping[str, Any] | None = None, *, logical: bool = True
+) -> Any:
+    """An unfitted estimator that predicts, from its name and parameters.
+
+    Parameters
+    ----------
+    method : str
+        A joint model, an enhancer (a learner follows it), a learner, or both as ``ENHANCER+LEARNER``.
+    params : mapping of str, optional
+        Parameters; in two steps the step need not be said where only one step has the parameter.
+    logical : bool, default=True
+        Whether the labels are 0/1. Learners need degrees: equal shares of the positive labels come first.
+
+    Examples
+    --------
+    >>> from ldlearn.models.method_names import make_predictor
+    >>> make_predictor("UniformLE+AAKNN")
+    EnhanceThenLearn(enhancer=UniformLE(), learner=AAKNN())
+    """
+    return _with_params(_compose([_find(name) for name in method.split("+")], method, logical), params or {})
+
+
+def make_enhancer(method: str = DEFAULT_METHOD, params: Mapping[str, Any] | None = None) -> Any:
+    """An unfitted estimator that gives degrees to the rows it is fitted on."""
+    cls = _find(method)
+    if cls.kind == "learner":
+        raise ParameterError(f"{cls.__name__} learns from degrees; it does not recover them.")
+    return _with_params(cls(), params or {})
+
+
+def method_name(estimator: Any) -> str:
+    """The inverse of `make_predictor`: ``DLDL``, or ``GLLE+SABFGS`` for two steps."""
+    if isinstance(estimator, EnhanceThenLearn):
+        return "+".join(type(step).__name__ for step in estimator._steps)
+    return type(estimator).__name__
+
+
+def _find(name: str) -> type[LabelEstimator]:
+    found = find_estimator(name)
+    if issubclass(found, FromDistributions):
+        raise ParameterError(f"{found.__name__} is the protocol of an experiment; name the method that it would wrap.")
+    return found
+
+
+def _compose(classes: list[type[LabelEstimator]], method: str, logical: bool) -> Any:
+    kinds = [cls.kind for cls in classes]
+    if len(classes) == 1:
+        (cls,), (kind,) = classes, kinds
+        if kind == "enhancer":
+            return EnhanceThenLearn(cls(), SABFGS())
+        if kind == "learner" and logical:
+            return EnhanceThenLearn(UniformLE(), cls())
+        return cls()
+    if len(classes) == 2 and kinds[0] in ("enhancer", "joint") and kinds[1] == "learner":
+        return EnhanceThenLearn(classes[0](), classes[1]())
+    raise ParameterError(
+        f"{method!r} is no method; two steps are written ENHANCER+LEARNER, for example UniformLE+SABFGS."
+    )
+
+
+def _with_params(estimator: Any, params: Mapping[str, Any]) -> Any:
+    estimator.set_params(**{_full_name(estimator, name): value for name, value in params.items()})
+    try:
+        for part in (estimator, *_steps(estimator)):
+            part._validate_params()
+    except InvalidParameterError as error:
+        raise ParameterError(str(error)) from None
+    return estimator
+
+
+def _steps(estimator: Any) -> list[LabelEstimator]:
+    return [value for value in estimator.get_params().values() if isinstance(value, LabelEstimator)]
+
+
+def _full_name(estimator: Any, name: str) -> str:
+    """The parameter that a name means; in two steps the step need not be said where only one step has it."""
+    valid = [key for key, value in estimator.get_params().items() if not isinstance(value, LabelEstimator)]
+    if name in valid:
+        return name
+    for part in (estimator, *_steps(estimator)):
+        if name in part._renamed_params:
+            part.set_params(**{name: None})  # says the new name
+    inner = [key for key in valid if key.partition("__")[2] == name]
+    if len(inner) == 1:
+        return str(inner[0])
+    if inner:
+        raise ParameterError(f"both steps have {name!r}; say {' or '.join(inner)}.")
+    close = dict.fromkeys(nearest_names(name, [*valid, *(key.partition("__")[2] for key in valid)]))
+    hint = f"did you mean {' or '.join(close)}?" if close else f"it has {', '.join(valid) or 'none'}."
+    raise ParameterError(f"{method_name(estimator)} has no parameter {name!r}; {hint}")
