@@ -7,13 +7,15 @@ from scipy.io import loadmat
 from shared_data import shared_file
 
 from ldlearn.core import binarize
-from ldlearn.datasets import load_vader_tweets
+from ldlearn.datasets import load_uk_budget_shares, load_vader_tweets
+
+EMBEDDED = {"vader_tweets": load_vader_tweets, "uk_budget_shares": load_uk_budget_shares}
 
 
 def load(name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Features and distributions of the embedded tweets, or of a file beside the repository (skips without it)."""
-    if name == "vader_tweets":
-        data = load_vader_tweets()
+    """Features and distributions of an embedded set, or of a file beside the project (skips without it)."""
+    if name in EMBEDDED:
+        data = EMBEDDED[name]()
         return np.asarray(data.X, dtype=float), np.asarray(data.D)
     arrays = loadmat(shared_file(f"datasets/{name}.mat"))
     D = arrays.get("label_distribution", arrays.get("labels")).astype(float)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from estimator_cases import make_problem
+from plain_versions import tensor_representations
 from sjaffe import assert_recovery, sjaffe
 from sklearn.exceptions import ConvergenceWarning
 
@@ -16,39 +17,11 @@ def standardized(X):
     return (X - X.mean(axis=0)) / X.std(axis=0)
 
 
-def threshold(T, tau):
-    A = np.fft.fft(T, axis=0)
-    for f in range(len(A)):
-        U, s, V = np.linalg.svd(A[f], full_matrices=False)
-        A[f] = (U * np.maximum(s - tau, 0.0)) @ V
-    return np.fft.ifft(A, axis=0).real
-
-
-def literal(views, beta, n_iter=45):
-    """The algorithm with n x n arrays, inverses and complex slices, as it is written down."""
-    n = views[0].shape[1]
-    Z, G, W = (np.zeros((2, n, n)) for _ in range(3))
-    E, Y = ([np.zeros_like(X) for X in views] for _ in range(2))
-    mu = rho = 1e-4
-    for _ in range(n_iter):
-        for v, X in enumerate(views):
-            right = (X.T @ Y[v] + mu * X.T @ X - mu * X.T @ E[v] - W[v]) / rho + G[v]
-            Z[v] = np.linalg.solve(np.eye(n) + (mu / rho) * X.T @ X, right)
-        F = [X - X @ Z[v] + Y[v] / mu for v, X in enumerate(views)]
-        lengths = np.linalg.norm(np.vstack(F), axis=0)
-        E = [f * np.maximum(1.0 - beta / mu / np.maximum(lengths, 1e-300), 0.0) for f in F]
-        Y = [Y[v] + mu * (X - X @ Z[v] - E[v]) for v, X in enumerate(views)]
-        G = threshold((Z + W / rho).transpose(1, 2, 0), 1.0 / rho).transpose(2, 0, 1)
-        W += rho * (Z - G)
-        mu, rho = 2.0 * mu, 2.0 * rho
-    return Z
-
-
 @pytest.mark.parametrize("n", [15, 16])
 @pytest.mark.parametrize("beta", [0.05, 10.0])
 def test_representation_is_that_of_the_literal_algorithm(n, beta):
     X, _, Y = make_problem(n=n)
-    Z = literal([standardized(X).T, Y.T.astype(float)], beta)
+    Z = tensor_representations([standardized(X).T, Y.T.astype(float)], beta)
     model = GLESC(beta).fit(X, Y)
     np.testing.assert_allclose(model.representation_, Z.mean(axis=0), atol=1e-5)
     assert np.abs(Z[0] - Z[1]).max() > 1e-3
@@ -58,7 +31,7 @@ def test_representation_is_that_of_the_literal_algorithm(n, beta):
 def test_equal_views_have_equal_representations():
     _, _, Y = make_problem(n=15)
     view = Y.T.astype(float)
-    Z = literal([view, view], 1.0)
+    Z = tensor_representations([view, view], 1.0)
     np.testing.assert_allclose(Z[0], Z[1], atol=1e-10)
     model = GLESC(1.0, standardize=False).fit(Y, Y)
     np.testing.assert_allclose(model.representation_, Z[0], atol=1e-5)
