@@ -17,7 +17,7 @@ X, D = tweets.X[:1500], tweets.D[:1500]
 
 model = DLDL(alpha=0.1).fit(X, binarize(D))
 progress = ConvergenceDisplay.from_estimator(model)
-print(f"certified gap: {model.gap_.sum():.1e} of an objective of {model.objective_[-1]:.1f}")
+print(f"certified gap: {model.gap_.sum():.1e} of an objective of {model.objective_:.1f}")
 
 # %%
 # The certificate is about the last step in the degrees, given the weights. The whole problem, degrees and weights

@@ -156,7 +156,7 @@ class TestCriticalDifference:
 class TestConvergence:
     def test_one_fit_keeps_its_units(self):
         display = EXAMPLES["convergence"]()
-        np.testing.assert_array_equal(display.lines_["DLDL"].get_ydata(), MODEL.objective_)
+        np.testing.assert_array_equal(display.lines_["DLDL"].get_ydata(), MODEL.objective_path_)
         assert display.gaps["DLDL"] == pytest.approx(MODEL.gap_.sum())
 
     def test_several_fits_are_shares_of_their_decrease(self):
@@ -165,7 +165,7 @@ class TestConvergence:
         np.testing.assert_allclose(display.lines_["b"].get_ydata(), [0.0, 0.0])
 
     def test_says_when_there_is_nothing_to_show(self):
-        with pytest.raises(ValueError, match="keeps no objective_"):
+        with pytest.raises(ValueError, match="keeps no objective_path_"):
             ConvergenceDisplay.from_estimator(UniformLE().fit(X, Y))
         with pytest.raises(ValueError, match="no_such"):
             ConvergenceDisplay.from_records(RECORDS, "no_such")

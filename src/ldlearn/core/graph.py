@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.neighbors import NearestNeighbors
 
+from ldlearn.core.neighbors import neighbor_index
 from ldlearn.errors import InputError
 
 Bandwidth = float | str
 
 
 def bandwidth(distances: NDArray[np.floating], sigma: Bandwidth) -> float:
-    """Resolve ``sigma``: a number, or the "median" / "mean" of the distances to the nearest neighbours."""
+    """Resolve ``sigma``: a number, or the "median" / "mean" of the distances to the nearest neighbours.
+
+    A median of 0 (more than half of the neighbours are duplicates) gives way to that of the positive distances, so
+    that the width always has the unit of X.
+    """
     if isinstance(sigma, str):
         if sigma not in ("median", "mean"):
             raise InputError(f"sigma must be a positive number, 'median' or 'mean', got {sigma!r}.")
-        width = float(np.median(distances) if sigma == "median" else np.mean(distances))
-        return width if width > 0 else 1.0  # only duplicates: every weight is 1 whatever the width
+        statistic = np.median if sigma == "median" else np.mean
+        width = float(statistic(distances))
+        if width == 0 and distances.any():
+            width = float(statistic(distances[distances > 0]))
+        return width or 1.0  # only duplicates: every weight is 1 whatever the width
     if not sigma > 0:
         raise InputError(f"sigma must be positive, got {sigma}.")
     return float(sigma)
@@ -57,24 +65,28 @@ def knn_graph(X: Any, n_neighbors: int = 20, sigma: Bandwidth = "median") -> spa
            [0.607, 0.   , 0.135],
            [0.   , 0.135, 0.   ]])
     """
-    return neighbor_graph(X, n_neighbors, sigma)[0]
+    return neighbor_graph(X, n_neighbors, sigma).A
 
 
-def neighbor_graph(X: Any, n_neighbors: int, sigma: Bandwidth) -> tuple[sparse.csr_array, float, NearestNeighbors]:
+class NeighborGraph(NamedTuple):
+    """The graph of `knn_graph` and what is needed to find the neighbours of new rows."""
+
+    A: sparse.csr_array
+    sigma: float
+    index: NearestNeighbors
+    offsets: NDArray[np.float64]  # to be taken from new rows
+
+
+def neighbor_graph(X: Any, n_neighbors: int, sigma: Bandwidth) -> NeighborGraph:
     """The graph of `knn_graph`, the width that was used, and the index to look up the neighbours of new rows."""
     n = X.shape[0]
-    if not 1 <= n_neighbors < n:
-        raise InputError(
-            f"n_neighbors must be at least 1 and less than the number of rows, got n_neighbors={n_neighbors} and "
-            f"n_samples={n}."
-        )
-    index = NearestNeighbors(n_neighbors=n_neighbors).fit(X)
+    index, offsets = neighbor_index(X, n_neighbors)
     distances, indices = index.kneighbors()
     width = bandwidth(distances, sigma)
     weights = similarity(distances.astype(np.float64, copy=False), width)
     pointers = np.arange(0, n * n_neighbors + 1, n_neighbors)
     A = sparse.csr_array((weights.ravel(), indices.ravel(), pointers), shape=(n, n))
-    return sparse.csr_array(A.maximum(A.T)), width, index
+    return NeighborGraph(sparse.csr_array(A.maximum(A.T)), width, index, offsets)
 
 
 def laplacian(A: sparse.csr_array) -> sparse.csr_array:

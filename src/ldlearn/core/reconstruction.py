@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.neighbors import NearestNeighbors
 
+from ldlearn.core.neighbors import neighbor_index
 from ldlearn.core.nonnegative import nonnegative_quadratic
 from ldlearn.core.simplex import Array, Mask
 from ldlearn.errors import InputError
@@ -58,13 +58,7 @@ def reconstruction_weights(X: Any, n_neighbors: int, kind: str = "affine", reg: 
 
 def nearest_rows(X: Any, n_neighbors: int) -> NDArray[np.integer]:
     """Indices (n, k) of the nearest rows of each row, itself excluded."""
-    n = X.shape[0]
-    if not 1 <= n_neighbors < n:
-        raise InputError(
-            f"n_neighbors must be at least 1 and less than the number of rows, got n_neighbors={n_neighbors} and "
-            f"n_samples={n}."
-        )
-    indices: NDArray[np.integer] = NearestNeighbors(n_neighbors=n_neighbors).fit(X).kneighbors(return_distance=False)
+    indices: NDArray[np.integer] = neighbor_index(X, n_neighbors)[0].kneighbors(return_distance=False)
     return indices
 
 

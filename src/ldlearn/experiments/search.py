@@ -168,10 +168,10 @@ class MethodSearch:
 
 
 def _convergence(model: Any) -> dict[str, Any] | None:
-    objective, gap = getattr(model, "objective_", None), getattr(model, "gap_", None)
-    if objective is None or np.ndim(objective) != 1:
+    path, gap = getattr(model, "objective_path_", None), getattr(model, "gap_", None)
+    if path is None:
         return None
-    values = [float(value) for value in objective]
+    values = [float(value) for value in path]
     return {"objective": values, "gap": None if gap is None else float(np.sum(gap))}
 
 

@@ -2,35 +2,43 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import xlogy
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.kernel_approximation import Nystroem
 from sklearn.metrics.pairwise import euclidean_distances
-from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_random_state
 
 from ldlearn.base import EnhancesNewRows, Joint
 from ldlearn.base.sklearn_private import HasMethods, Interval, StrOptions
-from ldlearn.core.graph import laplacian, neighbor_graph, similarity
+from ldlearn.core.graph import NeighborGraph, laplacian, neighbor_graph, similarity
+from ldlearn.core.neighbors import common_offsets, moved
 from ldlearn.core.prototypes import pseudo_distributions
 from ldlearn.core.simplex import Array, Mask, log_softmax, normalize_rows, softmax
-from ldlearn.errors import InputError
 from ldlearn.joint.dldl_defaults import default_beta, default_gamma
 from ldlearn.solvers.admm import admm_simplex
+from ldlearn.solvers.features import Features
 from ldlearn.solvers.newton_simplex import newton_simplex
-from ldlearn.solvers.softmax_regression import Features, SoftmaxFit, softmax_regression
+from ldlearn.solvers.softmax_regression import SoftmaxFit, softmax_regression
 
-_DEFAULT_NEIGHBORS = 20
 _BANDWIDTH_ROWS = 1000  # rows that the width of the RBF feature map is measured on
+
+
+@dataclass
+class _SharedWork:
+    """What fits on the same rows can share, filled by the first that needs it."""
+
+    graph: NeighborGraph | None = None
+    feature_map: Any = None
+    features: Features | None = None
+    first_W: SoftmaxFit | None = None  # the first W-step: where that of the same gamma ends, and another may start
 
 
 class DLDL(EnhancesNewRows, Joint):
@@ -74,8 +82,9 @@ class DLDL(EnhancesNewRows, Joint):
         Outer iterations (a W-step and a D-step each). Few of them are part of the method: many iterations
         sharpen the degrees until a small beta no longer holds them.
     tol : float, default=1e-6
-        Accuracy of each step, per row: a certified gap for D, an estimated one for W. The outer iterations end when
-        one lowers the objective by less than this per row.
+        Accuracy of each step, per row: certified gaps, ``gap_`` for D and ``weights_gap_`` for W (if gamma is 0 there
+        is none for W, and an estimate takes its place). The outer iterations end when one lowers the objective by
+        less than this per row.
     init : {"uniform", "pseudo"}, default="uniform"
         First D: equal shares of the positive labels, or the pseudo distributions of fast label enhancement, restricted
         to the positive labels.
@@ -102,11 +111,18 @@ class DLDL(EnhancesNewRows, Joint):
         b.
     graph_ : csr_array of shape (n, n) or None
         A, the similarity matrix used; None if alpha is 0.
-    objective_ : ndarray of shape (2 * n_iter_,)
-        Value after every half-step; never increases.
+    objective_path_ : ndarray of shape (2 * n_iter_,)
+        Value after every half-step. No step raises it by more than rounding.
+    objective_ : float
+        The last of them.
     gap_ : ndarray of shape (n,)
         Frank-Wolfe gap of each row after the last D-step. Their sum bounds from above how far the objective is from its
         minimum over D.
+    weights_gap_ : float
+        Duality gap of the last W-step: a bound from above of how far the objective was from its minimum over W and b.
+        Infinite if gamma is 0.
+    converged_ : bool
+        Whether the last W-step and the last D-step were solved to ``tol``.
     alpha_, beta_, gamma_ : float
         The weights used.
     sigma_ : float or None
@@ -145,7 +161,10 @@ class DLDL(EnhancesNewRows, Joint):
     """
 
     keeps_support = True
+    path_params = ("alpha", "beta", "gamma")
     _accepts_sparse = True
+    _work: _SharedWork | None = None  # only while `fit_path` fits
+    _offsets: NDArray[np.float64] | None = None  # common to all rows, subtracted where distances are computed
     _test_params: ClassVar[tuple[dict[str, Any], ...]] = (
         {},
         {"alpha": 0.1, "n_neighbors": 1, "init": "pseudo", "fit_intercept": False},
@@ -178,7 +197,7 @@ class DLDL(EnhancesNewRows, Joint):
         beta: float | None = None,
         gamma: float | None = None,
         *,
-        n_neighbors: int = _DEFAULT_NEIGHBORS,
+        n_neighbors: int = 20,
         sigma: float | str = "median",
         fit_intercept: bool = True,
         feature_map: Any = None,
@@ -216,57 +235,106 @@ class DLDL(EnhancesNewRows, Joint):
         """Only a feature map, which may draw rows at random, can depend on the order of samples."""
         return self.feature_map is None
 
-    def _fit(self, X: Any, Y: Mask) -> None:
-        self._solve(X, Y, self._fit_graph(X), Features(self._fit_feature_map(X), self.fit_intercept), None)
+    @property
+    def _convergence_advice(self) -> str:  # type: ignore[override]
+        if self.solver == "admm":
+            return "try another tau or solver='newton'."
+        return "loosen tol, or use weights alpha, beta and gamma of more ordinary size."
 
-    def _solve(self, X: Any, Y: Mask, G: Any, features: Features, W: SoftmaxFit | None) -> None:
-        """Algorithm 2. W is where the first W-step starts; `dldl_path` has better places than zero."""
+    def fit_path(self, X: Any, y: Any, points: Iterable[Mapping[str, Any]]) -> Iterator[Self]:
+        """Fitted copies of this estimator, one for each setting of some parameters.
+
+        As long as only alpha, beta and gamma vary, the graph, the feature map and the factorisation of the features
+        are made once, and the first W-step, which depends on gamma alone, once for each run of points with the same
+        gamma. The models are those of separate fits up to the accuracy ``tol`` of their steps.
+
+        Parameters
+        ----------
+        X, y
+            As for ``fit``.
+        points : iterable of mapping
+            Parameters to set, by name.
+
+        Yields
+        ------
+        DLDL
+            Fitted, in the order of the points.
+        """
+        points = list(points)
+        if any(not set(point) <= set(self.path_params) for point in points):
+            yield from super().fit_path(X, y, points)
+            return
+        work = _SharedWork()
+        for point in points:
+            model = clone(self).set_params(**point)
+            model._work = work
+            yield model.fit(X, y)
+
+    def _fit(self, X: Any, Y: Mask) -> None:
+        work, self._work = self._work or _SharedWork(), None
+        G = self._fit_graph(X, work)
+        features = self._fit_features(X, work)
         self.alpha_ = float(self.alpha)
         self.beta_ = float(default_beta(Y) if self.beta is None else self.beta)
         self.gamma_ = float(default_gamma(features) if self.gamma is None else self.gamma)
-        self.objective_ = np.empty(0)
+        self._alternate(features, Y, G, self._initial_distributions(X, Y), work)
+
+    def _alternate(self, features: Features, Y: Mask, G: Any, D: Array, work: _SharedWork) -> None:
+        """Algorithm 2."""
+        self.objective_path_ = np.empty(0)
         self.n_newton_: list[int] = []
         self.n_iter_ = 0
-        D = self._initial_distributions(X, Y)
-        while self.n_iter_ < self.max_iter and not self._has_converged(len(D)):
+        W = work.first_W
+        while self.n_iter_ < self.max_iter and not self._has_settled(len(D)):
             self.n_iter_ += 1
             W = self._update_W(features, G, D, W)  # Eq. 8
-            D = self._update_D(W, Y, G, D)  # Eq. 11
+            if self.n_iter_ == 1:
+                work.first_W = W
+            D, solved = self._update_D(W, Y, G, D)  # Eq. 11
             self.coef_, self.intercept_ = W.coef, W.intercept
+            self.weights_gap_ = W.gap
+            self.converged_ = W.converged and solved
+        self.objective_ = float(self.objective_path_[-1])
         self.label_distributions_ = D
 
-    def _fit_graph(self, X: Any) -> Any:
+    def _fit_graph(self, X: Any, work: _SharedWork) -> Any:
         """Similarity graph A (Eq. 2) and its Laplacian G; nothing if alpha is 0."""
-        n = X.shape[0]
         self.graph_: sparse.csr_array | None = None
         self.sigma_: float | None = None
-        self._index: NearestNeighbors | None = None
-        # An impossible neighbourhood that was asked for is refused even if alpha = 0 leaves it unused.
-        if self.n_neighbors >= n and (self.alpha > 0 or self.n_neighbors != _DEFAULT_NEIGHBORS):
-            raise InputError(
-                f"n_neighbors must be less than the number of rows, got n_neighbors={self.n_neighbors} and "
-                f"n_samples={n}; lower it, or set alpha=0 to do without the graph."
-            )
+        self._index: Any = None
         if self.alpha == 0:
             return None
-        self.graph_, self.sigma_, self._index = neighbor_graph(X, self.n_neighbors, self.sigma)
+        if work.graph is None:
+            work.graph = neighbor_graph(X, self.n_neighbors, self.sigma)
+        self.graph_, self.sigma_, self._index, self._offsets = work.graph
         return laplacian(self.graph_)
 
-    def _fit_feature_map(self, X: Any) -> Any:
-        if self.feature_map is None:
-            self.feature_map_ = None
-            return X
-        if isinstance(self.feature_map, str):
-            rng = check_random_state(self.random_state)
-            n = X.shape[0]
-            sample = X[np.sort(rng.permutation(n)[:_BANDWIDTH_ROWS])]
-            width = float(euclidean_distances(sample).sum()) / max(sample.shape[0] * (sample.shape[0] - 1), 1) or 1.0
-            self.feature_map_ = Nystroem(
-                gamma=1.0 / width**2, n_components=min(self.n_components, n), random_state=rng.randint(2**31 - 1)
-            )
-        else:
-            self.feature_map_ = clone(self.feature_map)
-        return self.feature_map_.fit_transform(X)
+    def _fit_features(self, X: Any, work: _SharedWork) -> Features:
+        if work.features is None:
+            work.feature_map = self._make_feature_map(X)
+            mapped = X if work.feature_map is None else work.feature_map.fit_transform(self._map_input(X))
+            work.features = Features(mapped, self.fit_intercept)
+        self.feature_map_ = work.feature_map
+        return work.features
+
+    def _make_feature_map(self, X: Any) -> Any:
+        if not isinstance(self.feature_map, str):
+            return None if self.feature_map is None else clone(self.feature_map)
+        self._offsets = common_offsets(X)
+        rng = check_random_state(self.random_state)
+        n = X.shape[0]
+        sample = self._map_input(X[np.sort(rng.permutation(n)[:_BANDWIDTH_ROWS])])
+        width = float(euclidean_distances(sample).sum()) / max(sample.shape[0] * (sample.shape[0] - 1), 1) or 1.0
+        return Nystroem(
+            gamma=1.0 / width**2, n_components=min(self.n_components, n), random_state=rng.randint(2**31 - 1)
+        )
+
+    def _map_input(self, X: Any) -> Any:
+        """What the feature map is given; that of a kernel of distances, rows without their common offsets."""
+        return self._moved(X) if isinstance(self.feature_map, str) else X
+
+    def _moved(self, X: Any) -> Any:
+        return X if self._offsets is None else moved(X, self._offsets)
 
     def _initial_distributions(self, X: Any, Y: Mask) -> Array:
         if self.init == "uniform":
@@ -278,25 +346,19 @@ class DLDL(EnhancesNewRows, Joint):
         self._record("W", W.loss + float(xlogy(D, D).sum()) + self._smoothness(G, D))
         return W
 
-    def _update_D(self, W: SoftmaxFit, Y: Mask, G: Any, D: Array) -> Array:
+    def _update_D(self, W: SoftmaxFit, Y: Mask, G: Any, D: Array) -> tuple[Array, bool]:
         logP = log_softmax(W.logits)
         problem: dict[str, Any] = {"laplacian": G, "alpha": self.alpha_, "beta": self.beta_}
         if self.solver == "admm":
             D, n_iter, converged = admm_simplex(logP, Y, **problem, start=D, tau=self.tau)
-            if not converged:
-                warnings.warn(
-                    f"ADMM stopped after {n_iter} iterations before it converged; try another tau or solver='newton'.",
-                    ConvergenceWarning,
-                    stacklevel=2,
-                )
             found = newton_simplex(logP, Y, **problem, start=D, max_iter=0)  # only certifies
         else:
             found = newton_simplex(logP, Y, **problem, start=D, tol=self.tol)
-            n_iter = found.n_iter
+            n_iter, converged = found.n_iter, found.converged
         self.gap_ = found.gap
         self.n_newton_.append(n_iter)
         self._record("D", found.objective + self.gamma_ * float(np.sum(W.coef**2)))
-        return found.D
+        return found.D, converged
 
     def _smoothness(self, G: Any, D: Array) -> float:
         """The terms in D alone: ``alpha tr(D'GD) + beta |D|^2``."""
@@ -304,21 +366,18 @@ class DLDL(EnhancesNewRows, Joint):
         return graph_term + self.beta_ * float(np.vdot(D, D))
 
     def _record(self, step: str, objective: float) -> None:
-        # A step that starts at its own optimum may seem to rise by as much as its accuracy.
-        if len(self.objective_):
-            objective = min(objective, float(self.objective_[-1]))
-        self.objective_ = np.append(self.objective_, objective)
+        self.objective_path_ = np.append(self.objective_path_, objective)
         if self.verbose:
             print(f"[DLDL] {self.n_iter_}/{self.max_iter}  {step}-step  objective {objective:.6f}", flush=True)
         if self.callback is not None:
             self.callback(self.n_iter_, step, objective)
 
-    def _has_converged(self, n: int) -> bool:
-        last = self.objective_[::-2]
+    def _has_settled(self, n: int) -> bool:
+        last = self.objective_path_[::-2]
         return len(last) > 1 and bool(last[1] - last[0] <= self.tol * n)
 
     def _logits(self, X: Any) -> Array:
-        mapped = X if self.feature_map_ is None else self.feature_map_.transform(X)
+        mapped = X if self.feature_map_ is None else self.feature_map_.transform(self._map_input(X))
         return np.asarray(mapped @ self.coef_ + self.intercept_)
 
     def _predict(self, X: Any) -> Array:
@@ -338,7 +397,7 @@ class DLDL(EnhancesNewRows, Joint):
         logP = log_softmax(self._logits(X).astype(np.float64))
         beta: float | NDArray[np.float64] = self.beta_
         if self._index is not None and self.sigma_ is not None:
-            distances, nearest = self._index.kneighbors(X)
+            distances, nearest = self._index.kneighbors(self._moved(X))
             weights = similarity(distances, self.sigma_)
             pulls = np.einsum("ik,ikj->ij", weights, self.label_distributions_[nearest])
             logP = logP + 2.0 * self.alpha_ * pulls

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ldlearn.core.simplex import Mask
-from ldlearn.solvers.softmax_regression import Features
+from ldlearn.solvers.features import Features
 
 _LARGEST_BETA = 20.0
 

@@ -15,8 +15,9 @@ from ldlearn.base.sklearn_private import Interval
 from ldlearn.core.graph import knn_graph, laplacian
 from ldlearn.core.simplex import Array, log_softmax, softmax
 from ldlearn.errors import InputError
+from ldlearn.solvers.features import Features
 from ldlearn.solvers.lbfgs import minimize_lbfgs
-from ldlearn.solvers.softmax_regression import Features, SoftmaxFit, softmax_regression
+from ldlearn.solvers.softmax_regression import SoftmaxFit, softmax_regression
 
 # Shapes: X (n, m), D (n, c), latent features V (n, K), W (m, K), theta (K, c), Laplacian L (n, n).
 _SHORT = 1e-6  # below this length a row of W is penalised by its square, so that the penalty has a gradient
@@ -226,7 +227,7 @@ class LatentProblem:
     def _regress(self, state: LatentState) -> LatentState:
         """theta and b: softmax regression on V."""
         logits = state.V @ state.theta + state.b
-        now = SoftmaxFit(state.theta, state.b, logits, loss=np.nan, n_iter=0, n_products=0, converged=False)
+        now = SoftmaxFit(state.theta, state.b, logits)
         fit = softmax_regression(Features(state.V), self.D, l2=self.delta, start=now, tol=1e-8)
         return replace(state, theta=fit.coef, b=fit.intercept)
 

@@ -10,8 +10,9 @@ import numpy as np
 from ldlearn.base import Learner
 from ldlearn.base.sklearn_private import Interval, StrOptions
 from ldlearn.core.simplex import Array, softmax
+from ldlearn.solvers.features import Features
 from ldlearn.solvers.lbfgs import minimize_lbfgs
-from ldlearn.solvers.softmax_regression import Features, loss_and_gradient, softmax_regression
+from ldlearn.solvers.softmax_regression import loss_and_gradient, softmax_regression
 
 
 class SABFGS(Learner):
@@ -33,8 +34,8 @@ class SABFGS(Learner):
         How the convex problem is solved. "lbfgs" starts at the identity as published; with ``l2=0``, where there may be
         no finite minimiser, its result is that of stopping after ``max_iter`` iterations.
     tol : float, default=1e-8
-        Stop when the loss per row is this close to its minimum, estimated by the Newton decrement; for "lbfgs" when
-        an iteration lowers the loss by a smaller part.
+        Stop when the loss per row is certified to be this close to its minimum (with ``l2=0``: estimated, by the Newton
+        decrement); for "lbfgs" when an iteration lowers the loss by a smaller part.
     max_iter : int, default=100
         Iterations at most; 400 in the published form.
 
@@ -42,9 +43,14 @@ class SABFGS(Learner):
     ----------
     coef_ : ndarray of shape (m, c)
     intercept_ : ndarray of shape (c,)
-    loss_ : float
-        Objective without its constant, ``-sum D ln P + l2 |W|^2``.
+    objective_ : float
+        Without its constant: ``-sum D ln P + l2 |W|^2``.
+    weights_gap_ : float
+        Duality gap: a bound from above of how far the objective is from its minimum. Infinite (nothing is certain) if
+        l2 is 0 or the solver "lbfgs".
     n_iter_ : int
+    converged_ : bool
+        Whether ``tol`` was reached.
     label_names_ : ndarray of shape (c,)
 
     Notes
@@ -70,7 +76,7 @@ class SABFGS(Learner):
     """
 
     _accepts_sparse = True
-    _test_params = ({"max_iter": 20}, {"solver": "lbfgs", "max_iter": 20, "fit_intercept": False})
+    _test_params = ({}, {"solver": "lbfgs", "max_iter": 1000, "fit_intercept": False})
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "l2": [Interval(Real, 0, None, closed="left")],
         "fit_intercept": ["boolean"],
@@ -104,7 +110,8 @@ class SABFGS(Learner):
         if self.solver == "newton":
             fit = softmax_regression(features, D, l2=self.l2, tol=self.tol, max_iter=self.max_iter)
             self.coef_, self.intercept_ = fit.coef, fit.intercept
-            self.loss_, self.n_iter_ = fit.loss, fit.n_iter
+            self.objective_, self.weights_gap_ = fit.loss, fit.gap
+            self.n_iter_, self.converged_ = fit.n_iter, fit.converged
         else:
             self._fit_from_identity(features, D)
 
@@ -118,7 +125,8 @@ class SABFGS(Learner):
         found = minimize_lbfgs(loss, start, max_iter=self.max_iter, tol=self.tol, memory=20)
         self.coef_ = found.arrays[0]
         self.intercept_ = found.arrays[1] - features.mean @ self.coef_
-        self.loss_, self.n_iter_ = found.loss, found.n_iter
+        self.objective_, self.weights_gap_ = found.loss, np.inf
+        self.n_iter_, self.converged_ = found.n_iter, found.converged
 
     def _predict(self, X: Any) -> Array:
         return softmax(X @ self.coef_ + self.intercept_)

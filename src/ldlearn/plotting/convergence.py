@@ -51,11 +51,11 @@ class ConvergenceDisplay(Display):
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, name: str | None = None, ax: Axes | None = None) -> ConvergenceDisplay:
-        """Draw the ``objective_`` and the ``gap_`` of a fitted estimator.
+        """Draw the ``objective_path_`` and the ``gap_`` of a fitted estimator.
 
         Parameters
         ----------
-        estimator : fitted estimator with ``objective_``
+        estimator : fitted estimator with ``objective_path_``
         name : str, optional
             Its name in the legend; the class by default.
         ax : matplotlib Axes, optional
@@ -65,11 +65,14 @@ class ConvergenceDisplay(Display):
         ConvergenceDisplay
         """
         name = name or type(estimator).__name__
-        if getattr(estimator, "objective_", None) is None:
-            raise InputError(f"{name} keeps no objective_; fit it first, or choose a method that records its progress.")
+        path = getattr(estimator, "objective_path_", None)
+        if path is None:
+            raise InputError(
+                f"{name} keeps no objective_path_; fit it first, or choose a method that records its progress."
+            )
         gap = getattr(estimator, "gap_", None)
         gaps = {} if gap is None else {name: float(np.sum(gap))}
-        return cls({name: np.atleast_1d(estimator.objective_)}, gaps).plot(ax=ax)
+        return cls({name: path}, gaps).plot(ax=ax)
 
     @classmethod
     def from_records(

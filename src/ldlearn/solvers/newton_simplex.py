@@ -194,9 +194,13 @@ def _retract(problem: _Problem, logD: Array, D: Array, V: Array) -> Array:
     """The logarithm of d+ with ``ln d+ + q d+ = ln d + q d + (1 + q d) v``: exact for the separable part of U."""
     q = np.broadcast_to(problem.diagonal, D.shape)
     target = logD + q * D + (1.0 + q * D) * V
+    if not q.any():
+        return np.asarray(target)
     with np.errstate(divide="ignore"):
-        omega = wrightomega(target + np.log(q)) if np.any(q > 0) else 0.0
-    return np.asarray(target - omega)
+        log_q = np.log(q)
+        omega = wrightomega(target + log_q)  # q d+
+        # Two forms of one number: the first loses its digits where q d+ is large, the second where it underflows.
+        return np.asarray(np.where(omega < 1.0, target - omega, np.log(omega) - log_q))
 
 
 def _line_search(

@@ -1,78 +1,28 @@
-"""Softmax regression on label distributions: Newton's method with a Kronecker preconditioner."""
+"""Softmax regression on label distributions: Newton's method with a Kronecker preconditioner and a certificate."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy import linalg, sparse
+from scipy import linalg
 
 from ldlearn.core.simplex import Array, softmax
+from ldlearn.solvers.features import Features, reciprocal
+
+__all__ = ["Features", "SoftmaxFit", "loss_and_gradient", "softmax_regression"]
 
 # Shapes: X (n, m), D and P (n, c), coef W (m, c), intercept b (c,).
-_LARGEST_FACTORISATION = 2000  # features; beyond this the preconditioner is diagonal
-_FORCING = 0.3  # relative accuracy of the Newton system
+_FORCING = 0.3  # relative accuracy of the first Newton systems; later ones are solved the better the nearer the end is
 _MANY_STEPS = 25  # conjugate gradient steps after which a better preconditioner is worth making
 _LARGEST_BLOCKS = 2 * 10**7  # entries of that preconditioner
 _ARMIJO = 1e-4
 _MAX_HALVINGS = 30
-
-
-class Features:
-    """X as the solver needs it: centred without being copied, with the eigenvectors of its scatter matrix.
-
-    Making one costs a factorisation; every fit on the same X, whatever its targets and weights, can share it.
-    """
-
-    def __init__(self, X: Any, fit_intercept: bool = True) -> None:
-        self.X = X
-        self.n, self.m = X.shape
-        self.fit_intercept = fit_intercept
-        mean = np.asarray(X.mean(axis=0), dtype=np.float64).ravel()
-        self.mean = mean if fit_intercept else np.zeros(self.m)
-        self.basis, self.spread = self._spectrum()
-
-    def _spectrum(self) -> tuple[Array | None, NDArray[np.float64]]:
-        """Eigenvectors and eigenvalues of ``(X - mean)' (X - mean)``; only its diagonal if there are many."""
-        if self.m > min(_LARGEST_FACTORISATION, 2 * self.n):
-            squares = self.X.multiply(self.X) if sparse.issparse(self.X) else np.square(self.X)
-            second = np.asarray(squares.sum(axis=0), dtype=np.float64).ravel()
-            return None, np.maximum(second - self.n * self.mean**2, 0.0)
-        scatter = self.X.T @ self.X
-        scatter = np.asarray(scatter.toarray() if sparse.issparse(scatter) else scatter, dtype=np.float64)
-        scatter -= self.n * np.outer(self.mean, self.mean)
-        values, vectors = linalg.eigh(scatter, driver="evd", check_finite=False)
-        return vectors, np.maximum(values, 0.0)
-
-    def times(self, W: Array, b: Array) -> Array:
-        """Logits ``(X - mean) W + b``."""
-        product = np.asarray(self.X @ W.astype(self.X.dtype, copy=False), dtype=np.float64)
-        product += b - self.mean @ W
-        return product
-
-    def transpose_times(self, R: Array) -> tuple[Array, Array]:
-        """The adjoint: ``(X - mean)' R`` and the column sums of R (0 without an intercept)."""
-        sums = R.sum(axis=0)
-        product = np.asarray(self.X.T @ R.astype(self.X.dtype, copy=False), dtype=np.float64)
-        product -= np.outer(self.mean, sums)
-        return product, sums if self.fit_intercept else np.zeros_like(sums)
-
-    def weighted_scatter(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        """``Z' diag(weights) Z`` for ``Z = [X - mean, 1]``."""
-        scaled = self.X.multiply(weights[:, None]).tocsr() if sparse.issparse(self.X) else self.X * weights[:, None]
-        product = self.X.T @ scaled
-        inner = np.asarray(product.toarray() if sparse.issparse(product) else product, dtype=np.float64)
-        moment = np.asarray(self.X.T @ weights, dtype=np.float64)
-        total = float(weights.sum())
-        cross = moment - total * self.mean
-        scatter = np.empty((self.m + 1, self.m + 1))
-        scatter[:-1, :-1] = inner - np.outer(moment, self.mean) - np.outer(self.mean, cross)
-        scatter[:-1, -1] = scatter[-1, :-1] = cross
-        scatter[-1, -1] = total
-        return scatter
+_ROUNDING = 1e-15  # rises of the loss of this size, relative to its terms, are not rises
+_ABSENT = 1e-30  # mean degree at which a label that no row has is left
+_RIDGE = 1e-10  # of a block with a unit diagonal
+_BALANCED = 1e-13  # column sums per row that count as equal
 
 
 @dataclass(frozen=True)
@@ -82,10 +32,11 @@ class SoftmaxFit:
     coef: Array
     intercept: Array
     logits: Array  # of the training rows
-    loss: float
-    n_iter: int
-    n_products: int  # multiplications by X or its transpose
-    converged: bool
+    loss: float = np.nan
+    gap: float = np.inf  # the loss is at most so far above its minimum; infinite (nothing is certain) if l2 is 0
+    n_iter: int = 0
+    n_products: int = 0  # multiplications by X or its transpose
+    converged: bool = False
 
 
 def loss_and_gradient(features: Features, D: Array, l2: float, W: Array, b: Array) -> tuple[float, Array, Array]:
@@ -115,6 +66,11 @@ def softmax_regression(
     invert. Where that takes many steps (small l2, nearly separable rows), the diagonal blocks of the Hessian itself,
     one for each label, take its place. Logits are linear in the weights, so the line search costs no product with X.
 
+    The certificate: for any Q with rows on the simplex and the column sums of D, the minimum is at least
+    ``-sum Q ln Q - |X'(Q - D)|^2 / (4 l2)`` with X centred (Fenchel duality; the column sums are the intercept's
+    condition). For Q = P, the predictions after a few Newton steps on b alone, the loss exceeds that bound by exactly
+    ``|gradient in W|^2 / (4 l2)``. It is evaluated in float64 at the weights that are returned.
+
     Parameters
     ----------
     features : Features
@@ -124,8 +80,8 @@ def softmax_regression(
     start : SoftmaxFit, default=None
         Where to start: an earlier fit on the same features.
     tol : float, default=1e-10
-        Stop when half of the squared Newton decrement, an estimate of the distance to the minimum, is at most
-        this per row.
+        Stop when the certified distance to the minimum is at most this per row. With ``l2 = 0`` there is no
+        certificate, and half of the squared Newton decrement, an estimate of that distance, takes its place.
     max_iter : int, default=100
         With ``l2 = 0`` there may be no finite minimiser; then the iterations end here or where progress does.
 
@@ -138,35 +94,46 @@ def softmax_regression(
     array([[0.9, 0.1],
            [0.1, 0.9]])
     """
-    n, c = D.shape
-    W: Array
-    b: Array
-    Z: Array
-    if start is None:
-        W, b, Z = np.zeros((features.m, c)), np.zeros(c), np.zeros((n, c))
-    else:
-        W, b, Z = start.coef, start.intercept + features.mean @ start.coef, start.logits
-    loss = _loss(Z, D) + l2 * float(np.sum(W * W))
-    n_iter, n_products, converged = 0, 0, False
+    problem = _Problem(features, D, l2)
+    point = problem.start(start)
     blocks: _Solve | None = None
+    n_iter, converged, previous, forcing = 0, False, np.inf, _FORCING
     while True:
-        P = softmax(Z)
-        gW, gb = features.transpose_times(P - D)
-        gW += 2.0 * l2 * W
-        direction = _newton_direction(features, P, l2, gW, gb, blocks or _kronecker_preconditioner(features, P, l2))
-        n_products += 1 + direction.n_products
-        if direction.n_products > 2 * _MANY_STEPS and c * features.m**2 <= _LARGEST_BLOCKS:
-            blocks = _block_preconditioner(features, P, l2)
-        converged = direction.decrement <= 2.0 * tol * n
+        if point.bound <= tol * len(D):
+            point = problem.certified(point)
+            converged = point.bound <= tol * len(D)
         if converged or n_iter == max_iter:
             break
-        t = _line_search(Z, D, W, l2, loss, direction)
-        if t == 0.0:  # no further decrease in floating point
+        direction = problem.newton_direction(point, forcing, blocks or _kronecker_preconditioner(features, point.P, l2))
+        if direction.n_steps > _MANY_STEPS and D.shape[1] * features.m**2 <= _LARGEST_BLOCKS:
+            blocks = _block_preconditioner(features, point.P, l2)
+        if l2 == 0 and direction.decrement <= 2.0 * tol * len(D):
+            converged = True
             break
-        W, b, Z = W + t * direction.W, b + t * direction.b, Z + t * direction.Z
-        loss = _loss(Z, D) + l2 * float(np.sum(W * W))
+        invisible = direction.decrement <= problem.rounding(point)
+        t = problem.line_search(point, direction)
+        if t == 0.0 or (invisible and point.bound >= 0.5 * previous):
+            break  # no further progress in floating point
+        previous, forcing = point.bound, min(_FORCING, np.sqrt(direction.decrement / len(D)))
+        point = problem.moved(point, t, direction)
         n_iter += 1
-    return SoftmaxFit(W, b - features.mean @ W, Z, loss, n_iter, n_products, converged)
+    if l2 > 0 and not converged:
+        point = problem.certified(point)
+        converged = point.bound <= tol * len(D)
+    intercept = point.b - features.mean @ point.W
+    return SoftmaxFit(point.W, intercept, point.Z, point.loss, point.bound, n_iter, problem.n_products, converged)
+
+
+@dataclass
+class _Point:
+    W: Array
+    b: Array
+    Z: Array  # logits
+    P: Array  # predictions
+    loss: float
+    gW: Array  # gradient
+    gb: Array
+    bound: float  # of the distance to the minimum, once b is optimal for W
 
 
 @dataclass
@@ -175,7 +142,89 @@ class _Direction:
     b: Array
     Z: Array  # the logits' change along it
     decrement: float  # minus the slope
-    n_products: int
+    n_steps: int = 0
+
+
+class _Problem:
+    """Loss, gradient and Hessian, and the moves that the solver makes."""
+
+    def __init__(self, features: Features, D: Array, l2: float) -> None:
+        self.features = features
+        self.D = D
+        self.l2 = l2
+        self.n_products = 0
+
+    def start(self, fit: SoftmaxFit | None) -> _Point:
+        """An earlier fit, or weights of zero and the intercept that is best for them."""
+        features, (n, c) = self.features, self.D.shape
+        if fit is not None:
+            W = _across_labels(fit.coef)
+            return self.point(W, fit.intercept + features.mean @ fit.coef, fit.logits)
+        b = np.zeros(c)
+        if features.fit_intercept:
+            b = np.log(np.maximum(self.D.mean(axis=0, dtype=np.float64), _ABSENT))
+            b -= b.mean()
+        return self.point(np.zeros((features.m, c)), b, np.tile(b, (n, 1)))
+
+    def point(self, W: Array, b: Array, Z: Array) -> _Point:
+        P = softmax(Z)
+        gW, gb = self.features.transpose_times(P - self.D, exact=True)
+        gW = _across_labels(gW + 2.0 * self.l2 * W)
+        self.n_products += 1
+        bound = float(np.vdot(gW, gW)) / (4.0 * self.l2) if self.l2 > 0 else np.inf
+        return _Point(W, b, Z, P, self.loss(W, Z), gW, _across_labels(gb), bound)
+
+    def loss(self, W: Array, Z: Array) -> float:
+        return _loss(Z, self.D) + self.l2 * float(np.vdot(W, W))
+
+    def rounding(self, point: _Point) -> float:
+        return _ROUNDING * (abs(point.loss) + len(self.D))
+
+    def moved(self, point: _Point, t: float, direction: _Direction) -> _Point:
+        return self.point(point.W + t * direction.W, point.b + t * direction.b, point.Z + t * direction.Z)
+
+    def certified(self, point: _Point) -> _Point:
+        """The same weights with their own logits in float64 and the intercept that is best for them."""
+        Z = self.features.times(point.W, point.b, exact=True)
+        self.n_products += 1
+        b = _balanced(Z, self.D) if self.features.fit_intercept else np.zeros_like(point.b)
+        return self.point(point.W, point.b + b, Z + b)
+
+    def newton_direction(self, point: _Point, forcing: float, solve: _Solve) -> _Direction:
+        """Conjugate gradients, preconditioned by ``solve``, to the relative accuracy ``forcing``."""
+        P = point.P
+        W, b, Z = np.zeros_like(point.gW), np.zeros_like(point.gb), np.zeros_like(P)
+        rW, rb = -point.gW, -point.gb
+        zW, zb = solve(rW, rb)
+        sW, sb = zW, zb
+        rho = first = _dot(rW, zW, rb, zb)
+        n_steps = 0
+        while rho > forcing**2 * first and n_steps < W.size:
+            sZ = self.features.times(sW, sb)
+            hW, hb = self.features.transpose_times(_curve(P, sZ))
+            hW += 2.0 * self.l2 * sW
+            n_steps += 1
+            curvature = _dot(sW, hW, sb, hb)
+            if curvature <= 0.0:
+                break
+            t = rho / curvature
+            W, b, Z = W + t * sW, b + t * sb, Z + t * sZ
+            rW, rb = rW - t * hW, rb - t * hb
+            zW, zb = solve(rW, rb)
+            previous, rho = rho, _dot(rW, zW, rb, zb)
+            sW, sb = zW + (rho / previous) * sW, zb + (rho / previous) * sb
+        self.n_products += 2 * n_steps
+        return _Direction(W, b, Z, -_dot(point.gW, W, point.gb, b), n_steps)
+
+    def line_search(self, point: _Point, direction: _Direction) -> float:
+        """The first of 1, 1/2, 1/4, ... at which the loss has fallen enough; 0 if none."""
+        t = 1.0
+        for _ in range(_MAX_HALVINGS):
+            value = self.loss(point.W + t * direction.W, point.Z + t * direction.Z)
+            if value <= point.loss - _ARMIJO * t * direction.decrement + self.rounding(point):
+                return t
+            t *= 0.5
+        return 0.0
 
 
 def _loss(Z: Array, D: Array) -> float:
@@ -184,23 +233,64 @@ def _loss(Z: Array, D: Array) -> float:
     return float(np.log(np.exp(shifted).sum(axis=1)).sum() - np.vdot(D, shifted))
 
 
+def _curve(P: Array, Z: Array) -> Array:
+    """``(diag(p_i) - p_i p_i') z_i`` for each row."""
+    U = P * Z
+    U -= P * U.sum(axis=1, keepdims=True)
+    return U
+
+
+def _across_labels(A: Array) -> Array:
+    """A without what all labels share: predictions do not depend on it, and the best weights have none."""
+    return np.asarray(A - A.mean(axis=-1, keepdims=True))
+
+
+def _dot(A: Array, B: Array, a: Array, b: Array) -> float:
+    return float(np.vdot(A, B) + np.vdot(a, b))
+
+
+def _balanced(Z: Array, D: Array) -> Array:
+    """What to add to every row of logits so that predictions have the column sums of D: Newton's method, damped."""
+    n, c = D.shape
+    b = np.zeros(c)
+    loss = _loss(Z, D)
+    for _ in range(_MAX_HALVINGS):
+        P = softmax(Z + b)
+        excess = (P - D).sum(axis=0)
+        if np.abs(excess).max() <= _BALANCED * n:
+            break
+        values, U = np.linalg.eigh(_mean_curvature(P))
+        step = -U @ (reciprocal(n * np.maximum(values, 0.0)) * (excess @ U))
+        t = 1.0
+        while t > 1e-6 and (trial := _loss(Z + b + t * step, D)) > loss + _ROUNDING * (abs(loss) + n):
+            t *= 0.5
+        b, loss = b + t * step, trial
+    return b
+
+
+def _mean_curvature(P: Array) -> Array:
+    """The mean of ``diag(p_i) - p_i p_i'``."""
+    return np.asarray(np.diag(P.mean(axis=0)) - P.T @ P / len(P))
+
+
 _Solve = Callable[[Array, Array], tuple[Array, Array]]
 
 
 def _kronecker_preconditioner(features: Features, P: Array, l2: float) -> _Solve:
     """Solve with ``scatter (x) C + 2 l2 I`` (weights) and ``n C`` (intercept)."""
-    C = np.diag(P.mean(axis=0)) - P.T @ P / len(P)
-    values, U = np.linalg.eigh(C)
+    values, U = np.linalg.eigh(_mean_curvature(P))
     values = np.maximum(values, 0.0)
-    Q = features.basis
-    blocks = features.spread[:, None] * values + 2.0 * l2
-    inverse = _reciprocal(blocks)
-    inverse_b = _reciprocal(len(P) * values)
+    # 1 / c is the curvature of even predictions, to weigh the scatter matrix against the penalty.
+    scale, Q, scatter, identity = features.spectrum(ridge=2.0 * l2 * P.shape[1])
+    inverse = reciprocal(np.outer(scatter, values) + 2.0 * l2 * identity[:, None])
+    inverse_b = reciprocal(len(P) * values)
+    column = scale[:, None]
 
     def solve(gW: Array, gb: Array) -> tuple[Array, Array]:
-        core = (gW if Q is None else Q.T @ gW) @ U * inverse
+        g = column * gW
+        core = (g if Q is None else Q.T @ g) @ U * inverse
         step = (core if Q is None else Q @ core) @ U.T
-        return step, ((gb @ U) * inverse_b) @ U.T
+        return _across_labels(column * step), _across_labels(((gb @ U) * inverse_b) @ U.T)
 
     return solve
 
@@ -208,74 +298,28 @@ def _kronecker_preconditioner(features: Features, P: Array, l2: float) -> _Solve
 def _block_preconditioner(features: Features, P: Array, l2: float) -> _Solve:
     """Solve with the blocks ``Z' diag(p_j (1 - p_j)) Z + 2 l2 I`` of the Hessian, Z being [X - mean, 1].
 
-    The blocks know nothing of the directions along which all labels move together, where the loss is flat; those
-    are projected out.
+    The blocks know nothing of the directions along which all labels move together; those are projected out.
     """
-    weights = P * (1.0 - P)
-    factors = [_factor(features.weighted_scatter(w), l2) for w in weights.T]
+    blocks = [_Block(features.weighted_scatter(w), l2) for w in (P * (1.0 - P)).T]
 
     def solve(gW: Array, gb: Array) -> tuple[Array, Array]:
-        g = np.vstack([gW, gb])
-        steps = [linalg.cho_solve(f, column, check_finite=False) for f, column in zip(factors, g.T, strict=True)]
-        step = np.column_stack(steps)
-        step -= step.mean(axis=1, keepdims=True)
+        step = np.column_stack([block.solve(g) for block, g in zip(blocks, np.vstack([gW, gb]).T, strict=True)])
+        step = _across_labels(step)
         return step[:-1], step[-1] if features.fit_intercept else np.zeros_like(gb)
 
     return solve
 
 
-def _factor(scatter: Array, l2: float) -> tuple[Array, bool]:
-    diagonal = np.einsum("ii->i", scatter)
-    diagonal += 1e-10 * diagonal.max() + np.finfo(float).tiny  # a constant feature must not stop the factorisation
-    diagonal[:-1] += 2.0 * l2
-    return linalg.cho_factor(scatter, lower=True, overwrite_a=True, check_finite=False)  # type: ignore[no-any-return]
+class _Block:
+    """A factorised block of the Hessian, its rows and columns scaled to a unit diagonal."""
 
+    def __init__(self, scatter: Array, l2: float) -> None:
+        diagonal = np.einsum("ii->i", scatter)
+        diagonal[:-1] += 2.0 * l2
+        self.scale = 1.0 / np.sqrt(np.maximum(diagonal, np.finfo(np.float64).tiny))
+        scatter *= self.scale[:, None] * self.scale
+        diagonal[:] = 1.0 + _RIDGE  # collinear or constant features must not stop the factorisation
+        self.factor = linalg.cho_factor(scatter, lower=True, overwrite_a=True, check_finite=False)
 
-def _reciprocal(values: Array) -> Array:
-    """1 / values, and 0 where the value is numerically zero: the loss is flat along those directions."""
-    flat = values <= 1e-12 * max(float(values.max()), np.finfo(float).tiny)
-    return np.asarray(np.where(flat, 0.0, 1.0 / np.where(flat, 1.0, values)))
-
-
-def _newton_direction(features: Features, P: Array, l2: float, gW: Array, gb: Array, solve: _Solve) -> _Direction:
-    W, b, Z = np.zeros_like(gW), np.zeros_like(gb), np.zeros_like(P)
-    rW, rb = -gW, -gb
-    zW, zb = solve(rW, rb)
-    sW, sb = zW, zb
-    rho = first = _dot(rW, zW, rb, zb)
-    n_products = 0
-    for _ in range(gW.size):
-        if rho <= _FORCING**2 * first:
-            break
-        sZ = features.times(sW, sb)
-        U = P * sZ
-        U -= P * U.sum(axis=1, keepdims=True)
-        hW, hb = features.transpose_times(U)
-        hW += 2.0 * l2 * sW
-        n_products += 2
-        curvature = _dot(sW, hW, sb, hb)
-        if curvature <= 0.0:
-            break
-        t = rho / curvature
-        W, b, Z = W + t * sW, b + t * sb, Z + t * sZ
-        rW, rb = rW - t * hW, rb - t * hb
-        zW, zb = solve(rW, rb)
-        previous, rho = rho, _dot(rW, zW, rb, zb)
-        sW, sb = zW + (rho / previous) * sW, zb + (rho / previous) * sb
-    return _Direction(W, b, Z, -_dot(gW, W, gb, b), n_products)
-
-
-def _dot(A: Array, B: Array, a: Array, b: Array) -> float:
-    return float(np.vdot(A, B) + np.vdot(a, b))
-
-
-def _line_search(Z: Array, D: Array, W: Array, l2: float, loss: float, direction: _Direction) -> float:
-    """The first of 1, 1/2, 1/4, ... at which the loss has fallen enough; 0 if none."""
-    t = 1.0
-    for _ in range(_MAX_HALVINGS):
-        trial = W + t * direction.W
-        value = _loss(Z + t * direction.Z, D) + l2 * float(np.sum(trial * trial))
-        if value <= loss - _ARMIJO * t * direction.decrement:
-            return t
-        t *= 0.5
-    return 0.0
+    def solve(self, g: Array) -> Array:
+        return np.asarray(self.scale * linalg.cho_solve(self.factor, self.scale * g, check_finite=False))

@@ -1,0 +1,105 @@
+"""Columns far from zero: their moments without cancellation, and the offsets taken away before digits are lost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+_BLOCK_ENTRIES = 2**18  # of a block of rows: 2 MB
+_NEAR = 16.0  # deviations; a column that is nearer to zero loses no digits worth the work
+_INDISTINCT = 4.0  # rounding errors of the mean; a column that varies by less is constant
+
+
+def row_blocks(X: Any) -> Iterator[slice]:
+    """Slices of rows, each with few enough entries to stay in cache."""
+    n = X.shape[0]
+    stored = X.nnz if sparse.issparse(X) else X.size
+    step = max(1, _BLOCK_ENTRIES * n // max(stored, 1))
+    return (slice(start, min(start + step, n)) for start in range(0, n, step))
+
+
+def column_moments(X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Mean of each column and the sum of squared deviations from it, in float64 and in two passes.
+
+    A column that varies by no more than the rounding errors of its mean has a sum of exactly 0.
+
+    Parameters
+    ----------
+    X : {ndarray, csr_array} of shape (n, m)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> mean, squares = column_moments(np.array([[1e8, 0.3], [1e8 + 2.0, 0.3]]))
+    >>> (mean - 1e8)[0], squares
+    (np.float64(1.0), array([2., 0.]))
+    """
+    n = X.shape[0]
+    mean = np.asarray(X.sum(axis=0, dtype=np.float64)).ravel() / n
+    sums, squares = np.zeros(X.shape[1]), np.zeros(X.shape[1])
+    for rows in row_blocks(X):
+        block_sums, block_squares = _deviations(X[rows], mean)
+        sums += block_sums
+        squares += block_squares
+    correction = sums / n
+    mean += correction
+    squares = np.maximum(squares - n * correction**2, 0.0)
+    rounding = _INDISTINCT * float(np.finfo(X.dtype).eps) * np.abs(mean)
+    squares[squares <= n * rounding**2] = 0.0
+    return mean, squares
+
+
+def _deviations(block: Any, mean: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Sums of ``x - mean`` and of its square over the rows of a block."""
+    if not sparse.issparse(block):
+        away = block - mean
+        return away.sum(axis=0), np.einsum("ij,ij->j", away, away)
+    away, m = block.data - mean[block.indices], len(mean)
+    implicit = block.shape[0] - np.bincount(block.indices, minlength=m)
+    sums = np.bincount(block.indices, away, minlength=m) - implicit * mean
+    return sums, np.bincount(block.indices, away**2, minlength=m) + implicit * mean**2
+
+
+def removable_offsets(X: Any, mean: NDArray[np.float64], squares: NDArray[np.float64]) -> NDArray[np.float64]:
+    """What to subtract from each column so that none lies far from zero, compared with its spread.
+
+    A multiple of a power of two near the mean: differences of rows stay what they are to the last digit, and a column
+    that is near zero already has offset 0. In sparse rows only columns without a single zero have one: for any
+    other the spread is at least ``|mean| / sqrt(n)``, and subtracting would fill the matrix.
+
+    Parameters
+    ----------
+    X : {ndarray, csr_array} of shape (n, m)
+    mean, squares : ndarrays of shape (m,)
+        From `column_moments`.
+    """
+    n, m = X.shape
+    deviation = np.sqrt(squares / n)
+    unit = np.exp2(np.ceil(np.log2(_NEAR * np.where(deviation > 0, deviation, 1.0))))
+    offsets = unit * np.rint(mean / unit)
+    if sparse.issparse(X):
+        offsets[np.bincount(X.indices, minlength=m) < n] = 0.0
+    return np.asarray(offsets)
+
+
+def without_offsets(X: Any, offsets: NDArray[np.float64]) -> Any:
+    """``X - offsets`` in float64, sparse if X is; X itself if there is nothing to subtract.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> without_offsets(np.array([[1024.5, 3.0]], dtype=np.float32), np.array([1024.0, 0.0]))
+    array([[0.5, 3. ]])
+    """
+    columns = np.flatnonzero(offsets)
+    if not len(columns):
+        return X
+    if not sparse.issparse(X):
+        return np.subtract(X, offsets, dtype=np.float64)
+    n, k = X.shape[0], len(columns)
+    parts = (np.tile(offsets[columns], n), np.tile(columns, n), np.arange(0, n * k + 1, k))
+    return sparse.csr_array(X.astype(np.float64) - sparse.csr_array(parts, shape=X.shape))

@@ -1,0 +1,141 @@
+"""A feature matrix as solvers of linear models need it: centred and equilibrated, never copied."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg, sparse
+
+from ldlearn.core.offsets import column_moments, removable_offsets, row_blocks, without_offsets
+from ldlearn.core.simplex import Array
+
+_LARGEST_FACTORISATION = 2000  # features; beyond this only the diagonal of the scatter matrix is used
+_ALIKE = 4.0  # ratio of the largest spread to the smallest up to which one basis serves every penalty
+
+
+class Spectrum(NamedTuple):
+    """A basis in which the scatter matrix and the penalty are (nearly) diagonal, for columns of any scale."""
+
+    scale: NDArray[np.float64]  # of each column: multiplied by it the columns have unit length
+    basis: NDArray[np.float64] | None  # orthogonal, in the scaled columns; None stands for the identity
+    scatter: NDArray[np.float64]  # diagonal of the scatter matrix in the basis
+    identity: NDArray[np.float64]  # diagonal of what the identity (of the unscaled columns) becomes
+
+
+class Features:
+    """X as the solver needs it: centred and equilibrated without being copied.
+
+    Making one costs a pass over X, and a factorisation when it is first asked for; every fit on the same X, whatever
+    its targets, can share it.
+
+    Columns that lie far from zero, compared with their spread, have their offsets subtracted block by block in each
+    product, so that ``X - mean`` has all the digits that X has. Scales are left to the preconditioner (`spectrum`).
+
+    Parameters
+    ----------
+    X : {ndarray, csr_array} of shape (n, m)
+        float64 or float32.
+    fit_intercept : bool, default=True
+        If not, nothing is subtracted and ``mean`` is 0.
+
+    Attributes
+    ----------
+    mean : ndarray of shape (m,)
+    spread : ndarray of shape (m,)
+        Sum of squares of each column of ``X - mean``.
+    """
+
+    def __init__(self, X: Any, fit_intercept: bool = True) -> None:
+        self.X = X
+        self.n, self.m = X.shape
+        self.fit_intercept = fit_intercept
+        mean, squares = column_moments(X)
+        self.mean = mean if fit_intercept else np.zeros(self.m)
+        self.spread = squares if fit_intercept else squares + self.n * mean**2
+        self._offsets = removable_offsets(X, self.mean, squares) if fit_intercept else np.zeros(self.m)
+        self._rest = self.mean - self._offsets  # what is left of the mean, small compared with the spread
+        self._scatter: NDArray[np.float64] | None = None
+        self._spectrum: tuple[float, Spectrum] | None = None
+
+    def times(self, W: Array, b: Array, *, exact: bool = False) -> Array:
+        """Logits ``(X - mean) W + b``; with ``exact`` in float64 even if X is float32."""
+        if self._is_plain(exact):
+            product = np.asarray(self.X @ W.astype(self.X.dtype, copy=False), dtype=np.float64)
+        else:
+            product = np.empty((self.n, W.shape[1]))
+            for rows, block in self._blocks():
+                product[rows] = block @ W
+        product += b - self._rest @ W
+        return product
+
+    def transpose_times(self, R: Array, *, exact: bool = False) -> tuple[Array, Array]:
+        """The adjoint: ``(X - mean)' R`` and the column sums of R (0 without an intercept)."""
+        sums = R.sum(axis=0)
+        if self._is_plain(exact):
+            product = np.asarray(self.X.T @ R.astype(self.X.dtype, copy=False), dtype=np.float64)
+        else:
+            product = np.zeros((self.m, R.shape[1]))
+            for rows, block in self._blocks():
+                product += block.T @ R[rows]
+        product -= np.outer(self._rest, sums)
+        return product, sums if self.fit_intercept else np.zeros_like(sums)
+
+    def weighted_scatter(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """``Z' diag(weights) Z`` for ``Z = [X - mean, 1]``."""
+        inner, moment = np.zeros((self.m, self.m)), np.zeros(self.m)
+        for rows, block in self._blocks():
+            w = weights[rows]
+            product = block.T @ (block.multiply(w[:, None]).tocsr() if sparse.issparse(block) else block * w[:, None])
+            inner += product.toarray() if sparse.issparse(product) else product
+            moment += block.T @ w
+        total = float(weights.sum())
+        cross = moment - total * self._rest
+        scatter = np.empty((self.m + 1, self.m + 1))
+        scatter[:-1, :-1] = inner - np.outer(moment, self._rest) - np.outer(self._rest, cross)
+        scatter[:-1, -1] = scatter[-1, :-1] = cross
+        scatter[-1, -1] = total
+        return scatter
+
+    def spectrum(self, ridge: float) -> Spectrum:
+        """Eigenvectors of ``scatter + ridge I``, its columns and rows first scaled to a unit diagonal.
+
+        Scaled so, what is numerically zero is zero compared with its own column and not with the largest one. Beyond
+        some size only the diagonal is used. Where the spreads of all columns are alike the basis hardly
+        depends on the ridge, and one serves all.
+        """
+        if self.spread.max() <= _ALIKE * self.spread.min():
+            ridge = 0.0
+        if self._spectrum is None or self._spectrum[0] != ridge:
+            self._spectrum = ridge, self._equilibrated(ridge)
+        return self._spectrum[1]
+
+    def _equilibrated(self, ridge: float) -> Spectrum:
+        diagonal = self.spread + ridge
+        scale = np.where(diagonal > 0, 1.0 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0)), 0.0)
+        if self.m > min(_LARGEST_FACTORISATION, 2 * self.n):
+            return Spectrum(scale, None, self.spread * scale**2, scale**2)
+        if self._scatter is None:
+            self._scatter = self.weighted_scatter(np.ones(self.n))[:-1, :-1]
+        M = scale[:, None] * self._scatter * scale
+        np.fill_diagonal(M, np.where(diagonal > 0, 1.0, 0.0))
+        values, basis = linalg.eigh(M, driver="evd", check_finite=False)
+        identity = scale**2 @ basis**2
+        return Spectrum(scale, basis, np.maximum(values - ridge * identity, 0.0), identity)
+
+    def _is_plain(self, exact: bool) -> bool:
+        return not self._offsets.any() and not (exact and self.X.dtype != np.float64)
+
+    def _blocks(self) -> Iterator[tuple[slice, Any]]:
+        """``X - offsets`` in float64, a slice of rows at a time."""
+        for rows in row_blocks(self.X):
+            yield rows, without_offsets(self.X[rows], self._offsets).astype(np.float64, copy=False)
+
+
+def reciprocal(values: Array) -> NDArray[np.float64]:
+    """1 / values, and 0 where rounding cannot tell a value from zero, compared with the largest."""
+    cut = values.size * np.finfo(np.float64).eps * float(values.max(initial=0.0))
+    flat = values <= cut
+    return np.asarray(np.where(flat, 0.0, 1.0 / np.where(flat, 1.0, values)))
