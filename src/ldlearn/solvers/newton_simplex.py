@@ -197,10 +197,11 @@ def _retract(problem: _Problem, logD: Array, D: Array, V: Array) -> Array:
     if not q.any():
         return np.asarray(target)
     with np.errstate(divide="ignore"):
-        log_q = np.log(q)
-        omega = wrightomega(target + log_q)  # q d+
-        # Two forms of one number: the first loses its digits where q d+ is large, the second where it underflows.
-        return np.asarray(np.where(omega < 1.0, target - omega, np.log(omega) - log_q))
+        omega = wrightomega(target + np.log(q))  # q d+
+    logarithm = target - omega
+    large = omega >= 1.0  # there the difference loses digits, and the logarithm can be taken
+    logarithm[large] = np.log(omega[large] / q[large])
+    return np.asarray(logarithm)
 
 
 def _line_search(
