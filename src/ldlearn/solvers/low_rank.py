@@ -56,6 +56,11 @@ def singular_value_threshold(A: Array, tau: float) -> NDArray[np.float64]:
     return np.asarray((U * factors) @ (U.T @ A))
 
 
+def nuclear_norm(A: Array) -> float:
+    """Sum of the singular values."""
+    return float(np.linalg.svd(A, compute_uv=False).sum())
+
+
 def shrinkage(norms: Array, tau: float | Array) -> NDArray[np.float64]:
     """Factors ``max(1 - tau / norm, 0)`` that shorten vectors of these norms by tau."""
     longer = norms > tau
