@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import wraps
 from typing import Any, ClassVar, Self
@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, v
 
 from ldlearn.base.sklearn_private import InvalidParameterError
 from ldlearn.core.simplex import Array, normalize_rows
-from ldlearn.core.targets import check_distributions, check_logical, check_matrix, label_names
+from ldlearn.core.targets import check_distributions, check_logical, check_matrix, label_names, label_order
 from ldlearn.errors import InputError, ParameterError, hint
 from ldlearn.metrics import intersection
 
@@ -163,11 +163,17 @@ class LabelEstimator(BaseEstimator):
                 accept_sparse="csr" if self._accepts_sparse else False,
             )
 
-    def _check_label_count(self, y: NDArray[Any]) -> None:
-        if y.shape[1] != len(self.label_names_):
+    def _match_labels(self, y: Any, check: Callable[[Any], NDArray[Any]]) -> NDArray[Any]:
+        """Checked targets with their columns in the order of the fit, by the names of y if it has any."""
+        order, targets = label_order(y, self.label_names_), check(y)
+        if order is not None:
+            return targets[:, order]
+        if targets.shape[1] != len(self.label_names_):
             raise InputError(
-                f"y has {y.shape[1]} label columns, but {type(self).__name__} was fitted with {len(self.label_names_)}."
+                f"y has {targets.shape[1]} label columns, but {type(self).__name__} was fitted with "
+                f"{len(self.label_names_)}."
             )
+        return targets
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -266,11 +272,12 @@ class _Predicts(LabelEstimator):
         Parameters
         ----------
         X : array-like of shape (n, m)
-        y : array-like of shape (n, c)
-            True distributions. Logical labels are accepted too and stand for equal shares of the positives.
+        y : array-like or data frame of shape (n, c)
+            True distributions; the columns of a data frame are matched by name. Logical labels are accepted too and
+            stand for equal shares of the positives.
         """
-        truth = check_matrix(y, "label distributions")
-        self._check_label_count(truth)
+        check_is_fitted(self)
+        truth = self._match_labels(y, lambda y: check_matrix(y, "label distributions"))
         return intersection(normalize_rows(truth), self.predict(X))
 
 
@@ -287,8 +294,8 @@ class EnhancesNewRows(_TakesLogicalLabels):
         Parameters
         ----------
         X : array-like of shape (n, m)
-        y : array-like of shape (n, c)
-            Logical labels of these rows.
+        y : array-like or data frame of shape (n, c)
+            Logical labels of these rows; the columns of a data frame are matched by name.
 
         Returns
         -------
@@ -296,10 +303,9 @@ class EnhancesNewRows(_TakesLogicalLabels):
         """
         check_is_fitted(self)
         features = self._validate_features(X)
-        Y = self._check_targets(y)
+        Y = self._match_labels(y, self._check_targets)
         with _as_input_errors():
             check_consistent_length(features, Y)
-        self._check_label_count(Y)
         return np.asarray(self._enhance(features, Y), dtype=features.dtype)
 
     def _enhance(self, X: Any, Y: NDArray[np.bool_]) -> Array:

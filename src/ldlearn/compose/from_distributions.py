@@ -7,11 +7,13 @@ from typing import Any, ClassVar
 
 from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
 from ldlearn.base import Learner, check_distributions
 from ldlearn.base.sklearn_private import HasMethods, Interval, StrOptions
 from ldlearn.core.logical import binarize
 from ldlearn.core.simplex import Array
+from ldlearn.core.targets import check_matrix
 from ldlearn.joint import DLDL
 from ldlearn.metrics import intersection
 
@@ -105,10 +107,14 @@ class FromDistributions(Learner):
     @available_if(_inner_can_enhance)  # type: ignore[untyped-decorator]
     def enhance(self, X: Any, y: Any) -> Array:
         """Degrees of new rows from the logical labels of their distributions ``y``."""
-        return self.estimator_.enhance(self._validate_features(X), binarize(y, delta=self.threshold))  # type: ignore[no-any-return]
+        check_is_fitted(self)
+        D = self._match_labels(y, lambda y: check_matrix(y, "label distributions"))
+        Y = binarize(D, delta=self.threshold)
+        return self.estimator_.enhance(self._validate_features(X), Y)  # type: ignore[no-any-return]
 
     def score(self, X: Any, y: Any) -> float:
         """Mean intersection of the true distributions ``y`` with what is predicted, or recovered, for X."""
         if self.scoring == "prediction":
             return super().score(X, y)
-        return intersection(check_distributions(y), self.enhance(X, y))
+        recovered = self.enhance(X, y)
+        return intersection(self._match_labels(y, check_distributions), recovered)

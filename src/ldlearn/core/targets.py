@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ldlearn.errors import InputError, describe_rows
+from ldlearn.errors import InputError, describe_rows, nearest_names, some
 
 SUM_TOLERANCE = 1e-3  # how far the degrees of a row may sum from 1: printed tables round to three digits
 
@@ -23,6 +24,30 @@ def label_names(y: Any, n_labels: int) -> NDArray[np.object_]:
     columns = getattr(y, "columns", None)
     names = default_label_names(n_labels) if columns is None else [str(name) for name in columns]
     return np.asarray(names, dtype=object)
+
+
+def label_order(y: Any, names: Iterable[object]) -> list[int] | None:
+    """Where the labels of these names stand in a data frame; None where y has no names, or the labels never had any.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> label_order(pd.DataFrame({"sea": [1], "sky": [0]}), ["sky", "sea"])
+    [1, 0]
+    """
+    columns, wanted = getattr(y, "columns", None), [str(name) for name in names]
+    if columns is None or wanted == default_label_names(len(wanted)):
+        return None
+    given = [str(name) for name in columns]
+    strangers = [name for name in given if name not in set(wanted)]
+    for name in wanted:
+        if name not in given:
+            near = nearest_names(name, strangers, n=1)
+            advice = f"; is {near[0]!r} the label {name!r}? Then rename it" if near else ""
+            raise InputError(f"The label {name!r} is missing in y{advice}.")
+    if strangers:
+        raise InputError(f"The column {strangers[0]!r} of y is none of the labels {some(wanted)}; leave it out.")
+    return [given.index(name) for name in wanted]
 
 
 def check_matrix(y: Any, what: str) -> NDArray[np.float64]:
