@@ -33,7 +33,7 @@ def write_table(path: Path, n_rows: int, n_features: int, n_labels: int, rows_pe
 
     from ldlearn.datasets import make_label_distributions
 
-    names = [f"x{i}" for i in range(n_features)] + [f"D:label{j}" for j in range(n_labels)]
+    names = [f"x{i}" for i in range(n_features)] + [f"D:label_{j}" for j in range(n_labels)]
     writer = None
     for start in range(0, n_rows, rows_per_group):
         count = min(rows_per_group, n_rows - start)

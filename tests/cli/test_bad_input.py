@@ -53,7 +53,7 @@ NOTHING = lambda: None  # noqa: E731
 # name: (what is spoilt, the command, what the message must say)
 TABLES = {
     "no such file": (lambda: os.remove("data.csv"), FIT, ["data.csv: there is no such file"]),
-    "a folder": (lambda: None, ("fit", ".", *FIT[2:]), ["the suffix '.' is none of .csv, .tsv"]),
+    "a folder": (lambda: None, ("fit", ".", *FIT[2:]), [".: it is a folder, not a table"]),
     "a folder named .csv": (lambda: os.mkdir("d.csv"), ("fit", "d.csv", *FIT[2:]), ["d.csv: it is a folder"]),
     "unknown suffix": (NOTHING, ("fit", "data.xls", *FIT[2:]), ["data.xls", "'.xls' is none of", ".parquet"]),
     "empty file": (lambda: write(""), FIT, ["data.csv: the file is empty", "header"]),

@@ -13,8 +13,8 @@ import pandas as pd
 import pytest
 from practice_tables import LABELS, make_table
 
-from ldlearn.cli.tables import open_table
-from ldlearn.cli.tables.source import CHUNK_ROWS
+from ldlearn.io.formats import open_table
+from ldlearn.io.source import CHUNK_ROWS
 from ldlearn.models import load_model
 
 BENCHMARK = Path(__file__).resolve().parents[2] / "benchmarks" / "stream_predict.py"

@@ -65,7 +65,7 @@ def _print(scores: dict[str, float], rows: int, names: list[str]) -> None:
 def _read_pair(
     first: str, second: str, patterns: list[str]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], list[str]]:
-    from ldlearn.cli.tables import open_table
+    from ldlearn.io.formats import open_table
 
     frames = []
     for file in (first, second):

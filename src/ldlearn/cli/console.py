@@ -11,7 +11,7 @@ from typing import Any
 
 import typer
 
-from ldlearn.cli.tables import PIPE
+from ldlearn.io.source import PIPE
 from ldlearn.models.description import scores_of
 from ldlearn.models.scoring import Score
 

@@ -9,8 +9,8 @@ import typer
 
 from ldlearn.cli.console import note, progress, show, show_json, table
 from ldlearn.cli.options import Json
-from ldlearn.cli.tables import check_output
 from ldlearn.datasets import dataset_info, fetch_dataset, list_datasets, write_dataset
+from ldlearn.io.formats import check_output
 
 datasets = typer.Typer(add_completion=False, context_settings={"help_option_names": ["-h", "--help"]})
 

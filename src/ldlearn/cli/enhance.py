@@ -21,8 +21,9 @@ from ldlearn.cli.options import (
     parse_settings,
 )
 from ldlearn.cli.predict import load_table_model, row_names, stream
-from ldlearn.cli.tables import PIPE, check_output, format_of, naming, open_output
 from ldlearn.cli.training import Wanted, name_in_messages, read_training
+from ldlearn.io.formats import check_output, format_of, naming, open_output
+from ldlearn.io.source import PIPE
 from ldlearn.models import TableError, TableModel
 from ldlearn.models.method_names import DEFAULT_METHOD, make_enhancer
 from ldlearn.models.quality_checks import training_distributions

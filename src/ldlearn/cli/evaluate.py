@@ -10,7 +10,7 @@ import typer
 from ldlearn.cli.console import note, progress, score_table, show, show_json, size_of
 from ldlearn.cli.options import Data, From, Json, Model
 from ldlearn.cli.predict import column_kinds, load_table_model
-from ldlearn.cli.tables import open_table
+from ldlearn.io.formats import open_table
 from ldlearn.io.values import are_logical, check_degrees, to_labels
 from ldlearn.metrics import LABEL_METRICS, METRICS, get_metric
 from ldlearn.models import TableError

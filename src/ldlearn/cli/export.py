@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ldlearn.cli.predict import load_table_model
-from ldlearn.cli.tables import check_output
+from ldlearn.io.formats import check_output
 from ldlearn.models import export_onnx
 
 

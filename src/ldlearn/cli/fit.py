@@ -9,8 +9,8 @@ import typer
 
 from ldlearn.cli.console import note, progress, show_json, show_scores
 from ldlearn.cli.options import Categorical, Data, Features, From, Id, Json, Labels, Method, Settings, parse_settings
-from ldlearn.cli.tables import check_output, naming
 from ldlearn.cli.training import Chosen, Wanted, name_in_messages, read_training
+from ldlearn.io.formats import check_output, naming
 from ldlearn.io.values import are_logical, to_labels
 from ldlearn.models import fit_and_check, save_model
 from ldlearn.models.description import describe_model

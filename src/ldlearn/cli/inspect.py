@@ -11,7 +11,7 @@ import typer
 from ldlearn.cli.console import note, show, show_json, show_scores, table
 from ldlearn.cli.options import Json
 from ldlearn.cli.predict import load_table_model
-from ldlearn.cli.tables import check_output
+from ldlearn.io.formats import check_output
 from ldlearn.models import ModelFileError, TableModel
 from ldlearn.models.card import write_card
 from ldlearn.models.description import describe_model

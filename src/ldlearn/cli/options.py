@@ -8,8 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
-from ldlearn.cli.tables import FORMATS
 from ldlearn.discovery import all_estimators
+from ldlearn.io.formats import FORMATS
 
 
 def check_format(given: str | None) -> str | None:

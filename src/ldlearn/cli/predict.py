@@ -9,9 +9,9 @@ import typer
 
 from ldlearn.cli.console import check_one_stdout, note, progress, show_json, size_of
 from ldlearn.cli.options import Data, From, Id, Json, Model, Output, To
-from ldlearn.cli.tables import PIPE, check_output, format_of, open_output, open_table
-from ldlearn.cli.tables.source import Kind, Source
 from ldlearn.errors import TableError, some
+from ldlearn.io.formats import check_output, format_of, open_output, open_table
+from ldlearn.io.source import PIPE, Kind, Source
 from ldlearn.io.values import import_pandas
 from ldlearn.models import TableModel, load_model
 from ldlearn.models.table_model import check_columns

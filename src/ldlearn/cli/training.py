@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ldlearn.cli.console import progress, size_of
-from ldlearn.cli.tables import PIPE, open_table
-from ldlearn.cli.tables.source import Kind
-from ldlearn.io.columns import find_columns
+from ldlearn.io.formats import open_table
+from ldlearn.io.source import PIPE, Kind, Source
 from ldlearn.models import TableError
 
 
@@ -40,7 +39,7 @@ def name_in_messages(data: str) -> str:
 def read_training(data: str, format: str | None, wanted: Wanted) -> tuple[Any, Chosen]:
     """The columns of a table that a fit needs, and which is which."""
     with progress("reading", size_of(data), is_bytes=True) as advance, open_table(data, format, advance) as source:
-        chosen = choose(source.names, wanted)
+        chosen = choose(source, wanted)
         kinds: dict[str, Kind] = dict.fromkeys([*chosen.features, *chosen.labels], "any")
         kinds |= dict.fromkeys(chosen.categorical, "text")
         if chosen.id is not None:
@@ -51,26 +50,23 @@ def read_training(data: str, format: str | None, wanted: Wanted) -> tuple[Any, C
     return table, chosen
 
 
-def _select(names: list[str], wanted: str, option: str) -> list[str]:
-    return [names[i] for i in find_columns(names, wanted, option)]
-
-
-def choose(names: list[str], wanted: Wanted) -> Chosen:
+def choose(source: Source, wanted: Wanted) -> Chosen:
     """Find the columns that are wanted; every column is at most one thing."""
-    labels = _select(names, wanted.labels, "--labels")
-    id = None if wanted.id is None else _select(names, wanted.id, "--id")[0]
-    if id in labels:
-        raise TableError(f"the column {id!r} is a label and the id at once.")
-    taken = {*labels, id}
-    rest = [name for name in names if name not in taken]
-    features = rest if wanted.features is None else _select(names, wanted.features, "--features")
-    both = [name for name in features if name in taken]
+    labels = source.find(wanted.labels, "--labels")
+    id = [] if wanted.id is None else source.find(wanted.id, "--id")[:1]
+    taken = {*labels, *id}
+    names = source.names
+    if set(id) & set(labels):
+        raise TableError(f"the column {names[id[0]]!r} is a label and the id at once.")
+    features = source.rest(taken) if wanted.features is None else source.find(wanted.features, "--features")
+    both = [names[i] for i in features if i in taken]
     if both:
         raise TableError(f"the column {both[0]!r} is a feature and a label (or the id) at once.")
     if not features:
         raise TableError("no column is left for the features.")
-    categorical = [] if wanted.categorical is None else _select(names, wanted.categorical, "--categorical")
-    strangers = [name for name in categorical if name not in set(features)]
+    categorical = [] if wanted.categorical is None else source.find(wanted.categorical, "--categorical")
+    strangers = [names[i] for i in categorical if i not in set(features)]
     if strangers:
         raise TableError(f"--categorical names {strangers[0]!r}, which is no feature.")
-    return Chosen(labels, features, categorical, id)
+    named = [[names[i] for i in positions] for positions in (labels, features, categorical, id)]
+    return Chosen(named[0], named[1], named[2], named[3][0] if id else None)

@@ -10,9 +10,8 @@ from ldlearn.datasets.dataset import LabelDataset
 from ldlearn.datasets.download import Patience
 from ldlearn.datasets.embedded import load_uk_budget_shares, load_vader_tweets, load_yeast
 from ldlearn.datasets.fetch import DatasetInfo, dataset_info, fetch_dataset, list_datasets
+from ldlearn.datasets.files import read_dataset, write_dataset
 from ldlearn.datasets.generated import iter_label_distributions, make_label_distributions
-from ldlearn.datasets.readers import read_dataset
-from ldlearn.datasets.writers import write_dataset
 from ldlearn.errors import DatasetError
 
 __all__ = [

@@ -13,8 +13,9 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from ldlearn.core.logical import binarize
+from ldlearn.core.targets import default_label_names
 from ldlearn.datasets.describe import describe
-from ldlearn.datasets.rows import raise_row_problems
+from ldlearn.datasets.labels import raise_row_problems
 from ldlearn.errors import DatasetError
 
 _NEARLY_ALL = 0.99
@@ -34,7 +35,7 @@ class LabelDataset:
         Logical labels that come with the data, 0 or 1. At least one of `D` and `Y` is needed.
     feature_names, label_names : sequence of str, optional
         Names of the columns; if not given, those of the data frames that were, else ``x0, x1, ...`` and
-        ``label0, label1, ...``.
+        ``label_0, label_1, ...``.
     name, source, licence, citation : str
         What the set is called, where it comes from, under which terms, and what to cite.
     checksum : str
@@ -75,8 +76,9 @@ class LabelDataset:
         for field in ("D", "Y", "counts"):
             if getattr(self, field) is not None:
                 self._set(field, _as_labels(getattr(self, field), field, n_rows=self.X.shape[0]))
-        self._set("feature_names", _names(self.feature_names, self.X.shape[1], "feature", "x"))
-        self._set("label_names", _names(self.label_names, self._label_shape()[1], "label", "label"))
+        n_features, n_labels = self.X.shape[1], self._label_shape()[1]
+        self._set("feature_names", _names(self.feature_names, [f"x{i}" for i in range(n_features)], "feature"))
+        self._set("label_names", _names(self.label_names, default_label_names(n_labels), "label"))
         self._check_values()
 
     def _set(self, field: str, value: Any) -> None:
@@ -248,10 +250,10 @@ def _as_labels(given: Any, field: str, n_rows: int) -> NDArray[Any]:
     return matrix
 
 
-def _names(given: Sequence[str], count: int, what: str, stem: str) -> tuple[str, ...]:
-    names = tuple(str(name) for name in given) or tuple(f"{stem}{i}" for i in range(count))
-    if len(names) != count:
-        raise DatasetError(f"{len(names)} {what} names were given for {count} {what}s.")
+def _names(given: Sequence[str], default: Sequence[str], what: str) -> tuple[str, ...]:
+    names = tuple(str(name) for name in given or default)
+    if len(names) != len(default):
+        raise DatasetError(f"{len(names)} {what} names were given for {len(default)} {what}s.")
     return names
 
 

@@ -12,10 +12,10 @@ from ldlearn.datasets import embedded
 from ldlearn.datasets.catalogue import CatalogueEntry, CatalogueFile, catalogue, resolve
 from ldlearn.datasets.dataset import LabelDataset
 from ldlearn.datasets.download import Patience, Progress, download, import_pooch
-from ldlearn.datasets.formats.limits import check_width
 from ldlearn.datasets.labels import as_distributions
-from ldlearn.datasets.readers import read_arrays
-from ldlearn.errors import DatasetError
+from ldlearn.errors import DatasetError, TableError
+from ldlearn.io.formats import open_table
+from ldlearn.io.source import reading
 
 Loader = Callable[[], LabelDataset]
 
@@ -218,16 +218,18 @@ def _download(
 
 
 def _load(entry: CatalogueEntry, file: CatalogueFile, path: Path) -> LabelDataset:
-    wanted = [name for name in (file.X, file.D, file.Y) if name]
-    arrays = read_arrays(path, wanted)
-    if arrays[file.D].shape[1:] != (entry.n_labels,):
+    wanted = {field: name for field, name in (("X", file.X), ("D", file.D), ("Y", file.Y)) if name}
+    try:
+        with open_table(str(path), by_name=False) as source, reading(source.given):
+            arrays = source.matrices({field: source.find(name, entry.title) for field, name in wanted.items()})
+    except TableError as error:
+        raise DatasetError(str(error)) from error
+    if arrays["D"].shape[1] != entry.n_labels:
         raise DatasetError(f"{path}: {file.D!r} must have {entry.n_labels} columns, one per label.")
-    check_width(arrays[file.X].shape[-1], path)
-    D = as_distributions(arrays[file.D], entry.label_names, where=str(path), normalise=file.normalise)
     return LabelDataset(
-        X=arrays[file.X],
-        D=D,
-        Y=arrays[file.Y].astype("int8") if file.Y else None,
+        X=arrays["X"],
+        D=as_distributions(arrays["D"], entry.label_names, where=str(path), normalise=file.normalise),
+        Y=arrays["Y"].astype("int8") if file.Y else None,
         label_names=entry.label_names,
         name=entry.name,
         source=file.url or str(path),

@@ -1,4 +1,4 @@
-"""Label matrices of files: are they distributions, votes or logical labels, and are they sound."""
+"""Label matrices: are they distributions, votes or logical labels, and are their rows sound."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ldlearn.datasets.rows import raise_row_problems, sum_tolerance
-from ldlearn.errors import DatasetError
+from ldlearn.core.targets import SUM_TOLERANCE, default_label_names
+from ldlearn.errors import DatasetError, describe_rows
 
 KINDS = ("auto", "distribution", "votes", "logical")
 
@@ -35,56 +35,100 @@ def _is_logical(matrix: NDArray[Any]) -> bool:
 def as_fields(
     matrix: NDArray[Any], kind: str, label_names: Sequence[str], where: str, normalise: bool
 ) -> dict[str, NDArray[Any]]:
-    """Fields of a `LabelDataset` (D, Y, counts) that a label matrix of a kind gives."""
+    """Fields of a `LabelDataset` (D, Y, counts) that a label matrix of a file gives; messages count rows from 1."""
     if kind not in KINDS:
         raise DatasetError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}.")
     if kind == "auto":
         kind = guess_kind(matrix)
+    names = label_names or default_label_names(matrix.shape[1])
     if kind == "logical":
-        return {"Y": _as_logical(matrix, where)}
+        return {"Y": _as_logical(matrix, names, where)}
     if kind == "votes":
-        return _from_votes(matrix, label_names, where)
-    return {"D": as_distributions(matrix, label_names, where, normalise)}
+        advice = "Votes need at least one per row."
+        raise_row_problems(matrix, names, sums=False, where=where, advice=advice, first_row=1)
+        return {"counts": matrix, "D": matrix / matrix.sum(axis=1, keepdims=True, dtype=np.float64)}
+    return {"D": as_distributions(matrix, names, where, normalise)}
 
 
-def _as_logical(matrix: NDArray[Any], where: str) -> NDArray[np.int8]:
+def _as_logical(matrix: NDArray[Any], label_names: Sequence[str], where: str) -> NDArray[np.int8]:
     if not _is_logical(matrix):
         row, column = np.argwhere(~np.isin(matrix, (0, 1)))[0]
         raise DatasetError(
-            f"{where}: logical labels must be 0 or 1, got {matrix[row, column]!s} at row {row}, column {column} "
-            "(counted from 0)."
+            f"{where}, row {row + 1}, column {label_names[column]!r}: logical labels must be 0 or 1, got "
+            f"{matrix[row, column]!s}."
         )
     return np.asarray((matrix > 0).astype(np.int8))
-
-
-def _from_votes(matrix: NDArray[Any], label_names: Sequence[str], where: str) -> dict[str, NDArray[Any]]:
-    names = label_names or _numbers(matrix)
-    raise_row_problems(matrix, names, sums=False, where=where, advice="Votes need at least one per row.")
-    return {"counts": matrix, "D": matrix / matrix.sum(axis=1, keepdims=True, dtype=np.float64)}
 
 
 def as_distributions(
     matrix: NDArray[Any], label_names: Sequence[str], where: str, normalise: bool = False
 ) -> NDArray[Any]:
-    """Label distributions: checked row by row, and divided by the row sums if asked.
+    """Label distributions of a file: checked row by row, and divided by the row sums if asked.
 
     ``normalise=True`` repairs rows that are finite, not negative and sum to something else than 1, and
     nothing else: a negative or missing degree and a row of zeros stay errors.
     """
     D = matrix if matrix.dtype.kind == "f" else matrix.astype(np.float64)
-    names = label_names or _numbers(matrix)
     if normalise:
-        raise_row_problems(D, names, sums=False, where=where, advice="Dividing by the row sum does not repair that.")
+        advice = "Dividing by the row sum does not repair that."
+        raise_row_problems(D, label_names, sums=False, where=where, advice=advice, first_row=1)
         sums = D.sum(axis=1, keepdims=True, dtype=np.float64)
         off = np.abs(sums - 1) > np.finfo(D.dtype).eps
         return np.where(off, D / np.where(off, sums, 1.0), D).astype(D.dtype)
     advice = (
-        f"Sums may differ from 1 by {sum_tolerance(D):.1g}. If degrees only need to be divided by the row sum, use "
+        f"Sums may differ from 1 by {SUM_TOLERANCE:g}. If degrees only need to be divided by the row sum, use "
         "normalise=True; if they are votes, kind='votes'."
     )
-    raise_row_problems(D, names, where=where, advice=advice)
+    raise_row_problems(D, label_names, where=where, advice=advice, first_row=1)
     return D
 
 
-def _numbers(matrix: NDArray[Any]) -> list[str]:
-    return [f"label{j}" for j in range(matrix.shape[1])]
+def find_row_problems(D: NDArray[Any], *, sums: bool = True) -> dict[str, NDArray[np.bool_]]:
+    """Marks of the rows that are no label distribution, by kind of problem; empty if all are sound.
+
+    The kinds are ``"not finite"``, ``"negative degree"``, ``"sums to 0"`` and ``"does not sum to 1"``; a row
+    is marked under the first that applies. ``sums=False`` leaves the last kind out (votes).
+    """
+    with np.errstate(invalid="ignore"):  # infinity minus infinity is found as not finite
+        total = D.sum(axis=1, dtype=np.float64)
+    broken = ~np.isfinite(total)
+    if broken.any():
+        broken = ~np.isfinite(D).all(axis=1) | broken
+    negative = ~broken & (D < 0).any(axis=1)
+    left = ~broken & ~negative
+    marks = {"not finite": broken, "negative degree": negative, "sums to 0": left & (total == 0)}
+    if sums:
+        marks["does not sum to 1"] = left & (total != 0) & (np.abs(total - 1) > SUM_TOLERANCE)
+    return {kind: mark for kind, mark in marks.items() if mark.any()}
+
+
+def raise_row_problems(
+    D: NDArray[Any],
+    label_names: Sequence[str],
+    *,
+    sums: bool = True,
+    where: str = "D",
+    advice: str = "Correct or drop these rows.",
+    first_row: int = 0,
+) -> None:
+    """Raise a `DatasetError` that lists the rows of D that are no distributions, if there are any."""
+    problems = find_row_problems(D, sums=sums)
+    if problems:
+        parts = [_in_words(kind, mark, D, label_names, first_row) for kind, mark in problems.items()]
+        message = f"{where}: {'; '.join(parts)} (rows counted from {first_row}). {advice}"
+        raise DatasetError(message, {kind: np.flatnonzero(mark).tolist() for kind, mark in problems.items()})
+
+
+def _in_words(kind: str, mark: NDArray[np.bool_], D: NDArray[Any], label_names: Sequence[str], first_row: int) -> str:
+    first = int(np.argmax(mark))
+    row = D[first]
+    if kind == "not finite":
+        example = f"NaN or infinite degree, first of label {label_names[int(np.argmax(~np.isfinite(row)))]!r}"
+    elif kind == "negative degree":
+        column = int(np.argmax(row < 0))
+        example = f"negative degree, first {row[column]:.6g} of label {label_names[column]!r}"
+    elif kind == "sums to 0":
+        example = "degrees that sum to 0"
+    else:
+        example = f"degrees that do not sum to 1, first {row.sum():.6g}"
+    return f"{describe_rows(mark, range(first_row, first_row + len(D)))}: {example}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import platform
@@ -73,7 +74,7 @@ def naming_system_errors(path: str | os.PathLike[str], done: str) -> Iterator[No
     except (LDLearnError, BrokenPipeError):
         raise
     except OSError as error:
-        if error.errno is None:  # not of the system: a parser's way to call a file broken
+        if error.errno in (None, errno.EINVAL):  # not of the system: parsers of broken files end so
             raise
         reason = (error.strerror or type(error).__name__).lower()
         raise FileError(f"{os.fspath(path)}: it cannot be {done} ({reason}).") from error

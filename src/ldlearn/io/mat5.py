@@ -1,4 +1,8 @@
-"""MATLAB files of version 5: a reader for the numeric part of the format, and a writer."""
+"""MATLAB files of version 5: a reader for the numeric part of the format.
+
+Own code because scipy.io.loadmat believes the sizes a file announces, and reads cells, structures and objects that no
+data set needs; here every size is compared with the bytes present before memory is taken.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +15,11 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
-import scipy.io
 import scipy.sparse
 from numpy.typing import NDArray
 
-from ldlearn.datasets.formats.limits import check_declared, check_total
-from ldlearn.errors import DatasetError
-
-# Why not scipy.io.loadmat: it believes the sizes a file announces, and reads cells, structures and objects
-# that no data set needs. Here every size is compared with the bytes present before memory is taken.
+from ldlearn.errors import TableError
+from ldlearn.io.limits import check_declared, check_total
 
 _HEADER = 128
 _MATRIX, _COMPRESSED = 14, 15
@@ -51,14 +51,14 @@ class _Parts:
     def next(self) -> tuple[int, memoryview]:
         """Type and bytes of the next sub-element."""
         if self.position + 8 > len(self.content):
-            raise DatasetError("a matrix ends too early")
+            raise TableError("a matrix ends too early")
         first, length = struct.unpack_from(f"{self.endian}II", self.content, self.position)
         start, step = self.position + 8, 8 + length + -length % 8
         if first >> 16:  # a small element keeps up to four bytes inside its own tag
             first, length = first & 0xFFFF, first >> 16
             start, step = self.position + 4, 8
         if (step == 8 and length > 4 and start == self.position + 4) or start + length > len(self.content):
-            raise DatasetError("a matrix announces more bytes than it has")
+            raise TableError("a matrix announces more bytes than it has")
         self.position += step
         return first, self.content[start : start + length]
 
@@ -66,10 +66,10 @@ class _Parts:
         """The next sub-element as numbers."""
         kind, content = self.next()
         if kind not in _DTYPES:
-            raise DatasetError(f"a matrix stores its numbers as the unknown type {kind}")
+            raise TableError(f"a matrix stores its numbers as the unknown type {kind}")
         dtype = np.dtype(self.endian + _DTYPES[kind])
         if len(content) % dtype.itemsize:
-            raise DatasetError("a matrix ends within a number")
+            raise TableError("a matrix ends within a number")
         return np.frombuffer(content, dtype=dtype)
 
 
@@ -90,25 +90,23 @@ def _read_head(parts: _Parts) -> _Head:
     shape = tuple(int(length) for length in parts.numbers())
     name = bytes(parts.next()[1]).decode("latin-1")
     if len(flags) != 2 or len(shape) < 2 or min(shape) < 0:
-        raise DatasetError("a matrix has an impossible heading")
+        raise TableError("a matrix has an impossible heading")
     return _Head(int(flags[0]) & 0xFF, bool(int(flags[0]) & _COMPLEX), shape, name)
 
 
-def read_mat5(path: Path, max_bytes: int, wanted: list[str] | None = None) -> dict[str, Any]:
-    """Numeric matrices (and texts, as str) of a file, all of them or the wanted ones."""
+def read_mat5(path: Path, max_bytes: int) -> dict[str, Any]:
+    """Numeric matrices (and texts, as str) of a file."""
     with path.open("rb") as file:
         size = path.stat().st_size
         endian = _endian(file.read(_HEADER))
-        variables = [v for v in _variables(file, size, endian) if v.numeric]
-        if wanted is not None:
-            variables = [v for v in variables if v.name in wanted]
-        return {v.name: _load(file, v, path, endian, max_bytes) for v in variables}
+        variables = [variable for variable in _variables(file, size, endian) if variable.numeric]
+        return {variable.name: _load(file, variable, size, endian, max_bytes) for variable in variables}
 
 
 def _endian(header: bytes) -> str:
     mark = header[126:128]
     if len(header) < _HEADER or mark not in (b"IM", b"MI"):
-        raise DatasetError("this is no MATLAB file of version 5")
+        raise TableError("this is no MATLAB file of version 5")
     return "<" if mark == b"IM" else ">"
 
 
@@ -118,10 +116,10 @@ def _variables(file: IO[bytes], size: int, endian: str) -> Iterator[_Variable]:
         file.seek(position)
         tag = file.read(8)
         if len(tag) < 8:
-            raise DatasetError("the file ends too early")
+            raise TableError("the file ends too early")
         kind, length = struct.unpack(f"{endian}II", tag)
         if kind not in (_MATRIX, _COMPRESSED) or position + 8 + length > size:
-            raise DatasetError("the file is cut off, or not made of matrices")
+            raise TableError("the file is cut off, or not made of matrices")
         variable = _variable(file, position + 8, length, kind == _COMPRESSED, endian)
         if variable is not None:
             yield variable
@@ -139,38 +137,38 @@ def _variable(file: IO[bytes], offset: int, length: int, compressed: bool, endia
     return _Variable(head.name, numeric, offset, length, compressed)
 
 
-def _load(file: IO[bytes], variable: _Variable, path: Path, endian: str, max_bytes: int) -> Any:
+def _load(file: IO[bytes], variable: _Variable, size: int, endian: str, max_bytes: int) -> Any:
     file.seek(variable.offset)
     content = file.read(variable.length)
     if variable.compressed:
-        content = _inflate(content, path, endian, max_bytes)
+        content = _inflate(content, size, endian, max_bytes)
     else:
-        check_total(variable.length, max_bytes, path)
+        check_total(variable.length, max_bytes)
     parts = _Parts(content, endian)
     head = _read_head(parts)
     if head.complex:
-        raise DatasetError(f"{path}, array {head.name!r}: complex numbers are no data.")
+        raise TableError(f"the array {head.name!r}: complex numbers are no data.")
     if head.array_class == _CHAR:
         return _text(parts)
     if head.array_class == _SPARSE:
-        check_declared(8 * head.shape[0], path.stat().st_size, path)
+        check_declared(8 * head.shape[0], size)
         return _sparse(parts, head)
     values = parts.numbers()
     if len(values) != math.prod(head.shape):
-        raise DatasetError(f"{path}, array {head.name!r} of shape {head.shape} holds {len(values)} numbers.")
+        raise TableError(f"the array {head.name!r} of shape {head.shape} holds {len(values)} numbers.")
     return values.astype(_CLASSES[head.array_class]).reshape(head.shape, order="F")
 
 
-def _inflate(content: bytes, path: Path, endian: str, max_bytes: int) -> bytes:
+def _inflate(content: bytes, size: int, endian: str, max_bytes: int) -> bytes:
     """Decompress a matrix, to at most the size that its own tag announces."""
     tag = zlib.decompressobj().decompress(content, 8)
     if len(tag) < 8:
-        raise DatasetError(f"{path} ends too early.")
+        raise TableError("it ends too early.")
     kind, length = struct.unpack(f"{endian}II", tag)
     if kind != _MATRIX:
-        raise DatasetError(f"{path} packs something else than matrices.")
-    check_declared(length, path.stat().st_size, path)
-    check_total(length, max_bytes, path)
+        raise TableError("it packs something else than matrices.")
+    check_declared(length, size)
+    check_total(length, max_bytes)
     return zlib.decompressobj().decompress(content, 8 + length)[8:]
 
 
@@ -181,7 +179,7 @@ def _text(parts: _Parts) -> str:
         suffix = "" if kind == 16 else ("-le" if little else "-be")
         return bytes(content).decode(_ENCODINGS[kind] + suffix)
     if kind not in _DTYPES or _DTYPES[kind][0] == "f":
-        raise DatasetError(f"a text is stored as the unknown type {kind}")
+        raise TableError(f"a text is stored as the unknown type {kind}")
     return "".join(map(chr, np.frombuffer(content, dtype=parts.endian + _DTYPES[kind]).tolist()))
 
 
@@ -197,13 +195,7 @@ def _sparse(parts: _Parts, head: _Head) -> Any:
         and (len(rows) == 0 or (rows.min() >= 0 and rows.max() < n_rows))
     )
     if not sound:
-        raise DatasetError(f"the sparse array {head.name!r} contradicts itself")
+        raise TableError(f"the sparse array {head.name!r} contradicts itself")
     stored = int(starts[-1])
     parts_of_matrix = (values[:stored].astype(np.float64), rows[:stored].astype(np.int64), starts.astype(np.int64))
     return scipy.sparse.csc_matrix(parts_of_matrix, shape=(n_rows, n_columns)).tocsr()
-
-
-def write_mat5(path: Path, arrays: dict[str, Any]) -> None:
-    """Write arrays and texts, compressed."""
-    with path.open("wb") as file:
-        scipy.io.savemat(file, arrays, do_compression=True)

@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import scipy.sparse
 
-from ldlearn.datasets.formats.limits import check_declared, check_total
-from ldlearn.errors import DatasetError
+from ldlearn.errors import TableError, import_optional
+from ldlearn.io.limits import check_declared, check_total
 
 _PREFACE = 512
 _FILTERS = {"gzip", "lzf", None}
 _CLASS_OF_DTYPE = {"f8": "double", "f4": "single", "i1": "int8", "u1": "uint8", "i8": "int64", "b1": "logical"}
 
 
-def import_h5py() -> Any:
-    """Import the package h5py, or say what to install."""
-    try:
-        import h5py
-    except ImportError as error:
-        raise ImportError('MATLAB 7.3 files need the package h5py: pip install "ldlearn[io]".') from error
-    return h5py
+def _import_h5py() -> Any:
+    return import_optional("h5py", "io", "MATLAB 7.3 files")
 
 
 def is_mat73(path: Path) -> bool:
@@ -32,15 +27,15 @@ def is_mat73(path: Path) -> bool:
     return start[:8] == b"\x89HDF\r\n\x1a\n" or start[_PREFACE:] == b"\x89HDF\r\n\x1a\n"
 
 
-def read_mat73(path: Path, max_bytes: int, wanted: list[str] | None = None) -> dict[str, Any]:
-    """Numeric matrices (and texts, as str) of a file, all of them or the wanted ones."""
-    h5py = import_h5py()
+def read_mat73(path: Path, max_bytes: int) -> dict[str, Any]:
+    """Numeric matrices (and texts, as str) of a file."""
+    h5py = _import_h5py()
     arrays = {}
     with h5py.File(path, "r") as file:
-        names = [name for name in file if not name.startswith("#") and (wanted is None or name in wanted)]
+        names = [name for name in file if not name.startswith("#")]
         for name in names:
             if not isinstance(file.get(name, getlink=True), h5py.HardLink):
-                raise DatasetError(f"{path}: {name!r} points at another file, which is not followed.")
+                raise TableError(f"{name!r} points at another file, which is not followed.")
             value = _load(h5py, file[name], path, max_bytes)
             if value is not None:
                 arrays[name] = value
@@ -64,19 +59,19 @@ def _load(h5py: Any, item: Any, path: Path, max_bytes: int) -> Any:
 def _numbers(item: Any, path: Path, max_bytes: int) -> Any:
     """Values of an array, after its declared size and where its bytes come from have been looked at."""
     if item.external or item.is_virtual or item.compression not in _FILTERS:
-        raise DatasetError(f"{path}: {item.name!r} lies in another file or is packed in an unusual way.")
+        raise TableError(f"{item.name!r} lies in another file or is packed in an unusual way.")
     declared = item.size * item.dtype.itemsize if item.shape is not None else 0
-    check_declared(declared, path.stat().st_size, path)
-    check_total(declared, max_bytes, path)
+    check_declared(declared, path.stat().st_size)
+    check_total(declared, max_bytes)
     return np.asarray(item[()])
 
 
 def _load_sparse(h5py: Any, group: Any, path: Path, max_bytes: int) -> Any:
     n_rows = int(group.attrs["MATLAB_sparse"])
-    check_declared(8 * n_rows, path.stat().st_size, path)
+    check_declared(8 * n_rows, path.stat().st_size)
     items = [group.get(key) for key in ("data", "ir", "jc")]
     if not isinstance(items[2], h5py.Dataset):
-        raise DatasetError(f"{path}: the sparse array {group.name!r} has no columns.")
+        raise TableError(f"the sparse array {group.name!r} has no columns.")
     starts = np.ravel(_numbers(items[2], path, max_bytes)).astype(np.int64)
     if not all(isinstance(item, h5py.Dataset) for item in items):  # MATLAB leaves them out if all is zero
         return scipy.sparse.csr_matrix((n_rows, len(starts) - 1))
@@ -86,15 +81,15 @@ def _load_sparse(h5py: Any, group: Any, path: Path, max_bytes: int) -> Any:
     return matrix.tocsr()
 
 
-def write_mat73(path: Path, arrays: dict[str, Any]) -> None:
+def write_mat73(file: IO[bytes], arrays: dict[str, Any]) -> None:
     """Write arrays and texts the way MATLAB does."""
-    h5py = import_h5py()
-    with h5py.File(path, "w", userblock_size=_PREFACE) as file:
+    h5py = _import_h5py()
+    with h5py.File(file, "w", userblock_size=_PREFACE) as content:
         for name, value in arrays.items():
-            _store(file, name, value)
+            _store(content, name, value)
     preface = b"MATLAB 7.3 MAT-file, written by ldlearn".ljust(116) + bytes(8) + b"\x00\x02IM"
-    with path.open("r+b") as raw:
-        raw.write(preface.ljust(_PREFACE, b"\x00"))
+    file.seek(0)
+    file.write(preface.ljust(_PREFACE, b"\x00"))
 
 
 def _store(file: Any, name: str, value: Any) -> None:

@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from itertools import islice
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ldlearn.cli.tables.source import CHUNK_ROWS, CountedFile, Kind, Source
+from ldlearn.errors import TableError
+from ldlearn.io.content import marked_labels
+from ldlearn.io.formats import Format
+from ldlearn.io.sink import Sink, Table, columns_of
+from ldlearn.io.source import CHUNK_ROWS, CountedFile, Input, Kind, Source
 from ldlearn.io.values import import_pandas, to_numbers
-from ldlearn.models import TableError
 
 _LONGEST_LINE = 64 << 20
 
@@ -20,18 +23,20 @@ _LONGEST_LINE = 64 << 20
 class JsonLinesSource(Source):
     """A file of JSON objects, one a line; the columns are the keys of the first rows."""
 
-    def __init__(self, file: CountedFile) -> None:
-        self._rows = _parse_lines(file)
+    def __init__(self, given: Input) -> None:
+        super().__init__(given)
+        self._rows = _parse_lines(given.file)
         self._first = list(islice(self._rows, CHUNK_ROWS))
         if not self._first:
             raise TableError("the file is empty; one JSON object per line is needed.")
         self.names = list(dict.fromkeys(name for row in self._first for name in row))
+        self.labels = marked_labels(self.names)
 
-    def chunks(self, kinds: Mapping[str, Kind]) -> Iterator[Any]:
-        """See `Source.chunks`."""
+    def blocks(self, kinds: Mapping[int, Kind]) -> Iterator[list[NDArray[Any]]]:
+        """See `Source.blocks`."""
         rows, start = self._first, 1
         while rows:
-            yield _frame(rows, kinds, start)
+            yield [_column(rows, self.names[i], kind, start) for i, kind in kinds.items()]
             start += len(rows)
             rows = list(islice(self._rows, CHUNK_ROWS))
 
@@ -54,20 +59,17 @@ def _parse_lines(file: CountedFile) -> Iterator[dict[str, Any]]:
         yield row
 
 
-def _frame(rows: list[dict[str, Any]], kinds: Mapping[str, Kind], start: int) -> Any:
-    pandas = import_pandas()
-    index = pandas.RangeIndex(start, start + len(rows))
-    columns = {}
-    for name, kind in kinds.items():
-        values = np.empty(len(rows), dtype=object)
-        for i, row in enumerate(rows):
-            values[i] = row.get(name)
-            if isinstance(values[i], dict | list):
-                kind_found = type(values[i]).__name__
-                raise TableError(f"a {kind_found} is neither a number nor a text.", row=start + i, column=name)
-        column = pandas.Series(_floats_if_numbers(values) if kind == "any" else values, index=index)
-        columns[name] = pandas.Series(to_numbers(column, name), index=index) if kind == "number" else column
-    return pandas.DataFrame(columns, index=index)
+def _column(rows: list[dict[str, Any]], name: str, kind: Kind, start: int) -> NDArray[Any]:
+    values = np.empty(len(rows), dtype=object)
+    for i, row in enumerate(rows):
+        values[i] = row.get(name)
+        if isinstance(values[i], dict | list):
+            problem = f"a {type(values[i]).__name__} is neither a number nor a text."
+            raise TableError(problem, row=start + i, column=name)
+    if kind == "number":
+        pandas = import_pandas()
+        return to_numbers(pandas.Series(values, index=pandas.RangeIndex(start, start + len(rows))), name)
+    return _floats_if_numbers(values) if kind == "any" else values
 
 
 def _floats_if_numbers(values: NDArray[np.object_]) -> NDArray[Any]:
@@ -80,23 +82,22 @@ def _floats_if_numbers(values: NDArray[np.object_]) -> NDArray[Any]:
         return values
 
 
-class JsonLinesSink:
-    """Writes frames as JSON lines."""
+class JsonLinesSink(Sink):
+    """Writes one JSON object a row."""
 
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file = file
-
-    def write(self, frame: Any) -> None:
-        """Append the rows of a frame."""
-        names = [str(name) for name in frame.columns]
-        columns = [_plain_values(frame[name]) for name in frame.columns]
-        for values in zip(*columns, strict=True):
-            line = json.dumps(dict(zip(names, values, strict=True)), ensure_ascii=False, allow_nan=False)
-            self._file.write(line.encode() + b"\n")
-
-    def close(self) -> None:
-        """Nothing is left to write."""
+    def write(self, table: Table) -> None:
+        """Append rows."""
+        columns = columns_of(table)
+        for values in zip(*(_plain(column) for column in columns.values()), strict=True):
+            try:
+                line = json.dumps(dict(zip(columns, values, strict=True)), ensure_ascii=False, allow_nan=False)
+            except ValueError:
+                raise self.refusal("JSON knows no infinite numbers; use another format.") from None
+            self.output.file.write(line.encode() + b"\n")
 
 
-def _plain_values(series: Any) -> list[Any]:
-    return [None if missing else value for value, missing in zip(series.tolist(), series.isna(), strict=True)]
+def _plain(column: NDArray[Any]) -> list[Any]:
+    return [None if value != value else value for value in column.tolist()]
+
+
+JSONL = Format("JSON lines", JsonLinesSource, JsonLinesSink)

@@ -1,0 +1,196 @@
+"""Data sets from files, and to files."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from ldlearn.datasets.checksums import sha256_of
+from ldlearn.datasets.dataset import LabelDataset
+from ldlearn.datasets.labels import as_fields
+from ldlearn.errors import DatasetError, TableError
+from ldlearn.io.columns import Columns
+from ldlearn.io.content import TEXT_FIELDS, Content, plain_name
+from ldlearn.io.formats import open_output, open_table
+from ldlearn.io.limits import DEFAULT_MAX_BYTES
+from ldlearn.io.source import Source, reading
+
+_KIND_OF_FIELD = {"D": "distribution", "Y": "logical", "counts": "votes"}
+
+
+def read_dataset(
+    path: str | os.PathLike[str],
+    features: Columns = None,
+    labels: Columns = None,
+    *,
+    kind: str = "auto",
+    normalise: bool = False,
+    name: str | None = None,
+    max_bytes: int = DEFAULT_MAX_BYTES,
+) -> LabelDataset:
+    """Read a data set from a file.
+
+    The format is told by the ending: ``.csv``, ``.tsv``, ``.jsonl``, ``.parquet``, ``.feather``, ``.npz``, ``.npy`` (a
+    pair of files, or one matrix), ``.mat`` (version 5 and 7.3), multi-label ``.arff`` (Mulan, MEKA) and ``.svm``,
+    ``.libsvm``, ``.svmlight`` (LIBSVM, multi-label). What `write_dataset` wrote is read back without further arguments,
+    but for plain text tables (``.csv``, ``.tsv``, ``.jsonl``), which have no place to say which columns are the labels.
+
+    Parameters
+    ----------
+    path : str or path-like
+    features, labels : str, int, slice or list of these, optional
+        Which columns are the features, and which the labels: names, prefixes (``"emotion_*"``), ranges
+        (``"calm:angry"``) or positions; a name stands for the column of exactly this name. Without `features`, all
+        columns that are no labels. In files of arrays, the name of a matrix stands for its columns, and usual names
+        such as ``features`` and ``labels`` are looked for. For .npy, `labels` may be the path of the second file.
+    kind : {"auto", "distribution", "votes", "logical"}, default="auto"
+        What the label columns hold. ``"auto"``: logical labels if all entries are 0 or 1 (or -1 or 1),
+        votes if they are whole numbers, else distributions. Votes are divided by their row sums and kept as
+        `counts`.
+    normalise : bool, default=False
+        Divide rows of distributions by their sums, where they are finite, not negative and not all zero.
+        Nothing else is repaired: negative or missing degrees and rows of zeros stay errors.
+    name : str, optional
+        Name of the data set; by default that of the file.
+    max_bytes : int, default=16 GiB
+        Largest number of bytes that the arrays of a file may take.
+
+    Returns
+    -------
+    data : LabelDataset
+
+    Raises
+    ------
+    DatasetError
+        If the file is broken or not safe to read, if columns cannot be found, or if rows are no label distributions;
+        then the error lists them (attribute ``rows``, counted from 0; the message counts from 1, as a file does).
+    FileError
+        If there is no such file, or the system does not let it be read.
+
+    Notes
+    -----
+    Files are not trusted: pickled objects are never loaded, announced sizes are compared with the size of the
+    file before memory is taken, and compressed files that expand more than 250 times are refused.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "faces.csv"
+    >>> _ = path.write_text("width,joy,fear\\n1.5,3,1\\n2.5,0,4\\n")
+    >>> data = read_dataset(path, labels=["joy", "fear"])
+    >>> data.D
+    array([[0.75, 0.25],
+           [0.  , 1.  ]])
+    """
+    path = Path(path)
+    try:
+        with (
+            open_table(str(path), max_bytes=max_bytes, by_name=False) as source,
+            reading(source.given),
+        ):
+            parts = _choose(source, features, labels)
+            matrices = source.matrices(parts)
+            return _as_dataset(source, parts, matrices, path, kind, normalise, name)
+    except TableError as error:
+        raise DatasetError(str(error)) from error
+
+
+def _choose(source: Source, features: Columns, labels: Columns) -> dict[str, list[int]]:
+    """Positions of the features ("X") and of the labels by what they hold."""
+    by_field = dict(source.labels) if labels is None else {"auto": source.find(labels, "labels")}
+    if not by_field:
+        raise TableError(
+            "say which columns are the labels, e.g. labels=['calm', 'angry'], labels='emotion_*' or "
+            f"labels=slice(-5, None); {source.listing()}."
+        )
+    taken = {i for positions in by_field.values() for i in positions}
+    chosen = source.rest(taken) if features is None else source.find(features, "features")
+    both = taken.intersection(chosen)
+    if both:
+        raise TableError(f"the column {source.names[min(both)]!r} was chosen as a feature and as a label.")
+    if not chosen:
+        raise TableError("no column is left for the features.")
+    return {"X": chosen, **by_field}
+
+
+def _as_dataset(
+    source: Source,
+    parts: dict[str, list[int]],
+    matrices: dict[str, Any],
+    path: Path,
+    kind: str,
+    normalise: bool,
+    name: str | None,
+) -> LabelDataset:
+    names = {field: _names(source, field, positions) for field, positions in parts.items()}
+    label_names = names[next(field for field in parts if field != "X")]
+    fields: dict[str, Any] = {}
+    for field, matrix in matrices.items():
+        if field != "X":
+            chosen = kind if kind != "auto" else _KIND_OF_FIELD.get(field, "auto")
+            fields |= as_fields(_check_numbers(matrix, "labels"), chosen, label_names, str(path), normalise)
+    texts = {"source": str(path)} | {key: text for key, text in source.texts.items() if text}
+    texts["name"] = name or source.texts.get("name") or path.stem
+    return LabelDataset(
+        X=_as_features(_check_numbers(matrices["X"], "features")),
+        **fields,
+        feature_names=names["X"],
+        label_names=label_names,
+        checksum=f"sha256:{sha256_of(path)}" if path.is_file() else "",
+        **texts,
+    )
+
+
+def _names(source: Source, field: str, positions: list[int]) -> list[str]:
+    """Names that the file gives; none if it names nothing."""
+    if not source.made_up.isdisjoint(positions):
+        return []
+    return [plain_name(source.names[i], field) for i in positions]
+
+
+def _check_numbers(matrix: Any, what: str) -> Any:
+    if getattr(matrix, "ndim", 0) != 2 or matrix.dtype.kind not in "biuf":
+        raise TableError(f"the {what} are no matrix of numbers.")
+    return matrix
+
+
+def _as_features(X: Any) -> Any:
+    if scipy.sparse.issparse(X):
+        return X.tocsr()
+    return np.ascontiguousarray(X, dtype=X.dtype if X.dtype in (np.float32, np.float64) else np.float64)
+
+
+def write_dataset(data: LabelDataset, path: str | os.PathLike[str], *, mat_version: str | None = None) -> None:
+    """Write a data set to a file, for `read_dataset` and every command of `ldlearn`.
+
+    An existing file is replaced, once the new one is complete.
+
+    Parameters
+    ----------
+    data : LabelDataset
+    path : str or path-like
+        The ending tells the format, as in `read_dataset`. ``.npz``, ``.mat``, ``.parquet`` and ``.feather``
+        keep everything; text tables keep numbers and names (two label matrices, or a label named like a feature, are
+        told apart by ``D:``, ``Y:`` or ``votes:`` before the name); ``.arff`` keeps one label matrix with names; LIBSVM
+        keeps logical labels and sixteen digits; ``name.npy`` becomes a pair ``name_X.npy`` and ``name_D.npy`` of
+        numbers only.
+    mat_version : {"5", "7.3"}, optional
+        Version of a .mat file; by default 5, or 7.3 for arrays that version 5 cannot hold.
+    """
+    try:
+        with open_output(os.fspath(path), data.label_names, mat_version=mat_version) as sink:
+            sink.save(_content(data))
+    except TableError as error:
+        raise DatasetError(str(error)) from error
+
+
+def _content(data: LabelDataset) -> Content:
+    labels = {key: getattr(data, key) for key in ("counts", "D", "Y") if getattr(data, key) is not None}
+    if "counts" in labels:
+        del labels["D"]  # the shares of the votes follow from them
+    texts = {key: getattr(data, key) for key in TEXT_FIELDS}
+    return Content(data.X, labels, data.feature_names, data.label_names, texts)

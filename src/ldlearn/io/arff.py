@@ -1,0 +1,240 @@
+"""Multi-label ARFF files, as Mulan and MEKA write them.
+
+Own code because scipy.io.arff reads neither sparse rows nor labels, and the packages that do are no longer maintained.
+"""
+
+from __future__ import annotations
+
+import csv
+import html
+import re
+from collections.abc import Iterator, Mapping
+from io import TextIOWrapper
+from itertools import chain, islice
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+
+from ldlearn.errors import TableError
+from ldlearn.io.content import Content, is_number
+from ldlearn.io.formats import Format
+from ldlearn.io.limits import check_declared, check_total
+from ldlearn.io.sink import WholeSink
+from ldlearn.io.source import CHUNK_ROWS, PIPE, Input, Kind, Source
+
+_NUMERIC = ("numeric", "real", "integer")
+_ATTRIBUTE = re.compile(r"""@attribute\s+('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^\s{]+)\s*(.+)""", re.IGNORECASE)
+_MARK = "% label matrix of ldlearn: "
+_MEKA_COUNT = re.compile(r"-C\s+(-?\d+)")
+# a pattern, not an XML parser: a list of names is all that is wanted, and entities could be a trap
+_XML_LABEL = re.compile(r"""<label\s+name\s*=\s*("[^"]*"|'[^']*')""")
+
+Categories = dict[str, float] | None  # None: the attribute is numeric; NaN: the category is a word
+Cells = Mapping[int, str]
+
+
+class ArffSource(Source):
+    """The attributes of an ARFF file.
+
+    Which of them are the labels is told by a Mulan file of the same name that ends in .xml, or by the option -C that
+    MEKA puts into the name of the relation.
+    """
+
+    def __init__(self, given: Input) -> None:
+        super().__init__(given)
+        self._file = TextIOWrapper(given.path.open("rb"), encoding="utf-8-sig", newline="")
+        given.stack.enter_context(self._file)
+        self._relation, self._field = "", ""
+        self.names = []
+        self._categories: list[Categories] = []
+        self._read_header()
+        self.texts = {"name": _unquote(self._relation).split(": -C")[0]}
+        labels = self._mulan_labels() or self._meka_labels()
+        self.labels = {self._kind(labels): labels} if labels else {}
+        lines = ((k, text) for k, line in enumerate(self._file) if (text := line.strip()) and text[0] != "%")
+        first = list(islice(lines, 1))
+        self._is_sparse = bool(first) and first[0][1].startswith("{")
+        self._lines = chain(first, lines)
+
+    def _read_header(self) -> None:
+        for line in self._file:
+            text = line.strip()
+            keyword = text[:10].lower()
+            if keyword.startswith("@relation"):
+                self._relation = text[len("@relation") :].strip()
+            elif keyword.startswith("@attribute"):
+                name, categories = _attribute(text)
+                self.names.append(name)
+                self._categories.append(categories)
+            elif keyword.startswith("@data"):
+                return
+            elif text.startswith(_MARK):
+                self._field = text.removeprefix(_MARK)
+            elif text and not text.startswith("%"):
+                raise TableError(f"the line {text[:60]!r} stands before @data and is no attribute.")
+        raise TableError("it has no line @data.")
+
+    def _mulan_labels(self) -> list[int]:
+        companion = Path(self.given.name).with_suffix(".xml")
+        if self.given.name == PIPE or not companion.is_file():
+            return []
+        found = _XML_LABEL.findall(companion.read_text(encoding="utf-8-sig"))
+        return self.find([html.unescape(name[1:-1]) for name in found], companion.name) if found else []
+
+    def _meka_labels(self) -> list[int]:
+        counts = _MEKA_COUNT.findall(self._relation)
+        count = int(counts[-1]) if counts else 0
+        positions = list(range(len(self.names)))
+        return positions[count:] if count < 0 else positions[:count]
+
+    def _kind(self, labels: list[int]) -> str:
+        if all(self._categories[i] is not None for i in labels):
+            return "Y"
+        return self._field if self._field in ("D", "Y", "counts") else "auto"
+
+    def blocks(self, kinds: Mapping[int, Kind]) -> Iterator[list[NDArray[Any]]]:
+        """See `Source.blocks`."""
+        rows = self._rows()
+        while piece := list(islice(rows, CHUNK_ROWS)):
+            yield [self._column(piece, i, kind) for i, kind in kinds.items()]
+
+    def _rows(self) -> Iterator[tuple[int, Cells]]:
+        """Row number, counted from 1, and the cells by attribute."""
+        for row, (_, text) in enumerate(self._lines, start=1):
+            yield row, self._sparse_cells(text, row) if self._is_sparse else self._dense_cells(text, row)
+
+    def _dense_cells(self, text: str, row: int) -> Cells:
+        cells = text.split(",") if "'" not in text and '"' not in text else _split_quoted(text)
+        if len(cells) != len(self.names):
+            raise TableError(f"it has {len(cells)} values for {len(self.names)} attributes.", row=row)
+        return dict(enumerate(cells))
+
+    def _sparse_cells(self, text: str, row: int) -> Cells:
+        if not (text.startswith("{") and text.endswith("}")):
+            raise TableError("it is not sparse like the first row.", row=row)
+        found = {}
+        for cell in (cell.split(None, 1) for cell in text[1:-1].split(",") if cell.strip()):
+            if len(cell) != 2 or not cell[0].isdecimal() or int(cell[0]) >= len(self.names):
+                raise TableError(f"it names the attribute {cell[0][:20]!r}, which does not exist.", row=row)
+            found[int(cell[0])] = cell[1]
+        return found
+
+    def _column(self, rows: list[tuple[int, Cells]], position: int, kind: Kind) -> NDArray[Any]:
+        cells = [(row, _unquote(found.get(position, "0").strip())) for row, found in rows]
+        categories = self._categories[position]
+        words = categories is not None and any(number != number for number in categories.values())
+        if kind == "text" or (kind == "any" and words):
+            return np.array([None if text == "?" else text for _, text in cells], dtype=object)
+        return np.array([self._number(text, position, row) for row, text in cells], dtype=np.float64)
+
+    def _number(self, text: str, position: int, row: int) -> float:
+        if text == "?":
+            return float("nan")
+        categories = self._categories[position]
+        try:
+            number = float(text) if categories is None else categories[text]
+        except (ValueError, KeyError):
+            problem = f"{text[:30]!r} is no value of this attribute."
+            raise TableError(problem, row=row, column=self.names[position]) from None
+        if categories is not None and number != number:
+            problem = f"{text[:30]!r} is a word, not a number; encode it first, or leave it out."
+            raise TableError(problem, row=row, column=self.names[position])
+        return number
+
+    def matrices(self, parts: Mapping[str, list[int]]) -> dict[str, Any]:
+        """See `Source.matrices`; features of a sparse file stay sparse."""
+        if not self._is_sparse:
+            return super().matrices(parts)
+        values: list[float] = []
+        columns: list[int] = []
+        starts = [0]
+        for row, cells in self._rows():
+            columns += cells
+            values += [self._number(_unquote(text.strip()), column, row) for column, text in cells.items()]
+            starts.append(len(values))
+            check_total(len(values) * 16, self.given.max_bytes)
+        shape = (len(starts) - 1, len(self.names))
+        whole = scipy.sparse.csr_matrix((np.array(values), np.array(columns, dtype=np.int64), starts), shape=shape)
+        made: dict[str, Any] = {}
+        for field, positions in parts.items():
+            if field != "X":
+                check_declared(8 * shape[0] * len(positions), 8 * self.given.size)
+            made[field] = whole[:, positions] if field == "X" else whole[:, positions].toarray()
+        return made
+
+
+def _attribute(text: str) -> tuple[str, Categories]:
+    """Name of an attribute, and the numbers that its nominal values stand for (None if it is numeric)."""
+    match = _ATTRIBUTE.fullmatch(text)
+    if match is None:
+        raise TableError(f"the attribute {text[:60]!r} cannot be understood.")
+    name, kind = _unquote(match[1]), match[2].strip()
+    if kind.lower() in _NUMERIC:
+        return name, None
+    if not (kind.startswith("{") and kind.endswith("}")):
+        raise TableError(f"the attribute is of type {kind[:30]!r}, which is no number.", column=name)
+    values = [_unquote(value.strip()) for value in _split_quoted(kind[1:-1])]
+    return name, {value: float(value) if is_number(value) else float("nan") for value in values}
+
+
+def _split_quoted(text: str) -> list[str]:
+    return next(csv.reader([text], quotechar="'", skipinitialspace=True), [])
+
+
+def _unquote(text: str) -> str:
+    if len(text) >= 2 and text[0] == text[-1] and text[0] in "'\"":
+        return re.sub(r"\\(.)", r"\1", text[1:-1])
+    return text
+
+
+class ArffSink(WholeSink):
+    """Writes for MEKA: features first, then the labels, as many as -C says.
+
+    Degrees, or the votes behind them, become numeric labels.
+    """
+
+    def save(self, content: Content) -> None:
+        """See `Sink.save`."""
+        self.numbers_only(content)
+        field, labels = next(iter(content.labels.items()))
+        names = [*content.feature_names, *content.label_names]
+        if len(set(names)) < len(names):
+            twice = next(name for i, name in enumerate(names) if name in names[:i])
+            raise self.refusal(f"The name {twice!r} occurs twice; this format needs distinct names.")
+        kind = "{0,1}" if field == "Y" else "numeric"
+        kinds = ["numeric"] * len(content.feature_names) + [kind] * len(content.label_names)
+        relation = self._quote(f"{content.texts.get('name', 'table')}: -C -{len(content.label_names)}")
+        head = [f"{_MARK}{field}", f"@relation {relation}", ""]
+        head += [f"@attribute {self._quote(name)} {kind}" for name, kind in zip(names, kinds, strict=True)]
+        file = self.output.file
+        file.write("\n".join([*head, "", "@data", ""]).encode())
+        _write_rows(file, content.X, labels)
+
+    def _quote(self, text: str) -> str:
+        if "\n" in text or "\r" in text:
+            raise self.refusal(f"ARFF cannot hold the name {text!r}, which has a line break.")
+        return "'" + re.sub(r"(['\\])", r"\\\1", text) + "'"
+
+
+def _write_rows(file: IO[bytes], X: Any, labels: NDArray[Any]) -> None:
+    for x, y in zip(X, labels, strict=True):
+        file.write(_row(x, y).encode() + b"\n")
+
+
+def _row(x: Any, y: NDArray[Any]) -> str:
+    if not scipy.sparse.issparse(x):
+        return ",".join(map(_digits, [*x.tolist(), *y.tolist()]))
+    row, width = x.tocsr(), x.shape[-1]
+    cells = sorted(zip(row.indices.tolist(), row.data.tolist(), strict=True))
+    cells += [(width + j, value) for j, value in enumerate(y.tolist()) if value]
+    return "{" + ", ".join(f"{column} {_digits(value)}" for column, value in cells) + "}"
+
+
+def _digits(value: Any) -> str:
+    return "?" if value != value else repr(value)
+
+
+ARFF = Format("ARFF", ArffSource, ArffSink)

@@ -1,0 +1,187 @@
+"""Files of named arrays (.npz, .npy, .mat): which are the features, which the labels, and their columns as a table.
+
+The columns of a matrix are named by what this library wrote beside it, or by the arrays ``feature_names`` and
+``label_names``; without names, those of a matrix ``M`` are ``M0, M1, ...``. These formats are read as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+
+from ldlearn.errors import TableError
+from ldlearn.io.columns import Columns
+from ldlearn.io.content import MARKS, META, Content, dense, parse_meta
+from ldlearn.io.limits import MOST_NAMES, check_total
+from ldlearn.io.source import CHUNK_ROWS, Input, Kind, Source
+from ldlearn.io.values import import_pandas, to_numbers
+
+_USUAL_NAMES = {
+    "X": ("X", "features", "feature", "data"),
+    "D": ("D", "labels", "label_distribution", "label_distributions", "distributions", "distribution"),
+    "counts": ("counts", "votes"),
+    "Y": ("Y", "logical_label", "logical_labels", "logicalLabel", "target", "targets", "label"),
+}
+_SPARSE_PARTS = ("X_data", "X_indices", "X_indptr", "X_shape")
+
+
+class ArraySource(Source):
+    """The arrays of a file, as columns.
+
+    Parameters
+    ----------
+    given : Input
+    arrays : dict of str to array
+        Vectors and matrices, X perhaps sparse; arrays with other numbers of dimensions are passed over.
+    """
+
+    def __init__(self, given: Input, arrays: dict[str, Any]) -> None:
+        super().__init__(given)
+        known, own = _known_names(arrays)
+        self.texts = known.pop("texts", {})
+        self._arrays = {name: array for name, array in arrays.items() if _is_column_or_matrix(array)}
+        matrices = [name for name, array in self._arrays.items() if array.ndim == 2]
+        features = _first_present(_USUAL_NAMES["X"], matrices)
+        fields = _label_fields([name for name in matrices if name != features])
+        self._name_columns(known, features, fields)
+        if features:
+            self.features = self._groups[features]
+        kinds = {field: field if own or len(fields) > 1 else "auto" for field in fields}
+        self.labels = {kinds[field]: self._groups[name] for field, name in fields.items()}
+
+    def _name_columns(self, known: dict[str, list[str]], features: str, fields: dict[str, str]) -> None:
+        made_up: set[int] = set()
+        self.names, self._groups = [], {}
+        self._places: list[tuple[str, int | None]] = []
+        field_of = {name: field for field, name in fields.items()}
+        for name, array in self._arrays.items():
+            start = len(self.names)
+            if array.ndim == 1:
+                self.names.append(name)
+                self._places.append((name, None))
+                continue
+            names = known["feature_names"] if name == features else known["label_names"] if name in field_of else []
+            if len(names) != array.shape[1] or not names:
+                names = [f"{name}{j}" for j in range(array.shape[1])]
+                made_up.update(range(start, start + len(names)))
+            elif name in field_of and name != next(iter(fields.values())):  # two label matrices cannot share names
+                names = [MARKS[field_of[name]] + label for label in names]
+            self.names += names
+            self._places += [(name, j) for j in range(array.shape[1])]
+            self._groups[name] = list(range(start, len(self.names)))
+        self.made_up = frozenset(made_up)
+
+    def find(self, choice: Columns, option: str = "labels") -> list[int]:
+        """Positions of chosen columns; the name of a matrix stands for all of its columns."""
+        if isinstance(choice, str) and choice in self._groups and choice not in self.names:
+            return self._groups[choice]
+        return super().find(choice, option)
+
+    def listing(self) -> str:
+        """Names and shapes of the arrays."""
+        shapes = [f"{name!r} {array.shape}" for name, array in self._arrays.items()]
+        return f"it has the arrays {', '.join(shapes[:12])}" if shapes else "it has no array of one or two dimensions"
+
+    def blocks(self, kinds: Mapping[int, Kind]) -> Iterator[list[NDArray[Any]]]:
+        """See `Source.blocks`."""
+        arrays = {name: self._arrays[name] for name in dict.fromkeys(self._places[i][0] for i in kinds)}
+        n_rows = self._common_length(arrays)
+        check_total(8 * n_rows * len(kinds), self.given.max_bytes)
+        for start in range(0, n_rows, CHUNK_ROWS):
+            pieces = {name: dense(array[start : start + CHUNK_ROWS]) for name, array in arrays.items()}
+            yield [self._column(pieces, i, kind, start + 1) for i, kind in kinds.items()]
+
+    def _common_length(self, arrays: Mapping[str, Any]) -> int:
+        lengths = {name: array.shape[0] for name, array in arrays.items()}
+        if len(set(lengths.values())) > 1:
+            (first, n), (other, m) = next((a, b) for a in lengths.items() for b in lengths.items() if a[1] != b[1])
+            raise TableError(
+                f"the array {first!r} has {n} rows, but {other!r} has {m}; a table needs the same for all."
+            )
+        return next(iter(lengths.values()), 0)
+
+    def _column(self, pieces: Mapping[str, NDArray[Any]], position: int, kind: Kind, row: int) -> NDArray[Any]:
+        name, j = self._places[position]
+        values = pieces[name] if j is None else pieces[name][:, j]
+        if kind == "number" and values.dtype.kind == "U":
+            pandas = import_pandas()
+            index = pandas.RangeIndex(row, row + len(values))
+            return to_numbers(pandas.Series(values, dtype=object, index=index), self.names[position])
+        return values
+
+    def matrices(self, parts: Mapping[str, list[int]]) -> dict[str, Any]:
+        """See `Source.matrices`; a matrix that is wanted whole is not copied, and X may stay sparse."""
+        found = {field: self._joined(positions) for field, positions in parts.items()}
+        return {field: matrix if field == "X" else dense(matrix) for field, matrix in found.items()}
+
+    def _joined(self, positions: list[int]) -> Any:
+        owners = {self._places[i][0] for i in positions}
+        for name in owners:
+            if self._arrays[name].dtype.kind not in "biuf":
+                raise TableError(f"the array {name!r} holds no numbers.")
+        whole = next(iter(owners))
+        if len(owners) == 1 and self._groups.get(whole) == positions:
+            return self._arrays[whole]
+        if len(owners) == 1 and whole in self._groups:
+            return self._arrays[whole][:, [self._places[i][1] for i in positions]]
+        self._common_length({name: self._arrays[name] for name in owners})
+        pieces = {name: dense(self._arrays[name]) for name in owners}
+        return np.column_stack([self._column(pieces, i, "any", 1) for i in positions])
+
+
+def _is_column_or_matrix(array: Any) -> bool:
+    texts = getattr(array, "dtype", np.dtype("U1")).kind == "U"
+    dimensions = getattr(array, "ndim", 0)
+    return dimensions == 1 or (dimensions == 2 and not texts and array.shape[1] <= MOST_NAMES)
+
+
+def _known_names(arrays: dict[str, Any]) -> tuple[dict[str, Any], bool]:
+    """Names of features and labels that the file gives, and whether this library wrote it; they are taken out."""
+    text = arrays.pop(META, None)
+    if text is not None:
+        return parse_meta(str(text)), True
+    given = {key: arrays.pop(key, np.empty(0)) for key in ("feature_names", "label_names")}
+    return {key: [str(name) for name in np.ravel(names)] for key, names in given.items()}, False
+
+
+def _label_fields(names: Sequence[str]) -> dict[str, str]:
+    """Arrays that are label matrices by their usual names: by field, the most telling first."""
+    found = {field: _first_present(_USUAL_NAMES[field], names) for field in MARKS}
+    return {field: name for field, name in found.items() if name}
+
+
+def _first_present(candidates: Sequence[str], present: Sequence[str]) -> str:
+    """The first candidate among the present names, in any case of letters; empty if there is none."""
+    spelled = {name.lower(): name for name in reversed(present)}
+    exact = [name for name in candidates if name in present]
+    return (exact or [spelled[name.lower()] for name in candidates if name.lower() in spelled] or [""])[0]
+
+
+def join_sparse(arrays: dict[str, Any]) -> dict[str, Any]:
+    """Put a sparse X together that was stored as its parts."""
+    if not all(name in arrays for name in _SPARSE_PARTS):
+        return arrays
+    data, indices, starts, shape = (arrays.pop(name) for name in _SPARSE_PARTS)
+    matrix = scipy.sparse.csr_matrix((data, indices, starts), shape=tuple(int(n) for n in shape))
+    matrix.check_format(full_check=True)
+    return {"X": matrix} | arrays
+
+
+def split_sparse(arrays: dict[str, Any]) -> dict[str, Any]:
+    """Inverse of `join_sparse`."""
+    X = arrays.get("X")
+    if X is None or not scipy.sparse.issparse(X):
+        return arrays
+    parts = (X.data, X.indices, X.indptr, X.shape)
+    rest = {name: array for name, array in arrays.items() if name != "X"}
+    return dict(zip(_SPARSE_PARTS, map(np.asarray, parts), strict=True)) | rest
+
+
+def arrays_of(content: Content) -> dict[str, Any]:
+    """The arrays that a data set is stored as."""
+    features = {"X": content.X} if content.X.shape[1] else {}
+    return {**features, **content.labels, META: content.meta()}

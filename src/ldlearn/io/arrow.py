@@ -1,0 +1,229 @@
+"""Column tables: .parquet and .feather, in batches of rows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldlearn.errors import TableError, import_optional
+from ldlearn.io.content import META, Content, marked_labels, parse_meta
+from ldlearn.io.formats import Format
+from ldlearn.io.limits import check_total
+from ldlearn.io.sink import Sink, Table, columns_of
+from ldlearn.io.source import CHUNK_ROWS, Input, Kind, Source
+from ldlearn.io.values import import_pandas, to_numbers
+
+_INDEX_OF_PANDAS = re.compile(r"__index_level_\d+__")
+_BLOCK_ROWS = 1 << 15
+_PASSES = 12
+_PLAIN_TYPES = ("boolean", "integer", "floating", "decimal", "string", "large_string", "string_view", "null")
+
+
+class ArrowSource(Source):
+    """A column table; only the columns asked for are read."""
+
+    def __init__(self, given: Input, reader: type[_Parquet] | type[_Feather]) -> None:
+        super().__init__(given)
+        self._arrow = _import_pyarrow()
+        self._file = reader(given.path)
+        names = [str(name) for name in self._file.schema.names]
+        # what pandas stores of an index without a name is no column
+        self._columns = [i for i, name in enumerate(names) if not _INDEX_OF_PANDAS.fullmatch(name)]
+        self.names = [names[i] for i in self._columns]
+        self.labels, self.texts = self._own_labels()
+
+    def _own_labels(self) -> tuple[dict[str, list[int]], dict[str, str]]:
+        """Labels and origin of a set that this library wrote; later versions than 0.1.0 say which columns they are."""
+        text = (self._file.schema.metadata or {}).get(META.encode())
+        if text is None:
+            return marked_labels(self.names), {}
+        meta = parse_meta(text.decode())
+        m, c = len(meta["feature_names"]), len(meta["label_names"])
+        if len(self.names) != m + c * len(meta["fields"]):
+            return marked_labels(self.names), meta["texts"]
+        return {f: list(range(m + k * c, m + (k + 1) * c)) for k, f in enumerate(meta["fields"])}, meta["texts"]
+
+    def blocks(self, kinds: Mapping[int, Kind]) -> Iterator[list[NDArray[Any]]]:
+        """See `Source.blocks`."""
+        wanted = sorted(kinds)
+        for i in wanted:
+            self._check_type(i)
+        row = 1
+        for batch in self._file.blocks([self._columns[i] for i in wanted], CHUNK_ROWS):
+            found = dict(zip(wanted, batch.columns, strict=True))
+            yield [self._values(found[i], self.names[i], kind, row) for i, kind in kinds.items()]
+            row += batch.num_rows
+            if self.given.told is not None:
+                self.given.told(self.given.size * batch.num_rows // max(self._file.n_rows, 1))
+
+    def _check_type(self, position: int) -> None:
+        kind = self._file.schema.field(self._columns[position]).type
+        kind = kind.value_type if self._arrow.types.is_dictionary(kind) else kind
+        if not any(getattr(self._arrow.types, f"is_{name}", lambda kind: False)(kind) for name in _PLAIN_TYPES):
+            problem = f"its type is {kind}; convert it to numbers or texts, or leave it out."
+            raise TableError(problem, column=self.names[position])
+
+    def _values(self, column: Any, name: str, kind: Kind, row: int) -> NDArray[Any]:
+        types = self._arrow.types
+        if types.is_dictionary(column.type):
+            column = column.dictionary_decode()
+        if types.is_decimal(column.type):
+            column = column.cast(self._arrow.float64())
+        values: NDArray[Any] = column.to_numpy(zero_copy_only=False)
+        if kind == "number" and values.dtype.kind not in "biuf":
+            pandas = import_pandas()
+            return to_numbers(pandas.Series(values, index=pandas.RangeIndex(row, row + len(values))), name)
+        return values
+
+    def matrices(self, parts: Mapping[str, list[int]]) -> dict[str, Any]:
+        """See `Source.matrices`.
+
+        Blocks of rows are copied into arrays that exist from the beginning, so that the memory needed is that of the
+        result and of one block.
+        """
+        shapes = {field: (self._file.n_rows, len(positions)) for field, positions in parts.items()}
+        arrays = {field: np.empty(shape, dtype=self._dtype(parts[field])) for field, shape in shapes.items()}
+        check_total(sum(array.nbytes for array in arrays.values()), self.given.max_bytes)
+        self._fill(arrays, parts)
+        return arrays
+
+    def _dtype(self, positions: list[int]) -> np.dtype[Any]:
+        """float32 if all columns are, else float64; only numbers and booleans will do."""
+        kinds = self._arrow.types
+        types = [self._file.schema.field(self._columns[i]).type for i in positions]
+        for i, kind in zip(positions, types, strict=True):
+            numeric = kinds.is_integer(kind) or kinds.is_floating(kind) or kinds.is_boolean(kind)
+            if not numeric and not kinds.is_null(kind):
+                raise TableError(f"it holds {kind}, not numbers; leave it out by features=.", column=self.names[i])
+        return np.dtype(np.float32 if all(kinds.is_float32(kind) for kind in types) else np.float64)
+
+    def _fill(self, arrays: dict[str, NDArray[Any]], parts: Mapping[str, list[int]]) -> None:
+        """Copy the columns, a few at a time: a reader holds some of every column it is asked for."""
+        targets = sorted((self._columns[i], field, k) for field, found in parts.items() for k, i in enumerate(found))
+        width = max(1, len(targets) // _PASSES)
+        for first in range(0, len(targets), width):
+            group = targets[first : first + width]
+            start = 0
+            for block in self._file.blocks([column for column, _, _ in group], _BLOCK_ROWS):
+                stop = start + block.num_rows
+                if stop > self._file.n_rows:
+                    break
+                for place, (_, field, k) in enumerate(group):
+                    arrays[field][start:stop, k] = block.column(place).to_numpy(zero_copy_only=False)
+                start = stop
+            if start != self._file.n_rows:
+                raise TableError(f"it announces {self._file.n_rows:,} rows and holds another number.")
+
+
+class _Parquet:
+    """A .parquet file as blocks of rows."""
+
+    def __init__(self, path: Path) -> None:
+        # no buffering within a column: pages that announce absurd sizes would be given a buffer of that size
+        from pyarrow import parquet
+
+        self.file = parquet.ParquetFile(path, memory_map=False, buffer_size=0, pre_buffer=False)
+        self.schema = self.file.schema_arrow
+        # of the metadata only these counts are read: asking for those of a column can abort the process
+        self.n_rows = self.file.metadata.num_rows
+        if len(self.schema.names) != self.file.metadata.num_columns:
+            raise TableError("it holds nested columns.")
+
+    def blocks(self, columns: list[int], rows: int) -> Iterator[Any]:
+        # names may occur twice, so columns are asked for by position
+        for group in range(self.file.metadata.num_row_groups):
+            yield from self.file.reader.iter_batches(
+                rows, row_groups=[group], column_indices=columns, use_threads=False
+            )
+
+
+class _Feather:
+    """A .feather file (Arrow IPC) as its record batches."""
+
+    def __init__(self, path: Path) -> None:
+        import pyarrow
+        from pyarrow import ipc
+
+        self.source, self.ipc = pyarrow.memory_map(str(path)), ipc
+        file = ipc.open_file(self.source)
+        self.schema = file.schema
+        self.n_rows = sum(file.get_batch(i).num_rows for i in range(file.num_record_batches))
+
+    def blocks(self, columns: list[int], rows: int) -> Iterator[Any]:
+        options = self.ipc.IpcReadOptions(included_fields=columns, use_threads=False)
+        file = self.ipc.open_file(self.source, options=options)
+        for i in range(file.num_record_batches):
+            batch = file.get_batch(i)
+            for start in range(0, batch.num_rows, rows):
+                yield batch.slice(start, rows)
+
+
+def _import_pyarrow() -> Any:
+    return import_optional("pyarrow", "io", "Tables")
+
+
+def arrow_table(columns: Mapping[str, NDArray[Any]]) -> Any:
+    """An Arrow table whose types depend on those of the columns only, so that empty and full pieces agree."""
+    pa = _import_pyarrow()
+    texts = {name: values.dtype.kind in "OU" for name, values in columns.items()}
+    arrays = [
+        pa.array(values, pa.string(), from_pandas=True) if texts[name] else pa.array(np.ascontiguousarray(values))
+        for name, values in columns.items()
+    ]
+    return pa.table(arrays, names=list(columns))
+
+
+class ArrowSink(Sink):
+    """Writes a column table; a data set keeps its origin in the metadata of the schema."""
+
+    _metadata: dict[str, str] | None = None
+    _writer: Any = None
+
+    def write(self, table: Table) -> None:
+        """Append rows."""
+        piece = arrow_table(columns_of(table)).replace_schema_metadata(self._metadata)
+        if self._writer is None:
+            self._writer = self._open(piece.schema)
+        if len(piece):
+            self._writer.write_table(piece)
+
+    def save(self, content: Content) -> None:
+        """See `Sink.save`."""
+        self._metadata = {META: content.meta()}
+        super().save(content)
+
+    def close(self) -> None:
+        """Write the footer, without which there is no file."""
+        if self._writer is not None:
+            self._writer.close()
+
+    def _open(self, schema: Any) -> Any:
+        raise NotImplementedError
+
+
+class ParquetSink(ArrowSink):
+    """Writes Parquet."""
+
+    def _open(self, schema: Any) -> Any:
+        from pyarrow import parquet
+
+        return parquet.ParquetWriter(self.output.file, schema)
+
+
+class FeatherSink(ArrowSink):
+    """Writes Feather."""
+
+    def _open(self, schema: Any) -> Any:
+        from pyarrow import ipc
+
+        return ipc.new_file(self.output.file, schema)
+
+
+PARQUET = Format("Parquet", partial(ArrowSource, reader=_Parquet), ParquetSink)
+FEATHER = Format("Feather", partial(ArrowSource, reader=_Feather), FeatherSink)

@@ -1,0 +1,194 @@
+"""CSV and TSV, in and out, in blocks of bytes."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldlearn.errors import TableError, import_optional
+from ldlearn.io.content import is_number, marked_labels
+from ldlearn.io.formats import Format
+from ldlearn.io.sink import Output, Sink, Table, columns_of
+from ldlearn.io.source import CHUNK_BYTES, CHUNK_ROWS, CountedFile, Input, Kind, Source
+from ldlearn.io.values import MISSING
+
+# The parser reads up to 32 blocks ahead, so their size decides about the memory.
+_SMALLEST_BLOCK, _LARGEST_BLOCK = 1 << 20, 64 << 20
+_BLOCK_HEADERS = 40  # rows as long as this many header lines still fit into a block
+_LONGEST_HEADER = 16 << 20
+_RAGGED = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+)")
+_CELL = re.compile(
+    r"In CSV column #(\d+): Row #(\d+): CSV conversion error to \w+: (?:invalid value '(.*)')?", re.DOTALL
+)
+
+
+class DelimitedSource(Source):
+    """A text table whose first line names the columns, unless it is a row of numbers."""
+
+    def __init__(self, given: Input, delimiter: str) -> None:
+        super().__init__(given)
+        self._arrow = import_optional("pyarrow", "io", "Tables")
+        self._delimiter = delimiter
+        header = _read_header(given.file)
+        self.names = _parse_header(header, delimiter)
+        if _is_row_of_numbers(self.names):
+            given.file.give_back(header)
+            self.names = [f"column{i}" for i in range(len(self.names))]
+        self.labels = marked_labels(self.names)
+        self._block = min(max(_BLOCK_HEADERS * len(header), _SMALLEST_BLOCK), _LARGEST_BLOCK)
+
+    def blocks(self, kinds: Mapping[int, Kind]) -> Iterator[list[NDArray[Any]]]:
+        """See `Source.blocks`."""
+        for table in self._gathered(self._batches(kinds)):
+            yield [column.to_numpy() for column in table.columns]
+
+    def _read_columns(self, kinds: Mapping[int, Kind]) -> list[NDArray[Any]]:
+        """Columns of kind "any" become numbers if all of their values are."""
+        batches = list(self._batches(kinds))
+        if not batches:
+            return [np.empty(0) for _ in kinds]
+        table = self._arrow.Table.from_batches(batches)
+        columns = zip(table.columns, kinds.values(), strict=True)
+        return [(self._numbers_if_possible(c) if kind == "any" else c).to_numpy() for c, kind in columns]
+
+    def _batches(self, kinds: Mapping[int, Kind]) -> Iterator[Any]:
+        import pyarrow as pa
+        from pyarrow import csv as arrow_csv
+
+        # names may occur twice, so columns go by their position here
+        types = {str(i): pa.float64() if kind == "number" else pa.string() for i, kind in kinds.items()}
+        positions = [str(i) for i in range(len(self.names))]
+        try:
+            # One thread: only then do errors carry the number of the row.
+            reader = arrow_csv.open_csv(
+                pa.PythonFile(self.given.file, mode="r"),
+                read_options=arrow_csv.ReadOptions(column_names=positions, block_size=self._block, use_threads=False),
+                parse_options=arrow_csv.ParseOptions(delimiter=self._delimiter, newlines_in_values=True),
+                convert_options=arrow_csv.ConvertOptions(
+                    column_types=types, include_columns=list(types), null_values=list(MISSING)
+                ),
+            )
+            yield from (batch for batch in reader if batch.num_rows)
+        except pa.ArrowInvalid as error:
+            if "Empty CSV file" not in str(error):
+                raise self._explain(str(error)) from None
+
+    def _gathered(self, batches: Iterator[Any]) -> Iterator[Any]:
+        """Tables of some thousand rows, because every column of every table has a price."""
+        held: list[Any] = []
+        rows = size = 0
+        for batch in batches:
+            held.append(batch)
+            rows, size = rows + batch.num_rows, size + batch.nbytes
+            if rows >= CHUNK_ROWS or size >= CHUNK_BYTES:
+                yield self._arrow.Table.from_batches(held)
+                held, rows, size = [], 0, 0
+        if held:
+            yield self._arrow.Table.from_batches(held)
+
+    def _numbers_if_possible(self, column: Any) -> Any:
+        from pyarrow import compute
+
+        words = compute.is_in(column, value_set=self._arrow.array(MISSING))
+        try:
+            nothing = self._arrow.scalar(None, self._arrow.string())
+            known = compute.if_else(words, nothing, compute.utf8_trim_whitespace(column))
+            return compute.cast(known, self._arrow.float64())
+        except self._arrow.ArrowInvalid:
+            return column
+
+    def _explain(self, error: str) -> TableError:
+        """Put what the parser says into our words."""
+        ragged = _RAGGED.search(error)
+        if ragged is not None:
+            counts = f"it has {ragged[3]} values for {ragged[2]} columns"
+            return TableError(f"{counts}; put values that hold the separator in quotes.", row=int(ragged[1]))
+        cell = _CELL.search(error)
+        if cell is None:
+            if "straddl" in error:
+                return TableError(f"a row is longer than {self._block >> 20} MB; a quote may be left open.")
+            return TableError(f"it cannot be read as a text table: {' '.join(error.split())[:160]}")
+        row, column = int(cell[2]), self.names[int(cell[1])]
+        if cell[3] is None:
+            return TableError("the text is not UTF-8; save the file as UTF-8.", row=row, column=column)
+        value = cell[3] if len(cell[3]) <= 40 else cell[3][:37] + "..."
+        advice = "correct it, or leave the cell empty if the value is unknown."
+        return TableError(f"{value!r} is not a number; {advice}", row=row, column=column)
+
+
+def _read_header(file: CountedFile) -> bytes:
+    line = b""
+    while not line or line.count(b'"') % 2:
+        more = file.readline(_LONGEST_HEADER)
+        line += more
+        if not more or len(line) > _LONGEST_HEADER:
+            break
+    return line
+
+
+def _parse_header(line: bytes, delimiter: str) -> list[str]:
+    try:
+        text = line.decode("utf-8-sig").rstrip("\r\n")
+    except UnicodeDecodeError:
+        raise TableError(f"the header is not UTF-8 text; save the file as UTF-8 {_name(delimiter)}.") from None
+    if "\0" in text and '"' not in text:
+        raise TableError("it is no text table (its header holds a zero byte).")
+    names = next(csv.reader([text], delimiter=delimiter), []) if text.strip() else []
+    if not names:
+        raise TableError("the file is empty; a header line with the names of the columns is needed.")
+    other = next((mark for mark in (";", "\t", ",", "|") if mark != delimiter and mark in names[0]), None)
+    if len(names) == 1 and other is not None:
+        marks = f"{other!r}, not by {delimiter!r}"
+        raise TableError(f"the header is separated by {marks}; save the file as {_name(delimiter)}.")
+    return names
+
+
+def _is_row_of_numbers(names: list[str]) -> bool:
+    """Whether the first line is data; 0, 1, 2, ... are the names that other programs give to nameless columns."""
+    if not all(is_number(name) for name in names):
+        return False
+    numbers = [float(name) for name in names]
+    return numbers != [numbers[0] + i for i in range(len(numbers))]
+
+
+def _name(delimiter: str) -> str:
+    return "CSV (commas)" if delimiter == "," else "TSV (tabs)"
+
+
+class DelimitedSink(Sink):
+    """Writes a text table, with enough digits to read the same numbers back."""
+
+    def __init__(self, output: Output, delimiter: str) -> None:
+        super().__init__(output)
+        self._delimiter = delimiter
+        self._header_due = True
+
+    def write(self, table: Table) -> None:
+        """Append rows."""
+        from pyarrow import csv as arrow_csv
+
+        from ldlearn.io.arrow import arrow_table
+
+        columns = columns_of(table)
+        if self._header_due:
+            self.output.file.write((self._delimiter.join(map(self._quoted, columns)) + "\n").encode())
+            self._header_due = False
+        # a single has fewer digits than the double that it is read back as
+        columns = {n: v.astype(np.float64) if v.dtype == np.float32 else v for n, v in columns.items()}
+        options = arrow_csv.WriteOptions(include_header=False, delimiter=self._delimiter, quoting_style="needed")
+        arrow_csv.write_csv(arrow_table(columns), self.output.file, options)
+
+    def _quoted(self, name: str) -> str:
+        if any(mark in name for mark in (self._delimiter, '"', "\n", "\r", "\0")):
+            return '"' + name.replace('"', '""') + '"'
+        return name
+
+
+CSV = Format("a text table", partial(DelimitedSource, delimiter=","), partial(DelimitedSink, delimiter=","))
+TSV = Format("a text table", partial(DelimitedSource, delimiter="\t"), partial(DelimitedSink, delimiter="\t"))

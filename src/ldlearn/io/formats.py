@@ -1,0 +1,163 @@
+"""The formats by ending, and opening a table to read or to write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+
+from ldlearn.errors import FileError, TableError
+from ldlearn.io.columns import check_distinct
+from ldlearn.io.limits import DEFAULT_MAX_BYTES
+from ldlearn.io.sink import Output, Sink
+from ldlearn.io.source import PIPE, Input, Source, Told, reading
+
+# Ending of a file: module and name of its `Format`. A new format is one file and one line here, and then works in
+# read_dataset, write_dataset and every command. Modules are imported when their format is met.
+FORMATS = {
+    "csv": "ldlearn.io.delimited:CSV",
+    "tsv": "ldlearn.io.delimited:TSV",
+    "jsonl": "ldlearn.io.jsonl:JSONL",
+    "parquet": "ldlearn.io.arrow:PARQUET",
+    "feather": "ldlearn.io.arrow:FEATHER",
+    "npz": "ldlearn.io.npz:NPZ",
+    "npy": "ldlearn.io.npz:NPY",
+    "mat": "ldlearn.io.mat:MAT",
+    "arff": "ldlearn.io.arff:ARFF",
+    "svm": "ldlearn.io.libsvm:LIBSVM",
+    "libsvm": "ldlearn.io.libsvm:LIBSVM",
+    "svmlight": "ldlearn.io.libsvm:LIBSVM",
+}
+
+
+@dataclass(frozen=True)
+class Format:
+    """How a kind of file is read and written.
+
+    Attributes
+    ----------
+    title : str
+        What it is called in messages.
+    source : callable
+        Makes a `Source` of an `Input`.
+    sink : callable
+        Makes a `Sink` of an `Output`.
+    """
+
+    title: str
+    source: Callable[[Input], Source]
+    sink: Callable[[Output], Sink]
+
+
+def format_of(name: str, given: str | None = None, default: str = "csv") -> str:
+    """The format of a table: the one given, that of the ending, or the default for a pipe."""
+    if given is not None:
+        return given
+    if name == PIPE:
+        return default
+    suffix = Path(name).suffix.lower()
+    if suffix[1:] not in FORMATS:
+        if Path(name).is_dir():
+            raise FileError(f"{name}: it is a folder, not a table.")
+        known = ", ".join("." + ending for ending in FORMATS)
+        problem = f"the suffix {suffix!r} is none of" if suffix else "its name has no ending that tells the format:"
+        raise TableError(f"{problem} {known}.", where=name)
+    return suffix[1:]
+
+
+def find_format(name: str) -> Format:
+    """The `Format` of an ending."""
+    module, _, attribute = FORMATS[name].partition(":")
+    found: Format = getattr(import_module(module), attribute)
+    return found
+
+
+@contextmanager
+def open_table(
+    name: str,
+    given: str | None = None,
+    told: Told | None = None,
+    *,
+    max_bytes: int = DEFAULT_MAX_BYTES,
+    by_name: bool = True,
+) -> Iterator[Source]:
+    """A table to read, from a file or, for "-", from standard input.
+
+    Parameters
+    ----------
+    name : str
+        The file, or "-".
+    given : str, optional
+        The format, if the ending does not tell.
+    told : callable, optional
+        Is told the number of bytes of every read.
+    max_bytes : int
+        Largest number of bytes that the arrays of a file may take.
+    by_name : bool
+        Whether the columns are going to be found by their names, which then must be there and be distinct.
+    """
+    format = find_format(format_of(name, given))
+    source = Input(name, told, max_bytes, format.title)
+    try:
+        with reading(source):
+            table = format.source(source)
+            if by_name:
+                _check_names(table.names)
+        with naming(source.where):
+            yield table
+    finally:
+        source.close()
+
+
+@contextmanager
+def naming(where: str) -> Iterator[None]:
+    """Put the name of the file before the message of a `TableError`."""
+    try:
+        yield
+    except TableError as error:
+        raise error.within(where) from None
+
+
+def _check_names(names: Sequence[str]) -> None:
+    if "" in names:
+        raise TableError(f"column {list(names).index('') + 1} has no name in the header; give it one.")
+    check_distinct(names)
+
+
+def check_output(name: str) -> None:
+    """Refuse a place that cannot be written to, before the work that would be lost."""
+    if name == PIPE:
+        return
+    path = Path(name)
+    if path.is_dir():
+        raise FileError(f"{name}: it is a folder; name a file in it.")
+    if not path.absolute().parent.is_dir():
+        raise FileError(f"{name}: the folder {str(path.parent)!r} does not exist; make it first.")
+
+
+@contextmanager
+def open_output(
+    name: str, labels: Sequence[str] = (), given: str | None = None, *, mat_version: str | None = None
+) -> Iterator[Sink]:
+    """A table to write, complete or not at all; to standard output for "-".
+
+    Parameters
+    ----------
+    name : str
+        The file, or "-".
+    labels : sequence of str
+        The columns that hold degrees of labels.
+    given : str, optional
+        The format, if the ending does not tell.
+    mat_version : {"5", "7.3"}, optional
+        Version of a .mat file.
+    """
+    format = find_format(format_of(name, given))
+    output = Output(name, labels, mat_version)
+    with output.stack:
+        sink = format.sink(output)
+        yield sink
+        sink.close()
+        output.finish()

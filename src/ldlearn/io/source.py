@@ -1,0 +1,251 @@
+"""What all tables that are read have in common: named columns, and rows that come in blocks."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import IO, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldlearn.errors import FileError, LDLearnError, TableError, some
+from ldlearn.io.atomic import naming_system_errors
+from ldlearn.io.columns import Columns, find_columns
+from ldlearn.io.limits import DEFAULT_MAX_BYTES, check_total
+from ldlearn.io.values import import_pandas
+
+PIPE = "-"
+CHUNK_ROWS = 8192
+CHUNK_BYTES = 16 << 20
+
+Kind = Literal["number", "text", "any"]
+Field = Literal["D", "Y", "counts", "auto"]
+Told = Callable[[int], None]
+
+
+class Source:
+    """A table that is read once, from the first row to the last.
+
+    A format sets ``names`` and implements `blocks`; the rest follows. What only some formats know has defaults.
+
+    Attributes
+    ----------
+    names : list of str
+        The columns.
+    labels : dict of str to list of int
+        The columns that the file itself tells to be labels, by what they hold: "D" (degrees), "Y" (0/1), "counts"
+        (votes), or "auto" where the values must tell.
+    features : list of int or None
+        The columns that the file itself tells to be the features.
+    made_up : collection of int
+        Columns that have no name in the file.
+    texts : dict of str to str
+        Name, source, licence, citation and description of a data set.
+    """
+
+    names: list[str]
+    labels: Mapping[str, list[int]] = {}
+    features: list[int] | None = None
+    made_up: frozenset[int] = frozenset()
+    texts: Mapping[str, str] = {}
+
+    def __init__(self, given: Input) -> None:
+        self.given = given
+
+    def blocks(self, kinds: Mapping[int, Kind]) -> Iterator[list[NDArray[Any]]]:
+        """The rows in pieces: of each piece one array for every position in ``kinds``, in that order.
+
+        Numbers come as floats, NaN where missing; texts and "any" as whatever the file holds.
+        """
+        raise NotImplementedError
+
+    def matrices(self, parts: Mapping[str, list[int]]) -> dict[str, Any]:
+        """Groups of columns as matrices of numbers; features may come sparse."""
+        kinds: dict[int, Kind] = dict.fromkeys([i for positions in parts.values() for i in positions], "number")
+        place = {position: k for k, position in enumerate(kinds)}
+        pieces, rows = [np.empty((0, len(kinds)))], 0
+        for block in self._guarded(kinds):
+            pieces.append(np.column_stack(block))
+            rows += len(pieces[-1])
+            check_total(rows * len(kinds) * 8, self.given.max_bytes)
+        table = np.concatenate(pieces)
+        return {field: table[:, [place[i] for i in positions]] for field, positions in parts.items()}
+
+    def chunks(self, kinds: Mapping[str, Kind]) -> Iterator[Any]:
+        """Data frames with the columns in ``kinds``; their index counts rows from 1 (a header is no row)."""
+        row = 1
+        for block in self._guarded(self._positions(kinds)):
+            frame = _frame(dict(zip(kinds, block, strict=True)), row)
+            row += len(frame)
+            yield frame
+
+    def read(self, kinds: Mapping[str, Kind]) -> Any:
+        """All rows in one frame."""
+        with reading(self.given):
+            columns = self._read_columns(self._positions(kinds))
+        return _frame(dict(zip(kinds, columns, strict=True)), 1)
+
+    def _read_columns(self, kinds: Mapping[int, Kind]) -> list[NDArray[Any]]:
+        pieces = list(self.blocks(kinds))
+        return [np.concatenate(arrays) for arrays in zip(*pieces, strict=True)] or [np.empty(0)] * len(kinds)
+
+    def find(self, choice: Columns, option: str = "labels") -> list[int]:
+        """Positions of chosen columns; see `ldlearn.io.columns`."""
+        return find_columns(self.names, choice, option)
+
+    def rest(self, taken: set[int]) -> list[int]:
+        """The features where none were chosen: what the file says, or all columns that are not something else."""
+        known = range(len(self.names)) if self.features is None else self.features
+        other = {i for positions in self.labels.values() for i in positions} | taken
+        return [i for i in known if i not in other]
+
+    def listing(self) -> str:
+        """What there is to choose from, for messages."""
+        return f"the columns are {some(self.names, 12)}"
+
+    def _guarded(self, kinds: Mapping[int, Kind]) -> Iterator[list[NDArray[Any]]]:
+        """The blocks; only what happens while one is read counts as trouble with the file."""
+        blocks = self.blocks(kinds)
+        while True:
+            with reading(self.given):
+                block = next(blocks, None)
+            if block is None:
+                return
+            yield block
+
+    def _positions(self, kinds: Mapping[str, Kind]) -> dict[int, Kind]:
+        place = {name: i for i, name in reversed(list(enumerate(self.names)))}
+        return {place[name]: kind for name, kind in kinds.items()}
+
+
+def _frame(columns: Mapping[str, NDArray[Any]], first_row: int) -> Any:
+    """A frame of numbers and Python objects, whatever the version of pandas prefers."""
+    pandas = import_pandas()
+    made = {
+        name: pandas.Series(values, dtype=object) if values.dtype.kind in "OU" else values
+        for name, values in columns.items()
+    }
+    frame = pandas.DataFrame(made)
+    frame.index = pandas.RangeIndex(first_row, first_row + len(frame))
+    return frame
+
+
+class Input:
+    """Where a table comes from: a file, or a pipe.
+
+    Parameters
+    ----------
+    name : str
+        The file, or "-" for standard input.
+    told : callable, optional
+        Is told the number of bytes of every read.
+    max_bytes : int
+        The largest number of bytes that arrays may take.
+    title : str
+        What the format is called in messages.
+    """
+
+    def __init__(
+        self, name: str, told: Told | None = None, max_bytes: int = DEFAULT_MAX_BYTES, title: str = "a table"
+    ) -> None:
+        self.name, self.told, self.max_bytes, self.title = name, told, max_bytes, title
+        self.where = "standard input" if name == PIPE else name
+        self.stack = ExitStack()
+
+    @cached_property
+    def file(self) -> CountedFile:
+        """The bytes, from the first to the last."""
+        if self.name == PIPE:
+            return CountedFile(sys.stdin.buffer, self.told)
+        return CountedFile(self.stack.enter_context(self.path.open("rb")), self.told)
+
+    @cached_property
+    def path(self) -> Path:
+        """A file that can be read from its end, which a pipe does not have: that is copied first."""
+        if self.name != PIPE:
+            return _existing(Path(self.name))
+        spooled = self.stack.enter_context(tempfile.NamedTemporaryFile(prefix="ldlearn-"))  # noqa: SIM115
+        shutil.copyfileobj(self.file, spooled)
+        spooled.flush()
+        return Path(spooled.name)
+
+    @property
+    def size(self) -> int:
+        """Bytes of the file."""
+        return self.path.stat().st_size
+
+    def close(self) -> None:
+        """Close what was opened."""
+        self.stack.close()
+
+
+class CountedFile:
+    """A binary file that counts what has been read; all that the readers need of a file, pipes included."""
+
+    def __init__(self, file: IO[bytes], told: Told | None = None) -> None:
+        self._file, self._told = file, told
+        self._returned = b""
+        self.closed = False
+
+    def read(self, size: int = -1) -> bytes:
+        """Read up to ``size`` bytes."""
+        if self._returned:
+            data, self._returned = self._returned, b""
+            return data
+        return self._count(self._file.read(size))
+
+    def give_back(self, data: bytes) -> None:
+        """Let the next read begin with these bytes."""
+        self._returned = data
+
+    def readline(self, size: int = -1) -> bytes:
+        """Read a line of up to ``size`` bytes."""
+        return self._count(self._file.readline(size))
+
+    def _count(self, data: bytes) -> bytes:
+        if self._told is not None and data:
+            self._told(len(data))
+        return data
+
+    def readable(self) -> bool:
+        """Whether it can be read: always."""
+        return True
+
+    def seekable(self) -> bool:
+        """Whether one can go back: never."""
+        return False
+
+    def close(self) -> None:
+        """Leave closing to whoever opened the file."""
+
+
+def _existing(path: Path) -> Path:
+    if path.is_dir():
+        raise FileError(f"{path}: it is a folder, not a table.")
+    if not path.exists():
+        raise FileError(f"{path}: there is no such file.")
+    return path
+
+
+@contextmanager
+def reading(given: Input) -> Iterator[None]:
+    """Turn whatever goes wrong while a file is read into one sentence that names the file.
+
+    Parsers of foreign formats raise many kinds of exceptions on broken files; the caller needs one.
+    """
+    try:
+        with naming_system_errors(given.where, "read"):
+            yield
+    except TableError as error:
+        raise error.within(given.where) from None
+    except (LDLearnError, ImportError):
+        raise
+    except Exception as error:
+        reason = " ".join(str(error).split())[:160] or type(error).__name__
+        raise TableError(f"it cannot be read as {given.title}: {reason}", where=given.where) from error
