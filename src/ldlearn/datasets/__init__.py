@@ -12,6 +12,7 @@ from ldlearn.datasets.embedded import load_uk_budget_shares, load_vader_tweets, 
 from ldlearn.datasets.fetch import DatasetInfo, dataset_info, fetch_dataset, list_datasets
 from ldlearn.datasets.files import read_dataset, write_dataset
 from ldlearn.datasets.generated import iter_label_distributions, make_label_distributions
+from ldlearn.datasets.label_ways import make_logical_labels
 from ldlearn.errors import DatasetError
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "artificial_picture",
     "DecorrelationStretch",
     "make_label_distributions",
+    "make_logical_labels",
     "iter_label_distributions",
     "list_datasets",
     "dataset_info",

@@ -10,11 +10,13 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from sklearn.utils import check_random_state
 
-from ldlearn.core.simplex import softmax
+from ldlearn.core.simplex import normalize_rows, softmax
 from ldlearn.datasets.dataset import LabelDataset
+from ldlearn.datasets.label_ways import LabelWay
 from ldlearn.errors import DatasetError
 
 BLOCK_ROWS = 2048
+_Block = tuple[NDArray[Any], NDArray[Any], NDArray[np.int8] | None]  # X, D, Y
 
 
 @dataclass(frozen=True)
@@ -58,20 +60,27 @@ class _Source:
         self.phases = rng.uniform(0, 2 * np.pi, settings.n_features)
         self.offsets = -np.log(settings.imbalance) * np.linspace(0, 1, settings.n_labels)
 
-    def block(self, index: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    def block(self, index: int, way: LabelWay | None = None) -> _Block:
         rng = np.random.default_rng([self.seed, 1, index])
         latent = rng.standard_normal((BLOCK_ROWS, self.weights.shape[0]))
-        D = self._distributions(latent, rng)
-        if self.settings.manifold_dim is None:
-            return latent, D
-        return np.sqrt(2.0) * np.cos(latent @ self.frequencies + self.phases), D
+        logits = self._logits(latent, rng)
+        D = np.asarray(softmax(logits, _support(logits, self.settings.sparsity, rng)))
+        X = latent
+        if self.settings.manifold_dim is not None:
+            X = np.sqrt(2.0) * np.cos(latent @ self.frequencies + self.phases)
+        if way is None:
+            return X, D, None
+        rng = np.random.default_rng([self.seed, 2, index])  # labels leave X and D as they are
+        if way.way == "presence":
+            present = way.present(logits, rng)
+            return X, normalize_rows(present.astype(float)), way.forget(present, rng)
+        return X, D, way.of_degrees(D, rng)
 
-    def _distributions(self, latent: NDArray[Any], rng: np.random.Generator) -> NDArray[Any]:
+    def _logits(self, latent: NDArray[Any], rng: np.random.Generator) -> NDArray[Any]:
         noise_share = 1 / (1 + self.settings.snr)
         logits = np.sqrt(1 - noise_share) * (latent @ self.weights)
         logits += np.sqrt(noise_share) * rng.standard_normal(logits.shape)
-        logits = self.settings.sharpness * logits + self.offsets
-        return np.asarray(softmax(logits, _support(logits, self.settings.sparsity, rng)))
+        return np.asarray(self.settings.sharpness * logits + self.offsets)
 
 
 def _unit_columns(W: NDArray[Any]) -> NDArray[Any]:
@@ -114,17 +123,25 @@ def iter_label_distributions(
     [2048, 2048, 904]
     """
     settings = _Settings(n_features, n_labels, sparsity, snr, imbalance, manifold_dim, sharpness)
+    blocks = _checked_blocks(settings, n_samples, _seed(random_state), np.dtype(dtype), None)
+    return ((X, D) for X, D, _ in blocks)
+
+
+def _checked_blocks(
+    settings: _Settings, n_samples: int, seed: int, dtype: np.dtype[Any], way: LabelWay | None
+) -> Iterator[_Block]:
     settings.check()
     if n_samples < 0:
         raise DatasetError(f"n_samples must not be negative, got {n_samples}.")
-    return _blocks(_Source(settings, _seed(random_state)), n_samples, np.dtype(dtype))
+    return _blocks(_Source(settings, seed), n_samples, dtype, way)
 
 
-def _blocks(source: _Source, n_samples: int, dtype: np.dtype[Any]) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
+def _blocks(source: _Source, n_samples: int, dtype: np.dtype[Any], way: LabelWay | None) -> Iterator[_Block]:
     for index, start in enumerate(range(0, n_samples, BLOCK_ROWS)):
         # a whole block is drawn and then cut, so the first rows never depend on how many were asked for
-        X, D = (part[: n_samples - start].astype(dtype) for part in source.block(index))
-        yield X, D / D.sum(axis=1, keepdims=True)
+        X, D, Y = source.block(index, way)
+        X, D = (part[: n_samples - start].astype(dtype) for part in (X, D))
+        yield X, D / D.sum(axis=1, keepdims=True), None if Y is None else Y[: n_samples - start]
 
 
 def make_label_distributions(
@@ -137,10 +154,16 @@ def make_label_distributions(
     imbalance: float = 1.0,
     manifold_dim: int | None = None,
     sharpness: float = 2.0,
+    labels: str | None = None,
+    threshold: float = 0.01,
+    n_raters: int = 10,
+    concentration: float = np.inf,
+    k: int = 2,
+    missing: float = 0.0,
     random_state: Any = 0,
     dtype: DTypeLike = np.float64,
 ) -> LabelDataset:
-    r"""Synthetic features and label distributions with controlled difficulty.
+    r"""Synthetic features and label distributions with controlled difficulty, and 0/1 labels as they may come about.
 
     The logits of a row are ``sharpness`` times (signal + noise), of variance 1 together, plus an offset per
     label; the distribution is their softmax over the support of the row. Without a manifold, the features
@@ -167,6 +190,13 @@ def make_label_distributions(
     sharpness : float, default=2.0
         Standard deviation of the logits: 0 gives the same distribution everywhere, large values nearly
         one-hot rows.
+    labels : {"threshold", "votes", "top-k", "presence"}, optional
+        How the 0/1 labels Y of the set come about; by default it has none. The first three and their parameters are
+        those of `make_logical_labels`. With ``"presence"`` each label is present or not by itself, with the odds
+        ``exp(logit)``; D holds equal shares of those present.
+    threshold, n_raters, concentration, k, missing
+        Parameters of these ways, see `make_logical_labels`: ``concentration`` makes votes over-dispersed, ``missing``
+        is the probability that a positive label is forgotten, whatever the way.
     random_state : int, RandomState instance or None, default=0
         The same seed gives the same rows, whatever the number of rows: a larger set begins with the smaller
         one.
@@ -182,34 +212,35 @@ def make_label_distributions(
     >>> data = make_label_distributions(200, 10, 4, sparsity=0.5, random_state=1)
     >>> data.X.shape, data.D.shape, bool((data.D.sum(axis=1).round(12) == 1).all())
     ((200, 10), (200, 4), True)
+    >>> make_label_distributions(3, 10, 4, labels="top-k", k=2).Y.sum(axis=1)
+    array([2, 2, 2])
     """
     seed = _seed(random_state)
-    blocks = iter_label_distributions(
-        n_samples,
-        n_features,
-        n_labels,
-        sparsity=sparsity,
-        snr=snr,
-        imbalance=imbalance,
-        manifold_dim=manifold_dim,
-        sharpness=sharpness,
-        random_state=seed,
-        dtype=dtype,
-    )
+    way = None
+    if labels is not None:
+        way = LabelWay(labels, threshold, n_raters, concentration, k, missing)
+        way.check(n_labels)
+    settings = _Settings(n_features, n_labels, sparsity, snr, imbalance, manifold_dim, sharpness)
+    blocks = _checked_blocks(settings, n_samples, seed, np.dtype(dtype), way)
     X, D = np.empty((n_samples, n_features), dtype=dtype), np.empty((n_samples, n_labels), dtype=dtype)
+    Y = None if way is None else np.empty((n_samples, n_labels), dtype=np.int8)
     stop = 0
-    for X_block, D_block in blocks:
+    for X_block, D_block, Y_block in blocks:
         start, stop = stop, stop + len(X_block)
         X[start:stop], D[start:stop] = X_block, D_block
+        if Y is not None and Y_block is not None:
+            Y[start:stop] = Y_block
+    made = "" if way is None else f" 0/1 labels: {way}."
     return LabelDataset(
         X=X,
         D=D,
+        Y=Y,
         name="synthetic",
         source="generated",
         licence="none needed",
         description=(
             f"Synthetic label distributions: sparsity={sparsity}, snr={snr}, imbalance={imbalance}, "
-            f"manifold_dim={manifold_dim}, sharpness={sharpness}, random_state={seed}."
+            f"manifold_dim={manifold_dim}, sharpness={sharpness}, random_state={seed}.{made}"
         ),
     )
 

@@ -12,9 +12,6 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import xlogy
 from sklearn.base import clone
-from sklearn.kernel_approximation import Nystroem
-from sklearn.metrics.pairwise import euclidean_distances
-from sklearn.utils import check_random_state
 
 from ldlearn.base import EnhancesNewRows, Joint
 from ldlearn.base.sklearn_private import HasMethods, Interval, StrOptions
@@ -23,12 +20,11 @@ from ldlearn.core.neighbors import common_offsets, moved
 from ldlearn.core.prototypes import pseudo_distributions
 from ldlearn.core.simplex import Array, Mask, log_softmax, normalize_rows, softmax
 from ldlearn.joint.dldl_defaults import default_beta, default_gamma
+from ldlearn.joint.feature_map import make_feature_map
 from ldlearn.solvers.admm import admm_simplex
 from ldlearn.solvers.features import Features
 from ldlearn.solvers.newton_simplex import newton_simplex
 from ldlearn.solvers.softmax_regression import SoftmaxFit, softmax_regression
-
-_BANDWIDTH_ROWS = 1000  # rows that the width of the RBF feature map is measured on
 
 
 @dataclass
@@ -318,16 +314,9 @@ class DLDL(EnhancesNewRows, Joint):
         return work.features
 
     def _make_feature_map(self, X: Any) -> Any:
-        if not isinstance(self.feature_map, str):
-            return None if self.feature_map is None else clone(self.feature_map)
-        self._offsets = common_offsets(X)
-        rng = check_random_state(self.random_state)
-        n = X.shape[0]
-        sample = self._map_input(X[np.sort(rng.permutation(n)[:_BANDWIDTH_ROWS])])
-        width = float(euclidean_distances(sample).sum()) / max(sample.shape[0] * (sample.shape[0] - 1), 1) or 1.0
-        return Nystroem(
-            gamma=1.0 / width**2, n_components=min(self.n_components, n), random_state=rng.randint(2**31 - 1)
-        )
+        if isinstance(self.feature_map, str):
+            self._offsets = common_offsets(X)
+        return make_feature_map(self.feature_map, self._map_input(X), self.n_components, self.random_state)
 
     def _map_input(self, X: Any) -> Any:
         """What the feature map is given; that of a kernel of distances, rows without their common offsets."""

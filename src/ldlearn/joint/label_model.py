@@ -1,0 +1,205 @@
+"""What a 1 means: do the labels of a row share its votes, or does each stand alone? Held-out 0/1 labels tell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import norm
+
+from ldlearn.base import check_logical
+from ldlearn.core.simplex import Array, Mask
+from ldlearn.joint.dldl_defaults import default_gamma
+from ldlearn.solvers.features import Features
+from ldlearn.solvers.vote_regression import VoteFit, competing_votes, log_likelihood, vote_regression
+
+Rows = NDArray[np.intp]
+_MOST_ROWS = 2000  # that a choice is made on
+_FEWEST_ROWS = 10  # fewer tell nothing
+_MOST_FOLDS = 5  # of few rows; many are only cut in half
+_RATIOS = (300.0, 100.0, 30.0, 10.0, 3.0, 1.0, 0.3, 0.1)  # of the penalty to DLDL's default
+_ROUGH = 1e-5  # accuracy per row that is enough to compare models
+_COUNT_LEVEL = 0.01  # chance of finding too little variation where labels are independent
+_NOTHING = 1e-9
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Rows to learn from and rows to judge by."""
+
+    train: Rows
+    test: Rows
+
+
+def held_out_folds(X: Any, most_rows: int = _MOST_ROWS) -> list[Fold]:
+    """Two folds of many rows, up to five of few, none of fewer than ten; at most 2,000 rows take part.
+
+    Where a row goes depends on its features alone, not on its place: in another order, rows keep their folds.
+    """
+    n, m = X.shape
+    if n < _FEWEST_ROWS:
+        return []
+    projected = np.asarray(X @ np.random.default_rng(0).standard_normal(m).astype(X.dtype)).ravel()
+    shuffled = np.argsort(projected, kind="stable")[np.random.default_rng(1).permutation(n)]
+    rows = shuffled[:most_rows]
+    n_folds = min(max(2, -(-most_rows // len(rows))), _MOST_FOLDS)
+    parts = [rows[k::n_folds] for k in range(n_folds)]
+    return [Fold(np.setdiff1d(rows, part), np.sort(part)) for part in parts]
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """What a model, with the penalty that suits it best, says of held-out labels."""
+
+    ratio: float  # of the penalty to DLDL's default gamma
+    log_likelihoods: NDArray[np.float64]  # of each row
+    excess: NDArray[np.float64]  # (count - expected)^2 - variance, for the number of positives of each row
+
+
+def best_penalty(X: Any, Y: Mask, folds: list[Fold], *, competing: bool, fit_intercept: bool = True) -> HeldOut:
+    """Try penalties from heavy to light, each fit starting from the last, until the likelihood falls."""
+    if not folds:
+        return HeldOut(1.0, np.empty(0), np.empty(0))
+    best: HeldOut | None = None
+    paths = [_path(X, Y, fold, competing, fit_intercept) for fold in folds]
+    for ratio, *parts in zip(_RATIOS, *paths, strict=False):
+        found = HeldOut(ratio, *map(np.concatenate, zip(*parts, strict=True)))
+        if best is not None and found.log_likelihoods.mean() < best.log_likelihoods.mean():
+            break
+        best = found
+    assert best is not None
+    return best
+
+
+def _path(
+    X: Any, Y: Mask, fold: Fold, competing: bool, fit_intercept: bool
+) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64]]]:
+    """Log-likelihood and excess of the test rows of a fold under each penalty."""
+    features = Features(X[fold.train], fit_intercept)
+    fit: VoteFit | None = None
+    for ratio in _RATIOS:
+        l2 = ratio * default_gamma(features)
+        fit = vote_regression(features, Y[fold.train], l2=l2, competing=competing, start=fit, tol=_ROUGH)
+        Z = np.asarray(X[fold.test] @ fit.coef + fit.intercept, dtype=np.float64)
+        theta = competing_votes(Z, fit.log_rate) if competing else Z
+        yield log_likelihood(theta, Y[fold.test], n_seen=len(fold.train)), _excess(theta, Y[fold.test])
+
+
+def _excess(theta: Array, Y: Mask) -> NDArray[np.float64]:
+    """How far the number of positives of each row is off, squared, beyond what independent labels would vary.
+
+    Rows without any positive are never seen. So ``P_j = pi_j / (1 - q)``, with ``pi_j`` the chance of label j before
+    such rows were dropped and q that of no label; a few fixed-point steps give pi.
+    """
+    P = -np.expm1(-np.exp(np.minimum(theta, 50.0)))
+    seen = np.ones((len(P), 1))
+    for _ in range(20):
+        seen = -np.expm1(np.log1p(-np.minimum(P * seen, 1.0 - 1e-12)).sum(axis=1, keepdims=True))
+    pi, mean = P * seen, P.sum(axis=1)
+    second = ((pi * (1.0 - pi)).sum(axis=1) + pi.sum(axis=1) ** 2) / np.maximum(seen[:, 0], 1e-12)
+    return np.asarray((Y.sum(axis=1) - mean) ** 2 - np.maximum(second - mean**2, 0.0))
+
+
+@dataclass(frozen=True)
+class Competition:
+    """Verdict of `competition_test`.
+
+    Attributes
+    ----------
+    competing : bool
+        False if the labels were found to stand alone.
+    z : float
+        Paired statistic over held-out rows, independent minus competing; large values speak for labels that stand
+        alone. 0 if the two models say the same of every row.
+    p_value : float
+        Of the hypothesis that labels compete, against labels that stand alone.
+    gain : float
+        Log-likelihood per row that independent labels gain over competing ones; negative if they lose.
+    z_count : float
+        Whether the number of positives of a row varies more (positive) or less (negative) than it would if labels
+        were independent given the features.
+    n_rows : int
+        Held-out rows that the comparison is made on.
+    words : str
+        The verdict as a sentence.
+    """
+
+    competing: bool
+    z: float
+    p_value: float
+    gain: float
+    z_count: float
+    n_rows: int
+    words: str
+
+
+def competition_test(X: Any, y: Any, *, fit_intercept: bool = True, level: float = 0.05) -> Competition:
+    r"""Do the labels of a row compete for its votes, or does each mark its own presence?
+
+    Two models of 0/1 labels with the same link are compared on held-out rows: ``P(y_j = 1) = 1 - exp(-lambda p_j)``,
+    p a softmax of linear scores, and ``1 - exp(-exp(x w_j + b_j))``, each with the penalty that suits it best. The
+    statistic is the mean difference of their log-likelihoods over its standard error. Labels are found to stand alone
+    if it is large, and if the number of positives of a row does not vary less than independent labels would let it:
+    where every row has its two largest labels ticked, they do compete, whatever link suits them.
+
+    Parameters
+    ----------
+    X : array or CSR matrix of shape (n, m)
+        Features.
+    y : array-like of shape (n, c)
+        Logical labels.
+    fit_intercept : bool, default=True
+    level : float, default=0.05
+        Chance of calling competing labels independent where the features say nothing; less where they do.
+
+    Returns
+    -------
+    Competition
+
+    Examples
+    --------
+    >>> from ldlearn.datasets import make_label_distributions
+    >>> from ldlearn.joint import competition_test
+    >>> votes = make_label_distributions(1000, labels="votes", n_raters=20)
+    >>> competition_test(votes.X, votes.Y).competing
+    True
+    >>> presence = make_label_distributions(1000, labels="presence")
+    >>> competition_test(presence.X, presence.Y).competing
+    False
+    """
+    Y = check_logical(y)
+    folds = held_out_folds(X)
+    together = best_penalty(X, Y, folds, competing=True, fit_intercept=fit_intercept)
+    apart = best_penalty(X, Y, folds, competing=False, fit_intercept=fit_intercept)
+    return compare(together, apart, level)
+
+
+def compare(together: HeldOut, apart: HeldOut, level: float = 0.05) -> Competition:
+    """The test on the held-out rows of the two models."""
+    difference = apart.log_likelihoods - together.log_likelihoods
+    gain = float(difference.mean()) if len(difference) else 0.0
+    z, z_count = _z(difference), _z(apart.excess)
+    p_value = float(norm.sf(z))
+    counts_vary = z_count > norm.ppf(_COUNT_LEVEL)
+    if p_value < level and counts_vary:
+        verdict = "labels stand alone: each marks its own presence"
+    elif z < norm.ppf(level):
+        verdict = "labels compete, as votes do"
+    elif not counts_vary:
+        verdict = "labels compete: rows differ less in their number of positives than independent labels would"
+    else:
+        verdict = "the labels do not say whether they compete; they are taken as votes"
+    figures = f"(held-out log-likelihood per row, independent minus competing: {gain:+.3f}, z = {z:+.1f})"
+    competing = p_value >= level or not counts_vary
+    return Competition(competing, z, p_value, gain, z_count, len(difference), f"{verdict} {figures}")
+
+
+def _z(values: NDArray[np.float64]) -> float:
+    """Mean over standard error; 0 where there is nothing to tell apart."""
+    if len(values) < 2:
+        return 0.0
+    error = float(values.std(ddof=1)) / np.sqrt(len(values))
+    return float(values.mean() / error) if error > _NOTHING else 0.0

@@ -1,0 +1,240 @@
+"""VoteLDL: label distributions from 0/1 labels that are votes in disguise."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldlearn.base import EnhancesNewRows, Joint
+from ldlearn.base.sklearn_private import HasMethods, Interval, StrOptions
+from ldlearn.core.neighbors import common_offsets, moved
+from ldlearn.core.simplex import Array, Mask, normalize_rows, softmax
+from ldlearn.errors import InputError
+from ldlearn.joint.dldl_defaults import default_gamma
+from ldlearn.joint.feature_map import make_feature_map
+from ldlearn.joint.label_model import best_penalty, held_out_folds
+from ldlearn.solvers.features import Features
+from ldlearn.solvers.vote_regression import competing_votes, expected_votes, vote_regression
+
+
+class VoteLDL(EnhancesNewRows, Joint):
+    r"""Label distributions from 0/1 labels that were ticked if they got any vote.
+
+    Assumes that the labels of a row share about :math:`\lambda` votes, label j getting :math:`\lambda p_j` of them on
+    average, and that a label is positive if it got at least one. That gives 0/1 labels a likelihood, so that everything
+    can be learned and chosen without any true degree. The method to use when 0/1 labels are what is left of votes,
+    ratings or counts.
+
+    .. math::
+
+        \max_{W, b, \lambda}\; \sum_{ij} \ln P(y_{ij} | x_i) - \gamma |W|_F^2, \qquad
+        P(y_j = 1 | x) = 1 - e^{-\lambda p_j(x)}, \quad p = softmax(x W + b)
+
+    Predicted is p; recovered is the expected share of the votes given which labels got any,
+
+    .. math:: D_j \propto y_j\, p_j / (1 - e^{-\lambda p_j}).
+
+    Parameters
+    ----------
+    gamma : float, default=None
+        Weight of ``|W|^2``. None chooses among 0.1 to 300 times DLDL's default by the likelihood of held-out labels, on
+        at most 2,000 rows; which rows are held out depends on their features alone.
+    fit_intercept : bool, default=True
+        Whether b is free (never penalised) or 0.
+    feature_map : None, "rbf" or transformer, default=None
+        What the predictor works on: X itself, Nystroem features of the kernel ``exp(-|x - z|^2 / w^2)``, w the mean
+        distance between rows, or whatever the transformer makes of X.
+    n_components : int, default=500
+        Number of Nystroem features.
+    max_iter : int, default=100
+        Newton iterations.
+    tol : float, default=1e-8
+        Stop when half of the squared Newton decrement, an estimate of the distance to the minimum, is at most this per
+        row.
+    random_state : int, RandomState or None, default=None
+        Seed of the RBF feature map; nothing else is random.
+
+    Attributes
+    ----------
+    label_distributions_ : ndarray of shape (n, c)
+        The recovered degrees.
+    lambda_ : float
+        Votes of a row; votes of a rater if ``n_raters`` was given.
+    coef_ : ndarray of shape (m, c)
+        W; m counts mapped features if there is a feature map.
+    intercept_ : ndarray of shape (c,)
+        b.
+    gamma_ : float
+        The weight used.
+    feature_map_ : transformer or None
+    objective_ : float
+        Negative log-likelihood plus penalty at the solution.
+    objective_path_ : ndarray of shape (n_iter_ + 1,)
+        The same after every iteration, the start's first; never increases.
+    converged_ : bool
+    n_iter_ : int
+    label_names_ : ndarray of shape (c,)
+
+    Notes
+    -----
+    Ours, not the paper's. Departures from the paper: not applicable.
+
+    Over-dispersed votes change nothing: if they are gamma-Poisson (their shares Dirichlet-multinomial), the probability
+    of no vote is still ``exp(-lambda p_j)`` and the expected share given y the same. docs/without_truth.md has the
+    proof, and where the assumption fails: labels that mark mere presence, for which `competition_test` looks.
+
+    The likelihood is not concave. Newton's method starts at the best model without features and ends in a stationary
+    point; ``converged_`` says so. One row is added to the data: it has the mean features, and each label is half
+    ticked. Without it a label that is always ticked would get all the votes.
+
+    Examples
+    --------
+    >>> from ldlearn import UniformLE, VoteLDL
+    >>> from ldlearn.datasets import make_label_distributions
+    >>> from ldlearn.metrics import intersection
+    >>> data = make_label_distributions(1000, snr=100.0, labels="votes", n_raters=20)
+    >>> model = VoteLDL().fit(data.X, data.Y)
+    >>> bool(15 < model.lambda_ < 25)
+    True
+    >>> equal = UniformLE().fit_enhance(data.X, data.Y)
+    >>> bool(intersection(data.D, model.label_distributions_) > intersection(data.D, equal) + 0.1)
+    True
+    """
+
+    keeps_support = True
+    _accepts_sparse = True
+    _convergence_advice = "raise max_iter, loosen tol, or raise gamma."
+    _test_params: ClassVar[tuple[dict[str, Any], ...]] = (
+        {},
+        {"gamma": 0.5, "fit_intercept": False},
+        {"feature_map": "rbf", "n_components": 4, "random_state": 0},
+    )
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "gamma": [Interval(Real, 0, None, closed="left"), None],
+        "fit_intercept": ["boolean"],
+        "feature_map": [StrOptions({"rbf"}), HasMethods(["fit_transform", "transform"]), None],
+        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="neither")],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        gamma: float | None = None,
+        *,
+        fit_intercept: bool = True,
+        feature_map: Any = None,
+        n_components: int = 500,
+        max_iter: int = 100,
+        tol: float = 1e-8,
+        random_state: Any = None,
+    ) -> None:
+        self.gamma = gamma
+        self.fit_intercept = fit_intercept
+        self.feature_map = feature_map
+        self.n_components = n_components
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+
+    @property
+    def order_invariant(self) -> bool:  # type: ignore[override]
+        """Only a feature map, which may draw rows at random, can depend on the order of samples."""
+        return self.feature_map is None
+
+    def fit(self, X: Any, y: Any, n_raters: Any = None) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse matrix of shape (n, m)
+            Features.
+        y : array-like or data frame of shape (n, c)
+            Logical labels in {0, 1}.
+        n_raters : array-like of shape (n,), default=None
+            How many raters voted on each row, if that is known: the votes of a row are then ``lambda_`` times this.
+
+        Returns
+        -------
+        self
+        """
+        self._n_raters = n_raters
+        try:
+            return super().fit(X, y)
+        finally:
+            del self._n_raters
+
+    def enhance(self, X: Any, y: Any, n_raters: Any = None) -> Array:
+        """Degrees of new rows whose logical labels are known.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, m)
+        y : array-like of shape (n, c)
+            Logical labels of these rows.
+        n_raters : array-like of shape (n,), default=None
+            How many raters voted on each row. None: as many as on a typical row of the training data.
+
+        Returns
+        -------
+        D : ndarray of shape (n, c)
+        """
+        self._n_raters = n_raters
+        try:
+            return super().enhance(X, y)
+        finally:
+            del self._n_raters
+
+    def _fit(self, X: Any, Y: Mask) -> None:
+        offset = 0.0 if self._n_raters is None else log_raters(self._n_raters, X.shape[0])
+        self._typical_offset = float(np.mean(offset))
+        self._offsets = common_offsets(X) if isinstance(self.feature_map, str) else None
+        self.feature_map_ = make_feature_map(self.feature_map, self._map_input(X), self.n_components, self.random_state)
+        mapped = X if self.feature_map_ is None else self.feature_map_.fit_transform(self._map_input(X))
+        features = Features(mapped, self.fit_intercept)
+        self.gamma_ = self._choose_gamma(mapped, Y, features) if self.gamma is None else float(self.gamma)
+        fit = vote_regression(features, Y, l2=self.gamma_, offset=offset, tol=self.tol, max_iter=self.max_iter)
+        self.coef_, self.intercept_, self.lambda_ = fit.coef, fit.intercept, float(np.exp(fit.log_rate))
+        self.objective_, self.objective_path_ = fit.loss, fit.path
+        self.converged_, self.n_iter_ = fit.converged, fit.n_iter
+        self.label_distributions_ = self._degrees(fit.scores, Y, offset)
+
+    def _map_input(self, X: Any) -> Any:
+        """What the feature map is given; that of a kernel of distances, rows without their common offsets."""
+        return X if self._offsets is None else moved(X, self._offsets)
+
+    def _choose_gamma(self, mapped: Any, Y: Mask, features: Features) -> float:
+        folds = held_out_folds(mapped)
+        found = best_penalty(mapped, Y, folds, competing=True, fit_intercept=self.fit_intercept)
+        return found.ratio * default_gamma(features)
+
+    def _degrees(self, Z: Array, Y: Mask, offset: float | NDArray[np.float64]) -> Array:
+        """Expected shares of the votes, given which labels got any."""
+        return normalize_rows(expected_votes(competing_votes(Z, np.log(self.lambda_) + offset), Y))
+
+    def _scores(self, X: Any) -> Array:
+        mapped = X if self.feature_map_ is None else self.feature_map_.transform(self._map_input(X))
+        return np.asarray(mapped @ self.coef_ + self.intercept_, dtype=np.float64)
+
+    def _predict(self, X: Any) -> Array:
+        return softmax(self._scores(X))
+
+    def _enhance(self, X: Any, Y: Mask) -> Array:
+        known = self._n_raters is not None
+        offset = log_raters(self._n_raters, len(Y)) if known else self._typical_offset
+        return self._degrees(self._scores(X), Y, offset)
+
+
+def log_raters(n_raters: Any, n: int) -> NDArray[np.float64]:
+    """The log of each row's number of raters."""
+    counts = np.asarray(n_raters, dtype=np.float64)
+    if counts.shape != (n,):
+        raise InputError(f"n_raters must hold one number for each of the {n} rows, got shape {counts.shape}.")
+    if not (np.isfinite(counts) & (counts > 0)).all():
+        row = int(np.flatnonzero(~(np.isfinite(counts) & (counts > 0)))[0])
+        raise InputError(f"n_raters must be positive and finite, got {counts[row]:g} at row {row}.")
+    return np.asarray(np.log(counts))

@@ -1,0 +1,367 @@
+"""Regression of 0/1 labels that are votes in disguise: a label is ticked if it gets any vote."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import exprel
+
+from ldlearn.core.simplex import Array, Mask, log_softmax
+from ldlearn.solvers.features import Features, reciprocal
+
+# Shapes: X (n, m); scores Z = X W + b, expected votes exp(theta), labels Y (n, c); coef W (m, c), intercept b (c,).
+# P(y_j = 1) = 1 - exp(-exp(theta_j)), where
+#   competing labels:    theta = log_softmax(Z) + log_rate + offset,
+#   independent labels:  theta = Z.
+Vector = NDArray[np.float64]
+_FORCING = 0.1  # relative accuracy of the Newton system
+_MAX_STEPS = 200  # conjugate gradient steps for one of them
+_ARMIJO = 1e-4
+_MAX_HALVINGS = 40
+_LARGEST_THETA = 50.0  # exp(50) votes are as good as any larger number, and their square is still finite
+
+
+@dataclass(frozen=True)
+class VoteFit:
+    """Weights of a vote regression; scores of new rows are ``X @ coef + intercept``."""
+
+    coef: Array
+    intercept: Array
+    log_rate: float  # ln(lambda); 0 for independent labels, whose intercepts hold it
+    scores: Array  # of the training rows
+    loss: float  # negative log-likelihood plus penalty
+    path: Vector  # the loss after every iteration, the start's first
+    n_iter: int
+    n_products: int  # multiplications by X or its transpose
+    converged: bool
+
+
+def competing_votes(Z: Array, log_rate: float | Vector) -> Array:
+    """theta, the log of the expected votes, of labels that share ``exp(log_rate)`` votes by a softmax of Z."""
+    return np.asarray(log_softmax(Z) + np.reshape(log_rate, (-1, 1)))
+
+
+def log_likelihood(theta: Array, Y: Mask, n_seen: int | None = None) -> Vector:
+    """Log-probability of the labels of each row, given theta.
+
+    Parameters
+    ----------
+    theta : ndarray of shape (n, c)
+    Y : boolean ndarray of shape (n, c)
+    n_seen : int, default=None
+        Number of rows that theta was learned from. No probability is then taken to be nearer to 0 or 1 than so many
+        rows can tell, half a row in ``n_seen + 1``: one row far from the others cannot decide a comparison.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> log_likelihood(np.log([[np.log(2.0), np.log(4.0)]]), np.array([[True, False]])).round(6)  # ln(1/2) + ln(1/4)
+    array([-2.079442])
+    """
+    if n_seen is not None:
+        surest = 0.5 / (n_seen + 1)
+        theta = np.clip(theta, np.log(-np.log1p(-surest)), np.log(-np.log(surest)))
+    return np.asarray(-_losses(theta, Y.astype(np.float64)).sum(axis=1))
+
+
+def expected_votes(theta: Array, Y: Mask) -> Array:
+    """``E[votes | ticked or not]``: ``y exp(theta) / (1 - exp(-exp(theta)))``, at least one vote where y = 1."""
+    return np.asarray(Y / exprel(-np.exp(np.minimum(theta, _LARGEST_THETA))))
+
+
+def profile_log_rate(logP: Array, Y: Mask, offset: float | Vector = 0.0, tol: float = 1e-10) -> float:
+    """The ln(lambda) under which the labels are likeliest when label j gets ``lambda exp(offset) P_j`` votes.
+
+    The loss is convex in it; Newton's method, with steps of at most 1. Labels that are all ticked want infinitely many
+    votes: then the answer is merely large.
+    """
+    base = logP + np.reshape(offset, (-1, 1))
+    # Where every label has the same share the answer is closed.
+    density = min(float(np.mean(Y)), 1.0 - 0.5 / Y.size)
+    log_rate = float(np.log(-np.log1p(-density) * Y.shape[1]) - np.mean(offset))
+    for _ in range(100):
+        slope, curvature = _slopes(base + log_rate, Y.astype(np.float64))
+        total = float(curvature.sum())
+        step = float(np.clip(-slope.sum() / max(total, np.finfo(float).tiny), -1.0, 1.0))
+        if total * step * step <= tol * len(Y) or not -_LARGEST_THETA < log_rate + step < _LARGEST_THETA:
+            break
+        log_rate += step
+    return log_rate
+
+
+def vote_regression(
+    features: Features,
+    Y: Mask,
+    *,
+    l2: float = 0.0,
+    competing: bool = True,
+    offset: float | Vector = 0.0,
+    start: VoteFit | None = None,
+    tol: float = 1e-8,
+    max_iter: int = 100,
+) -> VoteFit:
+    r"""Minimise the negative log-likelihood of 0/1 labels plus ``l2 |W|^2`` over W, b and (if labels compete) lambda.
+
+    ``P(y_j = 1) = 1 - exp(-lambda p_j)``, ``p = softmax(X W + b)`` if labels compete, else
+    ``P(y_j = 1) = 1 - exp(-exp(x w_j + b_j))``. The second is convex. The first is not: Newton's method with
+    conjugate gradients that stop where the curvature is negative, from the best model without features, ends in a
+    stationary point. The preconditioner is ``scatter(X) (x) C + 2 l2 I`` with C the mean over rows of the curvature in
+    the scores, its negative part left out.
+
+    One row is added to the data: it has the mean features, and each of its labels is half ticked. So a label that is
+    always or never ticked gets finite weights, and without features the answer is ``(k + 1/2) / (n + 1)`` for a label
+    ticked in k of n rows.
+
+    Parameters
+    ----------
+    features : Features
+    Y : boolean ndarray of shape (n, c)
+    l2 : float, default=0
+    competing : bool, default=True
+    offset : float or ndarray of shape (n,), default=0
+        Known part of ln(lambda) of each row, such as the log of its number of raters. Only for competing labels.
+    start : VoteFit, default=None
+        Where to start: an earlier fit on the same features.
+    tol : float, default=1e-8
+        Stop when half of the squared Newton decrement, an estimate of the distance to the minimum, is at most this
+        per row.
+    max_iter : int, default=100
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[-1.0], [-1.0], [1.0], [1.0]])
+    >>> Y = np.array([[1, 0], [1, 1], [0, 1], [1, 1]], dtype=bool)
+    >>> fit = vote_regression(Features(X), Y, l2=1e-6)
+    >>> np.exp(competing_votes(X @ fit.coef + fit.intercept, fit.log_rate)).round(2)[[0, 2]]
+    array([[2.48, 0.61],
+           [0.61, 2.48]])
+    """
+    Y_all = np.vstack([Y, np.full(Y.shape[1], 0.5)])
+    link = _Competing(Y_all, _with_mean(offset)) if competing else _Independent(Y_all)
+    design = _Design(features, Y.shape[1])
+    v = design.start(link, start)
+    Z, rate = design.apply(v)
+    point = link.at(Z, rate)
+    path = [point.loss + l2 * design.penalty(v)]
+    n_products, converged = 1, False
+    while True:
+        gradient = design.adjoint(point.slope, point.rate_slope) + 2.0 * l2 * design.penalised(v)
+        direction, steps = _newton_direction(design, point, l2, gradient)
+        decrement = -float(gradient @ direction)
+        n_products += 2 + 2 * steps
+        converged = decrement <= 2.0 * tol * features.n
+        if converged or len(path) > max_iter:
+            break
+        dZ, drate = design.apply(direction)
+        t = _line_search(link, design, (Z, rate, v), (dZ, drate, direction), l2, path[-1], decrement)
+        if t == 0.0:  # no further decrease in floating point
+            converged = decrement <= 1e-10 * abs(path[-1])
+            break
+        v, Z, rate = v + t * direction, Z + t * dZ, rate + t * drate
+        point = link.at(Z, rate)
+        path.append(point.loss + l2 * design.penalty(v))
+    W, b, log_rate = design.split(v)
+    intercept = b - features.mean @ W
+    return VoteFit(
+        W, intercept, float(log_rate), Z[:-1], path[-1], np.array(path), len(path) - 1, n_products, bool(converged)
+    )
+
+
+@dataclass(frozen=True)
+class _Point:
+    """A model at one value of its parameters: its loss there, and the derivatives that Newton's method needs."""
+
+    loss: float
+    slope: Array  # of the loss in the scores
+    rate_slope: float  # and in ln(lambda)
+    curve: Callable[[Array, float], tuple[Array, float]]  # the Hessian times a change of (scores, ln(lambda))
+    mean_curvature: Vector  # (c + 1, c + 1): its mean over rows, ln(lambda) last, no negative part
+
+
+class _Link(Protocol):
+    def at(self, Z: Array, log_rate: float) -> _Point: ...
+    def loss(self, Z: Array, log_rate: float) -> float: ...
+    def constant(self) -> tuple[Vector, float]: ...
+
+
+class _Independent:
+    """theta = Z: every label by itself."""
+
+    def __init__(self, Y: Array) -> None:
+        self.Y = Y
+
+    def loss(self, Z: Array, log_rate: float) -> float:
+        return float(_losses(Z, self.Y).sum())
+
+    def at(self, Z: Array, log_rate: float) -> _Point:
+        slope, curvature = _slopes(Z, self.Y)
+
+        def curve(dZ: Array, drate: float) -> tuple[Array, float]:
+            return curvature * dZ, 0.0
+
+        mean = np.diag(np.append(curvature.mean(axis=0), 0.0))
+        return _Point(self.loss(Z, log_rate), slope, 0.0, curve, mean)
+
+    def constant(self) -> tuple[Vector, float]:
+        return np.log(_constant_votes(self.Y)), 0.0
+
+
+class _Competing:
+    """theta = log_softmax(Z) + log_rate + offset: labels share the votes of their row."""
+
+    def __init__(self, Y: Array, offset: Vector) -> None:
+        self.Y, self.offset = Y, offset
+
+    def loss(self, Z: Array, log_rate: float) -> float:
+        return float(_losses(competing_votes(Z, log_rate + self.offset), self.Y).sum())
+
+    def at(self, Z: Array, log_rate: float) -> _Point:
+        logP = log_softmax(Z)
+        theta = logP + np.reshape(log_rate + self.offset, (-1, 1))
+        P = np.exp(logP)
+        u, h = _slopes(theta, self.Y)  # in theta; d theta = dZ - <P, dZ> + drate
+        U, H = u.sum(axis=1, keepdims=True), h.sum(axis=1, keepdims=True)
+
+        def curve(dZ: Array, drate: float) -> tuple[Array, float]:
+            pull = P * dZ
+            mean = pull.sum(axis=1, keepdims=True)
+            v = h * (dZ - mean + drate)
+            V = v.sum(axis=1, keepdims=True)
+            # The last term comes from the softmax's own curvature; it alone can be negative.
+            return v - P * V - U * (pull - P * mean), float(V.sum())
+
+        bent = np.maximum(-U, 0.0)
+        cross = h.T @ P
+        C = np.diag(h.sum(axis=0) + (bent * P).sum(axis=0)) - cross - cross.T + ((H - bent) * P).T @ P
+        q = (h - H * P).sum(axis=0)
+        mean_curvature = np.block([[C, q[:, None]], [q[None, :], H.sum().reshape(1, 1)]]) / len(Z)
+        loss = float(_losses(theta, self.Y).sum())
+        return _Point(loss, u - P * U, float(U.sum()), curve, mean_curvature)
+
+    def constant(self) -> tuple[Vector, float]:
+        votes = _constant_votes(self.Y)
+        return np.log(votes / votes.sum()), float(np.log(votes.sum()) - self.offset.mean())
+
+
+def _with_mean(offset: float | Vector) -> Vector:
+    """The offsets of all rows and, last, their mean."""
+    values = np.asarray(offset, dtype=np.float64)
+    return values if values.ndim == 0 else np.append(values, values.mean())
+
+
+def _constant_votes(Y: Array) -> Vector:
+    """Expected votes of each label without features."""
+    return np.asarray(-np.log1p(-Y.mean(axis=0)))
+
+
+def _losses(theta: Array, Y: Array) -> Array:
+    """Minus the log-probability of each label."""
+    votes = np.exp(np.minimum(theta, _LARGEST_THETA))
+    return np.asarray((1.0 - Y) * votes - Y * (theta + np.log(exprel(-votes))))
+
+
+def _slopes(theta: Array, Y: Array) -> tuple[Array, Array]:
+    """First and second derivatives of `_losses` in theta; the second are never negative."""
+    votes = np.exp(np.minimum(theta, _LARGEST_THETA))
+    with np.errstate(over="ignore"):
+        ratio = 1.0 / exprel(votes)  # votes / (exp(votes) - 1)
+    unticked = (1.0 - Y) * votes
+    return unticked - Y * ratio, unticked + Y * ratio * np.maximum(votes + ratio - 1.0, 0.0)
+
+
+class _Design:
+    """The parameters (W, b, ln lambda) as one vector, and the linear map from them to scores."""
+
+    def __init__(self, features: Features, c: int) -> None:
+        self.features, self.c = features, c
+        self.n_weights = features.m * c
+
+    def split(self, v: Vector) -> tuple[Array, Array, float]:
+        W = v[: self.n_weights].reshape(self.features.m, self.c)
+        return W, v[self.n_weights : -1], float(v[-1])
+
+    def join(self, W: Array, b: Array, rate: float) -> Vector:
+        return np.concatenate([W.ravel(), b, [rate]])
+
+    def start(self, link: _Link, earlier: VoteFit | None) -> Vector:
+        if earlier is not None:
+            centred = earlier.intercept + self.features.mean @ earlier.coef
+            return self.join(earlier.coef, centred, earlier.log_rate)
+        b, rate = link.constant()
+        if not self.features.fit_intercept:
+            b = np.zeros_like(b)
+        return self.join(np.zeros((self.features.m, self.c)), b, rate)
+
+    def apply(self, v: Vector) -> tuple[Array, float]:
+        """Scores of all rows, that of the mean of the features last, and ln(lambda)."""
+        W, b, rate = self.split(v)
+        return np.vstack([self.features.times(W, b), b]), rate
+
+    def adjoint(self, R: Array, rate: float) -> Vector:
+        gW, gb = self.features.transpose_times(R[:-1])
+        return self.join(gW, gb + R[-1] * self.features.fit_intercept, rate)
+
+    def penalised(self, v: Vector) -> Vector:
+        return np.where(np.arange(len(v)) < self.n_weights, v, 0.0)
+
+    def penalty(self, v: Vector) -> float:
+        return float(np.sum(v[: self.n_weights] ** 2))
+
+    def preconditioner(self, M: Vector, l2: float) -> Callable[[Vector], Vector]:
+        """Solve with ``scatter (x) C + 2 l2 I`` for the weights and ``n M`` for intercepts and rate; C is within M."""
+        values, U = np.linalg.eigh(M[:-1, :-1])
+        scale, Q, scatter, identity = self.features.spectrum(ridge=2.0 * l2 * self.c)
+        inverse = reciprocal(np.outer(scatter, np.maximum(values, 0.0)) + 2.0 * l2 * identity[:, None])
+        column = scale[:, None]
+        free = np.append(np.full(self.c, self.features.fit_intercept), True)
+        inner = np.linalg.pinv(self.features.n * np.where(np.outer(free, free), M, 0.0), rcond=1e-10, hermitian=True)
+
+        def solve(g: Vector) -> Vector:
+            gW = column * self.split(g)[0]
+            core = (gW if Q is None else Q.T @ gW) @ U * inverse
+            step = column * ((core if Q is None else Q @ core) @ U.T)
+            return np.concatenate([step.ravel(), inner @ g[self.n_weights :]])
+
+        return solve
+
+
+def _newton_direction(design: _Design, point: _Point, l2: float, gradient: Vector) -> tuple[Vector, int]:
+    """Conjugate gradients for ``Hessian d = -gradient``, ended by accuracy or by a direction of negative curvature."""
+    solve = design.preconditioner(point.mean_curvature, l2)
+    d = np.zeros_like(gradient)
+    r = -gradient
+    z = solve(r)
+    s = z
+    rho = first = float(r @ z)
+    for step in range(min(_MAX_STEPS, len(gradient))):
+        if rho <= _FORCING**2 * first:
+            return d, step
+        hs = design.adjoint(*point.curve(*design.apply(s))) + 2.0 * l2 * design.penalised(s)
+        curvature = float(s @ hs)
+        if curvature <= 0.0:
+            return (d if step else s), step + 1
+        t = rho / curvature
+        d, r = d + t * s, r - t * hs
+        z = solve(r)
+        previous, rho = rho, float(r @ z)
+        s = z + (rho / previous) * s
+    return d, _MAX_STEPS
+
+
+def _line_search(
+    link: _Link, design: _Design, place: Any, direction: Any, l2: float, loss: float, decrement: float
+) -> float:
+    """The first of 1, 1/2, 1/4, ... at which the loss has fallen enough; 0 if none."""
+    (Z, rate, v), (dZ, drate, dv) = place, direction
+    t = 1.0
+    for _ in range(_MAX_HALVINGS):
+        value = link.loss(Z + t * dZ, rate + t * drate) + l2 * design.penalty(v + t * dv)
+        if value <= loss - _ARMIJO * t * decrement:
+            return t
+        t *= 0.5
+    return 0.0

@@ -1,0 +1,137 @@
+"""What a 1 means: the folds, the test's size and power, its verdicts on real labels."""
+
+import numpy as np
+import pytest
+from protocol import load
+from scipy import sparse
+
+from ldlearn.core import binarize, softmax
+from ldlearn.datasets import load_uk_budget_shares, make_label_distributions
+from ldlearn.joint import competition_test
+from ldlearn.joint.label_model import best_penalty, held_out_folds
+
+
+def test_folds_cover_the_rows_and_do_not_depend_on_their_order():
+    X = np.random.default_rng(0).normal(size=(103, 4))
+    folds = held_out_folds(X)
+    assert len(folds) == 5
+    np.testing.assert_array_equal(np.sort(np.concatenate([fold.test for fold in folds])), np.arange(103))
+    for fold in folds:
+        assert not set(fold.train) & set(fold.test)
+        assert len(fold.train) + len(fold.test) == 103
+    order = np.random.default_rng(1).permutation(103)
+    for fold, moved in zip(folds, held_out_folds(X[order]), strict=True):
+        np.testing.assert_array_equal(np.sort(order[moved.test]), fold.test)
+    for fold, same in zip(folds, held_out_folds(sparse.csr_array(X)), strict=True):
+        np.testing.assert_array_equal(fold.test, same.test)
+
+
+def test_many_rows_are_cut_in_half_and_only_some_are_used():
+    folds = held_out_folds(np.random.default_rng(0).normal(size=(10_000, 2)))
+    assert [len(fold.test) for fold in folds] == [1000, 1000]
+
+
+def test_a_handful_of_rows_is_no_evidence():
+    data = make_label_distributions(9, 3, 4, labels="presence")
+    verdict = competition_test(data.X, data.Y)
+    assert verdict.competing
+    assert verdict.n_rows == 0
+    assert best_penalty(data.X, data.Y > 0, held_out_folds(data.X), competing=True).ratio == 1
+
+
+def test_held_out_rows_are_not_learned_from():
+    """Labels that nothing can predict gain nothing from features, however light the penalty."""
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(400, 50)), rng.random((400, 4)) < 0.4
+    Y[~Y.any(axis=1), 0] = True
+    found = best_penalty(X, Y, held_out_folds(X), competing=True)
+    assert found.ratio >= 100
+    assert len(found.log_likelihoods) == 400
+
+
+def verdicts(n_sets, **options):
+    found = []
+    for seed in range(n_sets):
+        data = make_label_distributions(500, 10, 6, random_state=seed, **options)
+        found.append(competition_test(data.X, data.Y))
+    return found
+
+
+def test_size_where_features_say_nothing():
+    """The two models are then the same but for noise: the hardest case for the size. 5 % of 60 is 3."""
+    wrong = sum(not verdict.competing for verdict in verdicts(60, snr=0.0, labels="votes", n_raters=5))
+    assert wrong <= 6
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"labels": "votes", "n_raters": 20},
+        {"labels": "votes", "n_raters": 5, "snr": 1.0},
+        {"labels": "votes", "n_raters": 20, "concentration": 5.0},
+        {"labels": "threshold", "threshold": 0.05},
+        {"labels": "top-k", "k": 2},
+    ],
+    ids=str,
+)
+def test_competing_labels_are_called_so(options):
+    assert all(verdict.competing for verdict in verdicts(8, **options))
+
+
+def test_power_against_presence():
+    found = verdicts(8, labels="presence")
+    assert sum(not verdict.competing for verdict in found) >= 7
+    assert "stand alone" in found[0].words
+    assert all(verdict.gain > 0 for verdict in found)
+
+
+def test_words_and_figures_agree():
+    votes = verdicts(1, labels="votes", n_raters=20)[0]
+    assert votes.z < -2
+    assert votes.p_value > 0.97
+    assert votes.words.startswith("labels compete, as votes do")
+    assert f"{votes.z:+.1f}" in votes.words
+    top = verdicts(1, labels="top-k")[0]
+    assert top.z_count < -5
+    undecided = competition_test(*_coins())
+    assert undecided.competing
+
+
+def _coins():
+    rng = np.random.default_rng(0)
+    Y = (rng.random((200, 4)) < 0.5).astype(int)
+    Y[Y.sum(axis=1) == 0, 0] = 1
+    return rng.normal(size=(200, 3)), Y
+
+
+def test_labels_that_are_all_ticked_tell_nothing():
+    X, _ = _coins()
+    verdict = competition_test(X, np.ones((200, 4)))
+    assert verdict.competing
+    assert verdict.z == 0
+
+
+def test_budget_shares_compete():
+    data = load_uk_budget_shares()
+    X = (data.X - data.X.mean(axis=0)) / data.X.std(axis=0)
+    assert competition_test(X, binarize(data.D)).competing
+
+
+@pytest.mark.parametrize(("name", "competing"), [("vader_tweets", True), ("SCUT_FBP", True), ("Natural_Scene", False)])
+def test_verdicts_on_real_sets(name, competing):
+    X, D = load(name)
+    X = (X - X.mean(axis=0)) / np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)
+    verdict = competition_test(X, binarize(D))
+    assert verdict.competing == competing
+    if not competing:
+        assert verdict.z > 3
+
+
+def test_rows_without_any_label_are_expected_to_be_missing():
+    """Presence labels of rare kinds: a third of the rows would be empty, and are not there."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 5))
+    chance = 0.5 * softmax(X @ rng.normal(size=(5, 6)))
+    Y = rng.random(chance.shape) < chance
+    keep = Y.any(axis=1)
+    assert competition_test(X[keep], Y[keep]).z_count > -2.4

@@ -1,0 +1,150 @@
+"""VoteLDL: it finds what made the labels, and keeps its promises."""
+
+import numpy as np
+import pytest
+from scipy.special import exprel
+from sklearn.exceptions import ConvergenceWarning
+
+from ldlearn import DLDL, UniformLE, VoteLDL
+from ldlearn.core import normalize_rows, softmax
+from ldlearn.datasets import make_label_distributions
+from ldlearn.errors import InputError
+from ldlearn.metrics import intersection
+
+
+def poisson_votes(n, seed, rate=15.0, m=6, c=5, kappa=np.inf):
+    """Votes whose totals are Poisson, or (finite kappa) gamma-Poisson with the same chance of no vote; and W."""
+    W = np.random.default_rng(0).normal(size=(m, c))
+    W -= W.mean(axis=1, keepdims=True)
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, m))
+    P = softmax(X @ W)
+    if np.isfinite(kappa):
+        theta = np.expm1(rate / kappa)  # rate = kappa ln(1 + theta)
+        votes = rng.poisson(theta * rng.standard_gamma(kappa * P))
+    else:
+        votes = rng.poisson(rate * P)
+    return X, P, votes, W
+
+
+def errors(n, seed):
+    X, _, votes, W = poisson_votes(n, seed)
+    model = VoteLDL(gamma=1e-3).fit(X, votes > 0)
+    coef = model.coef_ - model.coef_.mean(axis=1, keepdims=True)
+    return np.linalg.norm(coef - W), model.lambda_ - 15.0
+
+
+def test_weights_and_rate_come_back_with_an_error_of_order_one_over_root_n():
+    small, large = (np.sqrt(np.mean(np.square([errors(n, seed) for seed in range(12)]), axis=0)) for n in (500, 8000))
+    # Sixteen times the rows: a quarter of the error, within what twelve seeds can tell.
+    assert 2.5 < small[0] / large[0] < 6.5
+    assert 2.0 < small[1] / large[1] < 8.0
+
+
+@pytest.mark.parametrize("kappa", [2.0, 10.0])
+def test_over_dispersed_votes_have_the_same_link_and_the_same_shares(kappa):
+    """The theorem: P(no vote) = exp(-lambda p), and E[votes | ticked] is proportional to p / (1 - exp(-lambda p))."""
+    rng = np.random.default_rng(1)
+    p, rate, n = np.array([0.5, 0.3, 0.15, 0.05]), 6.0, 400_000
+    theta = np.expm1(rate / kappa)
+    votes = rng.poisson(theta * rng.standard_gamma(kappa * p, size=(n, 4)))
+    np.testing.assert_allclose((votes == 0).mean(axis=0), np.exp(-rate * p), atol=4e-3)
+    given_ticked = votes.sum(axis=0) / (votes > 0).sum(axis=0)
+    expected = 1.0 / exprel(-rate * p)
+    np.testing.assert_allclose(given_ticked / given_ticked.sum(), expected / expected.sum(), rtol=0.02)
+
+
+@pytest.mark.parametrize("kappa", [3.0, np.inf])
+def test_fit_does_not_care_about_over_dispersion(kappa):
+    X, P, votes, _ = poisson_votes(6000, 2, kappa=kappa)
+    keep = votes.any(axis=1)
+    model = VoteLDL(gamma=0.1).fit(X[keep], votes[keep] > 0)
+    assert model.lambda_ == pytest.approx(15.0, rel=0.12)
+    assert intersection(P[keep], model.predict(X[keep])) > 0.97
+
+
+def test_recovers_more_than_equal_shares_and_than_the_old_rule():
+    data = make_label_distributions(2000, 20, 8, snr=np.inf, labels="votes", n_raters=20)
+    model = VoteLDL().fit(data.X, data.Y)
+    assert intersection(data.D, model.label_distributions_) > 0.87
+    assert intersection(data.D, UniformLE().fit_enhance(data.X, data.Y)) < 0.7
+    assert model.lambda_ == pytest.approx(20.0, rel=0.15)
+    assert model.converged_
+    assert model.n_iter_ < 15
+    assert model.objective_ == model.objective_path_[-1]
+
+
+def test_degrees_are_the_stated_ones():
+    data = make_label_distributions(200, 5, 4, labels="votes", n_raters=5)
+    model = VoteLDL(gamma=1.0).fit(data.X, data.Y)
+    votes = model.lambda_ * model.predict(data.X)
+    expected = normalize_rows(data.Y * votes / -np.expm1(-votes))
+    np.testing.assert_allclose(model.label_distributions_, expected, atol=1e-10)
+    np.testing.assert_allclose(model.enhance(data.X, data.Y), expected, atol=1e-10)
+
+
+def test_known_numbers_of_raters_help_where_they_differ():
+    rng = np.random.default_rng(0)
+    W = rng.normal(size=(6, 5))
+    X = rng.normal(size=(3000, 6))
+    P = softmax(X @ W)
+    n_raters = rng.choice([8, 80], size=3000)
+    votes = rng.poisson(n_raters[:, None] * P)
+    known = VoteLDL(gamma=0.1).fit(X, votes > 0, n_raters=n_raters)
+    unknown = VoteLDL(gamma=0.1).fit(X, votes > 0)
+    assert known.lambda_ == pytest.approx(1.0, rel=0.1)
+    assert intersection(P, known.predict(X)) > intersection(P, unknown.predict(X)) + 0.01
+    assert intersection(P, known.label_distributions_) > intersection(P, unknown.label_distributions_) + 0.01
+    np.testing.assert_allclose(known.enhance(X, votes > 0, n_raters=n_raters), known.label_distributions_, atol=1e-10)
+    assert not hasattr(known, "_n_raters")
+
+
+@pytest.mark.parametrize(
+    ("n_raters", "message"), [(np.ones(3), "one number for each of the 40 rows"), (np.zeros(40), "positive")]
+)
+def test_impossible_numbers_of_raters_are_refused(n_raters, message):
+    data = make_label_distributions(40, 3, 4, labels="votes", n_raters=5)
+    with pytest.raises(InputError, match=message):
+        VoteLDL().fit(data.X, data.Y, n_raters=n_raters)
+
+
+def test_gamma_is_chosen_by_held_out_labels():
+    """Weak features want a heavy penalty, strong ones a light one; and the choice is near the best."""
+    strong = make_label_distributions(600, 40, 6, snr=np.inf, labels="votes")
+    weak = make_label_distributions(600, 40, 6, snr=0.05, labels="votes")
+    chosen = [VoteLDL().fit(data.X[:400], data.Y[:400]) for data in (strong, weak)]
+    assert chosen[1].gamma_ > 3 * chosen[0].gamma_
+    for data, model in zip((strong, weak), chosen, strict=True):
+        tried = [VoteLDL(gamma).fit(data.X[:400], data.Y[:400]) for gamma in np.geomspace(0.1, 300, 10)]
+        best = max(intersection(data.D[400:], other.predict(data.X[400:])) for other in tried)
+        assert intersection(data.D[400:], model.predict(data.X[400:])) > best - 0.02
+
+
+def test_a_feature_map_sees_what_is_not_linear():
+    data = make_label_distributions(1500, 8, 5, manifold_dim=2, snr=np.inf, labels="votes", n_raters=20)
+    linear, curved = (VoteLDL(feature_map=f, random_state=0).fit(data.X[:1000], data.Y[:1000]) for f in (None, "rbf"))
+    D = data.D[1000:]
+    assert intersection(D, curved.predict(data.X[1000:])) > intersection(D, linear.predict(data.X[1000:])) + 0.02
+
+
+def test_it_says_when_it_did_not_arrive():
+    data = make_label_distributions(100, 30, 4, labels="votes")
+    with pytest.warns(ConvergenceWarning, match="raise max_iter"):
+        VoteLDL(gamma=1e-6, max_iter=1).fit(data.X, data.Y)
+
+
+def test_always_ticked_labels_leave_equal_shares():
+    X, Y = np.random.default_rng(0).normal(size=(100, 3)), np.ones((100, 4), dtype=int)
+    model = VoteLDL().fit(X, Y)
+    np.testing.assert_allclose(model.label_distributions_, 0.25, atol=1e-6)
+    np.testing.assert_allclose(model.predict(X), 0.25, atol=1e-6)
+
+
+def test_dldl_and_votes_agree_on_the_feature_map():
+    data = make_label_distributions(60, 3, 4, labels="votes")
+    maps = [
+        kind(feature_map="rbf", n_components=7, random_state=3, **weights).fit(data.X, data.Y).feature_map_
+        for kind, weights in ((VoteLDL, {"gamma": 1.0}), (DLDL, {"beta": 1.0, "gamma": 1.0}))
+    ]
+    np.testing.assert_array_equal(maps[0].components_, maps[1].components_)
+    assert maps[0].gamma == maps[1].gamma

@@ -1,0 +1,164 @@
+"""Vote regression: its derivatives, its optimum against a generic solver, its limits."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import approx_fprime, minimize
+
+from ldlearn.core import normalize_rows, softmax
+from ldlearn.solvers import vote_regression as module
+from ldlearn.solvers.features import Features
+from ldlearn.solvers.vote_regression import (
+    competing_votes,
+    expected_votes,
+    log_likelihood,
+    profile_log_rate,
+    vote_regression,
+)
+
+
+def problem(n=120, m=4, c=5, rate=6.0, seed=0):
+    """Rows whose labels are ticked by Poisson votes, and the parameters behind them."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, m)) + 2.0
+    W = rng.normal(size=(m, c))
+    votes = rng.poisson(rate * softmax((X - 2.0) @ W))
+    Y = votes > 0
+    keep = Y.any(axis=1)
+    return X[keep], Y[keep], W - W.mean(axis=1, keepdims=True)
+
+
+def objective(v, X, Y, l2, competing, offset=0.0):
+    """The stated objective, term by term: likelihood, the row of half ticked labels, penalty."""
+    m, c = X.shape[1], Y.shape[1]
+    W, b, rate = v[: m * c].reshape(m, c), v[m * c : -1], v[-1]
+    rows = np.vstack([X - X.mean(axis=0), np.zeros(m)]) @ W + b
+    offset = np.append(np.broadcast_to(offset, len(X)), np.mean(offset))[:, None]
+    votes = np.exp(rate + offset) * softmax(rows) if competing else np.exp(rows)
+    ticked = np.vstack([Y, np.full(c, 0.5)])
+    return -np.sum(ticked * np.log1p(-np.exp(-votes)) - (1 - ticked) * votes) + l2 * np.sum(W**2)
+
+
+@pytest.mark.parametrize("competing", [True, False])
+def test_the_minimum_is_that_of_a_generic_solver(competing):
+    X, Y, _ = problem()
+    fit = vote_regression(Features(X), Y, l2=0.7, competing=competing, tol=1e-12)
+    start = np.zeros(4 * 5 + 5 + 1)
+    found = minimize(objective, start, (X, Y, 0.7, competing), method="BFGS", options={"gtol": 1e-4})
+    assert fit.converged
+    assert fit.loss <= found.fun + 1e-6
+    assert fit.loss == pytest.approx(found.fun, rel=1e-5)
+    v = np.concatenate([fit.coef.ravel(), fit.intercept + X.mean(axis=0) @ fit.coef, [fit.log_rate]])
+    assert fit.loss == pytest.approx(objective(v, X, Y, 0.7, competing), rel=1e-10)
+    gradient = approx_fprime(v, objective, 1e-6, X, Y, 0.7, competing)
+    assert np.abs(gradient[:-1]).max() < 1e-2
+    assert (np.diff(fit.path) <= 0).all()
+
+
+@pytest.mark.parametrize("competing", [True, False])
+def test_derivatives_by_finite_differences(competing):
+    rng = np.random.default_rng(3)
+    Y = np.vstack([rng.random((6, 4)) < 0.5, np.full(4, 0.5)])
+    link = module._Competing(Y, rng.normal(size=7)) if competing else module._Independent(Y)
+    Z, rate = rng.normal(size=(7, 4)), 0.4
+    point = link.at(Z, rate)
+    dZ, drate, h = rng.normal(size=Z.shape), 0.7, 1e-5
+    ahead, behind = (link.at(Z + s * h * dZ, rate + s * h * drate) for s in (1, -1))
+    slope = np.vdot(point.slope, dZ) + point.rate_slope * drate
+    assert (ahead.loss - behind.loss) / (2 * h) == pytest.approx(slope, rel=1e-6)
+    curved, curved_rate = point.curve(dZ, drate)
+    np.testing.assert_allclose((ahead.slope - behind.slope) / (2 * h), curved, atol=1e-7)
+    assert (ahead.rate_slope - behind.rate_slope) / (2 * h) == pytest.approx(curved_rate, abs=1e-7)
+    assert np.linalg.eigvalsh(point.mean_curvature).min() > -1e-12
+
+
+def test_without_features_the_shares_come_back():
+    _, Y, _ = problem()
+    X = np.zeros((len(Y), 1))
+    expected = (Y.sum(axis=0) + 0.5) / (len(Y) + 1)
+    for competing in (True, False):
+        fit = vote_regression(Features(X), Y, l2=1.0, competing=competing, tol=1e-14)
+        theta = competing_votes(fit.scores, fit.log_rate) if competing else fit.scores
+        np.testing.assert_allclose(-np.expm1(-np.exp(theta[0])), expected, atol=1e-6)
+
+
+def test_offsets_are_known_parts_of_the_rate():
+    X, Y, _ = problem()
+    plain = vote_regression(Features(X), Y, l2=0.5, tol=1e-13)
+    shifted = vote_regression(Features(X), Y, l2=0.5, offset=np.full(len(X), np.log(3.0)), tol=1e-13)
+    assert shifted.log_rate == pytest.approx(plain.log_rate - np.log(3.0), abs=1e-5)
+    np.testing.assert_allclose(shifted.coef, plain.coef, atol=1e-5)
+
+
+def test_always_and_never_ticked_labels_stay_finite_and_equal():
+    X, Y, _ = problem()
+    Y[:, 0] = True
+    Y[:, 1] = False
+    fit = vote_regression(Features(X), Y, l2=0.1)
+    assert fit.converged
+    assert np.exp(fit.log_rate) < 100
+    everything = vote_regression(Features(X), np.ones_like(Y), l2=0.1)
+    np.testing.assert_allclose(softmax(everything.scores), 0.2, atol=1e-6)
+
+
+def test_a_label_always_ticked_does_not_take_all_votes():
+    """Its likelihood alone would send its votes to infinity."""
+    rng = np.random.default_rng(0)
+    Y = rng.random((2000, 3)) < [2.0, 0.98, 0.97]
+    P = softmax(vote_regression(Features(rng.normal(size=(2000, 5))), Y, l2=1.0).scores)
+    assert P.mean(axis=0).max() < 0.6
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.floats(-30, 8), st.floats(-30, 8))
+def test_degrees_run_from_equal_shares_to_the_prediction(low, high):
+    """Few votes: a tick is one vote. Many votes: their shares are p."""
+    logP = np.log(np.array([[0.6, 0.3, 0.1]]))
+    Y = np.array([[True, True, False]])
+    low, high = sorted((low, high))
+    few, many = (normalize_rows(expected_votes(logP + s, Y))[0] for s in (low, high))
+    assert 0.5 - 1e-12 <= few[0] <= many[0] + 1e-12 <= 2 / 3 + 1e-9
+    assert few[2] == many[2] == 0
+    np.testing.assert_allclose(normalize_rows(expected_votes(logP - 25.0, Y)), [[0.5, 0.5, 0]], atol=1e-9)
+    np.testing.assert_allclose(normalize_rows(expected_votes(logP + 8.0, Y)), [[2 / 3, 1 / 3, 0]], atol=1e-9)
+
+
+def test_the_profiled_rate_is_the_likeliest():
+    X, Y, W = problem()
+    logP = np.log(softmax((X - 2.0) @ W))
+    rate = profile_log_rate(logP, Y)
+    grid = rate + np.linspace(-0.1, 0.1, 21)
+    values = [log_likelihood(logP + s, Y).sum() for s in grid]
+    assert np.argmax(values) == 10
+    assert np.exp(rate) == pytest.approx(6.0, rel=0.25)
+    assert np.isfinite(profile_log_rate(logP, np.ones_like(Y)))
+
+
+def test_one_far_row_costs_no_more_than_its_data_can_tell():
+    theta, Y = np.array([[20.0, -60.0]]), np.array([[False, True]])
+    assert log_likelihood(theta, Y)[0] < -1e8
+    assert log_likelihood(theta, Y, n_seen=99)[0] == pytest.approx(2 * np.log(0.5 / 100))
+
+
+def test_no_intercept_means_none():
+    X, Y, _ = problem()
+    for competing in (True, False):
+        fit = vote_regression(Features(X, fit_intercept=False), Y, l2=0.5, competing=competing)
+        assert (fit.intercept == 0).all()
+        assert fit.converged
+
+
+def test_an_earlier_fit_is_a_good_start():
+    X, Y, _ = problem()
+    features = Features(X)
+    first = vote_regression(features, Y, l2=0.5, tol=1e-10)
+    again = vote_regression(features, Y, l2=0.5, start=first, tol=1e-8)
+    assert again.n_iter == 0
+    near = vote_regression(features, Y, l2=0.4, start=first, tol=1e-10)
+    assert near.n_iter < vote_regression(features, Y, l2=0.4, tol=1e-10).n_iter
+
+
+def test_it_says_when_it_did_not_arrive():
+    X, Y, _ = problem()
+    assert not vote_regression(Features(X), Y, l2=1e-6, max_iter=1, tol=1e-12).converged
