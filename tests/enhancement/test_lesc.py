@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+import warnings
 
 import cvxpy as cp
 import numpy as np
@@ -11,7 +12,10 @@ from estimator_cases import make_problem
 from sjaffe import assert_recovery, sjaffe
 from sklearn.exceptions import ConvergenceWarning
 
+from ldlearn.core import binarize
+from ldlearn.core.scaling import feature_scaling
 from ldlearn.core.simplex import softmax
+from ldlearn.datasets import load_vader_tweets
 from ldlearn.enhancement import LESC
 
 EXACT = {"mu": 1.0, "rho": 1.0, "tol": 1e-7, "max_iter": 20_000}  # a constant penalty: the method then converges
@@ -40,6 +44,37 @@ def test_representation_agrees_with_a_generic_solver(beta):
     found = lrr_objective(representation(model), A.T, beta)
     assert found == pytest.approx(problem.value, rel=1e-5)
     assert found < 12 * beta * 2  # not the trivial Z = 0, E = X
+
+
+@pytest.mark.parametrize("beta", [0.05, 0.3])
+@pytest.mark.parametrize("schedule", [{}, {"rho": 1.5}, {"mu": 1e-2, "rho": 1.02, "max_iter": 5000}])
+def test_the_gap_is_honest_for_every_schedule_of_the_penalty(beta, schedule):
+    X, _, Y = make_problem()
+    exact = LESC(beta, **EXACT).fit(X, Y)
+    assert exact.objective_ == pytest.approx(lrr_objective(representation(exact), standardized(X), beta))
+    assert 0.0 <= exact.gap_ <= 1e-4 * exact.objective_
+    model = LESC(beta, **schedule).fit(X, Y)
+    assert model.objective_ == pytest.approx(lrr_objective(representation(model), standardized(X), beta))
+    assert model.objective_ >= exact.objective_ - exact.gap_
+    assert model.gap_ >= model.objective_ - exact.objective_
+
+
+def test_the_published_schedule_ends_above_the_minimum_and_the_gap_says_so():
+    """Below beta star the minimum is known: Z = 0, and every sample pays its length."""
+    data = load_vader_tweets()
+    X, Y = np.asarray(data.X[:100], dtype=float), binarize(np.asarray(data.D[:100]))
+    model = LESC().fit(X, Y)
+    assert model.converged_
+    assert model.beta < model.beta_star_
+    lowest = model.beta * np.linalg.norm(feature_scaling(X).apply(X), axis=1).sum()
+    assert model.objective_ > 1.05 * lowest
+    assert model.gap_ >= model.objective_ - lowest
+    assert np.linalg.norm(model.coefficients_) > 0.01
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the gap is what counts
+        exact = LESC(mu=1e-3, rho=1.0, max_iter=1500).fit(X, Y)
+    assert exact.objective_ == pytest.approx(lowest, rel=1e-3)
+    assert exact.gap_ <= 1e-3 * lowest
 
 
 def test_nothing_is_represented_up_to_beta_star_and_something_above():

@@ -68,7 +68,8 @@ class GLESC(Enhancer):
     comparing methods.
 
     The mathematics needs dense n x n arrays, about 40 n^2 bytes in all; MemoryError is raised before anything is
-    allocated if they do not fit. `LESC` needs none, `GLLE` a sparse graph.
+    allocated if they do not fit. `LESC` needs none, `GLLE` a sparse graph. The penalties double in every iteration, as
+    released: the constraints hold at the end, but nothing certifies that the first problem is at its minimum.
 
     Departures from the paper: the second problem is solved exactly over all F instead of by L-BFGS from a random
     start; every slice is thresholded once (the released code does the middle ones twice for odd n); E is updated after
@@ -132,8 +133,11 @@ class GLESC(Enhancer):
     def _represent(self, views: list[RowSpace]) -> NDArray[np.float64]:
         """Mean of the two representations, by the inexact augmented Lagrangian method.
 
-        X and E are kept in coordinates of the row spaces, the tensor G in Fourier coordinates, to which the bases are
-        rotated once. Z and the multiplier W of ``Z = G`` only enter through their products with the bases.
+        Each view v has ``X = X Z + E`` (multiplier Y, penalty mu) and ``Z = G`` (multiplier W, penalty rho), where the
+        pair of G is the tensor of low rank. X and E are kept in coordinates of the row spaces, the tensor G in Fourier
+        coordinates, to which the bases are rotated once. Z and W are n x n, too, but only their products with the bases
+        are ever needed: Z differs from ``G - W / rho`` by a matrix in the row space, called ``change`` here, so that
+        one n x n array a view is kept and updated in place.
         """
         n = len(views[0].basis)
         X, s = [view.coordinates for view in views], [view.values[:, None] for view in views]
@@ -143,14 +147,18 @@ class GLESC(Enhancer):
         self.n_iter_, self.converged_ = 0, False
         while not self.converged_ and self.n_iter_ < self.max_iter:
             ratio = mu / rho
+            # Z minimises mu |X - X Z - E + Y / mu|^2 + rho |Z - G + W / rho|^2. X is diagonal in these coordinates, so
+            # the normal equations (I + ratio X'X) change = ratio X' (...) are solved entry by entry.
             change = [
                 ratio * s[v] * (X[v] - E[v] + Y[v] / mu - s[v] * (GV[v] - WV[v])) / (1.0 + ratio * s[v] ** 2)
                 for v in (0, 1)
             ]
             rest = [X[v] - s[v] * (GV[v] - WV[v] + change[v]) for v in (0, 1)]  # X - X Z
+            # E shrinks the columns of both views together: a sample is an outlier in both or in none.
             E = [rest[v] + Y[v] / mu for v in (0, 1)]
             keep = shrinkage(np.sqrt(sum(np.einsum("ij,ij->j", e, e) for e in E)), self.beta / mu)
             E = [keep * e for e in E]
+            # The tensor takes up the change, which makes it Z + W / rho, and is thresholded: this is the new G.
             sums = [GV[v] + change[v] for v in (0, 1)]  # Z + W / rho, with the bases
             GV, distance = tensor.threshold(change, 1.0 / rho)
             gaps = [rest[v] - E[v] for v in (0, 1)]
@@ -158,5 +166,6 @@ class GLESC(Enhancer):
             self.converged_ = max(distance, *(float(np.linalg.norm(gap)) for gap in gaps)) < self.tol
             Y = [Y[v] + mu * gaps[v] for v in (0, 1)]
             mu, previous, rho = min(2.0 * mu, _LARGEST_MU), rho, min(2.0 * rho, _LARGEST_RHO)
+            # The new W / rho: what the thresholds took away, times the old rho over the new one.
             WV = [(sums[v] - GV[v]) * (previous / rho) for v in (0, 1)]
         return tensor.mean()

@@ -15,6 +15,7 @@ from ldlearn.core.simplex import softmax
 from ldlearn.solvers.low_rank import (
     LowRankProduct,
     RowSpace,
+    nuclear_norm,
     row_space,
     shrinkage,
     singular_value_threshold,
@@ -44,7 +45,7 @@ class LESC(Enhancer):
     beta : float, default=0.001
         Price of a sample that is not represented. The default, published for DLDL's comparison, lies *below*
         ``beta_star_`` on common data: the first problem then has the solution Z = 0, and the useful Z that comes
-        out is owed to ``mu`` growing too fast for convergence. Larger values, such as 0.01, do not depend on that.
+        out is owed to ``mu`` growing too fast for the minimum to be reached.
     gamma : float, default=1.0
         Weight of the agreement with the representation. 0 gives ``softmax(Y)``.
     orientation : {"stated", "released"}, default="stated"
@@ -53,9 +54,11 @@ class LESC(Enhancer):
     standardize : bool, default=True
         Whether columns of X are first centred and divided by their standard deviations.
     mu : float, default=1e-6
-        First penalty of the augmented Lagrangian.
+        First penalty of the augmented Lagrangian. **The result depends on it and on rho**: the published schedule ends
+        where the constraints hold, which need not be at the minimum; ``gap_`` says how far from it.
     rho : float, default=1.1
-        Factor by which it grows. ``mu=1, rho=1`` solves the first problem exactly, in many more iterations.
+        Factor by which it grows. A constant penalty near beta (``mu=beta, rho=1``) goes to the minimum, in a few
+        thousand iterations.
     tol : float, default=1e-6
         Largest violation of a constraint at which to stop.
     max_iter : int, default=1000
@@ -68,9 +71,13 @@ class LESC(Enhancer):
         ``Z = basis_ @ coefficients_``.
     beta_star_ : float
         Z = 0 solves the first problem if and only if ``beta <= beta_star_``. It shrinks as n grows.
+    objective_ : float
+        The first problem's objective at Z.
+    gap_ : float
+        Bound on how far ``objective_`` is above the minimum, from the dual problem: a certificate when it is small.
     n_iter_ : int
     converged_ : bool
-        Whether the constraints hold within ``tol``.
+        Whether the constraints hold within ``tol``, the published criterion; see ``gap_`` for the minimum.
     label_distributions_ : ndarray of shape (n, c)
     label_names_ : ndarray of shape (c,)
 
@@ -79,6 +86,10 @@ class LESC(Enhancer):
     No n x n array is made, though Z is one: both problems are solved in r coordinates, and Z is kept as two factors.
     Memory is that of about ten copies of X; time per iteration is ``O(n r^2)``. With many features reduce them first
     (PCA, then ``standardize=False``).
+
+    The dual of the first problem is to maximise :math:`\langle \Lambda, X^T \rangle` over matrices
+    :math:`\Lambda` whose columns are no longer than beta and for which :math:`X \Lambda` has no singular value above 1.
+    The multipliers of the constraint, shortened until they obey, give the bound behind ``gap_``.
 
     Departures from the paper: the second problem is solved exactly over all F (a kernel expansion of distinct samples
     can express every F) instead of by 300 steps of L-BFGS from a random start, so there is no seed. The penalty
@@ -163,7 +174,16 @@ class LESC(Enhancer):
             Y1 += mu * violations[0]
             Y2 += mu * violations[1]
             mu = min(self.rho * mu, _LARGEST_MU)
+        self._certify(space, Z, Y1)
         return Z
+
+    def _certify(self, space: RowSpace, Z: NDArray[np.float64], multiplier: NDArray[np.float64]) -> None:
+        """The objective at Z, and its distance to the dual value of the multiplier made feasible."""
+        X, s = space.coordinates, space.values[:, None]
+        self.objective_ = nuclear_norm(Z) + self.beta * float(np.linalg.norm(X - s * Z, axis=0).sum())
+        longest = float(np.linalg.norm(multiplier, axis=0).max(initial=0.0))
+        excess = max(1.0, longest / self.beta, _spectral_norm(s * multiplier))
+        self.gap_ = self.objective_ - float(np.vdot(multiplier, X)) / excess
 
 
 def _beta_star(space: RowSpace) -> float:
@@ -172,5 +192,9 @@ def _beta_star(space: RowSpace) -> float:
     if not X.size:
         return np.inf
     lengths = np.linalg.norm(X, axis=0)
-    weighted = space.values[:, None] * X / np.where(lengths > 0, lengths, 1.0)
-    return float(1.0 / np.sqrt(np.linalg.eigvalsh(weighted @ weighted.T)[-1]))
+    return 1.0 / _spectral_norm(space.values[:, None] * X / np.where(lengths > 0, lengths, 1.0))
+
+
+def _spectral_norm(A: NDArray[np.float64]) -> float:
+    """The largest singular value of a wide matrix, from its small Gram matrix."""
+    return float(np.sqrt(np.linalg.eigvalsh(A @ A.T)[-1])) if A.size else 0.0

@@ -58,7 +58,7 @@ def singular_value_threshold(A: Array, tau: float) -> NDArray[np.float64]:
 
 def nuclear_norm(A: Array) -> float:
     """Sum of the singular values."""
-    return float(np.linalg.svd(A, compute_uv=False).sum())
+    return float(np.linalg.svd(A, compute_uv=False).sum()) if A.size else 0.0
 
 
 def shrinkage(norms: Array, tau: float | Array) -> NDArray[np.float64]:
