@@ -18,7 +18,6 @@ import time
 from pathlib import Path
 
 from ldlearn.experiments import Plan, read_records, run_plan
-from ldlearn.experiments.records import comparable
 
 METHODS = {
     "UniformLE": {},
@@ -80,7 +79,7 @@ def main() -> int:
             torn += is_torn(killed)
         before = len(read_records(killed, history=True)) if (killed / "records.jsonl").is_file() else 0
         assert not end(start(work, killed, options.jobs), kill=False)
-        same = [comparable(r) for r in read_records(whole)] == [comparable(r) for r in read_records(killed)]
+        same = [r.comparable for r in read_records(whole)] == [r.comparable for r in read_records(killed)]
         once = len(read_records(killed, history=True)) == len(METHODS) * options.repeats
     cells = len(METHODS) * options.repeats
     print(f"{cells} cells, {seconds:.1f} s uninterrupted with {options.jobs} job(s)")

@@ -15,13 +15,11 @@ from pathlib import Path
 
 import numpy as np
 
-from ldlearn.experiments import read_records
 from ldlearn.metrics import METRICS, Metric
-from ldlearn.plotting.records import TASKS, Record, Spread, Task
-from ldlearn.reporting.costs import circumstances
-from ldlearn.reporting.paper import PairedCell, PairedTable, paired_tables
-from ldlearn.reporting.printed import BLOCKS, PAPER_METRICS, printed_cells
-from ldlearn.reporting.results import Method, Results
+from ldlearn.reporting.paper_comparison import PairedCell, PairedTable, paired_tables
+from ldlearn.reporting.printed_results import BLOCKS, PAPER_METRICS, printed_cells
+from ldlearn.reporting.run_details import circumstances
+from ldlearn.results import TASKS, Method, Record, Results, Spread, Task, read_records
 
 OURS, SMALL, RIVAL, CEILING = "DLDL", "DLDL (18 points)", "L2", "SABFGS on truth"
 DATASETS = {"natural_scene": "Natural Scene", "scut_fbp": "SCUT-FBP"}
@@ -112,14 +110,14 @@ def readme(results: Results) -> str:
 def introduction(results: Results) -> str:
     run = circumstances(results)
     counts = f"{run.n_ok} cells finished, {run.n_failed} failed."
-    versions = next(record["versions"] for record in results.records if record["versions"])
+    versions = next(record.versions for record in results.records if record.versions)
     named = ", ".join(f"{name} {version}" for name, version in versions.items())
     return INTRODUCTION.format(repeats=run.repeats, counts=counts, versions=f"Made with {named}.", **budgets(results))
 
 
 def budgets(results: Results) -> dict[str, int]:
     """Grid points of DLDL, of L2, and the fewest of each kind of baseline."""
-    points = {str(record["method"]): len(record["grid"]) for record in results.records if record["status"] == "ok"}
+    points = {record.method: record.n_points for record in results.finished()}
     tuned = {name: results.methods[name].kind for name in points if "(tuned)" in name}
     return {
         "ours": points[OURS],
@@ -196,10 +194,10 @@ class Scores:
     def __init__(self, results: Results, dataset: str, task: Task, metric: Metric) -> None:
         self.metric = metric
         self.methods = results.methods
-        self.values = {
-            name: {record["repeat"]: record[task][metric.name] for record in done}
+        self.values: dict[str, dict[int, float]] = {
+            name: {record.repeat: record.scores(task)[metric.name] for record in done}
             for name in results.methods
-            if (done := [r for r in results.by_cell.get((name, dataset), []) if r["status"] == "ok" and r[task]])
+            if (done := [record for record in results.finished(dataset, name) if record.scores(task)])
         }
 
     def average(self, method: str) -> float:
@@ -323,7 +321,7 @@ def artefacts(results: Results) -> str:
 def positive_clark(results: Results) -> tuple[int, list[str]]:
     """Clark over positive labels only, of the rows kept in the records; methods in the order of the first data set."""
     found = {
-        (name, dataset): clark_of_positives(results.by_cell.get((name, dataset), []))
+        (name, dataset): clark_of_positives(results.by_method.get((name, dataset), []))
         for name, method in results.methods.items()
         for dataset in DATASETS
         if method.kind in ("enhancer", "joint")
@@ -338,7 +336,7 @@ def positive_clark(results: Results) -> tuple[int, list[str]]:
 def clark_of_positives(records: Iterable[Record]) -> list[float]:
     values: list[float] = []
     for record in records:
-        samples = record["samples"]
+        samples = record.samples
         truth, recovered, logical = (np.array(samples[key]) for key in ("truth", "recovered", "logical"))
         positive = logical.astype(bool)
         total = np.where(positive, truth + recovered, 1.0)

@@ -1,4 +1,4 @@
-"""Records of an experiment that never ran: same format, invented distributions, scores computed from them."""
+"""Records of an experiment that never ran, as version 0.1.0 wrote them: invented distributions, scores computed."""
 
 import itertools
 import json
@@ -97,6 +97,7 @@ def _record(dataset, labels, method, facts, repeat, n_rows, seed):
         "selected": best,
         "recovery": score_all(truth, recovered) if recovers else None,
         "prediction": score_all(truth, predicted) if predicts else None,
+        "selection": {"mode": "oracle", "recovery": "chebyshev", "prediction": "chebyshev"},
         "validation": {},
         "grid": grid,
         "samples": {

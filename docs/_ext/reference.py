@@ -19,6 +19,7 @@ PACKAGES = (
     "datasets",
     "plotting",
     "experiments",
+    "results",
     "reporting",
     "stats",
     "core",

@@ -15,7 +15,7 @@ from typing import Any
 
 from ldlearn.datasets import fetch_dataset, write_dataset
 from ldlearn.experiments import LogWatcher, Plan, run_plan
-from ldlearn.experiments.summary import summarise
+from ldlearn.results import TASKS, Record, Results
 
 RESULT = Path(__file__).with_name("which_method.json")
 METRICS = ("intersection", "chebyshev", "kl_divergence")
@@ -54,20 +54,20 @@ def make_plan(folder: Path) -> Plan:
     )
 
 
-def compress(records: list[dict[str, Any]]) -> dict[str, Any]:
+def compress(records: list[Record]) -> dict[str, Any]:
     """Means over the repeats, and what was done."""
     scores = [
         {
             "dataset": row.dataset,
             "task": task,
-            "method": row.method,
-            "is_floor": row.is_floor,
-            "on_truth": row.on_truth,
-            "mean": {name: round(value, 5) for name, value in row.mean.items()},
-            "std": {name: round(value, 5) for name, value in row.std.items()},
+            "method": row.method.name,
+            "is_floor": row.method.is_floor,
+            "on_truth": row.method.is_reference,
+            "mean": {name: round(spread.mean, 5) for name, spread in row.spreads.items()},
+            "std": {name: round(spread.std, 5) for name, spread in row.spreads.items()},
         }
-        for task in ("recovery", "prediction")
-        for row in summarise(records, task, METRICS)
+        for task in TASKS
+        for row in Results(records).summary(task, METRICS)
     ]
     return {
         "version": version("ldlearn"),
@@ -76,25 +76,25 @@ def compress(records: list[dict[str, Any]]) -> dict[str, Any]:
         "positives": _share_of_positives(records),
         "scores": scores,
         "seconds": _seconds(records),
-        "failed": sorted({f"{r['method']} on {r['dataset']}" for r in records if r["status"] != "ok"}),
+        "failed": sorted({f"{record.method} on {record.dataset}" for record in records if not record.is_ok}),
     }
 
 
-def _share_of_positives(records: list[dict[str, Any]]) -> dict[str, float]:
+def _share_of_positives(records: list[Record]) -> dict[str, float]:
     """Share of 0/1 labels that are 1, among the rows that records keep."""
     kept: dict[str, list[int]] = {}
     for record in records:
-        for row in (record.get("samples") or {}).get("logical") or []:
-            kept.setdefault(record["dataset"], []).extend(row)
+        for row in (record.samples and record.samples.logical) or []:
+            kept.setdefault(record.dataset, []).extend(row)
     return {dataset: round(sum(values) / len(values), 2) for dataset, values in kept.items()}
 
 
-def _seconds(records: list[dict[str, Any]]) -> dict[str, float]:
+def _seconds(records: list[Record]) -> dict[str, float]:
     """Median time of one fit, over data sets and repeats."""
     found: dict[str, list[float]] = {}
     for record in records:
-        if record["status"] == "ok":
-            found.setdefault(record["method"], []).append(record["seconds"]["fit"])
+        if record.is_ok:
+            found.setdefault(record.method, []).append(record.seconds["fit"])
     return {method: round(sorted(times)[len(times) // 2], 3) for method, times in found.items()}
 
 

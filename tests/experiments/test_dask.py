@@ -7,7 +7,6 @@ import pytest
 from tiny_plans import tiny_plan
 
 from ldlearn.experiments import Watcher, run_plan
-from ldlearn.experiments.records import comparable
 
 distributed = pytest.importorskip("distributed", reason="dask is not installed")
 
@@ -36,7 +35,7 @@ def test_a_cluster_that_loses_a_worker_gives_the_records_of_one_process(tmp_path
         killer = Killer(client)
         run = run_plan(plan, tmp_path / "cluster", scheduler=cluster.scheduler_address, watcher=killer)
     assert killer.killed is not None
-    assert [comparable(record) for record in run.records] == [comparable(record) for record in alone.records]
+    assert [record.comparable for record in run.records] == [record.comparable for record in alone.records]
     assert run.count("ok") == 20
 
 

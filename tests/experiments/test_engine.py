@@ -1,14 +1,19 @@
+import hashlib
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 from tiny_plans import DATA, tiny_plan
 
+from ldlearn import datasets
+from ldlearn.cli.main import main
+from ldlearn.datasets import fetch
 from ldlearn.experiments import RunFolderError, Watcher, read_records, run_plan
-from ldlearn.experiments.records import comparable
 
 
 class Notes(Watcher):
@@ -31,7 +36,7 @@ class Notes(Watcher):
 
 
 def scores(records):
-    return [comparable(record) for record in records]
+    return [record.comparable for record in records]
 
 
 @pytest.fixture(scope="module")
@@ -102,6 +107,70 @@ def test_whatever_changes_a_cell_changes_its_key(whole, changes):
     before = {record["cell"] for record in whole.records}
     assert before.isdisjoint(cell.key for cell in plan_cells(tiny_plan(**changes)))
     assert before == {cell.key for cell in plan_cells(tiny_plan(metrics=["clark"]))}  # records hold all metrics
+
+
+OLD = Path(__file__).parents[1] / "results" / "data" / "version_0_1_0"
+
+
+def test_a_run_of_version_0_1_0_is_continued(tmp_path, monkeypatch):
+    monkeypatch.setenv("LDLEARN_DATA", str(tmp_path / "nothing"))
+    shutil.copytree(OLD, tmp_path / "run")
+    before = {record.cell for record in read_records(OLD) if record.is_ok}
+    run = run_plan(OLD / "plan.toml", tmp_path / "run")
+    assert (run.count("ok"), run.count("missing"), len(before)) == (14, 14, 14)
+    assert {record.cell for record in run.records if record.is_ok} == before
+    assert read_records(tmp_path / "run") == run.records
+
+
+FACES = """
+[datasets.faces]
+path = "faces.csv"
+labels = ["joy", "fear"]
+[protocol]
+repeats = 1
+[methods.UniformLE]
+"""
+
+
+def file_plan(folder):
+    folder.mkdir()
+    (folder / "faces.csv").write_text("w,joy,fear\n" + "1.5,0.75,0.25\n2.5,0.5,0.5\n" * 20)
+    (folder / "mine.toml").write_text(FACES)
+    return folder / "mine.toml"
+
+
+def test_the_same_plan_on_the_same_data_in_another_folder_has_the_same_cells(tmp_path):
+    here, there = file_plan(tmp_path / "here"), file_plan(tmp_path / "there")
+    first = run_plan(here, tmp_path / "here" / "run")
+    shutil.copytree(tmp_path / "here" / "run", tmp_path / "there" / "run")
+    again = run_plan(there, tmp_path / "there" / "run")
+    assert (first.computed, again.computed) == (1, 0)
+    assert again.records == first.records
+    (tmp_path / "there" / "faces.csv").write_text("w,joy,fear\n" + "1.5,0.25,0.75\n" * 40)
+    assert run_plan(there, tmp_path / "there" / "run").computed == 1  # other content, other cells
+
+
+def counted(monkeypatch, where, name):
+    """Let a function count its calls."""
+    calls, original = [], getattr(where, name)
+    monkeypatch.setattr(where, name, lambda *args, **options: calls.append(args) or original(*args, **options))
+    return calls
+
+
+def test_a_run_loads_each_data_set_once(tmp_path, monkeypatch):
+    plan = file_plan(tmp_path / "here")
+    plan.write_text(FACES + "[methods.DLDL]\n[datasets.vader_tweets]\nrows = 60\n")
+    parsed, summed = counted(monkeypatch, datasets, "read_dataset"), counted(monkeypatch, hashlib, "file_digest")
+    embedded: list[int] = []
+    original = fetch.EMBEDDED["vader_tweets"]
+    monkeypatch.setitem(fetch.EMBEDDED, "vader_tweets", lambda: embedded.append(1) or original())
+    with pytest.raises(SystemExit) as ended:
+        main(["run", str(plan), "-o", str(tmp_path / "run"), "--quiet"])
+    assert ended.value.code in (0, None)
+    assert (len(parsed), len(summed), len(embedded)) == (1, 1, 1)
+    with pytest.raises(SystemExit):
+        main(["run", str(plan), "-o", str(tmp_path / "run"), "--quiet"])
+    assert (len(parsed), len(embedded)) == (1, 1)  # nothing is left to do, so nothing is loaded
 
 
 def test_a_data_set_that_is_not_here_is_said_and_recorded_and_tried_again(tmp_path, monkeypatch):

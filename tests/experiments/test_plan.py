@@ -3,7 +3,7 @@ import tomllib
 import pytest
 from tiny_plans import DATA, tiny_dict, tiny_plan
 
-from ldlearn import all_estimators
+from ldlearn import AAKNN, all_estimators
 from ldlearn.experiments import Plan, PlanError, load_plan, shipped_plans
 from ldlearn.experiments.methods import grid_points, resolve
 
@@ -118,12 +118,23 @@ def test_like_takes_over_the_estimator_with_its_parameters_and_grid():
     assert (first.params, second.params) == ({"n_neighbors": 5}, {"n_neighbors": 7})
 
 
-def test_floors_are_what_looks_at_no_feature():
+def test_floors_are_those_that_say_so():
     plan = tiny_plan(discover={"then": ["SABFGS", "MeanLDL"]})
     floors = {method.name for method in plan.methods if method.is_floor}
-    assert floors == {"UniformLE", "PriorLE", "ProjectedPriorLE", "MeanLDL on truth"} | {
-        f"{name} + MeanLDL" for name in ("UniformLE", "PriorLE", "ProjectedPriorLE")
-    }
+    enhancers = ("UniformLE", "PriorLE", "ProjectedPriorLE", "SoftmaxLE")
+    assert floors == {*enhancers, "MeanLDL on truth"} | {f"{name} + MeanLDL" for name in enhancers}
+
+
+def test_parameters_of_plans_may_have_their_former_names(monkeypatch):
+    monkeypatch.setattr(AAKNN, "_renamed_params", {"neighbours": "metric"})
+    (method,) = tiny_plan(methods={"AAKNN": {"params": {"neighbours": "euclidean"}}}).methods
+    assert method.params == {"metric": "euclidean"}
+    assert method.with_first_names().params == {"neighbours": "euclidean"}
+
+
+def test_the_subject_is_a_method_of_the_plan():
+    assert tiny_plan(subject="DLDL").subject == "DLDL"
+    assert wrong(subject="DLDDL").startswith("subject: there is no method 'DLDDL' in this plan; did you mean DLDL")
 
 
 def test_paths_of_data_files_are_relative_to_the_plan_and_tied_to_their_content(tmp_path):

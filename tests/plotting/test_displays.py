@@ -12,6 +12,7 @@ from synthetic_records import METHODS, make_records
 
 from ldlearn import DLDL, EnhanceThenLearn, UniformLE
 from ldlearn.datasets import artificial_picture, make_artificial
+from ldlearn.metrics import get_metric
 from ldlearn.plotting import (
     ArtificialPictureDisplay,
     BarsPanel,
@@ -171,6 +172,9 @@ class TestConvergence:
             ConvergenceDisplay.from_records(RECORDS, "no_such")
 
 
+ONE = {"cell": "a", "dataset": "d", "method": "m", "repeat": 0, "status": "ok"}
+
+
 class TestSensitivity:
     def test_each_value_shows_the_best_of_the_rest_of_the_grid(self):
         display = EXAMPLES["sensitivity"]()
@@ -183,20 +187,19 @@ class TestSensitivity:
         np.testing.assert_allclose(display.lines_["alpha", "recovery"].get_xdata(), [-3, -1, 1])
         assert display.parameters == ["alpha", "beta", "gamma"]
 
-    def test_the_direction_is_read_off_what_was_selected(self):
+    @pytest.mark.parametrize(("metric", "expected"), [("intersection", [0.5, 0.9]), ("chebyshev", [0.2, 0.9])])
+    def test_the_metric_of_the_record_has_the_direction(self, metric, expected):
         grid = [{"params": {"k": k}, "recovery": score, "prediction": None} for k, score in ((1, 0.2), (2, 0.9))]
         grid += [{"params": {"k": 1, "w": 1}, "recovery": 0.5, "prediction": None}]
-        record = {"dataset": "d", "method": "m", "repeat": 0, "status": "ok", "grid": grid}
-        upward = record | {"selected": {"recovery": {"k": 2}}}
-        display = SensitivityDisplay.from_records([upward], "d", "m")
-        np.testing.assert_allclose(display.lines_["k", "recovery"].get_ydata(), [0.5, 0.9])
-        downward = record | {"selected": {"recovery": {"k": 1}}}
-        display = SensitivityDisplay.from_records([downward], "d", "m")
-        np.testing.assert_allclose(display.lines_["k", "recovery"].get_ydata(), [0.2, 0.9])
+        # What was selected does not matter: here it is what the other direction would select.
+        record = ONE | {"grid": grid, "selected": {"recovery": {"k": 1}}, "selection": {"recovery": metric}}
+        display = SensitivityDisplay.from_records([record], "d", "m")
+        np.testing.assert_allclose(display.lines_["k", "recovery"].get_ydata(), expected)
+        assert get_metric(metric).heading in display.ax_.get_ylabel()
 
     def test_words_and_defaults_are_places_in_a_row(self):
         grid = [{"params": {"init": v}, "recovery": s, "prediction": s} for v, s in ((None, 0.2), ("pseudo", 0.1))]
-        record = {"dataset": "d", "method": "m", "repeat": 0, "status": "ok", "grid": grid}
+        record = ONE | {"grid": grid}
         display = SensitivityDisplay.from_records([record | {"selected": {"recovery": {"init": None}}}], "d", "m")
         labels = [label.get_text() for label in display.ax_.get_xticklabels()]
         assert labels == ["default", "pseudo"]

@@ -8,9 +8,9 @@ import pytest
 from synthetic_records import make_records
 
 from ldlearn.metrics import METRICS
-from ldlearn.reporting.paper import paired_tables, paper_method
-from ldlearn.reporting.printed import BLOCKS, PAPER_METRICS, paper_datasets, plain, printed_cells
-from ldlearn.reporting.results import Method, Results
+from ldlearn.reporting.paper_comparison import paired_tables, paper_method
+from ldlearn.reporting.printed_results import BLOCKS, PAPER_METRICS, paper_datasets, plain, printed_cells
+from ldlearn.results import Method, Results
 
 BLOCK = {block.key: block for block in BLOCKS}
 RESULTS = Results(make_records(repeats=2))
@@ -181,7 +181,7 @@ class TestPaired:
         assert [row.method.name for row in rows] == ["DLDL", "DLDL (paper)"]
         cell = rows[0].cells["natural_scene"]
         assert cell.printed.mean == "0.0845"
-        assert cell.ours == RESULTS.table("recovery", METRICS["chebyshev"]).cell("DLDL", "natural_scene").spread
+        assert cell.ours == RESULTS.table("recovery", METRICS["chebyshev"]).score("DLDL", "natural_scene").spread
 
     def test_methods_of_the_paper_that_were_not_run_are_shown_as_such(self):
         (row,) = [row for row in TABLES["recovery", "chebyshev"].rows if row.paper_method == "LEMLL"]

@@ -10,9 +10,8 @@ from protocol import load
 
 from ldlearn.experiments import load_plan, read_records
 from ldlearn.experiments.cells import plan_cells
-from ldlearn.plotting.records import Record
 from ldlearn.reporting.report import Report
-from ldlearn.reporting.results import Results
+from ldlearn.results import Record, Results
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 FOLDER = BENCHMARKS / "paper"
@@ -44,7 +43,7 @@ def test_the_summary_is_what_the_records_give(records: list[Record]) -> None:
 
 
 def test_every_cell_of_the_shipped_plan_was_run(records: list[Record]) -> None:
-    status = {record["cell"]: record["status"] for record in records}
+    status = {record.cell: record.status for record in records}
     cells = plan_cells(load_plan("paper"))
     assert {status[cell.key] for cell in cells if cell.dataset.name in ("natural_scene", "scut_fbp")} == {"ok"}
     assert {status[cell.key] for cell in cells if cell.dataset.name == "twitter_ldl"} == {"missing"}

@@ -1,14 +1,18 @@
 """Writing a report into a folder, from invented records and from a real run."""
 
+import lzma
 import os
 
 import pytest
 from synthetic_records import METHODS, make_records, make_run
 
+from ldlearn.cli.main import main
 from ldlearn.experiments import Plan, RunFolderError, run_plan
+from ldlearn.experiments.sources import DatasetSpec
 from ldlearn.io.atomic import write_file
 from ldlearn.reporting import Report, write_report
 from ldlearn.reporting.figures import file_name
+from ldlearn.results import files
 
 SMALL = {"yeast": ["a", "b", "c"], "vader_tweets": ["x", "y"]}
 FEW = {name: METHODS[name] for name in ("DLDL", "UniformLE")}
@@ -30,6 +34,21 @@ def test_writes_the_page_tables_and_figures(tmp_path):
     assert (run / "report.md").is_file()
     assert (run / "tables" / "recovery-clark.tex").is_file()
     assert not [path for path in run.rglob("*") if path.name.endswith(".part")]
+
+
+def test_a_file_of_records_is_enough_and_is_read_once(tmp_path, monkeypatch):
+    plain = make_run(tmp_path / "run", datasets=SMALL, repeats=1) / "records.jsonl"
+    alone = tmp_path / "mine.jsonl.xz"
+    alone.write_bytes(lzma.compress(plain.read_bytes()))
+    parsed, original = [], files._parse
+    monkeypatch.setattr(files, "_parse", lambda *args: parsed.append(args) or original(*args))
+    monkeypatch.setattr(Plan, "from_dict", None)
+    monkeypatch.setattr(DatasetSpec, "load", None)
+    with pytest.raises(SystemExit) as ended:
+        main(["report", str(alone), "-o", str(tmp_path / "out")])
+    assert ended.value.code in (0, None)
+    assert len(parsed) == 1
+    assert "Experiment" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
 
 
 def test_another_folder_and_other_formats(tmp_path):

@@ -31,7 +31,7 @@ def test_markdown_has_every_cell_and_the_best_in_bold():
         (row,) = [line for name, line in rows.items() if name.split(" [")[0] == method.name]
         cells = [cell.strip() for cell in row.strip("|").split("|")]
         for dataset, text in zip(TABLE.datasets, cells[1:-1], strict=True):
-            cell = TABLE.cell(method.name, dataset)
+            cell = TABLE.score(method.name, dataset)
             assert f"{cell.spread.mean:.4f} ± {cell.spread.std:.4f}" in text or cell.spread.n == 1
             assert text.startswith("**") == cell.best
     assert "[1 failed]" in rows["FCM"]
@@ -40,7 +40,7 @@ def test_markdown_has_every_cell_and_the_best_in_bold():
 
 def test_latex_is_bold_for_the_best_and_shaded_for_floors():
     lines = FILES["tables/recovery-chebyshev.tex"].splitlines()
-    best = TABLE.cell(TABLE.methods[0].name, "yeast")
+    best = TABLE.score(TABLE.methods[0].name, "yeast")
     assert any(rf"\textbf{{{best.spread.mean:.4f} $\pm$ {best.spread.std:.4f} (1)}}" in line for line in lines)
     shaded = [line for line in lines if line.startswith(r"\rowcolor")]
     assert len(shaded) == sum(method.is_floor for method in TABLE.methods)

@@ -5,8 +5,9 @@ import pytest
 from synthetic_records import DATASETS, make_records
 
 from ldlearn.metrics import METRICS
-from ldlearn.reporting.results import Method, Results
-from ldlearn.reporting.verdicts import control_of, enumerate_names, headline, judge, p_text, plural
+from ldlearn.reporting.verdicts import compare_methods, headline, p_text
+from ldlearn.results import Results
+from ldlearn.results.wording import enumerate_names
 from ldlearn.stats import bonferroni_dunn, friedman
 
 MANY = {f"set{i}": ["a", "b", "c"] for i in range(8)}
@@ -47,11 +48,11 @@ def test_a_floor_that_knows_the_truth_is_compared_without_a_rank(metric):
 
 
 def test_tests_are_those_of_stats():
-    verdict = judge(LARGE, "DLDL")
+    verdict = compare_methods(LARGE, "DLDL")
     names = [method.name for method in LARGE.ranked]
-    omnibus = friedman(LARGE.scores(), greater_is_better=False, methods=names)
+    omnibus = friedman(LARGE.matrix()[0], greater_is_better=False, methods=names)
     assert p_text(omnibus.f_p_value) in verdict.sentences[0]
-    against = bonferroni_dunn(LARGE.scores(), "DLDL", greater_is_better=False, methods=names)
+    against = bonferroni_dunn(LARGE.matrix()[0], "DLDL", greater_is_better=False, methods=names)
     worse = [pair.second for pair in against.comparisons if pair.significant]
     assert f"better than {enumerate_names(worse)}" in verdict.sentences[2]
     assert f"{against.critical_difference:.2f}" in verdict.sentences[2]
@@ -60,30 +61,22 @@ def test_tests_are_those_of_stats():
 
 def test_scores_go_to_the_tests_with_their_direction():
     names = [method.name for method in LARGE.ranked]
-    np.testing.assert_allclose(LARGE.scores(), [[LARGE.cell(m, d).spread.mean for m in names] for d in LARGE.datasets])
-    assert judge(LARGE, None).pairs.average_ranks == pytest.approx(dict(LARGE.average_ranks))
+    scores, columns = LARGE.matrix()
+    assert columns == names
+    np.testing.assert_allclose(scores, [[LARGE.score(m, d).mean for m in names] for d in LARGE.datasets])
+    assert compare_methods(LARGE, None).pairs.average_ranks == pytest.approx(dict(LARGE.average_ranks))
 
 
 def test_too_few_data_sets_become_a_caution_in_words():
     two = dict(list(DATASETS.items())[:2])
     table = Results(make_records(two, repeats=1)).table("recovery", METRICS["chebyshev"])
-    verdict = judge(table, "DLDL")
+    verdict = compare_methods(table, "DLDL")
     assert any("too few" in caution for caution in verdict.cautions)
     one = dict(list(DATASETS.items())[:1])
-    verdict = judge(Results(make_records(one)).table("recovery", METRICS["chebyshev"]), "DLDL")
+    verdict = compare_methods(Results(make_records(one)).table("recovery", METRICS["chebyshev"]), "DLDL")
     assert verdict.pairs is None
     assert verdict.cautions == ["7 ranked methods on 1 data set: too little for a test."]
 
 
-def test_the_control_is_dldl_or_the_first_joint_model():
-    others = [Method("UniformLE", "enhancer", True), Method("L2", "joint")]
-    assert control_of(others) == "L2"
-    assert control_of([*others, Method("DLDL", "joint")]) == "DLDL"
-    assert control_of(others[:1]) is None
-
-
-def test_words_for_numbers():
-    assert (plural(1, "data set"), plural(2, "data set")) == ("1 data set", "2 data sets")
-    assert enumerate_names(["A"]) == "A"
-    assert enumerate_names(["A", "B", "C"]) == "A, B and C"
+def test_p_values_are_as_short_as_a_reader_needs():
     assert [p_text(p) for p in (0.0, 2e-8, 0.04)] == ["p < 1e-16", "p = 2e-08", "p = 0.040"]

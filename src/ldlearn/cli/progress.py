@@ -6,8 +6,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from ldlearn.experiments.cells import Cell, Work
-from ldlearn.experiments.records import Record
-from ldlearn.experiments.watchers import TimeLeft, Watcher, spell
+from ldlearn.experiments.watchers import TimeLeft, Watcher
+from ldlearn.results import Record
+from ldlearn.results.wording import duration_text
 
 
 class LiveWatcher(Watcher):
@@ -48,14 +49,14 @@ class LiveWatcher(Watcher):
         """Renew the estimate."""
         if self._left is not None:
             self._left.worked(work, seconds)
-            self._bar.update(self._task, left=f"{spell(self._left.seconds())} left")
+            self._bar.update(self._task, left=f"{duration_text(self._left.seconds())} left")
 
     def recorded(self, cell: Cell, record: Record) -> None:
         """Move the bar."""
         name = f"{cell.dataset.name} / {cell.method.name} / {cell.repeat}"
         self._bar.update(self._task, advance=1, description=name)
-        if record["status"] == "failed":
-            self.note(f"{name} failed: {record['message']}")
+        if record.status == "failed":
+            self.note(f"{name} failed: {record.message}")
 
     def end(self) -> None:
         """Leave the terminal as it was."""

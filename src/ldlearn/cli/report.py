@@ -11,7 +11,7 @@ from ldlearn.reporting import write_report
 
 
 def report(
-    run_dir: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run.")],
+    run_dir: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run, or a file of records.")],
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Folder to write to; that of the run by default.")
     ] = None,

@@ -14,8 +14,8 @@ from ldlearn.cli.interrupts import EXIT_CODE
 from ldlearn.cli.progress import LiveWatcher
 from ldlearn.errors import LDLearnError
 from ldlearn.experiments import LogWatcher, Plan, RunSummary, Watcher, load_plan, run_plan
-from ldlearn.experiments.summary import SummaryRow, summarise
 from ldlearn.metrics import get_metric
+from ldlearn.results import TASKS, Results, Spread, SummaryRow
 
 _PAGE = 120  # columns where the output is no terminal
 
@@ -57,8 +57,9 @@ def _watcher(console: Console, quiet: bool, log: bool) -> Watcher:
 
 
 def _show(console: Console, plan: Plan, found: RunSummary) -> None:
-    for task in ("recovery", "prediction"):
-        rows = summarise(found.records, task, plan.metrics)
+    results = Results(found.records)
+    for task in TASKS:
+        rows = results.summary(task, plan.metrics)
         for dataset in dict.fromkeys(row.dataset for row in rows):
             _table(console, f"{dataset}: {task}", [row for row in rows if row.dataset == dataset], plan.metrics)
     counts = ", ".join(f"{found.count(status)} {status}" for status in ("ok", "failed", "missing"))
@@ -73,20 +74,20 @@ def _table(console: Console, title: str, rows: list[SummaryRow], metrics: tuple[
         table.add_column(get_metric(metric).heading, justify="right")
     best = {metric: _best(rows, metric) for metric in metrics}
     for row in rows:
-        cells = [_cell(row, metric, best[metric]) for metric in metrics]
-        table.add_row(row.method, *cells, style="dim" if row.is_floor else "")
+        texts = [_text(row.spreads.get(metric), best[metric]) for metric in metrics]
+        table.add_row(row.method.name, *texts, style="dim" if row.method.is_floor else "")
     console.print(table)
     console.print()
 
 
 def _best(rows: list[SummaryRow], metric: str) -> float:
     # What was trained on the truth is a bound, not a rival.
-    values = [row.mean[metric] for row in rows if not row.on_truth and not math.isnan(row.mean[metric])]
+    values = [row.spreads[metric].mean for row in rows if metric in row.spreads and not row.method.is_reference]
     return (max if get_metric(metric).greater_is_better else min)(values, default=math.nan)
 
 
-def _cell(row: SummaryRow, metric: str, best: float) -> str:
-    mean, std = row.mean[metric], row.std[metric]
-    text = "-" if math.isnan(mean) else f"{mean:.4f}"
-    text = f"{text} ±{std:.3f}" if not math.isnan(std) else text
-    return f"[bold]{text}[/bold]" if mean == best else text
+def _text(spread: Spread | None, best: float) -> str:
+    if spread is None:
+        return "-"
+    text = f"{spread.mean:.4f} ±{spread.std:.3f}" if spread.n > 1 else f"{spread.mean:.4f}"
+    return f"[bold]{text}[/bold]" if spread.mean == best else text

@@ -9,7 +9,14 @@ from ldlearn.datasets.artificial import (
 from ldlearn.datasets.dataset import LabelDataset
 from ldlearn.datasets.download import Patience
 from ldlearn.datasets.embedded import load_uk_budget_shares, load_vader_tweets, load_yeast
-from ldlearn.datasets.fetch import DatasetInfo, dataset_info, fetch_dataset, list_datasets
+from ldlearn.datasets.fetch import (
+    DatasetInfo,
+    DatasetNotHereError,
+    dataset_info,
+    dataset_name,
+    fetch_dataset,
+    list_datasets,
+)
 from ldlearn.datasets.files import read_dataset, write_dataset
 from ldlearn.datasets.generated import iter_label_distributions, make_label_distributions
 from ldlearn.datasets.label_ways import make_logical_labels
@@ -18,6 +25,7 @@ from ldlearn.errors import DatasetError
 __all__ = [
     "LabelDataset",
     "DatasetError",
+    "DatasetNotHereError",
     "load_vader_tweets",
     "load_uk_budget_shares",
     "load_yeast",
@@ -30,6 +38,7 @@ __all__ = [
     "iter_label_distributions",
     "list_datasets",
     "dataset_info",
+    "dataset_name",
     "DatasetInfo",
     "fetch_dataset",
     "Patience",

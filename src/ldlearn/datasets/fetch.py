@@ -19,6 +19,11 @@ from ldlearn.io.source import reading
 
 Loader = Callable[[], LabelDataset]
 
+
+class DatasetNotHereError(DatasetError):
+    """The data set is not on this machine; the message says how to get it."""
+
+
 EMBEDDED: dict[str, Loader] = {
     "vader_tweets": embedded.load_vader_tweets,
     "uk_budget_shares": embedded.load_uk_budget_shares,
@@ -93,7 +98,7 @@ def dataset_info(name: str) -> DatasetInfo:
     >>> dataset_info("Natural Scene").n_labels
     9
     """
-    name = _resolve(name)
+    name = dataset_name(name)
     return _embedded_info(name) if name in EMBEDDED else _info(catalogue()[name])
 
 
@@ -103,6 +108,7 @@ def fetch_dataset(
     progress: bool | Progress = False,
     patience: Patience | None = None,
     announce: Callable[[str], None] | None = None,
+    download: bool = True,
 ) -> LabelDataset:
     """Load a data set by name, downloading its file the first time.
 
@@ -120,6 +126,8 @@ def fetch_dataset(
         Timeout and retries.
     announce : callable, optional
         Is told the terms of the data set before its first download; by default they go to standard error.
+    download : bool, default=True
+        If False, only what is on this machine is loaded.
 
     Returns
     -------
@@ -127,6 +135,8 @@ def fetch_dataset(
 
     Raises
     ------
+    DatasetNotHereError
+        If it is not on this machine and must not be downloaded.
     DatasetError
         If there is no such data set, if the server does not deliver it, or if a file is not the one meant.
 
@@ -135,15 +145,23 @@ def fetch_dataset(
     >>> fetch_dataset("vader_tweets").n_samples
     4004
     """
-    name = _resolve(name)
+    name = dataset_name(name)
     if name in EMBEDDED:
         return EMBEDDED[name]()
     entry = catalogue()[name]
-    file, path = _find(entry) or _download(entry, progress, patience, announce or _to_stderr)
+    found = _find(entry)
+    if found is None and not download:
+        how = entry.manual or (
+            f"Fetch it once with ldlearn.datasets.fetch_dataset({name!r}), or put its file into the folder that the "
+            "environment variable LDLEARN_DATA names."
+        )
+        raise DatasetNotHereError(f"{entry.title} is not on this machine. {how}")
+    file, path = found or _download(entry, progress, patience, announce or _to_stderr)
     return _load(entry, file, path)
 
 
-def _resolve(name: str) -> str:
+def dataset_name(name: str) -> str:
+    """The name of a data set, given in any spelling; an error with a hint if there is none of the name."""
     known: dict[str, tuple[str, ...]] = dict.fromkeys(EMBEDDED, ())
     return resolve(name, known | {key: (e.title, *e.aliases) for key, e in catalogue().items()})
 

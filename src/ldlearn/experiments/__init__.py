@@ -4,10 +4,10 @@ from ldlearn.experiments.engine import RunSummary, run_plan
 from ldlearn.experiments.executors import WorkersLostError
 from ldlearn.experiments.methods import MethodSpec
 from ldlearn.experiments.plan import Plan, Protocol, Selection, load_plan, shipped_plans
-from ldlearn.experiments.records import RunFolderError, read_records
 from ldlearn.experiments.sources import DatasetSpec
-from ldlearn.experiments.tables import PlanError
+from ldlearn.experiments.toml_table import PlanError
 from ldlearn.experiments.watchers import LogWatcher, Watcher
+from ldlearn.results import RunFolderError, read_records
 
 __all__ = [
     "Plan",

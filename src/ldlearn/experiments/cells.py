@@ -8,14 +8,17 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ldlearn.experiments.methods import MethodSpec, grid_points
+from sklearn.utils import gen_batches
+
+from ldlearn.experiments.methods import MethodSpec, estimators, grid_points
 from ldlearn.experiments.plan import Plan, Protocol, Selection
-from ldlearn.experiments.records import SCHEMA
 from ldlearn.experiments.sources import DatasetSpec
+from ldlearn.results import Record
 
 Point = tuple[int, dict[str, Any]]
 
 _BLOCK, _MOST_BLOCKS = 32, 8  # grid points of a piece of work at least, and pieces of a grid at most
+_KEY_SCHEMA = 1  # changes if equal keys could mean unequal work; that of records may change without it
 
 
 @dataclass(frozen=True)
@@ -35,7 +38,19 @@ class Cell:
 
     @property
     def key(self) -> str:
-        """A stable name of the cell: equal for equal content, in any process and plan."""
+        """A stable name of the cell: equal for equal content, in any process, folder and plan."""
+        dataset = self.dataset.to_dict()
+        # A file is what it holds, wherever it lies.
+        if self.dataset.sha256 is not None:
+            dataset.pop("path")
+        return self._key(dataset, self.method.to_dict())
+
+    @property
+    def key_of_0_1_0(self) -> str:
+        """The key that version 0.1.0 gave the cell, so that its runs can be continued."""
+        return self._key(self.dataset.to_dict(), self.method.with_first_names().to_dict())
+
+    def _key(self, dataset: dict[str, Any], method: dict[str, Any]) -> str:
         protocol = asdict(self.protocol)
         # More repeats leave the first ones as they are; and what a kind of split does not use cannot matter.
         for name in ("repeats", *(("folds", "validation") if self.protocol.split == "repeats" else ("shares",))):
@@ -45,15 +60,38 @@ class Cell:
         if self.selection.recovery_rows == "validation" or not self.method.can_enhance:
             selection.pop("recovery_rows")
         content = {
-            "schema": SCHEMA,
-            "dataset": {"name": self.dataset.name} | self.dataset.to_dict(),
-            "method": {"name": self.method.name} | self.method.to_dict(),
+            "schema": _KEY_SCHEMA,
+            "dataset": {"name": self.dataset.name} | dataset,
+            "method": {"name": self.method.name} | method,
             "repeat": self.repeat,
             "protocol": protocol,
             "selection": selection,
         }
         canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(canonical.encode()).hexdigest()[:16]
+
+    def record(self, status: str, message: str = "", **found: Any) -> Record:
+        """The record of this cell: what is known of it beforehand, and what was found."""
+        method, chosen_by = self.method, asdict(self.selection)
+        chosen_by.pop("recovery_rows")
+        found["selection"] = chosen_by | {"recovery_basis": None} | found.get("selection", {})
+        return Record(
+            cell=self.key,
+            dataset=self.dataset.name,
+            method=method.name,
+            repeat=self.repeat,
+            status=status,
+            message=message,
+            kind=method.kind,
+            is_floor=method.is_floor,
+            trained_on=method.trained_on,
+            estimator=method.estimator,
+            params=method.params,
+            learner=method.learner,
+            learner_params=method.learner_params,
+            seed=self.seed,
+            **found,
+        )
 
 
 @dataclass(frozen=True)
@@ -95,16 +133,13 @@ def pieces(family: tuple[Cell, ...]) -> list[Work]:
     """Cut the grid of a family, in the same way however many processes there are."""
     method = family[0].method
     points = list(enumerate(grid_points(method.grid)))
-    return [Work(family, tuple(block)) for block in _blocks(method.estimator, points)]
-
-
-def _blocks(estimator: str, points: list[Point]) -> list[list[Point]]:
-    if estimator != "DLDL":
+    path_params = estimators()[method.estimator].path_params
+    if not path_params:
         size = max(_BLOCK, -(-len(points) // _MOST_BLOCKS))
-        return [points[start : start + size] for start in range(0, len(points), size)]
-    # The models of a path share their first step, which depends on gamma; a piece holds those of one gamma.
+        return [Work(family, tuple(points[block])) for block in gen_batches(len(points), size)]
+    # A change of the last of them costs a path most, so that a piece keeps it and whatever is no path parameter.
     paths: dict[str, list[Point]] = {}
     for place, point in points:
-        key = json.dumps({name: value for name, value in point.items() if name not in ("alpha", "beta")})
+        key = json.dumps({name: value for name, value in point.items() if name not in path_params[:-1]})
         paths.setdefault(key, []).append((place, point))
-    return list(paths.values())
+    return [Work(family, tuple(path)) for path in paths.values()]

@@ -7,16 +7,16 @@ from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
-from ldlearn.datasets import LabelDataset
-from ldlearn.experiments.assemble import assemble, blank_record
+from ldlearn.datasets import DatasetNotHereError, LabelDataset
+from ldlearn.experiments.cell_records import cell_record
 from ldlearn.experiments.cells import Cell, Work, families, pieces, plan_cells
 from ldlearn.experiments.executors import Executor, WorkersLostError, dask_executor, local_executor
 from ldlearn.experiments.plan import Plan, load_plan
-from ldlearn.experiments.records import Record, RunFolder, as_stored, comparable
+from ldlearn.experiments.run_folder import RunFolder
 from ldlearn.experiments.search import Partial
-from ldlearn.experiments.sources import MissingDatasetError
 from ldlearn.experiments.watchers import Watcher
 from ldlearn.experiments.worker import WorkResult
+from ldlearn.results import Record
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class RunSummary:
     ----------
     path : Path
         Folder of the run.
-    records : list of dict
+    records : list of Record
         One for each cell of the plan, in its order.
     computed : int
         How many of them this run computed.
@@ -39,7 +39,7 @@ class RunSummary:
 
     def count(self, status: str) -> int:
         """Number of cells with this status: ok, failed or missing."""
-        return sum(record["status"] == status for record in self.records)
+        return sum(record.status == status for record in self.records)
 
 
 def run_plan(
@@ -60,7 +60,7 @@ def run_plan(
     plan : Plan, str or path-like
         A plan, the path of its file, or the name of a shipped one.
     run_dir : path-like
-        Folder of the run: ``records.jsonl``, ``plan.toml``, ``lock``.
+        Folder of the run: ``records.jsonl``, ``plan.toml``, ``cells.json`` (the keys of the plan's cells), ``lock``.
     jobs : int, default=1
         Processes on this machine.
     scheduler : str, optional
@@ -85,15 +85,15 @@ def run_plan(
     ... )
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     run = run_plan(plan, folder)
-    >>> len(run.records), run.records[0]["method"], run.records[0]["status"]
+    >>> len(run.records), run.records[0].method, run.records[0].status
     (4, 'UniformLE', 'ok')
     """
     plan = plan if isinstance(plan, Plan) else load_plan(plan)
     execute = local_executor(jobs) if scheduler is None else dask_executor(scheduler)
     watcher = watcher or Watcher()
     with RunFolder(run_dir) as folder:
-        folder.write_plan(plan.to_toml())
         run = _Run(plan, folder, watcher)
+        folder.write_plan(plan.to_toml(), list(run.cells))
         try:
             run.execute(execute)
         except WorkersLostError as error:
@@ -102,27 +102,32 @@ def run_plan(
             ) from None
         finally:
             watcher.end()
-        return RunSummary(folder.path, [run.records[cell.key] for cell in run.cells], run.computed)
+        return RunSummary(folder.path, [run.records[key] for key in run.cells], run.computed)
 
 
 class _Run:
     def __init__(self, plan: Plan, folder: RunFolder, watcher: Watcher) -> None:
         self.folder, self.watcher = folder, watcher
-        self.cells = plan_cells(plan)
         self.records = folder.read()
+        self.cells = {self._key(cell): cell for cell in plan_cells(plan)}
         self.computed = 0
         self._sources = {spec.name: spec for spec in plan.datasets}
         self._seed = plan.protocol.seed
 
+    def _key(self, cell: Cell) -> str:
+        """Under which the cell is recorded; what version 0.1.0 finished need not be computed again."""
+        old = cell.key_of_0_1_0
+        return old if self._is_done(old) else cell.key
+
     @property
     def recorded(self) -> int:
-        return sum(self._is_done(cell) for cell in self.cells)
+        return sum(map(self._is_done, self.cells))
 
-    def _is_done(self, cell: Cell) -> bool:
-        return self.records.get(cell.key, {}).get("status") == "ok"
+    def _is_done(self, key: str) -> bool:
+        return key in self.records and self.records[key].is_ok
 
     def execute(self, execute: Executor) -> None:
-        todo = [cell for cell in self.cells if not self._is_done(cell)]
+        todo = [cell for key, cell in self.cells.items() if not self._is_done(key)]
         data = self._load({cell.dataset.name for cell in todo})
         groups = [pieces(family) for family in families(cell for cell in todo if cell.dataset.name in data)]
         works = [work for group in groups for work in group]
@@ -143,7 +148,7 @@ class _Run:
         for name in sorted(names):
             try:
                 data[name] = self._sources[name].load(self._seed)
-            except MissingDatasetError as error:
+            except DatasetNotHereError as error:
                 self._absent[name] = "missing", str(error)
             except (ValueError, OSError, ImportError) as error:
                 self._absent[name] = "failed", str(error)
@@ -154,12 +159,12 @@ class _Run:
             self.watcher.note(f"{name} is {'skipped' if status == 'missing' else 'unusable'}: {sentence}")
         for cell in todo:
             if cell.dataset.name not in data:
-                self._record(cell, blank_record(cell, *self._absent[cell.dataset.name]))
+                self._record(cell, cell.record(*self._absent[cell.dataset.name]))
 
     def _record(self, cell: Cell, record: Record) -> None:
-        before, record = self.records.get(cell.key), as_stored(record)
+        before, record = self.records.get(cell.key), record.as_stored()
         # A cell that fails as it did before says nothing new.
-        if before is None or record["status"] == "ok" or comparable(before) != comparable(record):
+        if before is None or record.is_ok or before.comparable != record.comparable:
             self.folder.append(record)
         self.records[cell.key] = record
         self.computed += 1
@@ -189,7 +194,7 @@ class _Waiting:
             return []
         ordered = [found[piece] for piece in range(len(group))]
         del self._results[place]
-        return [(cell, assemble(cell, _share_of(spot, ordered))) for spot, cell in enumerate(group[0].cells)]
+        return [(cell, cell_record(cell, _share_of(spot, ordered))) for spot, cell in enumerate(group[0].cells)]
 
 
 def _share_of(spot: int, results: list[WorkResult]) -> list[tuple[WorkResult, Partial | None]]:

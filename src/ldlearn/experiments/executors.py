@@ -14,9 +14,10 @@ from joblib import Parallel, delayed, parallel_config
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 from ldlearn.datasets import LabelDataset
-from ldlearn.errors import LDLearnError
+from ldlearn.errors import FileError, LDLearnError, MissingDependencyError, import_optional
 from ldlearn.experiments.cells import Work
-from ldlearn.experiments.worker import THREADS, WorkResult, do_work, versions
+from ldlearn.experiments.worker import THREADS, WorkResult, do_work
+from ldlearn.versions import installed_versions
 
 Task = tuple[int, Work, LabelDataset]
 Executor = Callable[[Iterable[Task]], Iterator[tuple[int, WorkResult]]]
@@ -87,22 +88,19 @@ def dask_executor(address: str) -> Executor:
 
 
 def _connect(address: str) -> Any:
+    distributed = import_optional("distributed", "dask", "Dask schedulers")
     try:
-        from distributed import Client
-    except ImportError:
-        raise ImportError('A scheduler needs Dask: pip install "ldlearn[dask]".') from None
-    try:
-        return Client(address, timeout=_CONNECT_SECONDS, set_as_default=False)
+        return distributed.Client(address, timeout=_CONNECT_SECONDS, set_as_default=False)
     except (OSError, ValueError) as error:
-        raise OSError(f"No Dask scheduler answers at {address} ({type(error).__name__}).") from None
+        raise FileError(f"No Dask scheduler answers at {address} ({type(error).__name__}).") from None
 
 
 def _check_workers(client: Any) -> None:
-    ours = versions()
+    ours = installed_versions()
     try:
-        theirs = client.run(versions)
+        theirs = client.run(installed_versions)
     except ImportError as error:
-        raise ImportError(f"The workers of the cluster cannot import this package ({error}).") from None
+        raise MissingDependencyError(f"The workers of the cluster cannot import this package ({error}).") from None
     for worker, found in theirs.items():
         other = [f"{name} {found.get(name)}" for name in ours if found.get(name) != ours[name]]
         if other:

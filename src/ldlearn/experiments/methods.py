@@ -5,26 +5,28 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from typing import Any
 
+from ldlearn import compose
 from ldlearn.base import KINDS, LabelEstimator
 from ldlearn.base.sklearn_private import InvalidParameterError
 from ldlearn.discovery import all_estimators
-from ldlearn.experiments.tables import PlanError, Table, suggest
+from ldlearn.errors import hint
+from ldlearn.experiments.toml_table import PlanError, TomlTable
+from ldlearn.results.compatibility import current_names, first_names
 
 ENHANCER, LEARNER, JOINT = KINDS
 TWO_STEP = "two-step"
 SEARCHES = ("joint", "stepwise")
-_META = ("EnhanceThenLearn", "FromDistributions")  # a plan composes methods itself
 _MULTIPLE = re.compile(r"\s*([0-9.]+(?:[eE][+-]?[0-9]+)?)\s*\*\s*([nmc])\s*\Z")
 
 
 @cache
 def estimators() -> dict[str, type[LabelEstimator]]:
-    """What the methods of a plan can be made of, by name."""
-    return {name: entry for name, entry in all_estimators() if name not in _META}
+    """What the methods of a plan can be made of, by name; it composes them itself."""
+    return {name: entry for name, entry in all_estimators() if name not in compose.__all__}
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,16 @@ class MethodSpec:
         """The table of a plan that describes it."""
         return {key: value for key, value in asdict(self).items() if key != "name" and value not in (None, {})}
 
+    def with_first_names(self) -> MethodSpec:
+        """The same with the parameter names of version 0.1.0."""
+        return replace(
+            self,
+            params=first_names(self.params, self.estimator),
+            grid=first_names(self.grid, self.estimator),
+            learner_params=first_names(self.learner_params, self.learner),
+            learner_grid=first_names(self.learner_grid, self.learner),
+        )
+
     @property
     def kind(self) -> str:
         """``"enhancer"``, ``"learner"``, ``"joint"`` or ``"two-step"``."""
@@ -65,14 +77,14 @@ class MethodSpec:
 
     @property
     def is_floor(self) -> bool:
-        """Whether no step of it looks at a feature."""
+        """Whether every step of it is a floor."""
         steps = [self.estimator] + ([self.learner] if self.learner else [])
-        return all(estimators()[step].__module__.endswith(".floors") for step in steps)
+        return all(estimators()[step].is_floor for step in steps)
 
     @property
     def can_enhance(self) -> bool:
         """Whether its first step can recover degrees of rows that it was not fitted on."""
-        return hasattr(estimators()[self.estimator], "enhance")
+        return bool(estimators()[self.estimator].can_enhance)
 
     @property
     def trained_on(self) -> str:
@@ -141,10 +153,10 @@ def build(name: str, params: Mapping[str, Any], seed: int | None = None) -> Any:
     return estimator
 
 
-def read_methods(plan: Table) -> tuple[MethodSpec, ...]:
+def read_methods(plan: TomlTable) -> tuple[MethodSpec, ...]:
     """The ``methods`` and ``discover`` tables of a plan."""
     named = plan.table("methods")
-    tables = {name: Table(content, named.where(name)) for name, content in named.items()}
+    tables = {name: TomlTable(content, named.where(name)) for name, content in named.items()}
     methods = {name: _read_method(name, _completed(table, tables)) for name, table in tables.items()}
     if "discover" in plan:
         methods = {method.name: method for method in _discover(plan.table("discover"))} | methods
@@ -153,21 +165,21 @@ def read_methods(plan: Table) -> tuple[MethodSpec, ...]:
     return tuple(methods.values())
 
 
-def _completed(table: Table, others: Mapping[str, Table]) -> Table:
+def _completed(table: TomlTable, others: Mapping[str, TomlTable]) -> TomlTable:
     """A table with ``like = "other method"`` takes over what that one says of the estimator, unless it says it anew."""
     model = table.text("like")
     if model is None:
         return table
     if model not in others:
-        raise table.fail("like", f"there is no method {model!r} in this plan; {suggest(model, others)}")
+        raise table.fail("like", f"there is no method {model!r} in this plan; {hint(model, others)}")
     if "like" in others[model]:
         raise table.fail("like", f"{model!r} is itself like another method; name that one.")
     own = {key: value for key, value in table.items() if key != "like"}
     taken = {key: value for key, value in others[model].items() if key in ("estimator", "params", "grid")}
-    return Table({"estimator": model} | taken | own, table.path)
+    return TomlTable({"estimator": model} | taken | own, table.path)
 
 
-def _read_method(name: str, table: Table) -> MethodSpec:
+def _read_method(name: str, table: TomlTable) -> MethodSpec:
     estimator = table.text("estimator", name)
     _check_estimator(estimator, table, "estimator")
     learner = table.text("learner")
@@ -189,22 +201,22 @@ def _read_method(name: str, table: Table) -> MethodSpec:
     return method
 
 
-def _check_estimator(name: str, table: Table, key: str, kind: str | None = None) -> None:
+def _check_estimator(name: str, table: TomlTable, key: str, kind: str | None = None) -> None:
     known = [entry for entry, cls in estimators().items() if kind in (None, cls.kind)]
     if name not in known:
         what = kind or "estimator"
-        raise table.fail(key, f"there is no {what} {name!r}; {suggest(name, known)}")
+        raise table.fail(key, f"there is no {what} {name!r}; {hint(name, known)}")
 
 
-def _params(table: Table, key: str, estimator: str | None) -> dict[str, Any]:
-    params = table.mapping(key)
+def _params(table: TomlTable, key: str, estimator: str | None) -> dict[str, Any]:
+    params = current_names(table.mapping(key), estimator)
     for name, value in params.items():
         _check_param(f"{table.where(key)}.{name}", estimator, name, value)
     return params
 
 
-def _grid(table: Table, key: str, estimator: str | None) -> dict[str, list[Any]]:
-    grid = table.mapping(key)
+def _grid(table: TomlTable, key: str, estimator: str | None) -> dict[str, list[Any]]:
+    grid = current_names(table.mapping(key), estimator)
     for name, values in grid.items():
         where = f"{table.where(key)}.{name}"
         if not isinstance(values, list) or not values:
@@ -220,14 +232,14 @@ def _check_param(where: str, estimator: str | None, name: str, value: Any) -> No
     cls = estimators()[estimator]
     known = cls().get_params(deep=False)
     if name not in known:
-        raise PlanError(f"{where}: {estimator} has no parameter {name!r}; {suggest(name, known)}")
+        raise PlanError(f"{where}: {estimator} has no parameter {name!r}; {hint(name, known)}")
     try:
         cls(**resolve({name: value}, {"n": 100, "m": 10, "c": 5}))._validate_params()
     except InvalidParameterError as error:
         raise PlanError(f"{where}: {error}") from None
 
 
-def _discover(table: Table) -> Iterator[MethodSpec]:
+def _discover(table: TomlTable) -> Iterator[MethodSpec]:
     kinds = table.texts("kinds", KINDS)
     for kind in kinds:
         if kind not in KINDS:
@@ -251,7 +263,7 @@ def _discover(table: Table) -> Iterator[MethodSpec]:
                 yield MethodSpec(f"{name} + {learner}", name, **own, learner=learner, **theirs)
 
 
-def _by_estimator(table: Table, key: str) -> dict[str, dict[str, Any]]:
+def _by_estimator(table: TomlTable, key: str) -> dict[str, dict[str, Any]]:
     """``discover.params`` and ``discover.grids``: for each estimator, wherever it is used."""
     inner = table.table(key)
     read = _params if key == "params" else _grid

@@ -10,17 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from ldlearn.core.logical import RULES
+from ldlearn.errors import hint, import_optional
 from ldlearn.experiments.methods import MethodSpec, read_methods
 from ldlearn.experiments.sources import DatasetSpec, read_datasets
-from ldlearn.experiments.tables import PlanError, Table, suggest
-from ldlearn.experiments.toml_writer import to_toml
-from ldlearn.metrics import METRICS
+from ldlearn.experiments.toml_table import PlanError, TomlTable
+from ldlearn.metrics import HEADLINE_METRICS, METRICS
 
 SPLITS = ("repeats", "k-fold")
 SCALINGS = ("standard", "minmax", "none")
 MODES = ("oracle", "logical")
 RECOVERY_ROWS = ("validation", "training")
-_SHOWN = ("chebyshev", "clark", "threshold_error", "intersection")
 
 
 @dataclass(frozen=True)
@@ -95,6 +94,7 @@ class Plan:
     A plan file is TOML::
 
         datasets = ["vader_tweets"]          # names, or a table for each: rows, path, generator, own rule
+        subject = "DLDL"                     # the method that a report compares the others with
 
         [protocol]
         repeats = 10                         # shuffled splits; or split = "k-fold" with folds and validation
@@ -131,6 +131,8 @@ class Plan:
     selection : Selection
     metrics : tuple of str
         What tables show first. Records hold all metrics, so that changing this needs no new run.
+    subject : str
+        The method that a report compares the others with; if empty, the first that is no floor.
     """
 
     name: str
@@ -138,8 +140,9 @@ class Plan:
     methods: tuple[MethodSpec, ...]
     protocol: Protocol = Protocol()
     selection: Selection = Selection()
-    metrics: tuple[str, ...] = _SHOWN
+    metrics: tuple[str, ...] = HEADLINE_METRICS
     description: str = ""
+    subject: str = ""
 
     @classmethod
     def from_dict(cls, content: dict[str, Any], folder: Path | None = None) -> Plan:
@@ -157,15 +160,17 @@ class Plan:
         PlanError
             Its message begins with the key that is wrong.
         """
-        table = Table(content, "")
+        table = TomlTable(content, "")
+        methods = read_methods(table)
         plan = cls(
             name=table.text("name", "unnamed"),
             description=table.text("description", ""),
+            subject=_subject(table, methods),
             datasets=read_datasets(table, folder or Path()),
-            methods=read_methods(table),
+            methods=methods,
             protocol=_protocol(table.table("protocol")),
             selection=_selection(table.table("selection")),
-            metrics=_metrics(table, "metrics", _SHOWN),
+            metrics=_metrics(table, "metrics", HEADLINE_METRICS),
         )
         table.finish()
         return plan
@@ -175,6 +180,7 @@ class Plan:
         return {
             "name": self.name,
             "description": self.description,
+            "subject": self.subject,
             "metrics": list(self.metrics),
             "protocol": asdict(self.protocol),
             "selection": self.selection.to_dict(),
@@ -184,7 +190,7 @@ class Plan:
 
     def to_toml(self) -> str:
         """The resolved plan as a file that can be run again."""
-        return to_toml(self.to_dict())
+        return str(import_optional("tomli_w", "experiments", "Plans").dumps(_without_none(self.to_dict())))
 
 
 def shipped_plans() -> list[str]:
@@ -222,10 +228,9 @@ def load_plan(plan: str | os.PathLike[str]) -> Plan:
     elif path.is_file():
         text = path.read_text(encoding="utf-8")
     else:
-        names = shipped_plans()
+        name = os.fspath(plan)
         raise PlanError(
-            f"There is no plan file {os.fspath(plan)!r} and no shipped plan of that name; "
-            f"{suggest(os.fspath(plan), names)}"
+            f"There is no plan file {name!r} and no shipped plan of that name; {hint(name, shipped_plans())}"
         )
     try:
         return Plan.from_dict({"name": path.stem} | tomllib.loads(text), path.parent)
@@ -235,7 +240,22 @@ def load_plan(plan: str | os.PathLike[str]) -> Plan:
         raise PlanError(f"{path.name}: {error}") from None
 
 
-def _protocol(table: Table) -> Protocol:
+def _subject(table: TomlTable, methods: tuple[MethodSpec, ...]) -> str:
+    subject: str = table.text("subject", "")
+    names = [method.name for method in methods]
+    if subject and subject not in names:
+        raise table.fail("subject", f"there is no method {subject!r} in this plan; {hint(subject, names)}")
+    return subject
+
+
+def _without_none(content: Any) -> Any:
+    """TOML has no word for nothing."""
+    if not isinstance(content, dict):
+        return content
+    return {key: _without_none(value) for key, value in content.items() if value is not None}
+
+
+def _protocol(table: TomlTable) -> Protocol:
     default = Protocol()
     protocol = Protocol(
         split=table.text("split", default.split, SPLITS),
@@ -256,7 +276,7 @@ def _protocol(table: Table) -> Protocol:
     return protocol
 
 
-def _shares(table: Table, default: tuple[float, ...]) -> tuple[float, ...]:
+def _shares(table: TomlTable, default: tuple[float, ...]) -> tuple[float, ...]:
     shares = table.raw("shares", list(default))
     if isinstance(shares, str):
         shares = [float(part) for part in shares.split("/") if part.replace(".", "", 1).isdigit()]
@@ -266,7 +286,7 @@ def _shares(table: Table, default: tuple[float, ...]) -> tuple[float, ...]:
     return tuple(float(share) / float(sum(shares)) for share in shares)
 
 
-def _selection(table: Table) -> Selection:
+def _selection(table: TomlTable) -> Selection:
     mode = table.text("mode", "oracle", MODES)
     # Equal shares of the positive labels stand for the truth under "logical": there the divergence is a likelihood.
     metric = "chebyshev" if mode == "oracle" else "kl_divergence"
@@ -283,19 +303,19 @@ def _selection(table: Table) -> Selection:
     return selection
 
 
-def _metrics(table: Table, key: str, default: tuple[str, ...]) -> tuple[str, ...]:
+def _metrics(table: TomlTable, key: str, default: tuple[str, ...]) -> tuple[str, ...]:
     names = table.texts(key, default)
     for name in names:
         _check_metric(table, key, name)
     return names
 
 
-def _metric(table: Table, key: str, default: str) -> str:
+def _metric(table: TomlTable, key: str, default: str) -> str:
     name: str = table.text(key, default)
     _check_metric(table, key, name)
     return name
 
 
-def _check_metric(table: Table, key: str, name: str) -> None:
+def _check_metric(table: TomlTable, key: str, name: str) -> None:
     if name not in METRICS:
-        raise table.fail(key, f"there is no metric {name!r}; {suggest(name, METRICS)}")
+        raise table.fail(key, f"there is no metric {name!r}; {hint(name, METRICS)}")

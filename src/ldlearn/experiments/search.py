@@ -1,4 +1,4 @@
-"""Fitting and judging the grid points of a piece of work; the best of them become candidates for the record."""
+"""Grid search of a piece of work: fit every point, score it on the validation part, keep the best for the record."""
 
 from __future__ import annotations
 
@@ -9,36 +9,68 @@ from typing import Any
 
 import numpy as np
 
+from ldlearn.experiments.captured_warnings import captured_warnings
 from ldlearn.experiments.cells import Work
-from ldlearn.experiments.heard import captured
-from ldlearn.experiments.judge import Judge
-from ldlearn.experiments.methods import TWO_STEP, MethodSpec, build, grid_points, resolve
+from ldlearn.experiments.methods import TWO_STEP, MethodSpec, build, estimators, grid_points, resolve
+from ldlearn.experiments.model_selection import ValidationScorer
 from ldlearn.experiments.splits import Split
-from ldlearn.joint import dldl_path
 from ldlearn.metrics import score_all
+from ldlearn.results import Convergence, GridPoint, Samples
 
-_PATH = ("alpha", "beta", "gamma")
 _SAMPLES = 12
 _ZEROS_MATTER = ("clark", "canberra", "kl_divergence")
+Place = tuple[int, int]  # of a point in the grid of a method, and in that of its learner
 
 
 @dataclass
 class Fitted:
     """A model at a grid point."""
 
-    place: tuple[int, int]
+    place: Place
     params: dict[str, Any]
     model: Any
     seconds: float
 
 
 @dataclass
-class Partial:
-    """What a piece of work found for one method: judged points, and the best of them with all scores."""
+class Failed:
+    """A grid point that could not be fitted."""
 
-    points: list[dict[str, Any]] = field(default_factory=list)
-    recovery: dict[str, Any] | None = None
-    prediction: dict[str, Any] | None = None
+    place: Place
+    params: dict[str, Any]
+    error: Exception
+
+
+@dataclass
+class Candidate:
+    """The best model of a piece of work for a task, with all of its scores.
+
+    Attributes
+    ----------
+    value : float
+        Its validation score.
+    rival : float or None
+        By what the pieces of a grid compete instead, where the first of two steps is chosen alone.
+    """
+
+    place: Place
+    value: float
+    params: dict[str, Any]
+    fit_seconds: float
+    scores: dict[str, float]
+    paper_zeros: dict[str, float]
+    predict_seconds: float = 0.0
+    samples: Samples | None = None
+    convergence: Convergence | None = None
+    rival: float | None = None
+
+
+@dataclass
+class Partial:
+    """What a piece of work found for one method: points with their places, and the best of them for each task."""
+
+    points: list[tuple[Place, GridPoint]] = field(default_factory=list)
+    best: dict[str, Candidate] = field(default_factory=dict)
     basis: str = ""
     warnings: list[str] = field(default_factory=list)
     seconds: float = 0.0
@@ -50,51 +82,54 @@ class MethodSearch:
     Parameters
     ----------
     method : MethodSpec
-    judge : Judge
+    scorer : ValidationScorer
     seed : int
         Of learners that use one.
     """
 
-    def __init__(self, method: MethodSpec, judge: Judge, seed: int) -> None:
-        self.method, self.judge, self.seed = method, judge, seed
-        self.split = judge.split
+    def __init__(self, method: MethodSpec, scorer: ValidationScorer, seed: int) -> None:
+        self.method, self.scorer, self.seed = method, scorer, seed
+        self.split = scorer.split
         self.partial = Partial()
         self._best: dict[str, tuple[float, Fitted]] = {}
         size = len(grid_points(method.grid)) * len(grid_points(method.learner_grid))
-        self._choice = size > 1  # without one, judging is needed only where it is cheap
+        self._choice = size > 1  # without one, validation scores are needed only where they are cheap
 
-    def see(self, fitted: Fitted) -> None:
-        """Judge a model, or the learners it teaches."""
+    def see(self, result: Fitted | Failed) -> None:
+        """Score a model, or the learners it teaches; a point that failed is noted, the others still can be used."""
+        if isinstance(result, Failed):
+            self._fail(result.place, result.params, result.error)
+            return
         started = time.perf_counter()
-        with captured(self.partial.warnings):
+        with captured_warnings(self.partial.warnings):
             try:
-                self._see(fitted)
+                self._see(result)
             except Exception as error:
-                self.fail(fitted.place, fitted.params, error)
-        self.partial.seconds += fitted.seconds + time.perf_counter() - started
+                self._fail(result.place, result.params, error)
+        self.partial.seconds += result.seconds + time.perf_counter() - started
 
     def _see(self, fitted: Fitted) -> None:
         if self.method.kind != TWO_STEP:
             tasks = {"recovery": self.method.recovers, "prediction": self.method.predicts}
-            self._judge(fitted, [task for task, wanted in tasks.items() if wanted])
+            self._score(fitted, [task for task, wanted in tasks.items() if wanted])
         elif self.method.search == "joint":
             self._teach(fitted)
         else:
-            self._judge(fitted, ["recovery"])
+            self._score(fitted, ["recovery"])
 
-    def fail(self, place: tuple[int, int], params: dict[str, Any], error: Exception) -> None:
-        """Note a point that cannot be used; the others still can."""
+    def _fail(self, place: Place, params: dict[str, Any], error: Exception) -> None:
         message = f"{type(error).__name__}: {' '.join(str(error).split())}"
-        self.partial.points.append({"place": place, "params": params, "error": message})
+        self.partial.points.append((place, GridPoint(params, error=message)))
 
     def finish(self) -> Partial:
         """Score the best models in full."""
         started = time.perf_counter()
-        with captured(self.partial.warnings):
+        with captured_warnings(self.partial.warnings):
             rival = self._teach_the_best() if self.method.stepwise else None
             for task, (value, fitted) in self._best.items():
-                candidate = self._candidate(task, value, fitted)
-                setattr(self.partial, task, candidate | ({} if rival is None else {"rival": rival}))
+                found = self._recovered(fitted.model) if task == "recovery" else self._predicted(fitted.model)
+                common = (fitted.place, value, fitted.params, fitted.seconds)
+                self.partial.best[task] = Candidate(*common, **found, rival=rival)
         self.partial.seconds += time.perf_counter() - started
         return self.partial
 
@@ -106,20 +141,19 @@ class MethodSearch:
         try:
             self._teach(best)
         except Exception as error:
-            self.fail(best.place, best.params, error)
+            self._fail(best.place, best.params, error)
         return value
 
-    def _judge(self, fitted: Fitted, tasks: list[str]) -> None:
-        point: dict[str, Any] = {"place": fitted.place, "params": fitted.params}
+    def _score(self, fitted: Fitted, tasks: list[str]) -> None:
+        values: dict[str, Any] = {}
         for task in tasks:
-            needed = self._choice or self.judge.oracle
-            value = getattr(self.judge, task)(fitted.model) if needed else float("nan")
-            point[task] = value
-            if task not in self._best or self.judge.better(task, value, self._best[task][0]):
+            needed = self._choice or self.scorer.oracle
+            values[task] = value = getattr(self.scorer, task)(fitted.model) if needed else float("nan")
+            if task not in self._best or self.scorer.better(task, value, self._best[task][0]):
                 self._best[task] = (value, fitted)
         if "recovery" in tasks:
-            self.partial.basis = self.judge.basis(fitted.model)
-        self.partial.points.append(point)
+            self.partial.basis = self.scorer.basis(fitted.model)
+        self.partial.points.append((fitted.place, GridPoint(fitted.params, **values)))
 
     def _teach(self, fitted: Fitted) -> None:
         """Train the learner of a pair, with every point of its grid, on what the model recovered."""
@@ -133,25 +167,17 @@ class MethodSearch:
             learner.fit(self.split.train.X, D)
             seconds = fitted.seconds + time.perf_counter() - started
             params = fixed | {f"learner__{key}": value for key, value in own.items()}
-            self._judge(Fitted((fitted.place[0], number), params, learner, seconds), ["prediction"])
-
-    def _candidate(self, task: str, value: float, fitted: Fitted) -> dict[str, Any]:
-        content = {"place": fitted.place, "value": value, "params": fitted.params, "fit_seconds": fitted.seconds}
-        return content | (self._recovered(fitted.model) if task == "recovery" else self._predicted(fitted.model))
+            self._score(Fitted((fitted.place[0], number), params, learner, seconds), ["prediction"])
 
     def _recovered(self, model: Any) -> dict[str, Any]:
         train = self.split.train
         D = np.asarray(model.label_distributions_, dtype=np.float64)
         shown = slice(None, _SAMPLES)
+        samples = (train.rows[shown], train.D[shown].round(4), train.Y[shown], D[shown].round(4))
         return {
             "scores": score_all(train.D, D),
             "paper_zeros": score_all(train.D, D, _ZEROS_MATTER, convention="dldl-recovery"),
-            "samples": {
-                "rows": train.rows[shown].tolist(),
-                "truth": train.D[shown].round(4).tolist(),
-                "logical": train.Y[shown].tolist(),
-                "recovered": D[shown].round(4).tolist(),
-            },
+            "samples": Samples(*(part.tolist() for part in samples)),
             "convergence": _convergence(model),
         }
 
@@ -167,16 +193,15 @@ class MethodSearch:
         }
 
 
-def _convergence(model: Any) -> dict[str, Any] | None:
+def _convergence(model: Any) -> Convergence | None:
     path, gap = getattr(model, "objective_path_", None), getattr(model, "gap_", None)
     if path is None:
         return None
-    values = [float(value) for value in path]
-    return {"objective": values, "gap": None if gap is None else float(np.sum(gap))}
+    return Convergence([float(value) for value in path], None if gap is None else float(np.sum(gap)))
 
 
 def search(work: Work, split: Split, seed: int) -> list[Partial]:
-    """Fit and judge every grid point of a piece of work.
+    """Fit and score every grid point of a piece of work.
 
     Parameters
     ----------
@@ -191,58 +216,35 @@ def search(work: Work, split: Split, seed: int) -> list[Partial]:
     list of Partial
         One for each cell.
     """
-    judge = Judge(split, work.cells[0].selection)
-    searches = [MethodSearch(cell.method, judge, seed) for cell in work.cells]
+    scorer = ValidationScorer(split, work.cells[0].selection)
+    searches = [MethodSearch(cell.method, scorer, seed) for cell in work.cells]
     fits = _fits(work, split, seed)
     while True:
-        heard: list[str] = []
-        with captured(heard):
+        texts: list[str] = []
+        with captured_warnings(texts):
             result = next(fits, None)
         if result is None:
             return [each.finish() for each in searches]
         for each in searches:
-            each.partial.warnings += heard
-            if isinstance(result, Fitted):
-                each.see(result)
-            else:
-                each.fail(*result)
-
-
-Failed = tuple[tuple[int, int], dict[str, Any], Exception]
+            each.partial.warnings += texts
+            each.see(result)
 
 
 def _fits(work: Work, split: Split, seed: int) -> Iterator[Fitted | Failed]:
+    """Models of the grid points; those of a path are fitted together, others one by one, so that one may fail."""
     method = work.cells[0].method
     fixed = resolve(method.params, split.sizes)
     points = [(place, resolve(point, split.sizes)) for place, point in work.points]
-    if method.estimator == "DLDL" and len(points) > 1:
-        yield from _path_fits(points, fixed, split, seed)
-        return
+    cheap = estimators()[method.estimator].path_params
     T = split.train.D if method.trained_on == "truth" else split.train.Y
-    for place, point in points:
+    for path in [points] if cheap else [[point] for point in points]:
+        waiting = [((place, 0), point) for place, point in path]
         started = time.perf_counter()
         try:
-            model = build(method.estimator, fixed | point, seed).fit(split.train.X, T)
+            first = build(method.estimator, fixed | path[0][1], seed)
+            settings = [{key: value for key, value in point.items() if key in cheap} for _, point in path]
+            for model in first.fit_path(split.train.X, T, settings):
+                yield Fitted(*waiting.pop(0), model, time.perf_counter() - started)
+                started = time.perf_counter()
         except Exception as error:
-            yield (place, 0), point, error
-        else:
-            yield Fitted((place, 0), point, model, time.perf_counter() - started)
-
-
-def _path_fits(
-    points: list[tuple[int, dict[str, Any]]], fixed: dict[str, Any], split: Split, seed: int
-) -> Iterator[Fitted | Failed]:
-    """DLDL over a product of weights; graph, factorisation and first step are shared."""
-    everything = build("DLDL", fixed | points[0][1], seed).get_params(deep=False)
-    lists = {key: list(dict.fromkeys(point.get(key, everything[key]) for _, point in points)) for key in _PATH}
-    others = {key: value for key, value in everything.items() if key not in _PATH}
-    waiting = {tuple(point.get(key, everything[key]) for key in _PATH): (place, point) for place, point in points}
-    started = time.perf_counter()
-    try:
-        for model in dldl_path(split.train.X, split.train.Y, **lists, **others):
-            place, point = waiting.pop(tuple(getattr(model, key) for key in _PATH))
-            yield Fitted((place, 0), point, model, time.perf_counter() - started)
-            started = time.perf_counter()
-    except Exception as error:
-        for place, point in waiting.values():
-            yield (place, 0), point, error
+            yield from (Failed(*each, error) for each in waiting)

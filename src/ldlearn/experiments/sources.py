@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,9 @@ import numpy as np
 
 from ldlearn import datasets
 from ldlearn.core.logical import RULES
-from ldlearn.datasets import LabelDataset
-from ldlearn.experiments.tables import PlanError, Table, suggest
+from ldlearn.datasets import DatasetNotHereError, LabelDataset
+from ldlearn.errors import hint
+from ldlearn.experiments.toml_table import PlanError, TomlTable
 
 GENERATORS: dict[str, Callable[..., LabelDataset]] = {
     "artificial": datasets.make_artificial,
@@ -22,10 +23,6 @@ GENERATORS: dict[str, Callable[..., LabelDataset]] = {
 }
 _RULE_KEYS = ("rule", "threshold", "total", "k")
 _READ_KEYS = ("features", "labels", "kind", "normalise")
-
-
-class MissingDatasetError(Exception):
-    """The data set is not on this machine; the message says how to get it."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +66,7 @@ class DatasetSpec:
 
         Raises
         ------
-        MissingDatasetError
+        DatasetNotHereError
             If it is not on this machine; nothing is downloaded during a run.
         """
         data = self._load()
@@ -85,35 +82,26 @@ class DatasetSpec:
         if self.generator is not None:
             return GENERATORS[self.generator](**self.params)
         if self.path is None:
-            return _from_catalogue(self.name)
+            return datasets.fetch_dataset(self.name, download=False)
         if not Path(self.path).is_file():
-            raise MissingDatasetError(f"The file {self.path} of data set {self.name!r} is not here.")
+            raise DatasetNotHereError(f"The file {self.path} of data set {self.name!r} is not here.")
         return datasets.read_dataset(self.path, name=self.name, **self.read)
 
 
-def _from_catalogue(name: str) -> LabelDataset:
-    info = datasets.dataset_info(name)
-    if info.state != "not here":
-        return datasets.fetch_dataset(name)
-    how = info.manual or (
-        f"Fetch it once with ldlearn.datasets.fetch_dataset({info.name!r}), or put its file into the folder that the "
-        "environment variable LDLEARN_DATA names."
-    )
-    raise MissingDatasetError(f"{info.title} is not on this machine. {how}")
-
-
-def read_datasets(plan: Table, folder: Path) -> tuple[DatasetSpec, ...]:
+def read_datasets(plan: TomlTable, folder: Path) -> tuple[DatasetSpec, ...]:
     """The ``datasets`` of a plan: a list of names, or a table with options for each."""
     given = plan.raw("datasets")
     if isinstance(given, list):
         given = {name: {} for name in plan.texts("datasets")}
     if not given:
         raise plan.fail("datasets", 'name at least one data set, for instance datasets = ["vader_tweets"].')
-    tables = Table(given, "datasets")
-    return tuple(_read_dataset(name, Table(content, tables.where(name)), folder) for name, content in tables.items())
+    tables = TomlTable(given, "datasets")
+    return tuple(
+        _read_dataset(name, TomlTable(content, tables.where(name)), folder) for name, content in tables.items()
+    )
 
 
-def _read_dataset(name: str, table: Table, folder: Path) -> DatasetSpec:
+def _read_dataset(name: str, table: TomlTable, folder: Path) -> DatasetSpec:
     path, generator = table.text("path"), table.text("generator", None, tuple(GENERATORS))
     if path is None and generator is None:
         _check_name(name, table)
@@ -131,23 +119,23 @@ def _read_dataset(name: str, table: Table, folder: Path) -> DatasetSpec:
     return _with_checksum(spec, table)
 
 
-def _check_name(name: str, table: Table) -> None:
+def _check_name(name: str, table: TomlTable) -> None:
     try:
-        datasets.dataset_info(name)
+        datasets.dataset_name(name)
     except datasets.DatasetError as error:
         raise PlanError(f'{table.path}: {error} A file of yours needs path = "...".') from None
 
 
-def _generator_params(table: Table, generator: str | None) -> dict[str, Any]:
+def _generator_params(table: TomlTable, generator: str | None) -> dict[str, Any]:
     params = table.mapping("params")
     known = inspect.signature(GENERATORS[generator]).parameters if generator else {}
     for key in params:
         if key not in known:
-            raise PlanError(f"{table.path}.params.{key}: unknown parameter; {suggest(key, known)}")
+            raise PlanError(f"{table.path}.params.{key}: unknown parameter; {hint(key, known)}")
     return params
 
 
-def _binarisation(table: Table) -> dict[str, Any]:
+def _binarisation(table: TomlTable) -> dict[str, Any]:
     table.text("rule", None, RULES)
     table.number("threshold", None, 0.0, 1.0)
     table.number("total", None, 0.0, 1.0)
@@ -155,11 +143,12 @@ def _binarisation(table: Table) -> dict[str, Any]:
     return {key: table.raw(key) for key in _RULE_KEYS if key in table}
 
 
-def _with_checksum(spec: DatasetSpec, table: Table) -> DatasetSpec:
+def _with_checksum(spec: DatasetSpec, table: TomlTable) -> DatasetSpec:
     """Tie the plan to the content of the file, so that records of other content are not taken for its own."""
     if spec.path is None or not Path(spec.path).is_file():
         return spec
-    found = hashlib.sha256(Path(spec.path).read_bytes()).hexdigest()
+    with open(spec.path, "rb") as file:
+        found = hashlib.file_digest(file, "sha256").hexdigest()
     if spec.sha256 not in (None, found):
         raise PlanError(f"{table.path}.sha256: the file {spec.path} has changed; remove the key to use it as it is.")
-    return DatasetSpec(**(asdict(spec) | {"sha256": found}))
+    return replace(spec, sha256=found)

@@ -1,4 +1,4 @@
-"""Who is told how a run goes: nobody, or a log of one line for each cell."""
+"""Progress of a run: the interface that is told of it, a log of one line for each cell, and the time left."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from collections import defaultdict
 from typing import Any, TextIO
 
 from ldlearn.experiments.cells import Cell, Work
-from ldlearn.experiments.records import Record
+from ldlearn.results import Record
+from ldlearn.results.wording import duration_text
 
 
 class Watcher:
@@ -79,17 +80,6 @@ def _points(work: Work) -> float:
     return float(len(work.points))
 
 
-def spell(seconds: float | None) -> str:
-    """A duration for people: ``2 min 5 s``."""
-    if seconds is None:
-        return "unknown"
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    if hours:
-        return f"{hours} h {minutes:02d} min"
-    return f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"
-
-
 class LogWatcher(Watcher):
     """Writes one line for each cell.
 
@@ -124,9 +114,9 @@ class LogWatcher(Watcher):
     def recorded(self, cell: Cell, record: Record) -> None:
         """Say which cell, and how long it took; a data set that is not here was noted once for all its cells."""
         self._done += 1
-        if record["status"] == "missing":
+        if record.status == "missing":
             return
         name = f"{cell.dataset.name} / {cell.method.name} / {cell.repeat}"
-        what = f"{record['seconds']['select']:.1f} s" if record["status"] == "ok" else record["message"]
-        left = spell(self._left.seconds()) if self._left else "unknown"
-        self._say(f"[{self._done}/{self._cells}] {record['status']} {name}: {what} (time left: {left})")
+        what = f"{record.seconds['select']:.1f} s" if record.is_ok else record.message
+        left = duration_text(self._left.seconds() if self._left else None)
+        self._say(f"[{self._done}/{self._cells}] {record.status} {name}: {what} (time left: {left})")

@@ -6,8 +6,6 @@ import platform
 import threading
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cache
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +15,7 @@ from ldlearn.datasets import LabelDataset
 from ldlearn.experiments.cells import Work
 from ldlearn.experiments.search import Partial, search
 from ldlearn.experiments.splits import make_split
+from ldlearn.versions import installed_versions
 
 THREADS = 1  # of BLAS and OpenMP in a cell: sums of more threads are rounded differently
 _one_at_a_time = threading.Lock()
@@ -46,7 +45,7 @@ def do_work(number: int, work: Work, data: LabelDataset) -> tuple[int, WorkResul
     data : LabelDataset
         The data set of its cells.
     """
-    result = WorkResult(started=datetime.now(UTC).isoformat(timespec="seconds"), versions=versions())
+    result = WorkResult(started=datetime.now(UTC).isoformat(timespec="seconds"), versions=installed_versions())
     # Warnings, thread limits and the memory peak belong to the process: a worker with several threads waits here.
     with _one_at_a_time, threadpool_limits(limits=THREADS):
         _forget_peak_memory()
@@ -63,15 +62,6 @@ def _search(work: Work, data: LabelDataset, result: WorkResult) -> None:
     split = make_split(data, cell.dataset, cell.protocol, cell.repeat)
     result.sizes, result.label_names = split.record, list(data.label_names)
     result.partials = search(work, split, cell.seed)
-
-
-@cache
-def versions() -> dict[str, str]:
-    """Versions of what computes scores."""
-    import ldlearn
-
-    ours = {"python": platform.python_version(), "ldlearn": ldlearn.__version__}
-    return ours | {name: version(name) for name in ("numpy", "scipy", "scikit-learn")}
 
 
 def _forget_peak_memory() -> None:

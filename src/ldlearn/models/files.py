@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import os
-import platform
 import warnings
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy
-import sklearn
 from numpy.typing import NDArray
 
 from ldlearn.base import LabelEstimator
@@ -22,6 +19,7 @@ from ldlearn.models.archive import read_archive, write_archive
 from ldlearn.models.encoding import Decoder, Encoder
 from ldlearn.models.table_model import TableModel
 from ldlearn.models.training_summary import check_summary
+from ldlearn.versions import installed_versions
 
 _TABLE_FIELDS = ("estimator", "preprocessing", "numeric", "categorical", "labels", "id", "facts")
 _PROBE_ROWS = 3
@@ -46,7 +44,7 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
         If the model holds something that a file cannot, such as a function.
     """
     encoder = Encoder()
-    content = {"made_with": _versions(), **_content(model, encoder)}
+    content = {"made_with": installed_versions(), **_content(model, encoder)}
     with writing(Path(path)) as file:
         write_archive(file, content, encoder.arrays)
 
@@ -156,7 +154,7 @@ def _check_probe(model: Any, expected: Any, made_with: Any, path: Path) -> None:
         if set(found) == set(expected) and all(_nearly(found[name], expected[name]) for name in found):
             return
     saved = made_with if isinstance(made_with, dict) else {}
-    here = _versions()
+    here = installed_versions()
     other = [
         f"{name} {str(saved.get(name))[:20]} (here {here[name]})" for name in here if saved.get(name) != here[name]
     ]
@@ -166,15 +164,3 @@ def _check_probe(model: Any, expected: Any, made_with: Any, path: Path) -> None:
 
 def _nearly(found: NDArray[Any], expected: NDArray[Any]) -> bool:
     return found.shape == expected.shape and bool(np.allclose(found, expected, rtol=1e-6, atol=1e-9))
-
-
-def _versions() -> dict[str, str]:
-    from ldlearn import __version__
-
-    return {
-        "ldlearn": __version__,
-        "scikit-learn": sklearn.__version__,
-        "numpy": np.__version__,
-        "scipy": scipy.__version__,
-        "python": platform.python_version(),
-    }

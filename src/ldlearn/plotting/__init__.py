@@ -1,9 +1,8 @@
 """Pictures: Display classes over fitted estimators, distributions or records of experiments."""
 
-try:
-    import matplotlib as _matplotlib  # noqa: F401
-except ImportError as error:  # pragma: no cover
-    raise ImportError('Pictures need matplotlib: pip install "ldlearn[plot]".') from error
+from ldlearn.errors import import_optional
+
+import_optional("matplotlib", "plot", "Pictures")
 
 from ldlearn.plotting.artificial import ArtificialPictureDisplay, TernaryDisplay
 from ldlearn.plotting.convergence import ConvergenceDisplay

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike
 
 from ldlearn.errors import InputError
 from ldlearn.plotting.display import Display
-from ldlearn.plotting.records import Record, finished, is_number
 from ldlearn.plotting.style import axis_labels, legend, one_axes, series_style, tidy, title
+from ldlearn.results import AnyRecords, Convergence, Results
 
 
 class ConvergenceDisplay(Display):
@@ -77,7 +77,7 @@ class ConvergenceDisplay(Display):
     @classmethod
     def from_records(
         cls,
-        records: Sequence[Record],
+        records: AnyRecords,
         dataset: str,
         *,
         methods: Sequence[str] | None = None,
@@ -87,7 +87,8 @@ class ConvergenceDisplay(Display):
 
         Parameters
         ----------
-        records : sequence of mapping
+        records : sequence of Record
+            What ``ldlearn.results.read_records`` returns.
         dataset : str
         methods : sequence of str, optional
             Only these; all by default.
@@ -97,12 +98,12 @@ class ConvergenceDisplay(Display):
         -------
         ConvergenceDisplay
         """
-        first = first_runs(records, dataset)
+        first = first_runs(Results.of(records), dataset)
         chosen = [name for name in first if methods is None or name in methods]
         if not chosen:
             raise InputError(f"No record of data set {dataset!r} holds an objective.")
-        gaps = {name: first[name]["gap"] for name in chosen if is_number(first[name].get("gap"))}
-        return cls({name: first[name]["objective"] for name in chosen}, gaps, heading=dataset).plot(ax=ax)
+        gaps = {name: gap for name in chosen if (gap := first[name].gap) is not None}
+        return cls({name: first[name].objective for name in chosen}, gaps, heading=dataset).plot(ax=ax)
 
     def plot(self, *, ax: Axes | None = None) -> ConvergenceDisplay:
         """Draw the curves.
@@ -134,13 +135,12 @@ class ConvergenceDisplay(Display):
         return f"{name} (certified gap {self.gaps[name]:.1e})" if name in self.gaps else name
 
 
-def first_runs(records: Sequence[Record], dataset: str) -> dict[str, Mapping[str, Any]]:
+def first_runs(results: Results, dataset: str) -> dict[str, Convergence]:
     """Return the recorded convergence of each method's first repeat on a data set."""
-    runs: dict[str, Mapping[str, Any]] = {}
-    for record in finished(records, dataset=dataset):
-        progress = record.get("convergence") or {}
-        if len(progress.get("objective") or []) > 0:
-            runs.setdefault(str(record["method"]), progress)
+    runs: dict[str, Convergence] = {}
+    for record in results.finished(dataset):
+        if record.convergence and record.convergence.objective:
+            runs.setdefault(record.method, record.convergence)
     return runs
 
 

@@ -9,10 +9,11 @@ from typing import Any, Literal
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
+from ldlearn.errors import InputError
 from ldlearn.metrics import get_metric
 from ldlearn.plotting.display import Display
-from ldlearn.plotting.records import Record, Task, score_matrix
 from ldlearn.plotting.style import BAND, INK, MUTED, NORMAL, PALETTE, SMALL, VERBATIM, one_axes, shown, title
+from ldlearn.results import AnyRecords, Results, Task
 from ldlearn.stats import PostHocResult, bonferroni_dunn, nemenyi
 
 Test = Literal["nemenyi", "bonferroni-dunn"]
@@ -92,7 +93,7 @@ class CriticalDifferenceDisplay(Display):
     @classmethod
     def from_records(
         cls,
-        records: Sequence[Record],
+        records: AnyRecords,
         metric: str,
         *,
         task: Task = "prediction",
@@ -103,15 +104,17 @@ class CriticalDifferenceDisplay(Display):
     ) -> CriticalDifferenceDisplay:
         """Test and draw the mean scores of an experiment; methods without a score on every data set are left out.
 
+        Methods trained on true distributions do not compete, and are drawn only if named.
+
         Parameters
         ----------
-        records : sequence of mapping
-            What ``ldlearn.experiments.read_records`` returns.
+        records : sequence of Record
+            What ``ldlearn.results.read_records`` returns.
         metric : str
             A key of `ldlearn.metrics.METRICS`.
         task : {"recovery", "prediction"}
         methods : sequence of str, optional
-            Only these; all by default.
+            Only these; all that compete by default.
         control, alpha, ax
             As in `from_scores`.
 
@@ -119,15 +122,18 @@ class CriticalDifferenceDisplay(Display):
         -------
         CriticalDifferenceDisplay
         """
-        scores, _, complete, _ = score_matrix(records, task, metric, methods)
-        floors = {str(record["method"]) for record in records if record.get("is_floor")}
+        results, known = Results.of(records), get_metric(metric)
+        table = results.table(task, known)
+        if table is None:
+            raise InputError(f"No record holds a {task} score of {metric}.")
+        scores, complete = table.matrix(methods)
         return cls.from_scores(
             scores,
-            greater_is_better=get_metric(metric).greater_is_better,
+            greater_is_better=known.greater_is_better,
             methods=complete,
             control=control,
             alpha=alpha,
-            muted=[method for method in complete if method in floors],
+            muted=[method for method in complete if results.methods[method].is_floor],
             ax=ax,
         )
 

@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike
 
 from ldlearn.errors import InputError
 from ldlearn.plotting.display import Display
-from ldlearn.plotting.records import Record, finished
 from ldlearn.plotting.style import INK, MUTED, PALETTE, axis_labels, many_axes, name_ticks, shared_legend, tidy, title
+from ldlearn.results import AnyRecords, Record, Results
 
 _GROUP = 0.78  # share of a label's height that its bars take
 
@@ -146,7 +146,7 @@ class DistributionBarsDisplay(Display):
     @classmethod
     def from_records(
         cls,
-        records: Sequence[Record],
+        records: AnyRecords,
         dataset: str,
         row: int | None = None,
         *,
@@ -157,7 +157,8 @@ class DistributionBarsDisplay(Display):
 
         Parameters
         ----------
-        records : sequence of mapping
+        records : sequence of Record
+            What ``ldlearn.results.read_records`` returns.
         dataset : str
         row : int, optional
             Number of the row in the data set; the first stored one by default.
@@ -169,16 +170,16 @@ class DistributionBarsDisplay(Display):
         -------
         DistributionBarsDisplay
         """
-        stored = [record for record in finished(records, dataset=dataset) if _rows_of(record)]
+        stored = [record for record in Results.of(records).finished(dataset) if _rows_of(record)]
         if row is None and stored:
             row = _rows_of(stored[0])[0]
         panels: dict[str, BarsPanel] = {}
         for record in stored:
-            if row in _rows_of(record) and (methods is None or record["method"] in methods):
-                panels.setdefault(str(record["method"]), _panel_of(record, _rows_of(record).index(row)))
+            if row in _rows_of(record) and (methods is None or record.method in methods):
+                panels.setdefault(record.method, _panel_of(record, _rows_of(record).index(row)))
         if not panels:
             raise InputError(f"No record of data set {dataset!r} holds row {row}; choose a row listed in its samples.")
-        return cls(list(panels.values()), stored[0]["label_names"], n_columns=4).plot(ax=ax)
+        return cls(list(panels.values()), stored[0].label_names, n_columns=4).plot(ax=ax)
 
     def plot(self, *, ax: Any = None) -> DistributionBarsDisplay:
         """Draw the panels.
@@ -254,16 +255,16 @@ class DistributionBarsDisplay(Display):
 
 
 def _rows_of(record: Record) -> list[int]:
-    samples = record.get("samples") or {}
-    return list(samples.get("rows") or []) if samples.get("recovered") else []
+    return record.samples.rows if record.samples and record.samples.recovered else []
 
 
 def _panel_of(record: Record, place: int) -> BarsPanel:
-    samples = record["samples"]
-    truth, logical = samples.get("truth"), samples.get("logical")
+    samples = record.samples
+    assert samples is not None
+    assert samples.recovered is not None
     return BarsPanel(
-        heading=str(record["method"]),
-        degrees={"recovered": samples["recovered"][place]},
-        logical=None if not logical else logical[place],
-        truth=None if not truth else truth[place],
+        heading=record.method,
+        degrees={"recovered": samples.recovered[place]},
+        logical=samples.logical[place] if samples.logical else None,
+        truth=samples.truth[place] if samples.truth else None,
     )

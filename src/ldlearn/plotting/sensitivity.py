@@ -10,8 +10,9 @@ from matplotlib.axes import Axes
 
 from ldlearn.errors import InputError
 from ldlearn.plotting.display import Display
-from ldlearn.plotting.records import TASKS, Curve, Record, Task, sensitivity_curves, value_name
 from ldlearn.plotting.style import AXIS_TEXT, axis_labels, many_axes, name_ticks, series_style, shown, tidy, title
+from ldlearn.results import TASKS, AnyRecords, Curve, Results, Task, sensitivity_curves
+from ldlearn.results.wording import value_name
 
 
 class SensitivityDisplay(Display):
@@ -24,8 +25,6 @@ class SensitivityDisplay(Display):
     ----------
     curves : mapping of str to sequence of Curve
         By task ("recovery", "prediction"), one curve for each parameter.
-    score : str, default="validation score"
-        What the vertical axis shows.
     heading : str, optional
         Title of the first panel's row.
 
@@ -41,34 +40,29 @@ class SensitivityDisplay(Display):
         SensitivityDisplay.from_records(records, "vader_tweets", "DLDL").save("sensitivity.svg")
     """
 
-    def __init__(
-        self, curves: Mapping[str, Sequence[Curve]], *, score: str = "validation score", heading: str = ""
-    ) -> None:
+    def __init__(self, curves: Mapping[str, Sequence[Curve]], *, heading: str = "") -> None:
         self.curves = {task: list(some) for task, some in curves.items()}
-        self.score = score
         self.heading = heading
 
     @classmethod
     def from_records(
         cls,
-        records: Sequence[Record],
+        records: AnyRecords,
         dataset: str,
         method: str,
         *,
         tasks: Sequence[Task] = TASKS,
-        score: str = "validation score",
         ax: Any = None,
     ) -> SensitivityDisplay:
         """Draw the grid of a method on a data set.
 
         Parameters
         ----------
-        records : sequence of mapping
+        records : sequence of Record
+            What ``ldlearn.results.read_records`` returns.
         dataset, method : str
         tasks : sequence of {"recovery", "prediction"}
             A line for each.
-        score : str
-            Name of the metric that selected.
         ax : matplotlib Axes or sequence of them, optional
             One that is divided, or one for each parameter.
 
@@ -76,10 +70,11 @@ class SensitivityDisplay(Display):
         -------
         SensitivityDisplay
         """
-        curves: dict[str, list[Curve]] = {task: sensitivity_curves(records, dataset, method, task) for task in tasks}
+        results = Results.of(records)
+        curves: dict[str, list[Curve]] = {task: sensitivity_curves(results, dataset, method, task) for task in tasks}
         if not any(curves.values()):
             raise InputError(f"The records of {method!r} on {dataset!r} hold no grid with two values of a parameter.")
-        return cls(curves, score=score, heading=f"{method} on {dataset}").plot(ax=ax)
+        return cls(curves, heading=f"{method} on {dataset}").plot(ax=ax)
 
     @property
     def parameters(self) -> list[str]:
@@ -104,7 +99,7 @@ class SensitivityDisplay(Display):
         for i, task in enumerate(tasks):
             row = axes[i * width : (i + 1) * width]
             self._draw_row(row, task, index=i)
-            axis_labels(row[0], "", f"{task}\n{self.score}")
+            axis_labels(row[0], "", f"{task}\nvalidation {self.curves[task][0].metric.heading}")
         for panel, parameter in zip(axes[-width:], self.parameters, strict=True):
             panel.set_xlabel(shown(parameter), **AXIS_TEXT)
         title(axes[0], self.heading)

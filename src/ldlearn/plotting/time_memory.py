@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -10,10 +10,10 @@ from matplotlib.ticker import FuncFormatter
 
 from ldlearn.errors import InputError
 from ldlearn.plotting.display import Display
-from ldlearn.plotting.records import Record, Spread, finished, names_of
 from ldlearn.plotting.style import PALETTE, RULE, axis_labels, many_axes, name_ticks, shared_legend, tidy, title
+from ldlearn.results import AnyRecords, Results, costs
+from ldlearn.results.record import PHASES
 
-PHASES = ("select", "fit", "predict")
 _MARKERS = {"select": "s", "fit": "o", "predict": "D"}
 
 
@@ -50,14 +50,13 @@ class TimeMemoryDisplay(Display):
         self.heading = heading
 
     @classmethod
-    def from_records(
-        cls, records: Sequence[Record], dataset: str | None = None, *, ax: Any = None
-    ) -> TimeMemoryDisplay:
+    def from_records(cls, records: AnyRecords, dataset: str | None = None, *, ax: Any = None) -> TimeMemoryDisplay:
         """Draw means over repeats (and over data sets, if none is named).
 
         Parameters
         ----------
-        records : sequence of mapping
+        records : sequence of Record
+            What ``ldlearn.results.read_records`` returns.
         dataset : str, optional
         ax : matplotlib Axes or sequence of them, optional
 
@@ -65,17 +64,16 @@ class TimeMemoryDisplay(Display):
         -------
         TimeMemoryDisplay
         """
-        done = finished(records, dataset=dataset)
-        if not done:
+        found = costs(Results.of(records), dataset)
+        if not found:
             raise InputError("No finished record to draw" + (f" for data set {dataset!r}." if dataset else "."))
-        seconds, memory = {}, {}
-        for method in names_of(done, "method"):
-            mine = finished(done, method=method)
-            phases = {phase: Spread.of((record.get("seconds") or {}).get(phase) for record in mine) for phase in PHASES}
-            seconds[method] = {phase: spread.mean for phase, spread in phases.items() if spread and spread.mean > 0}
-            peak = Spread.of(record.get("peak_memory_mb") for record in mine)
-            if peak is not None:
-                memory[method] = peak.mean
+        seconds = {
+            cost.method.name: {
+                phase: spread.mean for phase, spread in cost.seconds.items() if spread and spread.mean > 0
+            }
+            for cost in found
+        }
+        memory = {cost.method.name: cost.memory.mean for cost in found if cost.memory}
         return cls(seconds, memory, heading=dataset or "").plot(ax=ax)
 
     def plot(self, *, ax: Any = None) -> TimeMemoryDisplay:

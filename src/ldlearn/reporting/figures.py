@@ -16,8 +16,8 @@ from ldlearn.plotting import (
 )
 from ldlearn.plotting.style import BAND, INK, MUTED, PALETTE, RULE
 from ldlearn.reporting.payload import convergence, samples, sensitivity
-from ldlearn.reporting.results import Results
-from ldlearn.reporting.verdicts import Verdict, control_of
+from ldlearn.reporting.verdicts import Verdict
+from ldlearn.results import Results
 
 # Colours of the displays and what they are called in the style sheet of the page.
 _THEME = {INK: "ink", MUTED: "muted", RULE: "rule", BAND: "band"} | {c: f"c{i}" for i, c in enumerate(PALETTE)}
@@ -33,24 +33,21 @@ def diagram(verdict: Verdict, results: Results) -> Display | None:
 
 def displays(results: Results, verdicts: Sequence[Verdict]) -> Iterator[tuple[str, Display]]:
     """Every figure of the report that is also written as a file, with the name of the file."""
-    control = control_of(list(results.methods.values()))
     for verdict in verdicts:
         drawn = diagram(verdict, results)
         if drawn is not None:
             yield f"critical-difference-{verdict.task}-{verdict.metric}", drawn
     for dataset in convergence(results):
-        yield f"convergence-{file_name(dataset)}", ConvergenceDisplay.from_records(results.records, dataset)
+        yield f"convergence-{file_name(dataset)}", ConvergenceDisplay.from_records(results, dataset)
     for dataset, methods in sensitivity(results).items():
         # The page has all methods; as files, the one that others are compared with.
-        if control is not None and control in methods:
-            yield (
-                f"sensitivity-{file_name(dataset)}",
-                SensitivityDisplay.from_records(results.records, dataset, control),
-            )
+        if results.subject is not None and results.subject in methods:
+            drawn = SensitivityDisplay.from_records(results, dataset, results.subject)
+            yield f"sensitivity-{file_name(dataset)}", drawn
     for dataset in samples(results):
-        yield f"distributions-{file_name(dataset)}", DistributionBarsDisplay.from_records(results.records, dataset)
-    if any(record.get("status") == "ok" for record in results.records):
-        yield "time-and-memory", TimeMemoryDisplay.from_records(results.records)
+        yield f"distributions-{file_name(dataset)}", DistributionBarsDisplay.from_records(results, dataset)
+    if results.finished():
+        yield "time-and-memory", TimeMemoryDisplay.from_records(results)
 
 
 def contents(display: Display, formats: Sequence[str]) -> dict[str, bytes]:

@@ -8,7 +8,9 @@ from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any
 
+from ldlearn.errors import import_optional
 from ldlearn.reporting.text_tables import rank_text
+from ldlearn.results.wording import duration_text
 
 _SCRIPTS = ("dom.js", "tables.js", "charts.js", "sections.js")
 
@@ -32,11 +34,7 @@ def render(context: Mapping[str, Any]) -> str:
 
 
 def _environment() -> Any:
-    try:
-        import jinja2
-    except ImportError as error:  # pragma: no cover
-        raise ImportError('Reports need jinja2: pip install "ldlearn[report]".') from error
-
+    jinja2 = import_optional("jinja2", "report", "Reports")
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("ldlearn.reporting"),
         autoescape=True,
@@ -44,7 +42,7 @@ def _environment() -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"number": number, "rank": rank_text, "seconds": seconds_text, "sig": significant}
+    environment.filters |= {"number": number, "rank": rank_text, "duration": duration_text, "sig": significant}
     return environment
 
 
@@ -56,14 +54,6 @@ def number(value: float | None, places: int = 4) -> str:
 def significant(value: float | None) -> str:
     """A number with three significant digits."""
     return "–" if value is None else f"{value:.3g}"
-
-
-def seconds_text(value: float) -> str:
-    """A duration in the unit that people would use."""
-    for limit, unit, size in ((60, "s", 1), (3600, "min", 60), (float("inf"), "h", 3600)):
-        if value < limit:
-            return f"{value / size:.1f} {unit}"
-    raise AssertionError("unreachable")
 
 
 def _resource(name: str) -> str:

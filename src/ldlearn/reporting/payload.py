@@ -1,4 +1,4 @@
-"""The data that the page draws itself: samples, sensitivity, convergence."""
+"""The data that the scripts of the page draw: samples, sensitivity, convergence."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ldlearn.plotting.convergence import first_runs
-from ldlearn.plotting.records import TASKS, Record, finished, is_number, sensitivity_curves, value_name
-from ldlearn.reporting.results import Results
+from ldlearn.results import TASKS, Curve, Record, Results, Samples, sensitivity_curves
+from ldlearn.results.record import is_number
+from ldlearn.results.wording import value_name
 
 _SAMPLE_NUMBERS = 400_000  # degrees embedded at most, about two megabytes
 
@@ -28,7 +29,7 @@ def samples(results: Results) -> dict[str, Any]:
 
     As many repeats are taken as fit the page; the first always is.
     """
-    stored = {dataset.name: _by_repeat(results.records, dataset.name) for dataset in results.present}
+    stored = {dataset.name: _by_repeat(results, dataset.name) for dataset in results.present}
     n_repeats = max((len(repeats) for repeats in stored.values()), default=0)
     while n_repeats > 1 and _numbers(stored, n_repeats) > _SAMPLE_NUMBERS:
         n_repeats -= 1
@@ -36,59 +37,62 @@ def samples(results: Results) -> dict[str, Any]:
     return {name: entry for name, entry in found.items() if entry["rows"]}
 
 
-def _by_repeat(records: Sequence[Record], dataset: str) -> dict[Any, list[Record]]:
-    repeats: dict[Any, list[Record]] = {}
-    for record in finished(records, dataset=dataset):
-        if (record.get("samples") or {}).get("recovered"):
-            repeats.setdefault(record.get("repeat"), []).append(record)
+_Group = list[tuple[Record, Samples]]
+
+
+def _by_repeat(results: Results, dataset: str) -> dict[int, _Group]:
+    repeats: dict[int, _Group] = {}
+    for record in results.finished(dataset):
+        if record.samples and record.samples.recovered:
+            repeats.setdefault(record.repeat, []).append((record, record.samples))
     return repeats
 
 
-def _numbers(stored: Mapping[str, Mapping[Any, Sequence[Record]]], n_repeats: int) -> int:
+def _numbers(stored: Mapping[str, Mapping[int, _Group]], n_repeats: int) -> int:
     return sum(
-        len(record["samples"]["rows"]) * len(record["label_names"])
+        len(samples.rows) * len(record.label_names)
         for repeats in stored.values()
         for group in list(repeats.values())[:n_repeats]
-        for record in group
+        for record, samples in group
     )
 
 
-def _sample_set(repeats: Sequence[Sequence[Record]]) -> dict[str, Any]:
-    rows = [_sample(group, place) for group in repeats for place in range(len(group[0]["samples"]["rows"]))]
-    return {"labels": [str(name) for name in repeats[0][0].get("label_names") or []], "rows": rows}
+def _sample_set(repeats: Sequence[_Group]) -> dict[str, Any]:
+    rows = [_sample(group, place) for group in repeats for place in range(len(group[0][1].rows))]
+    return {"labels": repeats[0][0][0].label_names, "rows": rows}
 
 
-def _sample(group: Sequence[Record], place: int) -> dict[str, Any]:
-    first = group[0]["samples"]
-    row = first["rows"][place]
+def _sample(group: _Group, place: int) -> dict[str, Any]:
+    record, first = group[0]
+    row = first.rows[place]
     return {
         "row": row,
-        "repeat": group[0].get("repeat"),
-        "truth": _short(first["truth"][place]) if first.get("truth") else None,
-        "logical": _short(first["logical"][place]) if first.get("logical") else None,
-        "degrees": {str(r["method"]): _short(r["samples"]["recovered"][place]) for r in group if _has(r, row, place)},
+        "repeat": record.repeat,
+        "truth": _short(first.truth[place]) if first.truth else None,
+        "logical": _short(first.logical[place]) if first.logical else None,
+        "degrees": {
+            record.method: _short(samples.recovered[place])
+            for record, samples in group
+            if samples.recovered and place < len(samples.rows) and samples.rows[place] == row
+        },
     }
-
-
-def _has(record: Record, row: Any, place: int) -> bool:
-    rows = record["samples"]["rows"]
-    return place < len(rows) and bool(rows[place] == row)
 
 
 def sensitivity(results: Results) -> dict[str, Any]:
     """By data set and method: the curves of every parameter for both tasks."""
     found: dict[str, Any] = {}
-    for method, dataset in results.by_cell:
-        curves = {task: sensitivity_curves(results.by_cell[method, dataset], dataset, method, task) for task in TASKS}
+    for method, dataset in results.by_method:
+        curves = {task: sensitivity_curves(results, dataset, method, task) for task in TASKS}
         if any(curves.values()):
             entry = {task: [_curve(curve) for curve in some] for task, some in curves.items() if some}
             found.setdefault(dataset, {})[method] = entry
     return found
 
 
-def _curve(curve: Any) -> dict[str, Any]:
+def _curve(curve: Curve) -> dict[str, Any]:
     return {
         "parameter": curve.parameter,
+        "score": curve.metric.heading,
         "names": [value_name(value) for value in curve.values],
         "x": curve.positions,
         "y": _short(curve.mean, 6),
@@ -99,9 +103,9 @@ def _curve(curve: Any) -> dict[str, Any]:
 
 def convergence(results: Results) -> dict[str, Any]:
     """By data set and method: objective of the first repeat."""
-    runs = {dataset.name: first_runs(results.records, dataset.name) for dataset in results.present}
+    runs = {dataset.name: first_runs(results, dataset.name) for dataset in results.present}
     return {
-        dataset: {method: _digits(progress["objective"]) for method, progress in some.items()}
+        dataset: {method: _digits(progress.objective) for method, progress in some.items()}
         for dataset, some in runs.items()
         if some
     }

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from ldlearn.errors import InputError
 from ldlearn.io.atomic import write_file
-from ldlearn.plotting.records import TASKS, Record, Task
+from ldlearn.metrics import HEADLINE_METRICS
 from ldlearn.reporting import text_tables
-from ldlearn.reporting.costs import choices, circumstances, costs, progress
-from ldlearn.reporting.paper import PairedTable, paired_tables
-from ldlearn.reporting.printed import CITATION
-from ldlearn.reporting.results import HEADLINE, Results, TaskTable
-from ldlearn.reporting.verdicts import Verdict, control_of, headline, judge, plural
+from ldlearn.reporting.paper_comparison import PairedTable, paired_tables
+from ldlearn.reporting.printed_results import CITATION
+from ldlearn.reporting.run_details import circumstances, progress, selected_parameters
+from ldlearn.reporting.verdicts import Verdict, compare_methods, headline
+from ldlearn.results import TASKS, Record, Results, Task, TaskTable, costs, read_records
+from ldlearn.results.files import find_records
+from ldlearn.results.wording import plural
 
 FORMATS = ("svg", "png", "pdf")
 
@@ -32,7 +34,8 @@ def write_report(
     Parameters
     ----------
     run_dir : path-like
-        Folder with ``records.jsonl`` and, if the run had one, ``plan.toml``.
+        Folder of a run, or a file of records. A ``plan.toml`` beside them gives title, description, headline metrics
+        and subject; neither a plan nor the data are needed.
     output : path-like, optional
         Folder to write to; that of the run by default.
     formats : sequence of str, default=("svg", "png", "pdf")
@@ -43,12 +46,10 @@ def write_report(
     pathlib.Path
         The page, which needs none of the other files.
     """
-    from ldlearn.experiments import read_records
-
-    folder = Path(run_dir)
+    folder = find_records(run_dir).parent
     plan_file = folder / "plan.toml"
     plan = plan_file.read_text(encoding="utf-8") if plan_file.is_file() else ""
-    report = Report(read_records(folder), plan)
+    report = Report(read_records(run_dir), plan)
     return report.write(folder if output is None else Path(output), formats=formats)
 
 
@@ -57,15 +58,17 @@ class Report:
 
     Parameters
     ----------
-    records : iterable of mapping
+    records : iterable of Record
     plan : str, optional
-        The plan in TOML; its name, description and metrics are used.
+        The plan in TOML; its name, description, metrics and subject are used.
     """
 
-    def __init__(self, records: Iterable[Record], plan: str = "") -> None:
+    def __init__(self, records: Iterable[Record | Mapping[str, Any]], plan: str = "") -> None:
         self.plan_text = plan
         self.plan: dict[str, Any] = tomllib.loads(plan) if plan else {}
-        self.results = Results(records, self.plan.get("metrics") or HEADLINE)
+        self.results = Results(
+            records, self.plan.get("metrics") or HEADLINE_METRICS, str(self.plan.get("subject") or "")
+        )
         if not self.results.records:
             raise InputError("There are no records to report; run the plan first.")
         self.tables: dict[tuple[Task, str], TaskTable] = {
@@ -74,10 +77,10 @@ class Report:
             for metric in self.results.metrics
             if (table := self.results.table(task, metric)) is not None
         }
-        control = control_of(list(self.results.methods.values()))
         # Only the metrics of the plan are tested: among tests of all of them, some would succeed by chance.
         self.verdicts: dict[tuple[Task, str], Verdict] = {
-            (table.task, table.metric.name): judge(table, control) for table in self.headline_tables()
+            (table.task, table.metric.name): compare_methods(table, self.results.subject)
+            for table in self.headline_tables()
         }
         self.paired: list[PairedTable] = paired_tables(self.results)
         self.costs = costs(self.results)
@@ -160,7 +163,7 @@ class Report:
             drawn = diagram(verdict, self.results)
             if drawn is not None:
                 diagrams[key] = inline_svg(drawn, f"cd{i}")
-        cost_figure = inline_svg(TimeMemoryDisplay.from_records(self.results.records), "cost") if self.costs else ""
+        cost_figure = inline_svg(TimeMemoryDisplay.from_records(self.results), "cost") if self.costs else ""
         return render(
             {
                 "report": self,
@@ -170,7 +173,7 @@ class Report:
                 "diagrams": diagrams,
                 "cost_figure": cost_figure,
                 "progress": progress(self.results),
-                "choices": choices(self.results),
+                "selected": selected_parameters(self.results),
                 "run": circumstances(self.results),
                 "citation": CITATION,
                 "plural": plural,

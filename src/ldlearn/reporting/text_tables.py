@@ -5,12 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ldlearn.plotting.records import Spread
 from ldlearn.plotting.style import shown
-from ldlearn.reporting.costs import Cost
-from ldlearn.reporting.paper import PairedCell, PairedTable
-from ldlearn.reporting.printed import Printed
-from ldlearn.reporting.results import Cell, Method, TaskTable
+from ldlearn.reporting.paper_comparison import PairedCell, PairedTable
+from ldlearn.reporting.printed_results import Printed
+from ldlearn.results import Cost, Method, Score, Spread, TaskTable
 
 DASH = "–"
 _LATEX = {
@@ -33,15 +31,15 @@ def spread_text(spread: Spread | None) -> str:
     return f"{spread.mean:.4f} ± {spread.std:.4f}" if spread.n > 1 else f"{spread.mean:.4f}"
 
 
-def cell_text(cell: Cell) -> str:
-    """A cell as ``0.1234 ± 0.0056 (2)``, or the word failed."""
-    if cell.spread is None:
-        return "failed" if cell.n_failed else DASH
-    parts = [spread_text(cell.spread)]
-    if cell.rank is not None:
-        parts.append(f"({rank_text(cell.rank)})")
-    if cell.n_failed:
-        parts.append(f"[{cell.n_failed} failed]")
+def score_text(score: Score) -> str:
+    """A score as ``0.1234 ± 0.0056 (2)``, or the word failed."""
+    if score.spread is None:
+        return "failed" if score.n_failed else DASH
+    parts = [spread_text(score.spread)]
+    if score.rank is not None:
+        parts.append(f"({rank_text(score.rank)})")
+    if score.n_failed:
+        parts.append(f"[{score.n_failed} failed]")
     return " ".join(parts)
 
 
@@ -50,8 +48,8 @@ def markdown_table(table: TaskTable) -> str:
     head = ["Method", *table.datasets, "Average rank"]
     rows = []
     for method in table.methods:
-        cells = [table.cell(method.name, dataset) for dataset in table.datasets]
-        texts = [f"**{cell_text(cell)}**" if cell.best else cell_text(cell) for cell in cells]
+        scores = [table.score(method.name, dataset) for dataset in table.datasets]
+        texts = [f"**{score_text(score)}**" if score.best else score_text(score) for score in scores]
         rows.append([_with_role(method, markdown_text(method.name)), *texts, _average(table, method)])
     return f"### {caption(table)}\n\n{_markdown_grid(head, rows)}\n{legend_of(table)}\n"
 
@@ -61,8 +59,8 @@ def latex_table(table: TaskTable) -> str:
     head = ["Method", *table.datasets, "Average rank"]
     lines = []
     for method in table.methods:
-        cells = [table.cell(method.name, dataset) for dataset in table.datasets]
-        texts = [rf"\textbf{{{latex(cell_text(cell))}}}" if cell.best else latex(cell_text(cell)) for cell in cells]
+        scores = [table.score(method.name, dataset) for dataset in table.datasets]
+        texts = [rf"\textbf{{{latex(score_text(s))}}}" if s.best else latex(score_text(s)) for s in scores]
         row = " & ".join([latex(_with_role(method, method.name)), *texts, latex(_average(table, method))])
         lines.append((r"\rowcolor{gray!15} " if method.is_floor else "") + row + r" \\")
     return _latex_float([latex(name) for name in head], lines, f"{caption(table)}. {legend_of(table)}")

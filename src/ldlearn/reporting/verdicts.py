@@ -1,14 +1,14 @@
-"""What the numbers say, in sentences and by tests; nothing here is typed, all of it is computed."""
+"""Statistical tests on the tables of a report, and what the numbers say in sentences; all of it is computed."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ldlearn.plotting.records import Task
-from ldlearn.reporting.results import Method, TaskTable
+from ldlearn.results import Method, Task, TaskTable
+from ldlearn.results.wording import enumerate_names, plural
 from ldlearn.stats import FriedmanResult, PostHocResult, bonferroni_dunn, friedman, nemenyi
 
 ALPHA = 0.05
@@ -64,30 +64,24 @@ def _against_informed_floor(table: TaskTable, floor: Method) -> str:
     return f"{floor.name}, a floor that knows the true distributions, is beaten on every data set by {names}."
 
 
-def judge(table: TaskTable, control: str | None) -> Verdict:
+def compare_methods(table: TaskTable, subject: str | None) -> Verdict:
     """Run the Friedman, Nemenyi and Bonferroni-Dunn tests on a table and keep their warnings as text."""
     names, n = [method.name for method in table.ranked], len(table.datasets)
     if len(names) < 2 or n < 2:
         caution = f"{plural(len(names), 'ranked method')} on {plural(n, 'data set')}: too little for a test."
         return Verdict(table.task, table.metric.name, None, [], [caution])
     options: dict[str, Any] = {"greater_is_better": table.metric.greater_is_better, "methods": names, "alpha": ALPHA}
-    scores = table.scores()
-    omnibus, first = _heard(friedman, scores, **options)
-    pairs, second = _heard(nemenyi, scores, **options)
+    scores, _ = table.matrix()
+    omnibus, first = _with_warnings(friedman, scores, **options)
+    pairs, second = _with_warnings(nemenyi, scores, **options)
     sentences = [_friedman_sentence(omnibus), _nemenyi_sentence(pairs)]
-    if control in names:
-        against, _ = _heard(bonferroni_dunn, scores, control, **options)
+    if subject in names:
+        against, _ = _with_warnings(bonferroni_dunn, scores, subject, **options)
         sentences.append(_control_sentence(against))
     return Verdict(table.task, table.metric.name, pairs, sentences, [*first, *second])
 
 
-def control_of(methods: Sequence[Method]) -> str | None:
-    """The method that others are compared with: DLDL by name, else the first joint model that competes."""
-    joint = [method.name for method in methods if method.kind == "joint" and not method.is_floor]
-    return "DLDL" if "DLDL" in joint else next(iter(joint), None)
-
-
-def _heard(test: Callable[..., Any], *args: Any, **options: Any) -> tuple[Any, list[str]]:
+def _with_warnings(test: Callable[..., Any], *args: Any, **options: Any) -> tuple[Any, list[str]]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         result = test(*args, **options)
@@ -125,13 +119,3 @@ def _control_sentence(result: PostHocResult) -> str:
 def p_text(p: float) -> str:
     """A p-value as a reader needs it."""
     return f"p = {p:.3f}" if p >= 0.001 else f"p = {p:.0e}" if p >= 1e-16 else "p < 1e-16"
-
-
-def plural(count: int, noun: str) -> str:
-    """``1 data set``, ``2 data sets``."""
-    return f"{count} {noun}{'' if count == 1 else 's'}"
-
-
-def enumerate_names(names: Sequence[str]) -> str:
-    """``A, B and C``."""
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

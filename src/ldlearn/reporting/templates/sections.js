@@ -70,7 +70,7 @@ function drawSensitivity() {
       series: [{ ...curve, color: colors[task] }], at: curve.x, names: curve.names,
       label: `${task} score against ${curve.parameter}: ${curve.names.map((name, i) => `${name} gives ${curve.y[i]}`).join(", ")}`,
     })));
-    const heading = make("h3", {}, task === "recovery" ? "Recovery" : "Prediction", make("small", {}, "validation score"));
+    const heading = make("h3", {}, task === "recovery" ? "Recovery" : "Prediction", make("small", {}, `validation, ${curves[0].score}`));
     return make("div", { class: "group" }, heading, make("div", { class: "panels" }, ...panels));
   });
   one("#sensitivity-panels").replaceChildren(...groups);

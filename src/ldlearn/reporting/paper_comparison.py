@@ -7,8 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from ldlearn.metrics import METRICS, Metric
-from ldlearn.plotting.records import Spread, spread_of
-from ldlearn.reporting.printed import (
+from ldlearn.reporting.printed_results import (
     BLOCKS,
     PAPER_METRICS,
     Block,
@@ -18,7 +17,7 @@ from ldlearn.reporting.printed import (
     plain,
     printed_cells,
 )
-from ldlearn.reporting.results import Method, Results
+from ldlearn.results import Method, Results, Spread
 
 _ABLATED = re.compile(r"\b(alpha|beta|gamma)\s*=\s*0(?![.\d])")
 
@@ -131,9 +130,9 @@ class _Pairing:
     def _score(self, method: str, dataset: str) -> Spread | None:
         """Our score; with the paper's treatment of zeros where the records hold it."""
         task, name = self.block.task, self.metric.name
-        done = [r for r in self.results.by_cell.get((method, dataset), []) if r.get("status") == "ok"]
-        as_paper = Spread.of(((record.get("paper_zeros") or {}).get(task) or {}).get(name) for record in done)
-        return as_paper or spread_of(done, task, name)
+        zeros = [record.paper_zeros.get(task) for record in self.results.finished(dataset, method)]
+        as_paper = Spread.of(scores.get(name) for scores in zeros if scores)
+        return as_paper or self.results.spread(method, dataset, task, name)
 
     def _best_floor(self, dataset: str) -> tuple[str, Spread] | None:
         floors = [method.name for method in self.results.methods.values() if method.is_floor]

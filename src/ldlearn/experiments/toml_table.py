@@ -1,26 +1,18 @@
-"""Reading the tables of a plan: every error names its key, unknown keys are errors."""
+"""Tables of a plan file (TOML), read key by key: every error names its key, unknown keys are errors."""
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ldlearn.errors import InputError
+from ldlearn.errors import InputError, hint
 
 
 class PlanError(InputError):
     """A plan cannot be used as written; the message begins with the key that is wrong."""
 
 
-def suggest(word: str, known: Iterable[str]) -> str:
-    """``did you mean ...?``, or the list of what is known."""
-    known = list(known)
-    close = difflib.get_close_matches(word, known, n=2)
-    return f"did you mean {' or '.join(close)}?" if close else f"known are {', '.join(known) or 'none'}."
-
-
-class Table:
+class TomlTable:
     """A table of a plan, read key by key.
 
     Parameters
@@ -82,13 +74,6 @@ class Table:
             raise self.fail(key, f"expected a number from {low:g} to {high:g}, got {value!r}.")
         return float(value)
 
-    def boolean(self, key: str, default: bool = False) -> bool:
-        """True or false."""
-        value = self.raw(key, default)
-        if not isinstance(value, bool):
-            raise self.fail(key, f"expected true or false, got {value!r}.")
-        return value
-
     def texts(self, key: str, default: Sequence[str] = ()) -> tuple[str, ...]:
         """A list of strings; one string counts as a list of one."""
         value = self.raw(key, list(default))
@@ -97,9 +82,9 @@ class Table:
             raise self.fail(key, f"expected a list of texts, got {_kind(value)}.")
         return tuple(value)
 
-    def table(self, key: str) -> Table:
+    def table(self, key: str) -> TomlTable:
         """A table inside this one, empty if absent."""
-        return Table(self.raw(key, {}), self.where(key))
+        return TomlTable(self.raw(key, {}), self.where(key))
 
     def mapping(self, key: str) -> dict[str, Any]:
         """A table whose keys are free."""
@@ -114,7 +99,7 @@ class Table:
         """Complain about keys nobody asked for."""
         for key in self._content:
             if key not in self._asked:
-                raise self.fail(key, f"unknown key; {suggest(key, dict.fromkeys(self._asked))}")
+                raise self.fail(key, f"unknown key; {hint(key, dict.fromkeys(self._asked))}")
 
 
 def _kind(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""The tables of the DLDL paper, letter by letter, and what is known to be wrong with them."""
+"""Results printed in the tables of the DLDL paper, letter by letter, and what is known to be wrong with them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-from ldlearn.plotting.records import Task
+from ldlearn.results import Task
 
 CITATION = "Y. Jia, J. Tang, J. Jiang: Label Distribution Learning from Logical Label, IJCAI 2024"
 PAPER_METRICS = {

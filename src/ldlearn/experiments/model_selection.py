@@ -1,4 +1,4 @@
-"""Judging grid points on the validation part, by the truth or by 0/1 labels only."""
+"""Model selection: the validation score of a fitted model, by the truth or by 0/1 labels only."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from ldlearn.learning import SABFGS
 from ldlearn.metrics import get_metric
 
 
-class Judge:
-    """Gives fitted models a number by which one of them is chosen.
+class ValidationScorer:
+    """Gives fitted models the score by which one of them is chosen.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class Judge:
         self._target = part.D if self.oracle else normalize_rows(part.Y.astype(float))
 
     def basis(self, model: Any) -> str:
-        """What the recovery of a model is judged by: this goes into the record."""
+        """The rows that the recovery of a model is scored on: this goes into the record."""
         if not self.oracle:
             return "validation labels, predicted"
         return "validation rows, enhanced" if self._can_enhance(model) else "training rows"
@@ -49,7 +49,7 @@ class Judge:
         return self._value("recovery", train.D, model.label_distributions_)
 
     def _can_enhance(self, model: Any) -> bool:
-        return self._enhances and hasattr(model, "enhance")
+        return self._enhances and bool(model.can_enhance)
 
     def prediction(self, model: Any) -> float:
         """How well a model predicts the validation part."""

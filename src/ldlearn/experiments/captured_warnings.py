@@ -1,4 +1,4 @@
-"""Keeping the warnings of a cell for its record."""
+"""Warnings raised while a cell is computed, captured for its record."""
 
 from __future__ import annotations
 
@@ -11,19 +11,17 @@ _ABOUT_CODE = (DeprecationWarning, PendingDeprecationWarning, FutureWarning, Imp
 
 
 @contextmanager
-def captured(heard: list[str]) -> Iterator[None]:
+def captured_warnings(texts: list[str]) -> Iterator[None]:
     """Append the texts of warnings to a list instead of showing them; those about code, not results, are dropped."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
             yield
         finally:
-            texts = [
-                " ".join(str(entry.message).split()) for entry in caught if not issubclass(entry.category, _ABOUT_CODE)
-            ]
-            heard += list(dict.fromkeys(texts))[:MOST]
+            about_results = [entry for entry in caught if not issubclass(entry.category, _ABOUT_CODE)]
+            texts += distinct([" ".join(str(entry.message).split()) for entry in about_results])
 
 
-def distinct(heard: list[str]) -> list[str]:
+def distinct(texts: list[str]) -> list[str]:
     """The first few different ones."""
-    return list(dict.fromkeys(heard))[:MOST]
+    return list(dict.fromkeys(texts))[:MOST]

@@ -1,0 +1,38 @@
+"""Results of experiments: the typed record of a cell, one reader and writer, one summary."""
+
+from ldlearn.results.costs import Cost, costs
+from ldlearn.results.files import RecordsFile, RunFolderError, read_records
+from ldlearn.results.record import (
+    TASKS,
+    Convergence,
+    GridPoint,
+    Record,
+    Samples,
+    Task,
+)
+from ldlearn.results.sensitivity import Curve, sensitivity_curves
+from ldlearn.results.summary import AnyRecords, Dataset, Method, Results, Score, Spread, SummaryRow, TaskTable
+
+__all__ = [
+    "Record",
+    "GridPoint",
+    "Samples",
+    "Convergence",
+    "Task",
+    "TASKS",
+    "read_records",
+    "RecordsFile",
+    "RunFolderError",
+    "Results",
+    "AnyRecords",
+    "Method",
+    "Dataset",
+    "Score",
+    "Spread",
+    "TaskTable",
+    "SummaryRow",
+    "Cost",
+    "costs",
+    "Curve",
+    "sensitivity_curves",
+]

@@ -1,0 +1,49 @@
+"""A new metric is one function in one file, registered once: it is then in scores, records, reports and commands."""
+
+import numpy as np
+import pytest
+from tiny_plans import tiny_plan
+
+from ldlearn.cli.main import main
+from ldlearn.experiments import run_plan
+from ldlearn.metrics import METRICS, registry, score_all
+from ldlearn.reporting import Report
+
+D, P = np.array([[0.5, 0.5], [1.0, 0.0]]), np.array([[0.5, 0.5], [0.75, 0.25]])
+
+
+@pytest.fixture
+def toy_metric():
+    @registry.register(title="Toy", formula="max p", bounds=lambda c: (1 / c, 1.0), greater_is_better=True)
+    def toy_confidence(D_true, D_pred):
+        """Largest predicted degree."""
+        return D_pred.max(axis=1)
+
+    yield toy_confidence
+    del registry._BETWEEN_DISTRIBUTIONS["toy_confidence"]
+
+
+def test_it_is_in_scores(toy_metric):
+    assert toy_metric(D, P) == score_all(D, P)["toy_confidence"] == 0.625
+    assert METRICS["toy_confidence"].heading == "Toy ↑"
+
+
+def test_it_is_in_records_and_can_choose_and_head_a_report(toy_metric, tmp_path):
+    plan = tiny_plan(metrics=["toy_confidence"], selection={"prediction": "toy_confidence"})
+    records = run_plan(plan, tmp_path).records
+    tuned = next(record for record in records if record.method == "DLDL")
+    assert tuned.validation["prediction"] == max(point.prediction for point in tuned.grid)
+    assert 1 / 3 < tuned.prediction["toy_confidence"] < 1
+    report = Report(records, plan.to_toml())
+    assert "### Prediction: Toy ↑" in report.markdown()
+    assert ">Toy ↑</option>" in report.html()
+
+
+def test_it_is_in_the_command_line(toy_metric, tmp_path, capsys):
+    for name, matrix in (("true.csv", D), ("mine.csv", P)):
+        np.savetxt(tmp_path / name, matrix, delimiter=",", header="a,b", comments="")
+    with pytest.raises(SystemExit) as ended:
+        main(["compare", str(tmp_path / "true.csv"), str(tmp_path / "mine.csv")])
+    assert ended.value.code in (0, None)
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if line.strip().startswith("Toy ↑")]
+    assert line.split()[-1] == "0.625"
