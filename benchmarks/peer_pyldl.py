@@ -108,13 +108,22 @@ PAIRS = (
         lambda c: {"fit_intercept": False, "max_iter": 500},
         max_entropy=True,
     ),
-    Pair("AA_KNN", "AAKNN", "learner", "a look-up of neighbours: no factor of 5 to be had", lambda c: {"k": 5}),
+    Pair(
+        "AA_KNN", "AAKNN", "learner", "a look-up of neighbours: no factor of 5 to be had", lambda c: {"n_neighbors": 5}
+    ),
     Pair(
         "AA_BP",
         "AABP",
         "learner",
         "same network but for tanh instead of sigmoid; the peer makes 1000 steps of 0.001",
-        lambda c: {"hidden_layer_sizes": (64,), "solver": "gd", "l2": 0.0, "lr": 1e-3, "max_iter": 1000, "goal": 0.0},
+        lambda c: {
+            "hidden_layer_sizes": (64,),
+            "solver": "gd",
+            "l2": 0.0,
+            "learning_rate": 1e-3,
+            "max_iter": 1000,
+            "goal": 0.0,
+        },
         seeded=True,
     ),
     Pair("PT_Bayes", "PTBayes", "learner", "other model: the peer's covariances are diagonal, ours full"),

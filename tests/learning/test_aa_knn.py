@@ -64,5 +64,5 @@ def test_far_from_the_origin_the_neighbours_stay(metric):
 
 
 def test_more_neighbours_than_rows():
-    with pytest.raises(ValueError, match=r"k=4 training rows but got n_samples=3"):
+    with pytest.raises(ValueError, match=r"n_neighbors=10 training rows but got n_samples=3"):
         AAKNN().fit(np.zeros((3, 1)), np.ones((3, 1)))

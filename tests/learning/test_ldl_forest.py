@@ -55,7 +55,7 @@ def test_routing_by_hand():
 def test_depth_counts_levels_of_nodes(depth):
     rng = np.random.default_rng(0)
     X, D = rng.normal(size=(20, 3)), rng.dirichlet(np.ones(3), size=20)
-    model = LDLForest(depth=depth, max_iter=1, random_state=0).fit(X, D)
+    model = LDLForest(max_depth=depth, tol=0.5, random_state=0).fit(X, D)
     assert model.leaves_.shape == (5, 2 ** (depth - 1), 3)
     assert model.nodes_.shape == (5, 2 ** (depth - 1) - 1)
     for nodes in model.nodes_:
@@ -67,7 +67,7 @@ def test_depth_counts_levels_of_nodes(depth):
 def test_prediction_is_the_mean_of_the_trees():
     rng = np.random.default_rng(0)
     X, D = rng.normal(size=(15, 3)), rng.dirichlet(np.ones(4), size=15)
-    model = LDLForest(n_trees=3, depth=4, n_outputs=9, random_state=0).fit(X, D)
+    model = LDLForest(n_estimators=3, max_depth=4, n_outputs=9, random_state=0).fit(X, D)
     F = X @ model.coef_ + model.intercept_
     by_hand = [
         np.mean([slow_tree(f[nodes], q) for nodes, q in zip(model.nodes_, model.leaves_, strict=True)], axis=0)
@@ -144,9 +144,9 @@ def test_rounds_never_raise_the_loss():
     X = rng.normal(size=(80, 4))
     D = np.exp(np.abs(X[:, :3]))
     D /= D.sum(axis=1, keepdims=True)
-    model = LDLForest(depth=4, n_outputs=7, max_iter=8, tol=0, random_state=0).fit(X, D)
-    assert len(model.losses_) == model.n_iter_ + 1
-    assert np.all(np.diff(model.losses_) <= 0)
+    model = LDLForest(max_depth=4, n_outputs=7, tol=1e-3, random_state=0).fit(X, D)
+    assert len(model.objective_path_) == model.n_iter_
+    assert np.all(np.diff(model.objective_path_) <= 0)
     assert model.score(X, D) > MeanLDL().fit(X, D).score(X, D) + 0.05
 
 
@@ -154,26 +154,26 @@ def test_units_of_the_features_do_not_matter():
     rng = np.random.default_rng(0)
     X, D = rng.normal(size=(30, 3)), rng.dirichlet(np.ones(3), size=30)
     scaled = X * [1e3, 1e-3, 7.0] + [5.0, 0.0, -40.0]
-    plain, other = (LDLForest(depth=3, random_state=0).fit(A, D).predict(A) for A in (X, scaled))
+    plain, other = (LDLForest(max_depth=3, random_state=0).fit(A, D).predict(A) for A in (X, scaled))
     np.testing.assert_allclose(plain, other, atol=1e-5)
 
 
 def test_published_form_has_no_intercept():
     rng = np.random.default_rng(0)
     X, D = rng.normal(size=(30, 3)) + 2.0, rng.dirichlet(np.ones(3), size=30)
-    model = LDLForest(depth=3, fit_intercept=False, random_state=0).fit(X, D)
+    model = LDLForest(max_depth=3, fit_intercept=False, random_state=0).fit(X, D)
     np.testing.assert_array_equal(model.intercept_, 0.0)
-    assert np.abs(LDLForest(depth=3, random_state=0).fit(X, D).intercept_).max() > 0
+    assert np.abs(LDLForest(max_depth=3, random_state=0).fit(X, D).intercept_).max() > 0
 
 
 def test_too_few_outputs_are_refused_with_both_numbers():
     with pytest.raises(ValueError, match=r"31 split nodes.*n_outputs=31 instead of n_outputs=30"):
-        LDLForest(depth=6, n_outputs=30).fit(np.zeros((4, 2)), np.full((4, 2), 0.5))
+        LDLForest(max_depth=6, n_outputs=30).fit(np.zeros((4, 2)), np.full((4, 2), 0.5))
 
 
 def test_the_seed_decides():
     rng = np.random.default_rng(0)
     X, D = rng.normal(size=(30, 3)), rng.dirichlet(np.ones(3), size=30)
-    first, second, other = (LDLForest(depth=4, random_state=seed).fit(X, D).predict(X) for seed in (0, 0, 1))
+    first, second, other = (LDLForest(max_depth=4, random_state=seed).fit(X, D).predict(X) for seed in (0, 0, 1))
     np.testing.assert_array_equal(first, second)
     assert np.abs(first - other).max() > 1e-6

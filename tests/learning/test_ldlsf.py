@@ -14,13 +14,20 @@ from ldlearn.learning.ldlsf import WStep, label_coupling, split
 
 def make_problem(n=30, m=6, c=4, seed=0):
     rng = np.random.default_rng(seed)
-    return rng.normal(size=(n, m)) + 1.0, rng.dirichlet(np.ones(c), size=n)
+    return rng.normal(size=(n, m)) * np.linspace(0.5, 3.0, m) + 1.0, rng.dirichlet(np.ones(c), size=n)
+
+
+def units(model, X):
+    """What the penalties count the weights in: those of features divided by this."""
+    spread = X.std(axis=0) if model.fit_intercept else np.sqrt(np.mean(X**2, axis=0))
+    return (spread if model.standardize else np.ones(X.shape[1]))[:, None]
 
 
 def objective(model, X, D):
     F = X @ model.coef_ + model.intercept_
     Q = label_coupling(D, model.correlation)
-    penalty = model.lam1 * np.abs(model.specific_).sum() + model.lam2 * np.linalg.norm(model.common_, axis=1).sum()
+    S, C = model.specific_ * units(model, X), model.common_ * units(model, X)
+    penalty = model.lam1 * np.abs(S).sum() + model.lam2 * np.linalg.norm(C, axis=1).sum()
     return 0.5 * ((F - D) ** 2).sum() + penalty + model.lam3 * np.trace(F @ Q @ F.T)
 
 
@@ -31,7 +38,9 @@ def solve_by_cvxpy(model, X, D):
     F = X @ (S + C) + (np.ones((n, 1)) @ b if model.fit_intercept else 0)
     root = np.linalg.cholesky(0.5 * np.eye(c) + model.lam3 * label_coupling(D, model.correlation))
     smooth = cp.sum_squares(F @ root) - cp.sum(cp.multiply(F, D)) + 0.5 * (D**2).sum()
-    penalty = model.lam1 * cp.sum(cp.abs(S)) + model.lam2 * cp.sum(cp.norm(C, 2, axis=1))
+    scale = units(model, X) * np.ones((1, c))
+    penalty = model.lam1 * cp.sum(cp.abs(cp.multiply(S, scale)))
+    penalty += model.lam2 * cp.sum(cp.norm(cp.multiply(C, scale), 2, axis=1))
     excess = F @ np.ones(c) - 1
     rows = excess == 0 if model.fit_intercept else X.T @ excess == 0
     problem = cp.Problem(cp.Minimize(smooth + penalty), [rows])
@@ -41,14 +50,15 @@ def solve_by_cvxpy(model, X, D):
 
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("correlation", ["laplacian", "code"])
+@pytest.mark.parametrize("standardize", [True, False])
 @pytest.mark.parametrize("shape", [(30, 6), (12, 9)])
-def test_limit_is_the_minimum_of_the_stated_problem(shape, correlation, fit_intercept):
+def test_limit_is_the_minimum_of_the_stated_problem(shape, standardize, correlation, fit_intercept):
     X, D = make_problem(*shape)
-    model = LDLSF(0.3, 0.5, 0.05, correlation=correlation, fit_intercept=fit_intercept, tol=1e-7, max_iter=5000).fit(
-        X, D
-    )
+    form = {"correlation": correlation, "fit_intercept": fit_intercept, "standardize": standardize}
+    model = LDLSF(0.3, 0.5, 0.05, **form, tol=1e-7, max_iter=5000).fit(X, D)
     value, W = solve_by_cvxpy(model, X, D)
     assert objective(model, X, D) == pytest.approx(value, rel=1e-5)
+    assert model.objective_ == pytest.approx(objective(model, X, D), rel=1e-9)
     np.testing.assert_allclose(model.coef_, W, atol=1e-4)
 
 
@@ -80,7 +90,7 @@ def test_w_step_is_the_linear_solve(n, m):
 def test_split_satisfies_its_optimality_conditions(row, box, ball):
     """What is left is at the bound of the box where S is not zero, and along C, as long as the ball, where C is not."""
     R = np.array([row])
-    S, C = split(R, box, ball)
+    S, C = split(R, np.array([[box]]), np.array([[ball]]))
     left = R - S - C
     assert np.abs(left).max() <= box + 1e-9
     assert np.linalg.norm(left) <= ball + 1e-9
@@ -92,16 +102,17 @@ def test_split_satisfies_its_optimality_conditions(row, box, ball):
 def test_split_agrees_with_a_convex_solver():
     R = np.random.default_rng(0).normal(size=(4, 5))
     S, C = cp.Variable(R.shape), cp.Variable(R.shape)
-    penalty = 0.4 * cp.sum(cp.abs(S)) + 0.7 * cp.sum(cp.norm(C, 2, axis=1))
+    box, ball = np.array([[0.4], [0.1], [1.0], [0.4]]), np.array([[0.7], [0.2], [1.3], [0.5]])
+    penalty = cp.sum(cp.multiply(box @ np.ones((1, 5)), cp.abs(S))) + ball[:, 0] @ cp.norm(C, 2, axis=1)
     cp.Problem(cp.Minimize(0.5 * cp.sum_squares(R - S - C) + penalty)).solve(solver=cp.CLARABEL)
-    ours = split(R, 0.4, 0.7)
+    ours = split(R, box, ball)
     np.testing.assert_allclose(ours[0] + ours[1], S.value + C.value, atol=1e-5)
 
 
 @pytest.mark.parametrize(("box", "ball"), [(0.0, 1.0), (1.0, 0.0)])
 def test_a_free_part_takes_everything(box, ball):
     R = np.random.default_rng(0).normal(size=(3, 4))
-    S, C = split(R, box, ball)
+    S, C = split(R, np.full((3, 1), box), np.full((3, 1), ball))
     np.testing.assert_array_equal(S if box == 0.0 else C, R)
     np.testing.assert_array_equal(C if box == 0.0 else S, 0.0)
 
@@ -119,16 +130,51 @@ def test_without_penalties_it_is_least_squares():
     X, D = make_problem()
     model = LDLSF(0.0, 0.0, 0.0, tol=1e-8).fit(X, D)
     ones = np.column_stack([X, np.ones(len(X))])
-    expected = np.linalg.lstsq(ones, D)[0]
-    np.testing.assert_allclose(model.coef_, expected[:-1], atol=1e-6)
-    np.testing.assert_allclose(model.intercept_, expected[-1], atol=1e-6)
+    expected = np.linalg.lstsq(ones, D, rcond=None)[0]
+    np.testing.assert_allclose(model.coef_, expected[:-1], atol=1e-5)
+    np.testing.assert_allclose(model.intercept_, expected[-1], atol=1e-5)
+
+
+def test_features_that_nearly_agree_keep_their_difference():
+    """The degrees depend on the difference of two columns, a thousandth of their size."""
+    rng = np.random.default_rng(0)
+    common, difference = rng.normal(size=(2, 200))
+    X = np.column_stack([common, common + 1e-3 * difference])
+    share = 0.5 + 0.1 * np.clip(difference, -2.0, 2.0)
+    model = LDLSF(0.0, 0.0, 0.0, tol=1e-8).fit(X, np.column_stack([share, 1.0 - share]))
+    assert np.abs(model.predict(X)[:, 0] - share).mean() < 0.02
+
+
+@pytest.mark.parametrize("rho", [1e-6, 1e-3, 1.0, 1e4])
+def test_where_it_stops_does_not_depend_on_the_first_rho(rho):
+    """With a large rho the steps are short: a residual that forgets rho takes that for convergence."""
+    X, D = make_problem()
+    reference = LDLSF(0.3, 0.4, 0.01, tol=1e-8, max_iter=20_000).fit(X, D)
+    model = LDLSF(0.3, 0.4, 0.01, rho=rho, max_iter=20_000).fit(X, D)
+    assert model.converged_
+    np.testing.assert_allclose(model.predict(X), reference.predict(X), atol=2e-3)
+
+
+@pytest.mark.parametrize("standardize", [True, False])
+def test_a_time_stamp_and_large_offsets_do_no_harm(standardize):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2))
+    share = np.clip(0.5 + 0.1 * X[:, 0], 0.0, 1.0)
+    D = np.column_stack([share, 1.0 - share])
+    stamp = 1.7e9 + rng.uniform(0.0, 3e7, size=300)
+    plain = LDLSF(standardize=standardize).fit(X, D).score(X, D)
+    beside = np.column_stack([X, stamp])
+    assert plain > 0.98
+    assert LDLSF(standardize=standardize).fit(beside, D).score(beside, D) > plain - 0.005
+    far = LDLSF(standardize=standardize).fit(X + 1e6, D).predict(X + 1e6)
+    np.testing.assert_allclose(far, LDLSF(standardize=standardize).fit(X, D).predict(X), atol=1e-6)
 
 
 def test_heavy_penalties_leave_the_mean():
     X, D = make_problem()
     model = LDLSF(1e3, 1e3, 0.0).fit(X, D)
     assert not model.coef_.any()
-    assert model.n_iter_ < 100
+    assert model.n_iter_ < 200
     np.testing.assert_allclose(model.predict(X), np.tile(D.mean(axis=0), (len(X), 1)), atol=1e-12)
 
 

@@ -96,12 +96,16 @@ def test_no_step_raises_the_objective(step):
         assert problem.objective(getattr(problem, step)(s)) <= problem.objective(s) * (1 + 1e-12)
 
 
+STOPPED_EARLY = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+
+@STOPPED_EARLY
 def test_rounds_never_raise_the_objective():
     X, D = make_problem()
     model = LSELDL(n_neighbors=5, tol=0.0, max_iter=30).fit(X, D)
-    assert len(model.losses_) == model.n_iter_ + 1
-    assert np.all(np.diff(model.losses_) <= 1e-9)
-    assert model.losses_[-1] < 0.9 * model.losses_[0]
+    assert len(model.objective_path_) == model.n_iter_
+    assert np.all(np.diff(model.objective_path_) <= 1e-9)
+    assert model.objective_path_[-1] < 0.99 * model.objective_path_[0]
 
 
 def planted(seed=0, n=300, m=30):
@@ -132,13 +136,26 @@ def test_more_penalty_uses_fewer_features():
     assert used[0] > used[1] > used[2] >= 3
 
 
-def test_more_latent_features_than_labels_change_nothing():
-    X, D = make_problem()
-    np.testing.assert_array_equal(
-        LSELDL(n_latent=40, n_neighbors=5).fit(X, D).predict(X), LSELDL(n_neighbors=5).fit(X, D).predict(X)
+def test_more_latent_features_than_labels_would_change_nothing():
+    """That many are cut to c. Here they are let in, as small random ones, and no lower objective is found."""
+    problem = make_latent_problem()
+    enough = problem.start(4)
+    rng = np.random.default_rng(3)
+    more = LatentState(
+        *(np.hstack([part, 0.1 * rng.normal(size=(len(part), 3))]) for part in (enough.W, enough.V)),
+        np.vstack([enough.theta, 0.1 * rng.normal(size=(3, 4))]),
+        enough.b,
     )
+    for _ in range(300):
+        enough, more = problem.round(enough), problem.round(more)
+    assert problem.objective(more) == pytest.approx(problem.objective(enough), rel=1e-3)
+    P, Q = (np.exp(s.V @ s.theta + s.b) for s in (enough, more))
+    np.testing.assert_allclose(P / P.sum(axis=1, keepdims=True), Q / Q.sum(axis=1, keepdims=True), atol=0.01)
+    X, D = make_problem()
+    assert LSELDL(n_latent=40, n_neighbors=5).fit(X, D).latent_.shape == (40, 4)
 
 
+@STOPPED_EARLY
 def test_tight_encoding_without_penalties_is_softmax_regression():
     """With alpha large V is X W, and with the other weights small what remains is the regression on X."""
     X, D = make_problem(n=60, m=3)

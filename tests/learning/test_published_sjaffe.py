@@ -8,7 +8,7 @@ from published_sjaffe import PUBLISHED, deviations, fold_scores, published_learn
 from sjaffe import sjaffe
 
 # Twice the step and half the iterations end at the same place.
-QUICK = {"AABP": {"lr": 0.1, "max_iter": 3000}}
+QUICK = {"AABP": {"learning_rate": 0.1, "max_iter": 3000}}
 
 
 @pytest.mark.parametrize("name", PUBLISHED)

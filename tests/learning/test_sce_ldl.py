@@ -12,6 +12,8 @@ from ldlearn.learning import SCELDL, MeanLDL
 from ldlearn.learning import sce_ldl as module
 from ldlearn.learning.sce_ldl import loss_and_gradient
 
+STOPPED_EARLY = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
 
 def make_problem(n=40, m=3, c=4, seed=0):
     rng = np.random.default_rng(seed)
@@ -21,7 +23,7 @@ def make_problem(n=40, m=3, c=4, seed=0):
     return X, D / D.sum(axis=1, keepdims=True)
 
 
-def flat_loss(Z, D, lam, n_hidden):
+def flat_loss(Z, D, lam, n_hidden, l2):
     """The loss as a function of one vector."""
     m, c = Z.shape[1], D.shape[1]
     cuts = np.cumsum([m * n_hidden, c * n_hidden])
@@ -31,10 +33,10 @@ def flat_loss(Z, D, lam, n_hidden):
         return W.reshape(m, n_hidden), U.reshape(c, n_hidden), b
 
     def value(flat):
-        return loss_and_gradient(Z, D, lam, *unpack(flat))[0]
+        return loss_and_gradient(Z, D, lam, *unpack(flat), l2=l2)[0]
 
     def gradient(flat):
-        return np.concatenate([part.ravel() for part in loss_and_gradient(Z, D, lam, *unpack(flat))[1]])
+        return np.concatenate([part.ravel() for part in loss_and_gradient(Z, D, lam, *unpack(flat), l2=l2)[1]])
 
     return value, gradient, cuts[-1] + c
 
@@ -44,7 +46,7 @@ def flat_loss(Z, D, lam, n_hidden):
 def test_gradient_by_differences(lam, block, monkeypatch):
     monkeypatch.setattr(module, "_BLOCK_ENTRIES", block)
     X, D = make_problem(n=10)
-    value, gradient, size = flat_loss(X, D, lam, 3)
+    value, gradient, size = flat_loss(X, D, lam, 3, l2=0.4)
     at = np.random.default_rng(1).normal(size=size)
     assert check_grad(value, gradient, at) < 1e-5 * np.linalg.norm(gradient(at))
 
@@ -52,7 +54,7 @@ def test_gradient_by_differences(lam, block, monkeypatch):
 def test_prediction_is_the_energy_model_with_hidden_units_summed_out():
     """p(y | x) is the sum over all 2^R states of exp(-E), E = -sum_r h_r (w_r x + u_jr) - b_j."""
     X, D = make_problem()
-    model = SCELDL(n_hidden=4, max_iter=20, random_state=0).fit(X, D)
+    model = SCELDL(n_hidden=4, random_state=0).fit(X, D)
     A = (X @ model.coef_ + model.hidden_intercept_)[:, None, :] + model.thresholds_
     states = np.array(list(product([0, 1], repeat=4)))
     mass = np.exp(A @ states.T).sum(axis=2) * np.exp(model.intercept_)
@@ -61,11 +63,12 @@ def test_prediction_is_the_energy_model_with_hidden_units_summed_out():
 
 def test_loss_is_the_stated_objective():
     X, D = make_problem()
-    model = SCELDL(n_hidden=4, lam=0.2, max_iter=20, random_state=0).fit(X, D)
+    model = SCELDL(n_hidden=4, lam=0.2, l2=0.7, random_state=0).fit(X, D)
     A = (X @ model.coef_ + model.hidden_intercept_)[:, None, :] + model.thresholds_
     off = (1.0 / (1.0 + np.exp(A))).sum(axis=2)
-    stated = -(D * (np.log(model.predict(X)) + 0.2 * off)).sum()
-    assert model.loss_ == pytest.approx(stated, rel=1e-10)
+    standardised = model.coef_ * X.std(axis=0)[:, None]
+    stated = -(D * (np.log(model.predict(X)) + 0.2 * off)).sum() + 0.7 * (standardised**2).sum()
+    assert model.objective_ == pytest.approx(stated, rel=1e-10)
 
 
 def test_without_sparsity_the_loss_is_the_cross_entropy_and_fewer_units_are_off_than_with():
@@ -75,24 +78,26 @@ def test_without_sparsity_the_loss_is_the_cross_entropy_and_fewer_units_are_off_
         A = (X @ model.coef_ + model.hidden_intercept_)[:, None, :] + model.thresholds_
         return (D[:, :, None] / (1.0 + np.exp(A))).sum()
 
-    plain = SCELDL(n_hidden=6, lam=0.0, max_iter=60, random_state=0).fit(X, D)
-    sparse = SCELDL(n_hidden=6, lam=1.0, max_iter=60, random_state=0).fit(X, D)
-    assert plain.loss_ == pytest.approx(-(D * np.log(plain.predict(X))).sum(), rel=1e-10)
+    plain = SCELDL(n_hidden=6, lam=0.0, l2=0.0, tol=1e-4, random_state=0).fit(X, D)
+    sparse = SCELDL(n_hidden=6, lam=1.0, l2=0.0, tol=1e-4, random_state=0).fit(X, D)
+    assert plain.objective_ == pytest.approx(-(D * np.log(plain.predict(X))).sum(), rel=1e-10)
     assert off(sparse) > off(plain)
 
 
+@STOPPED_EARLY
 def test_gradient_vanishes_when_it_is_let_run():
     X, D = make_problem(n=15)
-    model = SCELDL(n_hidden=2, lam=0.05, max_iter=5000, tol=1e-15, random_state=0).fit(X, D)
+    model = SCELDL(n_hidden=2, lam=0.05, l2=0.0, max_iter=5000, tol=1e-15, random_state=0).fit(X, D)
     _, gradient = loss_and_gradient(
         X, D, 0.05, model.coef_, model.thresholds_ + model.hidden_intercept_, model.intercept_
     )
     assert max(np.abs(part).max() for part in gradient) < 2e-3
 
 
+@STOPPED_EARLY
 def test_more_iterations_never_raise_the_loss():
     X, D = make_problem()
-    losses = [SCELDL(n_hidden=5, max_iter=k, tol=0, random_state=0).fit(X, D).loss_ for k in (1, 3, 10, 30)]
+    losses = [SCELDL(n_hidden=5, max_iter=k, tol=0, random_state=0).fit(X, D).objective_ for k in (1, 3, 10, 30)]
     assert np.all(np.diff(losses) < 0)
 
 
@@ -122,9 +127,10 @@ def test_it_learns_what_a_linear_model_cannot():
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, size=(300, 1))
     D = np.hstack([X**2, 1 - X**2])
-    model = SCELDL(n_hidden=10, max_iter=100, random_state=0).fit(X, D)
-    assert model.score(X, D) > 0.99
-    assert SABFGS().fit(X, D).score(X, D) < MeanLDL().fit(X, D).score(X, D) + 0.02
+    linear = SABFGS().fit(X, D).score(X, D)
+    assert linear < MeanLDL().fit(X, D).score(X, D) + 0.02 < 0.8
+    scores = [SCELDL(n_hidden=10, l2=0.1, tol=1e-5, random_state=seed).fit(X, D).score(X, D) for seed in range(5)]
+    assert np.median(scores) > 0.95, scores  # a start may end on a plateau, and rounding decides which
 
 
 def test_the_seed_decides():

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from ldlearn.core.simplex import Array
 
@@ -20,8 +22,9 @@ class Scaling(NamedTuple):
     mean: NDArray[np.float64]
     scale: NDArray[np.float64]
 
-    def apply(self, X: Array) -> NDArray[np.float64]:
-        """``(X - mean) / scale``; exactly zero for a column that is constant (or zero, without centring)."""
+    def apply(self, X: Any) -> NDArray[np.float64]:
+        """``(X - mean) / scale``, dense; exactly zero for a column that is constant (or zero, without centring)."""
+        X = X.toarray() if sparse.issparse(X) else X
         return np.asarray((X - self.mean) / self.scale, dtype=np.float64)
 
     def undo(self, W: Array, b: Array) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -30,7 +33,7 @@ class Scaling(NamedTuple):
         return np.asarray(coef), np.asarray(b - self.mean @ coef)
 
 
-def feature_scaling(X: Array, center: bool = True) -> Scaling:
+def feature_scaling(X: Any, center: bool = True) -> Scaling:
     """Means and standard deviations of the columns, or zeros and root mean squares if ``center`` is False.
 
     A column without spread gets an infinite scale: its weights vanish, since nothing can be learned of them.
@@ -41,8 +44,19 @@ def feature_scaling(X: Array, center: bool = True) -> Scaling:
     >>> feature_scaling(np.array([[1.0, 7.0], [3.0, 7.0]]))
     Scaling(mean=array([2., 7.]), scale=array([ 1., inf]))
     """
-    X = np.asarray(X, dtype=np.float64)
-    mean = X.mean(axis=0) if center else np.zeros(X.shape[1])
-    scale = np.sqrt(np.mean((X - mean) ** 2, axis=0))
-    spread = scale > 1e-12 * np.abs(X).max(axis=0, initial=0.0)
-    return Scaling(mean, np.where(spread, scale, np.inf))
+    if sparse.issparse(X):
+        mean, scale, largest = _sparse_moments(X.astype(np.float64), center)
+    else:
+        X = np.asarray(X, dtype=np.float64)
+        mean = X.mean(axis=0) if center else np.zeros(X.shape[1])
+        scale = np.sqrt(np.mean((X - mean) ** 2, axis=0))
+        largest = np.abs(X).max(axis=0, initial=0.0)
+    return Scaling(mean, np.where(scale > 1e-12 * largest, scale, np.inf))
+
+
+def _sparse_moments(X: Any, center: bool) -> tuple[NDArray[np.float64], ...]:
+    """Means, standard deviations (root mean squares without centring) and largest sizes of the columns."""
+    mean, variance = mean_variance_axis(X, axis=0)
+    if not center:
+        mean, variance = np.zeros_like(mean), variance + mean**2
+    return mean, np.sqrt(variance), np.asarray(abs(X).max(axis=0).toarray()).ravel()

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state, gen_batches
 
 from ldlearn.base import Learner
 from ldlearn.base.sklearn_private import Interval
@@ -18,7 +18,7 @@ from ldlearn.core.simplex import Array
 from ldlearn.errors import InputError
 from ldlearn.solvers.lbfgs import minimize_lbfgs
 
-# Shapes: split logits F (n, n_outputs), leaves q (n_trees, leaves, c). Within a tree the rows of X are columns, so that
+# Shapes: split logits F (n, n_outputs), leaves q (trees, leaves, c). Within a tree the rows of X are columns, so that
 # every level is contiguous: probabilities of going left S (leaves - 1, n), of the leaves R (leaves, n).
 _BLOCK_ENTRIES = 20_000  # of the (rows, leaves) arrays worked on at a time, so that they stay in the cache
 _TINY = np.finfo(np.float64).tiny
@@ -45,20 +45,21 @@ class LDLForest(Learner):
 
     Parameters
     ----------
-    n_trees : int, default=5
-        T.
-    depth : int, default=7
-        Levels of nodes, leaves included: :math:`2^{depth-1}` leaves and one split node fewer.
+    n_estimators : int, default=5
+        T, the trees.
+    max_depth : int, default=7
+        Levels of nodes, leaves included: :math:`2^{max\_depth-1}` leaves and one split node fewer.
     n_outputs : int, default=64
         Outputs of f that the split nodes share; at least the number of split nodes of a tree.
     leaf_updates : int, default=20
         Updates of the leaves before every round of steps on the splits.
     split_steps : int, default=5
         L-BFGS iterations on the splits in every round.
-    max_iter : int, default=5
-        Rounds. Nothing else holds the weights back, so this is also the guard against overfitting.
-    tol : float, default=1e-5
-        Stop when a round lowers the loss by less than this, relatively.
+    tol : float, default=1e-2
+        Stop when a round lowers the loss by less than this, relatively. Nothing else holds the weights back, so this
+        is also the guard against overfitting: the smaller, the closer the forest follows its training rows.
+    max_iter : int, default=100
+        Rounds at most.
     fit_intercept : bool, default=True
         Whether :math:`\theta_0` is free or 0, the published form.
     random_state : int, RandomState instance or None, default=None
@@ -69,20 +70,24 @@ class LDLForest(Learner):
     coef_ : ndarray of shape (m, n_outputs)
         :math:`\Theta`.
     intercept_ : ndarray of shape (n_outputs,)
-    nodes_ : ndarray of shape (n_trees, leaves - 1)
+    nodes_ : ndarray of shape (n_estimators, leaves - 1)
         :math:`\varphi`: which output each split node uses, nodes in heap order (children of k: 2 k + 1 and 2 k + 2).
-    leaves_ : ndarray of shape (n_trees, leaves, c)
+    leaves_ : ndarray of shape (n_estimators, leaves, c)
         q, from left to right.
-    losses_ : ndarray of shape (n_iter_ + 1,)
-        Loss after the first updates of the leaves and after every round.
+    objective_path_ : ndarray of shape (n_iter_,)
+        The loss after each round; never rises.
+    objective_ : float
+        Its last value.
     n_iter_ : int
+    converged_ : bool
+        Whether the loss settled within ``tol``.
     label_names_ : ndarray of shape (c,)
 
     Notes
     -----
-    Departures from the paper: all rows and L-BFGS instead of 25,000 mini-batches of gradient descent, whose learning
-    rate the paper does not state; an intercept; features are standardised within the solver, and the weights given in
-    the user's units. Confidence: certain.
+    Departures from the paper: all rows and L-BFGS until ``tol`` instead of 25,000 mini-batches of gradient descent,
+    whose learning rate the paper does not state; an intercept; features are standardised within the solver, and the
+    weights given in the user's units. Confidence: certain.
 
     References
     ----------
@@ -94,7 +99,7 @@ class LDLForest(Learner):
     >>> from ldlearn.learning import LDLForest
     >>> X = np.linspace(-1.0, 1.0, 21)[:, None]
     >>> D = np.hstack([X**2, 1.0 - X**2])
-    >>> model = LDLForest(depth=4, random_state=0).fit(X, D)
+    >>> model = LDLForest(max_depth=4, tol=1e-4, random_state=0).fit(X, D)
     >>> model.predict([[-0.5], [0.0], [0.5]]).round(1)
     array([[0.2, 0.8],
            [0. , 1. ],
@@ -103,10 +108,11 @@ class LDLForest(Learner):
     (5, 8, 2)
     """
 
-    _test_params = ({"n_trees": 2, "depth": 3, "n_outputs": 4, "random_state": 0},)
+    _renamed_params: ClassVar[dict[str, str]] = {"n_trees": "n_estimators", "depth": "max_depth"}
+    _test_params = ({"n_estimators": 2, "max_depth": 3, "n_outputs": 4, "random_state": 0},)
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_trees": [Interval(Integral, 1, None, closed="left")],
-        "depth": [Interval(Integral, 2, 20, closed="both")],
+        "n_estimators": [Interval(Integral, 1, None, closed="left")],
+        "max_depth": [Interval(Integral, 2, 20, closed="both")],
         "n_outputs": [Interval(Integral, 1, None, closed="left")],
         "leaf_updates": [Interval(Integral, 1, None, closed="left")],
         "split_steps": [Interval(Integral, 1, None, closed="left")],
@@ -118,24 +124,24 @@ class LDLForest(Learner):
 
     def __init__(
         self,
-        n_trees: int = 5,
-        depth: int = 7,
+        n_estimators: int = 5,
+        max_depth: int = 7,
         n_outputs: int = 64,
         *,
         leaf_updates: int = 20,
         split_steps: int = 5,
-        max_iter: int = 5,
-        tol: float = 1e-5,
+        tol: float = 1e-2,
+        max_iter: int = 100,
         fit_intercept: bool = True,
         random_state: Any = None,
     ) -> None:
-        self.n_trees = n_trees
-        self.depth = depth
+        self.n_estimators = n_estimators
+        self.max_depth = max_depth
         self.n_outputs = n_outputs
         self.leaf_updates = leaf_updates
         self.split_steps = split_steps
-        self.max_iter = max_iter
         self.tol = tol
+        self.max_iter = max_iter
         self.fit_intercept = fit_intercept
         self.random_state = random_state
 
@@ -146,26 +152,27 @@ class LDLForest(Learner):
         Z = scaling.apply(X)
         theta = rng.normal(scale=1.0 / np.sqrt(Z.shape[1]), size=(Z.shape[1], self.n_outputs))
         theta0 = np.zeros(self.n_outputs)
-        uniform = np.full((self.n_trees, 2 ** (self.depth - 1), D.shape[1]), 1.0 / D.shape[1])
+        uniform = np.full((self.n_estimators, 2 ** (self.max_depth - 1), D.shape[1]), 1.0 / D.shape[1])
         leaves, loss = update_leaves(Z @ theta + theta0, D, self.nodes_, uniform, self.leaf_updates)
-        losses = [loss]
-        for _ in range(self.max_iter):
+        path: list[float] = []
+        self.converged_ = False
+        while not self.converged_ and len(path) < self.max_iter:
             theta, theta0 = self._improve_splits(Z, D, leaves, theta, theta0)
+            before = loss
             leaves, loss = update_leaves(Z @ theta + theta0, D, self.nodes_, leaves, self.leaf_updates)
-            losses.append(loss)
-            if losses[-2] - loss <= self.tol * abs(loss):
-                break
+            path.append(loss)
+            self.converged_ = before - loss <= self.tol * abs(loss)
         self.coef_, self.intercept_ = scaling.undo(theta, theta0)
-        self.leaves_, self.losses_, self.n_iter_ = leaves, np.array(losses), len(losses) - 1
+        self.leaves_, self.objective_path_, self.objective_, self.n_iter_ = leaves, np.array(path), loss, len(path)
 
     def _assign_nodes(self, rng: np.random.RandomState) -> NDArray[np.intp]:
-        n_splits = 2 ** (self.depth - 1) - 1
+        n_splits = 2 ** (self.max_depth - 1) - 1
         if self.n_outputs < n_splits:
             raise InputError(
-                f"depth={self.depth} makes {n_splits} split nodes and each needs an output of its own: give at least "
-                f"n_outputs={n_splits} instead of n_outputs={self.n_outputs}, or a smaller depth."
+                f"max_depth={self.max_depth} makes {n_splits} split nodes and each needs an output of its own: give at "
+                f"least n_outputs={n_splits} instead of n_outputs={self.n_outputs}, or a smaller max_depth."
             )
-        return np.array([rng.permutation(self.n_outputs)[:n_splits] for _ in range(self.n_trees)], dtype=np.intp)
+        return np.array([rng.permutation(self.n_outputs)[:n_splits] for _ in range(self.n_estimators)], dtype=np.intp)
 
     def _improve_splits(
         self, Z: Array, D: Array, leaves: Array, theta: Array, theta0: Array
@@ -188,8 +195,7 @@ class LDLForest(Learner):
 
 
 def _blocks(n: int, n_leaves: int) -> Iterator[slice]:
-    step = max(1, _BLOCK_ENTRIES // n_leaves)
-    return (slice(start, start + step) for start in range(0, n, step))
+    return gen_batches(n, max(1, _BLOCK_ENTRIES // n_leaves))  # type: ignore[no-any-return]
 
 
 def _probabilities(F: Array) -> Array:

@@ -11,6 +11,7 @@ from scipy import linalg
 
 from ldlearn.base import Learner
 from ldlearn.base.sklearn_private import Interval, StrOptions
+from ldlearn.core.scaling import feature_scaling
 from ldlearn.core.simplex import Array, normalize_rows
 from ldlearn.errors import InputError
 
@@ -37,10 +38,11 @@ class LDLSF(Learner):
 
     Parameters
     ----------
-    lam1, lam2, lam3 : float, default=1e-4, 1e-2, 1e-3
-        :math:`\lambda_1, \lambda_2, \lambda_3`. The first two stand against a sum over rows, so the same numbers mean
-        less as n grows. C is zero whenever ``lam2 > lam1 * sqrt(c)``, as by default, and S is zero whenever
-        ``lam2 < lam1``: for both parts to be used lam2 must lie between. lam3 must stay small: labels of a
+    lam1, lam2, lam3 : float, default=1.0, 1.4, 1e-3
+        :math:`\lambda_1, \lambda_2, \lambda_3`; 1e-4, 1e-2 and 1e-3 in the published code. The first two stand against
+        a sum over rows, so the same numbers mean less as n grows. C is zero whenever ``lam2 > lam1 * sqrt(c)``, as
+        published, and S is zero whenever ``lam2 < lam1``: for both parts to be used lam2 must lie between. lam3 must
+        stay small: labels of a
         distribution are negatively correlated, and the problem is convex only while
         ``1 + 2 lam3 * (smallest eigenvalue of Q)`` is positive (in practice up to 0.1 to 0.25); beyond that fit
         refuses.
@@ -55,6 +57,9 @@ class LDLSF(Learner):
     fit_intercept : bool, default=True
         Whether b is free (never penalised) or 0, the published form, for which ``F 1 = 1`` may be impossible; it is
         then met in the least squares sense.
+    standardize : bool, default=True
+        Whether the penalties count the weights of standardised features, so that the units of the features do not
+        matter, or those of the features as they are, the published form.
 
     Attributes
     ----------
@@ -65,16 +70,23 @@ class LDLSF(Learner):
     common_ : ndarray of shape (m, c)
         C.
     intercept_ : ndarray of shape (c,)
+    objective_path_ : ndarray of shape (n_iter_,)
+        The objective after each iteration; it need not fall every time.
+    objective_ : float
+        Its last value.
     n_iter_ : int
+    converged_ : bool
+        Whether both residuals are within ``tol``.
     label_names_ : ndarray of shape (c,)
 
     Notes
     -----
-    Departures from the paper: an intercept; the W-step is exact (two eigendecompositions, made once) and meets
-    ``F 1 = 1`` by itself instead of through a multiplier; S and C are updated together in closed form instead of one
-    after the other; rho is balanced; iterations start from zero and go on to convergence instead of ending at 100. It
-    is the same convex problem, solved further. Negative predictions are cut off as in the published code; a row without
-    any positive one becomes uniform. Confidence: certain.
+    Departures from the paper: an intercept, standardised features and larger penalties by default (with the published
+    ones it is least squares, and loses to the mean distribution where features are many); the W-step is exact (two
+    eigendecompositions, made once) and meets ``F 1 = 1`` by itself instead of through a multiplier; S and C are updated
+    together in closed form instead of one after the other; rho is balanced; iterations start from zero and go on to
+    convergence instead of ending at 100. It is the same convex problem, solved further. Negative predictions are cut
+    off as in the published code; a row without any positive one becomes uniform. Confidence: certain.
 
     References
     ----------
@@ -86,14 +98,25 @@ class LDLSF(Learner):
     >>> from ldlearn.learning import LDLSF
     >>> X = np.array([[0.0, 1.0], [1.0, 1.0], [2.0, 1.0]])
     >>> D = np.array([[0.9, 0.1], [0.5, 0.5], [0.1, 0.9]])
-    >>> model = LDLSF().fit(X, D)
+    >>> model = LDLSF(lam1=1e-4, lam2=1e-2).fit(X, D)
     >>> model.predict(X).round(2)
     array([[0.9, 0.1],
            [0.5, 0.5],
            [0.1, 0.9]])
     """
 
-    _test_params = ({}, {"correlation": "code", "lam1": 0.1, "lam2": 0.1, "lam3": 0.01, "fit_intercept": False})
+    _test_params = (
+        {},
+        {
+            "correlation": "code",
+            "lam1": 0.1,
+            "lam2": 0.1,
+            "lam3": 0.01,
+            "fit_intercept": False,
+            "standardize": False,
+            "tol": 1e-3,
+        },
+    )
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "lam1": [Interval(Real, 0, None, closed="left")],
         "lam2": [Interval(Real, 0, None, closed="left")],
@@ -103,12 +126,13 @@ class LDLSF(Learner):
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "fit_intercept": ["boolean"],
+        "standardize": ["boolean"],
     }
 
     def __init__(
         self,
-        lam1: float = 1e-4,
-        lam2: float = 1e-2,
+        lam1: float = 1.0,
+        lam2: float = 1.4,
         lam3: float = 1e-3,
         *,
         rho: float = 1e-3,
@@ -116,6 +140,7 @@ class LDLSF(Learner):
         max_iter: int = 1000,
         tol: float = 1e-4,
         fit_intercept: bool = True,
+        standardize: bool = True,
     ) -> None:
         self.lam1 = lam1
         self.lam2 = lam2
@@ -125,19 +150,27 @@ class LDLSF(Learner):
         self.max_iter = max_iter
         self.tol = tol
         self.fit_intercept = fit_intercept
+        self.standardize = standardize
 
     def _fit(self, X: Any, D: Array) -> None:
-        X = np.asarray(X, dtype=np.float64)
         B = np.eye(D.shape[1]) + 2.0 * self.lam3 * label_coupling(D, self.correlation)
         self._require_convexity(B)
-        x_mean, d_mean, offset = np.zeros(X.shape[1]), np.zeros(D.shape[1]), np.zeros(D.shape[1])
+        # Columns of unit length keep the W-step accurate whatever their units; the penalties may count the weights in
+        # these units or in those of the user.
+        scaling = feature_scaling(X, center=self.fit_intercept)
+        units = np.ones(X.shape[1]) if self.standardize else scaling.scale
+        d_mean, offset, constant = np.zeros(D.shape[1]), np.zeros(D.shape[1]), 0.0
         if self.fit_intercept:
             # On centred data the problem falls apart into one for the mean prediction and one for W.
-            x_mean, d_mean = X.mean(axis=0), D.mean(axis=0)
+            d_mean = D.mean(axis=0)
             offset = _mean_prediction(d_mean, B)
-        self.specific_, self.common_, self.n_iter_ = self._admm(WStep(X - x_mean, D - d_mean, B))
-        self.coef_ = self.specific_ + self.common_
-        self.intercept_ = offset - x_mean @ self.coef_
+            constant = 0.5 * len(D) * float(offset @ B @ offset - 2.0 * offset @ d_mean + d_mean @ d_mean)
+        w_step = WStep(scaling.apply(X), D - d_mean, B)
+        S, C, path = self._admm(w_step, self.lam1 / units[:, None], self.lam2 / units[:, None])
+        self.objective_path_ = np.array(path) + constant
+        self.objective_, self.n_iter_ = float(self.objective_path_[-1]), len(path)
+        self.specific_, self.common_ = S / scaling.scale[:, None], C / scaling.scale[:, None]
+        self.coef_, self.intercept_ = scaling.undo(S + C, offset)
 
     def _require_convexity(self, B: Array) -> None:
         smallest = float(np.linalg.eigvalsh(B)[0])
@@ -147,26 +180,29 @@ class LDLSF(Learner):
                 f"below {self.lam3 / (1.0 - smallest):.3g}."
             )
 
-    def _admm(self, w_step: WStep) -> tuple[Array, Array, int]:
+    def _admm(self, w_step: WStep, box: Array, ball: Array) -> tuple[Array, Array, list[float]]:
+        """S, C and the objective after each iteration; ``box`` and ``ball`` penalise each row of S and of C."""
         rho, first = float(self.rho), 0.0
         S: Array
         C: Array
         N: Array
         S = C = N = np.zeros(w_step.shape)
         V = np.zeros(w_step.shape)
-        for n_iter in range(1, self.max_iter + 1):
+        path: list[float] = []
+        self.converged_ = False
+        while not self.converged_ and len(path) < self.max_iter:
             W = w_step.solve(rho * N - V, rho)
-            S, C = split(W + V / rho, self.lam1 / rho, self.lam2 / rho)
+            S, C = split(W + V / rho, box / rho, ball / rho)
             before, N = N, S + C
             V += rho * (W - N)
+            path.append(w_step.smooth(N) + float(np.sum(box * np.abs(S)) + ball[:, 0] @ linalg.norm(C, axis=1)))
             first = first or float(linalg.norm(W))
             primal = linalg.norm(W - N) / max(linalg.norm(W), linalg.norm(N), _NEGLIGIBLE * first, _TINY)
             dual = rho * linalg.norm(N - before) / max(linalg.norm(V), self.tol * w_step.size, _TINY)
-            if max(primal, dual) <= self.tol:
-                break
-            if n_iter % _BALANCE_EVERY == 0 and n_iter <= _BALANCE_UNTIL:
+            self.converged_ = bool(max(primal, dual) <= self.tol)
+            if len(path) % _BALANCE_EVERY == 0 and len(path) <= _BALANCE_UNTIL:
                 rho *= min(max(np.sqrt(primal / max(dual, _TINY)), 0.1), 10.0)
-        return S, C, n_iter
+        return S, C, path
 
     def _predict(self, X: Any) -> Array:
         return normalize_rows(np.maximum(X @ self.coef_ + self.intercept_, 0.0))
@@ -203,6 +239,13 @@ class WStep:
         # X W 1 = D 1, seen along the directions that X has.
         self.sums = self.XtD.sum(axis=1) / self.a
         self.ones = self.T.sum(axis=0)
+        self.B, self.constant = B, 0.5 * float(np.vdot(D, D))
+
+    def smooth(self, W: Array) -> float:
+        """``|X W - D|^2 / 2 + lam3 tr(X W Q W' X')``."""
+        along = self.U.T @ W
+        bent = 0.5 * float(np.vdot(self.a[:, None] * along, along @ self.B))
+        return bent - float(np.vdot(along, self.XtD)) + self.constant
 
     def solve(self, G: Array, rho: float) -> NDArray[np.float64]:
         """Minimise ``|X W - D|^2 / 2 + lam3 tr(X W Q W' X') - <G, W> + rho |W|^2 / 2`` over W with ``X W 1 = D 1``."""
@@ -226,20 +269,20 @@ def _spectrum(X: Array) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     return values, vectors if m <= n else X.T @ (vectors / np.sqrt(values))
 
 
-def split(R: Array, box: float, ball: float) -> tuple[Array, Array]:
+def split(R: Array, box: Array, ball: Array) -> tuple[Array, Array]:
     """Minimise ``|R - S - C|^2 / 2 + box |S|_1 + ball |C|_{2,1}`` over S and C together.
 
     What is left, ``Y = R - S - C``, is each row of R projected onto ``|y_j| <= box, |y| <= ball``: cut at the box after
-    a shrinking by t <= 1. C is the shrinking and S the cut.
+    a shrinking by t <= 1. C is the shrinking and S the cut. ``box`` and ``ball`` are columns, one entry a row of R.
     """
-    if box == 0.0 or ball == 0.0:
-        return (R, np.zeros_like(R)) if box == 0.0 else (np.zeros_like(R), R)
+    if not box.any() or not ball.any():
+        return (np.zeros_like(R), R) if box.any() else (R, np.zeros_like(R))
     t = _shrinking(np.abs(R), box, ball)[:, None]
     uncut = np.clip(R, -box / t, box / t)
     return np.asarray(R - uncut), np.asarray((1.0 - t) * uncut)
 
 
-def _shrinking(R: Array, box: float, ball: float) -> NDArray[np.float64]:
+def _shrinking(R: Array, box: Array, ball: Array) -> NDArray[np.float64]:
     """The largest t <= 1 with ``|min(t r, box)| <= ball`` for each row of non-negative R."""
     descending = -np.sort(-R, axis=1)
     squares = np.cumsum(descending[:, ::-1] ** 2, axis=1)[:, ::-1]  # of this entry and all smaller ones

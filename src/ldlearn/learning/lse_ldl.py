@@ -73,9 +73,13 @@ class LSELDL(Learner):
     theta_ : ndarray of shape (K, c)
     feature_scores_ : ndarray of shape (m,)
         Lengths of the rows of W: the larger, the more a feature matters.
-    losses_ : ndarray of shape (n_iter_ + 1,)
-        The objective at the start and after every round; never rises.
+    objective_path_ : ndarray of shape (n_iter_,)
+        The objective after each round; never rises.
+    objective_ : float
+        Its last value.
     n_iter_ : int
+    converged_ : bool
+        Whether the objective settled within ``tol``.
     label_names_ : ndarray of shape (c,)
 
     Notes
@@ -104,7 +108,7 @@ class LSELDL(Learner):
            [0., 1.]])
     """
 
-    _test_params = ({"n_neighbors": 3, "max_iter": 10}, {"beta": 0.0, "n_latent": 2, "n_kept": 2, "max_iter": 10})
+    _test_params = ({"n_neighbors": 3, "tol": 0.01}, {"beta": 0.0, "n_latent": 2, "n_kept": 2, "tol": 0.01})
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "alpha": [Interval(Real, 0, None, closed="neither")],
         "beta": [Interval(Real, 0, None, closed="left")],
@@ -144,13 +148,14 @@ class LSELDL(Learner):
         mean = np.asarray(X.mean(axis=0), dtype=np.float64)
         problem = LatentProblem(X - mean, D, self._graph(X), self.alpha, self.beta, self.gamma, self.delta)
         state = problem.start(min(self.n_latent or D.shape[1], D.shape[1]))
-        losses = [problem.objective(state)]
-        for _ in range(self.max_iter):
+        path: list[float] = []
+        before, self.converged_ = problem.objective(state), False
+        while not self.converged_ and len(path) < self.max_iter:
             state = problem.round(state)
-            losses.append(problem.objective(state))
-            if losses[-2] - losses[-1] <= self.tol * losses[-1]:
-                break
-        self.losses_, self.n_iter_ = np.array(losses), len(losses) - 1
+            path.append(problem.objective(state))
+            self.converged_ = before - path[-1] <= self.tol * path[-1]
+            before = path[-1]
+        self.objective_path_, self.objective_, self.n_iter_ = np.array(path), path[-1], len(path)
         self.encoding_, self.latent_, self.theta_ = state.W, state.V, state.theta
         self.feature_scores_ = linalg.norm(state.W, axis=1)
         self.coef_ = self._kept()[:, None] * (state.W @ state.theta)

@@ -6,12 +6,14 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import linalg
 from sklearn.utils import check_random_state
 
 from ldlearn.base import Learner
 from ldlearn.base.sklearn_private import Interval
 from ldlearn.core.problem_transformation import draw_labels, floored
+from ldlearn.core.scaling import feature_scaling
 from ldlearn.core.simplex import Array, softmax
 
 
@@ -20,16 +22,17 @@ class PTBayes(Learner):
 
     Every row becomes c single-label examples weighted by its degrees; then each label has a prior, a mean and a full
     covariance. Assumes few features and Gaussian ones: in many dimensions the densities differ by large factors and
-    the predictions run to the corners of the simplex, which only a large ``ridge`` prevents.
+    the predictions run to the corners of the simplex, which only the ``ridge`` prevents.
 
-    .. math:: p_j(x) \propto \pi_j\, \mathcal{N}(x;\, \mu_j, \Sigma_j + r I)
+    .. math:: p_j(x) \propto \pi_j\, \mathcal{N}(x;\, \mu_j, \Sigma_j + diag(r))
 
     Parameters
     ----------
-    ridge : float, default=1.0
-        r, in units of the mean variance of the features (``relative=True``) or as it is.
+    ridge : float, default=0.1
+        The larger, the closer the predictions are to the priors; 1e-14 with ``relative=False`` is the published form.
     relative : bool, default=True
-        Whether ``ridge`` is a multiple of the mean variance of the features.
+        Whether :math:`r_k` is ``ridge`` times m times the variance of feature k, so that neither the units nor the
+        number m of features matter (log-densities add up over the features), or ``ridge`` as it is.
     resample : bool, default=False
         Draw n c single-label examples with probabilities :math:`d_{ij} / n` and estimate from these, as published, or
         estimate from the weights :math:`d_{ij}`, the limit of many draws.
@@ -46,7 +49,7 @@ class PTBayes(Learner):
     means_ : ndarray of shape (c, m)
         :math:`\mu_j`; of a label without weight the mean of all rows.
     covariances_ : ndarray of shape (c, m, m)
-        :math:`\Sigma_j + r I`.
+        :math:`\Sigma_j + diag(r)`.
     label_names_ : ndarray of shape (c,)
 
     Notes
@@ -55,7 +58,7 @@ class PTBayes(Learner):
     densities are not finite even as logarithms gets the priors. Memory: 2 c m^2 numbers, for the covariances and their
     inverse roots.
 
-    Departures from the paper: no draws, logarithms, and a ridge of the size of the features' variance by default.
+    Departures from the paper: no draws, logarithms, and a ridge in units of the features' variances by default.
     ``PTBayes(ridge=1e-14, relative=False, resample=True, log_domain=False)`` is the published form; with more features
     than drawn examples of a label its densities overflow everywhere, and it predicts uniform distributions.
     Confidence: certain.
@@ -71,14 +74,11 @@ class PTBayes(Learner):
     >>> X = np.array([[-1.0], [0.0], [1.0]])
     >>> D = np.array([[0.9, 0.1], [0.5, 0.5], [0.1, 0.9]])
     >>> PTBayes().fit(X, D).predict(X).round(2)
-    array([[0.73, 0.27],
+    array([[0.91, 0.09],
            [0.5 , 0.5 ],
-           [0.27, 0.73]])
+           [0.09, 0.91]])
     """
 
-    # The draws depend on the order of rows and labels; without draws both may be permuted.
-    order_invariant = False
-    label_invariant = False
     _test_params = ({}, {"resample": True, "random_state": 0}, {"log_domain": False})
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "ridge": [Interval(Real, 0, None, closed="neither")],
@@ -90,7 +90,7 @@ class PTBayes(Learner):
 
     def __init__(
         self,
-        ridge: float = 1.0,
+        ridge: float = 0.1,
         *,
         relative: bool = True,
         resample: bool = False,
@@ -103,17 +103,27 @@ class PTBayes(Learner):
         self.log_domain = log_domain
         self.random_state = random_state
 
+    @property
+    def order_invariant(self) -> bool:  # type: ignore[override]
+        """The draws depend on the order of rows and labels; without draws both may be permuted."""
+        return not self.resample
+
+    @property
+    def label_invariant(self) -> bool:  # type: ignore[override]
+        """As `order_invariant`."""
+        return not self.resample
+
     def _fit(self, X: Any, D: Array) -> None:
         X = X.astype(np.float64)
         weights = draw_labels(D, D.size, check_random_state(self.random_state)).astype(float) if self.resample else D
         self.priors_ = weights.sum(axis=0) / weights.sum()
         n_labels, n_features = D.shape[1], X.shape[1]
-        ridge = self.ridge * (_mean_variance(X) if self.relative else 1.0)
+        ridge = self.ridge * (n_features * _variances(X) if self.relative else np.ones(n_features))
         self.means_ = np.tile(X.mean(axis=0), (n_labels, 1))
         self.covariances_ = np.zeros((n_labels, n_features, n_features))
         for j in np.flatnonzero(self.priors_):
             self.means_[j], self.covariances_[j] = _gaussian(X, weights[:, j], unbiased=self.resample)
-        self.covariances_ += ridge * np.eye(n_features)
+        self.covariances_ += np.diag(ridge)
         self._whiteners = [_whitener(S, ridge) for S in self.covariances_]
 
     def _predict(self, X: Any) -> Array:
@@ -141,9 +151,9 @@ class PTBayes(Learner):
         return np.asarray(np.nan_to_num(P, nan=0.0))  # all of a failed row, which the floor makes uniform
 
 
-def _mean_variance(X: Array) -> float:
-    variance = float(X.var(axis=0).mean())
-    return variance if variance > 0 else 1.0  # identical rows: any width will do
+def _variances(X: Array) -> NDArray[np.float64]:
+    scale = feature_scaling(X).scale
+    return np.where(np.isfinite(scale), scale**2, 1.0)  # a constant feature says nothing: any width will do
 
 
 def _gaussian(X: Array, weights: Array, unbiased: bool) -> tuple[Array, Array]:
@@ -156,13 +166,15 @@ def _gaussian(X: Array, weights: Array, unbiased: bool) -> tuple[Array, Array]:
     return mean, deviations.T @ deviations / (max(total - 1.0, 1.0) if unbiased else total)
 
 
-def _whitener(S: Array, ridge: float) -> tuple[Array, float]:
-    """V with ``V V' = inv(S)``, and ``ln det S``; eigenvalues below the ridge are rounding errors."""
+def _whitener(S: Array, ridge: Array) -> tuple[Array, float]:
+    """V with ``V V' = inv(S)``, and ``ln det S``; in units of the ridge eigenvalues below 1 are rounding errors."""
+    units = np.sqrt(ridge)
+    scaled, log_units = S / np.outer(units, units), float(np.log(ridge).sum())
     try:
-        factor = linalg.cholesky(S, lower=True)
-        inverse = linalg.solve_triangular(factor, np.eye(len(S)), lower=True)
-        return inverse.T, 2.0 * float(np.log(np.diag(factor)).sum())
+        factor = linalg.cholesky(scaled, lower=True)
+        inverse = linalg.solve_triangular(factor, np.diag(1.0 / units), lower=True)
+        return inverse.T, 2.0 * float(np.log(np.diag(factor)).sum()) + log_units
     except linalg.LinAlgError:
-        values, vectors = linalg.eigh(S)
-        values = np.maximum(values, ridge)
-        return vectors / np.sqrt(values), float(np.log(values).sum())
+        values, vectors = linalg.eigh(scaled)
+        values = np.maximum(values, 1.0)
+        return vectors / (units[:, None] * np.sqrt(values)), float(np.log(values).sum()) + log_units

@@ -20,6 +20,7 @@ class LbfgsFit:
 
     arrays: list[NDArray[np.float64]]
     loss: float
+    path: NDArray[np.float64]  # the loss after each iteration
     n_iter: int
     converged: bool
 
@@ -64,11 +65,17 @@ def minimize_lbfgs(
         loss, gradients = loss_and_gradient(*unpack(flat))
         return loss, np.concatenate([gradient.ravel() for gradient in gradients])
 
+    path: list[float] = []
+
+    def remember(intermediate_result: optimize.OptimizeResult) -> None:
+        path.append(float(intermediate_result.fun))
+
     found = optimize.minimize(
         flat_loss,
         np.concatenate([np.asarray(array, dtype=np.float64).ravel() for array in start]),
         jac=True,
         method="L-BFGS-B",
+        callback=remember,
         options={"maxiter": max_iter, "maxfun": 20 * max_iter, "ftol": tol, "gtol": 0.0, "maxcor": memory},
     )
-    return LbfgsFit(unpack(found.x), float(found.fun), int(found.nit), bool(found.success))
+    return LbfgsFit(unpack(found.x), float(found.fun), np.array(path), int(found.nit), bool(found.success))
