@@ -40,8 +40,6 @@ CLASSES = pytest.mark.parametrize("cls", [cls for _, cls in all_estimators()], i
 ITERATIVE = pytest.mark.parametrize(
     "estimator", [e for e in instances() if "max_iter" in e.get_params(deep=False)], ids=case_id
 )
-# Not yet moved to `converged_` and `objective_path_`; this list only ever gets shorter.
-BEHIND = {"AABP", "LALOT", "LDLForest", "LDLSF", "LSELDL", "SAIIS", "SCELDL"}
 OUR_NAMES_FOR = {
     "n_neighbors": {"k", "n_neighbours", "neighbors"},
     "n_estimators": {"n_trees"},
@@ -279,8 +277,6 @@ def test_docstring_has_the_shape_of_the_house(estimator):
 
 @ITERATIVE
 def test_a_fit_that_is_cut_short_says_so_once_and_in_one_way(estimator):
-    if type(estimator).__name__ in BEHIND:
-        pytest.skip("not yet")
     X, D, Y = make_problem()
     short, said = quietly_fitted(clone(estimator).set_params(max_iter=1), X, D, Y)
     assert isinstance(short.converged_, bool)
@@ -298,8 +294,6 @@ def test_a_fit_that_is_cut_short_says_so_once_and_in_one_way(estimator):
 
 @ALL
 def test_iterations_objective_and_convergence_have_one_name_each(estimator):
-    if type(estimator).__name__ in BEHIND:
-        pytest.skip("not yet")
     X, D, Y = make_problem()
     model = fitted(estimator, X, D, Y)
     iterative = "max_iter" in model.get_params(deep=False)
@@ -342,7 +336,7 @@ def test_floors_and_only_floors_look_at_no_feature(estimator):
 def test_parameters_that_scikit_learn_has_bear_its_names(cls):
     names = set(cls().get_params(deep=False))
     for right, wrong in OUR_NAMES_FOR.items():
-        assert not names & wrong or cls.__name__ in BEHIND | {"AAKNN"}, f"call it {right}"
+        assert not names & wrong, f"call it {right}"
 
 
 @CLASSES
