@@ -211,6 +211,21 @@ def test_sparse_features_agree_with_dense_where_accepted(estimator):
         np.testing.assert_allclose(P, Q, atol=1e-6)
 
 
+MEASURED_FROM_THE_ORIGIN = ("fit_intercept", "standardize")  # without these the place of zero is part of the model
+
+
+@ENHANCING
+def test_offsets_of_the_features_change_nothing(estimator):
+    params = estimator.get_params(deep=False)
+    if not all(params.get(name, True) for name in MEASURED_FROM_THE_ORIGIN):
+        pytest.skip("measures features from the origin")
+    X, D, Y = make_problem()
+    X = np.round(X * 2.0**20) / 2.0**20  # so that adding the offset loses no digit
+    near, far = fitted(estimator, X, D, Y), fitted(estimator, X + 1e6, D, Y)
+    for P, Q in zip(outputs(near, X), outputs(far, X + 1e6), strict=True):
+        np.testing.assert_allclose(P, Q, atol=1e-6)
+
+
 BAD = {
     "1-D targets": (lambda T: T[:, 0], "2-D"),
     "missing value": (lambda T: np.where(np.arange(T.shape[1]) == 1, np.nan, T), "row 0, column 1"),

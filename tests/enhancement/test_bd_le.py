@@ -64,6 +64,40 @@ def test_many_features_give_the_least_norm_solution():
     np.testing.assert_allclose(W, np.linalg.pinv(X) @ Y, atol=1e-8)
 
 
+SCALES = np.array([1e-8, 1e-3, 1.0, 1e8])
+
+
+@pytest.mark.parametrize("lam", [0.0, 0.5])
+def test_least_squares_do_not_depend_on_the_units_of_the_columns(monkeypatch, lam):
+    """Without the way back W is free to undo any scale; the graph is held fixed, since distances do depend on it."""
+    X, _, Y = make_problem()
+    graph = knn_graph(X, 5, "median")
+    monkeypatch.setattr("ldlearn.enhancement.bd_le.knn_graph", lambda *_: graph)
+    plain = BDLE(alpha=0.0, lam=lam).fit(X, Y)
+    scaled = BDLE(alpha=0.0, lam=lam).fit(X * SCALES, Y)
+    np.testing.assert_allclose(scaled.coef_ * SCALES[:, None], plain.coef_, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(scaled.scores_, plain.scores_, atol=1e-8)
+
+
+@pytest.mark.parametrize("alpha", [1e-3, 0.5])
+def test_every_row_of_the_sylvester_equation_holds_in_its_own_unit(alpha):
+    X, _, Y = make_problem()
+    X = (X - X.mean(axis=0)) * SCALES
+    C = Y - Y.mean(axis=0)
+    W = BDLE(alpha=alpha, lam=0.0).fit(X, Y).coef_
+    terms = X.T @ (X @ W), alpha * W @ (C.T @ C), -(1 + alpha) * X.T @ C
+    sizes = sum(np.abs(term).max(axis=1) for term in terms)
+    assert (np.abs(sum(terms)).max(axis=1) < 1e-9 * sizes).all()
+
+
+def test_dependent_features_share_what_one_would_get():
+    X, _, Y = make_problem()
+    twice = np.column_stack([X, 1e6 * X[:, :1]])
+    np.testing.assert_allclose(
+        BDLE(alpha=0.0, lam=0.0).fit(twice, Y).scores_, BDLE(alpha=0.0, lam=0.0).fit(X, Y).scores_, atol=1e-8
+    )
+
+
 def test_smoothness_brings_neighbours_together():
     X, _, Y = make_problem()
     G = laplacian(knn_graph(X, 5, "median"))

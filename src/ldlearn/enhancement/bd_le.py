@@ -14,8 +14,7 @@ from ldlearn.base.sklearn_private import Interval, StrOptions
 from ldlearn.core.graph import knn_graph, laplacian
 from ldlearn.core.scores import OUTPUT_MAPS, to_distributions
 from ldlearn.core.simplex import Array
-
-_FLAT = 1e-12  # relative; along these directions the objective does not change
+from ldlearn.solvers.spd import solve_semidefinite
 
 
 class BDLE(Enhancer):
@@ -50,7 +49,7 @@ class BDLE(Enhancer):
     Attributes
     ----------
     coef_ : ndarray of shape (m, c)
-        W, the one of least norm if there are several.
+        W. Columns of X may be of any scale; directions along which the objective does not change are left out.
     intercept_ : ndarray of shape (c,)
     scores_ : ndarray of shape (n, c)
         ``X W + intercept``.
@@ -60,8 +59,8 @@ class BDLE(Enhancer):
     Notes
     -----
     Setting the gradient to zero gives the Sylvester equation
-    :math:`X^\top (I + \lambda G) X W + \alpha W Y^\top Y = (1 + \alpha) X^\top Y`, solved by two symmetric
-    eigendecompositions, of size min(n, m) and c.
+    :math:`X^\top (I + \lambda G) X W + \alpha W Y^\top Y = (1 + \alpha) X^\top Y`. In the eigenvectors of
+    :math:`Y^\top Y` it falls apart into c symmetric systems of size min(n, m).
 
     Departures from the paper: the full text was not at hand; the tied decoder and the graph term are reconstructed
     from the abstract and from memory, the defaults from the method's learning twin. Intercepts are an addition;
@@ -137,10 +136,15 @@ class BDLE(Enhancer):
         if basis is not None:
             X, smoothed = X @ basis, smoothed @ basis
         gram = X.T @ smoothed
-        e, U = linalg.eigh((gram + gram.T) / 2.0)
-        s, V = linalg.eigh(Y.T @ Y)
-        denominator = np.maximum(e, 0.0)[:, None] + self.alpha * np.maximum(s, 0.0)
-        curved = denominator > _FLAT * max(float(denominator.max()), np.finfo(float).tiny)
-        target = (1.0 + self.alpha) * (U.T @ (X.T @ Y) @ V)
-        W = U @ np.where(curved, target / np.where(curved, denominator, 1.0), 0.0) @ V.T
-        return np.asarray(W if basis is None else basis @ W)
+        gram = (gram + gram.T) / 2.0
+        values, V = linalg.eigh(Y.T @ Y)
+        targets = (1.0 + self.alpha) * (X.T @ (Y @ V))
+        if self.alpha == 0:
+            W = solve_semidefinite(gram, targets)
+        else:
+            ridges = self.alpha * np.maximum(values, 0.0)
+            identity = np.eye(len(gram))
+            W = np.column_stack(
+                [solve_semidefinite(gram + r * identity, t) for r, t in zip(ridges, targets.T, strict=True)]
+            )
+        return np.asarray(W @ V.T if basis is None else basis @ (W @ V.T))

@@ -1,4 +1,4 @@
-"""Sparse symmetric positive definite systems with several right-hand sides."""
+"""Symmetric systems with several right-hand sides: large definite ones, small ones that may be semi-definite."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgWarning
+from scipy.linalg import LinAlgWarning, eigh
 
 from ldlearn.errors import InputError
+from ldlearn.solvers.features import reciprocal
 
 Array = NDArray[np.floating]
 
@@ -77,6 +78,33 @@ def solve_spd(A: Any, B: Array, tol: float = 1e-10) -> NDArray[np.float64]:
             active, R, S, rho = active[running], R[:, running], S[:, running], rho[running]
     warnings.warn(f"A linear system was not solved to tol={tol:g}; its condition is too bad.", LinAlgWarning, 2)
     return X
+
+
+def solve_semidefinite(A: NDArray[np.float64], B: Array) -> NDArray[np.float64]:
+    """Solve ``A X = B`` for a small dense positive semi-definite A whose rows and columns may be of any scale.
+
+    A is first scaled to a unit diagonal, so that what rounding cannot tell from zero is judged beside its own column
+    and not beside the largest one. Directions along which A is flat then are left out of X.
+
+    Parameters
+    ----------
+    A : ndarray of shape (m, m)
+        Symmetric.
+    B : ndarray of shape (m,) or (m, c)
+
+    Examples
+    --------
+    Two features in very different units, and one that is always zero:
+
+    >>> import numpy as np
+    >>> solve_semidefinite(np.diag([1e-16, 1e16, 0.0]), np.array([1e-8, 1e8, 0.0]))
+    array([1.e+08, 1.e-08, 0.e+00])
+    """
+    diagonal = np.maximum(np.diagonal(A), 0.0)
+    scale = np.where(diagonal > 0, 1.0 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0)), 0.0)
+    values, vectors = eigh(scale[:, None] * A * scale, check_finite=False)
+    solved = vectors.T @ (scale * B.T).T
+    return np.asarray((scale * (vectors @ (reciprocal(values) * solved.T).T).T).T)
 
 
 def _dots(A: Array, B: Array) -> NDArray[np.float64]:
