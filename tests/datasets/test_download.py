@@ -13,6 +13,7 @@ from ldlearn.datasets import fetch as fetching
 from ldlearn.datasets.catalogue import catalogue
 from ldlearn.datasets.checksums import Checksum, git_blob_id
 from ldlearn.datasets.download import download
+from ldlearn.errors import FileError
 
 CONTENT = np.random.default_rng(0).bytes(300_000)
 HALF = len(CONTENT) // 2
@@ -278,7 +279,7 @@ def test_two_at_once_both_get_the_file(server, tmp_path):
 def test_a_folder_that_cannot_be_written(server, tmp_path):
     server.script = [honest]
     (tmp_path / "cache").write_text("a file where a folder should be")
-    with pytest.raises(DatasetError, match="could not be written"):
+    with pytest.raises(FileError, match="cache: it cannot be written"):
         fetch(server, tmp_path / "cache")
 
 

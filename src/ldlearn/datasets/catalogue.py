@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import tomllib
 from dataclasses import dataclass
 from functools import cache
@@ -10,7 +9,7 @@ from importlib.resources import files
 from typing import Any
 
 from ldlearn.datasets.checksums import Checksum
-from ldlearn.errors import DatasetError
+from ldlearn.errors import DatasetError, nearest_names
 
 
 @dataclass(frozen=True)
@@ -28,7 +27,7 @@ class CatalogueFile:
 
 @dataclass(frozen=True)
 class CatalogueEntry:
-    """A data set of the catalogue; several files are alternatives, in order of preference."""
+    """A data set of the catalogue; several files are alternatives, in order of preference, none is embedded data."""
 
     name: str
     title: str
@@ -42,19 +41,29 @@ class CatalogueEntry:
     citation: str
     description: str
     manual: str
+    source: str
     files: tuple[CatalogueFile, ...]
 
 
-@cache
 def catalogue() -> dict[str, CatalogueEntry]:
-    """Every data set of the catalogue, by name."""
+    """Every data set that lies in a file elsewhere, by name."""
+    return _read_catalogue("dataset")
+
+
+def embedded_entries() -> dict[str, CatalogueEntry]:
+    """Every data set that comes with the package, by name."""
+    return _read_catalogue("embedded")
+
+
+@cache
+def _read_catalogue(table: str) -> dict[str, CatalogueEntry]:
     text = files("ldlearn.datasets").joinpath("catalogue.toml").read_text(encoding="utf-8")
-    entries = [_entry(record) for record in tomllib.loads(text)["dataset"]]
+    entries = [_entry(record) for record in tomllib.loads(text)[table]]
     return {entry.name: entry for entry in entries}
 
 
 def _entry(record: dict[str, Any]) -> CatalogueEntry:
-    fields: dict[str, Any] = {"aliases": [], "label_names": [], "manual": ""} | record
+    fields: dict[str, Any] = {"aliases": [], "label_names": [], "manual": "", "source": "", "file": []} | record
     parts = fields.pop("file")
     fields = {key: tuple(value) if isinstance(value, list) else value for key, value in fields.items()}
     return CatalogueEntry(**fields, files=tuple(_file(part) for part in parts))
@@ -85,6 +94,6 @@ def resolve(name: str, known: dict[str, tuple[str, ...]]) -> str:
     spellings = {plain(spelling): key for key, others in known.items() for spelling in (key, *others)}
     if plain(name) in spellings:
         return spellings[plain(name)]
-    close = difflib.get_close_matches(plain(name), spellings, n=3)
-    hint = f"Did you mean {', '.join(dict.fromkeys(spellings[word] for word in close))}?" if close else ""
-    raise DatasetError(f"There is no data set {name!r}. {hint or 'Known names: ' + ', '.join(known) + '.'}")
+    near = dict.fromkeys(spellings[word] for word in nearest_names(plain(name), spellings))
+    advice = f"Did you mean {', '.join(near)}?" if near else f"Known names: {', '.join(known)}."
+    raise DatasetError(f"There is no data set {name!r}. {advice}")

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from ldlearn.datasets.checksums import Checksum
-from ldlearn.errors import DatasetError
+from ldlearn.errors import DatasetError, import_optional
+from ldlearn.io.atomic import naming_system_errors, writing
 
 Progress = Callable[[int, int | None], None]
 
@@ -66,31 +67,24 @@ def download(
     -------
     path : Path
     """
-    pooch = import_pooch()
     transfer = _Transfer(
+        url=url,
+        target=folder / file_name,
         partial=folder / "partial" / f"{file_name}.{str(expected)[-16:]}",
         expected=expected,
         patience=patience or Patience(),
         progress=_text_bar(file_name) if progress is True else progress or _no_bar,
     )
-    known_hash = f"sha256:{expected.sha256}" if expected.sha256 else None
-    store = pooch.create(path=folder, base_url="", registry={file_name: known_hash}, urls={file_name: url})
-    try:
-        return Path(store.fetch(file_name, downloader=transfer))
-    except OSError as error:
-        raise DatasetError(f"{file_name} could not be written to {folder}: {error}.") from error
+    if not transfer.target.is_file() or expected.problem(transfer.target):
+        with naming_system_errors(folder, "written"):
+            transfer.run()
+    return transfer.target
 
 
 def import_pooch() -> Any:
-    """Import the package pooch, or say what to install."""
-    try:
-        import pooch
-    except ImportError as error:
-        raise ImportError(
-            'Downloading needs the package pooch: pip install "ldlearn[datasets]"; or point the environment '
-            "variable LDLEARN_DATA at a folder that has the files."
-        ) from error
-    return pooch
+    """Import the package pooch, which knows the user's cache and brings requests, or say what to install."""
+    purpose = "Without a folder named in LDLEARN_DATA that has the files, downloads"
+    return import_optional("pooch", "datasets", purpose)
 
 
 class _Refused(Exception):
@@ -103,52 +97,60 @@ class _Interrupted(Exception):
 
 @dataclass(frozen=True)
 class _Transfer:
-    """A downloader for pooch: fills `partial`, and hands over only what has been verified."""
+    """Fills `partial`, and puts only what has been verified at `target`.
 
+    Own code because what has arrived of a download is kept and continued, which pooch does not do.
+    """
+
+    url: str
+    target: Path
     partial: Path
     expected: Checksum
     patience: Patience
     progress: Progress
 
-    def __call__(self, url: str, output_file: Any, _pooch: Any) -> None:
+    def run(self) -> None:
+        """Download, in as many attempts as there is patience for."""
         self.partial.parent.mkdir(parents=True, exist_ok=True)
         reason = ""
         for attempt in range(self.patience.retries + 1):
             if attempt:
                 time.sleep(self.patience.pause * 2 ** (attempt - 1))
             try:
-                self._receive(url)
-                self._hand_over(Path(output_file))
+                self._receive()
+                self._hand_over()
                 return
             except _Interrupted as error:
                 reason = str(error)
             except _Refused as error:
-                raise DatasetError(f"{url} cannot be downloaded: {error}.") from error
+                raise DatasetError(f"{self.url} cannot be downloaded: {error}.") from error
         raise DatasetError(
-            f"{url} could not be downloaded in {self.patience.retries + 1} attempts; the last one failed because "
+            f"{self.url} could not be downloaded in {self.patience.retries + 1} attempts; the last one failed because "
             f"{reason}. Try again later: what has arrived is kept and continued."
         )
 
-    def _receive(self, url: str) -> None:
-        import requests
-
+    def _receive(self) -> None:
+        requests = import_optional("requests", "datasets", "Downloads")
         try:
             if not self._is_whole():
-                self._request(requests, url)
+                self._request(requests)
         except requests.RequestException as error:
             raise _Interrupted(_in_words(requests, error)) from error
 
-    def _hand_over(self, output_file: Path) -> None:
-        """Verify what arrived, in a copy that no other process can write to, and give that copy away."""
+    def _hand_over(self) -> None:
+        """Verify what arrived, in a copy that no other process can write to, and keep that copy."""
         try:
-            shutil.copyfile(self.partial, output_file)
+            arrived = self.partial.open("rb")
         except FileNotFoundError as error:
             raise _Interrupted("another process has taken the file") from error
-        problem = self.expected.problem(output_file)
-        if not problem or not self._is_too_short():
-            self.partial.unlink(missing_ok=True)
-        if problem:
-            raise _Interrupted(f"what arrived is not the file that was meant ({problem})")
+        with arrived, writing(self.target) as file:
+            shutil.copyfileobj(arrived, file)
+            file.flush()
+            problem = self.expected.problem(Path(file.name))
+            if not problem or not self._is_too_short():
+                self.partial.unlink(missing_ok=True)
+            if problem:
+                raise _Interrupted(f"what arrived is not the file that was meant ({problem})")
 
     def _have(self) -> int:
         return self.partial.stat().st_size if self.partial.exists() else 0
@@ -159,12 +161,12 @@ class _Transfer:
     def _is_too_short(self) -> bool:
         return self.expected.size is not None and self._have() < self.expected.size
 
-    def _request(self, requests: Any, url: str) -> None:
+    def _request(self, requests: Any) -> None:
         have = self._have()
         headers = {"Accept-Encoding": "identity"}
         if have:
             headers["Range"] = f"bytes={have}-"
-        with requests.get(url, headers=headers, stream=True, timeout=self.patience.timeout) as response:
+        with requests.get(self.url, headers=headers, stream=True, timeout=self.patience.timeout) as response:
             if have and response.status_code == 416:  # nothing lies beyond what we have; verification decides
                 return
             if response.status_code in _WORTH_ANOTHER_TRY:

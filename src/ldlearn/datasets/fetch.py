@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 from ldlearn.datasets import embedded
-from ldlearn.datasets.catalogue import CatalogueEntry, CatalogueFile, catalogue, resolve
+from ldlearn.datasets.catalogue import CatalogueEntry, CatalogueFile, catalogue, embedded_entries, resolve
 from ldlearn.datasets.dataset import LabelDataset
 from ldlearn.datasets.download import Patience, Progress, download, import_pooch
 from ldlearn.datasets.labels import as_distributions
@@ -82,7 +82,7 @@ def list_datasets() -> list[DatasetInfo]:
     >>> [info.name for info in list_datasets() if info.state == "embedded"]
     ['vader_tweets', 'uk_budget_shares', 'yeast']
     """
-    return [_embedded_info(name) for name in EMBEDDED] + [_info(entry) for entry in catalogue().values()]
+    return [_info(entry) for entry in (*embedded_entries().values(), *catalogue().values())]
 
 
 def dataset_info(name: str) -> DatasetInfo:
@@ -98,8 +98,7 @@ def dataset_info(name: str) -> DatasetInfo:
     >>> dataset_info("Natural Scene").n_labels
     9
     """
-    name = dataset_name(name)
-    return _embedded_info(name) if name in EMBEDDED else _info(catalogue()[name])
+    return _info((embedded_entries() | catalogue())[dataset_name(name)])
 
 
 def fetch_dataset(
@@ -162,8 +161,8 @@ def fetch_dataset(
 
 def dataset_name(name: str) -> str:
     """The name of a data set, given in any spelling; an error with a hint if there is none of the name."""
-    known: dict[str, tuple[str, ...]] = dict.fromkeys(EMBEDDED, ())
-    return resolve(name, known | {key: (e.title, *e.aliases) for key, e in catalogue().items()})
+    known = embedded_entries() | catalogue()
+    return resolve(name, {key: (entry.title, *entry.aliases) for key, entry in known.items()})
 
 
 def _own_folder() -> Path | None:
@@ -259,47 +258,17 @@ def _load(entry: CatalogueEntry, file: CatalogueFile, path: Path) -> LabelDatase
 
 
 def _info(entry: CatalogueEntry) -> DatasetInfo:
+    known = {field.name: getattr(entry, field.name) for field in fields(DatasetInfo) if hasattr(entry, field.name)}
+    if not entry.files:
+        checksum = embedded.embedded_checksum(entry.name)
+        return DatasetInfo(**known, state="embedded", address="", checksum=checksum, path=None)
     try:
         found = _find(entry)
     except DatasetError:
         found = None
-    file = found[0] if found else entry.files[0]
-    return DatasetInfo(
-        name=entry.name,
-        title=entry.title,
-        state="cached" if found else "not here",
-        n_samples=entry.n_samples,
-        n_features=entry.n_features,
-        n_labels=entry.n_labels,
-        terms=entry.terms,
-        terms_note=entry.terms_note,
-        citation=entry.citation,
-        description=entry.description,
-        address=file.url,
-        checksum=str(file.checksum),
-        path=found[1] if found else None,
-        manual=entry.manual,
-    )
-
-
-def _embedded_info(name: str) -> DatasetInfo:
-    data = EMBEDDED[name]()
-    return DatasetInfo(
-        name=name,
-        title=name,
-        state="embedded",
-        n_samples=data.n_samples,
-        n_features=data.n_features,
-        n_labels=data.n_labels,
-        terms=data.licence,
-        terms_note="Its notice comes with the package.",
-        citation=data.citation,
-        description=data.description,
-        address="",
-        checksum=data.checksum,
-        path=None,
-        manual="",
-    )
+    file, path = found or (entry.files[0], None)
+    state = "cached" if found else "not here"
+    return DatasetInfo(**known, state=state, address=file.url, checksum=str(file.checksum), path=path)
 
 
 def _to_stderr(text: str) -> None:

@@ -44,7 +44,7 @@ def writing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         _remove_leftovers(target)
         descriptor, draft = tempfile.mkstemp(dir=target.parent, prefix=f"{_stem(target)}{os.getpid()}-", suffix=".part")
         try:
-            with os.fdopen(descriptor, "wb") as file:
+            with open(draft, "wb", opener=lambda *_: descriptor) as file:
                 yield file
                 file.flush()
                 os.fsync(file.fileno())

@@ -31,17 +31,6 @@ _COMPLEX = 0x0800
 _HEAD_BYTES = 1 << 12
 
 
-@dataclass(frozen=True)
-class _Variable:
-    """A top-level element of a file: its name, and where its bytes are."""
-
-    name: str
-    numeric: bool
-    offset: int
-    length: int
-    compressed: bool
-
-
 class _Parts:
     """The sub-elements of one matrix, one after the other."""
 
@@ -95,12 +84,15 @@ def _read_head(parts: _Parts) -> _Head:
 
 
 def read_mat5(path: Path, max_bytes: int) -> dict[str, Any]:
-    """Numeric matrices (and texts, as str) of a file."""
+    """Numeric matrices (and texts, as str) of a file; cells, structures and objects are passed over."""
+    size = path.stat().st_size
     with path.open("rb") as file:
-        size = path.stat().st_size
         endian = _endian(file.read(_HEADER))
-        variables = [variable for variable in _variables(file, size, endian) if variable.numeric]
-        return {variable.name: _load(file, variable, size, endian, max_bytes) for variable in variables}
+        return dict(
+            _load(content, compressed, size, endian, max_bytes)
+            for content, compressed in _elements(file, size, endian)
+            if _is_numeric(content, compressed, endian)
+        )
 
 
 def _endian(header: bytes) -> str:
@@ -110,53 +102,42 @@ def _endian(header: bytes) -> str:
     return "<" if mark == b"IM" else ">"
 
 
-def _variables(file: IO[bytes], size: int, endian: str) -> Iterator[_Variable]:
-    position = _HEADER
-    while position < size:
-        file.seek(position)
-        tag = file.read(8)
+def _elements(file: IO[bytes], size: int, endian: str) -> Iterator[tuple[bytes, bool]]:
+    """The bytes of every top-level element, and whether they are compressed."""
+    while tag := file.read(8):
         if len(tag) < 8:
             raise TableError("the file ends too early")
         kind, length = struct.unpack(f"{endian}II", tag)
-        if kind not in (_MATRIX, _COMPRESSED) or position + 8 + length > size:
+        if kind not in (_MATRIX, _COMPRESSED) or file.tell() + length > size:
             raise TableError("the file is cut off, or not made of matrices")
-        variable = _variable(file, position + 8, length, kind == _COMPRESSED, endian)
-        if variable is not None:
-            yield variable
-        position += 8 + length
+        yield file.read(length), kind == _COMPRESSED
 
 
-def _variable(file: IO[bytes], offset: int, length: int, compressed: bool, endian: str) -> _Variable | None:
-    beginning = file.read(min(length, _HEAD_BYTES))
+def _is_numeric(content: bytes, compressed: bool, endian: str) -> bool:
+    beginning = zlib.decompressobj().decompress(content, _HEAD_BYTES)[8:] if compressed else content
+    if not content:
+        return False
+    return _read_head(_Parts(beginning, endian)).array_class in (*_CLASSES, _CHAR, _SPARSE)
+
+
+def _load(content: bytes, compressed: bool, size: int, endian: str, max_bytes: int) -> tuple[str, Any]:
     if compressed:
-        beginning = zlib.decompressobj().decompress(beginning, _HEAD_BYTES)[8:]
-    if not beginning and not length:
-        return None
-    head = _read_head(_Parts(beginning, endian))
-    numeric = head.array_class in _CLASSES or head.array_class in (_CHAR, _SPARSE)
-    return _Variable(head.name, numeric, offset, length, compressed)
-
-
-def _load(file: IO[bytes], variable: _Variable, size: int, endian: str, max_bytes: int) -> Any:
-    file.seek(variable.offset)
-    content = file.read(variable.length)
-    if variable.compressed:
         content = _inflate(content, size, endian, max_bytes)
     else:
-        check_total(variable.length, max_bytes)
+        check_total(len(content), max_bytes)
     parts = _Parts(content, endian)
     head = _read_head(parts)
     if head.complex:
         raise TableError(f"the array {head.name!r}: complex numbers are no data.")
     if head.array_class == _CHAR:
-        return _text(parts)
+        return head.name, _text(parts)
     if head.array_class == _SPARSE:
         check_declared(8 * head.shape[0], size)
-        return _sparse(parts, head)
+        return head.name, _sparse(parts, head)
     values = parts.numbers()
     if len(values) != math.prod(head.shape):
         raise TableError(f"the array {head.name!r} of shape {head.shape} holds {len(values)} numbers.")
-    return values.astype(_CLASSES[head.array_class]).reshape(head.shape, order="F")
+    return head.name, values.astype(_CLASSES[head.array_class]).reshape(head.shape, order="F")
 
 
 def _inflate(content: bytes, size: int, endian: str, max_bytes: int) -> bytes:

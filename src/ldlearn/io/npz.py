@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import os
 import zipfile
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import IO, Any
 
 import numpy as np
 import scipy.sparse
@@ -17,11 +18,10 @@ from ldlearn.io.arrays import ArraySource, arrays_of, join_sparse, split_sparse
 from ldlearn.io.columns import Columns
 from ldlearn.io.content import MARKS, META, Content
 from ldlearn.io.formats import Format
-from ldlearn.io.limits import check_declared, check_total
+from ldlearn.io.limits import MOST_NAMES, check_declared, check_total
 from ldlearn.io.sink import WholeSink
 from ldlearn.io.source import PIPE, Input
 
-_CHUNK = 1 << 20
 _PLAIN = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
@@ -38,7 +38,7 @@ def read_npz(path: Path, max_bytes: int) -> dict[str, NDArray[Any]]:
         for member in members:
             with archive.open(member) as file:
                 name = member.filename.removesuffix(".npy")
-                arrays[name] = _read_array(file, member.file_size, f"the array {name!r}")
+                arrays[name] = read_array(file, member.file_size, f"the array {name!r}")
     return arrays
 
 
@@ -54,44 +54,29 @@ def read_npy(path: Path, max_bytes: int) -> NDArray[Any]:
     size = path.stat().st_size
     check_total(size, max_bytes)
     with path.open("rb") as file:
-        return _read_array(file, size, "the array")
+        return read_array(file, size)
 
 
-def _read_array(file: IO[bytes], size: int, where: str) -> NDArray[Any]:
-    """Read an array whose header must agree with the number of bytes that follow it."""
+def read_array(file: IO[bytes], size: int, what: str = "the array", kinds: str = "biufU") -> NDArray[Any]:
+    """Read an array of ``size`` bytes whose header must agree with the number of bytes that follow it."""
+    start = file.tell()
     version = npy_format.read_magic(file)
     read_header = npy_format.read_array_header_1_0 if version == (1, 0) else npy_format.read_array_header_2_0
-    shape, fortran_order, dtype = read_header(file)
+    shape, _, dtype = read_header(file)
     if dtype.hasobject:
-        raise TableError(f"{where} holds Python objects (pickles), which are never loaded.")
-    if dtype.kind not in "biufU":
-        raise TableError(f"{where} holds {dtype}, not numbers.")
-    expected, present = dtype.itemsize * _product(shape), size - file.tell()
+        raise TableError(f"{what} holds Python objects (pickles), which are never loaded.")
+    if dtype.kind not in kinds:
+        raise TableError(f"{what} holds {dtype}, not numbers.")
+    # an empty array costs nothing itself, but what it is multiplied with would
+    if min(shape, default=0) < 0 or (0 in shape and max(shape) > MOST_NAMES):
+        raise TableError(f"{what} has the impossible shape {shape}.")
+    expected, present = dtype.itemsize * math.prod(shape), size - (file.tell() - start)
     if expected != present:
-        raise TableError(f"{where} announces {expected:,} bytes and holds {present:,}.")
-    content = np.empty(expected, dtype=np.uint8)
-    _fill(content, file, where)
-    order: Literal["F", "C"] = "F" if fortran_order else "C"
-    return content.view(dtype).reshape(shape, order=order) if expected else np.empty(shape, dtype)
-
-
-def _fill(content: NDArray[np.uint8], file: IO[bytes], where: str) -> None:
-    view, done = content.data, 0
-    while done < len(view):
-        count = file.readinto(view[done : done + _CHUNK])  # type: ignore[attr-defined]
-        if not count:
-            raise TableError(f"{where} ends after {done:,} of {len(view):,} bytes.")
-        done += count
+        raise TableError(f"{what} announces {expected:,} bytes and holds {present:,}.")
+    file.seek(start)
+    array: NDArray[Any] = npy_format.read_array(file, allow_pickle=False)
     file.read(1)  # an archive compares its checksum at the end of the member
-
-
-def _product(shape: tuple[int, ...]) -> int:
-    product = 1
-    for length in shape:
-        if length < 0:
-            raise TableError(f"an array has the impossible shape {shape}.")
-        product *= length
-    return product
+    return array
 
 
 class NpySource(ArraySource):

@@ -12,11 +12,11 @@ import zipfile
 from pathlib import Path
 from typing import IO, Any
 
-import numpy as np
 from numpy.lib import format as npy_format
 from numpy.typing import NDArray
 
-from ldlearn.errors import ModelFileError
+from ldlearn.errors import ModelFileError, TableError
+from ldlearn.io.npz import read_array
 
 MAGIC = "ldlearn-model"
 VERSION = 1
@@ -24,7 +24,6 @@ _CONTENT = "model.json"
 _CHECKSUM = "model.json.sha256"
 _FIXED_DATE = (1980, 1, 1, 0, 0, 0)  # the same model gives the same bytes
 _LARGEST_JSON = 256 << 20
-_LARGEST_EMPTY = 1_000_000
 _PICKLE_STARTS = (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")
 
 
@@ -113,29 +112,10 @@ def _read_array(archive: zipfile.ZipFile, number: int, digest: Any) -> NDArray[A
     blob = _read(archive, _member(number), 1 << 62)
     if hashlib.sha256(blob).hexdigest() != digest:
         raise ModelFileError("its checksum is wrong: an array was changed or damaged after it was saved")
-    file = io.BytesIO(blob)
-    if npy_format.read_magic(file) != (1, 0):
-        raise ModelFileError("it holds an array of an unknown kind")
-    shape, fortran_order, dtype = npy_format.read_array_header_1_0(file)
-    if dtype.hasobject or dtype.kind not in "biufcU":
-        raise ModelFileError("it holds an array of objects or of an unknown kind")
-    start, n_items = file.tell(), _n_items(shape)
-    if n_items * dtype.itemsize != len(blob) - start:
-        raise ModelFileError("it holds an array whose header does not agree with its size")
-    flat = np.frombuffer(bytearray(memoryview(blob)[start:]), dtype=dtype) if n_items else np.empty(0, dtype)
-    return flat.reshape(shape, order="F" if fortran_order else "C")
-
-
-def _n_items(shape: tuple[int, ...]) -> int:
-    count = 1
-    for length in shape:
-        if length < 0:
-            raise ModelFileError("it holds an array of negative size")
-        count *= length
-    # An empty array costs nothing itself, but what it is multiplied with would.
-    if count == 0 and any(length > _LARGEST_EMPTY for length in shape):
-        raise ModelFileError("it holds an empty array of enormous shape")
-    return count
+    try:
+        return read_array(io.BytesIO(blob), len(blob), kinds="biufcU")
+    except (TableError, ValueError) as error:
+        raise ModelFileError(f"it holds an array that cannot be read: {str(error).rstrip('.')}") from None
 
 
 def _npy_bytes(array: NDArray[Any]) -> bytes:
