@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -49,15 +50,16 @@ def test_a_mutation_that_does_not_fit_is_a_fault():
 
 
 def test_a_mutation_is_noticed_only_if_a_test_fails(tmp_path):
-    (tmp_path / "src" / "ldlearn").mkdir(parents=True)
-    (tmp_path / "tests").mkdir()
-    source = tmp_path / "src" / "ldlearn" / "__init__.py"
-    source.write_text("ONE = 1\nTWO = 2\n")
-    (tmp_path / "tests" / "test_one.py").write_text("import ldlearn\n\ndef test_one():\n    assert ldlearn.ONE == 1\n")
-    one = mutants.Mutation("__init__.py", "ONE = 1", "ONE = 3", "", ("test_one.py",))
-    assert one.run(tmp_path, timeout=60) == "test_one.py::test_one"
-    assert replace(one, old="TWO = 2", new="TWO = 3").run(tmp_path, timeout=60) is None
-    assert source.read_text() == "ONE = 1\nTWO = 2\n"
+    listed = tmp_path / "list.toml"
+    old = "np.asarray(delta < D, dtype=np.int8)"
+    wrong, harmless = (f"['{old}', '{new}', '']" for new in ("np.asarray(delta > D, dtype=np.int8)", f"({old})"))
+    for mutation, code, verdict in ((wrong, 0, "noticed by core/test_logical.py::"), (harmless, 1, "SURVIVED")):
+        listed.write_text(f"['core/logical.py']\ntests = ['core/test_logical.py']\nmutations = [{mutation}]\n")
+        words = [sys.executable, TOOLS / "mutants.py", "--list", listed]
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        assert done.returncode == code, done.stderr
+        assert verdict in done.stdout
+    assert old in (TOOLS.parent / "src" / "ldlearn" / "core" / "logical.py").read_text()
 
 
 def test_the_matrix_changes_everything_that_it_promises():

@@ -5,30 +5,36 @@ with it until the first failure, and prints what became of it. It ends with 1 if
 to be equivalent. Stored results (tests/test_golden.py) do not count: they say that something changed, not what is
 wrong.
 
-``--only TEXT`` takes the mutations whose file or description contains it, ``--jobs N`` runs N at a time.
+``--only TEXT`` takes the mutations whose file or description contains it, ``--jobs N`` runs N at a time, ``--list
+FILE`` reads another list.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import importlib
+import multiprocessing
 import os
-import queue
-import re
 import shutil
-import subprocess
+import signal
 import sys
 import tempfile
 import tomllib
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+# Set before numpy is imported; the same examples in every run.
+os.environ |= {"CI": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+sys.dont_write_bytecode = True  # two mutations of one size within a second would share a compiled file
 
 ROOT = Path(__file__).resolve().parents[1]
 LIST = Path(__file__).with_name("mutants.toml")
 COPIED = ("src", "tests", "pyproject.toml")
-# No compiled files: two mutations of one size within a second would share them. The same examples in every run.
-SETTINGS = {"PYTHONDONTWRITEBYTECODE": "1", "CI": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+)", re.MULTILINE)
+# Imported once; every mutation is tried in a fork of this process. Never ldlearn itself.
+PRELOADED = ("cvxpy", "hypothesis.strategies", "pandas", "scipy.optimize", "scipy.stats", "sklearn.neighbors")
+IMPORTED_EARLY = "ignore::pytest.PytestAssertRewriteWarning"
 
 
 @dataclass(frozen=True)
@@ -58,19 +64,21 @@ class Mutation:
         missing = [name for name in self.tests if not (ROOT / "tests" / name).exists()]
         return f"there are no tests {', '.join(missing)}" if missing or not self.tests else None
 
-    def run(self, copy: Path, timeout: float) -> str | None:
-        """The test that fails, or None if the mutation survives."""
-        path = copy / self.path
-        sound = path.read_text()
-        path.write_text(sound.replace(self.old, self.new))
-        try:
-            return run_tests(copy, self.tests, timeout)
-        finally:
-            path.write_text(sound)
+
+class FirstFailure:
+    """A plugin of pytest that remembers the first test that fails."""
+
+    test: str | None = None
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        if report.failed and self.test is None:
+            self.test = report.nodeid.removeprefix("tests/")
+
+    pytest_collectreport = pytest_runtest_logreport
 
 
-def read_mutations() -> list[Mutation]:
-    sections = tomllib.loads(LIST.read_text())
+def read_mutations(path: Path = LIST) -> list[Mutation]:
+    sections = tomllib.loads(path.read_text())
     reasons = sections.pop("equivalent", {})
     found = [
         Mutation(file, old, new, breaks, tuple(section["tests"]), reasons.pop(f"{file}: {breaks}", ""))
@@ -82,68 +90,70 @@ def read_mutations() -> list[Mutation]:
     return found
 
 
-def copy_project(folder: Path) -> Path:
-    for name in COPIED:
-        source = ROOT / name
-        ignore = shutil.ignore_patterns("__pycache__", ".hypothesis")
-        copy = shutil.copytree if source.is_dir() else shutil.copy
-        copy(source, folder / name, **({"ignore": ignore} if source.is_dir() else {}))
-    return folder
+def noticed_by(task: tuple[Mutation | None, tuple[str, ...], int]) -> str | None:
+    """Apply a mutation (or none) to a copy and return the first test that fails there; to be run in a new process."""
+    mutation, tests, seconds = task
+    with tempfile.TemporaryDirectory(prefix="mutant-") as folder:
+        for name in COPIED:
+            copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
+            copy(ROOT / name, Path(folder, name))
+        if mutation:
+            path = Path(folder, mutation.path)
+            path.write_text(path.read_text().replace(mutation.old, mutation.new))
+        return first_failure(folder, tests, seconds)
 
 
-def run_tests(copy: Path, tests: tuple[str, ...], timeout: float) -> str | None:
-    """The first test that fails in this copy, or None if all pass."""
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist"]
-    command += [f"tests/{name}" for name in tests]
-    settings = os.environ | SETTINGS | {"PYTHONPATH": str(copy / "src")}
-    try:
-        done = subprocess.run(command, cwd=copy, env=settings, capture_output=True, text=True, timeout=timeout)
-    except subprocess.TimeoutExpired:
-        return f"the clock: more than {timeout:g} s"
-    if done.returncode == 0:
-        return None
-    failed = FAILED.search(done.stdout)
-    return failed[1].removeprefix("tests/") if failed else (done.stdout + done.stderr).strip().splitlines()[-1]
+def first_failure(folder: str, tests: tuple[str, ...], seconds: int) -> str | None:
+    """Run tests in this process, on the copy in the folder, for at most so many seconds of the processor."""
+    import pytest
+
+    def out_of_time(*_: Any) -> None:
+        raise TimeoutError(f"more than {seconds} s of the processor's time")
+
+    os.chdir(folder)
+    os.environ["PYTHONPATH"] = f"{folder}/src"
+    sys.path[:0] = [f"{folder}/src"]
+    signal.signal(signal.SIGPROF, out_of_time)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    found = FirstFailure()
+    with open(os.devnull, "w") as nothing, contextlib.redirect_stdout(nothing):
+        settings = ["-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "-W", IMPORTED_EARLY]
+        code = pytest.main([*settings, *(f"tests/{name}" for name in tests)], plugins=[found])
+    signal.setitimer(signal.ITIMER_PROF, 0)
+    return found.test or (f"pytest's exit code {code}" if code else None)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", metavar="TEXT", help="mutations whose file or description contains it")
     parser.add_argument("--jobs", type=int, default=1, help="how many at a time")
-    parser.add_argument("--timeout", type=float, default=300.0, help="seconds after which a mutation counts as noticed")
+    parser.add_argument(
+        "--seconds", type=int, default=120, help="of the processor, after which a test counts as failed"
+    )
+    parser.add_argument("--list", type=Path, default=LIST, metavar="FILE", help="the mutations")
     options = parser.parse_args()
 
-    mutations = [m for m in read_mutations() if options.only in f"{m.file}: {m.breaks}"]
+    mutations = [m for m in read_mutations(options.list) if options.only in f"{m.file}: {m.breaks}"]
     faults = [fault for mutation in mutations if (fault := mutation.fault())]
-    if faults:
-        sys.exit("\n".join(faults))
-    with tempfile.TemporaryDirectory(prefix="mutants-") as folder, ThreadPoolExecutor(options.jobs) as pool:
-        copies: queue.Queue[Path] = queue.Queue()
-        for job in range(options.jobs):
-            copies.put(copy_project(Path(folder, str(job))))
-        sound = copies.queue[0]
-        tests = tuple(sorted({name for mutation in mutations for name in mutation.tests}))
-        if failed := run_tests(sound, tests, timeout=10 * options.timeout):
-            sys.exit(f"{failed} fails without any mutation")
-
-        def judge(mutation: Mutation) -> bool:
-            copy = copies.get()
-            try:
-                killer = mutation.run(copy, options.timeout)
-            finally:
-                copies.put(copy)
-            verdict = f"noticed by {killer}" if killer else f"SURVIVED {mutation.equivalent and '(equivalent)'}"
-            print(f"{mutation.file}: {mutation.breaks}: {verdict}", flush=True)
-            return killer is not None
-
-        noticed = list(pool.map(judge, mutations))
-    survivors = [mutation for mutation, seen in zip(mutations, noticed, strict=True) if not seen]
-    unexplained = [mutation for mutation in survivors if not mutation.equivalent]
+    if faults or not mutations:
+        sys.exit("\n".join(faults) or f"no mutation contains {options.only!r}")
+    for name in PRELOADED:
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
+    survivors = []
+    with multiprocessing.get_context("fork").Pool(options.jobs, maxtasksperchild=1) as pool:
+        sound = [(None, tests, 10 * options.seconds) for tests in sorted({mutation.tests for mutation in mutations})]
+        if failed := [test for test in pool.map(noticed_by, sound, chunksize=1) if test]:
+            sys.exit(f"fails without any mutation: {', '.join(failed)}")
+        tasks = [(mutation, mutation.tests, options.seconds) for mutation in mutations]
+        for mutation, test in zip(mutations, pool.imap(noticed_by, tasks), strict=True):
+            print(f"{mutation.file}: {mutation.breaks}: {f'noticed by {test}' if test else 'SURVIVED'}", flush=True)
+            survivors += [] if test else [mutation]
     print(f"{len(mutations)} mutations, {len(survivors)} survive")
     for mutation in survivors:
         reason = mutation.equivalent or "no test notices it"
         print(f"  {mutation.file}: {mutation.old.strip()} -> {mutation.new.strip()} ({mutation.breaks}): {reason}")
-    return int(bool(unexplained))
+    return int(not all(mutation.equivalent for mutation in survivors))
 
 
 if __name__ == "__main__":
