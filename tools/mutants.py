@@ -99,7 +99,8 @@ def noticed_by(task: tuple[Mutation | None, tuple[str, ...], int]) -> str | None
             copy(ROOT / name, Path(folder, name))
         if mutation:
             path = Path(folder, mutation.path)
-            path.write_text(path.read_text().replace(mutation.old, mutation.new))
+            before, after = path.read_text().split(mutation.old)  # once: the list was checked
+            path.write_text(before + mutation.new + after)
         return first_failure(folder, tests, seconds)
 
 

@@ -7,8 +7,8 @@
 - An *environment* is another interpreter or other versions of what we depend on. Everything is run there.
 
 ``--full`` runs everything in every cell, ``--only TEXT`` the cells whose name contains it, ``--list`` names them.
-Environments and logs are kept in ``.everywhere/``; an environment is built anew when pyproject.toml or constraints.txt
-changes.
+Environments and logs are kept in ``.everywhere/``; an environment is brought up to date when pyproject.toml or
+constraints.txt changes.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 CACHE = ROOT / ".everywhere"
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 PYTHONS = ("3.11", "3.12", "3.13")
 # The kernels of OpenBLAS, newest first, with the names it may answer with: Katmai is an alias of Prescott.
 KERNELS = {
@@ -47,6 +48,8 @@ NUMERICAL = (
     *("tests/theory", "tests/datasets/test_artificial.py", "tests/datasets/test_generated.py"),
     *("tests/test_contract.py", "tests/test_golden.py", "tests/docs/test_docs.py", "src"),
 )
+# What pip would choose beside the oldest numpy and scikit-learn does not work with them, and does not say so.
+BESIDE_THE_OLDEST = ("pyarrow==17.0.0", "polars==1.17.1")
 # Asked of the interpreter of a cell: what is it really running with?
 PROBE = """
 import json, numpy, scipy.linalg, sklearn, threadpoolctl
@@ -81,23 +84,23 @@ class Environment:
         return self.folder / "bin" / "python"
 
     def build(self) -> None:
-        """Make the virtual environment, unless the one that stands was made from the same files."""
+        """Make the virtual environment, or bring it up to date if it was made from other files than stand now."""
         stamp, digest = self.folder / "made-from", self._digest()
         if stamp.exists() and stamp.read_text() == digest:
             return
-        shutil.rmtree(self.folder, ignore_errors=True)
         log = CACHE / "logs" / f"{self.name}-build.txt"
         versions = self.pins or ("-c", str(ROOT / "constraints.txt"))
+        create = [self.python, "-m", "venv", self.folder]
         install = [self.executable, "-m", "pip", "install", "-q", "-e", f"{ROOT}[dev]", *versions]
         with log.open("w") as out:
-            for command in ([self.python, "-m", "venv", self.folder], install):
+            for command in (install,) if self.executable.exists() else (create, install):
                 if subprocess.run(command, stdout=out, stderr=subprocess.STDOUT).returncode:
                     raise SetUpError(f"the environment could not be made: see {log.relative_to(ROOT)}")
         stamp.write_text(digest)
 
     def _digest(self) -> str:
-        files = b"".join((ROOT / name).read_bytes() for name in ("pyproject.toml", "constraints.txt"))
-        return hashlib.sha256(files + repr((self.python, self.pins)).encode()).hexdigest()
+        declared = [PROJECT["dependencies"], PROJECT["optional-dependencies"], (ROOT / "constraints.txt").read_text()]
+        return hashlib.sha256(repr([self.pins, *declared]).encode()).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -175,8 +178,7 @@ def find_pythons() -> dict[str, Path]:
 
 def oldest_versions() -> tuple[str, ...]:
     """The lower bounds of pyproject.toml's dependencies, as pins."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    return tuple(requirement.replace(">=", "==") for requirement in project["dependencies"])
+    return tuple(requirement.replace(">=", "==") for requirement in PROJECT["dependencies"])
 
 
 def kernels_of_this_processor() -> list[str]:
@@ -194,7 +196,7 @@ def make_cells(pythons: dict[str, Path], full: bool) -> Iterator[Cell]:
     numerical = () if full else NUMERICAL
     version = min(pythons, key=PYTHONS.index)
     home = Environment(f"py{version}", pythons[version])
-    oldest = Environment("oldest", pythons[version], oldest_versions())
+    oldest = Environment("oldest", pythons[version], (*oldest_versions(), *BESIDE_THE_OLDEST))
     kernels = kernels_of_this_processor()
     yield Cell(home)
     for kernel in kernels:

@@ -44,6 +44,11 @@ def test_projection_is_the_quadratic_programme_of_the_paper():
     np.testing.assert_allclose(project_simplex(V, support), B.value, atol=1e-5)
 
 
+def test_projection_of_large_numbers_keeps_their_digits():
+    V = 1e15 + np.array([[0.25, 0.0, 0.0]])
+    np.testing.assert_array_equal(project_simplex(V), [[0.5, 0.25, 0.25]])
+
+
 def test_projection_refuses_an_empty_support():
     with pytest.raises(ValueError, match="at least one allowed entry"):
         project_simplex(np.ones((2, 2)), np.array([[True, True], [False, False]]))
@@ -68,7 +73,9 @@ def test_softmax_never_overflows():
 def test_normalize_rows():
     tiny = np.array([[1e-320, 3e-320], [0.0, 0.0]])
     np.testing.assert_allclose(normalize_rows(tiny), [[0.25, 0.75], [0.5, 0.5]], rtol=1e-2)
-    np.testing.assert_allclose(normalize_rows(np.array([[-1.0, 0.0, 1.0]]), shift=True), [[0, 1 / 3, 2 / 3]])
+    np.testing.assert_allclose(normalize_rows(np.array([[1e308, 1e308]])), [[0.5, 0.5]])  # their sum is beyond floats
+    shifted = normalize_rows(np.array([[-1.0, 0.0, 1.0], [9.0, 5.0, 6.0]]), shift=True)
+    np.testing.assert_allclose(shifted, [[0, 1 / 3, 2 / 3], [0.8, 0, 0.2]])
     np.testing.assert_allclose(normalize_rows(np.array([[2.0, 2.0]]), shift=True), [[0.5, 0.5]])
     with pytest.raises(ValueError, match="shift=True"):
         normalize_rows(np.array([[-1.0, 2.0]]))

@@ -35,8 +35,8 @@ def column_moments(X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     --------
     >>> import numpy as np
     >>> mean, squares = column_moments(np.array([[1e8, 0.3], [1e8 + 2.0, 0.3]]))
-    >>> (mean - 1e8)[0], squares
-    (np.float64(1.0), array([2., 0.]))
+    >>> float(mean[0] - 1e8), squares
+    (1.0, array([2., 0.]))
     """
     n = X.shape[0]
     mean = np.asarray(X.sum(axis=0, dtype=np.float64)).ravel() / n

@@ -73,7 +73,7 @@ def normalize_rows(F: Array, shift: bool = False) -> Array:
     elif (F < 0).any():
         raise InputError("normalize_rows needs non-negative scores; use shift=True for scores of any sign.")
     peak = F.max(axis=1, keepdims=True)
-    scaled = np.where(peak > 0, F, 1.0) / np.where(peak > 0, peak, 1.0)  # the sum of tiny numbers may underflow
+    scaled = np.where(peak > 0, F, 1.0) / np.where(peak > 0, peak, 1.0)  # the sum of large numbers may overflow
     return np.asarray(scaled / scaled.sum(axis=1, keepdims=True))
 
 

@@ -148,8 +148,8 @@ def load_yeast() -> LabelDataset:
 
     Examples
     --------
-    >>> load_yeast().Y.sum(axis=1).mean().round(3)
-    np.float64(4.237)
+    >>> float(load_yeast().Y.sum(axis=1).mean().round(3))
+    4.237
     """
     arrays = _read("yeast")
     return _dataset(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 import math
+from collections import UserList
 from collections.abc import Callable
 from typing import Any
 
@@ -47,7 +48,7 @@ class Encoder:
             return value
         if type(value) is float:
             return value if math.isfinite(value) else {"type": "float", "value": repr(value)}
-        if type(value) is list:
+        if type(value) is list or isinstance(value, UserList):  # scikit-learn 1.6 wraps a list of columns
             return [inner(child, str(k)) for k, child in enumerate(value)]
         if type(value) is tuple:
             return {"type": "tuple", "items": [inner(child, str(k)) for k, child in enumerate(value)]}
