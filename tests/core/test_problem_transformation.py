@@ -40,6 +40,10 @@ def test_a_degree_of_zero_is_never_drawn():
 def test_floor(seed, c):
     P = np.random.default_rng(seed).dirichlet(0.05 * np.ones(c), size=8)
     F = floored(P)
-    np.testing.assert_allclose(F.sum(axis=1), 1.0, atol=1e-12)
+    np.testing.assert_allclose(F.sum(axis=1), 1.0, rtol=0, atol=1e-12)
     assert F.min() >= 1e-9 / (1 + c * 1e-9)
     np.testing.assert_allclose(F, P, atol=c * 1e-9)
+
+
+def test_only_degrees_below_the_floor_are_raised():
+    np.testing.assert_allclose(floored(np.array([[0.75, 0.25, 0.0]]), floor=0.25), [[0.6, 0.2, 0.2]])

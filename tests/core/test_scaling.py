@@ -30,6 +30,12 @@ def test_a_column_that_never_varies_gets_no_weight():
     assert intercept[0] == pytest.approx(-1.5)
 
 
+def test_rounding_errors_of_the_mean_are_not_spread():
+    X = np.tile([0.1, 1 / 3, 1e9 + 0.1], (1001, 1))
+    assert (X.mean(axis=0) != X[0]).any()
+    np.testing.assert_array_equal(feature_scaling(X).scale, np.inf)
+
+
 def test_without_centring_a_constant_column_is_kept_and_a_zero_one_is_not():
     X = np.column_stack([np.full(7, 0.1), np.zeros(7)])
     Z = feature_scaling(X, center=False).apply(X)

@@ -35,6 +35,12 @@ def test_constant_rows_become_uniform(normalize):
     np.testing.assert_allclose(to_distributions(np.full((1, 4), -3.0), normalize), 0.25)
 
 
+def test_negative_scores_get_nothing_or_are_shifted():
+    F = np.array([[3.0, 1.0, -1.0]])
+    np.testing.assert_allclose(to_distributions(F, "l1"), [[0.75, 0.25, 0.0]])
+    np.testing.assert_allclose(to_distributions(F, "shift_l1"), [[2 / 3, 1 / 3, 0.0]])
+
+
 def test_an_unknown_map_is_refused():
     with pytest.raises(ValueError, match="softmax, l1, shift_l1"):
         to_distributions(np.ones((1, 2)), "l2")
