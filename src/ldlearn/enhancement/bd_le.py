@@ -24,6 +24,9 @@ class BDLE(Enhancer):
     linear fit of Y. The way back keeps information of the features which Y alone does not ask for. Use it when n is
     large and m moderate: no n x n array is made.
 
+    **At its defaults it loses to equal shares** (`UniformLE`) where a 0 means a degree near 0: a softmax of scores
+    between 0 and 1 gives no label less than 1/e of another's degree. ``normalize="l1"`` is nearer to such truths.
+
     .. math::
 
         \min_W\; |XW - Y|^2 + \alpha |Y W^\top - X|^2 + \lambda\, tr((XW)^\top G X W)

@@ -27,6 +27,9 @@ class GLESC(Enhancer):
     representations are made alike by a low-rank penalty on the tensor that stacks them. Assumes that samples with
     similar features have similar logical labels; use it when there are labels enough to tell samples apart.
 
+    **At its defaults it loses to equal shares** (`UniformLE`) where a 0 means a degree near 0: a softmax of scores
+    between 0 and 1 gives no label less than 1/e of another's degree.
+
     .. math::
 
         \min_{Z, E}\; |(Z_1, Z_2)|_{tnn} + \beta |(E_1; E_2)|_{2,1} \;\; \text{with} \;\; X_v^T = X_v^T Z_v + E_v,

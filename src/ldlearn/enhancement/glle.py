@@ -40,6 +40,10 @@ class GLLE(Enhancer):
     stay close to Y. The best studied enhancer and a fair first choice; standardise the features. With a small ``lam``
     the result is the softmax of Y (`SoftmaxLE`), so look at ``lam`` from 0.01 to 1.
 
+    **At its defaults it loses to equal shares** (`UniformLE`) where a 0 means a degree near 0: a softmax of scores
+    between 0 and 1 gives no label less than 1/e of another's degree. ``normalize="l1"`` is nearer to such truths; the
+    softmax is published and suits labels cut so high that many a 0 has a sizeable degree.
+
     .. math::
 
         \min_D\; |D - Y|^2 + \lambda\, tr(D^\top G D)

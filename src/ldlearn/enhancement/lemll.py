@@ -26,6 +26,9 @@ class LEMLL(Enhancer):
     neighbours rebuild with the weights which rebuild its features, and that stay near the logical labels.
     Use it where both neighbourhoods and a smooth trend are credible.
 
+    **At its defaults it loses to equal shares** (`UniformLE`) where a 0 means a degree near 0: a softmax of numbers
+    near +1 and -1 gives a label that is 0 about 1/7 of the degree of one that is 1.
+
     .. math::
 
         \min_{U, B, b}\; \tfrac{1}{2} tr(B^T K B) + l_1 \sum_i \max(r_i - \epsilon, 0)^2 + l_2\, tr(U^T M U)

@@ -32,6 +32,9 @@ class LESC(Enhancer):
     rebuilds its degrees. Recovers scores that stay near the 0/1 labels and agree with that representation, global where
     the neighbours of GLLE are local. Worth trying when groups of samples (persons, scenes) span subspaces.
 
+    **At its defaults it loses to equal shares** (`UniformLE`) where a 0 means a degree near 0: a softmax of scores
+    between 0 and 1 gives no label less than 1/e of another's degree.
+
     .. math::
 
         \min_{Z, E}\; |Z|_* + \beta |E|_{2,1} \;\; \text{with} \;\; X^T = X^T Z + E, \qquad

@@ -24,7 +24,8 @@ class ML(Enhancer):
 
     Assumes that features and labels live on manifolds of the same local shape. Recovers real numbers which keep the
     signs of the logical labels, at least ``lam`` from zero, and are otherwise as locally linear as the features. Use
-    it when neighbourhoods are meaningful; negative labels that are nearly positive get degrees.
+    it when neighbourhoods are meaningful; negative labels that are nearly positive get degrees, for which it pays (it
+    is often behind `UniformLE`) where a 0 means a degree near 0.
 
     .. math::
 

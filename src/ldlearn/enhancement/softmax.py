@@ -17,6 +17,7 @@ class SoftmaxLE(Enhancer):
     A floor: no feature is looked at. It is what a method with a softmax at its end gives when it learns nothing, for
     instance `GLLE` with a small ``lam``: a positive label gets e times the degree of a negative one, whatever the
     data. On distributions that are nearly uniform it scores well, and much of the literature reports no more than it.
+    Where a 0 means a degree near 0 **it loses to equal shares** (`UniformLE`).
 
     .. math:: d_{ij} = e^{y_{ij}} / \sum_k e^{y_{ik}}
 

@@ -33,6 +33,10 @@ class L2(Joint):
     low rank can follow these. Recovers the degrees, the graph S behind them and the predictor from one objective; the
     joint model that DLDL is compared with. Standardise the features: the result depends on their scale.
 
+    **At its defaults it loses to equal shares** (`UniformLE`) where a 0 means a degree near 0: a softmax of scores
+    between 0 and 1 gives no label less than 1/e of another's degree. Its predictions are not
+    held back by that.
+
     .. math::
 
         \min_{S, D, W, b}\; \beta |P - D|^2 + \alpha (|X - S X|^2 + |D - S D|^2) + \lambda |D - Y|^2 + \gamma |W|_*,
