@@ -6,6 +6,7 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 
 from ldlearn.core import knn_graph, laplacian
+from ldlearn.core.graph import bandwidth
 
 
 def brute_force(X, k, sigma):
@@ -65,3 +66,14 @@ def test_bad_sigma(sigma):
 def test_too_many_neighbours_names_both_numbers():
     with pytest.raises(ValueError, match="n_neighbors=5 and n_samples=5"):
         knn_graph(np.eye(5), 5)
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
+def test_the_width_has_the_unit_of_the_features_even_if_most_neighbours_are_duplicates(unit):
+    X = np.repeat(np.random.default_rng(0).normal(size=(6, 2)), 4, axis=0)  # three of four neighbours at distance 0
+    nearest = np.sort(cdist(X, X), axis=1)[:, 1:5]
+    assert np.median(nearest) == 0
+    width = np.median(nearest[nearest > 0])
+    np.testing.assert_allclose(bandwidth(unit * nearest, "median"), unit * width, rtol=1e-12)
+    np.testing.assert_allclose(knn_graph(unit * X, 4).toarray(), knn_graph(X, 4).toarray(), rtol=1e-9)
+    assert ((knn_graph(X, 4).toarray() > 0) & (knn_graph(X, 4).toarray() < 1)).any()

@@ -1,6 +1,7 @@
 """DLDL: it solves the stated problem, keeps its promises, and learns from features."""
 
 import tracemalloc
+import warnings
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from sklearn.preprocessing import PolynomialFeatures
 from ldlearn import DLDL, SABFGS, EnhanceThenLearn, PriorLE, ProjectedPriorLE, UniformLE
 from ldlearn.core import knn_graph, laplacian, log_softmax, normalize_rows, softmax
 from ldlearn.core.prototypes import pseudo_distributions
+from ldlearn.joint import dldl as module
 from ldlearn.joint import dldl_path
 from ldlearn.metrics import intersection
 from ldlearn.solvers.newton_simplex import newton_simplex
@@ -54,6 +56,48 @@ def test_objective_is_the_printed_one_and_never_rises(alpha, beta, gamma, fit_in
     assert model.objective_ == pytest.approx(printed_objective(model, X), rel=1e-8, abs=1e-8)
     if not fit_intercept:
         assert (model.intercept_ == 0).all()
+
+
+def stated_objective(X, D, W, b, G, alpha, beta, gamma):
+    """The objective of the docstring at any D, W, b."""
+    P = softmax(X @ W + b)
+    return (
+        xlogy(D, D).sum()
+        - xlogy(D, P).sum()
+        + alpha * np.trace(D.T @ G @ D)
+        + beta * np.sum(D**2)
+        + gamma * np.sum(W**2)
+    )
+
+
+@pytest.mark.parametrize("init", ["uniform", "pseudo"])
+@pytest.mark.parametrize(
+    ("alpha", "beta", "gamma"), [(0.0, 0.0, 1.0), (0.0, 2.0, 0.1), (0.7, 0.0, 0.1), (0.3, 0.5, 2.0)]
+)
+def test_the_path_is_the_objective_after_every_half_step(alpha, beta, gamma, init):
+    """A fit of k iterations gives W_k and D_k; with D_(k-1) they are all that half-steps have seen."""
+    X, _, Y = make_problem()
+    settings = {"n_neighbors": 4, "init": init, "tol": 1e-13}
+    fits = [DLDL(alpha, beta, gamma, max_iter=k, **settings).fit(X, Y) for k in (1, 2, 3)]
+    G = laplacian(knn_graph(X, 4)).toarray()
+    D = normalize_rows(Y.astype(float) if init == "uniform" else pseudo_distributions(X, Y.astype(bool)) * Y)
+    path = []
+    for model in fits:
+        W, b = model.coef_, model.intercept_
+        path.append(stated_objective(X, D, W, b, G, alpha, beta, gamma))
+        D = model.label_distributions_
+        path.append(stated_objective(X, D, W, b, G, alpha, beta, gamma))
+    np.testing.assert_allclose(fits[-1].objective_path_, path, rtol=1e-8)
+
+
+@pytest.mark.parametrize("tol", [1e-3, 1e-5])
+def test_the_outer_iterations_end_when_one_lowers_the_objective_by_less_than_tol(tol):
+    X, _, Y = make_problem()
+    model = DLDL(0.0, 0.5, 0.5, tol=tol, max_iter=500).fit(X, Y)
+    falls = -np.diff(model.objective_path_[1::2]) / len(X)
+    assert model.n_iter_ < 500
+    assert falls[-1] <= tol
+    assert (falls[:-1] > tol).all()
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.5])
@@ -207,6 +251,88 @@ def test_rbf_features_learn_what_a_line_cannot():
     assert squares.feature_map_ is not squares.feature_map
 
 
+def test_default_gamma_is_a_share_of_the_variance():
+    X, _, Y = make_problem()
+    variance = X.var(axis=0).sum()
+    assert DLDL().fit(X, Y).gamma_ == pytest.approx(0.03 * variance, rel=1e-12)
+    assert DLDL().fit(X + 1e8, Y).gamma_ == pytest.approx(0.03 * variance, rel=1e-7)
+    far = (X + 1e4).astype(np.float32)
+    assert DLDL().fit(far, Y).gamma_ == pytest.approx(0.03 * far.astype(float).var(axis=0).sum(), rel=1e-6)
+
+
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize(
+    "params", [{}, {"alpha": 0.3, "n_neighbors": 4}, {"feature_map": "rbf", "n_components": 10, "random_state": 0}]
+)
+def test_an_offset_changes_nothing(params, container):
+    X, _, Y = make_problem(m=20)
+    X = np.rint(1024 * X) / 1024  # so that adding the offset rounds nothing
+    near, far = DLDL(tol=1e-9, **params).fit(X, Y), DLDL(tol=1e-9, **params).fit(container(X + 1e8), Y)
+    np.testing.assert_allclose(far.label_distributions_, near.label_distributions_, atol=1e-4)
+    np.testing.assert_allclose(far.predict(container(X + 1e8)), near.predict(X), atol=1e-4)
+    np.testing.assert_allclose(far.enhance(container(X[:9] + 1e8), Y[:9]), near.enhance(X[:9], Y[:9]), atol=1e-4)
+
+
+@pytest.mark.parametrize("gamma", [1e-6, 1e-4, 1.0])
+def test_weights_are_certified(gamma):
+    X, _, Y = make_problem(n=150)
+    model = DLDL(0.0, 0.3, gamma, max_iter=1, tol=1e-5).fit(X, Y)
+    start = normalize_rows(Y.astype(float))
+    best = SABFGS(l2=gamma, tol=1e-13).fit(X, start).objective_
+    found = model.objective_path_[0] - xlogy(start, start).sum() - 0.3 * np.sum(start**2)
+    assert 0 <= model.weights_gap_ <= 1e-5 * len(X)
+    assert -1e-10 <= found - best <= model.weights_gap_ + 1e-10
+    assert model.converged_
+    assert DLDL(gamma=0.0, max_iter=1).fit(X, Y).weights_gap_ == np.inf
+
+
+def starts_of(monkeypatch, name):
+    """Record where each call of one of DLDL's two solvers starts, and how it ends."""
+    seen = []
+    solver = getattr(module, name)
+
+    def spy(*args, start=None, **options):
+        found = solver(*args, start=start, **options)
+        seen.append((start, found))
+        return found
+
+    monkeypatch.setattr(module, name, spy)
+    return seen
+
+
+def test_every_step_starts_where_the_last_of_its_kind_ended(monkeypatch):
+    X, _, Y = make_problem()
+    W, D = starts_of(monkeypatch, "softmax_regression"), starts_of(monkeypatch, "newton_simplex")
+    model = DLDL(0.1, 0.3, 0.1, n_neighbors=4).fit(X, Y)
+    assert len(W) == len(D) == model.n_iter_ == 5
+    assert W[0][0] is None
+    for k in range(1, 5):
+        assert W[k][0] is W[k - 1][1]
+        np.testing.assert_array_equal(D[k][0], D[k - 1][1].D)
+    assert W[-1][1].n_products < W[0][1].n_products
+
+
+@pytest.mark.parametrize("step", ["softmax_regression", "newton_simplex"])
+def test_a_step_that_misses_tol_is_told(monkeypatch, step):
+    X, _, Y = make_problem()
+    solver = getattr(module, step)
+    monkeypatch.setattr(module, step, lambda *args, **options: solver(*args, **options | {"max_iter": 1}))
+    with pytest.warns(ConvergenceWarning, match=r"DLDL stopped after 1 iteration before it converged; loosen tol"):
+        model = DLDL(0.5, 0.1, 0.01, n_neighbors=4, max_iter=1, tol=1e-12).fit(X, Y)
+    assert not model.converged_
+
+
+@pytest.mark.parametrize("weights", [{"beta": 1e8}, {"alpha": 1e6}, {"alpha": 1e9, "beta": 1e-3}])
+def test_extreme_weights_are_solved_to_tol_or_told(weights):
+    X, _, Y = make_problem()
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        model = DLDL(**weights, n_neighbors=4).fit(X, Y)
+    solved = model.gap_.sum() <= model.tol * len(X) and model.weights_gap_ <= model.tol * len(X)
+    assert model.converged_ == solved
+    assert [w.category for w in heard] == ([] if solved else [ConvergenceWarning])
+
+
 def test_path_gives_the_models_of_separate_fits():
     X, _, Y = make_problem()
     grid = {"alpha": [0.0, 0.1], "beta": [None, 0.5], "gamma": [0.3, None]}
@@ -220,6 +346,28 @@ def test_path_gives_the_models_of_separate_fits():
         np.testing.assert_allclose(model.label_distributions_, alone.label_distributions_, atol=1e-4)
         np.testing.assert_allclose(model.predict(X), alone.predict(X), atol=1e-4)
         np.testing.assert_allclose(model.enhance(X, Y), alone.enhance(X, Y), atol=1e-4)
+
+
+def test_fit_path_shares_graph_features_and_first_step(monkeypatch):
+    X, _, Y = make_problem()
+    W = starts_of(monkeypatch, "softmax_regression")
+    points = [{"alpha": 0.1, "beta": b, "gamma": 0.3} for b in (0.1, 1.0)]
+    first, second = DLDL(n_neighbors=4, max_iter=1).fit_path(X, Y, points)
+    assert first.graph_ is second.graph_
+    assert W[1][0] is W[0][1]
+    assert W[1][1].n_iter == 0
+    assert (first.beta_, second.beta_) == (0.1, 1.0)
+    assert "_work" not in vars(first)
+
+
+def test_fit_path_takes_any_parameter():
+    X, _, Y = make_problem()
+    points = [{"alpha": 0.1, "n_neighbors": k} for k in (2, 6)]
+    few, many = DLDL().fit_path(X, Y, points)
+    assert few.graph_.nnz < many.graph_.nnz
+    np.testing.assert_array_equal(few.label_distributions_, DLDL(0.1, n_neighbors=2).fit(X, Y).label_distributions_)
+    with pytest.raises(ValueError, match="beta"):
+        list(DLDL().fit_path(X, Y, [{"beta": -1.0}]))
 
 
 def test_progress_is_reported(capsys):

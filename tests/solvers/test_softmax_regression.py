@@ -10,7 +10,7 @@ from ldlearn.core import softmax
 from ldlearn.solvers import features as features_module
 from ldlearn.solvers import softmax_regression as module
 from ldlearn.solvers.features import Features
-from ldlearn.solvers.softmax_regression import loss_and_gradient, softmax_regression
+from ldlearn.solvers.softmax_regression import SoftmaxFit, loss_and_gradient, softmax_regression
 
 
 def problem(n=80, m=6, c=4, seed=0, scale=1.0):
@@ -115,6 +115,151 @@ def test_heavy_penalty_leaves_the_mean():
     np.testing.assert_allclose(softmax(without.logits), 0.25, atol=1e-6)
 
 
+def dual_bound(X, D, l2, P):
+    """``-sum Q ln Q - |X'(Q - D)|^2 / (4 l2)`` in extended precision, for predictions P with the column sums of D."""
+    Q, D = P.astype(np.longdouble), D.astype(np.longdouble)
+    Q = Q / Q.sum(axis=1, keepdims=True)
+    centred = X.astype(np.longdouble)
+    centred = centred - centred.mean(axis=0)
+    pull = centred.T @ (Q - D)
+    return float(-np.sum(Q * np.log(Q)) - np.sum(pull**2) / (4 * l2))
+
+
+def primal(X, D, l2, W, b):
+    """The stated objective in extended precision."""
+    Z = X.astype(np.longdouble) @ W.astype(np.longdouble) + b
+    top = Z.max(axis=1, keepdims=True)
+    lse = np.log(np.exp(Z - top).sum(axis=1)) + top[:, 0]
+    return float(lse.sum() - np.sum(D * Z) + l2 * np.sum(W.astype(np.longdouble) ** 2))
+
+
+SCALES = np.array([1e-8, 1e-4, 1.0, 1e4, 1e8])
+COLUMNS = {
+    "plain": (np.ones(5), 0.0),
+    "scales": (SCALES, 0.0),
+    "offsets": (np.ones(5), 1e8),
+    "both": (np.array([0.1, 1.0, 10.0, 1e4, 1e8]), 1e8),
+}
+
+
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("l2", [1e-6, 1e-3, 1.0, 100.0])
+@pytest.mark.parametrize("case", COLUMNS)
+def test_the_minimum_is_reached_and_certified_for_columns_of_any_scale_and_offset(case, l2, container):
+    scales, offset = COLUMNS[case]
+    rng = np.random.default_rng(1)
+    V = rng.normal(size=(120, 5))
+    V[:, 1] += 0.5 * V[:, 0]
+    D = softmax(V @ rng.normal(size=(5, 4)) + 0.3 * rng.normal(size=(120, 4)))
+    X = V * scales + offset
+    fit = softmax_regression(Features(container(X)), D, l2=l2, tol=1e-7)
+    assert fit.converged
+    assert 0 <= fit.gap <= 1e-7 * len(X)
+    bound = dual_bound(X, D, l2, softmax(fit.logits))
+    assert primal(X, D, l2, fit.coef, fit.intercept) - bound <= 3e-7 * len(X)
+
+
+def test_an_unpenalised_minimum_needs_every_direction_however_short_its_column():
+    """Scaling a column scales its weights and changes nothing else if there is no penalty."""
+    X, D = problem(n=100, m=5)
+    plain = softmax_regression(Features(X), D, tol=1e-13)
+    scaled = softmax_regression(Features(X * SCALES), D, tol=1e-13)
+    assert scaled.loss == pytest.approx(plain.loss, rel=1e-11)
+    np.testing.assert_allclose(scaled.coef * SCALES[:, None], plain.coef, atol=1e-4)
+
+
+@pytest.mark.parametrize("tol", [1e-1, 1e-3, 1e-6])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_the_gap_is_the_distance_to_the_dual_bound(tol, fit_intercept):
+    X, D = problem(scale=2.0)
+    X = X - X.mean(axis=0)
+    fit = softmax_regression(Features(X, fit_intercept), D, l2=0.01, tol=tol)
+    best = softmax_regression(Features(X, fit_intercept), D, l2=0.01, tol=1e-14)
+    P = softmax(X @ fit.coef + fit.intercept)
+    if fit_intercept:
+        np.testing.assert_allclose(P.sum(axis=0), D.sum(axis=0), rtol=1e-10)
+    assert fit.gap == pytest.approx(fit.loss - dual_bound(X, D, 0.01, P), rel=1e-6, abs=1e-10)
+    assert -1e-12 <= fit.loss - best.loss <= fit.gap
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e4])
+def test_float32_certifies_the_weights_that_it_returns(offset):
+    X, D = problem(n=300, m=8, scale=1.0)
+    X = (X + offset).astype(np.float32)
+    fit = softmax_regression(Features(X), D, l2=1e-3, tol=1e-9)
+    assert fit.converged
+    value = primal(X, D, 1e-3, fit.coef, fit.intercept)
+    assert value == pytest.approx(fit.loss, rel=1e-11)
+    assert value - dual_bound(X, D, 1e-3, softmax(X.astype(float) @ fit.coef + fit.intercept)) <= 1.1e-9 * len(X)
+
+
+def test_without_penalty_nothing_is_certified():
+    X, D = problem()
+    fit = softmax_regression(Features(X), D, tol=1e-8)
+    assert fit.gap == np.inf
+    assert fit.converged
+    best = softmax_regression(Features(X), D, tol=1e-14)
+    assert fit.loss - best.loss <= 1e-7 * len(X)
+
+
+def test_stopped_early_it_says_so_and_how_far_it_is():
+    X, D = problem(n=150, scale=2.0)
+    best = softmax_regression(Features(X), D, l2=0.01, tol=1e-13)
+    stopped = softmax_regression(Features(X), D, l2=0.01, tol=1e-13, max_iter=1)
+    assert not stopped.converged
+    assert stopped.n_iter == 1
+    assert stopped.gap >= stopped.loss - best.loss > 1e-3
+
+
+def test_a_label_that_no_row_has_is_left_alone():
+    X, D = problem()
+    D = np.column_stack([D[:, :3] / D[:, :3].sum(axis=1, keepdims=True), np.zeros(len(D))])
+    fit = softmax_regression(Features(X), D, l2=0.1, tol=1e-9)
+    alone = softmax_regression(Features(X), D[:, :3], l2=0.1, tol=1e-12)
+    assert fit.converged
+    assert softmax(fit.logits)[:, 3].max() < 1e-20
+    np.testing.assert_allclose(softmax(fit.logits)[:, :3], softmax(alone.logits), atol=1e-5)
+
+
+@pytest.mark.parametrize("far", [3.0, 30.0])
+def test_no_step_goes_up_even_from_far_away(far):
+    """Where predictions are saturated a full Newton step overshoots by orders of magnitude."""
+    X, D = problem(n=60, m=3, c=3, scale=0.5)
+    features = Features(X)
+    W = far * np.array([[1.0, -1.0, 0.0], [0.0, 1.0, -1.0], [-1.0, 0.0, 1.0]])
+    b = -features.mean @ W
+    start = SoftmaxFit(W, b, X @ W + b)
+    losses = [loss_and_gradient(features, D, 1e-3, W, np.zeros(3))[0]]
+    losses += [softmax_regression(features, D, l2=1e-3, start=start, max_iter=k).loss for k in range(1, 12)]
+    assert (np.diff(losses) <= 1e-12 * losses[0]).all()
+    end = softmax_regression(features, D, l2=1e-3, start=start)
+    assert end.converged
+    assert end.loss == pytest.approx(softmax_regression(features, D, l2=1e-3).loss, rel=1e-9)
+
+
+def test_newton_systems_are_solved_roughly_far_away_and_well_near_the_end():
+    """Rough ones save products with X, good ones make the convergence quadratic."""
+    X, D = problem(n=1000, m=20, c=6)
+    rough = softmax_regression(Features(X), D, l2=1e-3, tol=1e-6)
+    fine = softmax_regression(Features(X), D, l2=1e-3, tol=1e-12)
+    assert rough.n_products <= 45
+    assert fine.n_iter <= rough.n_iter + 2
+    assert fine.n_iter <= 8
+
+
+def test_a_block_of_the_hessian_is_inverted():
+    X, _ = problem(scale=3.0)
+    w = np.random.default_rng(0).random(len(X))
+    scatter = Features(X).weighted_scatter(w)
+    scatter[:-1, :-1] += 2 * 0.1 * np.eye(6)
+    g = np.random.default_rng(1).normal(size=7) * np.sqrt(np.diag(scatter))
+    np.testing.assert_allclose(
+        module._Block(Features(X).weighted_scatter(w), 0.1).solve(g) * np.sqrt(np.diag(scatter)),
+        np.linalg.solve(scatter, g) * np.sqrt(np.diag(scatter)),
+        rtol=1e-6,
+    )
+
+
 def test_a_warm_start_never_rises_and_needs_less_work():
     X, D = problem(n=200, m=10, scale=2.0)
     features = Features(X)
@@ -124,6 +269,8 @@ def test_a_warm_start_never_rises_and_needs_less_work():
     fresh = softmax_regression(features, nudged, l2=0.1)
     assert again.loss == pytest.approx(fresh.loss, rel=1e-9)
     assert again.n_products < fresh.n_products
+    done = softmax_regression(features, D, l2=0.1, start=cold)
+    assert (done.n_iter, done.n_products) == (0, 3)  # two gradients and the logits: only the certificate
 
 
 def test_separable_targets_without_penalty_end_quietly():

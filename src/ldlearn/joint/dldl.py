@@ -267,7 +267,7 @@ class DLDL(EnhancesNewRows, Joint):
             yield model.fit(X, y)
 
     def _fit(self, X: Any, Y: Mask) -> None:
-        work, self._work = self._work or _SharedWork(), None
+        work = self.__dict__.pop("_work", None) or _SharedWork()
         G = self._fit_graph(X, work)
         features = self._fit_features(X, work)
         self.alpha_ = float(self.alpha)

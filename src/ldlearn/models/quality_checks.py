@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.neighbors import NearestNeighbors
 
+from ldlearn.core.neighbors import neighbor_index
 from ldlearn.core.simplex import normalize_rows
 from ldlearn.errors import TableError, some
 from ldlearn.io.values import are_logical, is_missing, to_labels
@@ -167,7 +167,7 @@ def near_duplicate_share(X: NDArray[np.float64]) -> float:
     pairs = rng.integers(0, len(sample), size=(2, 2000))
     apart = pairs[:, pairs[0] != pairs[1]]
     typical = float(np.median(np.linalg.norm(sample[apart[0]] - sample[apart[1]], axis=1)))
-    nearest = NearestNeighbors(n_neighbors=1).fit(sample).kneighbors()[0][:, 0]
+    nearest = neighbor_index(sample, 1)[0].kneighbors()[0][:, 0]
     return float((nearest <= _DUPLICATE_DISTANCE * typical).mean())
 
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg, sparse
+from scipy import sparse
 
 from ldlearn.core.offsets import column_moments, removable_offsets, row_blocks, without_offsets
 from ldlearn.core.simplex import Array
@@ -121,7 +121,7 @@ class Features:
             self._scatter = self.weighted_scatter(np.ones(self.n))[:-1, :-1]
         M = scale[:, None] * self._scatter * scale
         np.fill_diagonal(M, np.where(diagonal > 0, 1.0, 0.0))
-        values, basis = linalg.eigh(M, driver="evd", check_finite=False)
+        values, basis = np.linalg.eigh(M)
         identity = scale**2 @ basis**2
         return Spectrum(scale, basis, np.maximum(values - ridge * identity, 0.0), identity)
 

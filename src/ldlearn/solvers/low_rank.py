@@ -48,7 +48,7 @@ def singular_value_threshold(A: Array, tau: float) -> NDArray[np.float64]:
         return singular_value_threshold(A.T, tau).T
     if np.linalg.norm(A) <= tau:  # a bound on every singular value
         return np.zeros(A.shape)
-    squares, U = linalg.eigh(A @ A.T, driver="evd", check_finite=False)
+    squares, U = np.linalg.eigh(A @ A.T)
     kept = squares > tau**2
     U, factors = U[:, kept], 1.0 - tau / np.sqrt(squares[kept])
     if 2 * U.shape[1] > len(A):

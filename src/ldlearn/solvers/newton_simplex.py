@@ -97,7 +97,7 @@ def newton_simplex(
         One weight, or one for each row.
     start : ndarray of shape (n, c), default=None
         Distributions to start from; by default ``exp(L)`` renormalised on the support. Whichever of the two is lower
-        is used, so the result is never above ``U(start)``.
+        (row by row, if there is no graph) is used, so the result is never above ``U(start)``.
     tol : float, default=1e-9
         Stop when the Frank-Wolfe gap, averaged over the rows, is at most this.
     max_iter : int, default=100
@@ -157,7 +157,11 @@ def _starting_point(problem: _Problem, start: Array | None) -> _Point:
         return prior
     tiny = np.finfo(np.float64).tiny
     given = _point(problem, np.log(np.maximum(start, tiny)))
-    return given if given[3].sum() < prior[3].sum() else prior
+    if problem.G is not None:
+        return given if given[3].sum() < prior[3].sum() else prior
+    lower = given[3] < prior[3]
+    logD, D, pull = (np.where(lower[:, None], ours, theirs) for ours, theirs in zip(given[:3], prior[:3], strict=True))
+    return logD, D, pull, np.where(lower, given[3], prior[3])
 
 
 def _newton_direction(problem: _Problem, D: Array, gradient: Array) -> Array:

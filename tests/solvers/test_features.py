@@ -1,0 +1,92 @@
+"""Products and scatter matrices of columns of any scale and offset, against extended precision."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from ldlearn.core import offsets as offsets_module
+from ldlearn.solvers.features import Features, reciprocal
+
+CONTAINERS = [np.asarray, sparse.csr_array]
+SCALES = np.array([1e-8, 1e-3, 1.0, 1e4, 1e8])
+CASES = {
+    "near zero": (np.ones(5), 0.0),
+    "offsets": (np.ones(5), 1e8),
+    "scales": (SCALES, 0.0),
+    "both": (np.array([0.1, 1.0, 10.0, 1e4, 1e8]), -1e8),
+}
+
+
+def columns(case, n=40, seed=0):
+    scales, offset = CASES[case]
+    return np.random.default_rng(seed).normal(size=(n, 5)) * scales + offset
+
+
+@pytest.mark.parametrize("container", CONTAINERS)
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_products_are_those_of_centred_columns(case, container, fit_intercept, monkeypatch):
+    monkeypatch.setattr(offsets_module, "_BLOCK_ENTRIES", 60)  # several blocks
+    X = columns(case)
+    exact = X.astype(np.longdouble)
+    features = Features(container(X), fit_intercept)
+    # The mean is itself rounded; any centre will do as long as it is the same everywhere.
+    centre = exact.mean(axis=0) if fit_intercept else np.zeros(5)
+    assert (np.abs(features.mean - centre) <= 1e-15 * (np.abs(centre) + X.std(axis=0))).all()
+    Z = exact - features.mean
+    lengths = np.sqrt((Z**2).sum(axis=0)).astype(float)
+    rng = np.random.default_rng(1)
+    W, b = rng.normal(size=(5, 3)) / lengths[:, None], rng.normal(size=3)
+    R, w = rng.normal(size=(40, 3)), rng.random(40)
+    np.testing.assert_allclose(features.times(W, b), (Z @ W + b).astype(float), atol=1e-12)
+    product, sums = features.transpose_times(R)
+    np.testing.assert_allclose(product / lengths[:, None], (Z.T @ R).astype(float) / lengths[:, None], atol=1e-12)
+    np.testing.assert_allclose(sums, R.sum(axis=0) if fit_intercept else 0.0)
+    np.testing.assert_allclose(features.spread, lengths**2, rtol=1e-10)
+    augmented = np.column_stack([Z, np.ones(40)])
+    units = np.append(lengths, 1.0)
+    expected = (augmented.T @ (w[:, None] * augmented)).astype(float)
+    scaled = features.weighted_scatter(w) / units[:, None] / units
+    np.testing.assert_allclose(scaled, expected / units[:, None] / units, atol=1e-11)
+
+
+@pytest.mark.parametrize("container", CONTAINERS)
+@pytest.mark.parametrize("offset", [0.0, 1e4])
+def test_exact_products_of_float32(container, offset):
+    X = (np.random.default_rng(0).normal(size=(500, 6)) + offset).astype(np.float32)
+    features, wide = Features(container(X)), X.astype(np.float64)
+    wide -= wide.mean(axis=0)
+    W, R = np.random.default_rng(1).normal(size=(6, 3)), np.random.default_rng(2).normal(size=(500, 3))
+    np.testing.assert_allclose(features.times(W, np.zeros(3), exact=True), wide @ W, atol=1e-11)
+    np.testing.assert_allclose(features.transpose_times(R, exact=True)[0], wide.T @ R, atol=1e-10)
+    np.testing.assert_allclose(features.times(W, np.zeros(3)), wide @ W, atol=1e-5)
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("ridge", [0.0, 1e-3, 10.0])
+def test_the_spectrum_is_that_of_the_scatter_matrix_with_its_ridge(case, ridge):
+    X = columns(case)
+    features = Features(X)
+    scale, basis, scatter, identity = features.spectrum(ridge)
+    np.testing.assert_allclose(basis.T @ basis, np.eye(5), atol=1e-12)
+    Z = (X.astype(np.longdouble) - X.astype(np.longdouble).mean(axis=0)).astype(float) * scale
+    # In the basis both matrices have the stated diagonals, and their sum is diagonal.
+    A, B = basis.T @ (Z.T @ Z) @ basis, basis.T @ np.diag(scale**2) @ basis
+    np.testing.assert_allclose(np.diag(A), scatter, atol=1e-10)
+    np.testing.assert_allclose(np.diag(B), identity, rtol=1e-8)
+    alike = case in ("near zero", "offsets")  # one basis serves every ridge, and only the scatter matrix is diagonal
+    both = A if alike else A + ridge * B
+    np.testing.assert_allclose(both, np.diag(np.diag(both)), atol=1e-10)
+    np.testing.assert_allclose(np.square(Z).sum(axis=0) + (0.0 if alike else ridge * scale**2), 1.0, rtol=1e-8)
+
+
+def test_one_factorisation_serves_columns_that_are_alike_and_each_ridge_has_its_own_otherwise():
+    alike, unequal = Features(columns("near zero")), Features(columns("scales"))
+    assert alike.spectrum(0.1) is alike.spectrum(7.0)
+    assert unequal.spectrum(0.1) is unequal.spectrum(0.1)
+    assert unequal.spectrum(0.1) is not unequal.spectrum(7.0)
+
+
+def test_reciprocals_of_what_rounding_cannot_tell_from_zero_are_zero():
+    np.testing.assert_array_equal(reciprocal(np.array([4.0, 1e-12, 1e-16, 0.0])), [0.25, 1e12, 0.0, 0.0])
+    np.testing.assert_array_equal(reciprocal(np.zeros(2)), 0.0)
