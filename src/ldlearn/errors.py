@@ -181,3 +181,14 @@ def describe_rows(bad: Any, rows: Sequence[object] | None = None) -> str:
     shown = ", ".join(str(row if rows is None else rows[row]) for row in found[:_SHOWN])
     more = f" (and {len(found) - _SHOWN} more)" if len(found) > _SHOWN else ""
     return f"row{'s' if len(found) > 1 else ''} {shown}{more}"
+
+
+def printable(text: str) -> str:
+    r"""A text that comes from a file, without what would move the cursor or change the colours of a terminal.
+
+    Examples
+    --------
+    >>> print(printable("sky\x1b[31m"))
+    sky\x1b[31m
+    """
+    return "".join(mark if mark.isprintable() else mark.encode("unicode_escape").decode() for mark in text)

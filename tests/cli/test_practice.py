@@ -283,6 +283,19 @@ def test_names_cannot_smuggle_markup_into_the_card(here, run):
     assert "<b>" not in page
 
 
+def test_names_cannot_reach_the_terminal_as_commands(here, run):
+    evil = "sky\x1b[31m\x07[red]"
+    make_table().rename(columns={"sky": evil}).to_csv("data.csv", index=False)
+    fitted = run("fit", "data.csv", "-l", f"{evil},mountain,sea", "--id", "key", "-o", "m.ldl")
+    shown = run("inspect", "m.ldl")
+    refused = run("predict", "data.csv", "-m", "m.ldl", "--id", evil)
+    assert (fitted.code, shown.code, refused.code) == (0, 0, 2)
+    for result in (fitted, shown, refused):
+        assert "\x1b" not in result.out + result.err
+        assert "\x07" not in result.out + result.err
+    assert r"sky\x1b[31m\x07[red] (" in shown.out
+
+
 def test_two_steps_are_what_the_name_says(here, run):
     run(*FIT, "--method", "UniformLE+SABFGS", "-o", "m.ldl", "--holdout", "0")
     found = load_model("m.ldl")

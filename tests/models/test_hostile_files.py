@@ -63,6 +63,17 @@ def test_truncated(model, tmp_path, share):
     refused(model[: int(share * len(model))], tmp_path, "no ldlearn model file|truncated or damaged")
 
 
+@pytest.mark.parametrize("junk", [b"\0", b"junk after the end", bytes(100_000), b"PK\x05\x06" + bytes(18)])
+def test_bytes_after_the_end(model, tmp_path, junk):
+    refused(model + junk, tmp_path, "bytes after its end|damaged|no ldlearn model file")
+
+
+def test_the_last_bytes_again(model, tmp_path):
+    refused(model + model[-22:], tmp_path, "bytes after its end|damaged|no ldlearn model file")
+    commented = model[:-2] + b"\x05\0hello"
+    refused(commented, tmp_path, "bytes after its end")
+
+
 def test_every_changed_byte_of_an_array_is_noticed(model, tmp_path):
     rng = np.random.default_rng(0)
     with zipfile.ZipFile(io.BytesIO(model)) as archive:

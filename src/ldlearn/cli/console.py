@@ -10,7 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import typer
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
 
+from ldlearn.errors import printable
 from ldlearn.io.source import PIPE
 from ldlearn.models.description import scores_of
 from ldlearn.models.scoring import Score
@@ -18,7 +23,7 @@ from ldlearn.models.scoring import Score
 
 def note(text: str) -> None:
     """Tell the user something on standard error."""
-    typer.echo(text, err=True)
+    typer.echo("\n".join(printable(line) for line in text.split("\n")), err=True)
 
 
 def show_json(result: dict[str, Any]) -> None:
@@ -45,9 +50,6 @@ def progress(task: str, total: int | None, *, is_bytes: bool = False) -> Iterato
     if not sys.stderr.isatty():
         yield lambda amount: None
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
     amount_column = DownloadColumn() if is_bytes else MofNCompleteColumn()
     columns = (TextColumn("{task.description}"), BarColumn(), amount_column, TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
@@ -55,20 +57,28 @@ def progress(task: str, total: int | None, *, is_bytes: bool = False) -> Iterato
         yield lambda amount: bars.advance(identifier, amount)
 
 
-def table(*headings: str, numbers: int = 0) -> Any:
-    """A table for the terminal; the last ``numbers`` columns are aligned to the right."""
-    from rich.table import Table
+class PlainTable(Table):
+    """A table for the terminal in which every cell is shown as it is, whatever a file has put into it.
 
-    made = Table(box=None, header_style="bold", pad_edge=False)
-    for k, heading in enumerate(headings):
-        made.add_column(heading, justify="right" if k >= len(headings) - numbers else "left")
-    return made
+    Parameters
+    ----------
+    *headings : str
+    numbers : int
+        The last columns of this number are aligned to the right.
+    """
+
+    def __init__(self, *headings: str, numbers: int = 0) -> None:
+        super().__init__(box=None, header_style="bold", pad_edge=False)
+        for k, heading in enumerate(headings):
+            self.add_column(Text(printable(heading)), justify="right" if k >= len(headings) - numbers else "left")
+
+    def add_row(self, *cells: Any, **options: Any) -> None:
+        """Add a row of texts."""
+        super().add_row(*(Text(printable(str(cell))) for cell in cells), **options)
 
 
 def show(what: Any) -> None:
     """Print a table or a text of rich on standard output; as wide as needed where there is no terminal."""
-    from rich.console import Console
-
     if sys.stdout.isatty():
         Console().print(what)
         return
@@ -88,7 +98,7 @@ def show_scores(facts: dict[str, Any]) -> None:
 
 def score_table(scores: list[Score], title: str) -> Any:
     """Scores as a table for the terminal."""
-    made = table(title, "model", "mean", "uniform", numbers=3)
+    made = PlainTable(title, "model", "mean", "uniform", numbers=3)
     for score in scores:
         mark = "" if score.beats_floors else "  (no better than a floor)"
         made.add_row(score.heading + mark, *(f"{value:.4f}" for value in (score.model, score.mean, score.uniform)))

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ldlearn.cli.console import note, progress, show, show_json, table
+from ldlearn.cli.console import PlainTable, note, progress, show, show_json
 from ldlearn.cli.options import Json
 from ldlearn.datasets import dataset_info, fetch_dataset, list_datasets, write_dataset
 from ldlearn.io.formats import check_output
@@ -32,7 +32,7 @@ def list_all(context: typer.Context, as_json: Json = False) -> None:
     if as_json:
         show_json({"datasets": [asdict(info) for info in infos]})
         return
-    made = table("Name", "State", "Terms", "Rows", "Features", "Labels", numbers=3)
+    made = PlainTable("Name", "State", "Terms", "Rows", "Features", "Labels", numbers=3)
     for info in infos:
         made.add_row(info.name, info.state, info.terms, *map(_count, (info.n_samples, info.n_features, info.n_labels)))
     show(made)
@@ -45,7 +45,7 @@ def show_dataset(name: Name, as_json: Json = False) -> None:
     if as_json:
         show_json(info)
         return
-    made = table("Data set", info["name"])
+    made = PlainTable("Data set", info["name"])
     for key, value in info.items():
         if key != "name" and value not in ("", None):
             made.add_row(key.replace("_", " ").replace("n ", "number of "), str(value))

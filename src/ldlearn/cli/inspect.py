@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ldlearn.cli.console import note, show, show_json, show_scores, table
+from ldlearn.cli.console import PlainTable, note, show, show_json, show_scores
 from ldlearn.cli.options import Json
 from ldlearn.cli.predict import load_table_model
 from ldlearn.io.formats import check_output
@@ -54,7 +54,7 @@ def _describe(loaded: TableModel, path: str) -> dict[str, Any]:
 
 
 def _overview(known: dict[str, Any]) -> Any:
-    made = table("Model", known["model"])
+    made = PlainTable("Model", known["model"])
     data, gap = known["data"], known["certified_gap"]
     numbers, texts = known["features"]["numbers"], known["features"]["texts"]
     rows = {

@@ -62,9 +62,9 @@ def _interrupted() -> NoReturn:
 
 def _explain(error: Exception) -> tuple[str, int]:
     """A sentence and an exit code: our own errors speak for themselves, as the system does; all others are bugs."""
-    from ldlearn.errors import LDLearnError
+    from ldlearn.errors import LDLearnError, printable
 
-    text = " ".join(str(error).split()) or type(error).__name__
+    text = printable(" ".join(str(error).split())) or type(error).__name__
     if isinstance(error, LDLearnError):
         return text, _WRONG_INPUT
     if isinstance(error, OSError) and error.strerror:

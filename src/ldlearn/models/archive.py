@@ -24,6 +24,7 @@ _CONTENT = "model.json"
 _CHECKSUM = "model.json.sha256"
 _FIXED_DATE = (1980, 1, 1, 0, 0, 0)  # the same model gives the same bytes
 _LARGEST_JSON = 256 << 20
+_END_SIGNATURE, _END_RECORD, _LONGEST_COMMENT = b"PK\x05\x06", 22, 1 << 17
 _PICKLE_STARTS = (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")
 
 
@@ -56,6 +57,7 @@ def read_archive(path: Path) -> tuple[dict[str, Any], list[NDArray[Any]]]:
         if start != b"PK\x03\x04":
             raise ModelFileError("it is no ldlearn model file")
         size = file.seek(0, io.SEEK_END)
+        _check_end(file, size)
         try:
             with zipfile.ZipFile(file) as archive:
                 return _read_members(archive, size)
@@ -63,11 +65,25 @@ def read_archive(path: Path) -> tuple[dict[str, Any], list[NDArray[Any]]]:
             raise ModelFileError(f"it is truncated or damaged ({error})") from None
 
 
+def _check_end(file: IO[bytes], size: int) -> None:
+    """Refuse bytes after the last record of the zip, which readers of zips look for from the end and may skip."""
+    file.seek(max(0, size - _END_RECORD))
+    end = file.read()
+    if _END_SIGNATURE not in end:
+        file.seek(max(0, size - _LONGEST_COMMENT))
+        problem = "has bytes after its end" if _END_SIGNATURE in file.read() else "is truncated or damaged"
+        raise ModelFileError(f"it {problem}")
+    if not end.startswith(_END_SIGNATURE) or not end.endswith(b"\0\0"):  # the length of a comment, which no model has
+        raise ModelFileError("it has bytes after its end")
+
+
 def _read_members(archive: zipfile.ZipFile, size: int) -> tuple[dict[str, Any], list[NDArray[Any]]]:
     members = archive.infolist()
     for member in members:
         if member.compress_type != zipfile.ZIP_STORED or member.flag_bits & 1:
             raise ModelFileError(f"its member {member.filename!r:.60} is compressed or encrypted; no model file is")
+    if members and members[0].header_offset != 0:
+        raise ModelFileError("it has bytes that belong to no part of it")
     if sum(member.file_size for member in members) > size or len({m.filename for m in members}) < len(members):
         raise ModelFileError("its members overlap or announce more bytes than the file has")
     content, text = _read_content(archive)
