@@ -70,9 +70,9 @@ TABLES = {
     "two columns of one name": (text(lambda s: s.replace("wet", "height", 1)), FIT, ["'height'", "two columns"]),
     "column without a name": (text(lambda s: s.replace("wet", "", 1)), FIT, ["column 3 has no name"]),
     "no such label": (NOTHING, ("fit", "data.csv", "-l", "sky,montain", "-o", "o.ldl"),
-        ["data.csv: --labels: there is no column 'montain'", "did you mean mountain?"]),
-    "label twice": (NOTHING, ("fit", "data.csv", "-l", "sky,sky", "-o", "o.ldl"), ["--labels", "'sky' twice"]),
-    "no label": (NOTHING, ("fit", "data.csv", "-l", ",", "-o", "o.ldl"), ["--labels names no column"]),
+        ["data.csv: labels: there is no column 'montain'", "did you mean mountain?"]),
+    "label twice": (NOTHING, ("fit", "data.csv", "-l", "sky,sky", "-o", "o.ldl"), ["labels", "'sky' twice"]),
+    "no label": (NOTHING, ("fit", "data.csv", "-l", ",", "-o", "o.ldl"), ["labels names no column"]),
     "prefix of nothing": (NOTHING, ("fit", "data.csv", "-l", "emo_*", "-o", "o.ldl"), ["begins with 'emo_'"]),
     "range backwards": (
         NOTHING, ("fit", "data.csv", "-l", "sea:sky", "-o", "o.ldl"), ["'sea:sky'", "comes after the last"],
@@ -80,7 +80,7 @@ TABLES = {
     "feature is a label": (NOTHING, (*FIT, "--features", "wet,sea"), ["'sea' is a feature and a label"]),
     "id is a label": (NOTHING, ("fit", "data.csv", "-l", "sky,sea", "--id", "sea", "-o", "o.ldl"), ["'sea'", "id"]),
     "no feature left": (NOTHING, ("fit", "data.csv", "-l", "1:7", "-o", "o.ldl"), ["no column is left"]),
-    "categorical no feature": (NOTHING, (*FIT, "--categorical", "key"), ["--categorical names 'key'"]),
+    "categorical no feature": (NOTHING, (*FIT, "--categorical", "key"), ["categorical names 'key'"]),
     "label 2": (cell(4, "sea", "2"), FIT, ["data.csv, row 4, column 'sea': 2 is neither 0 nor 1"]),
     "label missing": (cell(9, "sky", ""), FIT, ["data.csv, row 9, column 'sky': the label is missing"]),
     "label a word": (cell(2, "sky", "maybe"), FIT, ["row 2, column 'sky': 'maybe' is not a finite number"]),
@@ -115,7 +115,7 @@ USAGE = {
     "parameter of wrong type": ((*FIT, "--set", "alpha=big"), ["'alpha' parameter of DLDL must be a float"]),
     "parameter out of range": ((*FIT, "--set", "alpha=-1"), ["'alpha'", "must be a float in the range [0.0, inf)"]),
     "parameter without value": ((*FIT, "--set", "alpha"), ["'alpha' is not of the form name=value"]),
-    "holdout of 3": ((*FIT, "--holdout", "3"), ["3 is not between 0 and 1"]),
+    "holdout of 3": ((*FIT, "--holdout", "3"), ["holdout must be at least 0 and below 1, got 3"]),
     "model to a table": (("fit", "data.csv", "-l", "sky", "-o", "data.csv"), ["ends in .ldl, 'data.csv' does not"]),
     "no such folder": (("fit", "data.csv", "-l", "sky", "-o", "no/m.ldl"), ["the folder 'no' does not exist"]),
     "no such format": ((*FIT, "--from", "xml"), ["'xml' is none of csv, tsv"]),
@@ -127,6 +127,28 @@ USAGE = {
     "output a folder": ((*PREDICT[:-1], "."), [".: it is a folder"]),
     "no such data set": (("datasets", "show", "vader"), ["no data set 'vader'", "vader_tweets"]),
     "demo in a file": (("demo", "--folder", "data.csv"), ["data.csv: it is not a folder"]),
+    "ending and format differ": (
+        (*PREDICT, "--to", "jsonl"),
+        ["out.csv: its ending says csv, but jsonl was"],
+    ),
+    "ending and format of the data differ": ((*FIT, "--from", "parquet"), ["data.csv: its ending says csv, but parq"]),
+    "a protocol as method": ((*FIT, "--method", "FromDistributions"), ["FromDistributions is the protocol"]),
+    "method beside a model": (
+        ("enhance", "data.csv", "-m", "model.ldl", "--method", "GLLE", "-o", "out.csv"),
+        ["method has no meaning"],
+    ),
+    "features beside a model": (
+        ("enhance", "data.csv", "-m", "model.ldl", "--features", "wet", "-o", "out.csv"),
+        ["features has no meaning"],
+    ),
+    "setting beside a model": (
+        ("enhance", "data.csv", "-m", "model.ldl", "--set", "alpha=1", "-o", "out.csv"),
+        ["set has no meaning"],
+    ),
+    "safe csv of another format": (
+        ("predict", "data.csv", "-m", "model.ldl", "-o", "o.jsonl", "--safe-csv"),
+        ["safe_csv is for CSV and TSV"],
+    ),
     "export to csv": (("export", "model.ldl", "-o", "m.csv"), ["ends in .onnx"]),
 }
 
@@ -245,7 +267,7 @@ def test_bad_parquet_and_npz(here, run):
 def test_bad_model_files(model, model_bytes, run):
     content = content_of(model_bytes)
     spoilt = {
-        "missing": (None, ["No such file", "bad.ldl"]),
+        "missing": (None, ["cannot be read (no such file", "bad.ldl"]),
         "truncated": (model_bytes[: len(model_bytes) // 2], ["truncated or damaged"]),
         "text": (b"hello", ["no ldlearn model file"]),
         "a pickle": (pickle.dumps({"a": 1}), ["a pickle", "never loaded"]),

@@ -54,6 +54,67 @@ def test_a_reader_that_hangs_up_ends_the_work_quietly(model):
     assert b"Traceback" not in err
 
 
+def test_a_model_is_written_even_if_nobody_reads_the_report(here):
+    words = [sys.executable, "-m", "ldlearn.cli", "fit", "data.csv", "-l", "sky,mountain,sea", "-o", "m.ldl"]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process.stdout.close()  # before anything is said
+    _, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    assert b"Traceback" not in err
+    assert b"Exception ignored" not in err
+    assert os.path.exists("m.ldl")
+
+
+OVERWRITING = {
+    "predict": ("predict", "data.csv", "-m", "model.ldl", "-o", "{}"),
+    "predict over its model": ("predict", "data.csv", "-m", "model.ldl", "--to", "csv", "-o", "{}"),
+    "enhance": ("enhance", "data.csv", "-m", "model.ldl", "-o", "{}"),
+    "enhance by a method": ("enhance", "data.csv", "-l", "sky,sea,mountain", "--method", "UniformLE", "-o", "{}"),
+    "inspect": ("inspect", "model.ldl", "--html", "{}"),
+}
+
+
+@pytest.mark.parametrize("case", OVERWRITING)
+@pytest.mark.parametrize("link", [None, os.symlink, os.link])
+def test_no_output_is_one_of_the_inputs(case, link, model, run):
+    target = "model.ldl" if "model" in case or case == "inspect" else "data.csv"
+    with open(target, "rb") as file:
+        before = file.read()
+    name = target
+    if link is not None:
+        name = "link" + os.path.splitext(target)[1]
+        link(target, name)
+    result = run(*(word.format(name) for word in OVERWRITING[case]))
+    assert (result.code, result.err.count("\n")) == (2, 1), result.err
+    assert f"{name}: it is the same file as the input {target}" in result.err
+    with open(target, "rb") as file:
+        assert file.read() == before
+
+
+def test_an_existing_file_is_kept_on_request(model, run, here):
+    for words in (
+        ("predict", "data.csv", "-m", model, "-o", "kept.csv"),
+        ("enhance", "data.csv", "-m", model, "-o", "kept.csv"),
+        ("fit", "data.csv", "-l", "sky,sea,mountain", "-o", "kept.ldl"),
+        ("inspect", model, "--html", "kept.html"),
+        ("export", model, "-o", "kept.onnx"),
+    ):
+        (here / words[-1]).write_text("kept")
+        result = run(*words, "--no-clobber")
+        assert (result.code, result.err.count("\n")) == (2, 1)
+        assert "there is such a file already" in result.err
+        assert (here / words[-1]).read_text() == "kept"
+
+
+def test_ids_that_a_spreadsheet_would_run_are_disarmed_on_request(model, run):
+    keys = ["=1+1", "+1", "-1", "@SUM(A1)", "plain", "a=b"]
+    make_table()[:6].assign(key=keys).to_csv("new.csv", index=False)
+    run("predict", "new.csv", "-m", model, "-o", "plain.csv")
+    assert pd.read_csv("plain.csv")["key"].tolist() == keys
+    run("predict", "new.csv", "-m", model, "-o", "safe.csv", "--safe-csv")
+    assert pd.read_csv("safe.csv")["key"].tolist() == ["'=1+1", "'+1", "'-1", "'@SUM(A1)", "plain", "a=b"]
+
+
 def test_progress_bars_only_on_a_terminal(model):
     import pty
 

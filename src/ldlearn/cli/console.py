@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import typer
@@ -17,8 +17,8 @@ from rich.text import Text
 
 from ldlearn.errors import printable
 from ldlearn.io.source import PIPE
-from ldlearn.models.description import scores_of
-from ldlearn.models.scoring import Score
+from ldlearn.models import WrittenTable
+from ldlearn.models.scoring import Score, held_out_scores
 
 
 def note(text: str) -> None:
@@ -26,9 +26,17 @@ def note(text: str) -> None:
     typer.echo("\n".join(printable(line) for line in text.split("\n")), err=True)
 
 
+def say(text: str) -> None:
+    """Report something on standard output. If nobody listens any more, the work is done all the same."""
+    try:
+        typer.echo(text)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def show_json(result: dict[str, Any]) -> None:
     """One JSON object on standard output."""
-    typer.echo(json.dumps(result, indent=2, ensure_ascii=False, default=str))
+    say(json.dumps(result, indent=2, ensure_ascii=False, default=str))
 
 
 def check_one_stdout(output: str, as_json: bool) -> None:
@@ -36,12 +44,6 @@ def check_one_stdout(output: str, as_json: bool) -> None:
     if output == PIPE and as_json:
         problem = "standard output cannot hold both the table and the JSON; name a file."
         raise typer.BadParameter(problem, param_hint="-o")
-
-
-def size_of(name: str) -> int | None:
-    """Bytes of a file, if it is one."""
-    path = Path(name)
-    return path.stat().st_size if name != PIPE and path.is_file() else None
 
 
 @contextmanager
@@ -86,12 +88,22 @@ def show(what: Any) -> None:
     with console.capture() as captured:
         console.print(what)
     for line in captured.get().splitlines():
-        typer.echo(line.rstrip())
+        say(line.rstrip())
+
+
+def show_written(written: WrittenTable, as_json: bool) -> None:
+    """Say what a command has written, unless it went to standard output."""
+    for text in written.notes:
+        note(f"note: {text}")
+    if as_json:
+        show_json({"rows": written.rows, "labels": written.labels, "output": written.output})
+    elif written.output != PIPE:
+        say(f"{written.rows:,} rows: {written.output}")
 
 
 def show_scores(facts: dict[str, Any]) -> None:
     """Scores on rows held out, beside the floors, if there are any."""
-    scores = scores_of(facts)
+    scores = held_out_scores(facts)
     if scores:
         show(score_table(scores, f"On {facts['holdout']['rows']:,} rows held out"))
 

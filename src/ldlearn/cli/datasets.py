@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ldlearn.cli.console import PlainTable, note, progress, show, show_json
+from ldlearn.cli.console import PlainTable, note, progress, say, show, show_json
 from ldlearn.cli.options import Json
 from ldlearn.datasets import dataset_info, fetch_dataset, list_datasets, write_dataset
 from ldlearn.io.formats import check_output
@@ -78,9 +78,9 @@ def fetch(
     if as_json:
         show_json({"name": info.name, "state": info.state, "path": info.path, "output": output})
         return
-    typer.echo(repr(data))
+    say(repr(data))
     place = "it comes with the package" if info.state == "embedded" else f"file: {info.path}"
-    typer.echo(f"  {place}" + (f"; written to {output}" if output else ""))
+    say(f"  {place}" + (f"; written to {output}" if output else ""))
 
 
 def _count(number: int) -> str:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from ldlearn.cli.console import check_one_stdout, note, show_json
+from ldlearn.cli.console import check_one_stdout, progress, show_written
 from ldlearn.cli.options import (
     Categorical,
     Data,
@@ -15,18 +15,15 @@ from ldlearn.cli.options import (
     Id,
     Json,
     Method,
+    NoClobber,
     Output,
+    SafeCsv,
     Settings,
     To,
     parse_settings,
 )
-from ldlearn.cli.predict import load_table_model, row_names, stream
-from ldlearn.cli.training import Wanted, name_in_messages, read_training
-from ldlearn.io.formats import check_output, format_of, naming, open_output
 from ldlearn.io.source import PIPE
-from ldlearn.models import TableError, TableModel
-from ldlearn.models.method_names import DEFAULT_METHOD, make_enhancer
-from ldlearn.models.quality_checks import training_distributions
+from ldlearn.models import enhance_table
 
 
 def enhance(
@@ -37,10 +34,12 @@ def enhance(
     features: Features = None,
     categorical: Categorical = None,
     id: Id = None,
-    method: Method = DEFAULT_METHOD,
+    method: Method = None,
     set: Settings = None,
     format: From = None,
     to: To = None,
+    safe_csv: SafeCsv = False,
+    no_clobber: NoClobber = False,
     as_json: Json = False,
 ) -> None:
     """Turn the 0/1 labels of rows into degrees: by a fitted model, or by a method.
@@ -49,46 +48,23 @@ def enhance(
     ldlearn enhance data.csv --model model.ldl -o degrees.csv
     ldlearn enhance data.csv --labels sky,sea --method PriorLE -o degrees.csv
     """
+    check_one_stdout(output, as_json)
     if (model is None) == (labels is None):
         raise typer.BadParameter("give either --model, or --labels to fit on.", param_hint="--model")
-    if model is not None:
-        _by_model(data, model, output, id, format, to, as_json)
-        return
-    check_one_stdout(output, as_json)
-    check_output(output)
-    format_of(output, to)
-    estimator = make_enhancer(method, parse_settings(set))
-    table, chosen = read_training(data, format, Wanted(labels or "", features, categorical, id))
-    with naming(name_in_messages(data)):
-        fitted = TableModel.fit(
-            table,
-            chosen.labels,
-            features=chosen.features,
-            estimator=estimator,
-            categorical=chosen.categorical,
-            id=chosen.id,
-        )
-        degrees = training_distributions(fitted, table)
-    if chosen.id is not None:
-        degrees.insert(0, chosen.id, row_names(table[chosen.id]))
-    with open_output(output, chosen.labels, to) as sink:
-        sink.write(degrees)
-    if as_json:
-        show_json({"rows": len(degrees), "labels": chosen.labels, "output": output})
-    elif output != PIPE:
-        typer.echo(f"{len(degrees):,} rows: {output}")
-
-
-def _by_model(
-    data: str, model: str, output: str, id: str | None, format: str | None, to: str | None, as_json: bool
-) -> None:
-    loaded = load_table_model(model)
-    if not loaded.can_enhance:
-        name = type(loaded.estimator).__name__
-        raise TableError(
-            f"{model}: {name} gives degrees only to the rows it was fitted on; use `ldlearn enhance --labels ... "
-            "--method ...` to fit on these rows, or a model of DLDL."
-        )
-    if loaded.facts.get("label_kind") == "degrees":
-        note("note: the model was fitted on degrees, not on 0/1 labels.")
-    stream(data, loaded, loaded.enhance, loaded.labels, output, id, format, to, as_json)
+    written = enhance_table(
+        data,
+        output,
+        model=model,
+        labels=labels,
+        features=features,
+        categorical=categorical,
+        id=id,
+        method=method,
+        params=parse_settings(set),
+        format=format,
+        to=to,
+        safe_csv=safe_csv,
+        overwrite=not no_clobber,
+        progress=progress,
+    )
+    show_written(written, as_json)

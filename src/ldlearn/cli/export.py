@@ -7,14 +7,16 @@ from typing import Annotated
 
 import typer
 
-from ldlearn.cli.predict import load_table_model
+from ldlearn.cli.console import say
+from ldlearn.cli.options import NoClobber
 from ldlearn.io.formats import check_output
-from ldlearn.models import export_onnx
+from ldlearn.models import export_onnx, load_table_model
 
 
 def export(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="A model, an .ldl file.")],
     output: Annotated[str, typer.Option("--output", "-o", metavar="FILE.onnx", help="Where the graph goes.")],
+    no_clobber: NoClobber = False,
 ) -> None:
     """Write a linear model as ONNX, its preprocessing included.
 
@@ -23,9 +25,9 @@ def export(
     """
     if Path(output).suffix != ".onnx":
         raise typer.BadParameter(f"an ONNX file ends in .onnx, {output!r} does not.", param_hint="-o")
-    check_output(output)
+    check_output(output, [model], overwrite=not no_clobber)
     loaded = load_table_model(model)
     export_onnx(loaded, output)
     inputs = {"numbers": loaded.numeric, "texts": loaded.categorical}
     shown = ", ".join(f"{name} ({len(columns)} columns)" for name, columns in inputs.items() if columns)
-    typer.echo(f"{output}: inputs {shown}; output degrees ({len(loaded.labels)} labels)")
+    say(f"{output}: inputs {shown}; output degrees ({len(loaded.labels)} labels)")

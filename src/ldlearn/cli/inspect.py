@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from ldlearn.cli.console import PlainTable, note, show, show_json, show_scores
-from ldlearn.cli.options import Json
-from ldlearn.cli.predict import load_table_model
+from ldlearn.cli.console import PlainTable, note, say, show, show_json, show_scores
+from ldlearn.cli.options import Json, NoClobber
 from ldlearn.io.formats import check_output
-from ldlearn.models import ModelFileError, TableModel
-from ldlearn.models.card import write_card
-from ldlearn.models.description import describe_model
+from ldlearn.models import describe_file, write_card
 
 
 def inspect(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="A model, an .ldl file.")],
     html: Annotated[str | None, typer.Option(metavar="FILE", help="Write a model card: one page to share.")] = None,
+    no_clobber: NoClobber = False,
     as_json: Json = False,
 ) -> None:
     """Show what a model was fitted on, its parameters, scores and warnings.
@@ -29,28 +25,19 @@ def inspect(
     ldlearn inspect model.ldl --html card.html
     """
     if html is not None:
-        check_output(html)
-    loaded = load_table_model(model)
-    known = {"model": model, "sha256": hashlib.sha256(Path(model).read_bytes()).hexdigest()} | _describe(loaded, model)
+        check_output(html, [model], overwrite=not no_clobber)
+    known = describe_file(model)
     if html is not None:
-        write_card(known, Path(html))
+        write_card(known, html)
     if as_json:
         show_json(known)
         return
     show(_overview(known))
-    show_scores(loaded.facts)
+    show_scores(known)
     for warning in known["warnings"]:
         note(f"warning: {warning}")
     if html is not None:
-        typer.echo(f"model card: {html}")
-
-
-def _describe(loaded: TableModel, path: str) -> dict[str, Any]:
-    try:
-        return describe_model(loaded)
-    except (TypeError, ValueError, AttributeError, LookupError) as error:
-        # A file whose checksums are right can still hold parts that do not belong together.
-        raise ModelFileError(f"{path}: its parts contradict each other ({error}).") from None
+        say(f"model card: {html}")
 
 
 def _overview(known: dict[str, Any]) -> Any:

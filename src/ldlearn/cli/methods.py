@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
+from ldlearn.cli.console import PlainTable, show
 from ldlearn.discovery import all_estimators
 
 
@@ -15,10 +14,10 @@ def methods(
     kind: Annotated[str | None, typer.Option(help="Only this kind: enhancer, learner or joint.")] = None,
 ) -> None:
     """List the methods: name, kind, what it does."""
-    table = Table("Method", "Kind", "What it does", box=None, header_style="bold")
+    table = PlainTable("Method", "Kind", "What it does")
     for name, estimator in all_estimators(kind):
         table.add_row(name, estimator.kind, _summary(estimator))
-    Console().print(table)
+    show(table)
 
 
 def _summary(estimator: type) -> str:

@@ -34,11 +34,10 @@ Features = Annotated[str | None, typer.Option(metavar="COLS", help="Features, li
 Categorical = Annotated[str | None, typer.Option(metavar="COLS", help="Features that are codes, not numbers.")]
 Id = Annotated[str | None, typer.Option("--id", metavar="COL", help="A column that names the rows.")]
 Method = Annotated[
-    str,
+    str | None,
     typer.Option(
         metavar="NAME",
         autocompletion=complete_method,
-        show_default=False,
         help="Default DLDL; see `ldlearn methods`.",
     ),
 ]
@@ -48,9 +47,17 @@ From = Annotated[
     typer.Option("--from", metavar="FMT", callback=check_format, help="Format of a piped DATA; default csv."),
 ]
 To = Annotated[str | None, typer.Option("--to", metavar="FMT", callback=check_format, help="Format of a piped output.")]
+Metrics = Annotated[str | None, typer.Option(metavar="NAMES", help="Metrics, as a,b; or all. Default: the usual.")]
+SafeCsv = Annotated[bool, typer.Option("--safe-csv", help="Disarm ids that begin like formulas.")]
+NoClobber = Annotated[bool, typer.Option("--no-clobber", help="Refuse to replace an existing file.")]
 Json = Annotated[bool, typer.Option("--json", help="Results as JSON on standard output.")]
 
 _WORDS = {"none": None, "null": None, "true": True, "false": False}
+
+
+def split_names(names: str | None) -> list[str] | None:
+    """Names joined by commas."""
+    return None if names is None else [name.strip() for name in names.split(",")]
 
 
 def parse_settings(settings: Sequence[str] | None) -> dict[str, Any]:

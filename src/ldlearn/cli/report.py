@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from ldlearn.cli.console import say
 from ldlearn.reporting import write_report
 
 
@@ -17,4 +18,4 @@ def report(
     ] = None,
 ) -> None:
     """Write the report of a run: one HTML page, tables in Markdown and LaTeX, figures."""
-    typer.echo(f"Report: {write_report(run_dir, output)}")
+    say(f"Report: {write_report(run_dir, output)}")

@@ -52,12 +52,15 @@ class Format:
 
 
 def format_of(name: str, given: str | None = None, default: str = "csv") -> str:
-    """The format of a table: the one given, that of the ending, or the default for a pipe."""
-    if given is not None:
-        return given
+    """The format of a table: that of its ending, or the one given where that does not tell; a pipe has a default."""
     if name == PIPE:
-        return default
+        return given or default
     suffix = Path(name).suffix.lower()
+    if given is not None:
+        if suffix[1:] in FORMATS and FORMATS[suffix[1:]] != FORMATS[given]:
+            problem = f"its ending says {suffix[1:]}, but {given} was asked for; leave that out, or change the ending."
+            raise TableError(problem, where=name)
+        return given
     if suffix[1:] not in FORMATS:
         if Path(name).is_dir():
             raise FileError(f"{name}: it is a folder, not a table.")
@@ -126,11 +129,27 @@ def _check_names(names: Sequence[str]) -> None:
     check_distinct(names)
 
 
-def check_output(name: str) -> None:
-    """Refuse a place that cannot be written to, before the work that would be lost."""
+def check_output(name: str, inputs: Sequence[str] = (), *, overwrite: bool = True) -> None:
+    """Refuse a place that cannot be written to, before the work that would be lost.
+
+    Parameters
+    ----------
+    name : str
+        The file, or "-".
+    inputs : sequence of str
+        What the output is made from: never overwritten, under whatever name or link.
+    overwrite : bool
+        Whether another file that exists is replaced.
+    """
     if name == PIPE:
         return
     path = Path(name)
+    if path.is_file():
+        for other in inputs:
+            if other != PIPE and Path(other).exists() and path.samefile(other):
+                raise FileError(f"{name}: it is the same file as the input {other}, which would be lost; name another.")
+        if not overwrite:
+            raise FileError(f"{name}: there is such a file already, and it is not to be replaced; name another.")
     if path.is_dir():
         raise FileError(f"{name}: it is a folder; name a file in it.")
     if not path.absolute().parent.is_dir():

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
 from ldlearn.errors import import_optional
 from ldlearn.io.atomic import writing
-from ldlearn.models.description import scores_of
+from ldlearn.models.scoring import held_out_scores
 
 
-def write_card(known: dict[str, Any], path: Path) -> None:
-    """Write the page; ``known`` is what `ldlearn inspect --json` shows."""
+def write_card(known: dict[str, Any], path: str | os.PathLike[str]) -> None:
+    """Write the page about a model, as `describe_file` describes it."""
     with writing(path) as file:
         file.write(render_card(known).encode())
 
@@ -24,7 +24,7 @@ def render_card(known: dict[str, Any]) -> str:
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    scores = scores_of({"holdout": known["holdout"]})
+    scores = held_out_scores({"holdout": known["holdout"]})
     return str(environment.from_string(template).render(known, scores=scores, verdict=_verdict(known)))
 
 

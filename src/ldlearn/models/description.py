@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ldlearn.errors import ModelFileError
+from ldlearn.models.files import load_table_model
 from ldlearn.models.linear import linear_softmax, strongest_features
 from ldlearn.models.method_names import method_name
 from ldlearn.models.preprocessing import STATEMENT, transformed_names
-from ldlearn.models.scoring import Score
 from ldlearn.models.table_model import TableModel
 
 
@@ -29,6 +33,17 @@ def describe_model(model: TableModel) -> dict[str, Any]:
         "holdout": model.facts.get("holdout"),
         "warnings": model.facts.get("warnings", []),
     }
+
+
+def describe_file(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Everything about the model of a file, with the name and the SHA-256 of the file."""
+    loaded = load_table_model(path)
+    known = {"model": os.fspath(path), "sha256": hashlib.sha256(Path(path).read_bytes()).hexdigest()}
+    try:
+        return known | describe_model(loaded)
+    except (TypeError, ValueError, AttributeError, LookupError) as error:
+        # A file whose checksums are right can still hold parts that do not belong together.
+        raise ModelFileError(f"{path}: its parts contradict each other ({error}).") from None
 
 
 def certified_gap(estimator: Any) -> dict[str, float] | None:
@@ -65,9 +80,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, np.generic):
         value = value.item()
     return value if value is None or isinstance(value, bool | int | float | str) else repr(value)
-
-
-def scores_of(facts: dict[str, Any]) -> list[Score]:
-    """The scores on rows held out; none if none were."""
-    held = facts.get("holdout") or {}
-    return [Score(**record) for record in held.get("scores", [])]

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldlearn.base import LabelEstimator
-from ldlearn.errors import ModelFileError
-from ldlearn.io.atomic import writing
+from ldlearn.errors import FileError, ModelFileError
+from ldlearn.io.atomic import naming_system_errors, writing
 from ldlearn.io.values import import_pandas
 from ldlearn.models.archive import read_archive, write_archive
 from ldlearn.models.encoding import Decoder, Encoder
@@ -82,17 +82,29 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     """
     path = Path(path)
     try:
-        content, arrays = read_archive(path)
+        with naming_system_errors(path, "read"):
+            content, arrays = read_archive(path)
         model = _rebuild(content, arrays)
         expected = Decoder(arrays).decode(content["probe"])
     except ModelFileError as error:
         raise ModelFileError(f"{path} cannot be loaded: {error}.") from None
-    except OSError:
+    except FileError:
         raise
     except Exception as error:
         raise ModelFileError(f"{path} cannot be loaded: it is damaged ({type(error).__name__}).") from None
     _check_probe(model, expected, content.get("made_with"), path)
     return model
+
+
+def load_table_model(path: str | os.PathLike[str]) -> TableModel:
+    """The model of a file, which must be one for tables."""
+    loaded = load_model(path)
+    if not isinstance(loaded, TableModel):
+        raise ModelFileError(
+            f"{path}: it holds a bare {type(loaded).__name__} without column names; use it from Python by "
+            "ldlearn.models.load_model."
+        )
+    return loaded
 
 
 def _rebuild(content: dict[str, Any], arrays: list[Any]) -> Any:

@@ -12,10 +12,10 @@ from sklearn.base import clone
 
 from ldlearn.core.neighbors import neighbor_index
 from ldlearn.core.simplex import normalize_rows
-from ldlearn.errors import TableError, some
-from ldlearn.io.values import are_logical, is_missing, to_labels
+from ldlearn.errors import some
+from ldlearn.io.values import are_logical, is_missing
 from ldlearn.models.scoring import advantage_over_mean, clearly_better, score_predictions
-from ldlearn.models.table_model import TableModel, as_frame
+from ldlearn.models.table_model import TableModel, as_frame, read_labels
 from ldlearn.models.training_summary import mean_distribution
 
 _FEWEST_ROWS = 30
@@ -35,12 +35,13 @@ def fit_and_check(
     id: str | None = None,
     holdout: float = 0.2,
     seed: int = 0,
+    targets: NDArray[np.float64] | None = None,
 ) -> TableModel:
     """Fit a `TableModel` and fill its ``facts``: figures of the data, scores on rows held out, warnings.
 
     Parameters
     ----------
-    table, labels, features, estimator, categorical, id
+    table, labels, features, estimator, categorical, id, targets
         As in `TableModel.fit`.
     holdout : float, default=0.2
         Share of the rows that a second model, fitted on the others only, is scored on; 0 for none. The model
@@ -59,10 +60,12 @@ def fit_and_check(
     True
     """
     table = as_frame(table)
+    T = read_labels(table, labels) if targets is None else targets
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        model = TableModel.fit(table, labels, features=features, estimator=estimator, categorical=categorical, id=id)
-    T = to_labels(table, labels)
+        model = TableModel.fit(
+            table, labels, features=features, estimator=estimator, categorical=categorical, id=id, targets=T
+        )
     held = _hold_out(table, model, estimator, T, holdout, seed) if holdout > 0 else "not asked for"
     model.facts["holdout"] = held if isinstance(held, dict) else None
     model.facts["warnings"] = [
@@ -87,7 +90,12 @@ def _hold_out(table: Any, model: TableModel, estimator: Any, T: Any, share: floa
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             part = TableModel.fit(
-                table.iloc[train], model.labels, features=model.features, estimator=fresh, categorical=model.categorical
+                table.iloc[train],
+                model.labels,
+                features=model.features,
+                estimator=fresh,
+                categorical=model.categorical,
+                targets=T[train],
             )
         P = part.predict(table.iloc[test]).to_numpy()
     except ValueError as error:
@@ -178,11 +186,3 @@ def _about_duplicates(X: NDArray[np.float64]) -> list[str]:
     return [
         f"Near-duplicate rows: {share:.0%} of the rows lie very near another one; scores on rows held out are too good."
     ]
-
-
-def training_distributions(model: TableModel, table: Any) -> Any:
-    """The degrees that the model has recovered for the rows it was fitted on, with the label names as columns."""
-    found = getattr(model.estimator, "label_distributions_", None)
-    if found is None:
-        raise TableError(f"{type(model.estimator).__name__} recovers no degrees; it learns from them.")
-    return model._named(found, table.index)

@@ -113,3 +113,9 @@ def advantage_over_mean(truth: Matrix, P: Matrix, mean: Matrix, logical: bool) -
 def clearly_better(advantage: float, error: float) -> bool:
     """Whether an advantage is more than chance."""
     return advantage > _NEEDS_MORE_THAN * error and advantage > 0
+
+
+def held_out_scores(facts: dict[str, Any]) -> list[Score]:
+    """The scores that a model keeps of rows held out; none if none were."""
+    held = facts.get("holdout") or {}
+    return [Score(**record) for record in held.get("scores", [])]

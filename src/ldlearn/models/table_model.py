@@ -84,6 +84,7 @@ class TableModel:
         estimator: Any = None,
         categorical: Sequence[str] = (),
         id: str | None = None,
+        targets: NDArray[np.float64] | None = None,
     ) -> Self:
         """Fit preprocessing and estimator on a table.
 
@@ -101,13 +102,16 @@ class TableModel:
             Features to be treated as texts although they look like numbers.
         id : str, optional
             A column that names the rows.
+        targets : ndarray of shape (n, c), optional
+            The label columns as numbers, where somebody has read them already.
         """
         table = as_frame(table)
         chosen = _feature_columns(table, labels, features, id)
         texts = tuple(n for n in chosen if n in set(categorical) or not is_numeric(table[n]))
         numbers = tuple(n for n in chosen if n not in set(texts))
         estimator = DLDL() if estimator is None else clone(estimator)
-        targets = training_targets(table, labels, estimator)
+        read = read_labels(table, labels) if targets is None else targets
+        targets = check_targets(read, labels, table.index, estimator)
         cleaned = fill_empty(feature_frame(table, numbers, texts), texts)
         check_categories(cleaned, texts)
         preprocessing = make_preprocessing(numbers, texts)
@@ -203,20 +207,25 @@ def check_columns(present: Sequence[str], needed: Sequence[str], kind: str) -> N
     raise TableError(f"{len(missing)} {kind} {are} missing: {some(missing)}{hint}.")
 
 
-def training_targets(table: Any, labels: Sequence[str], estimator: Any) -> NDArray[np.float64]:
-    """The label columns as the kind of targets that the estimator takes."""
+def read_labels(table: Any, labels: Sequence[str]) -> NDArray[np.float64]:
+    """The label columns as numbers, whatever kind of targets they are."""
     if not labels:
         raise TableError("no label column was named.")
     check_columns(list(table.columns), labels, "label")
-    targets = to_labels(table, labels)
-    name = type(estimator).__name__
+    return to_labels(table, labels)
+
+
+def check_targets(
+    targets: NDArray[np.float64], labels: Sequence[str], rows: Any, estimator: Any
+) -> NDArray[np.float64]:
+    """Labels as the kind of targets that the estimator takes; anything else is refused by row and column."""
     if estimator.kind == _TAKES_DISTRIBUTIONS:
-        return check_degrees(targets, labels, table.index)
-    advice = f"{name} learns from 0/1 labels; for degrees use a learner such as SABFGS."
-    check_logical_labels(targets, labels, table.index, advice)
+        return check_degrees(targets, labels, rows)
+    advice = f"{type(estimator).__name__} learns from 0/1 labels; for degrees use a learner such as SABFGS."
+    check_logical_labels(targets, labels, rows, advice)
     if getattr(estimator, "empty_rows", None) != "all":
         choice = ", or set empty_rows=all" if hasattr(estimator, "empty_rows") else ""
-        check_some_label(targets, table.index, f"drop such rows{choice}.")
+        check_some_label(targets, rows, f"drop such rows{choice}.")
     return targets
 
 

@@ -1,0 +1,420 @@
+"""Models on table files: fit, enhance, predict and evaluate, as the commands of these names do."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ldlearn.errors import ParameterError, TableError, some
+from ldlearn.io.columns import Columns
+from ldlearn.io.formats import check_output, format_of, naming, open_output, open_table
+from ldlearn.io.source import PIPE, Kind, Source
+from ldlearn.io.values import are_logical, check_degrees, import_pandas, to_labels
+from ldlearn.metrics import LABEL_METRICS, METRICS, get_metric
+from ldlearn.models.files import load_table_model, save_model
+from ldlearn.models.method_names import DEFAULT_METHOD, make_enhancer, make_predictor
+from ldlearn.models.progress import Progress, silent
+from ldlearn.models.quality_checks import fit_and_check
+from ldlearn.models.scoring import Score, advantage_over_mean, clearly_better, score_predictions
+from ldlearn.models.table_columns import TableColumns, choose_columns, read_columns
+from ldlearn.models.table_model import TableModel, check_columns, read_labels
+
+ALL_METRICS = "all"
+_FORMULA_MARKS = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet takes a text that begins so for a formula
+_TEXT_FORMATS = ("csv", "tsv")
+
+
+@dataclass(frozen=True)
+class WrittenTable:
+    """A table of degrees that was written.
+
+    Attributes
+    ----------
+    rows : int
+    labels : list of str
+    output : str
+        The file; "-" for standard output.
+    notes : list of str
+        What the user should know.
+    """
+
+    rows: int
+    labels: list[str]
+    output: str
+    notes: list[str]
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """How good the predictions of a model are on rows whose labels are known.
+
+    Attributes
+    ----------
+    rows : int
+    truth : {"0/1 labels", "true degrees"}
+    scores : list of Score
+        Beside two floors: the mean training distribution for every row, and equal shares.
+    better_than_floors : bool
+        Whether the model beats the mean distribution by more than chance.
+    notes : list of str
+        What the user should know.
+    """
+
+    rows: int
+    truth: str
+    scores: list[Score]
+    better_than_floors: bool
+    notes: list[str]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {name: value for name, value in asdict(self).items() if name != "notes"}
+
+
+def fit_table(
+    data: str,
+    labels: Columns,
+    output: str | None = None,
+    *,
+    features: Columns | None = None,
+    categorical: Columns | None = None,
+    id: str | None = None,
+    method: str = DEFAULT_METHOD,
+    params: Mapping[str, Any] | None = None,
+    holdout: float = 0.2,
+    format: str | None = None,
+    overwrite: bool = True,
+    progress: Progress = silent,
+) -> TableModel:
+    """Fit a model on a table file, check it on rows held out, and write the model file.
+
+    Parameters
+    ----------
+    data : str
+        The table; "-" for standard input.
+    labels : str or sequence
+        The label columns: names, prefixes (``emo_*``), ranges (``x1:x9``), joined by commas.
+    output : str, optional
+        The model file to write.
+    features, categorical : str or sequence, optional
+        Feature columns (by default all others), and those among them that are codes, not numbers.
+    id : str, optional
+        A column that names the rows.
+    method : str, default="DLDL"
+        See `ldlearn.models.method_names`.
+    params : mapping, optional
+        Parameters of the method.
+    holdout : float, default=0.2
+        Share of the rows that a second fit is checked on; 0 for none.
+    format : str, optional
+        Format of the table if its name does not tell.
+    overwrite : bool, default=True
+        Whether an existing output is replaced.
+    progress : callable, optional
+        Is told how far the work is; see `ldlearn.models.progress`.
+
+    Returns
+    -------
+    TableModel
+    """
+    if not 0 <= holdout < 1:
+        raise ParameterError(f"holdout must be at least 0 and below 1, got {holdout:g}.")
+    if output is not None:
+        check_output(output, [data], overwrite=overwrite)
+    make_predictor(method, params)  # wrong parameters fail before the table is read
+    table, columns = _read_training(data, format, progress, labels, features, categorical, id)
+    with naming(_name_in_messages(data)):
+        targets = read_labels(table, columns.labels)
+        estimator = make_predictor(method, params, logical=are_logical(targets))
+        model = _fit_watched(table, columns, targets, estimator, holdout, progress)
+    if output is not None:
+        save_model(model, output)
+    return model
+
+
+def predict_table(
+    data: str,
+    model: str | TableModel,
+    output: str = PIPE,
+    *,
+    id: str | None = None,
+    format: str | None = None,
+    to: str | None = None,
+    safe_csv: bool = False,
+    overwrite: bool = True,
+    progress: Progress = silent,
+) -> WrittenTable:
+    """Write the degrees that a model predicts for the rows of a table, which may be larger than the memory.
+
+    Parameters
+    ----------
+    data : str
+        The table; "-" for standard input.
+    model : str or TableModel
+        The model, or its file.
+    output : str, default="-"
+        The table to write; standard output by default.
+    id : str, optional
+        A column that names the rows; by default that of the fit, if the table has it.
+    format, to : str, optional
+        Formats of the two tables where their names do not tell.
+    safe_csv : bool, default=False
+        Put an apostrophe before ids that a spreadsheet would take for a formula.
+    overwrite : bool, default=True
+        Whether an existing output is replaced.
+    progress : callable, optional
+        Is told how far the work is; see `ldlearn.models.progress`.
+    """
+    loaded = _loaded(model)
+    writer = _Writer(output, to, [data, model], safe_csv, overwrite)
+    return _stream(data, format, loaded, loaded.predict, (), writer, id, progress)
+
+
+def enhance_table(
+    data: str,
+    output: str = PIPE,
+    *,
+    model: str | TableModel | None = None,
+    labels: Columns | None = None,
+    features: Columns | None = None,
+    categorical: Columns | None = None,
+    id: str | None = None,
+    method: str | None = None,
+    params: Mapping[str, Any] | None = None,
+    format: str | None = None,
+    to: str | None = None,
+    safe_csv: bool = False,
+    overwrite: bool = True,
+    progress: Progress = silent,
+) -> WrittenTable:
+    """Write the degrees of rows whose 0/1 labels are known: by a fitted model, or by a method fitted on these rows.
+
+    Parameters
+    ----------
+    data : str
+        The table; "-" for standard input.
+    output : str, default="-"
+        The table to write; standard output by default.
+    model : str or TableModel, optional
+        The model, or its file. Without one, a method is fitted.
+    labels, features, categorical, method, params
+        As for `fit_table`; only without a model, which knows its own.
+    id, format, to, safe_csv, overwrite, progress
+        As for `predict_table`.
+    """
+    if (model is None) == (labels is None):
+        raise ParameterError("give either a model, or labels to fit a method on.")
+    writer = _Writer(output, to, [data, model], safe_csv, overwrite)
+    if model is None:
+        estimator = make_enhancer(method or DEFAULT_METHOD, params)
+        table, columns = _read_training(data, format, progress, labels or (), features, categorical, id)
+        return _enhance_by_fitting(table, columns, estimator, writer, _name_in_messages(data))
+    fitted_with = {"features": features, "categorical": categorical, "method": method, "set": params or None}
+    for name, value in fitted_with.items():
+        if value is not None:
+            raise ParameterError(f"{name} has no meaning beside a model, which is fitted already; leave it out.")
+    loaded = _loaded(model)
+    if not loaded.can_enhance:
+        raise TableError(
+            f"{model}: {type(loaded.estimator).__name__} gives degrees only to the rows it was fitted on; use "
+            "`ldlearn enhance --labels ... --method ...` to fit on these rows, or a model of DLDL."
+        )
+    found = _stream(data, format, loaded, loaded.enhance, loaded.labels, writer, id, progress)
+    if loaded.facts.get("label_kind") == "degrees":
+        found.notes.append("the model was fitted on degrees, not on 0/1 labels.")
+    return found
+
+
+def evaluate_table(
+    data: str,
+    model: str | TableModel,
+    *,
+    metrics: Sequence[str] | str | None = None,
+    format: str | None = None,
+    progress: Progress = silent,
+) -> Evaluation:
+    """Score the predictions of a model against the true degrees or 0/1 labels of a table.
+
+    Parameters
+    ----------
+    data : str
+        The table; "-" for standard input.
+    model : str or TableModel
+        The model, or its file.
+    metrics : sequence of str or "all", optional
+        Names of `ldlearn.metrics` that fit such labels; by default the usual ones.
+    format : str, optional
+        Format of the table if its name does not tell.
+    progress : callable, optional
+        Is told how far the work is; see `ldlearn.models.progress`.
+    """
+    names = None if metrics is None or metrics == ALL_METRICS else list(metrics)
+    for name in names or ():
+        get_metric(name)  # a wrong name fails before the table is read
+    loaded = _loaded(model)
+    truths, predictions, rows = [], [], []
+    with progress("rows", _size(data), is_bytes=True) as told, open_table(data, format, told) as source:
+        kinds, notes = _columns_to_read(source, loaded, loaded.labels)
+        for frame in source.chunks(kinds):
+            truths.append(to_labels(frame, loaded.labels))
+            predictions.append(loaded.predict(frame).to_numpy())
+            rows.extend(frame.index)
+        if not rows:
+            raise TableError("the table has no rows.")
+        truth, P = np.concatenate(truths), np.concatenate(predictions)
+        logical = are_logical(truth)
+        truth = truth if logical else check_degrees(truth, loaded.labels, rows)
+    if metrics == ALL_METRICS:
+        names = list(LABEL_METRICS if logical else METRICS)
+    mean = np.asarray(loaded.facts["mean_distribution"])
+    scores = score_predictions(truth, P, mean, names, logical=logical)
+    better = clearly_better(*advantage_over_mean(truth, P, mean, logical))
+    return Evaluation(len(P), "0/1 labels" if logical else "true degrees", scores, better, notes)
+
+
+def _read_training(
+    data: str,
+    format: str | None,
+    progress: Progress,
+    labels: Columns,
+    features: Columns | None,
+    categorical: Columns | None,
+    id: str | None,
+) -> tuple[Any, TableColumns]:
+    with progress("reading", _size(data), is_bytes=True) as told, open_table(data, format, told) as source:
+        columns = choose_columns(source, labels, features, categorical, id)
+        return read_columns(source, columns), columns
+
+
+def _fit_watched(
+    table: Any, columns: TableColumns, targets: Any, estimator: Any, holdout: float, progress: Progress
+) -> TableModel:
+    """Fit; estimators that take a callback tell how far they are."""
+    watched = "callback" in estimator.get_params(deep=False)
+    half_steps = 2 * int(getattr(estimator, "max_iter", 1)) * (2 if holdout else 1)
+    with progress("fitting", half_steps if watched else None) as advance:
+        if watched:
+            estimator.set_params(callback=lambda *state: advance(1))
+        model = fit_and_check(
+            table,
+            columns.labels,
+            features=columns.features,
+            estimator=estimator,
+            categorical=columns.categorical,
+            id=columns.id,
+            holdout=holdout,
+            targets=targets,
+        )
+    if watched:
+        model.estimator.set_params(callback=None)
+    return model
+
+
+def _enhance_by_fitting(table: Any, columns: TableColumns, estimator: Any, writer: _Writer, where: str) -> WrittenTable:
+    with naming(where):
+        model = TableModel.fit(
+            table,
+            columns.labels,
+            features=columns.features,
+            estimator=estimator,
+            categorical=columns.categorical,
+            id=columns.id,
+        )
+    degrees = import_pandas().DataFrame(model.estimator.label_distributions_, columns=columns.labels)
+    with open_output(writer.output, columns.labels, writer.format) as sink:
+        sink.write(writer.rows(table, degrees, columns.id))
+    return WrittenTable(len(degrees), columns.labels, writer.output, [])
+
+
+def _stream(
+    data: str,
+    format: str | None,
+    model: TableModel,
+    work: Callable[[Any], Any],
+    labels: tuple[str, ...],
+    writer: _Writer,
+    id: str | None,
+    progress: Progress,
+) -> WrittenTable:
+    """Send a table through a model, piece by piece; ``labels`` are columns needed besides the features."""
+    count = 0
+    with progress("rows", _size(data), is_bytes=True) as told, open_table(data, format, told) as source:
+        kept = _id_column(source, model, id)
+        kinds, notes = _columns_to_read(source, model, labels, kept)
+        with open_output(writer.output, model.labels, writer.format) as sink:
+            for frame in source.chunks(kinds):
+                sink.write(writer.rows(frame, work(frame), kept))
+                count += len(frame)
+            if not count:  # a table without rows still has columns
+                sink.write(writer.rows(_empty(kinds), _empty(dict.fromkeys(model.labels, "number")), kept))
+    return WrittenTable(count, list(model.labels), writer.output, notes)
+
+
+class _Writer:
+    """Where degrees go, and in which form; refuses what would be lost or ignored before any work is done."""
+
+    def __init__(self, output: str, to: str | None, inputs: list[Any], safe_csv: bool, overwrite: bool) -> None:
+        check_output(output, [name for name in inputs if isinstance(name, str)], overwrite=overwrite)
+        self.output, self.format = output, format_of(output, to)
+        if safe_csv and self.format not in _TEXT_FORMATS:
+            raise ParameterError(f"safe_csv is for CSV and TSV; {self.format} needs no such thing, leave it out.")
+        self._safe = safe_csv
+
+    def rows(self, frame: Any, degrees: Any, id: str | None) -> Any:
+        """Degrees with the ids of their rows before them, as they came; only a missing id stays empty."""
+        if id is not None:
+            missing = frame[id].isna().to_numpy()
+            names = ["" if gone else str(value) for value, gone in zip(frame[id].tolist(), missing, strict=True)]
+            if self._safe:
+                names = ["'" + name if name.startswith(_FORMULA_MARKS) else name for name in names]
+            degrees.insert(0, id, import_pandas().Series(names, dtype=object).to_numpy())
+        return degrees
+
+
+def _columns_to_read(
+    source: Source, model: TableModel, labels: tuple[str, ...], id: str | None = None
+) -> tuple[dict[str, Kind], list[str]]:
+    """The columns to read; missing ones are an error, superfluous ones a note."""
+    check_columns(source.names, model.features, "feature")
+    check_columns(source.names, labels, "label")
+    known = {*model.features, *model.labels, id, model.id}
+    ignored = [name for name in source.names if name not in known]
+    notes = [f"columns that the model does not know are ignored: {some(ignored)}."] if ignored else []
+    kinds: dict[str, Kind] = dict.fromkeys(model.numeric, "number")
+    kinds |= dict.fromkeys(model.categorical, "text")
+    kinds |= dict.fromkeys(labels, "any")
+    return (kinds if id is None or id in kinds else {id: "text", **kinds}), notes
+
+
+def _id_column(source: Source, model: TableModel, id: str | None) -> str | None:
+    if id is not None:
+        check_columns(source.names, [id], "id")
+        if id in model.labels:
+            raise TableError(f"the column {id!r} is a label and cannot be the id.")
+        return id
+    return model.id if model.id in source.names else None
+
+
+def _empty(kinds: Mapping[str, str]) -> Any:
+    pandas = import_pandas()
+    return pandas.DataFrame(
+        {name: pandas.Series(dtype="float64" if kind == "number" else object) for name, kind in kinds.items()}
+    )
+
+
+def _loaded(model: str | TableModel) -> TableModel:
+    return model if isinstance(model, TableModel) else load_table_model(model)
+
+
+def _size(name: str) -> int | None:
+    """Bytes of a file, if it is one."""
+    return os.path.getsize(name) if name != PIPE and Path(name).is_file() else None
+
+
+def _name_in_messages(data: str) -> str:
+    return "standard input" if data == PIPE else data
