@@ -8,6 +8,8 @@ import numpy as np
 
 from ldlearn import all_estimators
 from ldlearn.base import LabelEstimator
+from ldlearn.core import binarize
+from ldlearn.datasets import load_vader_tweets
 
 
 def instances(kind: str | None = None) -> list[LabelEstimator]:
@@ -32,6 +34,13 @@ def make_problem(n: int = 40, m: int = 4, c: int = 5, seed: int = 0) -> tuple[np
     D /= D.sum(axis=1, keepdims=True)
     Y = (D > 0.08).astype(int)
     return X, D, Y
+
+
+def tweets(n: int = 120) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Standardised features, distributions and logical labels of a few embedded tweets."""
+    data = load_vader_tweets()
+    X, D = np.asarray(data.X[:n], dtype=float), np.asarray(data.D[:n])
+    return (X - X.mean(axis=0)) / X.std(axis=0), D, binarize(D)
 
 
 def targets(estimator: LabelEstimator, D: np.ndarray, Y: np.ndarray) -> np.ndarray:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from estimator_cases import case_id, instances, make_problem, targets
+from estimator_cases import case_id, instances, make_problem, targets, tweets
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
@@ -106,6 +106,28 @@ def test_permuting_labels_commutes_with_the_fit(estimator):
     shuffled = outputs(fitted(estimator, X, D[:, order], Y[:, order]), X)
     for P, Q in zip(straight, shuffled, strict=True):
         np.testing.assert_allclose(P[:, order], Q, atol=1e-5)
+
+
+@CLASSES
+def test_declared_invariances_hold_at_the_defaults_on_real_data(cls):
+    """Test parameters are tame; what a user gets is this."""
+    X, D, Y = tweets()
+    model = cls()
+    if "random_state" in model.get_params(deep=False):
+        model.set_params(random_state=0)
+    rng = np.random.default_rng(0)
+    rows, labels = rng.permutation(len(X)), rng.permutation(Y.shape[1])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # some defaults say that they stop early or collapse on so few rows
+        straight = outputs(fitted(model, X, D, Y), X)
+        if model.order_invariant:
+            shuffled = outputs(fitted(model, X[rows], D[rows], Y[rows]), X[rows])
+            for P, Q in zip(straight, shuffled, strict=True):
+                np.testing.assert_allclose(P[rows], Q, atol=1e-5)
+        if model.label_invariant:
+            renamed = outputs(fitted(model, X, D[:, labels], Y[:, labels]), X)
+            for P, Q in zip(straight, renamed, strict=True):
+                np.testing.assert_allclose(P[:, labels], Q, atol=1e-5)
 
 
 @ALL

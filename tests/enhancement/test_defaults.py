@@ -1,4 +1,4 @@
-"""Defaults against the floors: what the docstrings say of them is what happens."""
+"""Defaults are the published constants, and what the docstrings say of them against the floors is what happens."""
 
 from __future__ import annotations
 
@@ -14,8 +14,26 @@ from ldlearn.core import binarize
 from ldlearn.datasets import load_vader_tweets
 from ldlearn.enhancement import PriorLE, UniformLE
 
+PUBLISHED = {  # the constants of the papers or of their released code; a changed default is another method
+    "FCM": {"n_clusters": None, "b": 2.0},
+    "FLE": {"alpha": 1.0, "beta": 1.0, "lam": 1.0, "gamma": 1.0},
+    "GLESC": {"beta": 10.0, "lam": 10.0},
+    "GLLE": {"lam": 0.01, "n_neighbors": 20, "sigma": 10.0, "max_iter": 300, "normalize": "softmax"},
+    "KM": {"sigma": "mean", "normalize": "l1"},
+    "L2": {"alpha": 1e-3, "beta": 1e-4, "gamma": 1e-3, "lam": 1e-3, "n_neighbors": 20},
+    "LEMLL": {"eps": 0.2, "n_neighbors": 10},
+    "LESC": {"beta": 0.001, "gamma": 1.0, "mu": 1e-6, "rho": 1.1},
+    "LP": {"alpha": 0.5, "sigma": 1.0, "n_neighbors": None, "normalize": "l1"},
+    "ML": {"lam": 1.0, "n_neighbors": None, "normalize": "shift_l1"},
+}
 MARGIN = 0.03  # of the mean intersection
 METHODS = dict(all_estimators("enhancer")) | {name: cls for name, cls in all_estimators("joint") if name == "L2"}
+
+
+@pytest.mark.parametrize("name", sorted(PUBLISHED))
+def test_defaults_are_the_published_constants(name):
+    params = METHODS[name]().get_params()
+    assert {key: params[key] for key in PUBLISHED[name]} == PUBLISHED[name]
 
 
 @cache

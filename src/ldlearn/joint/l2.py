@@ -61,8 +61,8 @@ class L2(Joint):
         Whether b is free (never penalised) or 0, the published form.
     init : {"zeros", "random"}, default="zeros"
         Where W starts. The problem is not convex in W; ``"zeros"`` goes downhill from the best constant predictor.
-        ``"random"`` is uniform on [0, 1], as published: then the result depends on the seed, on the order of the
-        labels and, where the softmax is saturated, on the last digit of X.
+        ``"random"`` is uniform on [0, 1], as published: then the result depends on the seed and on the order of the
+        labels.
     tol : float, default=1e-3
         Stop when no entry of D or of P moves by more in an iteration.
     max_iter : int, default=200
