@@ -19,13 +19,15 @@ from ldlearn.datasets import (
 )
 from ldlearn.errors import FileError, ParameterError
 from ldlearn.io import npz
-from ldlearn.io.content import plain_name
+from ldlearn.io.columns import plain_name
 
 KEEP_ALL = [".npz", ".mat", "-7.3.mat", ".parquet", ".feather"]
 KEEP_NAMES = [".csv", ".tsv", ".arff", ".svm"]
 TEXTS = ("name", "source", "licence", "citation", "description")
 
-name_text = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\ufeff"), max_size=8)
+name_text = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\ufeff"), max_size=8).filter(
+    lambda name: name == name.strip()
+)
 numbers = st.floats(allow_nan=True, allow_infinity=True, width=32)
 
 

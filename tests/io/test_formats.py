@@ -8,17 +8,25 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse
 from practice_tables import LABELS, make_table
 
 from ldlearn.cli.main import main
-from ldlearn.datasets import LabelDataset, load_uk_budget_shares, make_label_distributions, read_dataset, write_dataset
+from ldlearn.datasets import (
+    DatasetError,
+    LabelDataset,
+    load_uk_budget_shares,
+    make_label_distributions,
+    read_dataset,
+    write_dataset,
+)
 from ldlearn.errors import FileError, TableError
 from ldlearn.io.formats import FORMATS, Format, format_of, open_output, open_table
 from ldlearn.io.sink import Sink
 from ldlearn.io.source import Source
 from ldlearn.models import load_model
 
-KNOWN = {"csv", "tsv", "jsonl", "parquet", "feather", "npz", "npy", "mat", "arff", "svm", "libsvm", "svmlight"}
+KNOWN = {"csv", "tsv", "jsonl", "parquet", "feather", "npz", "npy", "mat", "arff", "svm", "libsvm", "svmlight", "xlsx"}
 
 
 class ToySource(Source):
@@ -111,7 +119,9 @@ def test_a_new_format_works_in_every_command(toy, monkeypatch):
     assert '"status": "ok"' in (toy / "run" / "records.jsonl").read_text()
 
 
-@pytest.mark.parametrize("suffix", ["npz", "csv", "tsv", "jsonl", "parquet", "feather", "mat", "arff", "npy"])
+@pytest.mark.parametrize(
+    "suffix", ["npz", "csv", "csv.gz", "tsv", "jsonl", "parquet", "feather", "mat", "arff", "npy", "xlsx"]
+)
 def test_a_data_set_on_disk_goes_into_fit_with_its_names(suffix, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     ldlearn("datasets", "fetch", "uk_budget_shares", "-o", f"b.{suffix}")
@@ -138,6 +148,24 @@ def test_logical_labels_of_libsvm_go_into_fit(tmp_path, monkeypatch):
     write_dataset(data, "b.svm")
     ldlearn("fit", "b.svm", "-l", ",".join(LABELS), "-o", "m.ldl", "--holdout", "0")
     assert load_model("m.ldl").features == ("height", "wet")
+
+
+def test_a_sparse_matrix_of_scipy_with_labels_beside_it(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    X = scipy.sparse.random(40, 30, 0.2, format="csr", random_state=0)
+    Y = (np.random.default_rng(0).random((40, 3)) < 0.6).astype(int)
+    Y[:, 0] |= ~Y.any(axis=1)
+    scipy.sparse.save_npz("x.npz", X)
+    with np.load("x.npz") as parts:
+        np.savez("x.npz", **parts, Y=Y, label_names=np.array(LABELS))
+    data = read_dataset("x.npz")
+    np.testing.assert_array_equal(data.X.toarray(), X.toarray())
+    assert data.label_names == tuple(LABELS)
+    ldlearn("fit", "x.npz", "-l", "Y", "-o", "m.ldl", "--holdout", "0")
+    assert load_model("m.ldl").labels == tuple(LABELS)
+    scipy.sparse.save_npz("c.npz", X.tocsc())
+    with pytest.raises(DatasetError, match="stored as 'csc'; save it as CSR"):
+        read_dataset("c.npz", labels="Y")
 
 
 def test_labels_of_another_kind_are_no_features_by_default(tmp_path, monkeypatch):

@@ -13,11 +13,12 @@ from ldlearn.datasets.checksums import sha256_of
 from ldlearn.datasets.dataset import LabelDataset
 from ldlearn.datasets.labels import as_fields
 from ldlearn.errors import DatasetError, TableError
-from ldlearn.io.columns import Columns
-from ldlearn.io.content import TEXT_FIELDS, Content, plain_name
+from ldlearn.io.columns import Columns, plain_name
+from ldlearn.io.content import TEXT_FIELDS, Content
 from ldlearn.io.formats import open_output, open_table
 from ldlearn.io.limits import DEFAULT_MAX_BYTES
 from ldlearn.io.source import Source, reading
+from ldlearn.io.text_style import TextStyle
 
 _KIND_OF_FIELD = {"D": "distribution", "Y": "logical", "counts": "votes"}
 
@@ -31,13 +32,17 @@ def read_dataset(
     normalise: bool = False,
     name: str | None = None,
     max_bytes: int = DEFAULT_MAX_BYTES,
+    delimiter: str | None = None,
+    decimal: str | None = None,
+    encoding: str | None = None,
 ) -> LabelDataset:
     """Read a data set from a file.
 
-    The format is told by the ending: ``.csv``, ``.tsv``, ``.jsonl``, ``.parquet``, ``.feather``, ``.npz``, ``.npy`` (a
-    pair of files, or one matrix), ``.mat`` (version 5 and 7.3), multi-label ``.arff`` (Mulan, MEKA) and ``.svm``,
-    ``.libsvm``, ``.svmlight`` (LIBSVM, multi-label). What `write_dataset` wrote is read back without further arguments,
-    but for plain text tables (``.csv``, ``.tsv``, ``.jsonl``), which have no place to say which columns are the labels.
+    The format is told by the ending: ``.csv``, ``.tsv``, ``.jsonl`` (these also packed, ``.csv.gz``), ``.parquet``,
+    ``.feather``, ``.xlsx``, ``.npz``, ``.npy`` (a pair of files, or one matrix), ``.mat`` (version 5 and 7.3),
+    multi-label ``.arff`` (Mulan, MEKA) and ``.svm``, ``.libsvm``, ``.svmlight`` (LIBSVM, multi-label). What
+    `write_dataset` wrote is read back without further arguments, but for plain tables (``.csv``, ``.tsv``, ``.jsonl``,
+    ``.xlsx``), which have no place to say which columns are the labels.
 
     Parameters
     ----------
@@ -58,6 +63,9 @@ def read_dataset(
         Name of the data set; by default that of the file.
     max_bytes : int, default=16 GiB
         Largest number of bytes that the arrays of a file may take.
+    delimiter, decimal, encoding : str, optional
+        How a text table is written: what separates its columns, ``"."`` or ``","`` before fractions, and an encoding
+        that Python knows. By default its first rows tell, and a warning says what is not the usual.
 
     Returns
     -------
@@ -86,10 +94,10 @@ def read_dataset(
     array([[0.75, 0.25],
            [0.  , 1.  ]])
     """
-    path = Path(path)
+    path, style = Path(path), TextStyle(delimiter, decimal, encoding)
     try:
         with (
-            open_table(str(path), max_bytes=max_bytes, by_name=False) as source,
+            open_table(str(path), max_bytes=max_bytes, by_name=False, style=style) as source,
             reading(source.given),
         ):
             parts = _choose(source, features, labels)

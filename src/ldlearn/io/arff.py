@@ -19,7 +19,8 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from ldlearn.errors import TableError
-from ldlearn.io.content import Content, is_number
+from ldlearn.io.columns import is_number
+from ldlearn.io.content import Content
 from ldlearn.io.formats import Format
 from ldlearn.io.limits import check_declared, check_total
 from ldlearn.io.sink import WholeSink

@@ -14,8 +14,8 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from ldlearn.errors import TableError
-from ldlearn.io.columns import Columns
-from ldlearn.io.content import MARKS, META, Content, dense, parse_meta
+from ldlearn.io.columns import MARKS, Columns
+from ldlearn.io.content import META, Content, dense, parse_meta
 from ldlearn.io.limits import MOST_NAMES, check_total
 from ldlearn.io.source import CHUNK_ROWS, Input, Kind, Source
 from ldlearn.io.values import import_pandas, to_numbers
@@ -26,6 +26,7 @@ _USUAL_NAMES = {
     "counts": ("counts", "votes"),
     "Y": ("Y", "logical_label", "logical_labels", "logicalLabel", "target", "targets", "label"),
 }
+_PARTS_OF_SCIPY = ("data", "indices", "indptr", "shape", "format")
 _SPARSE_PARTS = ("X_data", "X_indices", "X_indptr", "X_shape")
 
 
@@ -134,8 +135,8 @@ class ArraySource(Source):
 
 
 def _is_column_or_matrix(array: Any) -> bool:
-    texts = getattr(array, "dtype", np.dtype("U1")).kind == "U"
-    dimensions = getattr(array, "ndim", 0)
+    kind = getattr(array, "dtype", np.dtype("S1")).kind
+    texts, dimensions = kind == "U", getattr(array, "ndim", 0) if kind != "S" else 0
     return dimensions == 1 or (dimensions == 2 and not texts and array.shape[1] <= MOST_NAMES)
 
 
@@ -162,7 +163,11 @@ def _first_present(candidates: Sequence[str], present: Sequence[str]) -> str:
 
 
 def join_sparse(arrays: dict[str, Any]) -> dict[str, Any]:
-    """Put a sparse X together that was stored as its parts."""
+    """Put a sparse X together that was stored as its parts, by this library or by scipy.sparse.save_npz."""
+    if all(name in arrays for name in _PARTS_OF_SCIPY):
+        if (format := bytes(arrays.pop("format").item())) != b"csr":
+            raise TableError(f"its sparse matrix is stored as {format.decode()!r:.20}; save it as CSR.")
+        arrays |= {f"X_{name}": arrays.pop(name) for name in _PARTS_OF_SCIPY[:-1]}
     if not all(name in arrays for name in _SPARSE_PARTS):
         return arrays
     data, indices, starts, shape = (arrays.pop(name) for name in _SPARSE_PARTS)

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldlearn.errors import TableError, import_optional
-from ldlearn.io.content import META, Content, marked_labels, parse_meta
+from ldlearn.io.columns import marked_labels
+from ldlearn.io.content import META, Content, parse_meta
 from ldlearn.io.formats import Format
 from ldlearn.io.limits import check_total
 from ldlearn.io.sink import Sink, Table, columns_of

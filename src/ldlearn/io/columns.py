@@ -22,6 +22,11 @@ import numpy as np
 
 from ldlearn.errors import TableError, hint, some
 
+# Marks before label names in headings, where plain names would not do: two label matrices, or a name that occurs twice.
+# Version 0.1.0 marked all of them.
+MARKS = {"D": "D:", "Y": "Y:", "counts": "votes:"}
+FEATURE_MARK = "X:"
+
 Columns = str | int | slice | Sequence[str | int | slice] | None
 
 
@@ -116,3 +121,29 @@ def _end(names: Sequence[str], end: str, default: int, option: str) -> int:
 
 def _unknown(names: Sequence[str], part: str, option: str) -> TableError:
     return TableError(f"{option}: there is no column {part!r}; {hint(part, names, 'the columns are')}")
+
+
+def marked_labels(names: Sequence[str]) -> dict[str, list[int]]:
+    """Positions of the columns that are marked as labels, by what they hold."""
+    found = {field: [i for i, name in enumerate(names) if name.startswith(mark)] for field, mark in MARKS.items()}
+    return {field: positions for field, positions in found.items() if positions}
+
+
+def plain_name(name: str, field: str) -> str:
+    """A heading without its mark; ``field`` is "X" for features."""
+    return name.removeprefix(FEATURE_MARK if field == "X" else MARKS.get(field, ""))
+
+
+def tidy_names(names: Sequence[str]) -> list[str]:
+    """Headings without the spaces around them, where they stay distinct."""
+    tidy = [name.strip() for name in names]
+    return tidy if len(set(tidy)) == len(set(names)) else list(names)
+
+
+def is_number(text: str) -> bool:
+    """Whether a text reads as a number."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

@@ -12,14 +12,10 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from ldlearn.errors import TableError
+from ldlearn.io.columns import FEATURE_MARK, MARKS, is_number
 
 META = "ldlearn_meta"  # where rich formats keep names and origin, as JSON
 TEXT_FIELDS = ("name", "source", "licence", "citation", "description")
-
-# Marks before label names in headings, where plain names would not do: two label matrices, or a name that occurs twice.
-# Version 0.1.0 marked all of them.
-MARKS = {"D": "D:", "Y": "Y:", "counts": "votes:"}
-_FEATURE_MARK = "X:"
 
 
 @dataclass
@@ -58,7 +54,7 @@ class Content:
     def headings(self) -> list[str]:
         """Names of all columns: features, then the labels of each matrix; marked where they would be confused."""
         plain = [*self.feature_names, *self.label_names]
-        reserved = (_FEATURE_MARK, *MARKS.values())
+        reserved = (FEATURE_MARK, *MARKS.values())
         if (
             len(self.labels) == 1
             and len(set(plain)) == len(plain)
@@ -66,7 +62,7 @@ class Content:
             and not all(is_number(name) for name in plain)
         ):
             return plain
-        features = [_FEATURE_MARK + n if n.startswith(reserved) else n for n in self.feature_names]
+        features = [FEATURE_MARK + n if n.startswith(reserved) else n for n in self.feature_names]
         made = features + [MARKS[field] + name for field in self.labels for name in self.label_names]
         if len(set(made)) < len(made):
             twice = next(name for i, name in enumerate(made) if name in made[:i])
@@ -101,26 +97,6 @@ def parse_meta(text: str) -> dict[str, Any]:
         raise TableError("its description of itself is no JSON object.")
     names = {key: [str(name) for name in meta.get(key, ())] for key in ("feature_names", "label_names", "fields")}
     return names | {"texts": {key: str(meta[key]) for key in TEXT_FIELDS if key in meta}}
-
-
-def marked_labels(names: Sequence[str]) -> dict[str, list[int]]:
-    """Positions of the columns that are marked as labels, by what they hold."""
-    found = {field: [i for i, name in enumerate(names) if name.startswith(mark)] for field, mark in MARKS.items()}
-    return {field: positions for field, positions in found.items() if positions}
-
-
-def plain_name(name: str, field: str) -> str:
-    """A heading without its mark; ``field`` is "X" for features."""
-    return name.removeprefix(_FEATURE_MARK if field == "X" else MARKS.get(field, ""))
-
-
-def is_number(text: str) -> bool:
-    """Whether a text reads as a number."""
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def dense(matrix: Any) -> NDArray[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import re
 from collections.abc import Iterator, Mapping
@@ -12,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldlearn.errors import TableError, import_optional
-from ldlearn.io.content import is_number, marked_labels
+from ldlearn.io.columns import is_number, marked_labels, tidy_names
 from ldlearn.io.formats import Format
 from ldlearn.io.sink import Output, Sink, Table, columns_of
 from ldlearn.io.source import CHUNK_BYTES, CHUNK_ROWS, CountedFile, Input, Kind, Source
+from ldlearn.io.text_style import SAMPLE_BYTES, find_style
 from ldlearn.io.values import MISSING
 
 # The parser reads up to 32 blocks ahead, so their size decides about the memory.
@@ -34,19 +36,27 @@ class DelimitedSource(Source):
     def __init__(self, given: Input, delimiter: str) -> None:
         super().__init__(given)
         self._arrow = import_optional("pyarrow", "io", "Tables")
-        self._delimiter = delimiter
-        header = _read_header(given.file)
-        self.names = _parse_header(header, delimiter)
+        sample = given.file.peek(SAMPLE_BYTES)
+        self._style, said = find_style(sample, given.style, delimiter)
+        if said:
+            given.announce(f"{', and '.join(said)}")
+        self._file = _as_utf8(given.file, self._style.encoding or "utf-8")
+        header = _read_header(self._file)
+        self.names = _parse_header(header, self._style.delimiter or delimiter)
         if _is_row_of_numbers(self.names):
-            given.file.give_back(header)
+            self._file.give_back(header)
             self.names = [f"column{i}" for i in range(len(self.names))]
+        given.announce_names(self.names)
+        self.names = tidy_names(self.names)
         self.labels = marked_labels(self.names)
         self._block = min(max(_BLOCK_HEADERS * len(header), _SMALLEST_BLOCK), _LARGEST_BLOCK)
 
     def blocks(self, kinds: Mapping[int, Kind]) -> Iterator[list[NDArray[Any]]]:
         """See `Source.blocks`."""
+        commas = self._style.decimal == ","
         for table in self._gathered(self._batches(kinds)):
-            yield [column.to_numpy() for column in table.columns]
+            columns = zip(table.columns, kinds.values(), strict=True)
+            yield [(self._with_dots(c) if commas and kind == "any" else c).to_numpy() for c, kind in columns]
 
     def _read_columns(self, kinds: Mapping[int, Kind]) -> list[NDArray[Any]]:
         """Columns of kind "any" become numbers if all of their values are."""
@@ -56,6 +66,12 @@ class DelimitedSource(Source):
         table = self._arrow.Table.from_batches(batches)
         columns = zip(table.columns, kinds.values(), strict=True)
         return [(self._numbers_if_possible(c) if kind == "any" else c).to_numpy() for c, kind in columns]
+
+    def _with_dots(self, column: Any) -> Any:
+        """Numbers within a column of texts, written with a decimal point."""
+        from pyarrow import compute
+
+        return compute.replace_substring_regex(column, r"^\s*([+-]?\d+),(\d+)\s*$", r"\1.\2")
 
     def _batches(self, kinds: Mapping[int, Kind]) -> Iterator[Any]:
         import pyarrow as pa
@@ -67,11 +83,14 @@ class DelimitedSource(Source):
         try:
             # One thread: only then do errors carry the number of the row.
             reader = arrow_csv.open_csv(
-                pa.PythonFile(self.given.file, mode="r"),
+                pa.PythonFile(self._file, mode="r"),
                 read_options=arrow_csv.ReadOptions(column_names=positions, block_size=self._block, use_threads=False),
-                parse_options=arrow_csv.ParseOptions(delimiter=self._delimiter, newlines_in_values=True),
+                parse_options=arrow_csv.ParseOptions(delimiter=self._style.delimiter, newlines_in_values=True),
                 convert_options=arrow_csv.ConvertOptions(
-                    column_types=types, include_columns=list(types), null_values=list(MISSING)
+                    column_types=types,
+                    include_columns=list(types),
+                    null_values=list(MISSING),
+                    decimal_point=self._style.decimal,
                 ),
             )
             yield from (batch for batch in reader if batch.num_rows)
@@ -95,6 +114,8 @@ class DelimitedSource(Source):
     def _numbers_if_possible(self, column: Any) -> Any:
         from pyarrow import compute
 
+        if self._style.decimal == ",":
+            column = self._with_dots(column)
         words = compute.is_in(column, value_set=self._arrow.array(MISSING))
         try:
             nothing = self._arrow.scalar(None, self._arrow.string())
@@ -116,10 +137,16 @@ class DelimitedSource(Source):
             return TableError(f"it cannot be read as a text table: {' '.join(error.split())[:160]}")
         row, column = int(cell[2]), self.names[int(cell[1])]
         if cell[3] is None:
-            return TableError("the text is not UTF-8; save the file as UTF-8.", row=row, column=column)
+            return TableError("the text is not UTF-8; save the file so, or tell its encoding.", row=row, column=column)
         value = cell[3] if len(cell[3]) <= 40 else cell[3][:37] + "..."
         advice = "correct it, or leave the cell empty if the value is unknown."
         return TableError(f"{value!r} is not a number; {advice}", row=row, column=column)
+
+
+def _as_utf8(file: CountedFile, encoding: str) -> CountedFile:
+    if codecs.lookup(encoding.removesuffix("-sig")).name == "utf-8":
+        return file
+    return CountedFile(codecs.EncodedFile(file, "utf-8", encoding))  # type: ignore[arg-type]
 
 
 def _read_header(file: CountedFile) -> bytes:
@@ -136,16 +163,12 @@ def _parse_header(line: bytes, delimiter: str) -> list[str]:
     try:
         text = line.decode("utf-8-sig").rstrip("\r\n")
     except UnicodeDecodeError:
-        raise TableError(f"the header is not UTF-8 text; save the file as UTF-8 {_name(delimiter)}.") from None
+        raise TableError("the header is not UTF-8 text; save the file as UTF-8, or tell its encoding.") from None
     if "\0" in text and '"' not in text:
         raise TableError("it is no text table (its header holds a zero byte).")
     names = next(csv.reader([text], delimiter=delimiter), []) if text.strip() else []
     if not names:
         raise TableError("the file is empty; a header line with the names of the columns is needed.")
-    other = next((mark for mark in (";", "\t", ",", "|") if mark != delimiter and mark in names[0]), None)
-    if len(names) == 1 and other is not None:
-        marks = f"{other!r}, not by {delimiter!r}"
-        raise TableError(f"the header is separated by {marks}; save the file as {_name(delimiter)}.")
     return names
 
 
@@ -155,10 +178,6 @@ def _is_row_of_numbers(names: list[str]) -> bool:
         return False
     numbers = [float(name) for name in names]
     return numbers != [numbers[0] + i for i in range(len(numbers))]
-
-
-def _name(delimiter: str) -> str:
-    return "CSV (commas)" if delimiter == "," else "TSV (tabs)"
 
 
 class DelimitedSink(Sink):
@@ -190,5 +209,9 @@ class DelimitedSink(Sink):
         return name
 
 
-CSV = Format("a text table", partial(DelimitedSource, delimiter=","), partial(DelimitedSink, delimiter=","))
-TSV = Format("a text table", partial(DelimitedSource, delimiter="\t"), partial(DelimitedSink, delimiter="\t"))
+def _format(delimiter: str) -> Format:
+    source, sink = partial(DelimitedSource, delimiter=delimiter), partial(DelimitedSink, delimiter=delimiter)
+    return Format("a text table", source, sink, is_text=True, is_stream=True)
+
+
+CSV, TSV = _format(","), _format("\t")

@@ -12,7 +12,8 @@ from ldlearn.errors import FileError, TableError
 from ldlearn.io.columns import check_distinct
 from ldlearn.io.limits import DEFAULT_MAX_BYTES
 from ldlearn.io.sink import Output, Sink
-from ldlearn.io.source import PIPE, Input, Source, Told, reading
+from ldlearn.io.source import PIPE, Input, Source, Told, is_gzip, reading
+from ldlearn.io.text_style import TextStyle
 
 # Ending of a file: module and name of its `Format`. A new format is one file and one line here, and then works in
 # read_dataset, write_dataset and every command. Modules are imported when their format is met.
@@ -25,6 +26,7 @@ FORMATS = {
     "npz": "ldlearn.io.npz:NPZ",
     "npy": "ldlearn.io.npz:NPY",
     "mat": "ldlearn.io.mat:MAT",
+    "xlsx": "ldlearn.io.excel:EXCEL",
     "arff": "ldlearn.io.arff:ARFF",
     "svm": "ldlearn.io.libsvm:LIBSVM",
     "libsvm": "ldlearn.io.libsvm:LIBSVM",
@@ -44,18 +46,24 @@ class Format:
         Makes a `Source` of an `Input`.
     sink : callable
         Makes a `Sink` of an `Output`.
+    is_text : bool
+        Whether `TextStyle` says how it is written.
+    is_stream : bool
+        Whether it is read from the first byte to the last, so that it may be packed (``.gz``).
     """
 
     title: str
     source: Callable[[Input], Source]
     sink: Callable[[Output], Sink]
+    is_text: bool = False
+    is_stream: bool = False
 
 
 def format_of(name: str, given: str | None = None, default: str = "csv") -> str:
     """The format of a table: that of its ending, or the one given where that does not tell; a pipe has a default."""
     if name == PIPE:
         return given or default
-    suffix = Path(name).suffix.lower()
+    suffix = ending_of(name)
     if given is not None:
         if suffix[1:] in FORMATS and FORMATS[suffix[1:]] != FORMATS[given]:
             problem = f"its ending says {suffix[1:]}, but {given} was asked for; leave that out, or change the ending."
@@ -68,6 +76,13 @@ def format_of(name: str, given: str | None = None, default: str = "csv") -> str:
         problem = f"the suffix {suffix!r} is none of" if suffix else "its name has no ending that tells the format:"
         raise TableError(f"{problem} {known}.", where=name)
     return suffix[1:]
+
+
+def ending_of(name: str) -> str:
+    """The ending that tells the format; that of the packed file where it is packed (``.csv.gz``)."""
+    ending = Path(name).suffix.lower()
+    packed = Path(name[: -len(ending)]).suffix.lower() if is_gzip(name) else ""
+    return packed if packed[1:] in FORMATS and find_format(packed[1:]).is_stream else ending
 
 
 def find_format(name: str) -> Format:
@@ -85,6 +100,8 @@ def open_table(
     *,
     max_bytes: int = DEFAULT_MAX_BYTES,
     by_name: bool = True,
+    style: TextStyle | None = None,
+    say: Callable[[str], None] | None = None,
 ) -> Iterator[Source]:
     """A table to read, from a file or, for "-", from standard input.
 
@@ -100,9 +117,16 @@ def open_table(
         Largest number of bytes that the arrays of a file may take.
     by_name : bool
         Whether the columns are going to be found by their names, which then must be there and be distinct.
+    style : TextStyle, optional
+        Separator, decimal mark and encoding of a text table; by default its first rows tell.
+    say : callable, optional
+        Is told in a sentence what was found that is not the usual; by default it becomes a warning.
     """
     format = find_format(format_of(name, given))
-    source = Input(name, told, max_bytes, format.title)
+    if style not in (None, TextStyle()) and not format.is_text:
+        problem = f"a delimiter, a decimal mark and an encoding are for text tables, not for {format.title}."
+        raise TableError(problem, where=name)
+    source = Input(name, told, max_bytes, format.title, style, say)
     try:
         with reading(source):
             table = format.source(source)

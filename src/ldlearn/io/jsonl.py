@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldlearn.errors import TableError
-from ldlearn.io.content import marked_labels
+from ldlearn.io.columns import marked_labels
 from ldlearn.io.formats import Format
 from ldlearn.io.sink import Sink, Table, columns_of
 from ldlearn.io.source import CHUNK_ROWS, CountedFile, Input, Kind, Source
@@ -100,4 +100,4 @@ def _plain(column: NDArray[Any]) -> list[Any]:
     return [None if value != value else value for value in column.tolist()]
 
 
-JSONL = Format("JSON lines", JsonLinesSource, JsonLinesSink)
+JSONL = Format("JSON lines", JsonLinesSource, JsonLinesSink, is_stream=True)

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from ldlearn.errors import TableError
 from ldlearn.io.arrays import ArraySource, arrays_of, join_sparse, split_sparse
-from ldlearn.io.columns import Columns
-from ldlearn.io.content import MARKS, META, Content
+from ldlearn.io.columns import MARKS, Columns
+from ldlearn.io.content import META, Content
 from ldlearn.io.formats import Format
 from ldlearn.io.limits import MOST_NAMES, check_declared, check_total
 from ldlearn.io.sink import WholeSink
@@ -57,7 +57,7 @@ def read_npy(path: Path, max_bytes: int) -> NDArray[Any]:
         return read_array(file, size)
 
 
-def read_array(file: IO[bytes], size: int, what: str = "the array", kinds: str = "biufU") -> NDArray[Any]:
+def read_array(file: IO[bytes], size: int, what: str = "the array", kinds: str = "biufUS") -> NDArray[Any]:
     """Read an array of ``size`` bytes whose header must agree with the number of bytes that follow it."""
     start = file.tell()
     version = npy_format.read_magic(file)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import shutil
 import sys
 import tempfile
@@ -9,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, cast
 
 import numpy as np
 import scipy.sparse
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 from ldlearn.errors import TableError
 from ldlearn.io.atomic import writing
 from ldlearn.io.content import Content, from_table
-from ldlearn.io.source import CHUNK_ROWS, PIPE
+from ldlearn.io.source import CHUNK_ROWS, PIPE, is_gzip
 
 Table = Mapping[str, Any]
 
@@ -43,7 +44,11 @@ class Output:
     @cached_property
     def file(self) -> IO[bytes]:
         """The file, to be written from the first byte to the last."""
-        return sys.stdout.buffer if self.name == PIPE else self.beside(Path(self.name))
+        file = sys.stdout.buffer if self.name == PIPE else self.beside(Path(self.name))
+        if not is_gzip(self.name):
+            return file
+        # without a date, so that the same table is the same file
+        return cast(IO[bytes], self.stack.enter_context(gzip.GzipFile(fileobj=file, mode="wb", filename="", mtime=0)))
 
     @cached_property
     def seekable(self) -> IO[bytes]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -16,8 +18,9 @@ from numpy.typing import NDArray
 
 from ldlearn.errors import FileError, LDLearnError, TableError, some
 from ldlearn.io.atomic import naming_system_errors
-from ldlearn.io.columns import Columns, find_columns
-from ldlearn.io.limits import DEFAULT_MAX_BYTES, check_total
+from ldlearn.io.columns import Columns, find_columns, tidy_names
+from ldlearn.io.limits import DEFAULT_MAX_BYTES, check_declared, check_total
+from ldlearn.io.text_style import TextStyle
 from ldlearn.io.values import import_pandas
 
 PIPE = "-"
@@ -149,12 +152,23 @@ class Input:
         The largest number of bytes that arrays may take.
     title : str
         What the format is called in messages.
+    style : TextStyle
+        How a text table is written, as far as the user says.
+    say : callable, optional
+        Is told in a sentence what was found that is not the usual; by default it becomes a warning.
     """
 
     def __init__(
-        self, name: str, told: Told | None = None, max_bytes: int = DEFAULT_MAX_BYTES, title: str = "a table"
+        self,
+        name: str,
+        told: Told | None = None,
+        max_bytes: int = DEFAULT_MAX_BYTES,
+        title: str = "a table",
+        style: TextStyle | None = None,
+        say: Callable[[str], None] | None = None,
     ) -> None:
         self.name, self.told, self.max_bytes, self.title = name, told, max_bytes, title
+        self.style, self.say = style or TextStyle(), say or _warn
         self.where = "standard input" if name == PIPE else name
         self.stack = ExitStack()
 
@@ -163,7 +177,8 @@ class Input:
         """The bytes, from the first to the last."""
         if self.name == PIPE:
             return CountedFile(sys.stdin.buffer, self.told)
-        return CountedFile(self.stack.enter_context(self.path.open("rb")), self.told)
+        file = CountedFile(self.stack.enter_context(self.path.open("rb")), self.told)
+        return CountedFile(Unpacked(file, self.size)) if is_gzip(self.name) else file  # type: ignore[arg-type]
 
     @cached_property
     def path(self) -> Path:
@@ -179,6 +194,16 @@ class Input:
     def size(self) -> int:
         """Bytes of the file."""
         return self.path.stat().st_size
+
+    def announce(self, found: str) -> None:
+        """Say aloud what was found that is not the usual."""
+        self.say(f"{self.where}: {found}.")
+
+    def announce_names(self, names: Sequence[str]) -> None:
+        """Say that spaces around headings are left out."""
+        spaced = [name for name, tidy in zip(names, tidy_names(names), strict=True) if name != tidy]
+        if spaced:
+            self.announce(f"spaces around the names of columns are left out: {some(spaced)}")
 
     def close(self) -> None:
         """Close what was opened."""
@@ -196,16 +221,27 @@ class CountedFile:
     def read(self, size: int = -1) -> bytes:
         """Read up to ``size`` bytes."""
         if self._returned:
-            data, self._returned = self._returned, b""
+            end = len(self._returned) if size < 0 else size
+            data, self._returned = self._returned[:end], self._returned[end:]
             return data
         return self._count(self._file.read(size))
 
     def give_back(self, data: bytes) -> None:
         """Let the next read begin with these bytes."""
-        self._returned = data
+        self._returned = data + self._returned
+
+    def peek(self, size: int) -> bytes:
+        """What the next reads will give, up to ``size`` bytes."""
+        data = self.read(size)
+        self.give_back(data)
+        return data
 
     def readline(self, size: int = -1) -> bytes:
         """Read a line of up to ``size`` bytes."""
+        if self._returned:
+            end = self._returned.find(b"\n") + 1
+            line = self.read(end or len(self._returned))
+            return line if end else line + self.readline(size)
         return self._count(self._file.readline(size))
 
     def _count(self, data: bytes) -> bytes:
@@ -223,6 +259,36 @@ class CountedFile:
 
     def close(self) -> None:
         """Leave closing to whoever opened the file."""
+
+
+class Unpacked:
+    """A gzip file as its content, as long as it does not grow beyond all measure."""
+
+    def __init__(self, file: CountedFile, stored: int) -> None:
+        self._file = gzip.GzipFile(fileobj=file)  # type: ignore[call-overload]
+        self._stored, self._seen = stored, 0
+
+    def read(self, size: int = -1) -> bytes:
+        """Read up to ``size`` bytes."""
+        return self._check(self._file.read(size))
+
+    def readline(self, size: int = -1) -> bytes:
+        """Read a line of up to ``size`` bytes."""
+        return self._check(self._file.readline(size))
+
+    def _check(self, data: bytes) -> bytes:
+        self._seen += len(data)
+        check_declared(self._seen, self._stored)
+        return data
+
+
+def is_gzip(name: str) -> bool:
+    """Whether a file is packed, by its name."""
+    return name.lower().endswith(".gz")
+
+
+def _warn(sentence: str) -> None:
+    warnings.warn(sentence, UserWarning, stacklevel=2)
 
 
 def _existing(path: Path) -> Path:

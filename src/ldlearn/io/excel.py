@@ -1,0 +1,116 @@
+"""Excel workbooks (.xlsx): the first sheet that holds a table."""
+
+from __future__ import annotations
+
+import datetime
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, islice
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldlearn.errors import TableError, import_optional
+from ldlearn.io.columns import marked_labels, tidy_names
+from ldlearn.io.formats import Format
+from ldlearn.io.limits import check_declared, check_total
+from ldlearn.io.sink import Output, Sink, Table, columns_of
+from ldlearn.io.source import CHUNK_ROWS, Input, Kind, Source
+from ldlearn.io.values import import_pandas, to_numbers
+
+_ROWS_LOOKED_AT = 30
+_FULL = 0.8  # of the cells of the fullest row: a header has at least that many, a title above it has fewer
+
+
+class ExcelSource(Source):
+    """A sheet; its header is the first row that is about as full as the table is wide."""
+
+    def __init__(self, given: Input) -> None:
+        super().__init__(given)
+        openpyxl = _import_openpyxl()
+        with zipfile.ZipFile(given.path) as archive:
+            declared = sum(member.file_size for member in archive.infolist())
+        check_declared(declared, given.size)
+        check_total(declared, given.max_bytes)
+        book = openpyxl.load_workbook(given.path, read_only=True, data_only=True)
+        given.stack.callback(book.close)
+        self._rows = self._find_table(book)
+        given.announce_names(self.names)
+        self.names = tidy_names(self.names)
+        self.labels = marked_labels(self.names)
+
+    def _find_table(self, book: Any) -> Iterator[Sequence[Any]]:
+        """The rows below the header of the first sheet that has one."""
+        for sheet in book.worksheets:
+            rows = sheet.iter_rows(values_only=True)
+            first = list(islice(rows, _ROWS_LOOKED_AT))
+            widths = [sum(cell is not None for cell in row) for row in first]
+            header = next((k for k, n in enumerate(widths) if n and n >= _FULL * max(widths)), None)
+            if header is None:
+                continue
+            self._columns = [j for j, cell in enumerate(first[header]) if cell is not None]
+            self.names = [str(first[header][j]) for j in self._columns]
+            if len(book.worksheets) > 1:
+                self.given.announce(f"the table is on the sheet {sheet.title!r}")
+            if header:
+                self.given.announce(f"the header is row {header + 1} of the sheet")
+            return chain(first[header + 1 :], rows)
+        raise TableError("the file is empty; a row with the names of the columns is needed.")
+
+    def blocks(self, kinds: Mapping[int, Kind]) -> Iterator[list[NDArray[Any]]]:
+        """See `Source.blocks`."""
+        rows, start = (row for row in self._rows if any(cell is not None for cell in row)), 1
+        while piece := list(islice(rows, CHUNK_ROWS)):
+            yield [self._column(piece, i, kind, start) for i, kind in kinds.items()]
+            start += len(piece)
+
+    def _column(self, rows: list[Sequence[Any]], position: int, kind: Kind, start: int) -> NDArray[Any]:
+        j = self._columns[position]
+        cells = [_plain(row[j]) if j < len(row) else None for row in rows]
+        if kind == "any" and all(cell is None or (type(cell) in (int, float)) for cell in cells):
+            return np.array([np.nan if cell is None else cell for cell in cells], dtype=np.float64)
+        values = np.empty(len(cells), dtype=object)
+        values[:] = cells
+        if kind == "number":
+            pandas = import_pandas()
+            index = pandas.RangeIndex(start, start + len(cells))
+            return to_numbers(pandas.Series(values, dtype=object, index=index), self.names[position])
+        return values
+
+
+def _plain(cell: Any) -> Any:
+    """Dates and times as texts, as a text table would have them."""
+    if isinstance(cell, datetime.datetime) and cell.time() == datetime.time():
+        cell = cell.date()
+    return cell.isoformat() if isinstance(cell, datetime.date | datetime.time) else cell
+
+
+class ExcelSink(Sink):
+    """Writes one sheet."""
+
+    def __init__(self, output: Output) -> None:
+        super().__init__(output)
+        self._book = _import_openpyxl().Workbook(write_only=True)
+        self._sheet = self._book.create_sheet("table")
+        self._header_due = True
+
+    def write(self, table: Table) -> None:
+        """Append rows."""
+        columns = columns_of(table)
+        if self._header_due:
+            self._sheet.append(list(columns))
+            self._header_due = False
+        for row in zip(*(column.tolist() for column in columns.values()), strict=True):
+            self._sheet.append([None if cell != cell else cell for cell in row])
+
+    def close(self) -> None:
+        """Write the workbook."""
+        self._book.save(self.output.seekable)
+
+
+def _import_openpyxl() -> Any:
+    return import_optional("openpyxl", "io", "Excel files")
+
+
+EXCEL = Format("an Excel workbook", ExcelSource, ExcelSink)

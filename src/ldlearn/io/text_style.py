@@ -1,0 +1,129 @@
+"""How a text table is written: separator, decimal mark, encoding; told by the user, or found in its first rows."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import re
+from dataclasses import dataclass, replace
+from io import StringIO
+from itertools import islice
+
+from ldlearn.errors import ParameterError
+
+SAMPLE_BYTES = 1 << 20
+_ROWS = 50
+_SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+_WORDS = {"comma": ",", "semicolon": ";", "tab": "\t", "\\t": "\t", "bar": "|", "space": " "}
+_MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+_DOT = re.compile(r"[+-]?\d*\.?\d+(?:[eE][+-]?\d+)?")
+_COMMA = re.compile(r"[+-]?\d+,\d+(?:[eE][+-]?\d+)?")
+_PERHAPS_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
+
+
+@dataclass(frozen=True)
+class TextStyle:
+    """How a text table is written; None where its first rows are to tell.
+
+    Attributes
+    ----------
+    delimiter : str or None
+        What separates the columns: a character, or one of the words comma, semicolon, tab, bar, space.
+    decimal : {".", ","} or None
+        What stands before the fraction of a number.
+    encoding : str or None
+        Any name that Python knows, such as "utf-8" or "cp1252".
+    """
+
+    delimiter: str | None = None
+    decimal: str | None = None
+    encoding: str | None = None
+
+    def __post_init__(self) -> None:
+        delimiter = _WORDS.get(self.delimiter or "", self.delimiter)
+        object.__setattr__(self, "delimiter", delimiter)
+        if delimiter is not None and len(delimiter) != 1:
+            raise ParameterError(f"The delimiter must be one character or {', '.join(_WORDS)}, got {delimiter!r}.")
+        if self.decimal not in (None, ".", ","):
+            raise ParameterError(f"The decimal mark must be '.' or ',', got {self.decimal!r}.")
+        if self.decimal is not None and self.decimal == delimiter:
+            raise ParameterError("The decimal mark and the delimiter cannot be the same.")
+        try:
+            codecs.lookup(self.encoding or "utf-8")
+        except LookupError:
+            raise ParameterError(
+                f"There is no encoding {self.encoding!r}; usual ones are utf-8, cp1252, utf-16."
+            ) from None
+
+
+def find_style(sample: bytes, wanted: TextStyle, delimiter: str) -> tuple[TextStyle, list[str]]:
+    """The style of a table, complete, and in words what was found that is not the usual.
+
+    Parameters
+    ----------
+    sample : bytes
+        How the table begins.
+    wanted : TextStyle
+        What the user says; it is not questioned.
+    delimiter : str
+        The usual one of the format.
+    """
+    found, said = wanted, []
+    if found.encoding is None:
+        found = replace(found, encoding=_find_encoding(sample))
+        if found.encoding not in ("utf-8", "utf-8-sig"):
+            said.append(f"its text is {found.encoding}, not UTF-8")
+    text = sample.decode(found.encoding or "utf-8", errors="replace")
+    if found.delimiter is None:
+        found = replace(found, delimiter=_find_delimiter(text, delimiter))
+        if found.delimiter != delimiter:
+            said.append(f"its columns are separated by {_SEPARATORS[found.delimiter or delimiter]}")
+    if found.decimal is None:
+        has_commas = found.delimiter != "," and _has_decimal_commas(_rows(text, found.delimiter or delimiter)[1:])
+        found = replace(found, decimal="," if has_commas else ".")
+        said += ["its numbers have decimal commas"] if has_commas else []
+    return found, said
+
+
+def _find_encoding(sample: bytes) -> str:
+    """By its byte order mark; else UTF-8 if it can be that, else the usual one of Western Windows."""
+    for mark, name in _MARKS.items():
+        if sample.startswith(mark):
+            return name
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(sample)  # which may end within a letter
+    except UnicodeDecodeError:
+        # a zero byte is in no text: what it is instead is for the parser to say
+        return "utf-8" if b"\0" in sample else "cp1252"
+    return "utf-8"
+
+
+def _find_delimiter(text: str, usual: str) -> str:
+    """The separator that gives every row as many columns as the header; of several, the one with most numbers."""
+    shares = {}
+    for mark in (usual, *(mark for mark in _SEPARATORS if mark != usual)):
+        rows = _rows(text, mark)
+        if rows and len(rows[0]) > 1 and {len(row) for row in rows} == {len(rows[0])}:
+            cells = [cell.strip() for row in rows[1:] for cell in row]
+            numbers = sum(bool(_DOT.fullmatch(cell) or (mark != "," and _COMMA.fullmatch(cell))) for cell in cells)
+            shares[mark] = numbers / max(len(cells), 1)
+    return max(shares, key=lambda mark: shares[mark], default=usual)
+
+
+def _rows(text: str, delimiter: str) -> list[list[str]]:
+    """The first rows; one that the sample cuts off is left out."""
+    if len(text) >= SAMPLE_BYTES // 4:  # letters may take four bytes
+        text = text[: text.rfind("\n") + 1]
+    try:
+        reader = csv.reader(StringIO(text, newline=""), delimiter=delimiter)
+        return [row for row in islice(reader, _ROWS) if row]
+    except csv.Error:
+        return []
+
+
+def _has_decimal_commas(rows: list[list[str]]) -> bool:
+    cells = [cell.strip() for row in rows for cell in row]
+    commas = [cell for cell in cells if _COMMA.fullmatch(cell)]
+    dots = any("." in cell and _DOT.fullmatch(cell) for cell in cells)
+    # 1,234 alone may be a thousand and something
+    return not dots and any(not _PERHAPS_THOUSANDS.fullmatch(cell) for cell in commas)

@@ -1,0 +1,72 @@
+"""Excel workbooks."""
+
+import datetime
+
+import numpy as np
+import openpyxl
+import pandas as pd
+import pytest
+
+from ldlearn.datasets import DatasetError, load_uk_budget_shares, read_dataset, write_dataset
+from ldlearn.errors import TableError
+from ldlearn.io.formats import open_table
+
+
+def workbook(path, rows, sheets=()):
+    book = openpyxl.Workbook()
+    sheet = book.active
+    for title in sheets:
+        sheet = book.create_sheet(title)
+    for row in rows:
+        sheet.append(row)
+    book.save(path)
+    return str(path)
+
+
+def read(name):
+    said = []
+    with open_table(name, say=said.append) as table:
+        return table.read(dict.fromkeys(table.names, "any")), said
+
+
+def test_a_title_above_the_table_is_passed_over(tmp_path):
+    rows = [["Survey of 2024"], [], ["id", "age", "when", "sky"]]
+    rows += [["a", 31, datetime.datetime(2024, 5, 1), 1], ["b", None, datetime.datetime(2024, 5, 2, 7, 30), 0]]
+    frame, said = read(workbook(tmp_path / "x.xlsx", rows))
+    assert list(frame.columns) == ["id", "age", "when", "sky"]
+    assert frame["when"].tolist() == ["2024-05-01", "2024-05-02T07:30:00"]
+    np.testing.assert_array_equal(frame["age"], [31, np.nan])
+    assert said == [f"{tmp_path / 'x.xlsx'}: the header is row 3 of the sheet."]
+
+
+def test_the_sheet_is_said(tmp_path):
+    _, said = read(workbook(tmp_path / "x.xlsx", [["a", "b"], [1, 2]], sheets=["data"]))
+    assert said == [f"{tmp_path / 'x.xlsx'}: the table is on the sheet 'data'."]
+
+
+def test_frames_of_pandas(tmp_path):
+    frame = pd.DataFrame({"x": [1.5, 2.5], "place": ["é", None], "sky": [True, False]})
+    frame.to_excel(tmp_path / "x.xlsx", index=False)
+    found, said = read(str(tmp_path / "x.xlsx"))
+    assert said == []
+    assert found["x"].tolist() == [1.5, 2.5]
+    assert found["sky"].tolist() == [True, False]
+
+
+def test_data_sets_survive(tmp_path):
+    data = load_uk_budget_shares()
+    write_dataset(data, tmp_path / "b.xlsx")
+    back = read_dataset(tmp_path / "b.xlsx", labels="food:other")
+    np.testing.assert_array_equal(back.X, data.X)
+    np.testing.assert_array_equal(back.D, data.D)
+
+
+def test_errors_name_row_and_column(tmp_path):
+    name = workbook(tmp_path / "x.xlsx", [["a", "b"], [1, 2], ["tall", 3]])
+    with open_table(name) as table, pytest.raises(TableError, match="row 2, column 'a': 'tall' is not a finite number"):
+        table.read({"a": "number"})
+    with pytest.raises(TableError, match=r"e\.xlsx: the file is empty"), open_table(workbook(tmp_path / "e.xlsx", [])):
+        pass
+    (tmp_path / "x.xlsx").write_bytes(b"nonsense")
+    with pytest.raises(DatasetError, match="cannot be read as an Excel workbook"):
+        read_dataset(tmp_path / "x.xlsx", labels="a")

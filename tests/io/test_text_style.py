@@ -1,0 +1,149 @@
+"""Text tables as people have them: other separators, decimal commas, encodings, packed; found, and said aloud."""
+
+import gzip
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ldlearn.datasets import DatasetError, read_dataset
+from ldlearn.errors import ParameterError, TableError
+from ldlearn.io.formats import open_output, open_table
+from ldlearn.io.text_style import TextStyle, find_style
+
+PLAIN = "höhe,place,sky\n1.5,küste,1\n-2.25,land,0\n"
+GERMAN = "höhe;place;sky\n1,5;küste;1\n-2,25;land;0\n"
+UTF8 = {"decimal": ".", "encoding": "utf-8"}
+
+
+def read(path, **options):
+    said = []
+    with open_table(str(path), say=said.append, **options) as table:
+        frame = table.read({"höhe": "number", "place": "text", "sky": "any"})
+    assert frame["höhe"].tolist() == [1.5, -2.25]
+    assert frame["place"].tolist() == ["küste", "land"]
+    assert frame["sky"].tolist() == [1, 0]
+    return " ".join(said)
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding", "said"),
+    [
+        (PLAIN, "utf-8", ""),
+        (PLAIN, "utf-8-sig", ""),
+        (GERMAN, "utf-8", "separated by semicolons, and its numbers have decimal commas"),
+        (PLAIN.replace(",", "\t"), "utf-8", "separated by tabs"),
+        (PLAIN.replace(",", "|"), "utf-8", "separated by bars"),
+        (PLAIN, "cp1252", "its text is cp1252, not UTF-8"),
+        (GERMAN, "utf-16", "its text is utf-16, not UTF-8, and its columns are separated by semicolons, and its"),
+        (GERMAN.replace("\n", "\r\n"), "cp1252", "cp1252"),
+    ],
+)
+def test_what_is_found_is_said(tmp_path, text, encoding, said):
+    path = tmp_path / "x.csv"
+    path.write_bytes(text.encode(encoding))
+    found = read(path)
+    assert (said in found) if said else found == ""
+    assert not said or found.startswith(str(path))
+
+
+def test_what_is_told_is_not_questioned(tmp_path):
+    (tmp_path / "x.csv").write_bytes(GERMAN.encode("cp1252"))
+    assert read(tmp_path / "x.csv", style=TextStyle(";", ",", "cp1252")) == ""
+    assert read(tmp_path / "x.csv", style=TextStyle("semicolon", encoding="latin-1")).endswith("decimal commas.")
+
+
+def test_packed_tables_in_and_out(tmp_path):
+    (tmp_path / "x.csv.gz").write_bytes(gzip.compress(PLAIN.encode()))
+    assert read(tmp_path / "x.csv.gz") == ""
+    with open_output(str(tmp_path / "y.tsv.gz")) as sink:
+        sink.write({"höhe": np.array([1.5, -2.25]), "place": np.array(["küste", "land"]), "sky": np.array([1, 0])})
+    assert read(tmp_path / "y.tsv.gz") == ""
+    with pytest.raises(TableError, match=r"the suffix '\.gz' is none of"), open_table(str(tmp_path / "x.npz.gz")):
+        pass
+
+
+def test_a_packed_bomb_is_refused(tmp_path):
+    (tmp_path / "x.csv.gz").write_bytes(gzip.compress(b"a,b\n" + b"0,0\n" * 30_000_000, compresslevel=9))
+    with pytest.raises(DatasetError, match="broken or malicious"):
+        read_dataset(tmp_path / "x.csv.gz", labels="b")
+
+
+def test_read_dataset_warns_and_takes_options(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text("x;joy;fear\n1,5;0,25;0,75\n2,5;1,0;0,0\n")
+    with pytest.warns(UserWarning, match="separated by semicolons, and its numbers have decimal commas"):
+        data = read_dataset(path, labels="joy,fear")
+    np.testing.assert_array_equal(data.D, [[0.25, 0.75], [1, 0]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        told = read_dataset(path, labels="joy,fear", delimiter=";", decimal=",")
+    np.testing.assert_array_equal(told.X, data.X)
+    (tmp_path / "x.jsonl").write_text('{"a": 1}\n')
+    with pytest.raises(DatasetError, match="are for text tables, not for JSON lines"):
+        read_dataset(tmp_path / "x.jsonl", labels="a", delimiter=";")
+
+
+@pytest.mark.parametrize(
+    ("text", "delimiter", "decimal"),
+    [
+        ("a;b\n1,234;5\n2,345;6\n", ";", "."),  # thousands, perhaps: not taken for fractions
+        ("a;b\n0,234;5\n", ";", ","),
+        ("a;b\n1,5;2.5\n", ";", "."),
+        ("length, m;width, m\n1,5;2,5\n3,5;4,5\n", ";", ","),
+        ('a,b\n"x;y;z",1\n', ",", "."),
+        ("a,b\n1,2,3\n", ",", "."),
+        ("only\n1\n", ",", "."),
+        ("", ",", "."),
+    ],
+)
+def test_only_what_is_safe_is_found(text, delimiter, decimal):
+    style, _ = find_style(text.encode(), TextStyle(), ",")
+    assert (style.delimiter, style.decimal) == (delimiter, decimal)
+
+
+@given(
+    st.lists(st.lists(st.floats(-1e6, 1e6).map(lambda x: round(x, 2)), min_size=3, max_size=3), min_size=2, max_size=9),
+    st.sampled_from([",", ";", "\t", "|"]),
+)
+def test_tables_of_numbers_with_points_are_always_understood(rows, delimiter):
+    lines = [delimiter.join(["a", "b", "c"])] + [delimiter.join(f"{x:.2f}" for x in row) for row in rows]
+    style, _ = find_style("\n".join(lines).encode(), TextStyle(), ",")
+    assert style == TextStyle(delimiter, ".", "utf-8")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"delimiter": "ab"}, "one character or comma"),
+        ({"decimal": ";"}, "'.' or ','"),
+        ({"delimiter": ",", "decimal": ","}, "cannot be the same"),
+        ({"encoding": "klingon"}, "no encoding 'klingon'"),
+    ],
+)
+def test_impossible_options(options, message):
+    with pytest.raises(ParameterError, match=message):
+        TextStyle(**options)
+
+
+def test_spaces_around_names_are_left_out(tmp_path):
+    (tmp_path / "x.csv").write_text("height, sky ,sea\n1,1,0\n")
+    said = []
+    with open_table(str(tmp_path / "x.csv"), say=said.append) as table:
+        assert table.names == ["height", "sky", "sea"]
+    assert said == [f"{tmp_path / 'x.csv'}: spaces around the names of columns are left out: ' sky '."]
+    (tmp_path / "x.csv").write_text("sky,sky \n1,0\n")
+    with open_table(str(tmp_path / "x.csv"), say=said.append) as table:
+        assert table.names == ["sky", "sky "]
+
+
+def test_rows_on_both_sides_of_the_sample(tmp_path):
+    rows = 200_000
+    (tmp_path / "x.csv").write_text("a;b\n" + "".join(f"{i},5;é\n" for i in range(rows)), encoding="cp1252")
+    said = []
+    with open_table(str(tmp_path / "x.csv"), say=said.append) as table:
+        frame = table.read({"a": "number", "b": "text"})
+    np.testing.assert_array_equal(frame["a"], np.arange(rows) + 0.5)
+    assert set(frame["b"]) == {"é"}
