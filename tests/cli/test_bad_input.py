@@ -58,14 +58,19 @@ TABLES = {
     "unknown suffix": (NOTHING, ("fit", "data.xls", *FIT[2:]), ["data.xls", "'.xls' is none of", ".parquet"]),
     "empty file": (lambda: write(""), FIT, ["data.csv: the file is empty", "header"]),
     "header only": (frame(lambda t: t[:0]), FIT, ["data.csv: the table has no rows"]),
-    "semicolons": (text(lambda s: s.replace(",", ";")), FIT, ["separated by ';', not by ','"]),
+    "delimiter of two": (NOTHING, (*FIT, "--delimiter", ";;"), ["delimiter must be one character"]),
+    "no such encoding": (NOTHING, (*FIT, "--encoding", "klingon"), ["no encoding 'klingon'"]),
+    "wrong delimiter": (NOTHING, (*FIT, "--delimiter", ";"), ["labels: there is no column 'sky'"]),
     "a row too long": (
         text(lambda s: s.replace("\nr6,", "\nr6,9,")), FIT, ["data.csv, row 7: it has 8 values for 7 columns"],
     ),
     "not UTF-8": (
-        text(lambda s: s.encode().replace(b"inland", b"inl\xe4nd", 1)), FIT, ["data.csv, row", "'place'", "UTF-8"],
+        text(lambda s: s.encode().replace(b"inland", b"inl\xe4nd", 1)), (*FIT, "--encoding", "utf-8"),
+        ["data.csv, row", "'place'", "UTF-8"],
     ),
-    "header not UTF-8": (text(lambda s: b"\xff\xfe" + s.encode()), FIT, ["data.csv: the header is not UTF-8"]),
+    "header not UTF-8": (
+        text(lambda s: b"h\xe4" + s.encode()), (*FIT, "--encoding", "utf-8"), ["data.csv: the header is not UTF-8"],
+    ),
     "binary": (lambda: write(b"PK\x03\x04" + bytes(50)), FIT, ["data.csv: it is no text table"]),
     "two columns of one name": (text(lambda s: s.replace("wet", "height", 1)), FIT, ["'height'", "two columns"]),
     "column without a name": (text(lambda s: s.replace("wet", "", 1)), FIT, ["column 3 has no name"]),

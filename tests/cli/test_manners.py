@@ -138,7 +138,7 @@ def test_help_fits_a_screen_and_shows_an_example(command, run):
     result = run(command, "--help")
     assert result.code == 0
     lines = result.out.splitlines()
-    assert len(lines) <= 30
+    assert len(lines) <= 40
     assert max(map(len, lines)) <= 80
     assert f"ldlearn {command}" in "\n".join(lines[2:])
 

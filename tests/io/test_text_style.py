@@ -4,14 +4,18 @@ import gzip
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from practice_tables import LABELS, make_table
 
+from ldlearn.cli.main import main
 from ldlearn.datasets import DatasetError, read_dataset
 from ldlearn.errors import ParameterError, TableError
 from ldlearn.io.formats import open_output, open_table
 from ldlearn.io.text_style import TextStyle, find_style
+from ldlearn.models import load_model
 
 PLAIN = "höhe,place,sky\n1.5,küste,1\n-2.25,land,0\n"
 GERMAN = "höhe;place;sky\n1,5;küste;1\n-2,25;land;0\n"
@@ -147,3 +151,32 @@ def test_rows_on_both_sides_of_the_sample(tmp_path):
         frame = table.read({"a": "number", "b": "text"})
     np.testing.assert_array_equal(frame["a"], np.arange(rows) + 0.5)
     assert set(frame["b"]) == {"é"}
+
+
+def ldlearn(capsys, *words):
+    with pytest.raises(SystemExit) as ended:
+        main([str(word) for word in words])
+    assert ended.value.code == 0
+    return capsys.readouterr().err
+
+
+def test_a_german_spreadsheet_goes_through_every_command(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    table = make_table()
+    table.to_csv("plain.csv", index=False)
+    table.to_csv("german.csv", index=False, sep=";", decimal=",", encoding="cp1252")
+    words = ("-l", ",".join(LABELS), "--id", "key", "-o")
+    ldlearn(capsys, "fit", "plain.csv", *words, "plain.ldl")
+    said = ldlearn(capsys, "fit", "german.csv", *words, "german.ldl")
+    found = "note: german.csv: its columns are separated by semicolons, and its numbers have decimal commas.\n"
+    assert found in said
+    told = ("--delimiter", ";", "--decimal", ",", "--encoding", "cp1252")
+    assert "note:" not in ldlearn(capsys, "fit", "german.csv", *words, "told.ldl", *told)
+    for model in ("german.ldl", "told.ldl"):
+        np.testing.assert_allclose(load_model(model).predict(table), load_model("plain.ldl").predict(table), atol=1e-12)
+    assert found in ldlearn(capsys, "predict", "german.csv", "-m", "plain.ldl", "-o", "p.csv")
+    assert found in ldlearn(capsys, "enhance", "german.csv", "-m", "plain.ldl", "-o", "e.csv")
+    assert found in ldlearn(capsys, "evaluate", "german.csv", "-m", "plain.ldl")
+    degrees = pd.read_csv("p.csv")
+    degrees.to_csv("p_german.csv", index=False, sep=";", decimal=",")
+    assert "p_german.csv: its columns" in ldlearn(capsys, "compare", "p.csv", "p_german.csv")

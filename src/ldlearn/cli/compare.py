@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
-from ldlearn.cli.console import PlainTable, say, show, show_json
-from ldlearn.cli.options import From, Id, Json, Metrics, split_names
+from ldlearn.cli.console import PlainTable, say, say_of_table, show, show_json
+from ldlearn.cli.options import Decimal, Delimiter, Encoding, From, Id, Json, Metrics, split_names
+from ldlearn.io.text_style import TextStyle
 from ldlearn.metrics import get_metric
 from ldlearn.models import compare_tables
 
@@ -26,6 +27,9 @@ def compare(
         str, typer.Option(metavar="NAME", help="What happens to zeros: exact, pyldl, dldl, dldl-recovery.")
     ] = "exact",
     format: From = None,
+    delimiter: Delimiter = None,
+    decimal: Decimal = None,
+    encoding: Encoding = None,
     as_json: Json = False,
 ) -> None:
     """Compare two files of distributions, row by row: mean of every metric.
@@ -45,6 +49,8 @@ def compare(
         metrics=names or None,
         convention=convention,
         format=format,
+        style=TextStyle(delimiter, decimal, encoding),
+        say=say_of_table,
     )
     if as_json:
         finite = {name: value if math.isfinite(value) else None for name, value in found.scores.items()}

@@ -34,6 +34,11 @@ def say(text: str) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+def say_of_table(found: str) -> None:
+    """Say how a table was understood."""
+    note(f"note: {found}")
+
+
 def show_json(result: dict[str, Any]) -> None:
     """One JSON object on standard output."""
     say(json.dumps(result, indent=2, ensure_ascii=False, default=str))

@@ -6,10 +6,13 @@ from typing import Annotated
 
 import typer
 
-from ldlearn.cli.console import check_one_stdout, progress, show_written
+from ldlearn.cli.console import check_one_stdout, progress, say_of_table, show_written
 from ldlearn.cli.options import (
     Categorical,
     Data,
+    Decimal,
+    Delimiter,
+    Encoding,
     Features,
     From,
     Id,
@@ -23,6 +26,7 @@ from ldlearn.cli.options import (
     parse_settings,
 )
 from ldlearn.io.source import PIPE
+from ldlearn.io.text_style import TextStyle
 from ldlearn.models import enhance_table
 
 
@@ -37,6 +41,9 @@ def enhance(
     method: Method = None,
     set: Settings = None,
     format: From = None,
+    delimiter: Delimiter = None,
+    decimal: Decimal = None,
+    encoding: Encoding = None,
     to: To = None,
     safe_csv: SafeCsv = False,
     no_clobber: NoClobber = False,
@@ -62,6 +69,8 @@ def enhance(
         method=method,
         params=parse_settings(set),
         format=format,
+        style=TextStyle(delimiter, decimal, encoding),
+        say=say_of_table,
         to=to,
         safe_csv=safe_csv,
         overwrite=not no_clobber,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from ldlearn.cli.console import note, progress, score_table, show, show_json
-from ldlearn.cli.options import Data, From, Json, Metrics, Model, split_names
+from ldlearn.cli.console import note, progress, say_of_table, score_table, show, show_json
+from ldlearn.cli.options import Data, Decimal, Delimiter, Encoding, From, Json, Metrics, Model, split_names
+from ldlearn.io.text_style import TextStyle
 from ldlearn.models import evaluate_table
 from ldlearn.models.table_files import ALL_METRICS
 
@@ -13,6 +14,9 @@ def evaluate(
     model: Model,
     metrics: Metrics = None,
     format: From = None,
+    delimiter: Delimiter = None,
+    decimal: Decimal = None,
+    encoding: Encoding = None,
     as_json: Json = False,
 ) -> None:
     """Score a model against true degrees or 0/1 labels, beside two floors.
@@ -24,7 +28,15 @@ def evaluate(
     ldlearn evaluate test.parquet -m model.ldl --metrics cosine --json
     """
     names = ALL_METRICS if metrics == ALL_METRICS else split_names(metrics)
-    found = evaluate_table(data, model, metrics=names, format=format, progress=progress)
+    found = evaluate_table(
+        data,
+        model,
+        metrics=names,
+        format=format,
+        style=TextStyle(delimiter, decimal, encoding),
+        say=say_of_table,
+        progress=progress,
+    )
     for text in found.notes:
         note(f"note: {text}")
     if as_json:

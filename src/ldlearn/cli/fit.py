@@ -7,10 +7,13 @@ from typing import Annotated
 
 import typer
 
-from ldlearn.cli.console import note, progress, say, show_json, show_scores
+from ldlearn.cli.console import note, progress, say, say_of_table, show_json, show_scores
 from ldlearn.cli.options import (
     Categorical,
     Data,
+    Decimal,
+    Delimiter,
+    Encoding,
     Features,
     From,
     Id,
@@ -21,6 +24,7 @@ from ldlearn.cli.options import (
     Settings,
     parse_settings,
 )
+from ldlearn.io.text_style import TextStyle
 from ldlearn.models import describe_model, fit_table
 from ldlearn.models.method_names import DEFAULT_METHOD, method_name
 
@@ -36,6 +40,9 @@ def fit(
     set: Settings = None,
     holdout: Annotated[float, typer.Option(metavar="SHARE", help="Rows to check a second fit on.")] = 0.2,
     format: From = None,
+    delimiter: Delimiter = None,
+    decimal: Decimal = None,
+    encoding: Encoding = None,
     no_clobber: NoClobber = False,
     as_json: Json = False,
 ) -> None:
@@ -60,6 +67,8 @@ def fit(
         params=parse_settings(set),
         holdout=holdout,
         format=format,
+        style=TextStyle(delimiter, decimal, encoding),
+        say=say_of_table,
         overwrite=not no_clobber,
         progress=progress,
     )

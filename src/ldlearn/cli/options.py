@@ -24,7 +24,7 @@ def complete_method(incomplete: str) -> Iterable[str]:
     return [name for name, _ in all_estimators() if name.lower().startswith(incomplete.lower())]
 
 
-Data = Annotated[str, typer.Argument(metavar="DATA", help="Table: .csv .tsv .jsonl .parquet .npz; or - (pipe).")]
+Data = Annotated[str, typer.Argument(metavar="DATA", help="Table: .csv .xlsx .parquet .npz ...; or - (pipe).")]
 Model = Annotated[str, typer.Option("--model", "-m", metavar="FILE", help="The model, an .ldl file.")]
 Output = Annotated[
     str, typer.Option("--output", "-o", metavar="FILE", show_default=False, help="Table to write; default: a pipe.")
@@ -46,6 +46,9 @@ From = Annotated[
     str | None,
     typer.Option("--from", metavar="FMT", callback=check_format, help="Format of a piped DATA; default csv."),
 ]
+Delimiter = Annotated[str | None, typer.Option(metavar="CHAR", help="What separates columns; default: found.")]
+Decimal = Annotated[str | None, typer.Option(metavar="CHAR", help="Decimal mark, . or ,; default: found.")]
+Encoding = Annotated[str | None, typer.Option(metavar="NAME", help="Encoding of the text; default: found.")]
 To = Annotated[str | None, typer.Option("--to", metavar="FMT", callback=check_format, help="Format of a piped output.")]
 Metrics = Annotated[str | None, typer.Option(metavar="NAMES", help="Metrics, as a,b; or all. Default: the usual.")]
 SafeCsv = Annotated[bool, typer.Option("--safe-csv", help="Disarm ids that begin like formulas.")]

@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
-from ldlearn.cli.console import check_one_stdout, progress, show_written
-from ldlearn.cli.options import Data, From, Id, Json, Model, NoClobber, Output, SafeCsv, To
+from ldlearn.cli.console import check_one_stdout, progress, say_of_table, show_written
+from ldlearn.cli.options import (
+    Data,
+    Decimal,
+    Delimiter,
+    Encoding,
+    From,
+    Id,
+    Json,
+    Model,
+    NoClobber,
+    Output,
+    SafeCsv,
+    To,
+)
 from ldlearn.io.source import PIPE
+from ldlearn.io.text_style import TextStyle
 from ldlearn.models import predict_table
 
 
@@ -14,6 +28,9 @@ def predict(
     output: Output = PIPE,
     id: Id = None,
     format: From = None,
+    delimiter: Delimiter = None,
+    decimal: Decimal = None,
+    encoding: Encoding = None,
     to: To = None,
     safe_csv: SafeCsv = False,
     no_clobber: NoClobber = False,
@@ -34,6 +51,8 @@ def predict(
         output,
         id=id,
         format=format,
+        style=TextStyle(delimiter, decimal, encoding),
+        say=say_of_table,
         to=to,
         safe_csv=safe_csv,
         overwrite=not no_clobber,

@@ -12,7 +12,7 @@ from ldlearn.errors import FileError, TableError
 from ldlearn.io.columns import check_distinct
 from ldlearn.io.limits import DEFAULT_MAX_BYTES
 from ldlearn.io.sink import Output, Sink
-from ldlearn.io.source import PIPE, Input, Source, Told, is_gzip, reading
+from ldlearn.io.source import PIPE, Input, Say, Source, Told, is_gzip, reading
 from ldlearn.io.text_style import TextStyle
 
 # Ending of a file: module and name of its `Format`. A new format is one file and one line here, and then works in
@@ -101,7 +101,7 @@ def open_table(
     max_bytes: int = DEFAULT_MAX_BYTES,
     by_name: bool = True,
     style: TextStyle | None = None,
-    say: Callable[[str], None] | None = None,
+    say: Say | None = None,
 ) -> Iterator[Source]:
     """A table to read, from a file or, for "-", from standard input.
 

@@ -30,6 +30,7 @@ CHUNK_BYTES = 16 << 20
 Kind = Literal["number", "text", "any"]
 Field = Literal["D", "Y", "counts", "auto"]
 Told = Callable[[int], None]
+Say = Callable[[str], None]
 
 
 class Source:
@@ -165,7 +166,7 @@ class Input:
         max_bytes: int = DEFAULT_MAX_BYTES,
         title: str = "a table",
         style: TextStyle | None = None,
-        say: Callable[[str], None] | None = None,
+        say: Say | None = None,
     ) -> None:
         self.name, self.told, self.max_bytes, self.title = name, told, max_bytes, title
         self.style, self.say = style or TextStyle(), say or _warn

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from ldlearn.errors import ParameterError, TableError, some
 from ldlearn.io.columns import Columns
 from ldlearn.io.formats import naming, open_table
+from ldlearn.io.source import Say
+from ldlearn.io.text_style import TextStyle
 from ldlearn.io.values import check_degrees, is_numeric, to_numbers, to_texts
 from ldlearn.metrics import CONVENTIONS, score_all
 from ldlearn.models.table_model import check_columns
@@ -48,6 +50,8 @@ def compare_tables(
     metrics: Sequence[str] | None = None,
     convention: str = "exact",
     format: str | None = None,
+    style: TextStyle | None = None,
+    say: Say | None = None,
 ) -> Comparison:
     """Compare two files of distributions, row by row.
 
@@ -66,10 +70,12 @@ def compare_tables(
         What happens to zeros.
     format : str, optional
         Format of the tables if their names do not tell.
+    style, say
+        As for `fit_table`.
     """
     if convention not in CONVENTIONS:
         raise ParameterError(f"convention must be one of {', '.join(CONVENTIONS)}, got {convention!r}.")
-    tables = [_read(file, labels, format) for file in (truth, other)]
+    tables = [_read(file, labels, format, style, say) for file in (truth, other)]
     id = _common_texts(tables) if id is None else id
     names = _label_names(tables, id)
     if id is not None:
@@ -116,8 +122,8 @@ class _Table:
             raise TableError(f"{problem}; {advice}", row=error.row, column=error.column, where=self.file) from None
 
 
-def _read(file: str, labels: Columns | None, format: str | None) -> _Table:
-    with open_table(file, format) as source:
+def _read(file: str, labels: Columns | None, format: str | None, style: TextStyle | None, say: Say | None) -> _Table:
+    with open_table(file, format, style=style, say=say) as source:
         chosen = range(len(source.names)) if labels is None else source.find(labels, "labels")
         frame = source.read(dict.fromkeys(source.names, "any"))
         if not len(frame):

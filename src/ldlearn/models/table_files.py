@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,8 @@ import numpy as np
 from ldlearn.errors import ParameterError, TableError, some
 from ldlearn.io.columns import Columns
 from ldlearn.io.formats import check_output, format_of, naming, open_output, open_table
-from ldlearn.io.source import PIPE, Kind, Source
+from ldlearn.io.source import PIPE, Kind, Say, Source
+from ldlearn.io.text_style import TextStyle
 from ldlearn.io.values import are_logical, check_degrees, import_pandas, to_labels
 from ldlearn.metrics import LABEL_METRICS, METRICS, get_metric
 from ldlearn.models.files import load_table_model, save_model
@@ -88,6 +90,8 @@ def fit_table(
     params: Mapping[str, Any] | None = None,
     holdout: float = 0.2,
     format: str | None = None,
+    style: TextStyle | None = None,
+    say: Say | None = None,
     overwrite: bool = True,
     progress: Progress = silent,
 ) -> TableModel:
@@ -113,6 +117,10 @@ def fit_table(
         Share of the rows that a second fit is checked on; 0 for none.
     format : str, optional
         Format of the table if its name does not tell.
+    style : TextStyle, optional
+        Separator, decimal mark and encoding of a text table, where its first rows do not tell.
+    say : callable, optional
+        Is told how the table was understood where that is not the usual; by default it becomes a warning.
     overwrite : bool, default=True
         Whether an existing output is replaced.
     progress : callable, optional
@@ -127,7 +135,8 @@ def fit_table(
     if output is not None:
         check_output(output, [data], overwrite=overwrite)
     make_predictor(method, params)  # wrong parameters fail before the table is read
-    table, columns = _read_training(data, format, progress, labels, features, categorical, id)
+    given = _Given(data, format, style, say)
+    table, columns = _read_training(given, progress, labels, features, categorical, id)
     with naming(_name_in_messages(data)):
         targets = read_labels(table, columns.labels)
         estimator = make_predictor(method, params, logical=are_logical(targets))
@@ -144,6 +153,8 @@ def predict_table(
     *,
     id: str | None = None,
     format: str | None = None,
+    style: TextStyle | None = None,
+    say: Say | None = None,
     to: str | None = None,
     safe_csv: bool = False,
     overwrite: bool = True,
@@ -163,6 +174,8 @@ def predict_table(
         A column that names the rows; by default that of the fit, if the table has it.
     format, to : str, optional
         Formats of the two tables where their names do not tell.
+    style, say
+        As for `fit_table`.
     safe_csv : bool, default=False
         Put an apostrophe before ids that a spreadsheet would take for a formula.
     overwrite : bool, default=True
@@ -172,7 +185,7 @@ def predict_table(
     """
     loaded = _loaded(model)
     writer = _Writer(output, to, [data, model], safe_csv, overwrite)
-    return _stream(data, format, loaded, loaded.predict, (), writer, id, progress)
+    return _stream(_Given(data, format, style, say), loaded, loaded.predict, (), writer, id, progress)
 
 
 def enhance_table(
@@ -187,6 +200,8 @@ def enhance_table(
     method: str | None = None,
     params: Mapping[str, Any] | None = None,
     format: str | None = None,
+    style: TextStyle | None = None,
+    say: Say | None = None,
     to: str | None = None,
     safe_csv: bool = False,
     overwrite: bool = True,
@@ -204,15 +219,15 @@ def enhance_table(
         The model, or its file. Without one, a method is fitted.
     labels, features, categorical, method, params
         As for `fit_table`; only without a model, which knows its own.
-    id, format, to, safe_csv, overwrite, progress
+    id, format, to, style, say, safe_csv, overwrite, progress
         As for `predict_table`.
     """
     if (model is None) == (labels is None):
         raise ParameterError("give either a model, or labels to fit a method on.")
-    writer = _Writer(output, to, [data, model], safe_csv, overwrite)
+    writer, given = _Writer(output, to, [data, model], safe_csv, overwrite), _Given(data, format, style, say)
     if model is None:
         estimator = make_enhancer(method or DEFAULT_METHOD, params)
-        table, columns = _read_training(data, format, progress, labels or (), features, categorical, id)
+        table, columns = _read_training(given, progress, labels or (), features, categorical, id)
         return _enhance_by_fitting(table, columns, estimator, writer, _name_in_messages(data))
     fitted_with = {"features": features, "categorical": categorical, "method": method, "set": params or None}
     for name, value in fitted_with.items():
@@ -224,7 +239,7 @@ def enhance_table(
             f"{model}: {type(loaded.estimator).__name__} gives degrees only to the rows it was fitted on; use "
             "`ldlearn enhance --labels ... --method ...` to fit on these rows, or a model of DLDL."
         )
-    found = _stream(data, format, loaded, loaded.enhance, loaded.labels, writer, id, progress)
+    found = _stream(given, loaded, loaded.enhance, loaded.labels, writer, id, progress)
     if loaded.facts.get("label_kind") == "degrees":
         found.notes.append("the model was fitted on degrees, not on 0/1 labels.")
     return found
@@ -236,6 +251,8 @@ def evaluate_table(
     *,
     metrics: Sequence[str] | str | None = None,
     format: str | None = None,
+    style: TextStyle | None = None,
+    say: Say | None = None,
     progress: Progress = silent,
 ) -> Evaluation:
     """Score the predictions of a model against the true degrees or 0/1 labels of a table.
@@ -250,6 +267,8 @@ def evaluate_table(
         Names of `ldlearn.metrics` that fit such labels; by default the usual ones.
     format : str, optional
         Format of the table if its name does not tell.
+    style, say
+        As for `fit_table`.
     progress : callable, optional
         Is told how far the work is; see `ldlearn.models.progress`.
     """
@@ -258,7 +277,7 @@ def evaluate_table(
         get_metric(name)  # a wrong name fails before the table is read
     loaded = _loaded(model)
     truths, predictions, rows = [], [], []
-    with progress("rows", _size(data), is_bytes=True) as told, open_table(data, format, told) as source:
+    with _Given(data, format, style, say).opened("rows", progress) as source:
         kinds, notes = _columns_to_read(source, loaded, loaded.labels)
         for frame in source.chunks(kinds):
             truths.append(to_labels(frame, loaded.labels))
@@ -277,16 +296,35 @@ def evaluate_table(
     return Evaluation(len(P), "0/1 labels" if logical else "true degrees", scores, better, notes)
 
 
+@dataclass(frozen=True)
+class _Given:
+    """A table to read, and what the user says of it."""
+
+    name: str
+    format: str | None
+    style: TextStyle | None
+    say: Say | None
+
+    @contextmanager
+    def opened(self, task: str, progress: Progress) -> Iterator[Source]:
+        """The table; how far it has been read is told."""
+        size = os.path.getsize(self.name) if self.name != PIPE and Path(self.name).is_file() else None
+        with (
+            progress(task, size, is_bytes=True) as told,
+            open_table(self.name, self.format, told, style=self.style, say=self.say) as source,
+        ):
+            yield source
+
+
 def _read_training(
-    data: str,
-    format: str | None,
+    given: _Given,
     progress: Progress,
     labels: Columns,
     features: Columns | None,
     categorical: Columns | None,
     id: str | None,
 ) -> tuple[Any, TableColumns]:
-    with progress("reading", _size(data), is_bytes=True) as told, open_table(data, format, told) as source:
+    with given.opened("reading", progress) as source:
         columns = choose_columns(source, labels, features, categorical, id)
         return read_columns(source, columns), columns
 
@@ -332,8 +370,7 @@ def _enhance_by_fitting(table: Any, columns: TableColumns, estimator: Any, write
 
 
 def _stream(
-    data: str,
-    format: str | None,
+    given: _Given,
     model: TableModel,
     work: Callable[[Any], Any],
     labels: tuple[str, ...],
@@ -343,7 +380,7 @@ def _stream(
 ) -> WrittenTable:
     """Send a table through a model, piece by piece; ``labels`` are columns needed besides the features."""
     count = 0
-    with progress("rows", _size(data), is_bytes=True) as told, open_table(data, format, told) as source:
+    with given.opened("rows", progress) as source:
         kept = _id_column(source, model, id)
         kinds, notes = _columns_to_read(source, model, labels, kept)
         with open_output(writer.output, model.labels, writer.format) as sink:
@@ -409,11 +446,6 @@ def _empty(kinds: Mapping[str, str]) -> Any:
 
 def _loaded(model: str | TableModel) -> TableModel:
     return model if isinstance(model, TableModel) else load_table_model(model)
-
-
-def _size(name: str) -> int | None:
-    """Bytes of a file, if it is one."""
-    return os.path.getsize(name) if name != PIPE and Path(name).is_file() else None
 
 
 def _name_in_messages(data: str) -> str:
