@@ -1,4 +1,8 @@
-"""The Friedman test, with the correction of Iman and Davenport."""
+"""The Friedman test, with the correction of Iman and Davenport.
+
+The statistic is our own, because scipy's refuses two methods, divides 0 by 0 if all tie, and rounds perfect agreement
+to something less, where the correction divides by what is left.
+"""
 
 import math
 import warnings

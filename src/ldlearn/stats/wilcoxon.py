@@ -1,4 +1,7 @@
-"""The Wilcoxon signed-rank test for pairs of methods, adjusted after Holm."""
+"""The Wilcoxon signed-rank test for pairs of methods, adjusted after Holm.
+
+Our own, because scipy's is exact without ties and zeros only, and differences of printed scores have both.
+"""
 
 import warnings
 from collections.abc import Sequence
@@ -51,7 +54,8 @@ def wilcoxon_holm(
     -------
     PostHocResult
         ``groups`` and ``cliques`` hold methods not told apart. p-values are exact up to 200 data sets, also
-        with ties.
+        with ties and zeros: the shares of all ways to swap the two methods on some of the data sets that give a
+        statistic at least as extreme.
 
     Warns
     -----
@@ -102,7 +106,7 @@ class SignedRanks(NamedTuple):
 
 
 def signed_rank_test(first: ArrayLike, second: ArrayLike, zeros: Zeros = "zsplit") -> SignedRanks:
-    """Test whether paired scores differ, exactly for the ranks at hand (ties included)."""
+    """Test whether paired scores differ, exactly for the ranks at hand (ties and zeros included)."""
     if zeros not in get_args(Zeros):
         raise InputError(f"zeros must be one of {', '.join(get_args(Zeros))}, got {zeros!r}.")
     d = paired_differences(first, second)
@@ -111,8 +115,8 @@ def signed_rank_test(first: ArrayLike, second: ArrayLike, zeros: Zeros = "zsplit
     r = rankdata(np.abs(d)) if d.size else np.zeros(0)
     shared = r[d == 0].sum() / 2 if zeros == "zsplit" else 0.0
     sums = float(r[d > 0].sum() + shared), float(r[d < 0].sum() + shared)
-    at_stake = r[d != 0] if zeros == "pratt" else r
-    return SignedRanks(*sums, _two_sided_p(at_stake, abs(sums[0] - sums[1])))
+    # Swapping the two scores of a data set turns the sign of a difference; a zero stays one.
+    return SignedRanks(*sums, _two_sided_p(r[d != 0], abs(sums[0] - sums[1])))
 
 
 def paired_differences(first: ArrayLike, second: ArrayLike) -> FloatArray:
