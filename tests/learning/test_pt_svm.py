@@ -22,7 +22,7 @@ def test_machines_are_those_of_the_repeated_examples(gamma, width):
     for p, (i, j) in enumerate(model.pairs_):
         examples = np.vstack([np.repeat(X, counts[:, i], axis=0), np.repeat(X, counts[:, j], axis=0)])
         classes = np.repeat([1, 0], counts[:, [i, j]].sum(axis=0))
-        machine = SVC(C=2.0, gamma=width or 1 / (4 * X.var()), shrinking=False, tol=1e-8).fit(examples, classes)
+        machine = SVC(C=2.0, gamma=width or 1 / X.var(axis=0).sum(), shrinking=False, tol=1e-8).fit(examples, classes)
         np.testing.assert_allclose(decisions[:, p], machine.decision_function(X), atol=1e-5)
 
 

@@ -115,7 +115,7 @@ class AAKNN(Learner):
         """Distances stay, but their rounding errors no longer grow with the distance of the data from 0."""
         if sparse.issparse(X):
             # Manhattan distances of sparse rows are implemented for 32-bit indices only.
-            index = sparse.get_index_dtype((X.indices, X.indptr), maxval=max(X.nnz, *X.shape), check_contents=True)
+            index = np.int32 if max(X.nnz, *X.shape) <= np.iinfo(np.int32).max else np.int64
             parts = (X.data.astype(np.float64), X.indices.astype(index), X.indptr.astype(index))
             return sparse.csr_array(parts, shape=X.shape)
         return X - self._mean

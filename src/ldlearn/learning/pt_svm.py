@@ -45,8 +45,8 @@ class PTSVM(Learner):
     C : float, default=1.0
         Price of an example on the wrong side of its margin.
     gamma : {"scale", "auto"} or float, default="scale"
-        Width of the kernel: 1 / (m var(X)), 1 / m (the published form; the same for standardised features), or a
-        number.
+        Width of the kernel: 1 / (sum of the features' variances), 1 / m (the published form; the same for standardised
+        features), or a number.
     n_draws : int, default=None
         Single-label examples to draw; None draws n c, the published number. The time grows about with its square.
     cv : int, default=5
@@ -138,7 +138,8 @@ class PTSVM(Learner):
         self.random_state = random_state
 
     def _fit(self, X: Any, D: Array) -> None:
-        X = X.astype(np.float64)
+        mean = X.mean(axis=0, dtype=np.float64)
+        X = X - mean  # distances stay, and LIBSVM's lose no digits to an offset
         rng = check_random_state(self.random_state)
         counts = draw_labels(D, D.size if self.n_draws is None else self.n_draws, rng)
         self._n_labels, self._gamma = D.shape[1], self._kernel_width(X)
@@ -149,14 +150,14 @@ class PTSVM(Learner):
         decisions = self._decisions(X, X, dual_coef[:, :, 1:], intercept[:, 1:])
         self.sigmoids_ = _fit_sigmoids(decisions, held_out)
         support = dual_coef[:, :, 0].any(axis=1)
-        self.support_vectors_ = X[support]
+        self.support_vectors_ = X[support] + mean
         self.dual_coef_, self.intercept_ = dual_coef[support, :, 0], intercept[:, 0]
 
     def _kernel_width(self, X: Array) -> float:
         if not isinstance(self.gamma, str):
             return float(self.gamma)
-        variance = float(X.var()) if self.gamma == "scale" else 1.0
-        return float(1.0 / (X.shape[1] * (variance if variance > 0 else 1.0)))
+        total = float(X.var(axis=0).sum()) if self.gamma == "scale" else float(X.shape[1])
+        return 1.0 / (total if total > 0 else X.shape[1])
 
     def _train_machines(self, X: Array, counts: Counts, held_out: list[Counts]) -> tuple[Array, Array]:
         """For each pair the machine on all its examples, then one per fold on the rest: (n, pairs, cv + 1)."""
@@ -186,6 +187,8 @@ class PTSVM(Learner):
         """Scores of all machines, whose kernel is evaluated once: shape (n, *intercept.shape)."""
         flat = dual_coef.reshape(len(centres), intercept.size)
         scores = np.empty((len(X), intercept.size))
+        middle = centres.mean(axis=0) if len(centres) else 0.0  # of distances only the differences matter
+        X, centres = X - middle, centres - middle
         for block in gen_batches(len(X), max(1, _BLOCK_BYTES // (8 * max(1, len(centres))))):
             scores[block] = rbf_kernel(X[block], centres, gamma=self._gamma) @ flat if len(centres) else 0.0
         return (scores + intercept.ravel()).reshape(len(X), *intercept.shape)
