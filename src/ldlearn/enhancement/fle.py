@@ -131,7 +131,7 @@ class FLE(Enhancer):
         self.converged_ = False
         while not self.converged_ and len(path) < self.max_iter:
             Q = np.linalg.solve(P.T @ P + self.gamma * np.eye(c), P.T @ X)
-            # The row problems share this Hessian (halved) and differ in the linear term.
+            # Non-negative least squares for P: the row problems share this Hessian (halved), not the linear term.
             H = Q @ Q.T / m + (self.alpha + self.beta) * np.eye(c) + self.lam
             P = nonnegative_quadratic(H, X @ Q.T / m + self.alpha * Y + self.beta * S + self.lam, P > 0)
             path.append(self._objective(X, Y, S, P, Q))

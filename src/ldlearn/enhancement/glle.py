@@ -223,6 +223,7 @@ class GLLE(Enhancer):
         D, before = self.scores_, np.inf
         self.converged_ = False
         while not self.converged_ and len(path) < self.max_iter:
+            # Over correlation matrices R_i the last term is linear, <R_i, D_i' D_i>; over D everything is quadratic.
             Z = align_unit_rows(Z, _grams(D, members))
             R = Z @ Z.transpose(0, 2, 1)
             D = solve_spd(_JointSystem(self.lam, G, self.l2, R, members), Y.reshape(-1, 1)).reshape(Y.shape)

@@ -161,6 +161,8 @@ class LEMLL(Enhancer):
         path: list[float] = []
         self.converged_ = False
         while not self.converged_ and len(path) < self.max_iter:
+            # The dual's penalty eps |B_i| + |B_i|^2 / (4 l1) is replaced by the quadratic that touches it from above at
+            # the last B: its weights make the next dual value at least as large.
             fit = _weighted_fit(K, U, weights)
             error = np.linalg.norm(U - fit.KB - fit.b, axis=1)
             lengths = np.linalg.norm(fit.B, axis=1)
@@ -187,6 +189,7 @@ def _whole_kernel(X: NDArray[np.floating], N: sparse.csr_array) -> NDArray[np.fl
     n = len(X)
     require_memory(24.0 * n**2, f"LEMLL with its {n} x {n} kernel", "GLLE keeps its graph sparse")
     K = rbf_kernel(X, width=mean_distance(X))
+    # LAPACK's own routines work in the memory of their argument: one n x n array instead of three.
     factor, _ = linalg.lapack.dpotrf(N.toarray().T, lower=1, overwrite_a=1)
     inverse, _ = linalg.lapack.dpotri(factor, lower=1, overwrite_c=1)
     K += np.tril(inverse)
@@ -196,6 +199,7 @@ def _whole_kernel(X: NDArray[np.floating], N: sparse.csr_array) -> NDArray[np.fl
 
 def _weighted_fit(K: NDArray[np.float64], U: NDArray[np.float64], weights: NDArray[np.float64]) -> _Fit:
     """Solve ``B = weights * (U - K B - b)`` with columns of B that sum to zero."""
+    # With R = diag(roots) the system is R (I + R K R)^-1 R: definite also where weights are zero.
     roots = np.sqrt(weights)[:, None]
     system = K * roots
     system *= roots.T
@@ -203,6 +207,7 @@ def _weighted_fit(K: NDArray[np.float64], U: NDArray[np.float64], weights: NDArr
     factor = linalg.cho_factor(system.T, lower=True, overwrite_a=True, check_finite=False)  # .T: no copy is made
     solved = linalg.cho_solve(factor, np.hstack([roots * U, roots]), check_finite=False)
     free, direction = solved[:, :-1], solved[:, -1:]
+    # b is what makes the columns of B sum to zero; where no row has weight, any b does.
     total = float(np.vdot(roots, direction))
     b = (roots * free).sum(axis=0) / total if total > 0 else U.mean(axis=0)
     B = roots * (free - direction * b)

@@ -160,16 +160,22 @@ class LESC(Enhancer):
         self.label_distributions_ = softmax(F)
 
     def _represent(self, space: RowSpace) -> NDArray[np.float64]:
-        """Low-rank representation by the inexact augmented Lagrangian method, in the coordinates of the row space."""
+        """Low-rank representation by the inexact augmented Lagrangian method, in the coordinates of the row space.
+
+        There the samples are the columns of X and the dictionary is diagonal (s): no column of the optimal Z leaves the
+        row space, which would only add to its nuclear norm. J is a copy of Z that carries the nuclear norm.
+        """
         X, s = space.coordinates, space.values[:, None]
         Z, E, Y1, Y2 = (np.zeros_like(X) for _ in range(4))
         mu = self.mu
         self.n_iter_, self.converged_ = 0, False
         while not self.converged_ and self.n_iter_ < self.max_iter:
             J = singular_value_threshold(Z + Y2 / mu, 1.0 / mu)
+            # |X - s Z - E + Y1 / mu|^2 + |Z - J + Y2 / mu|^2 is quadratic in every entry of Z by itself.
             Z = (s * (X - E + Y1 / mu) + J - Y2 / mu) / (s**2 + 1.0)
             rest = X - s * Z
             E = rest + Y1 / mu
+            # Whole columns shrink, so that a sample is either represented or an outlier.
             E *= shrinkage(np.linalg.norm(E, axis=0), self.beta / mu)
             violations = rest - E, Z - J
             self.n_iter_ += 1

@@ -34,7 +34,7 @@ class SpectralTensor:
 
     def _rotate(self, A: NDArray[np.float64]) -> NDArray[np.float64]:
         spectrum = fft.rfft(A, axis=0, norm="ortho")
-        spectrum[1 : (self.n + 1) // 2] *= np.sqrt(2.0)
+        spectrum[1 : (self.n + 1) // 2] *= np.sqrt(2.0)  # so that lengths are those of all frequencies
         return np.stack([spectrum.real, spectrum.imag], axis=1)
 
     def mean(self) -> NDArray[np.float64]:
@@ -56,6 +56,7 @@ class SpectralTensor:
         for start in range(0, self.n // 2 + 1, size):
             rows = slice(start, start + size)
             slices = np.concatenate([self._changed(v, rows, change[v]) for v in (0, 1)], axis=1)
+            # Two columns a slice: its singular vectors follow from 2 x 2 Gram matrices, all frequencies at once.
             shrink, moved = slice_shrinkage(slices @ slices.transpose(0, 2, 1), tau * self.scale[rows])
             distance += moved
             slices = shrink @ slices
