@@ -35,10 +35,11 @@ def test_float32_is_summed_in_float64(container):
     np.testing.assert_allclose(squares, len(X) * X.astype(float).var(axis=0), rtol=1e-7)
 
 
-@pytest.mark.parametrize("value", [0.0, 0.1, 1e8 + 0.3, -1e-30])
-def test_a_constant_column_has_no_spread(value):
-    for dtype in (np.float64, np.float32):
-        assert column_moments(np.full((37, 1), value, dtype=dtype))[1] == 0.0
+@pytest.mark.parametrize("container", CONTAINERS)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_constant_column_has_no_spread(container, dtype):
+    values = np.array([0.1, 1e8 + 0.3, -1e-30, -53566937.316111095, 1.2573e-4])
+    assert not column_moments(container(np.tile(values, (44310, 1)).astype(dtype)))[1].any()
 
 
 @given(
@@ -63,7 +64,7 @@ def test_what_is_near_zero_stays_as_it_is():
 
 
 def test_zeros_of_sparse_rows_stay_zeros():
-    X = 1e6 + np.random.default_rng(0).normal(size=(30, 2))
+    X = 1e6 + np.random.default_rng(0).normal(size=(1000, 2))
     X[4, 0] = 0.0
     rows = sparse.csr_array(X)
     offsets = removable_offsets(rows, *column_moments(rows))

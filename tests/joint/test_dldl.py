@@ -445,6 +445,18 @@ def test_no_dense_square_array():
     assert peak < 20e6
 
 
+def test_prediction_does_not_copy_float32_features():
+    """A float64 copy would be 16 MB."""
+    X, _, Y = make_problem(m=50)
+    model = DLDL(beta=0.1).fit(X.astype(np.float32), Y)
+    rows = np.zeros((40_000, 50), dtype=np.float32)
+    tracemalloc.start()
+    model.predict(rows)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 12e6
+
+
 def recovery_and_prediction(estimator, split):
     estimator.fit(split.X, split.Y)
     recovery = intersection(split.D, estimator.label_distributions_)

@@ -11,7 +11,7 @@ from scipy.special import wrightomega, xlogy
 
 from ldlearn.core import knn_graph, laplacian, log_softmax, normalize_rows, softmax
 from ldlearn.solvers.admm import admm_simplex
-from ldlearn.solvers.newton_simplex import newton_simplex
+from ldlearn.solvers.newton_simplex import _log_omega, newton_simplex
 
 
 def random_problem(seed, n=12, c=5, scale=2.0):
@@ -210,6 +210,13 @@ def test_rows_may_have_weights_of_their_own():
     nu = (np.log(found.D) + 2 * beta[:, None] * found.D - L).mean(axis=1, keepdims=True)
     q = 2 * beta[:, None]
     np.testing.assert_allclose(found.D, wrightomega(L + nu + np.log(q)) / q, atol=1e-7)
+
+
+def test_the_inner_equation_is_solved_to_rounding():
+    z = np.concatenate([np.linspace(-700.0, 700.0, 20_001), np.linspace(-5.0, 5.0, 20_001), np.logspace(3, 12, 1000)])
+    u = _log_omega(z)
+    np.testing.assert_allclose(u, np.log(wrightomega(z)), rtol=1e-14, atol=1e-14)
+    assert _log_omega(np.array([-1e4])) == -1e4
 
 
 def test_extreme_priors_neither_overflow_nor_stall():

@@ -190,7 +190,9 @@ def test_float32_certifies_the_weights_that_it_returns(offset):
     assert fit.converged
     value = primal(X, D, 1e-3, fit.coef, fit.intercept)
     assert value == pytest.approx(fit.loss, rel=1e-11)
-    assert value - dual_bound(X, D, 1e-3, softmax(X.astype(float) @ fit.coef + fit.intercept)) <= 1.1e-9 * len(X)
+    gap = value - dual_bound(X, D, 1e-3, softmax(X.astype(float) @ fit.coef + fit.intercept))
+    assert gap == pytest.approx(fit.gap, rel=1e-2, abs=1e-11)
+    assert gap <= 1.1e-9 * len(X)
 
 
 def test_without_penalty_nothing_is_certified():
@@ -239,12 +241,12 @@ def test_no_step_goes_up_even_from_far_away(far):
 
 def test_newton_systems_are_solved_roughly_far_away_and_well_near_the_end():
     """Rough ones save products with X, good ones make the convergence quadratic."""
-    X, D = problem(n=1000, m=20, c=6)
+    X, D = problem(n=200, m=10, scale=0.5)
     rough = softmax_regression(Features(X), D, l2=1e-3, tol=1e-6)
     fine = softmax_regression(Features(X), D, l2=1e-3, tol=1e-12)
-    assert rough.n_products <= 45
     assert fine.n_iter <= rough.n_iter + 2
-    assert fine.n_iter <= 8
+    assert fine.n_iter <= 7
+    assert fine.n_products <= 44
 
 
 def test_a_block_of_the_hessian_is_inverted():

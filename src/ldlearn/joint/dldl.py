@@ -22,7 +22,7 @@ from ldlearn.core.simplex import Array, Mask, log_softmax, normalize_rows, softm
 from ldlearn.joint.dldl_defaults import default_beta, default_gamma
 from ldlearn.joint.feature_map import make_feature_map
 from ldlearn.solvers.admm import admm_simplex
-from ldlearn.solvers.features import Features
+from ldlearn.solvers.features import Features, linear_scores
 from ldlearn.solvers.newton_simplex import newton_simplex
 from ldlearn.solvers.softmax_regression import SoftmaxFit, softmax_regression
 
@@ -291,7 +291,7 @@ class DLDL(EnhancesNewRows, Joint):
             self.weights_gap_ = W.gap
             self.converged_ = W.converged and solved
         self.objective_ = float(self.objective_path_[-1])
-        self.label_distributions_ = D
+        self.label_distributions_ = np.ascontiguousarray(D)
 
     def _fit_graph(self, X: Any, work: _SharedWork) -> Any:
         """Similarity graph A (Eq. 2) and its Laplacian G; nothing if alpha is 0."""
@@ -367,7 +367,7 @@ class DLDL(EnhancesNewRows, Joint):
 
     def _logits(self, X: Any) -> Array:
         mapped = X if self.feature_map_ is None else self.feature_map_.transform(self._map_input(X))
-        return np.asarray(mapped @ self.coef_ + self.intercept_)
+        return linear_scores(mapped, self.coef_, self.intercept_)
 
     def _predict(self, X: Any) -> Array:
         return softmax(self._logits(X))
@@ -383,7 +383,7 @@ class DLDL(EnhancesNewRows, Joint):
         where p is the prediction for x, N(x) are its k nearest training rows, ``a_j`` their similarities and
         ``d_j`` their recovered distributions, which stay as they are.
         """
-        logP = log_softmax(self._logits(X).astype(np.float64))
+        logP = log_softmax(self._logits(X))
         beta: float | NDArray[np.float64] = self.beta_
         if self._index is not None and self.sigma_ is not None:
             distances, nearest = self._index.kneighbors(self._moved(X))

@@ -10,7 +10,7 @@ import numpy as np
 from ldlearn.base import Learner
 from ldlearn.base.sklearn_private import Interval, StrOptions
 from ldlearn.core.simplex import Array, softmax
-from ldlearn.solvers.features import Features
+from ldlearn.solvers.features import Features, linear_scores
 from ldlearn.solvers.lbfgs import minimize_lbfgs
 from ldlearn.solvers.softmax_regression import loss_and_gradient, softmax_regression
 
@@ -129,4 +129,4 @@ class SABFGS(Learner):
         self.n_iter_, self.converged_ = found.n_iter, found.converged
 
     def _predict(self, X: Any) -> Array:
-        return softmax(X @ self.coef_ + self.intercept_)
+        return softmax(linear_scores(X, self.coef_, self.intercept_))

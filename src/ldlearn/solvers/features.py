@@ -34,6 +34,9 @@ class Features:
     Columns that lie far from zero, compared with their spread, have their offsets subtracted block by block in each
     product, so that ``X - mean`` has all the digits that X has. Scales are left to the preconditioner (`spectrum`).
 
+    Arrays with a row for each row of X are quickest in Fortran order: their rows are short, and what is done to each of
+    them is done along the columns.
+
     Parameters
     ----------
     X : {ndarray, csr_array} of shape (n, m)
@@ -63,9 +66,9 @@ class Features:
     def times(self, W: Array, b: Array, *, exact: bool = False) -> Array:
         """Logits ``(X - mean) W + b``; with ``exact`` in float64 even if X is float32."""
         if self._is_plain(exact):
-            product = np.asarray(self.X @ W.astype(self.X.dtype, copy=False), dtype=np.float64)
+            product = np.asfortranarray(self.X @ W.astype(self.X.dtype, copy=False), dtype=np.float64)
         else:
-            product = np.empty((self.n, W.shape[1]))
+            product = np.empty((self.n, W.shape[1]), order="F")
             for rows, block in self._blocks():
                 product[rows] = block @ W
         product += b - self._rest @ W
@@ -75,7 +78,7 @@ class Features:
         """The adjoint: ``(X - mean)' R`` and the column sums of R (0 without an intercept)."""
         sums = R.sum(axis=0)
         if self._is_plain(exact):
-            product = np.asarray(self.X.T @ R.astype(self.X.dtype, copy=False), dtype=np.float64)
+            product = np.asarray((R.T.astype(self.X.dtype, copy=False) @ self.X).T, dtype=np.float64)
         else:
             product = np.zeros((self.m, R.shape[1]))
             for rows, block in self._blocks():
@@ -132,6 +135,22 @@ class Features:
         """``X - offsets`` in float64, a slice of rows at a time."""
         for rows in row_blocks(self.X):
             yield rows, without_offsets(self.X[rows], self._offsets).astype(np.float64, copy=False)
+
+
+def linear_scores(X: Any, W: Array, b: Array) -> NDArray[np.float64]:
+    """``X W + b`` in float64, a block of rows at a time: a float32 X is not copied as a whole.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> linear_scores(np.array([[1.0, 2.0]], dtype=np.float32), np.eye(2), np.array([0.5, 0.0]))
+    array([[1.5, 2. ]])
+    """
+    scores = np.empty((X.shape[0], W.shape[1]), order="F")
+    for rows in row_blocks(X):
+        scores[rows] = X[rows] @ W
+    scores += b
+    return scores
 
 
 def reciprocal(values: Array) -> NDArray[np.float64]:

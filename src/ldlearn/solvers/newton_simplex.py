@@ -7,14 +7,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import wrightomega
 
 from ldlearn.core.simplex import Array, Mask
 
+# Arrays of shape (n, c) are in Fortran order: what is done to their short rows is done along long columns.
 _CG_TOLERANCE = 1e-2  # the Newton system is solved to this relative accuracy
 _ARMIJO = 1e-4
 _MAX_HALVINGS = 40
 _ROUNDING = 1e-15  # rises of this size relative to the terms of U are not rises
+_SMALLEST_CURVATURE = 1e-30  # that of an isolated row without beta is 0, and its logarithm is needed
 _STALLED = 1e3  # a gap of so many rounding errors that does not shrink will not shrink
 
 
@@ -34,8 +35,8 @@ class _Problem:
     """Value, gradient and Hessian of U in the coordinates the solver uses."""
 
     def __init__(self, log_prior: Array, support: Mask, laplacian: Any, alpha: float, beta: float | Array) -> None:
-        self.support = support
-        self.L = np.where(support, log_prior, 0.0)
+        self.support = np.asfortranarray(support)
+        self.L = np.where(self.support, np.asfortranarray(log_prior), 0.0)
         self.G = laplacian if alpha > 0 else None
         self.alpha = alpha
         self.curvature = 2.0 * np.reshape(np.asarray(beta, dtype=float), (-1, 1))  # of the separable quadratic
@@ -49,7 +50,7 @@ class _Problem:
         if self.G is None:
             return np.asarray(self.curvature * D)
         self.n_products += 1
-        return np.asarray(self.G @ (2.0 * self.alpha * D) + self.curvature * D)
+        return np.asarray(np.asfortranarray(self.G @ (2.0 * self.alpha * D)) + self.curvature * D)
 
     def row_values(self, D: Array, logD: Array, pull: Array) -> NDArray[np.float64]:
         """Objective row by row (the graph term shared among its rows)."""
@@ -119,7 +120,7 @@ def newton_simplex(
     logD, D, pull, values = _starting_point(problem, start)
     n_iter, converged, previous_gap = 0, False, np.inf
     while True:
-        gradient = np.where(support, logD - problem.L + 1.0 + pull, 0.0)
+        gradient = np.where(problem.support, logD - problem.L + 1.0 + pull, 0.0)
         gap = problem.gap(D, gradient)
         converged = bool(gap.sum() <= tol * len(D))
         if converged or n_iter == max_iter:
@@ -156,7 +157,7 @@ def _starting_point(problem: _Problem, start: Array | None) -> _Point:
     if start is None:
         return prior
     tiny = np.finfo(np.float64).tiny
-    given = _point(problem, np.log(np.maximum(start, tiny)))
+    given = _point(problem, np.log(np.maximum(np.asfortranarray(start), tiny)))
     if problem.G is not None:
         return given if given[3].sum() < prior[3].sum() else prior
     lower = given[3] < prior[3]
@@ -196,16 +197,27 @@ def _newton_direction(problem: _Problem, D: Array, gradient: Array) -> Array:
 
 def _retract(problem: _Problem, logD: Array, D: Array, V: Array) -> Array:
     """The logarithm of d+ with ``ln d+ + q d+ = ln d + q d + (1 + q d) v``: exact for the separable part of U."""
-    q = np.broadcast_to(problem.diagonal, D.shape)
-    target = logD + q * D + (1.0 + q * D) * V
-    if not q.any():
-        return np.asarray(target)
-    with np.errstate(divide="ignore"):
-        omega = wrightomega(target + np.log(q))  # q d+
-    logarithm = target - omega
-    large = omega >= 1.0  # there the difference loses digits, and the logarithm can be taken
-    logarithm[large] = np.log(omega[large] / q[large])
-    return np.asarray(logarithm)
+    log_q = np.log(np.maximum(problem.diagonal, _SMALLEST_CURVATURE))
+    pull = problem.diagonal * D
+    target = (1.0 + pull) * V
+    target += pull
+    target += logD
+    target += log_q
+    return _log_omega(target) - log_q
+
+
+def _log_omega(z: Array) -> Array:
+    """The u with ``u + exp(u) = z``, the logarithm of the Wright omega function, by three steps of Halley's method.
+
+    From ``min(z, ln max(z, 1))``, which is never below u, they arrive at rounding for every z.
+    """
+    u = np.minimum(z, np.log(np.maximum(z, 1.0)))
+    for _ in range(3):
+        e = np.exp(u)
+        slope = 1.0 + e
+        step = (u + e - z) / slope
+        u -= step / (1.0 - 0.5 * step * e / slope)
+    return np.asarray(u)
 
 
 def _line_search(

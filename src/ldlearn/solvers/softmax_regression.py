@@ -8,15 +8,17 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import linalg
 
-from ldlearn.core.simplex import Array, softmax
+from ldlearn.core.simplex import Array
 from ldlearn.solvers.features import Features, reciprocal
 
 __all__ = ["Features", "SoftmaxFit", "loss_and_gradient", "softmax_regression"]
 
-# Shapes: X (n, m), D and P (n, c), coef W (m, c), intercept b (c,).
-_FORCING = 0.3  # relative accuracy of the first Newton systems; later ones are solved the better the nearer the end is
+# Shapes: X (n, m), D and P (n, c), coef W (m, c), intercept b (c,). Arrays of shape (n, c) are in Fortran order: sums,
+# maxima and products over short rows are then sums, maxima and products of long columns.
+_FORCING = 0.1  # relative accuracy of the first Newton systems; later ones are solved the better the nearer the end is
 _MANY_STEPS = 25  # conjugate gradient steps after which a better preconditioner is worth making
 _LARGEST_BLOCKS = 2 * 10**7  # entries of that preconditioner
+_SLACK = 0.1  # part of what is asked for that the Newton system may leave
 _ARMIJO = 1e-4
 _MAX_HALVINGS = 30
 _ROUNDING = 1e-15  # rises of the loss of this size, relative to its terms, are not rises
@@ -45,9 +47,9 @@ def loss_and_gradient(features: Features, D: Array, l2: float, W: Array, b: Arra
     Here ``Z = (X - mean) W + b``: with an unpenalised intercept the same family of models, better conditioned.
     """
     Z = features.times(W, b)
-    loss = _loss(Z, D) + l2 * float(np.sum(W * W))
-    gW, gb = features.transpose_times(softmax(Z) - D)
-    return loss, gW + 2.0 * l2 * W, gb
+    P, loss = _predictions_and_loss(Z, D)
+    gW, gb = features.transpose_times(P - D)
+    return loss + l2 * float(np.vdot(W, W)), gW + 2.0 * l2 * W, gb
 
 
 def softmax_regression(
@@ -88,38 +90,40 @@ def softmax_regression(
     Examples
     --------
     >>> import numpy as np
+    >>> from ldlearn.core import softmax
     >>> X = np.array([[-1.0], [1.0]])
     >>> fit = softmax_regression(Features(X), np.array([[0.9, 0.1], [0.1, 0.9]]))
     >>> softmax(X @ fit.coef + fit.intercept).round(5)
     array([[0.9, 0.1],
            [0.1, 0.9]])
     """
-    problem = _Problem(features, D, l2)
+    goal = tol * len(D)
+    problem = _Problem(features, D, l2, goal)
     point = problem.start(start)
     blocks: _Solve | None = None
     n_iter, converged, previous, forcing = 0, False, np.inf, _FORCING
     while True:
-        if point.bound <= tol * len(D):
+        if point.bound <= goal:
             point = problem.certified(point)
-            converged = point.bound <= tol * len(D)
+            converged = point.bound <= goal
         if converged or n_iter == max_iter:
             break
         direction = problem.newton_direction(point, forcing, blocks or _kronecker_preconditioner(features, point.P, l2))
         if direction.n_steps > _MANY_STEPS and D.shape[1] * features.m**2 <= _LARGEST_BLOCKS:
             blocks = _block_preconditioner(features, point.P, l2)
-        if l2 == 0 and direction.decrement <= 2.0 * tol * len(D):
+        if l2 == 0 and direction.decrement <= 2.0 * goal:
             converged = True
             break
         invisible = direction.decrement <= problem.rounding(point)
-        t = problem.line_search(point, direction)
-        if t == 0.0 or (invisible and point.bound >= 0.5 * previous):
+        lower = problem.line_search(point, direction)
+        if lower is None or (invisible and point.bound >= 0.5 * previous):
             break  # no further progress in floating point
         previous, forcing = point.bound, min(_FORCING, np.sqrt(direction.decrement / len(D)))
-        point = problem.moved(point, t, direction)
+        point = lower
         n_iter += 1
     if l2 > 0 and not converged:
         point = problem.certified(point)
-        converged = point.bound <= tol * len(D)
+        converged = point.bound <= goal
     intercept = point.b - features.mean @ point.W
     return SoftmaxFit(point.W, intercept, point.Z, point.loss, point.bound, n_iter, problem.n_products, converged)
 
@@ -148,10 +152,11 @@ class _Direction:
 class _Problem:
     """Loss, gradient and Hessian, and the moves that the solver makes."""
 
-    def __init__(self, features: Features, D: Array, l2: float) -> None:
+    def __init__(self, features: Features, D: Array, l2: float, goal: float) -> None:
         self.features = features
-        self.D = D
+        self.D = np.asfortranarray(D)
         self.l2 = l2
+        self.goal = goal  # distance to the minimum that is asked for
         self.n_products = 0
 
     def start(self, fit: SoftmaxFit | None) -> _Point:
@@ -159,29 +164,29 @@ class _Problem:
         features, (n, c) = self.features, self.D.shape
         if fit is not None:
             W = _across_labels(fit.coef)
-            return self.point(W, fit.intercept + features.mean @ fit.coef, fit.logits)
+            return self.point(W, fit.intercept + features.mean @ fit.coef, np.asfortranarray(fit.logits))
         b = np.zeros(c)
         if features.fit_intercept:
             b = np.log(np.maximum(self.D.mean(axis=0, dtype=np.float64), _ABSENT))
             b -= b.mean()
-        return self.point(np.zeros((features.m, c)), b, np.tile(b, (n, 1)))
+        return self.point(np.zeros((features.m, c)), b, np.asfortranarray(np.tile(b, (n, 1))))
 
     def point(self, W: Array, b: Array, Z: Array) -> _Point:
-        P = softmax(Z)
+        return self.with_gradient(W, b, Z, *self.predictions_and_loss(W, Z))
+
+    def predictions_and_loss(self, W: Array, Z: Array) -> tuple[Array, float]:
+        P, loss = _predictions_and_loss(Z, self.D)
+        return P, loss + self.l2 * float(np.vdot(W, W))
+
+    def with_gradient(self, W: Array, b: Array, Z: Array, P: Array, loss: float) -> _Point:
         gW, gb = self.features.transpose_times(P - self.D, exact=True)
         gW = _across_labels(gW + 2.0 * self.l2 * W)
         self.n_products += 1
         bound = float(np.vdot(gW, gW)) / (4.0 * self.l2) if self.l2 > 0 else np.inf
-        return _Point(W, b, Z, P, self.loss(W, Z), gW, _across_labels(gb), bound)
-
-    def loss(self, W: Array, Z: Array) -> float:
-        return _loss(Z, self.D) + self.l2 * float(np.vdot(W, W))
+        return _Point(W, b, Z, P, loss, gW, _across_labels(gb), bound)
 
     def rounding(self, point: _Point) -> float:
         return _ROUNDING * (abs(point.loss) + len(self.D))
-
-    def moved(self, point: _Point, t: float, direction: _Direction) -> _Point:
-        return self.point(point.W + t * direction.W, point.b + t * direction.b, point.Z + t * direction.Z)
 
     def certified(self, point: _Point) -> _Point:
         """The same weights with their own logits in float64 and the intercept that is best for them."""
@@ -199,7 +204,7 @@ class _Problem:
         sW, sb = zW, zb
         rho = first = _dot(rW, zW, rb, zb)
         n_steps = 0
-        while rho > forcing**2 * first and n_steps < W.size:
+        while rho > forcing**2 * first and n_steps < W.size and not self._is_negligible(rW):
             sZ = self.features.times(sW, sb)
             hW, hb = self.features.transpose_times(_curve(P, sZ))
             hW += 2.0 * self.l2 * sW
@@ -216,21 +221,30 @@ class _Problem:
         self.n_products += 2 * n_steps
         return _Direction(W, b, Z, -_dot(point.gW, W, point.gb, b), n_steps)
 
-    def line_search(self, point: _Point, direction: _Direction) -> float:
-        """The first of 1, 1/2, 1/4, ... at which the loss has fallen enough; 0 if none."""
+    def _is_negligible(self, residual: Array) -> bool:
+        """Whether a Newton step that leaves this residual would end the iterations."""
+        return float(np.vdot(residual, residual)) <= _SLACK * 4.0 * self.l2 * self.goal
+
+    def line_search(self, point: _Point, direction: _Direction) -> _Point | None:
+        """The point at the first of 1, 1/2, 1/4, ... steps that has lowered the loss enough; None if none does."""
         t = 1.0
         for _ in range(_MAX_HALVINGS):
-            value = self.loss(point.W + t * direction.W, point.Z + t * direction.Z)
-            if value <= point.loss - _ARMIJO * t * direction.decrement + self.rounding(point):
-                return t
+            W, Z = point.W + t * direction.W, point.Z + t * direction.Z
+            P, loss = self.predictions_and_loss(W, Z)
+            if loss <= point.loss - _ARMIJO * t * direction.decrement + self.rounding(point):
+                return self.with_gradient(W, point.b + t * direction.b, Z, P, loss)
             t *= 0.5
-        return 0.0
+        return None
 
 
-def _loss(Z: Array, D: Array) -> float:
-    """``sum_i lse(z_i) - <D, Z>``, each row shifted by its own maximum."""
-    shifted = Z - Z.max(axis=1, keepdims=True)
-    return float(np.log(np.exp(shifted).sum(axis=1)).sum() - np.vdot(D, shifted))
+def _predictions_and_loss(Z: Array, D: Array) -> tuple[Array, float]:
+    """``softmax(Z)`` and ``sum_i lse(z_i) - <D, Z>``, each row shifted by its own maximum."""
+    P = Z - Z.max(axis=1, keepdims=True)
+    linear = np.vdot(D.T, P.T)  # of transposes, which are contiguous
+    np.exp(P, out=P)
+    totals = P.sum(axis=1, keepdims=True)
+    P /= totals
+    return P, float(np.log(totals).sum() - linear)
 
 
 def _curve(P: Array, Z: Array) -> Array:
@@ -253,18 +267,19 @@ def _balanced(Z: Array, D: Array) -> Array:
     """What to add to every row of logits so that predictions have the column sums of D: Newton's method, damped."""
     n, c = D.shape
     b = np.zeros(c)
-    loss = _loss(Z, D)
+    P, loss = _predictions_and_loss(Z, D)
     for _ in range(_MAX_HALVINGS):
-        P = softmax(Z + b)
         excess = (P - D).sum(axis=0)
         if np.abs(excess).max() <= _BALANCED * n:
             break
         values, U = np.linalg.eigh(_mean_curvature(P))
         step = -U @ (reciprocal(n * np.maximum(values, 0.0)) * (excess @ U))
-        t = 1.0
-        while t > 1e-6 and (trial := _loss(Z + b + t * step, D)) > loss + _ROUNDING * (abs(loss) + n):
-            t *= 0.5
-        b, loss = b + t * step, trial
+        before = loss
+        for t in 0.5 ** np.arange(_MAX_HALVINGS):
+            P, loss = _predictions_and_loss(Z + (b + t * step), D)
+            if loss <= before + _ROUNDING * (abs(before) + n):
+                break
+        b += t * step
     return b
 
 
