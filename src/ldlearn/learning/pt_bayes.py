@@ -28,7 +28,7 @@ class PTBayes(Learner):
 
     Parameters
     ----------
-    ridge : float, default=0.1
+    ridge : float, default=0.3
         The larger, the closer the predictions are to the priors; 1e-14 with ``relative=False`` is the published form.
     relative : bool, default=True
         Whether :math:`r_k` is ``ridge`` times m times the variance of feature k, so that neither the units nor the
@@ -74,9 +74,9 @@ class PTBayes(Learner):
     >>> X = np.array([[-1.0], [0.0], [1.0]])
     >>> D = np.array([[0.9, 0.1], [0.5, 0.5], [0.1, 0.9]])
     >>> PTBayes().fit(X, D).predict(X).round(2)
-    array([[0.91, 0.09],
+    array([[0.86, 0.14],
            [0.5 , 0.5 ],
-           [0.09, 0.91]])
+           [0.14, 0.86]])
     """
 
     _test_params = ({}, {"resample": True, "random_state": 0}, {"log_domain": False})
@@ -90,7 +90,7 @@ class PTBayes(Learner):
 
     def __init__(
         self,
-        ridge: float = 0.1,
+        ridge: float = 0.3,
         *,
         relative: bool = True,
         resample: bool = False,
