@@ -16,11 +16,13 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from ldlearn.base.sklearn_private import InvalidParameterError
-from ldlearn.core.simplex import Array, normalize_rows
+from ldlearn.core.simplex import Array
 from ldlearn.core.targets import check_distributions, check_logical, check_matrix, label_names, label_order
 from ldlearn.errors import InputError, ParameterError, hint
 from ldlearn.metrics import intersection
+from ldlearn.solvers.vote_regression import log_likelihood, profile_log_rate
 
+_RATE_ROWS = 2000  # training rows that the number of votes is learned on
 ENHANCER, LEARNER, JOINT = KINDS = ("enhancer", "learner", "joint")
 
 
@@ -96,7 +98,7 @@ class LabelEstimator(BaseEstimator):
                 self._validate_params()
             features, targets = self._validate_training(X, y)
             self._fit(features, targets)
-            self._finish(features)
+            self._finish(features, targets)
         except BaseException:
             # A failed fit leaves the object as it was: never half fitted.
             self.__dict__.clear()
@@ -142,7 +144,7 @@ class LabelEstimator(BaseEstimator):
     def _check_targets(self, y: Any) -> NDArray[Any]:
         raise NotImplementedError
 
-    def _finish(self, X: Any) -> None:
+    def _finish(self, X: Any, T: Any) -> None:
         """Hook after ``_fit``."""
 
     def _validate_training(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
@@ -224,7 +226,7 @@ class _TakesLogicalLabels(LabelEstimator):
     def _check_targets(self, y: Any) -> NDArray[np.bool_]:
         return check_logical(y, getattr(self, "empty_rows", None))
 
-    def _finish(self, X: Any) -> None:
+    def _finish(self, X: Any, T: Any) -> None:
         self.label_distributions_ = self.label_distributions_.astype(X.dtype, copy=False)
 
     def fit_enhance(self, X: Any, y: Any) -> Array:
@@ -273,12 +275,11 @@ class _Predicts(LabelEstimator):
         ----------
         X : array-like of shape (n, m)
         y : array-like or data frame of shape (n, c)
-            True distributions; the columns of a data frame are matched by name. Logical labels are accepted too and
-            stand for equal shares of the positives.
+            True distributions; the columns of a data frame are matched by name.
         """
         check_is_fitted(self)
-        truth = self._match_labels(y, lambda y: check_matrix(y, "label distributions"))
-        return intersection(normalize_rows(truth), self.predict(X))
+        truth = self._match_labels(y, check_distributions)
+        return intersection(truth, self.predict(X))
 
 
 class EnhancesNewRows(_TakesLogicalLabels):
@@ -328,6 +329,45 @@ class Learner(_Predicts):
 
 
 class Joint(_TakesLogicalLabels, _Predicts):
-    """Does both at once: recovers the training rows' distributions and predicts new ones."""
+    """Does both at once: recovers the training rows' distributions and predicts new ones.
+
+    After ``fit``, ``votes_per_row_`` is the number of votes under which the training labels are likeliest if a label
+    is ticked when it gets any and ``predict`` gives the shares.
+    """
 
     kind = JOINT
+    votes_per_row_: float
+
+    def _finish(self, X: Any, T: Any) -> None:
+        super()._finish(X, T)
+        some = slice(None, None, -(-X.shape[0] // _RATE_ROWS))
+        self.votes_per_row_ = float(np.exp(profile_log_rate(_log(self._predict(X[some])), T[some])))
+        self._n_seen = X.shape[0]
+
+    def score(self, X: Any, y: Any) -> float:
+        """How well ``predict(X)`` fits ``y``: degrees by the intersection, 0/1 labels by their likelihood.
+
+        0/1 labels have no degrees to compare with, and equal shares of them would be the wrong answer. Their score
+        is the mean log-likelihood of a row if label j gets ``votes_per_row_`` times its predicted degree votes on
+        average and is ticked when it gets any. Greater is better; at most 0.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, m)
+        y : array-like or data frame of shape (n, c)
+            Logical labels, or true distributions; the columns of a data frame are matched by name. A matrix of zeros
+            and ones holds logical labels even if each row has a single one, since that is what the model was fitted to.
+        """
+        check_is_fitted(self)
+        truth = self._match_labels(y, lambda y: check_matrix(y, "0/1 labels or label distributions"))
+        predicted = self.predict(X)
+        if not np.isin(truth, (0.0, 1.0)).all():
+            return intersection(check_distributions(truth), predicted)
+        Y, logP = truth > 0, _log(predicted)
+        # Models saved by version 0.1.0 do not know their number of votes.
+        rate = np.log(self.votes_per_row_) if hasattr(self, "votes_per_row_") else profile_log_rate(logP, Y)
+        return float(log_likelihood(logP + rate, Y, n_seen=getattr(self, "_n_seen", len(Y))).mean())
+
+
+def _log(P: Array) -> Array:
+    return np.asarray(np.log(np.maximum(P.astype(np.float64), np.finfo(np.float64).tiny)))

@@ -1,6 +1,7 @@
 """Estimators made of estimators."""
 
+from ldlearn.compose.from_classifier import FromClassifier
 from ldlearn.compose.from_distributions import FromDistributions
 from ldlearn.compose.two_steps import EnhanceThenLearn
 
-__all__ = ["EnhanceThenLearn", "FromDistributions"]
+__all__ = ["EnhanceThenLearn", "FromClassifier", "FromDistributions"]

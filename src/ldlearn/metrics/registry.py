@@ -91,6 +91,8 @@ class Metric:
         if self.against_labels:  # conventions are about zeros of distributions
             pair = D_true, D_pred
             _check_labels(D_true)
+        else:
+            _refuse_labels(D_true)
         return self._rows(*pair, **options)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -102,6 +104,17 @@ class Metric:
 USUAL_METRICS = ("chebyshev", "clark", "canberra", "kl_divergence", "cosine", "intersection")
 # The four of the tables of the DLDL paper, which calls the third one-error.
 HEADLINE_METRICS = ("chebyshev", "clark", "threshold_error", "intersection")
+
+
+def _refuse_labels(D: FloatArray) -> None:
+    """0/1 labels are no distributions: a distance to them says nothing about degrees."""
+    sums = D.sum(axis=1)
+    if sums.max() > 1 and np.isin(D, (0.0, 1.0)).all():
+        row = int(np.argmax(sums > 1))
+        raise InputError(
+            f"The truth must hold distributions, but it holds 0/1 labels and row {row} sums to {sums[row]:g}; compare "
+            "with true degrees, or use a metric against labels such as average_precision."
+        )
 
 
 def _check_labels(Y: FloatArray) -> None:

@@ -1,0 +1,170 @@
+"""FromClassifier: what anyone would do first, any classifier of 0/1 labels made into degrees."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.utils import get_tags
+
+from ldlearn.base import EnhancesNewRows, Joint
+from ldlearn.base.sklearn_private import HasMethods, StrOptions
+from ldlearn.core.simplex import Array, Mask, normalize_rows
+from ldlearn.joint.dldl_defaults import default_gamma
+from ldlearn.joint.label_model import held_out_folds
+from ldlearn.solvers.features import Features
+
+_RATIOS = (300.0, 30.0, 3.0, 0.3)  # of the penalty of the default classifier to DLDL's default gamma
+
+
+class FromClassifier(EnhancesNewRows, Joint):
+    r"""Degrees from the probabilities of a classifier of 0/1 labels.
+
+    The baseline that people really use: classify every label, then normalise the probabilities. Any scikit-learn
+    classifier with ``predict_proba`` will do. A classifier of several labels at once gets them all; any other is fitted
+    to each label.
+
+    .. math::
+
+        p_j \propto P(y_j = 1 | x) \quad\text{or}\quad p_j \propto -\ln(1 - P(y_j = 1 | x)), \qquad D_j \propto y_j p_j
+
+    Parameters
+    ----------
+    classifier : classifier, default=None
+        Has ``fit`` and ``predict_proba``. None means one logistic regression a label, its penalty chosen by the
+        likelihood of held-out labels.
+    link : {"probability", "votes"}, default="probability"
+        What is normalised: the probability itself, or the number of votes behind it, if a label is ticked when it
+        gets any (see `VoteLDL`). The second is nearer to the truth where the labels come from votes, ratings or counts.
+
+    Attributes
+    ----------
+    classifier_ : fitted classifier, or list of one for each label in ``varied_``
+    varied_ : ndarray of int
+        Labels that are ticked in some rows and not in others. Only these are given to the classifier.
+    shares_ : ndarray of shape (c,)
+        ``(k + 1/2) / (n + 1)`` for a label ticked in k of n rows: the probability of the other labels.
+    label_distributions_ : ndarray of shape (n, c)
+        Degrees of the training rows: the predicted ones, restricted to the positive labels.
+    label_names_ : ndarray of shape (c,)
+
+    Notes
+    -----
+    Ours, not the paper's. Departures from the paper: not applicable. No probability is taken to be nearer to 0 or 1
+    than n rows can tell, half a row in n + 1.
+
+    Examples
+    --------
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> from ldlearn import FromClassifier
+    >>> from ldlearn.datasets import make_label_distributions
+    >>> data = make_label_distributions(300, labels="votes")
+    >>> model = FromClassifier(RandomForestClassifier(20, random_state=0), link="votes").fit(data.X, data.Y)
+    >>> model.predict(data.X[:3]).shape
+    (3, 5)
+    """
+
+    is_floor = True
+    keeps_support = True
+    _test_params: ClassVar[tuple[dict[str, Any], ...]] = (
+        {},
+        {"classifier": LogisticRegression(), "link": "votes"},
+    )
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "classifier": [HasMethods(["fit", "predict_proba"]), None],
+        "link": [StrOptions({"probability", "votes"})],
+    }
+
+    def __init__(self, classifier: Any = None, *, link: str = "probability") -> None:
+        self.classifier = classifier
+        self.link = link
+
+    @property
+    def order_invariant(self) -> bool:  # type: ignore[override]
+        """Only the default classifier is known not to depend on the order of samples."""
+        return self.classifier is None
+
+    @property
+    def label_invariant(self) -> bool:  # type: ignore[override]
+        """Only the default classifier is known not to depend on the order of labels."""
+        return self.classifier is None
+
+    @property
+    def _accepts_sparse(self) -> bool:  # type: ignore[override]
+        return self.classifier is None or bool(get_tags(self.classifier).input_tags.sparse)
+
+    def _fit(self, X: Any, Y: Mask) -> None:
+        self.varied_ = np.flatnonzero(Y.any(axis=0) & ~Y.all(axis=0))
+        self.shares_ = (Y.sum(axis=0) + 0.5) / (len(Y) + 1.0)
+        self._surest = 0.5 / (len(Y) + 1.0)
+        classifier = LikelyLogisticRegression() if self.classifier is None else self.classifier
+        targets = Y[:, self.varied_].astype(np.int8)
+        if len(self.varied_) > 1 and _takes_several_labels(classifier):
+            self.classifier_: Any = clone(classifier).fit(X, targets)
+        else:
+            self.classifier_ = [clone(classifier).fit(X, column) for column in targets.T]
+        self.label_distributions_ = self._enhance(X, Y)
+
+    def _probabilities(self, X: Any) -> Array:
+        P = np.tile(self.shares_, (X.shape[0], 1))
+        if isinstance(self.classifier_, list):
+            parts = [_of_ones(one.predict_proba(X), one.classes_) for one in self.classifier_]
+            found = np.column_stack(parts) if parts else np.empty((X.shape[0], 0))
+        else:
+            found = _of_several(self.classifier_.predict_proba(X))
+        P[:, self.varied_] = found
+        return np.asarray(np.clip(P, self._surest, 1.0 - self._surest))
+
+    def _predict(self, X: Any) -> Array:
+        P = self._probabilities(X)
+        return normalize_rows(-np.log1p(-P) if self.link == "votes" else P)
+
+    def _enhance(self, X: Any, Y: Mask) -> Array:
+        return normalize_rows(self._predict(X) * Y)
+
+
+def _takes_several_labels(classifier: Any) -> bool:
+    tags = get_tags(classifier)
+    several = tags.classifier_tags is not None and tags.classifier_tags.multi_label
+    return bool(several or tags.target_tags.multi_output)
+
+
+def _of_ones(probabilities: Any, classes: Any) -> NDArray[np.float64]:
+    """The column of class 1."""
+    return np.asarray(probabilities, dtype=np.float64)[:, list(classes).index(1)]
+
+
+def _of_several(probabilities: Any) -> NDArray[np.float64]:
+    """Probabilities of the ones: some classifiers give a matrix, others a list with two columns for each label."""
+    if isinstance(probabilities, list):
+        return np.column_stack([np.asarray(part, dtype=np.float64)[:, 1] for part in probabilities])
+    return np.asarray(probabilities, dtype=np.float64)
+
+
+class LikelyLogisticRegression(ClassifierMixin, BaseEstimator):
+    """Logistic regression of one label, its penalty the one under which held-out labels are likeliest."""
+
+    def fit(self, X: Any, y: Any) -> LikelyLogisticRegression:
+        """Try penalties on folds that depend on the features alone, then fit with the best."""
+        unit = default_gamma(Features(X)) or 1.0
+        models = [LogisticRegression(C=0.5 / (ratio * unit), solver="newton-cholesky") for ratio in _RATIOS]
+        folds = [fold for fold in held_out_folds(X) if 0 < y[fold.train].sum() < len(fold.train)]
+        losses = [
+            sum(_log_loss(clone(model).fit(X[f.train], y[f.train]), X[f.test], y[f.test]) for f in folds)
+            for model in models
+        ]
+        self.model_ = models[int(np.argmin(losses))].fit(X, y)
+        self.classes_ = self.model_.classes_
+        return self
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Probabilities of 0 and 1."""
+        return np.asarray(self.model_.predict_proba(X))
+
+
+def _log_loss(model: LogisticRegression, X: Any, y: NDArray[np.int8]) -> float:
+    signed = np.where(y > 0, 1.0, -1.0) * model.decision_function(X)
+    return float(np.logaddexp(0.0, -signed).sum())

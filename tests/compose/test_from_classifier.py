@@ -1,0 +1,116 @@
+"""FromClassifier: any classifier, either link, labels without contrast."""
+
+import numpy as np
+import pytest
+from estimator_cases import make_problem
+from scipy import sparse
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.multioutput import ClassifierChain, MultiOutputClassifier
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from ldlearn import FromClassifier
+from ldlearn.core import normalize_rows
+from ldlearn.datasets import make_label_distributions
+from ldlearn.errors import ParameterError
+from ldlearn.metrics import intersection
+
+CLASSIFIERS = {
+    "logistic": LogisticRegression(),
+    "bayes": GaussianNB(),
+    "boosting": HistGradientBoostingClassifier(max_iter=5),
+    "forest": RandomForestClassifier(5, random_state=0),
+    "neighbours": KNeighborsClassifier(3),
+    "network": MLPClassifier(4, solver="lbfgs", max_iter=5000, tol=1e-2, alpha=1.0, random_state=0),
+    "outputs": MultiOutputClassifier(LogisticRegression()),
+    "chain": ClassifierChain(LogisticRegression()),
+    "pipeline": make_pipeline(StandardScaler(), LogisticRegression()),
+}
+
+
+@pytest.mark.parametrize("name", CLASSIFIERS)
+@pytest.mark.parametrize("link", ["probability", "votes"])
+def test_any_classifier_will_do(name, link):
+    X, _, Y = make_problem()
+    Y[:, 3] = 0
+    Y[:, 4] = 1
+    model = FromClassifier(CLASSIFIERS[name], link=link).fit(X, Y)
+    P = model.predict(X)
+    np.testing.assert_allclose(P.sum(axis=1), 1.0)
+    assert list(model.varied_) == [0, 1, 2]
+    recovered = model.label_distributions_
+    assert (recovered[Y == 0] == 0).all()
+    np.testing.assert_allclose(recovered, normalize_rows(P * Y))
+    np.testing.assert_allclose(model.enhance(X, Y), recovered)
+
+
+def test_links_are_the_stated_ones():
+    X, _, Y = make_problem(n=200)
+    chances = np.column_stack([LogisticRegression().fit(X, y).predict_proba(X)[:, 1] for y in Y.T])
+    plain, votes = (FromClassifier(LogisticRegression(), link=link).fit(X, Y) for link in ("probability", "votes"))
+    clipped = np.clip(chances, 0.5 / 201, 1 - 0.5 / 201)
+    np.testing.assert_allclose(plain.predict(X), normalize_rows(clipped))
+    np.testing.assert_allclose(votes.predict(X), normalize_rows(-np.log1p(-clipped)))
+
+
+def test_certain_classifiers_keep_every_row_a_distribution_on_its_positives():
+    """A tree that has learned its rows by heart says 0 and 1: no row may lose its mass or become infinite."""
+    X, _, Y = make_problem()
+    rng = np.random.default_rng(0)
+    other = rng.permutation(Y)
+    for link in ("probability", "votes"):
+        model = FromClassifier(KNeighborsClassifier(1), link=link).fit(X, Y)
+        D = model.enhance(X, other)
+        assert (D[other == 0] == 0).all()
+        np.testing.assert_allclose(D.sum(axis=1), 1.0)
+
+
+def test_the_votes_link_is_nearer_to_votes():
+    data = make_label_distributions(1500, 10, 6, labels="votes", n_raters=20)
+    plain, votes = (
+        intersection(data.D[1000:], FromClassifier(link=link).fit(data.X[:1000], data.Y[:1000]).predict(data.X[1000:]))
+        for link in ("probability", "votes")
+    )
+    assert votes > plain + 0.05
+
+
+def test_the_default_penalty_is_chosen_by_label():
+    """One label follows the features, the other is a coin: they want different penalties."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 20))
+    Y = np.column_stack([X @ rng.normal(size=20) > 0, rng.random(300) < 0.5, np.ones(300, dtype=bool)])
+    strong, coin = (one.model_.C for one in FromClassifier().fit(X, Y).classifier_)
+    assert strong > 10 * coin
+
+
+def test_the_default_does_not_depend_on_the_unit_of_the_features():
+    X, _, Y = make_problem(n=100)
+    np.testing.assert_allclose(
+        FromClassifier().fit(X, Y).predict(X), FromClassifier().fit(1000 * X, Y).predict(1000 * X), atol=1e-3
+    )
+
+
+def test_labels_without_contrast_need_no_classifier():
+    X = np.zeros((5, 2))
+    Y = np.tile([1, 1, 0], (5, 1))
+    model = FromClassifier().fit(X, Y)
+    np.testing.assert_allclose(model.label_distributions_, np.tile([0.5, 0.5, 0.0], (5, 1)))
+    assert model.classifier_ == []
+
+
+def test_sparse_features_follow_the_classifier():
+    X, _, Y = make_problem()
+    thin = sparse.csr_array(np.where(np.abs(X) < 0.5, 0.0, X))
+    FromClassifier(LogisticRegression()).fit(thin, Y)
+    with pytest.raises(TypeError, match=r"[Ss]parse"):
+        FromClassifier(GaussianNB()).fit(thin, Y)
+
+
+def test_what_cannot_give_probabilities_is_refused():
+    X, _, Y = make_problem()
+    with pytest.raises(ParameterError, match="classifier"):
+        FromClassifier(StandardScaler()).fit(X, Y)
