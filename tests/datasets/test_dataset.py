@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from ldlearn.core.targets import find_row_problems
 from ldlearn.datasets import DatasetError, LabelDataset, make_label_distributions
-from ldlearn.datasets.labels import find_row_problems
 
 
 def small(**changes):

@@ -390,7 +390,7 @@ def test_sparse_arff(tmp_path):
     ("old", "new", "message"),
     [
         ("0.5,1,0,1", "0.5,1,0", "row 1: it has 3 values for 4 attributes"),
-        ("0.5,1,0,1", "tall,1,0,1", "row 1, column 'gene one': 'tall' is no value"),
+        ("0.5,1,0,1", "tall,1,0,1", "row 1, column 'gene one': 'tall' is not a finite number"),
         ("0.5,1,0,1", "0.5,1,0,2", "'2' is no value"),
         ("two {0,1}", "two {1,yes}", "row 2, column 'two': '0' is no value"),
         ("two {0,1}", "two string", "of type 'string'"),

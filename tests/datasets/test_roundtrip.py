@@ -155,7 +155,7 @@ def test_sparse_features_stay_sparse(suffix, data):
     back = round_trip(data, suffix)
     assert scipy.sparse.issparse(back.X)
     if suffix == ".svm":  # scikit-learn writes sixteen digits
-        np.testing.assert_allclose(dense(back.X), dense(data.X), rtol=1e-15)
+        np.testing.assert_allclose(dense(back.X), dense(data.X).astype(float), rtol=1e-15)
         np.testing.assert_array_equal(back.Y, data.Y)
     else:
         assert_same_numbers(back, data)

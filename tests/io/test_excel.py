@@ -44,6 +44,13 @@ def test_the_sheet_is_said(tmp_path):
     assert said == [f"{tmp_path / 'x.xlsx'}: the table is on the sheet 'data'."]
 
 
+def test_columns_without_a_name_are_left_out_and_that_is_said(tmp_path):
+    pd.DataFrame({"a": [1, 2], "b": [3, 4], "c": [5, 6], "d": [0, 1]}).to_excel(tmp_path / "x.xlsx")
+    frame, said = read(str(tmp_path / "x.xlsx"))
+    assert list(frame.columns) == ["a", "b", "c", "d"]
+    assert said == [f"{tmp_path / 'x.xlsx'}: columns without a name in the header are left out."]
+
+
 def test_frames_of_pandas(tmp_path):
     frame = pd.DataFrame({"x": [1.5, 2.5], "place": ["é", None], "sky": [True, False]})
     frame.to_excel(tmp_path / "x.xlsx", index=False)

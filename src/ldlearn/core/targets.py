@@ -111,15 +111,35 @@ def check_logical(y: Any, empty_rows: str | None = None) -> NDArray[np.bool_]:
 def check_distributions(y: Any) -> NDArray[np.float64]:
     """Label distributions as a float array of shape (n, c), rows rescaled to sum exactly to one."""
     D = check_matrix(y, "label distributions")
-    negative = (D < 0).any(axis=1)
-    if negative.any():
-        raise InputError(f"Degrees must not be negative, but {describe_rows(negative)} of y has a negative one.")
+    problems = find_row_problems(D)
+    if "negative degree" in problems:
+        rows = describe_rows(problems["negative degree"])
+        raise InputError(f"Degrees must not be negative, but {rows} of y has a negative one.")
     sums = D.sum(axis=1)
-    off = np.abs(sums - 1.0) > SUM_TOLERANCE
-    if off.any():
-        first = int(np.flatnonzero(off)[0])
+    if problems:
+        off = np.logical_or.reduce(list(problems.values()))
+        first = int(np.argmax(off))
         raise InputError(
             f"The degrees of a row must sum to 1, but {describe_rows(off)} of y does not (row {first} sums to "
             f"{sums[first]:.4g}); divide each row by its sum first."
         )
     return np.asarray(D / sums[:, None])
+
+
+def find_row_problems(D: NDArray[Any], *, sums: bool = True) -> dict[str, NDArray[np.bool_]]:
+    """Marks of the rows that are no label distribution, by kind of problem; empty if all are sound.
+
+    The kinds are ``"not finite"``, ``"negative degree"``, ``"sums to 0"`` and ``"does not sum to 1"``; a row
+    is marked under the first that applies. ``sums=False`` leaves the last kind out (votes).
+    """
+    with np.errstate(invalid="ignore"):  # infinity minus infinity is found as not finite
+        total = D.sum(axis=1, dtype=np.float64)
+    broken = ~np.isfinite(total)
+    if broken.any():
+        broken = ~np.isfinite(D).all(axis=1) | broken
+    negative = ~broken & (D < 0).any(axis=1)
+    left = ~broken & ~negative
+    marks = {"not finite": broken, "negative degree": negative, "sums to 0": left & (total == 0)}
+    if sums:
+        marks["does not sum to 1"] = left & (total != 0) & (np.abs(total - 1) > SUM_TOLERANCE)
+    return {kind: mark for kind, mark in marks.items() if mark.any()}

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ldlearn.core.targets import SUM_TOLERANCE, default_label_names
+from ldlearn.core.targets import SUM_TOLERANCE, default_label_names, find_row_problems
 from ldlearn.errors import DatasetError, describe_rows
 
 KINDS = ("auto", "distribution", "votes", "logical")
@@ -81,25 +81,6 @@ def as_distributions(
     )
     raise_row_problems(D, label_names, where=where, advice=advice, first_row=1)
     return D
-
-
-def find_row_problems(D: NDArray[Any], *, sums: bool = True) -> dict[str, NDArray[np.bool_]]:
-    """Marks of the rows that are no label distribution, by kind of problem; empty if all are sound.
-
-    The kinds are ``"not finite"``, ``"negative degree"``, ``"sums to 0"`` and ``"does not sum to 1"``; a row
-    is marked under the first that applies. ``sums=False`` leaves the last kind out (votes).
-    """
-    with np.errstate(invalid="ignore"):  # infinity minus infinity is found as not finite
-        total = D.sum(axis=1, dtype=np.float64)
-    broken = ~np.isfinite(total)
-    if broken.any():
-        broken = ~np.isfinite(D).all(axis=1) | broken
-    negative = ~broken & (D < 0).any(axis=1)
-    left = ~broken & ~negative
-    marks = {"not finite": broken, "negative degree": negative, "sums to 0": left & (total == 0)}
-    if sums:
-        marks["does not sum to 1"] = left & (total != 0) & (np.abs(total - 1) > SUM_TOLERANCE)
-    return {kind: mark for kind, mark in marks.items() if mark.any()}
 
 
 def raise_row_problems(

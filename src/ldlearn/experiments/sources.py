@@ -22,7 +22,7 @@ GENERATORS: dict[str, Callable[..., LabelDataset]] = {
     "label_distributions": datasets.make_label_distributions,
 }
 _RULE_KEYS = ("rule", "threshold", "total", "k")
-_READ_KEYS = ("features", "labels", "kind", "normalise")
+_READ_KEYS = ("features", "labels", "kind", "normalise", "delimiter", "decimal", "encoding")
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ _MEKA_COUNT = re.compile(r"-C\s+(-?\d+)")
 # a pattern, not an XML parser: a list of names is all that is wanted, and entities could be a trap
 _XML_LABEL = re.compile(r"""<label\s+name\s*=\s*("[^"]*"|'[^']*')""")
 
-Categories = dict[str, float] | None  # None: the attribute is numeric; NaN: the category is a word
+Categories = frozenset[str] | None  # None: the attribute is numeric
 Cells = Mapping[int, str]
 
 
@@ -124,26 +124,23 @@ class ArffSource(Source):
         return found
 
     def _column(self, rows: list[tuple[int, Cells]], position: int, kind: Kind) -> NDArray[Any]:
-        cells = [(row, _unquote(found.get(position, "0").strip())) for row, found in rows]
-        categories = self._categories[position]
-        words = categories is not None and any(number != number for number in categories.values())
-        if kind == "text" or (kind == "any" and words):
-            return np.array([None if text == "?" else text for _, text in cells], dtype=object)
-        return np.array([self._number(text, position, row) for row, text in cells], dtype=np.float64)
-
-    def _number(self, text: str, position: int, row: int) -> float:
-        if text == "?":
-            return float("nan")
-        categories = self._categories[position]
+        texts = [self._text(found.get(position, "0"), position, row) for row, found in rows]
+        values = np.array(texts, dtype=object)
+        words = self._categories[position]
+        if kind == "text" or (words is not None and not all(is_number(word) for word in words)):
+            return values
         try:
-            number = float(text) if categories is None else categories[text]
-        except (ValueError, KeyError):
-            problem = f"{text[:30]!r} is no value of this attribute."
-            raise TableError(problem, row=row, column=self.names[position]) from None
-        if categories is not None and number != number:
-            problem = f"{text[:30]!r} is a word, not a number; encode it first, or leave it out."
-            raise TableError(problem, row=row, column=self.names[position])
-        return number
+            return np.array([np.nan if text is None else text for text in texts], dtype=np.float64)
+        except ValueError:
+            return self._as_numbers(values, position, rows[0][0])  # which names the cell
+
+    def _text(self, cell: str, position: int, row: int) -> str | None:
+        text, words = _unquote(cell.strip()), self._categories[position]
+        if text == "?":
+            return None
+        if words is not None and text not in words:
+            raise TableError(f"{text[:30]!r} is no value of this attribute.", row=row, column=self.names[position])
+        return text
 
     def matrices(self, parts: Mapping[str, list[int]]) -> dict[str, Any]:
         """See `Source.matrices`; features of a sparse file stay sparse."""
@@ -154,7 +151,7 @@ class ArffSource(Source):
         starts = [0]
         for row, cells in self._rows():
             columns += cells
-            values += [self._number(_unquote(text.strip()), column, row) for column, text in cells.items()]
+            values += [float(self._text(text, column, row) or "nan") for column, text in cells.items()]
             starts.append(len(values))
             check_total(len(values) * 16, self.given.max_bytes)
         shape = (len(starts) - 1, len(self.names))
@@ -168,7 +165,7 @@ class ArffSource(Source):
 
 
 def _attribute(text: str) -> tuple[str, Categories]:
-    """Name of an attribute, and the numbers that its nominal values stand for (None if it is numeric)."""
+    """Name of an attribute, and the values it can have (None if it is numeric)."""
     match = _ATTRIBUTE.fullmatch(text)
     if match is None:
         raise TableError(f"the attribute {text[:60]!r} cannot be understood.")
@@ -177,8 +174,7 @@ def _attribute(text: str) -> tuple[str, Categories]:
         return name, None
     if not (kind.startswith("{") and kind.endswith("}")):
         raise TableError(f"the attribute is of type {kind[:30]!r}, which is no number.", column=name)
-    values = [_unquote(value.strip()) for value in _split_quoted(kind[1:-1])]
-    return name, {value: float(value) if is_number(value) else float("nan") for value in values}
+    return name, frozenset(_unquote(value.strip()) for value in _split_quoted(kind[1:-1]))
 
 
 def _split_quoted(text: str) -> list[str]:

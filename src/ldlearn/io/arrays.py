@@ -18,7 +18,6 @@ from ldlearn.io.columns import MARKS, Columns
 from ldlearn.io.content import META, Content, dense, parse_meta
 from ldlearn.io.limits import MOST_NAMES, check_total
 from ldlearn.io.source import CHUNK_ROWS, Input, Kind, Source
-from ldlearn.io.values import import_pandas, to_numbers
 
 _USUAL_NAMES = {
     "X": ("X", "features", "feature", "data"),
@@ -94,7 +93,7 @@ class ArraySource(Source):
         check_total(8 * n_rows * len(kinds), self.given.max_bytes)
         for start in range(0, n_rows, CHUNK_ROWS):
             pieces = {name: dense(array[start : start + CHUNK_ROWS]) for name, array in arrays.items()}
-            yield [self._column(pieces, i, kind, start + 1) for i, kind in kinds.items()]
+            yield [self._column(pieces, i) for i in kinds]
 
     def _common_length(self, arrays: Mapping[str, Any]) -> int:
         lengths = {name: array.shape[0] for name, array in arrays.items()}
@@ -105,14 +104,9 @@ class ArraySource(Source):
             )
         return next(iter(lengths.values()), 0)
 
-    def _column(self, pieces: Mapping[str, NDArray[Any]], position: int, kind: Kind, row: int) -> NDArray[Any]:
+    def _column(self, pieces: Mapping[str, NDArray[Any]], position: int) -> NDArray[Any]:
         name, j = self._places[position]
-        values = pieces[name] if j is None else pieces[name][:, j]
-        if kind == "number" and values.dtype.kind == "U":
-            pandas = import_pandas()
-            index = pandas.RangeIndex(row, row + len(values))
-            return to_numbers(pandas.Series(values, dtype=object, index=index), self.names[position])
-        return values
+        return pieces[name] if j is None else pieces[name][:, j]
 
     def matrices(self, parts: Mapping[str, list[int]]) -> dict[str, Any]:
         """See `Source.matrices`; a matrix that is wanted whole is not copied, and X may stay sparse."""
@@ -131,7 +125,7 @@ class ArraySource(Source):
             return self._arrays[whole][:, [self._places[i][1] for i in positions]]
         self._common_length({name: self._arrays[name] for name in owners})
         pieces = {name: dense(self._arrays[name]) for name in owners}
-        return np.column_stack([self._column(pieces, i, "any", 1) for i in positions])
+        return np.column_stack([self._column(pieces, i) for i in positions])
 
 
 def _is_column_or_matrix(array: Any) -> bool:

@@ -18,7 +18,6 @@ from ldlearn.io.formats import Format
 from ldlearn.io.limits import check_total
 from ldlearn.io.sink import Sink, Table, columns_of
 from ldlearn.io.source import CHUNK_ROWS, Input, Kind, Source
-from ldlearn.io.values import import_pandas, to_numbers
 
 _INDEX_OF_PANDAS = re.compile(r"__index_level_\d+__")
 _BLOCK_ROWS = 1 << 15
@@ -55,11 +54,9 @@ class ArrowSource(Source):
         wanted = sorted(kinds)
         for i in wanted:
             self._check_type(i)
-        row = 1
         for batch in self._file.blocks([self._columns[i] for i in wanted], CHUNK_ROWS):
             found = dict(zip(wanted, batch.columns, strict=True))
-            yield [self._values(found[i], self.names[i], kind, row) for i, kind in kinds.items()]
-            row += batch.num_rows
+            yield [self._values(found[i]) for i in kinds]
             if self.given.told is not None:
                 self.given.told(self.given.size * batch.num_rows // max(self._file.n_rows, 1))
 
@@ -70,16 +67,13 @@ class ArrowSource(Source):
             problem = f"its type is {kind}; convert it to numbers or texts, or leave it out."
             raise TableError(problem, column=self.names[position])
 
-    def _values(self, column: Any, name: str, kind: Kind, row: int) -> NDArray[Any]:
+    def _values(self, column: Any) -> NDArray[Any]:
         types = self._arrow.types
         if types.is_dictionary(column.type):
             column = column.dictionary_decode()
         if types.is_decimal(column.type):
             column = column.cast(self._arrow.float64())
         values: NDArray[Any] = column.to_numpy(zero_copy_only=False)
-        if kind == "number" and values.dtype.kind not in "biuf":
-            pandas = import_pandas()
-            return to_numbers(pandas.Series(values, index=pandas.RangeIndex(row, row + len(values))), name)
         return values
 
     def matrices(self, parts: Mapping[str, list[int]]) -> dict[str, Any]:

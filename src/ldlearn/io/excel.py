@@ -17,7 +17,6 @@ from ldlearn.io.formats import Format
 from ldlearn.io.limits import check_declared, check_total
 from ldlearn.io.sink import Output, Sink, Table, columns_of
 from ldlearn.io.source import CHUNK_ROWS, Input, Kind, Source
-from ldlearn.io.values import import_pandas, to_numbers
 
 _ROWS_LOOKED_AT = 30
 _FULL = 0.8  # of the cells of the fullest row: a header has at least that many, a title above it has fewer
@@ -51,6 +50,8 @@ class ExcelSource(Source):
                 continue
             self._columns = [j for j, cell in enumerate(first[header]) if cell is not None]
             self.names = [str(first[header][j]) for j in self._columns]
+            if max(widths[header:]) > len(self.names):
+                self.given.announce("columns without a name in the header are left out")
             if len(book.worksheets) > 1:
                 self.given.announce(f"the table is on the sheet {sheet.title!r}")
             if header:
@@ -60,22 +61,17 @@ class ExcelSource(Source):
 
     def blocks(self, kinds: Mapping[int, Kind]) -> Iterator[list[NDArray[Any]]]:
         """See `Source.blocks`."""
-        rows, start = (row for row in self._rows if any(cell is not None for cell in row)), 1
+        rows = (row for row in self._rows if any(cell is not None for cell in row))
         while piece := list(islice(rows, CHUNK_ROWS)):
-            yield [self._column(piece, i, kind, start) for i, kind in kinds.items()]
-            start += len(piece)
+            yield [self._column(piece, i, kind) for i, kind in kinds.items()]
 
-    def _column(self, rows: list[Sequence[Any]], position: int, kind: Kind, start: int) -> NDArray[Any]:
+    def _column(self, rows: list[Sequence[Any]], position: int, kind: Kind) -> NDArray[Any]:
         j = self._columns[position]
         cells = [_plain(row[j]) if j < len(row) else None for row in rows]
         if kind == "any" and all(cell is None or (type(cell) in (int, float)) for cell in cells):
             return np.array([np.nan if cell is None else cell for cell in cells], dtype=np.float64)
         values = np.empty(len(cells), dtype=object)
         values[:] = cells
-        if kind == "number":
-            pandas = import_pandas()
-            index = pandas.RangeIndex(start, start + len(cells))
-            return to_numbers(pandas.Series(values, dtype=object, index=index), self.names[position])
         return values
 
 

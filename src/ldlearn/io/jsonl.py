@@ -15,7 +15,6 @@ from ldlearn.io.columns import marked_labels
 from ldlearn.io.formats import Format
 from ldlearn.io.sink import Sink, Table, columns_of
 from ldlearn.io.source import CHUNK_ROWS, CountedFile, Input, Kind, Source
-from ldlearn.io.values import import_pandas, to_numbers
 
 _LONGEST_LINE = 64 << 20
 
@@ -66,9 +65,6 @@ def _column(rows: list[dict[str, Any]], name: str, kind: Kind, start: int) -> ND
         if isinstance(values[i], dict | list):
             problem = f"a {type(values[i]).__name__} is neither a number nor a text."
             raise TableError(problem, row=start + i, column=name)
-    if kind == "number":
-        pandas = import_pandas()
-        return to_numbers(pandas.Series(values, index=pandas.RangeIndex(start, start + len(rows))), name)
     return _floats_if_numbers(values) if kind == "any" else values
 
 

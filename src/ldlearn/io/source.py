@@ -21,7 +21,7 @@ from ldlearn.io.atomic import naming_system_errors
 from ldlearn.io.columns import Columns, find_columns, tidy_names
 from ldlearn.io.limits import DEFAULT_MAX_BYTES, check_declared, check_total
 from ldlearn.io.text_style import TextStyle
-from ldlearn.io.values import import_pandas
+from ldlearn.io.values import import_pandas, to_numbers
 
 PIPE = "-"
 CHUNK_ROWS = 8192
@@ -65,7 +65,7 @@ class Source:
     def blocks(self, kinds: Mapping[int, Kind]) -> Iterator[list[NDArray[Any]]]:
         """The rows in pieces: of each piece one array for every position in ``kinds``, in that order.
 
-        Numbers come as floats, NaN where missing; texts and "any" as whatever the file holds.
+        Numbers may come as texts, which are then converted; texts and "any" as whatever the file holds.
         """
         raise NotImplementedError
 
@@ -96,7 +96,7 @@ class Source:
         return _frame(dict(zip(kinds, columns, strict=True)), 1)
 
     def _read_columns(self, kinds: Mapping[int, Kind]) -> list[NDArray[Any]]:
-        pieces = list(self.blocks(kinds))
+        pieces = list(self._numeric_blocks(kinds))
         return [np.concatenate(arrays) for arrays in zip(*pieces, strict=True)] or [np.empty(0)] * len(kinds)
 
     def find(self, choice: Columns, option: str = "labels") -> list[int]:
@@ -115,13 +115,28 @@ class Source:
 
     def _guarded(self, kinds: Mapping[int, Kind]) -> Iterator[list[NDArray[Any]]]:
         """The blocks; only what happens while one is read counts as trouble with the file."""
-        blocks = self.blocks(kinds)
+        blocks = self._numeric_blocks(kinds)
         while True:
             with reading(self.given):
                 block = next(blocks, None)
             if block is None:
                 return
             yield block
+
+    def _numeric_blocks(self, kinds: Mapping[int, Kind]) -> Iterator[list[NDArray[Any]]]:
+        """The blocks, numbers converted where the format gives them as texts or objects."""
+        row = 1
+        for block in self.blocks(kinds):
+            columns = zip(kinds.items(), block, strict=True)
+            yield [self._as_numbers(v, i, row) if kind == "number" else v for (i, kind), v in columns]
+            row += len(block[0]) if block else 0
+
+    def _as_numbers(self, values: NDArray[Any], position: int, row: int) -> NDArray[Any]:
+        if values.dtype.kind in "biuf":
+            return values
+        pandas = import_pandas()
+        index = pandas.RangeIndex(row, row + len(values))
+        return to_numbers(pandas.Series(values, dtype=object, index=index), self.names[position])
 
     def _positions(self, kinds: Mapping[str, Kind]) -> dict[int, Kind]:
         place = {name: i for i, name in reversed(list(enumerate(self.names)))}
@@ -179,7 +194,7 @@ class Input:
         if self.name == PIPE:
             return CountedFile(sys.stdin.buffer, self.told)
         file = CountedFile(self.stack.enter_context(self.path.open("rb")), self.told)
-        return CountedFile(Unpacked(file, self.size)) if is_gzip(self.name) else file  # type: ignore[arg-type]
+        return _unpacked(file, self.size) if is_gzip(self.name) else file
 
     @cached_property
     def path(self) -> Path:
@@ -262,25 +277,16 @@ class CountedFile:
         """Leave closing to whoever opened the file."""
 
 
-class Unpacked:
-    """A gzip file as its content, as long as it does not grow beyond all measure."""
+def _unpacked(file: CountedFile, stored: int) -> CountedFile:
+    """The content of a gzip file, as long as it does not grow beyond all measure."""
+    seen = 0
 
-    def __init__(self, file: CountedFile, stored: int) -> None:
-        self._file = gzip.GzipFile(fileobj=file)  # type: ignore[call-overload]
-        self._stored, self._seen = stored, 0
+    def count(amount: int) -> None:
+        nonlocal seen
+        seen += amount
+        check_declared(seen, stored)
 
-    def read(self, size: int = -1) -> bytes:
-        """Read up to ``size`` bytes."""
-        return self._check(self._file.read(size))
-
-    def readline(self, size: int = -1) -> bytes:
-        """Read a line of up to ``size`` bytes."""
-        return self._check(self._file.readline(size))
-
-    def _check(self, data: bytes) -> bytes:
-        self._seen += len(data)
-        check_declared(self._seen, self._stored)
-        return data
+    return CountedFile(gzip.GzipFile(fileobj=file), count)  # type: ignore[call-overload]
 
 
 def is_gzip(name: str) -> bool:

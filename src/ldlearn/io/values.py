@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ldlearn.core.targets import SUM_TOLERANCE
+from ldlearn.core.targets import find_row_problems
 from ldlearn.errors import TableError, describe_rows, import_optional, some
 
 MISSING = ("", "NA", "N/A", "#N/A", "NaN", "nan", "NULL", "null", "None")
 _TRUTHS = {"True": "true", "TRUE": "true", "False": "false", "FALSE": "false"}
 _AS_LABEL = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0}
 _LARGEST_INTEGER = 10**308
+_ADVICE = "correct it, or leave the cell empty if the value is unknown."
 
 
 def import_pandas() -> Any:
@@ -38,7 +39,7 @@ def is_numeric(series: Any) -> bool:
     return bool(np.all(np.isfinite(_parse(series)) | is_missing(series) | _is_infinity(series)))
 
 
-def to_numbers(series: Any, column: str) -> NDArray[np.float64]:
+def to_numbers(series: Any, column: str, advice: str = _ADVICE) -> NDArray[np.float64]:
     """A column as floats, NaN where missing.
 
     Raises
@@ -53,7 +54,7 @@ def to_numbers(series: Any, column: str) -> NDArray[np.float64]:
         first = int(np.argmax(bad))
         value = series.iloc[first]
         raise TableError(
-            f"{_shown(value)} is not a finite number; correct it, or leave the cell empty if the value is unknown.",
+            f"{_shown(value)} is not a finite number; {advice}",
             row=series.index[first],
             column=column,
         )
@@ -108,7 +109,7 @@ def _to_label(series: Any, column: str) -> NDArray[np.float64]:
     if not _is_plain_number(series):
         words = series.map(lambda v: _AS_LABEL.get(str(v).strip().lower(), v))
         series = pandas.Series(words.to_numpy(dtype=object), index=series.index)
-    return to_numbers(series, column)
+    return to_numbers(series, column, "write 0 or 1, yes or no, true or false, or drop the row.")
 
 
 def are_logical(targets: NDArray[np.float64]) -> bool:
@@ -126,13 +127,12 @@ def check_logical_labels(targets: NDArray[np.float64], labels: Sequence[str], ro
 
 def check_degrees(targets: NDArray[np.float64], labels: Sequence[str], rows: Any) -> NDArray[np.float64]:
     """Label distributions, rescaled to sum exactly to one; anything else is refused by row."""
-    negative = targets < 0
-    if negative.any():
-        i, j = np.argwhere(negative)[0]
+    problems, sums = find_row_problems(targets), targets.sum(axis=1)
+    if "negative degree" in problems:
+        i, j = np.argwhere(targets < 0)[0]
         raise TableError(f"the degree {targets[i, j]:g} is negative.", row=rows[i], column=labels[j])
-    sums = targets.sum(axis=1)
-    off = np.abs(sums - 1.0) > SUM_TOLERANCE
-    if off.any():
+    if problems:
+        off = np.logical_or.reduce(list(problems.values()))
         first = int(np.argmax(off))
         raise TableError(
             f"the labels {some(labels)} sum to {sums[first]:.4g}; degrees of a row sum to 1, and 0/1 labels are "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -11,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from ldlearn.errors import TableError, some
+from ldlearn.errors import TableError, nearest_names, some
 from ldlearn.io.values import (
     check_degrees,
     check_logical_labels,
@@ -200,9 +199,8 @@ def check_columns(present: Sequence[str], needed: Sequence[str], kind: str) -> N
     missing = [name for name in needed if name not in known]
     if not missing:
         return
-    others = {name.lower(): name for name in present if name not in set(needed)}
-    close = difflib.get_close_matches(missing[0].lower(), others, n=1)
-    hint = f"; is {others[close[0]]!r} the column {missing[0]!r}? Then rename it" if close else ""
+    near = nearest_names(missing[0], [name for name in present if name not in set(needed)], n=1)
+    hint = f"; is {near[0]!r} the column {missing[0]!r}? Then rename it" if near else ""
     are = "columns are" if len(missing) > 1 else "column is"
     raise TableError(f"{len(missing)} {kind} {are} missing: {some(missing)}{hint}.")
 
