@@ -209,3 +209,12 @@ def test_cosine_does_not_depend_on_scale(scale):
 def test_unnormalised_rows_are_compared_as_they_are():
     assert metrics.intersection([[2.0, 1.0]], [[1.0, 3.0]]) == 2.0
     assert metrics.sorensen([[2.0, 1.0]], [[1.0, 3.0]]) == pytest.approx(3 / 7)
+
+
+def test_a_cosine_never_exceeds_one_by_rounding():
+    P = np.random.default_rng(0).dirichlet(np.ones(7), size=2000)
+    products, lengths = (P * P).sum(axis=1), np.linalg.norm(P, axis=1) ** 2
+    assert (products / lengths > 1).any()  # without a bound it would
+    values = per_row("cosine", P, P)
+    assert values.max() == 1.0
+    np.testing.assert_allclose(values, 1.0, rtol=1e-12)
