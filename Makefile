@@ -33,7 +33,7 @@ layers: $(VENV)/.dev
 	$(BIN)/lint-imports
 
 unit: $(VENV)/.dev
-	$(TEST_ENV) $(BIN)/pytest -n 2
+	$(TEST_ENV) $(BIN)/pytest -n 2 --dist worksteal
 
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/dldl_speed.py

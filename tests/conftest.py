@@ -8,3 +8,19 @@ from hypothesis import settings
 settings.register_profile("ci", derandomize=True)
 if os.environ.get("CI"):
     settings.load_profile("ci")
+
+# Ten seconds and more each: begun first, so that no worker is left alone with one of them at the end.
+SLOWEST = (
+    "docs/test_site.py",
+    "test_newcomer_walk.py",
+    "docs/test_docs.py::test_every_block_of_a_page_runs",
+    "cli/test_streaming.py::test_memory",
+    "learning/test_published_sjaffe.py",
+)
+
+
+def pytest_collection_modifyitems(items):
+    def position(item):
+        return next((k for k, name in enumerate(SLOWEST) if name in item.nodeid), len(SLOWEST))
+
+    items.sort(key=position)

@@ -25,8 +25,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-# Set before numpy is imported; the same examples in every run.
-os.environ |= {"CI": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+# Set before numpy is imported.
+os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
 sys.dont_write_bytecode = True  # two mutations of one size within a second would share a compiled file
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -119,6 +119,7 @@ def first_failure(folder: str, tests: tuple[str, ...], seconds: int) -> str | No
     found = FirstFailure()
     with open(os.devnull, "w") as nothing, contextlib.redirect_stdout(nothing):
         settings = ["-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "-W", IMPORTED_EARLY]
+        settings += ["--hypothesis-profile=ci"]  # the same examples in every run
         code = pytest.main([*settings, *(f"tests/{name}" for name in tests)], plugins=[found])
     signal.setitimer(signal.ITIMER_PROF, 0)
     return found.test or (f"pytest's exit code {code}" if code else None)

@@ -122,8 +122,9 @@ class Cell:
     def variables(self) -> dict[str, str]:
         """The settings of the cell as environment variables."""
         threads = {name: str(self.threads) for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
-        found = os.environ | threads | {"SCIPY_ARRAY_API": "1", "CI": "1"}
-        found.pop("PYTHONPATH", None)
+        found = os.environ | threads | {"SCIPY_ARRAY_API": "1"}
+        for name in ("CI", "PYTHONPATH"):  # CI would install the package anew
+            found.pop(name, None)
         if self.kernel:
             found["OPENBLAS_CORETYPE"] = self.kernel
         if not self.dispatch:
@@ -136,11 +137,10 @@ class Cell:
         variables = self.variables()
         self._check_obeyed(probe(self.environment, variables))
         log = CACHE / "logs" / f"{re.sub('[^a-zA-Z0-9.]+', '-', self.name)}.txt"
-        command = [self.environment.executable, "-m", "pytest", "-q", "-n", str(workers), "-p", "no:cacheprovider"]
+        command = [self.environment.executable, "-m", "pytest", "-q", "-n", str(workers), "--dist", "worksteal"]
+        command += ["-p", "no:cacheprovider", "--hypothesis-profile=ci", *self.paths]
         with log.open("w") as out:
-            done = subprocess.run(
-                [*command, *self.paths], cwd=ROOT, env=variables, stdout=out, stderr=subprocess.STDOUT
-            )
+            done = subprocess.run(command, cwd=ROOT, env=variables, stdout=out, stderr=subprocess.STDOUT)
         lines = log.read_text().splitlines() or [""]
         counts = ", ".join(f"{count} {what}" for count, what in COUNT.findall(lines[-1])) or lines[-1]
         return done.returncode == 0, counts if done.returncode == 0 else f"{counts} (see {log.relative_to(ROOT)})"

@@ -48,7 +48,9 @@ class Encoder:
             return value
         if type(value) is float:
             return value if math.isfinite(value) else {"type": "float", "value": repr(value)}
-        if type(value) is list or isinstance(value, UserList):  # scikit-learn 1.6 wraps a list of columns
+        if isinstance(value, UserList):  # scikit-learn 1.6 wraps a list of columns so that reading it warns
+            value = value.data
+        if type(value) is list:
             return [inner(child, str(k)) for k, child in enumerate(value)]
         if type(value) is tuple:
             return {"type": "tuple", "items": [inner(child, str(k)) for k, child in enumerate(value)]}
