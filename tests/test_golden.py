@@ -14,10 +14,13 @@ def test_result_is_the_stored_one(key):
     path = GOLDEN / f"{key}.json"
     assert path.exists(), f"{path.name} is missing: run python tools/make_golden.py"
     stored = json.loads(path.read_text())
-    result = golden_result(golden_cases()[key])
+    estimator = golden_cases()[key]
+    result = golden_result(estimator)
     assert stored.keys() == result.keys()
+    # A method that single precision moves by a hundredth is moved as much by another version of libsvm.
+    tolerance = 1e-3 if estimator.float32_tolerance <= 1e-3 else 2.0 * estimator.float32_tolerance
     for name, values in stored.items():
-        np.testing.assert_allclose(result[name], values, atol=1e-3, err_msg=name)
+        np.testing.assert_allclose(result[name], values, atol=tolerance, err_msg=name)
 
 
 def test_no_stored_result_is_left_over():
