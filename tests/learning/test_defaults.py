@@ -82,9 +82,10 @@ def test_a_column_of_time_stamps_does_not_hide_the_others(name):
     X, D = planted()
     stamps = 1.7e9 + np.random.default_rng(1).uniform(0.0, 3e7, size=len(X))
     beside = np.column_stack([X, stamps])
-    plain = quietly(as_it_comes(name), X, D).score(X, D)
+    tame = np.column_stack([X, (stamps - stamps.mean()) / stamps.std()])
+    plain = quietly(as_it_comes(name), tame, D).score(tame, D)
     assert plain > MeanLDL().fit(X, D).score(X, D) + 0.03
-    assert quietly(as_it_comes(name), beside, D).score(beside, D) > plain - 0.03
+    assert quietly(as_it_comes(name), beside, D).score(beside, D) > plain - 0.02
 
 
 @EVERY
