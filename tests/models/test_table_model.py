@@ -19,7 +19,7 @@ from ldlearn.io.values import is_numeric, to_labels, to_numbers, to_texts
 from ldlearn.models import ModelFileError, TableError, TableModel, export_onnx, fit_and_check, load_model, save_model
 from ldlearn.models.linear import linear_softmax, strongest_features
 from ldlearn.models.method_names import make_enhancer, make_predictor, method_name
-from ldlearn.models.scoring import score_predictions
+from ldlearn.models.quality import score_predictions
 
 FEATURES = ["height", "wet", "place"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -10,7 +11,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from ldlearn import __version__
 from ldlearn.cli import commands
-from ldlearn.cli.interrupts import EXIT_CODE, MESSAGE, interrupt_gently
+from ldlearn.cli.interrupts import EXIT_CODE, MESSAGE, interrupt, quit_now
 
 _SETTINGS = {"help_option_names": ["-h", "--help"]}
 
@@ -40,7 +41,8 @@ class LazyGroup(TyperGroup):
         name, found, rest = super().resolve_command(ctx, args)
         if found is not None:
             found = load_command(_find(found.name))
-            interrupt_gently()  # imports are over
+            if signal.getsignal(signal.SIGINT) is quit_now:  # imports are over
+                signal.signal(signal.SIGINT, interrupt)
         return name, found, rest
 
 

@@ -18,7 +18,7 @@ from rich.text import Text
 from ldlearn.errors import printable
 from ldlearn.io.source import PIPE
 from ldlearn.models import WrittenTable
-from ldlearn.models.scoring import Score, held_out_scores
+from ldlearn.models.quality import Score, held_out_scores
 
 
 def note(text: str) -> None:

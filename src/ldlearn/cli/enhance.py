@@ -67,7 +67,7 @@ def enhance(
         categorical=categorical,
         id=id,
         method=method,
-        params=parse_settings(set),
+        params=parse_settings(set) if set else None,
         format=format,
         style=TextStyle(delimiter, decimal, encoding),
         say=say_of_table,

@@ -64,7 +64,7 @@ def fit(
         categorical=categorical,
         id=id,
         method=method or DEFAULT_METHOD,
-        params=parse_settings(set),
+        params=parse_settings(set) if set else None,
         holdout=holdout,
         format=format,
         style=TextStyle(delimiter, decimal, encoding),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
@@ -26,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         By default those of the process, which then also ends at once on Ctrl-C while it still imports modules.
     """
     if arguments is None:
-        interrupts.quit_at_once()
+        signal.signal(signal.SIGINT, interrupts.quit_now)
     given = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in given or bool(os.environ.get("LDLEARN_DEBUG"))
     try:

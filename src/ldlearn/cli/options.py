@@ -9,14 +9,6 @@ from typing import Annotated, Any
 import typer
 
 from ldlearn.discovery import all_estimators
-from ldlearn.io.formats import FORMATS
-
-
-def check_format(given: str | None) -> str | None:
-    """One of the known formats, or nothing."""
-    if given is not None and given not in FORMATS:
-        raise typer.BadParameter(f"{given!r} is none of {', '.join(FORMATS)}.")
-    return given
 
 
 def complete_method(incomplete: str) -> Iterable[str]:
@@ -44,12 +36,12 @@ Method = Annotated[
 Settings = Annotated[list[str] | None, typer.Option("--set", metavar="K=V", help="A parameter; repeatable.")]
 From = Annotated[
     str | None,
-    typer.Option("--from", metavar="FMT", callback=check_format, help="Format of a piped DATA; default csv."),
+    typer.Option("--from", metavar="FMT", help="Format of a piped DATA; default csv."),
 ]
 Delimiter = Annotated[str | None, typer.Option(metavar="CHAR", help="What separates columns; default: found.")]
 Decimal = Annotated[str | None, typer.Option(metavar="CHAR", help="Decimal mark, . or ,; default: found.")]
 Encoding = Annotated[str | None, typer.Option(metavar="NAME", help="Encoding of the text; default: found.")]
-To = Annotated[str | None, typer.Option("--to", metavar="FMT", callback=check_format, help="Format of a piped output.")]
+To = Annotated[str | None, typer.Option("--to", metavar="FMT", help="Format of a piped output.")]
 Metrics = Annotated[str | None, typer.Option(metavar="NAMES", help="Metrics, as a,b; or all. Default: the usual.")]
 SafeCsv = Annotated[bool, typer.Option("--safe-csv", help="Disarm ids that begin like formulas.")]
 NoClobber = Annotated[bool, typer.Option("--no-clobber", help="Refuse to replace an existing file.")]
@@ -63,9 +55,9 @@ def split_names(names: str | None) -> list[str] | None:
     return None if names is None else [name.strip() for name in names.split(",")]
 
 
-def parse_settings(settings: Sequence[str] | None) -> dict[str, Any]:
+def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
     """The parameters given by ``--set name=value``."""
-    return dict(_parse_setting(setting) for setting in settings or ())
+    return dict(_parse_setting(setting) for setting in settings)
 
 
 def _parse_setting(setting: str) -> tuple[str, Any]:

@@ -61,6 +61,8 @@ class Format:
 
 def format_of(name: str, given: str | None = None, default: str = "csv") -> str:
     """The format of a table: that of its ending, or the one given where that does not tell; a pipe has a default."""
+    if given is not None and given not in FORMATS:
+        raise TableError(f"the format {given!r} is none of {', '.join(FORMATS)}.")
     if name == PIPE:
         return given or default
     suffix = ending_of(name)

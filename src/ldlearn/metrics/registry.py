@@ -87,12 +87,11 @@ class Metric:
     def _checked_rows(
         self, D_true: FloatArray, D_pred: FloatArray, convention: Convention, options: dict[str, Any]
     ) -> FloatArray:
-        pair = apply_convention(D_true, D_pred, convention, clipped_by_pyldl=self.clipped_by_pyldl)
-        if self.against_labels:  # conventions are about zeros of distributions
-            pair = D_true, D_pred
+        if self.against_labels:  # conventions are about zeros of true distributions
             _check_labels(D_true)
-        else:
-            _refuse_labels(D_true)
+            return self._rows(D_true, D_pred, **options)
+        _refuse_labels(D_true)
+        pair = apply_convention(D_true, D_pred, convention, clipped_by_pyldl=self.clipped_by_pyldl)
         return self._rows(*pair, **options)
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from ldlearn.errors import import_optional
 from ldlearn.io.atomic import writing
-from ldlearn.models.scoring import held_out_scores
+from ldlearn.models.quality import held_out_scores
 
 
 def write_card(known: dict[str, Any], path: str | os.PathLike[str]) -> None:

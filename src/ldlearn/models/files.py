@@ -17,8 +17,7 @@ from ldlearn.io.atomic import naming_system_errors, writing
 from ldlearn.io.values import import_pandas
 from ldlearn.models.archive import read_archive, write_archive
 from ldlearn.models.encoding import Decoder, Encoder
-from ldlearn.models.table_model import TableModel
-from ldlearn.models.training_summary import check_summary
+from ldlearn.models.table_model import TableModel, check_summary
 from ldlearn.versions import installed_versions
 
 _TABLE_FIELDS = ("estimator", "preprocessing", "numeric", "categorical", "labels", "id", "facts")

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ldlearn.errors import ParameterError, TableError, some
-from ldlearn.io.columns import Columns
+from ldlearn.io.columns import Columns, TableColumns, choose_columns
 from ldlearn.io.formats import check_output, format_of, naming, open_output, open_table
 from ldlearn.io.source import PIPE, Kind, Say, Source
 from ldlearn.io.text_style import TextStyle
@@ -21,9 +21,7 @@ from ldlearn.metrics import LABEL_METRICS, METRICS, get_metric
 from ldlearn.models.files import load_table_model, save_model
 from ldlearn.models.method_names import DEFAULT_METHOD, make_enhancer, make_predictor
 from ldlearn.models.progress import Progress, silent
-from ldlearn.models.quality_checks import fit_and_check
-from ldlearn.models.scoring import Score, advantage_over_mean, clearly_better, score_predictions
-from ldlearn.models.table_columns import TableColumns, choose_columns, read_columns
+from ldlearn.models.quality import Score, advantage_over_mean, clearly_better, fit_and_check, score_predictions
 from ldlearn.models.table_model import TableModel, check_columns, read_labels
 
 ALL_METRICS = "all"
@@ -326,7 +324,19 @@ def _read_training(
 ) -> tuple[Any, TableColumns]:
     with given.opened("reading", progress) as source:
         columns = choose_columns(source, labels, features, categorical, id)
-        return read_columns(source, columns), columns
+        return _read_columns(source, columns), columns
+
+
+def _read_columns(source: Source, columns: TableColumns) -> Any:
+    """Those columns, all rows, as a data frame."""
+    kinds: dict[str, Kind] = dict.fromkeys([*columns.features, *columns.labels], "any")
+    kinds |= dict.fromkeys(columns.categorical, "text")
+    if columns.id is not None:
+        kinds[columns.id] = "text"
+    table = source.read(kinds)
+    if not len(table):
+        raise TableError("the table has no rows.")
+    return table
 
 
 def _fit_watched(

@@ -1,9 +1,10 @@
-"""Fit a table model and check its quality: scores on rows held out, and warnings about labels, columns and rows."""
+"""The quality of a table model: scores beside floors, rows held out, warnings about labels, columns and rows."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -12,17 +13,19 @@ from sklearn.base import clone
 
 from ldlearn.core.neighbors import neighbor_index
 from ldlearn.core.simplex import normalize_rows
-from ldlearn.errors import some
+from ldlearn.errors import InputError, some
 from ldlearn.io.values import are_logical, is_missing
-from ldlearn.models.scoring import advantage_over_mean, clearly_better, score_predictions
-from ldlearn.models.table_model import TableModel, as_frame, read_labels
-from ldlearn.models.training_summary import mean_distribution
+from ldlearn.metrics import LABEL_METRICS, METRICS, USUAL_METRICS, Metric, get_metric, per_row
+from ldlearn.models.table_model import TableModel, as_frame, mean_distribution, read_labels
 
 _FEWEST_ROWS = 30
 _DUPLICATE_ROWS = 4000  # rows looked at
 _DUPLICATE_DISTANCE = 0.001  # of the typical distance between two rows
 _DUPLICATE_SHARE = 0.01
 _RARE = 5
+_NEEDS_MORE_THAN = 2.0  # standard errors by which a model must beat the floor
+
+Matrix = NDArray[np.float64]
 
 
 def fit_and_check(
@@ -35,7 +38,7 @@ def fit_and_check(
     id: str | None = None,
     holdout: float = 0.2,
     seed: int = 0,
-    targets: NDArray[np.float64] | None = None,
+    targets: Matrix | None = None,
 ) -> TableModel:
     """Fit a `TableModel` and fill its ``facts``: figures of the data, scores on rows held out, warnings.
 
@@ -131,7 +134,7 @@ def _about_scores(held: dict[str, Any] | str) -> list[str]:
     ]
 
 
-def _about_labels(T: NDArray[np.float64], labels: Sequence[str]) -> list[str]:
+def _about_labels(T: Matrix, labels: Sequence[str]) -> list[str]:
     if not are_logical(T):
         never = [name for name, column in zip(labels, T.T, strict=True) if not column.any()]
         return _listed({"Labels never seen (no degree above 0 in any row)": never})
@@ -166,7 +169,7 @@ def _listed(groups: dict[str, list[str]]) -> list[str]:
     return [f"{text}: {some(names)}." for text, names in groups.items() if names]
 
 
-def near_duplicate_share(X: NDArray[np.float64]) -> float:
+def near_duplicate_share(X: Matrix) -> float:
     """Share of the rows (of at most 4,000) that lie very near another row."""
     rng = np.random.default_rng(0)
     sample = X[np.sort(rng.permutation(len(X))[:_DUPLICATE_ROWS])]
@@ -179,10 +182,114 @@ def near_duplicate_share(X: NDArray[np.float64]) -> float:
     return float((nearest <= _DUPLICATE_DISTANCE * typical).mean())
 
 
-def _about_duplicates(X: NDArray[np.float64]) -> list[str]:
+def _about_duplicates(X: Matrix) -> list[str]:
     share = near_duplicate_share(X)
     if share <= _DUPLICATE_SHARE:
         return []
     return [
         f"Near-duplicate rows: {share:.0%} of the rows lie very near another one; scores on rows held out are too good."
     ]
+
+
+@dataclass(frozen=True)
+class Score:
+    """One measure of a model and of the floors.
+
+    Attributes
+    ----------
+    name, title : str
+    greater_is_better : bool
+    model, mean, uniform : float
+        The value of the model; of the mean training distribution for every row; of equal shares for every row.
+    """
+
+    name: str
+    title: str
+    greater_is_better: bool
+    model: float
+    mean: float
+    uniform: float
+
+    @property
+    def heading(self) -> str:
+        """Title and an arrow for its direction."""
+        return f"{self.title} {'↑' if self.greater_is_better else '↓'}"
+
+    @property
+    def beats_floors(self) -> bool:
+        """Whether the model is better than both floors."""
+        sign = 1 if self.greater_is_better else -1
+        return sign * self.model > sign * (max if self.greater_is_better else min)(self.mean, self.uniform)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON and model files."""
+        return asdict(self)
+
+
+def score_predictions(
+    truth: Matrix, P: Matrix, mean: Matrix, metrics: Sequence[str] | None = None, *, logical: bool
+) -> list[Score]:
+    """Scores of predictions beside those of two constant ones.
+
+    Parameters
+    ----------
+    truth : ndarray of shape (n, c)
+        True distributions or 0/1 labels.
+    P : ndarray of shape (n, c)
+        Predictions.
+    mean : ndarray of shape (c,)
+        The mean distribution of the training rows.
+    metrics : sequence of str, optional
+        Names of `ldlearn.metrics`; by default the usual six, or all of those against 0/1 labels.
+    logical : bool
+        Whether ``truth`` holds 0/1 labels.
+    """
+    floors = {"mean": np.tile(mean, (len(P), 1)), "uniform": np.full(P.shape, 1.0 / P.shape[1])}
+    return [
+        Score(
+            metric.name,
+            metric.title,
+            metric.greater_is_better,
+            metric.function(truth, P),
+            **{name: metric.function(truth, floor) for name, floor in floors.items()},
+        )
+        for metric in choose_metrics(metrics, logical)
+    ]
+
+
+def choose_metrics(names: Sequence[str] | None, logical: bool) -> list[Metric]:
+    """The metrics of these names, or by default those that fit the truth; one that does not fit is refused."""
+    if names is None:
+        names = list(LABEL_METRICS) if logical else USUAL_METRICS
+    chosen = [get_metric(name) for name in names]
+    unfit = [metric.name for metric in chosen if metric.against_labels != logical]
+    if unfit:
+        needed, given = ("true degrees", "0/1 labels") if logical else ("0/1 labels", "degrees")
+        others = some(list(LABEL_METRICS if logical else METRICS))
+        raise InputError(f"The metric {unfit[0]} needs {needed}, but the table has {given}; choose among {others}.")
+    return chosen
+
+
+def advantage_over_mean(truth: Matrix, P: Matrix, mean: Matrix, logical: bool) -> tuple[float, float]:
+    """How much better than the constant mean distribution, per row, and the standard error of that.
+
+    Measured by what a constant cannot win by being sharp or flat: the ranks of the positive labels, or
+    the Kullback-Leibler divergence from true degrees, of which the mean is the best constant.
+    """
+    floor = np.tile(mean, (len(P), 1))
+    if logical:
+        gain = per_row("average_precision", truth, P) - per_row("average_precision", truth, floor)
+    else:
+        gain = per_row("kl_divergence", truth, floor + 1e-9) - per_row("kl_divergence", truth, P + 1e-9)
+    return float(gain.mean()), float(gain.std(ddof=1) / np.sqrt(len(gain))) if len(gain) > 1 else float("inf")
+
+
+def clearly_better(advantage: float, error: float) -> bool:
+    """Whether an advantage is more than chance."""
+    return advantage > _NEEDS_MORE_THAN * error and advantage > 0
+
+
+def held_out_scores(facts: dict[str, Any]) -> list[Score]:
+    """The scores that a model keeps of rows held out; none if none were."""
+    held = facts.get("holdout") or {}
+    return [Score(**record) for record in held.get("scores", [])]
