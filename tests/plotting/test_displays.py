@@ -19,6 +19,7 @@ from ldlearn.plotting import (
     ConvergenceDisplay,
     CooccurrenceDisplay,
     CriticalDifferenceDisplay,
+    DifferencesDisplay,
     DistributionBarsDisplay,
     FeatureInfluenceDisplay,
     ReliabilityDisplay,
@@ -44,6 +45,7 @@ EXAMPLES = {
     "critical difference of records": lambda ax=None: CriticalDifferenceDisplay.from_records(
         RECORDS, "chebyshev", task="recovery", methods=["DLDL", "GLLE", "UniformLE"], ax=ax
     ),
+    "differences": lambda ax=None: DifferencesDisplay.from_records(RECORDS, "chebyshev", task="recovery", ax=ax),
     "convergence": lambda ax=None: ConvergenceDisplay.from_estimator(MODEL, ax=ax),
     "convergence of records": lambda ax=None: ConvergenceDisplay.from_records(RECORDS, "yeast", ax=ax),
     "sensitivity": lambda ax=None: SensitivityDisplay.from_records(RECORDS, "yeast", "DLDL", ax=ax),
@@ -160,10 +162,12 @@ class TestConvergence:
         np.testing.assert_array_equal(display.lines_["DLDL"].get_ydata(), MODEL.objective_path_)
         assert display.gaps["DLDL"] == pytest.approx(MODEL.gap_.sum())
 
-    def test_several_fits_are_shares_of_their_decrease(self):
-        display = ConvergenceDisplay({"a": [5.0, 2.0, 1.0], "b": [1.0, 1.0]}).plot()
-        np.testing.assert_allclose(display.lines_["a"].get_ydata(), [1.0, 0.25, 0.0])
-        np.testing.assert_allclose(display.lines_["b"].get_ydata(), [0.0, 0.0])
+    def test_of_several_fits_the_relative_change_is_drawn_so_that_one_still_falling_shows(self):
+        display = ConvergenceDisplay({"a": [5.0, 2.5, 2.0], "b": [1.0, 1.0]}).plot()
+        np.testing.assert_allclose(display.lines_["a"].get_ydata(), [1.25, 0.25])
+        np.testing.assert_allclose(display.lines_["a"].get_xdata(), [2, 3])
+        np.testing.assert_allclose(display.lines_["b"].get_ydata(), [1e-16])
+        assert display.ax_.get_yscale() == "log"
 
     def test_says_when_there_is_nothing_to_show(self):
         with pytest.raises(ValueError, match="keeps no objective_path_"):
@@ -173,6 +177,30 @@ class TestConvergence:
 
 
 ONE = {"cell": "a", "dataset": "d", "method": "m", "repeat": 0, "status": "ok"}
+
+
+class TestDifferences:
+    def test_dots_are_differences_to_the_best_floor_of_each_data_set(self):
+        display = DifferencesDisplay.from_records(RECORDS, "intersection", task="recovery", methods=["DLDL", "L2"])
+        assert list(display.differences) == ["natural_scene", "scut_fbp", "vader_tweets", "yeast"]
+        mean = {
+            name: np.mean(
+                [r["recovery"]["intersection"] for r in RECORDS if (r["dataset"], r["method"]) == ("yeast", name)]
+            )
+            for name in ("DLDL", "L2", "UniformLE", "PriorLE")
+        }
+        floor = max(("UniformLE", "PriorLE"), key=mean.get)
+        assert display.axes_[3].get_title(loc="left") == "yeast"
+        assert display.axes_[3].get_xlabel() == f"Intersection, better than {floor}"
+        for name in ("DLDL", "L2"):
+            assert display.differences["yeast"][name].mean == pytest.approx(mean[name] - mean[floor])
+            (x,) = display.dots_["yeast", name].lines[0].get_xdata()
+            assert x == pytest.approx(mean[name] - mean[floor])
+
+    def test_without_floors_there_is_nothing_to_draw(self):
+        some = [record for record in RECORDS if record["method"] in ("DLDL", "L2")]
+        with pytest.raises(ValueError, match="No floor has a recovery score"):
+            DifferencesDisplay.from_records(some, "chebyshev", task="recovery")
 
 
 class TestSensitivity:
@@ -356,6 +384,14 @@ def test_time_and_memory_are_means_with_the_quickest_first():
     assert display.memory["DLDL"] == pytest.approx(150)
     fits = display.points_["fit"]
     np.testing.assert_allclose(fits.get_xdata(), [display.seconds[m]["fit"] for m in display.methods_])
+
+
+def test_memory_is_drawn_only_where_it_differs():
+    seconds = {"A": {"fit": 1.0}, "B": {"fit": 2.0}}
+    assert len(TimeMemoryDisplay(seconds, {"A": 100.0, "B": 190.0}).plot().axes_) == 2
+    display = TimeMemoryDisplay(seconds, {"A": 100.0, "B": 101.0}).plot()
+    assert len(display.axes_) == 1
+    assert "memory" not in display.points_
 
 
 def test_no_figure_of_pyplot_is_needed_for_many_displays():

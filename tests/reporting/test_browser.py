@@ -84,6 +84,7 @@ def test_sorting_a_column_by_mouse_and_by_keyboard(open_page, page_file):
 
 def test_switching_the_metric_changes_every_section(open_page, page_file):
     page = open_page(page_file)
+    page.click('.links a[href="#paper"]')
     assert page.locator("#recovery .metric:visible").count() == 1
     page.select_option("#pick-metric", "intersection")
     for section in ("summary", "recovery", "prediction", "paper"):
@@ -108,8 +109,25 @@ def test_picking_a_data_set_shows_its_scores_on_a_scale(open_page, page_file):
     places = [float(dot.get_attribute("cx")) for dot in dots.all()]
     assert places == sorted(places)
     assert page.locator("#sample-dataset").input_value() == "yeast"
+    assert "the best mean on yeast" in page.locator("#summary .card:visible").first.inner_text()
     page.select_option("#pick-dataset", "")
+    said = page.locator("#summary .card:visible").first.inner_text()
+    assert "average rank" in said
+    assert "on yeast" not in said
     assert visible_table(page, "recovery").locator("thead th:visible").count() == 6
+
+
+def test_ties_are_told_as_ties(open_page, tmp_path):
+    records = [
+        record | {"recovery": record["recovery"] and record["recovery"] | {"chebyshev": 0.1 + 0.2 * record["is_floor"]}}
+        for record in make_records(repeats=2, missing=())
+        if record["kind"] in ("joint", "enhancer")
+    ]
+    page = open_page(Report(records).write(tmp_path, formats=[]))
+    said = page.locator("#summary .card:visible").first.inner_text()
+    assert "DLDL, DLDL (paper), L2, GLLE and FCM share the best average rank, 3.00 over 4 data sets." in said
+    page.select_option("#pick-dataset", "scut_fbp")
+    assert "share the best mean on scut_fbp, 0.1000" in page.locator("#summary .card:visible").first.inner_text()
 
 
 def test_picking_a_sample_draws_its_distributions(open_page, page_file):
@@ -134,8 +152,21 @@ def test_picking_a_sample_draws_its_distributions(open_page, page_file):
     assert page.locator("#sample-row").input_value() == "4"
 
 
+def test_sections_fold_and_a_link_opens_its_own(open_page, page_file):
+    page = open_page(page_file)
+    assert page.locator("#recovery table.scores:visible").count() == 1
+    assert not page.locator("#cost table").is_visible()
+    page.click('.links a[href="#cost"]')
+    assert page.locator("#cost table").is_visible()
+    page.click("#recovery > details > summary")
+    assert page.locator("#recovery table.scores:visible").count() == 0
+    assert page.evaluate("document.documentElement.scrollHeight") < 6 * 900
+
+
 def test_sensitivity_follows_its_pickers(open_page, page_file):
     page = open_page(page_file)
+    page.click('.links a[href="#sensitivity"]')
+    page.click('.links a[href="#convergence"]')
     page.select_option("#sensitivity-dataset", "scut_fbp")
     page.select_option("#sensitivity-method", "L2")
     assert page.locator("#sensitivity-panels h4").all_inner_texts() == ["alpha", "beta", "gamma"] * 2
@@ -145,8 +176,7 @@ def test_sensitivity_follows_its_pickers(open_page, page_file):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_phone_never_scrolls_sideways(open_page, page_file, scheme):
     page = open_page(page_file, width=390, height=844, scheme=scheme)
-    for details in page.locator("summary").all():
-        details.click()
+    page.evaluate("document.querySelectorAll('details').forEach((part) => { part.open = true; })")
     page.select_option("#pick-dataset", "yeast")
     page.select_option("#pick-dataset", "")
     widths = page.evaluate("[document.documentElement.scrollWidth, document.documentElement.clientWidth]")

@@ -7,7 +7,7 @@ import re
 from html.parser import HTMLParser
 
 import pytest
-from synthetic_records import HOSTILE, METHODS, hostile_records, make_records
+from synthetic_records import DATASETS, HOSTILE, METHODS, hostile_records, make_records
 
 from ldlearn.reporting import Report
 from ldlearn.reporting.page import significant
@@ -113,7 +113,30 @@ def test_a_newcomer_finds_the_terms():
 
 def test_only_metrics_of_the_plan_are_tested():
     assert {metric for _, metric in REPORT.verdicts} == {"intersection", "chebyshev"}
-    assert HTML.count('<figure class="diagram">') == 4 + 1  # and the picture of costs
+    diagrams = sum(verdict.pairs is not None for verdict in REPORT.verdicts.values())
+    assert HTML.count('<figure class="diagram">') == 4 + diagrams + 1  # differences, and the picture of costs
+
+
+def test_a_diagram_of_ranks_is_shown_only_where_it_tells_methods_apart():
+    few = Report(make_records({"a": ["x", "y"], "b": ["x", "y"]}, repeats=1, missing=()))
+    assert "Critical-difference diagram" not in few.html()
+    many = Report(make_records({f"set{i}": ["a", "b", "c"] for i in range(12)}, repeats=1, missing=()))
+    assert (
+        many.html().count("Critical-difference diagram") == sum(v.pairs is not None for v in many.verdicts.values()) > 0
+    )
+
+
+def test_the_first_screen_says_how_parameters_were_chosen():
+    top = HTML[: HTML.index('<nav class="bar"')]
+    assert "Parameters were chosen by true distributions" in top
+    assert "18 for DLDL, DLDL (paper) and L2; 1 (nothing to choose) for GLLE" in top
+    assert "never saw" not in HTML
+
+
+def test_in_short_has_sentences_for_every_data_set():
+    shown = [a for _, a in PAGE.elements if "data-summary" in a]
+    assert {a["data-summary"] for a in shown} == {"", *DATASETS}
+    assert all(("hidden" in a) == (a["data-summary"] != "") for a in shown)
 
 
 def test_diagrams_use_the_colours_of_the_page():

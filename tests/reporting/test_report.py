@@ -25,7 +25,7 @@ def test_writes_the_page_tables_and_figures(tmp_path):
     assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
     figures = {path.name for path in (run / "figures").iterdir()}
     assert {
-        "critical-difference-recovery-chebyshev.svg",
+        "differences-recovery-chebyshev.svg",
         "convergence-yeast.svg",
         "sensitivity-vader-tweets.svg",
         "distributions-yeast.svg",

@@ -2,36 +2,105 @@
 
 import numpy as np
 import pytest
-from synthetic_records import DATASETS, make_records
+from scipy.stats import t as student
+from synthetic_records import DATASETS, METHODS, make_records
 
 from ldlearn.metrics import METRICS
-from ldlearn.reporting.verdicts import compare_methods, headline, p_text
-from ldlearn.results import Results
+from ldlearn.reporting.selection_summary import how_parameters_were_chosen
+from ldlearn.reporting.verdicts import compare_methods, headline, headline_of_dataset, p_text
+from ldlearn.results import Results, difference
 from ldlearn.results.wording import enumerate_names
 from ldlearn.stats import bonferroni_dunn, friedman
 
 MANY = {f"set{i}": ["a", "b", "c"] for i in range(8)}
-TABLE = Results(make_records(repeats=2)).table("recovery", METRICS["chebyshev"])
+SMALL = Results(make_records(repeats=2))
+TABLE = SMALL.table("recovery", METRICS["chebyshev"])
 LARGE = Results(make_records(MANY, repeats=1, missing=())).table("recovery", METRICS["chebyshev"])
 
 
+def table_of(records, metric="chebyshev", task="recovery", **options):
+    results = Results(records, **options)
+    return results, results.table(task, METRICS[metric])
+
+
+def changed(records, **scores):
+    """Records in which methods have the recovery scores given, whatever the data set; a list goes through repeats."""
+    for record in records:
+        value = scores[record["method"].replace(" ", "_")]
+        value = value[record["repeat"]] if isinstance(value, list) else value
+        yield record | {"recovery": {"chebyshev": value}}
+
+
+THREE = {"A": ("joint", False, 0.1, True), "B": ("joint", False, 0.2, True), "UniformLE": ("enhancer", True, 0.3, True)}
+
+
 def test_the_headline_names_the_best_and_those_below_a_floor():
-    first, second = headline(TABLE)
+    said = headline(SMALL, TABLE)
     best = min(TABLE.average_ranks, key=TABLE.average_ranks.get)
-    assert first.startswith(f"{best} has the best average rank, {TABLE.average_ranks[best]:.2f} over 4 data sets")
+    assert f"{best} has the best average rank, {TABLE.average_ranks[best]:.2f} over 4 data sets." in said
     floor = min(("UniformLE", "PriorLE"), key=TABLE.average_ranks.get)
     below = [
         m for m in ("DLDL", "DLDL (paper)", "L2", "GLLE", "FCM") if TABLE.average_ranks[m] >= TABLE.average_ranks[floor]
     ]
-    assert floor in second
+    assert floor in said[-1]
     assert below
-    assert all(name in second for name in below)
+    assert all(name in said[-1] for name in below)
+
+
+def test_ties_are_told_as_ties():
+    records = make_records(methods=THREE, repeats=2)
+    results, table = table_of(changed(records, A=0.1, B=0.1, UniformLE=0.4))
+    assert "A and B share the best average rank, 1.50 over 4 data sets." in headline(results, table)
+    assert headline_of_dataset(results, table, "yeast")[0] == "A and B share the best mean on yeast, 0.1000."
+
+
+def test_effects_come_first_with_the_interval_of_paired_repeats():
+    two = dict(list(DATASETS.items())[:2])
+    records = make_records(two, THREE, repeats=3)
+    results, table = table_of(changed(records, A=[0.10, 0.20, 0.30], B=0.5, UniformLE=[0.11, 0.22, 0.33]))
+    gaps, ratio = np.array([0.01, 0.02, 0.03]), 40 / (15 + 15)
+    margin = student.ppf(0.975, 2) * gaps.std(ddof=1) * np.sqrt(1 / 3 + ratio)
+    effect = f"0.2000 against 0.2200, better by 0.0200 ± {margin:.4f} (UniformLE)"
+    assert headline(results, table)[0] == f"A against the best floor: natural_scene, {effect}; scut_fbp, {effect}."
+    found = difference(results, table, "A", "UniformLE", "scut_fbp")
+    assert (found.mean, found.margin, found.n) == (pytest.approx(0.02), pytest.approx(margin), 3)
+    assert not found.is_clear
+    assert difference(results, table, "UniformLE", "A", "scut_fbp").mean == pytest.approx(-0.02)
+
+
+def test_with_many_data_sets_effects_are_counted():
+    results, table = table_of(changed(make_records(MANY, THREE, repeats=2, missing=()), A=0.1, B=0.5, UniformLE=0.2))
+    assert headline(results, table)[0] == (
+        "A is better than the best floor on 8 of 8 data sets, on 8 of them with a 95% interval that leaves out zero."
+    )
+
+
+def test_a_subject_that_is_not_first_is_said_to_be_so():
+    records = make_records(methods=THREE, repeats=2)
+    results, table = table_of(changed(records, A=0.2, B=0.1, UniformLE=0.4), subject="A")
+    assert "A is not first: its average rank is 2.00, with 1 of 3 methods before it." in headline(results, table)
+    results, table = table_of(changed(records, A=0.2, B=0.1, UniformLE=0.4), subject="B")
+    assert not any("not first" in sentence for sentence in headline(results, table))
+
+
+def test_a_single_method_is_not_the_best():
+    results, table = table_of(make_records(methods={"A": THREE["A"]}, repeats=1))
+    (said,) = headline(results, table)
+    assert said == "A is the only method with a result on every data set: there is nothing to rank."
+    assert "nothing to compare" in headline_of_dataset(results, table, "yeast")[0]
+
+
+def test_on_a_data_set_a_floor_may_be_the_best():
+    results, table = table_of(changed(make_records(methods=THREE, repeats=2), A=0.3, B=0.5, UniformLE=0.2))
+    assert headline_of_dataset(results, table, "yeast") == [
+        "UniformLE has the best mean on yeast, 0.2000.",
+        "No method does better than that floor.",
+    ]
 
 
 def test_without_floors_nothing_is_said_about_them():
-    methods = {"A": ("joint", False, 0.1, True), "B": ("joint", False, 0.5, True)}
-    table = Results(make_records(methods=methods)).table("recovery", METRICS["chebyshev"])
-    assert len(headline(table)) == 1
+    methods = {name: THREE[name] for name in "AB"}
+    assert len(headline(*table_of(make_records(methods=methods)))) == 1
 
 
 @pytest.mark.parametrize("metric", ["chebyshev", "intersection"])
@@ -41,8 +110,7 @@ def test_a_floor_that_knows_the_truth_is_compared_without_a_rank(metric):
         "L2": ("joint", False, 1.0, False),
         "MeanLDL on truth": ("learner", True, 0.5, False),
     }
-    table = Results(make_records(methods=methods)).table("prediction", METRICS[metric])
-    assert headline(table)[1] == (
+    assert headline(*table_of(make_records(methods=methods), metric, "prediction"))[-1] == (
         "MeanLDL on truth, a floor that knows the true distributions, is beaten on every data set by DLDL."
     )
 
@@ -54,9 +122,9 @@ def test_tests_are_those_of_stats():
     assert p_text(omnibus.f_p_value) in verdict.sentences[0]
     against = bonferroni_dunn(LARGE.matrix()[0], "DLDL", greater_is_better=False, methods=names)
     worse = [pair.second for pair in against.comparisons if pair.significant]
-    assert f"better than {enumerate_names(worse)}" in verdict.sentences[2]
-    assert f"{against.critical_difference:.2f}" in verdict.sentences[2]
-    assert verdict.cautions == []
+    assert f"better than {enumerate_names(worse)}" in verdict.sentences[1]
+    assert f"{against.critical_difference:.2f}" in verdict.sentences[1]
+    assert len(verdict.sentences) == 3
 
 
 def test_scores_go_to_the_tests_with_their_direction():
@@ -67,16 +135,65 @@ def test_scores_go_to_the_tests_with_their_direction():
     assert compare_methods(LARGE, None).pairs.average_ranks == pytest.approx(dict(LARGE.average_ranks))
 
 
-def test_too_few_data_sets_become_a_caution_in_words():
-    two = dict(list(DATASETS.items())[:2])
-    table = Results(make_records(two, repeats=1)).table("recovery", METRICS["chebyshev"])
-    verdict = compare_methods(table, "DLDL")
-    assert any("too few" in caution for caution in verdict.cautions)
-    one = dict(list(DATASETS.items())[:1])
-    verdict = compare_methods(Results(make_records(one)).table("recovery", METRICS["chebyshev"]), "DLDL")
+@pytest.mark.parametrize("count", [1, 2])
+def test_too_few_data_sets_are_the_one_statement(count):
+    few = dict(list(DATASETS.items())[:count])
+    verdict = compare_methods(table_of(make_records(few, repeats=1))[1], "DLDL")
+    (said,) = verdict.sentences
+    assert ("too little for a test" if count == 1 else "2 data sets cannot show which of 7 methods differ") in said
+    assert "p =" not in said
     assert verdict.pairs is None
-    assert verdict.cautions == ["7 ranked methods on 1 data set: too little for a test."]
+
+
+def test_without_a_difference_no_pair_is_tested():
+    rng = np.random.default_rng(0)
+    noise = [
+        record | {"recovery": {"chebyshev": float(rng.random())}} for record in make_records(MANY, THREE, repeats=1)
+    ]
+    verdict = compare_methods(table_of(noise)[1], "A")
+    (said,) = verdict.sentences
+    assert "no difference between the methods is shown" in said
+    assert verdict.pairs is None
 
 
 def test_p_values_are_as_short_as_a_reader_needs():
     assert [p_text(p) for p in (0.0, 2e-8, 0.04)] == ["p < 1e-16", "p = 2e-08", "p = 0.040"]
+
+
+class TestHowParametersWereChosen:
+    def test_budgets_and_truth_are_said(self):
+        said = " ".join(how_parameters_were_chosen(SMALL))
+        assert "chosen by true distributions, which nobody has who has only 0/1 labels" in said
+        assert "18 for DLDL, DLDL (paper) and L2; 1 (nothing to choose) for GLLE" in said
+
+    def test_of_many_budgets_the_range_is_said(self):
+        grid = [{"params": {"k": k}, "recovery": 0.1, "prediction": 0.1} for k in range(9)]
+        sizes = {name: place + 2 for place, name in enumerate(METHODS)}
+        records = [record | {"grid": grid[: sizes[record["method"]]]} for record in make_records(missing=())]
+        said = how_parameters_were_chosen(Results(records))[-1]
+        assert said.endswith(": 2 for DLDL, from 2 to 9 for the others; the last section lists them.")
+
+    def test_equal_budgets_are_said_too(self):
+        records = [record for record in make_records() if record["method"].startswith("DLDL")]
+        assert how_parameters_were_chosen(Results(records))[-1] == "Every method had 18 grid points."
+
+    def test_nothing_to_choose(self):
+        records = [record for record in make_records() if not record.get("grid")]
+        (said,) = how_parameters_were_chosen(Results(records))
+        assert said.startswith("Nothing was tuned")
+
+    def test_labels_alone(self):
+        chosen = {"selection": {"mode": "logical", "recovery": "kl_divergence", "prediction": "kl_divergence"}}
+        said = how_parameters_were_chosen(Results(record | chosen for record in make_records()))
+        assert said[0].startswith("Parameters were chosen by the 0/1 labels of validation rows alone (")
+
+    def test_recovery_judged_on_different_rows_is_said(self):
+        basis = {"DLDL": "validation rows, enhanced", "L2": "training rows"}
+        records = [
+            record | {"selection": record["selection"] | {"recovery_basis": basis[record["method"]]}}
+            for record in make_records()
+            if record["method"] in basis and record["status"] == "ok"
+        ]
+        said = how_parameters_were_chosen(Results(records))
+        assert "validation rows, enhanced for DLDL, training rows for L2 (Chebyshev)" in said[0]
+        assert said[1] == "So recovery was not chosen on the same rows for all methods."

@@ -8,6 +8,7 @@ from ldlearn.plotting.artificial import ArtificialPictureDisplay, TernaryDisplay
 from ldlearn.plotting.convergence import ConvergenceDisplay
 from ldlearn.plotting.cooccurrence import CooccurrenceDisplay
 from ldlearn.plotting.critical_difference import CriticalDifferenceDisplay
+from ldlearn.plotting.differences import DifferencesDisplay
 from ldlearn.plotting.display import Display
 from ldlearn.plotting.distribution_bars import BarsPanel, DistributionBarsDisplay
 from ldlearn.plotting.feature_influence import FeatureInfluenceDisplay
@@ -26,6 +27,7 @@ __all__ = [
     "FeatureInfluenceDisplay",
     "ConvergenceDisplay",
     "SensitivityDisplay",
+    "DifferencesDisplay",
     "CriticalDifferenceDisplay",
     "TimeMemoryDisplay",
 ]

@@ -15,12 +15,14 @@ from ldlearn.plotting.display import Display
 from ldlearn.plotting.style import axis_labels, legend, one_axes, series_style, tidy, title
 from ldlearn.results import AnyRecords, Convergence, Results
 
+_SMALLEST = 1e-16  # a change below rounding; a logarithm needs a number
+
 
 class ConvergenceDisplay(Display):
     """Objective of one or more fits after every step.
 
-    One fit is drawn in its own units. Several have different objectives, so each is drawn as the share of its total
-    decrease that was still to come.
+    One fit is drawn in its own units. Several have different objectives, so of each the relative change in every step
+    is drawn: what is still large at the end has not converged.
 
     Parameters
     ----------
@@ -120,12 +122,14 @@ class ConvergenceDisplay(Display):
         alone = len(self.objectives) == 1
         self.lines_: dict[str, Any] = {}
         for i, (name, values) in enumerate(self.objectives.items()):
-            heights = values if alone else share_left(values)
-            steps = np.arange(1, len(heights) + 1)
+            heights = values if alone else relative_change(values)
+            steps = np.arange(1 + len(values) - len(heights), 1 + len(values))
             (self.lines_[name],) = ax.plot(steps, heights, linewidth=1.6, markersize=3.5, **series_style(i))
         tidy(ax)
         ax.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=8))
-        axis_labels(ax, "step", "objective" if alone else "share of the decrease still to come")
+        axis_labels(ax, "step", "objective" if alone else "relative change of the objective")
+        if not alone:
+            ax.set_yscale("log")
         title(ax, self.heading)
         legend(ax, list(self.lines_.values()), [self._caption(name) for name in self.lines_])
         self._drawn_on(ax)
@@ -144,8 +148,7 @@ def first_runs(results: Results, dataset: str) -> dict[str, Convergence]:
     return runs
 
 
-def share_left(values: Any) -> Any:
-    """Return how much of the decrease from first to last value is still to come at each step."""
+def relative_change(values: Any) -> Any:
+    """Return the change of the objective in every step but the first, as a share of its last value."""
     values = np.asarray(values, dtype=float)
-    total = values[0] - values[-1]
-    return np.zeros_like(values) if total == 0 else (values - values[-1]) / total
+    return np.maximum(np.abs(np.diff(values)) / (abs(values[-1]) or 1.0), _SMALLEST)

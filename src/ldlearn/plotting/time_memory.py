@@ -14,11 +14,12 @@ from ldlearn.plotting.style import PALETTE, RULE, axis_labels, many_axes, name_t
 from ldlearn.results import AnyRecords, Results, costs
 from ldlearn.results.record import PHASES
 
+_TELLING = 1.25  # the largest peak of memory over the smallest, from which the panel is drawn
 _MARKERS = {"select": "s", "fit": "o", "predict": "D"}
 
 
 class TimeMemoryDisplay(Display):
-    """Seconds (left) and peak memory (right) of every method, the quickest fit at the top.
+    """Seconds (left) and, where it differs, peak memory (right) of every method, the quickest fit at the top.
 
     Parameters
     ----------
@@ -88,15 +89,21 @@ class TimeMemoryDisplay(Display):
         TimeMemoryDisplay
         """
         self.methods_ = sorted(self.seconds, key=lambda method: self.seconds[method].get("fit", float("inf")))
-        axes = many_axes(ax, 1, 2, (3.7, 1.1 + 0.2 * len(self.methods_)))
+        axes = many_axes(ax, 1, 1 + self._memory_differs, (3.7, 1.1 + 0.2 * len(self.methods_)))
         self.points_: dict[str, Any] = {}
         self._draw_seconds(axes[0])
-        self._draw_memory(axes[1])
+        if self._memory_differs:
+            self._draw_memory(axes[1])
         drawn = [phase for phase in PHASES if phase in self.points_]
         shared_legend(axes[0], [self.points_[phase] for phase in drawn], drawn, own_figure=ax is None)
         title(axes[0], self.heading)
         self._drawn_on(*axes)
         return self
+
+    @property
+    def _memory_differs(self) -> bool:
+        """Where all methods need much the same, a panel of equal dots says nothing."""
+        return max(self.memory.values(), default=0.0) > _TELLING * min(self.memory.values(), default=0.0)
 
     def _draw_seconds(self, ax: Axes) -> None:
         for i, phase in enumerate(PHASES):

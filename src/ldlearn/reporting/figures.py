@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from ldlearn.plotting import (
     ConvergenceDisplay,
     CriticalDifferenceDisplay,
+    DifferencesDisplay,
     Display,
     DistributionBarsDisplay,
     SensitivityDisplay,
@@ -17,8 +18,9 @@ from ldlearn.plotting import (
 from ldlearn.plotting.style import BAND, INK, MUTED, PALETTE, RULE
 from ldlearn.reporting.payload import convergence, samples, sensitivity
 from ldlearn.reporting.verdicts import Verdict
-from ldlearn.results import Results
+from ldlearn.results import Results, TaskTable
 
+_SHOWN = 12  # methods in a picture of the first screens
 # Colours of the displays and what they are called in the style sheet of the page.
 _THEME = {INK: "ink", MUTED: "muted", RULE: "rule", BAND: "band"} | {c: f"c{i}" for i, c in enumerate(PALETTE)}
 
@@ -31,19 +33,33 @@ def diagram(verdict: Verdict, results: Results) -> Display | None:
     return CriticalDifferenceDisplay(verdict.pairs, muted=floors).plot()
 
 
-def displays(results: Results, verdicts: Sequence[Verdict]) -> Iterator[tuple[str, Display]]:
+def differences(table: TaskTable, results: Results) -> Display | None:
+    """Differences to the best floor: of the best methods, and of the subject wherever it stands."""
+    rivals = [method.name for method in table.ranked if not method.is_floor]
+    if not table.floors or not rivals:
+        return None
+    shown = [*rivals[:_SHOWN], *(name for name in rivals[_SHOWN:] if name == results.subject)]
+    return DifferencesDisplay.from_records(results, table.metric.name, task=table.task, methods=shown)
+
+
+def displays(
+    results: Results, tables: Sequence[TaskTable], verdicts: Sequence[Verdict]
+) -> Iterator[tuple[str, Display]]:
     """Every figure of the report that is also written as a file, with the name of the file."""
-    for verdict in verdicts:
-        drawn = diagram(verdict, results)
-        if drawn is not None:
-            yield f"critical-difference-{verdict.task}-{verdict.metric}", drawn
+    for table, verdict in zip(tables, verdicts, strict=True):
+        drawn = {"differences": differences(table, results), "critical-difference": diagram(verdict, results)}
+        for kind, display in drawn.items():
+            if display is not None:
+                yield f"{kind}-{verdict.task}-{verdict.metric}", display
     for dataset in convergence(results):
         yield f"convergence-{file_name(dataset)}", ConvergenceDisplay.from_records(results, dataset)
     for dataset, methods in sensitivity(results).items():
         # The page has all methods; as files, the one that others are compared with.
         if results.subject is not None and results.subject in methods:
-            drawn = SensitivityDisplay.from_records(results, dataset, results.subject)
-            yield f"sensitivity-{file_name(dataset)}", drawn
+            yield (
+                f"sensitivity-{file_name(dataset)}",
+                SensitivityDisplay.from_records(results, dataset, results.subject),
+            )
     for dataset in samples(results):
         yield f"distributions-{file_name(dataset)}", DistributionBarsDisplay.from_records(results, dataset)
     if results.finished():
@@ -77,6 +93,9 @@ def inline_svg(display: Display, prefix: str) -> str:
     text = re.sub(r'(?<= )id="', f'id="{prefix}-', text)
     text = re.sub(r'(href="#|url\(#)', rf"\g<1>{prefix}-", text)
     text = re.sub(r'style="([^"]*)"', _themed_style, text)
+    # On a wide page a picture is little larger than drawn, on a narrow one it scrolls rather than becoming unreadable.
+    width = float(re.search(r'viewBox="0 0 ([\d.]+) ', text)[1]) * 4 / 3  # type: ignore[index]
+    text = text.replace("<svg", f'<svg style="max-width: {1.15 * width:.0f}px; min-width: {min(width, 640):.0f}px"', 1)
     # The white page behind the picture is its first patch.
     return text.replace("fill: #ffffff", "fill: none")
 

@@ -5,17 +5,19 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ldlearn.errors import InputError
 from ldlearn.io.atomic import write_file
 from ldlearn.metrics import HEADLINE_METRICS
-from ldlearn.reporting import text_tables
 from ldlearn.reporting.paper_comparison import PairedTable, paired_tables
 from ldlearn.reporting.printed_results import CITATION
 from ldlearn.reporting.run_details import circumstances, progress, selected_parameters
-from ldlearn.reporting.verdicts import Verdict, compare_methods, headline
+from ldlearn.reporting.selection_summary import grid_points_of_methods, how_parameters_were_chosen
+from ldlearn.reporting.text_tables import cost_table, markdown_text, paired_table, score_table
+from ldlearn.reporting.verdicts import Verdict, compare_methods, headline, headline_of_dataset
 from ldlearn.results import TASKS, Record, Results, Task, TaskTable, costs, read_records
 from ldlearn.results.files import find_records
 from ldlearn.results.wording import plural
@@ -84,6 +86,7 @@ class Report:
         }
         self.paired: list[PairedTable] = paired_tables(self.results)
         self.costs = costs(self.results)
+        self.chosen = how_parameters_were_chosen(self.results)
 
     @property
     def title(self) -> str:
@@ -105,34 +108,26 @@ class Report:
 
     def text_files(self) -> dict[str, str]:
         """Markdown and LaTeX tables, and the whole report in Markdown, by file name."""
-        files: dict[str, str] = {"report.md": self.markdown()}
-        for table in self.headline_tables():
-            stem = f"tables/{table.task}-{table.metric.name}"
-            files |= {f"{stem}.md": text_tables.markdown_table(table), f"{stem}.tex": text_tables.latex_table(table)}
-        for paired in self.paired:
-            stem = f"tables/paper-{paired.block.key}-{paired.metric.name}"
-            files |= {
-                f"{stem}.md": text_tables.markdown_paired(paired),
-                f"{stem}.tex": text_tables.latex_paired(paired),
-            }
-        stem = "tables/time-and-memory"
-        return files | {
-            f"{stem}.md": text_tables.markdown_costs(self.costs),
-            f"{stem}.tex": text_tables.latex_costs(self.costs),
-        }
+        tables = {f"{t.task}-{t.metric.name}": score_table(t) for t in self.headline_tables()}
+        tables |= {f"paper-{p.block.key}-{p.metric.name}": paired_table(p) for p in self.paired}
+        tables["time-and-memory"] = cost_table(self.costs)
+        files = {"report.md": self.markdown()}
+        for name, table in tables.items():
+            files |= {f"tables/{name}.md": table.markdown(), f"tables/{name}.tex": table.latex()}
+        return files
 
     def markdown(self) -> str:
-        """The report as one Markdown text: tables, tests, the paper beside ours, costs."""
-        parts = [f"# {text_tables.markdown_text(self.title)}", self._counted()]
-        parts += [f"Missing: {text_tables.markdown_text(f'{d.name}: {d.missing}')}" for d in self.results.missing]
+        """The report as one Markdown text: how it was made, tables, tests, the paper beside ours, costs."""
+        parts = [f"# {markdown_text(self.title)}", self._counted()]
+        parts += [markdown_text(" ".join(self.chosen))] if self.chosen else []
+        parts += [f"Missing: {markdown_text(f'{d.name}: {d.missing}')}" for d in self.results.missing]
         for table in self.headline_tables():
-            verdict = self.verdicts[table.task, table.metric.name]
-            said = [*headline(table), *verdict.sentences, *verdict.cautions]
-            parts += [text_tables.markdown_table(table), text_tables.markdown_text(" ".join(said))]
+            said = [*headline(self.results, table), *self.verdicts[table.task, table.metric.name].sentences]
+            parts += [score_table(table).markdown(), markdown_text(" ".join(said))]
         if self.paired:
             parts.append(f"## The paper beside this run\n\n{CITATION}.")
-            parts += [text_tables.markdown_paired(paired) for paired in self.paired]
-        return "\n\n".join([*parts, text_tables.markdown_costs(self.costs)]) + "\n"
+            parts += [paired_table(paired).markdown() for paired in self.paired]
+        return "\n\n".join([*parts, cost_table(self.costs).markdown()]) + "\n"
 
     def _counted(self) -> str:
         run = circumstances(self.results)
@@ -145,7 +140,7 @@ class Report:
         from ldlearn.reporting.figures import contents, displays
 
         taken: list[str] = []
-        for stem, display in displays(self.results, list(self.verdicts.values())):
+        for stem, display in displays(self.results, self.headline_tables(), list(self.verdicts.values())):
             taken.append(stem)
             name = stem if taken.count(stem) == 1 else f"{stem}-{taken.count(stem)}"
             for format, content in contents(display, formats).items():
@@ -154,26 +149,32 @@ class Report:
     def html(self) -> str:
         """The page."""
         from ldlearn.plotting import TimeMemoryDisplay
-        from ldlearn.reporting.figures import diagram, inline_svg
+        from ldlearn.reporting.figures import diagram, differences, inline_svg
         from ldlearn.reporting.page import render
         from ldlearn.reporting.payload import page_data, script_json
 
-        diagrams = {}
+        pictures: dict[str, dict[tuple[Task, str], str]] = {"differences": {}, "diagrams": {}}
         for i, (key, verdict) in enumerate(self.verdicts.items()):
-            drawn = diagram(verdict, self.results)
-            if drawn is not None:
-                diagrams[key] = inline_svg(drawn, f"cd{i}")
+            drawn = {
+                "differences": differences(self.tables[key], self.results),
+                "diagrams": diagram(verdict, self.results),
+            }
+            for kind, display in drawn.items():
+                if display is not None:
+                    pictures[kind][key] = inline_svg(display, f"{kind}{i}")
         cost_figure = inline_svg(TimeMemoryDisplay.from_records(self.results), "cost") if self.costs else ""
         return render(
             {
                 "report": self,
                 "results": self.results,
                 "tasks": TASKS,
-                "headline": headline,
-                "diagrams": diagrams,
+                "headline": partial(headline, self.results),
+                "headline_of_dataset": partial(headline_of_dataset, self.results),
+                **pictures,
                 "cost_figure": cost_figure,
                 "progress": progress(self.results),
                 "selected": selected_parameters(self.results),
+                "points": grid_points_of_methods(self.results),
                 "run": circumstances(self.results),
                 "citation": CITATION,
                 "plural": plural,

@@ -1,9 +1,10 @@
-"""Tables as Markdown and LaTeX."""
+"""Tables of a report as Markdown and LaTeX."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from ldlearn.plotting.style import shown
 from ldlearn.reporting.paper_comparison import PairedCell, PairedTable
@@ -17,6 +18,98 @@ _LATEX = {
     "±": r"$\pm$", "↑": r"$\uparrow$", "↓": r"$\downarrow$", "χ": r"$\chi$", "²": r"$^2$", "–": "--",
     "→": r"$\rightarrow$",
 }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A field of a table: words of ours after a name that comes from a file and may hold any sign."""
+
+    words: str = ""
+    name: str = ""
+    bold: bool = False
+
+
+@dataclass(frozen=True)
+class TextTable:
+    """A table to be written out: rows of entries, those of floors shaded where that is possible."""
+
+    title: str
+    head: Sequence[str]
+    rows: Sequence[tuple[bool, Sequence[Entry]]]
+    notes: Sequence[str] = ()
+    legend: str = ""
+
+    def markdown(self) -> str:
+        """The table under a heading, the legend or numbered notes below it."""
+        align = ["---", *("---:" for _ in self.head[1:])]
+        lines = [[self.head[0], *map(markdown_text, self.head[1:])], align]
+        lines += [[_markdown_entry(entry) for entry in row] for _, row in self.rows]
+        grid = "\n".join("| " + " | ".join(line) + " |" for line in lines)
+        notes = "\n".join(f"{number}. {markdown_text(text)}" for number, text in enumerate(self.notes, start=1))
+        return f"### {self.title}\n\n{grid}\n\n{self.legend}{notes}\n"
+
+    def latex(self) -> str:
+        """The table as a float (booktabs, xcolor with the option table), the legend or notes in its caption."""
+        notes = " ".join(f"[{number}] {text}" for number, text in enumerate(self.notes, start=1))
+        lines = [
+            (r"\rowcolor{gray!15} " if shaded else "") + " & ".join(map(_latex_entry, row)) + r" \\"
+            for shaded, row in self.rows
+        ]
+        return "\n".join(
+            [
+                r"% needs \usepackage{booktabs} and \usepackage[table]{xcolor}",
+                r"\begin{table}",
+                r"\centering",
+                rf"\caption{{{latex(f'{self.title}. {self.legend}{notes}'.strip())}}}",
+                rf"\begin{{tabular}}{{l{'r' * (len(self.head) - 1)}}}",
+                r"\toprule",
+                " & ".join(map(latex, self.head)) + r" \\",
+                r"\midrule",
+                *lines,
+                r"\bottomrule",
+                r"\end{tabular}",
+                r"\end{table}",
+                "",
+            ]
+        )
+
+
+def score_table(table: TaskTable) -> TextTable:
+    """One metric of one task: methods by data sets, the best of a column bold."""
+    rows = []
+    for method in table.methods:
+        scores = [table.score(method.name, dataset) for dataset in table.datasets]
+        average = table.average_ranks.get(method.name)
+        last = Entry(DASH if average is None else f"{average:.2f}")
+        rows.append((method.is_floor, [_named(method), *(Entry(score_text(s), bold=s.best) for s in scores), last]))
+    title = f"{table.task.capitalize()}: {table.metric.heading}"
+    return TextTable(title, ["Method", *table.datasets, "Average rank"], rows, legend=legend_of(table))
+
+
+def paired_table(table: PairedTable) -> TextTable:
+    """The paper beside ours, with its notes."""
+    head = ["Method of the paper", "Method here", *(f"{d}: {who}" for d in table.datasets for who in ("paper", "here"))]
+    rows = []
+    for row in table.rows:
+        here = Entry(name=row.method.name) if row.method else Entry("not run")
+        texts = [Entry(text) for d in table.datasets for text in _paired_texts(row.cells[d])]
+        rows.append((False, [Entry(name=row.paper_method), here, *texts]))
+    if table.floors:
+        named = {d: f"{spread_text(spread)} ({name})" for d, (name, spread) in table.floors.items()}
+        best = [Entry(name=text) for d in table.datasets for text in ("", named.get(d, DASH))]
+        rows.append((True, [Entry(), Entry("best floor"), *best]))
+    return TextTable(f"{table.block.title}: {table.metric.heading}", head, rows, notes=table.notes)
+
+
+def cost_table(found: Iterable[Cost]) -> TextTable:
+    """Seconds and memory, means over cells."""
+    rows = []
+    for cost in found:
+        seconds = [DASH if spread is None else f"{spread.mean:.3g}" for spread in cost.seconds.values()]
+        memory = DASH if cost.memory is None else f"{cost.memory.mean:.0f}"
+        rows.append((cost.method.is_floor, [_named(cost.method), *map(Entry, [*seconds, memory])]))
+    head = ["Method", "Selection, s", "Fit, s", "Prediction, s", "Peak memory, MB"]
+    return TextTable("Time and memory", head, rows, legend="Means over cells.")
 
 
 def rank_text(rank: float) -> str:
@@ -35,89 +128,8 @@ def score_text(score: Score) -> str:
     """A score as ``0.1234 ± 0.0056 (2)``, or the word failed."""
     if score.spread is None:
         return "failed" if score.n_failed else DASH
-    parts = [spread_text(score.spread)]
-    if score.rank is not None:
-        parts.append(f"({rank_text(score.rank)})")
-    if score.n_failed:
-        parts.append(f"[{score.n_failed} failed]")
-    return " ".join(parts)
-
-
-def markdown_table(table: TaskTable) -> str:
-    """The table of a task and a metric as Markdown; the best of a column is bold."""
-    head = ["Method", *table.datasets, "Average rank"]
-    rows = []
-    for method in table.methods:
-        scores = [table.score(method.name, dataset) for dataset in table.datasets]
-        texts = [f"**{score_text(score)}**" if score.best else score_text(score) for score in scores]
-        rows.append([_with_role(method, markdown_text(method.name)), *texts, _average(table, method)])
-    return f"### {caption(table)}\n\n{_markdown_grid(head, rows)}\n{legend_of(table)}\n"
-
-
-def latex_table(table: TaskTable) -> str:
-    """The table as LaTeX (booktabs, xcolor with the option table); floors shaded, the best of a column bold."""
-    head = ["Method", *table.datasets, "Average rank"]
-    lines = []
-    for method in table.methods:
-        scores = [table.score(method.name, dataset) for dataset in table.datasets]
-        texts = [rf"\textbf{{{latex(score_text(s))}}}" if s.best else latex(score_text(s)) for s in scores]
-        row = " & ".join([latex(_with_role(method, method.name)), *texts, latex(_average(table, method))])
-        lines.append((r"\rowcolor{gray!15} " if method.is_floor else "") + row + r" \\")
-    return _latex_float([latex(name) for name in head], lines, f"{caption(table)}. {legend_of(table)}")
-
-
-def markdown_paired(table: PairedTable) -> str:
-    """The paper beside ours as Markdown, notes below."""
-    head = ["Method of the paper", "Method here", *(f"{d}: {who}" for d in table.datasets for who in ("paper", "here"))]
-    rows = [
-        [markdown_text(row.paper_method), markdown_text(row.method.name) if row.method else "not run"]
-        + [text for d in table.datasets for text in _paired_texts(row.cells[d])]
-        for row in table.rows
-    ]
-    if table.floors:
-        rows.append(["", "best floor", *map(markdown_text, _floor_texts(table))])
-    notes = "\n".join(f"{number}. {markdown_text(text)}" for number, text in enumerate(table.notes, start=1))
-    title = f"### {table.block.title}: {table.metric.heading}"
-    return f"{title}\n\n{_markdown_grid(head, rows)}\n{notes}\n"
-
-
-def latex_paired(table: PairedTable) -> str:
-    """The paper beside ours as LaTeX, notes in the caption."""
-    head = ["Paper", "Here", *(f"{d}: {who}" for d in table.datasets for who in ("paper", "here"))]
-    lines = []
-    for row in table.rows:
-        names = [latex(row.paper_method), latex(row.method.name) if row.method else "not run"]
-        cells = [latex(text) for d in table.datasets for text in _paired_texts(row.cells[d])]
-        lines.append(" & ".join(names + cells) + r" \\")
-    if table.floors:
-        lines.append(r"\rowcolor{gray!15} & best floor & " + " & ".join(map(latex, _floor_texts(table))) + r" \\")
-    notes = " ".join(f"[{number}] {text}" for number, text in enumerate(table.notes, start=1))
-    return _latex_float([latex(name) for name in head], lines, f"{table.block.title}: {table.metric.heading}. {notes}")
-
-
-def markdown_costs(found: Sequence[Cost]) -> str:
-    """Seconds and memory as Markdown."""
-    rows = [[_with_role(c.method, markdown_text(c.method.name)), *_cost_texts(c)] for c in found]
-    return "### Time and memory\n\n" + _markdown_grid(["Method", *_COST_HEAD], rows)
-
-
-def latex_costs(found: Sequence[Cost]) -> str:
-    """Seconds and memory as LaTeX."""
-    lines = [" & ".join(map(latex, [_with_role(c.method, c.method.name), *_cost_texts(c)])) + r" \\" for c in found]
-    return _latex_float([latex(name) for name in ["Method", *_COST_HEAD]], lines, "Time and memory, means over cells")
-
-
-_COST_HEAD = ("Selection, s", "Fit, s", "Prediction, s", "Peak memory, MB")
-
-
-def _cost_texts(cost: Cost) -> list[str]:
-    seconds = [DASH if spread is None else f"{spread.mean:.3g}" for spread in cost.seconds.values()]
-    return [*seconds, DASH if cost.memory is None else f"{cost.memory.mean:.0f}"]
-
-
-def caption(table: TaskTable) -> str:
-    """What a table shows."""
-    return f"{table.task.capitalize()}: {table.metric.heading}"
+    rank = "" if score.rank is None else f" ({rank_text(score.rank)})"
+    return spread_text(score.spread) + rank + (f" [{score.n_failed} failed]" if score.n_failed else "")
 
 
 def legend_of(table: TaskTable) -> str:
@@ -129,13 +141,10 @@ def legend_of(table: TaskTable) -> str:
     return said
 
 
-def _with_role(method: Method, name: str) -> str:
-    roles = ["floor"] * method.is_floor + ["true distributions"] * method.is_reference
-    return f"{name} [{', '.join(roles)}]" if roles else name
-
-
-def _average(table: TaskTable, method: Method) -> str:
-    return f"{table.average_ranks[method.name]:.2f}" if method.name in table.average_ranks else DASH
+def printed_rank(printed: Printed) -> str:
+    """The printed rank, and the right one if that differs: ``(6 → 7)``."""
+    arrow = f" → {printed.right_rank}" if printed.right_rank else ""
+    return f" ({printed.rank}{arrow})" if printed.rank else ""
 
 
 def _paired_texts(cell: PairedCell) -> tuple[str, str]:
@@ -146,16 +155,19 @@ def _paired_texts(cell: PairedCell) -> tuple[str, str]:
     return printed + marks, spread_text(cell.ours)
 
 
-def printed_rank(printed: Printed) -> str:
-    """The printed rank, and the right one if that differs: ``(6 → 7)``."""
-    arrow = f" → {printed.right_rank}" if printed.right_rank else ""
-    return f" ({printed.rank}{arrow})" if printed.rank else ""
+def _named(method: Method) -> Entry:
+    roles = ["floor"] * method.is_floor + ["true distributions"] * method.is_reference
+    return Entry(f" [{', '.join(roles)}]" if roles else "", method.name)
 
 
-def _floor_texts(table: PairedTable) -> list[str]:
-    """Cells of the row of the best floors."""
-    named = {dataset: f"{spread_text(spread)} ({name})" for dataset, (name, spread) in table.floors.items()}
-    return [text for dataset in table.datasets for text in ("", named.get(dataset, DASH))]
+def _markdown_entry(entry: Entry) -> str:
+    text = markdown_text(entry.name) + entry.words
+    return f"**{text}**" if entry.bold else text
+
+
+def _latex_entry(entry: Entry) -> str:
+    text = latex(entry.name + entry.words)
+    return rf"\textbf{{{text}}}" if entry.bold else text
 
 
 def markdown_text(text: str) -> str:
@@ -163,32 +175,6 @@ def markdown_text(text: str) -> str:
     return re.sub(r"([\\`*_{}\[\]<>|#~&$])", r"\\\1", shown(text))
 
 
-def _markdown_grid(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    align = ["---", *("---:" for _ in head[1:])]
-    lines = [[head[0], *(markdown_text(name) for name in head[1:])], align, *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
-
-
 def latex(text: str) -> str:
     """Text that LaTeX prints letter by letter."""
     return "".join(_LATEX.get(sign, sign) for sign in shown(text))
-
-
-def _latex_float(head: Sequence[str], lines: Sequence[str], words: str) -> str:
-    return "\n".join(
-        [
-            r"% needs \usepackage{booktabs} and \usepackage[table]{xcolor}",
-            r"\begin{table}",
-            r"\centering",
-            rf"\caption{{{latex(words)}}}",
-            rf"\begin{{tabular}}{{l{'r' * (len(head) - 1)}}}",
-            r"\toprule",
-            " & ".join(head) + r" \\",
-            r"\midrule",
-            *lines,
-            r"\bottomrule",
-            r"\end{tabular}",
-            r"\end{table}",
-            "",
-        ]
-    )

@@ -1,17 +1,21 @@
-"""Statistical tests on the tables of a report, and what the numbers say in sentences; all of it is computed."""
+"""What the numbers of a report say: effects, ranks with their ties, and one statement for each question of a test."""
 
 from __future__ import annotations
 
+import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ldlearn.results import Method, Task, TaskTable
+from ldlearn.results import Method, Results, Task, TaskTable, best_floor, difference
+from ldlearn.results.differences import CONFIDENCE
 from ldlearn.results.wording import enumerate_names, plural
-from ldlearn.stats import FriedmanResult, PostHocResult, bonferroni_dunn, friedman, nemenyi
+from ldlearn.stats import FriedmanResult, PostHocResult, TooFewDatasetsWarning, bonferroni_dunn, friedman, nemenyi
 
 ALPHA = 0.05
+_NAMED_DATASETS = 3  # that a sentence goes through one by one
+_TIED = 5e-5  # scores that print the same are called equal
 
 
 @dataclass(frozen=True)
@@ -21,71 +25,164 @@ class Verdict:
     Attributes
     ----------
     pairs : PostHocResult or None
-        Nemenyi's test; None if there is nothing to compare.
+        Nemenyi's test, if it tells some methods apart.
     sentences : list of str
-        What the tests found.
-    cautions : list of str
-        Why they may find nothing.
+        What the tests found: one for each question, and only as far as the answer before allows the next.
     """
 
     task: Task
     metric: str
     pairs: PostHocResult | None
     sentences: list[str]
-    cautions: list[str]
 
 
-def headline(table: TaskTable) -> list[str]:
-    """Who is best, how the best floor does, and who stays below a floor."""
+# --- In short
+
+
+def headline(results: Results, table: TaskTable) -> list[str]:
+    """Effects first, then ranks, the subject if it is not first, and who stays below a floor."""
     ranked = table.ranked
     if not ranked:
         return ["No method has a result on every data set, so none is ranked."]
-    best, where = ranked[0], plural(len(table.datasets), "data set")
-    first = f"{best.name} has the best average rank, {table.average_ranks[best.name]:.2f} over {where}."
-    return [first, *_against_floors(table)]
+    if len(ranked) == 1:
+        return [f"{ranked[0].name} is the only method with a result on every data set: there is nothing to rank."]
+    best = [method.name for method in ranked if _rank(table, method) <= _rank(table, ranked[0]) + 1e-9]
+    return [*_effect(results, table, best), _ranks(table, best), *_subject(results, table, best), *_floors(table)]
 
 
-def _against_floors(table: TaskTable) -> list[str]:
+def headline_of_dataset(results: Results, table: TaskTable, dataset: str) -> list[str]:
+    """The same for one data set: who has the best mean there, and the difference to the best floor."""
+    scored = [
+        method for method in table.methods if not method.is_reference and table.score(method.name, dataset).spread
+    ]
+    if len(scored) < 2:
+        return [f"{plural(len(scored), 'method')} with a result on {dataset}: there is nothing to compare."]
+    sign = -1.0 if table.metric.greater_is_better else 1.0
+    scored.sort(key=lambda method: sign * table.score(method.name, dataset).mean)
+    top = table.score(scored[0].name, dataset).mean
+    best = [m.name for m in scored if abs(table.score(m.name, dataset).mean - top) < _TIED]
+    verb = "has" if len(best) == 1 else "share"
+    said = [f"{enumerate_names(best)} {verb} the best mean on {dataset}, {top:.4f}."]
+    floor = best_floor(table, dataset)
+    if floor is not None and floor not in best:
+        said.append(f"{best[0]} against the best floor, {floor}: {_against(results, table, best[0], floor, dataset)}.")
+    elif floor is not None:
+        said.append("No method does better than that floor." if len(best) == 1 else "A floor is among them.")
+    return said
+
+
+def _rank(table: TaskTable, method: Method) -> float:
+    return table.average_ranks[method.name]
+
+
+def _effect(results: Results, table: TaskTable, best: Sequence[str]) -> list[str]:
+    """How far the best method that is no floor is from the best floor of each data set."""
+    rivals = [method.name for method in table.ranked if not method.is_floor]
+    floors = {dataset: floor for dataset in table.datasets if (floor := best_floor(table, dataset))}
+    if not rivals or not floors:
+        return []
+    name = rivals[0]
+    found = {dataset: difference(results, table, name, floor, dataset) for dataset, floor in floors.items()}
+    if len(found) <= _NAMED_DATASETS:
+        parts = [f"{d}, {_against(results, table, name, floors[d], d)} ({floors[d]})" for d in found]
+        return [f"{name} against the best floor: {'; '.join(parts)}."]
+    better = [d for d, gap in found.items() if gap and gap.mean > 0]
+    clear = [d for d in better if (gap := found[d]) and gap.is_clear]
+    return [
+        f"{name} is better than the best floor on {len(better)} of {plural(len(found), 'data set')}, "
+        f"on {len(clear)} of them with a {CONFIDENCE:.0%} interval that leaves out zero."
+    ]
+
+
+def _against(results: Results, table: TaskTable, name: str, other: str, dataset: str) -> str:
+    a, b = table.score(name, dataset).mean, table.score(other, dataset).mean
+    gap = difference(results, table, name, other, dataset)
+    said = f"{a:.4f} against {b:.4f}"
+    if gap is None:
+        return said
+    word = "better" if gap.mean > 0 else "worse" if gap.mean < 0 else "equal"
+    size = f"{word} by {abs(gap.mean):.4f}" if gap.mean else word
+    if math.isnan(gap.margin):
+        return f"{said}, {size} in one repeat"
+    return f"{said}, {size} ± {gap.margin:.4f}"
+
+
+def _ranks(table: TaskTable, best: Sequence[str]) -> str:
+    rank, where = table.average_ranks[best[0]], plural(len(table.datasets), "data set")
+    if len(best) == 1:
+        return f"{best[0]} has the best average rank, {rank:.2f} over {where}."
+    return f"{enumerate_names(best)} share the best average rank, {rank:.2f} over {where}."
+
+
+def _subject(results: Results, table: TaskTable, best: Sequence[str]) -> list[str]:
+    subject, names = results.subject, [method.name for method in table.ranked]
+    if subject is None or subject not in names or subject in best:
+        return []
+    rank = table.average_ranks[subject]
+    ahead = sum(_rank(table, method) < rank - 1e-9 for method in table.ranked)
+    return [f"{subject} is not first: its average rank is {rank:.2f}, with {ahead} of {len(names)} methods before it."]
+
+
+def _floors(table: TaskTable) -> list[str]:
     if not table.floors:
-        return [_against_informed_floor(table, method) for method in table.methods if method.is_floor]
+        return [_informed_floor(table, method) for method in table.methods if method.is_floor]
     floor = table.floors[0]
-    limit = table.average_ranks[floor.name]
-    below = [m.name for m in table.ranked if not m.is_floor and table.average_ranks[m.name] >= limit]
+    limit = _rank(table, floor)
+    below = [m.name for m in table.ranked if not m.is_floor and _rank(table, m) >= limit]
     said = f"The best floor, {floor.name}, has rank {limit:.2f}"
     if not below:
         return [f"{said}; every other method does better."]
     return [f"{said}; {enumerate_names(below)} {'does' if len(below) == 1 else 'do'} no better than that."]
 
 
-def _against_informed_floor(table: TaskTable, floor: Method) -> str:
+def _informed_floor(table: TaskTable, floor: Method) -> str:
     """Say who beats a floor that is not ranked because it knows the true distributions."""
     beaten_by = [m.name for m in table.ranked if all(table.beats(m.name, floor.name, d) for d in table.datasets)]
     names = enumerate_names(beaten_by) if beaten_by else "no ranked method"
     return f"{floor.name}, a floor that knows the true distributions, is beaten on every data set by {names}."
 
 
+# --- Tests
+
+
 def compare_methods(table: TaskTable, subject: str | None) -> Verdict:
-    """Run the Friedman, Nemenyi and Bonferroni-Dunn tests on a table and keep their warnings as text."""
+    """Ask whether the methods differ, then who differs from the subject, then which pairs do."""
     names, n = [method.name for method in table.ranked], len(table.datasets)
+    verdict = Verdict(table.task, table.metric.name, None, [])
     if len(names) < 2 or n < 2:
-        caution = f"{plural(len(names), 'ranked method')} on {plural(n, 'data set')}: too little for a test."
-        return Verdict(table.task, table.metric.name, None, [], [caution])
+        counted = f"{plural(len(names), 'ranked method')} on {plural(n, 'data set')}"
+        verdict.sentences.append(f"{counted}: too little for a test over data sets.")
+        return verdict
     options: dict[str, Any] = {"greater_is_better": table.metric.greater_is_better, "methods": names, "alpha": ALPHA}
     scores, _ = table.matrix()
-    omnibus, first = _with_warnings(friedman, scores, **options)
-    pairs, second = _with_warnings(nemenyi, scores, **options)
-    sentences = [_friedman_sentence(omnibus), _nemenyi_sentence(pairs)]
-    if subject in names:
-        against, _ = _with_warnings(bonferroni_dunn, scores, subject, **options)
-        sentences.append(_control_sentence(against))
-    return Verdict(table.task, table.metric.name, pairs, sentences, [*first, *second])
+    omnibus = _if_possible(friedman, scores, **options)
+    if omnibus is None or n < 3:
+        verdict.sentences.append(
+            f"{plural(n, 'data set')} cannot show which of {len(names)} methods differ, whatever the scores: no test "
+            "over data sets is reported. How far methods are apart on each of them can be said."
+        )
+        return verdict
+    verdict.sentences.append(_friedman_sentence(omnibus))
+    if not omnibus.significant:
+        return verdict
+    pairs = _if_possible(nemenyi, scores, **options)
+    against = _if_possible(bonferroni_dunn, scores, subject, **options) if subject in names else None
+    if against is not None:
+        verdict.sentences.append(_subject_sentence(against))
+    if pairs is None or not any(pair.significant for pair in pairs.comparisons):
+        verdict.sentences.append("Which pairs of methods differ, Nemenyi's test does not tell.")
+        return verdict
+    return Verdict(table.task, table.metric.name, pairs, [*verdict.sentences, _nemenyi_sentence(pairs)])
 
 
-def _with_warnings(test: Callable[..., Any], *args: Any, **options: Any) -> tuple[Any, list[str]]:
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        result = test(*args, **options)
-    return result, [str(warning.message) for warning in caught]
+def _if_possible(test: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    """The result of a test, or None if on so few data sets no scores whatever could be significant."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", TooFewDatasetsWarning)
+        try:
+            return test(*args, **options)
+        except TooFewDatasetsWarning:
+            return None
 
 
 def _friedman_sentence(result: FriedmanResult) -> str:
@@ -105,13 +202,13 @@ def _nemenyi_sentence(result: PostHocResult) -> str:
     )
 
 
-def _control_sentence(result: PostHocResult) -> str:
+def _subject_sentence(result: PostHocResult) -> str:
     better = [p.second for p in result.comparisons if p.significant and p.rank_difference < 0]
     worse = [p.second for p in result.comparisons if p.significant and p.rank_difference > 0]
     outcomes = {"better than": better, "worse than": worse, "not told apart from": result.not_different_from_control}
     parts = [f"{words} {enumerate_names(names)}" for words, names in outcomes.items() if names]
     return (
-        f"Bonferroni-Dunn's test against {result.control} (critical difference {result.critical_difference:.2f}): "
+        f"Bonferroni-Dunn's test of {result.control} (critical difference {result.critical_difference:.2f}): "
         f"{'; '.join(parts)}."
     )
 

@@ -1,6 +1,7 @@
 """Results of experiments: the typed record of a cell, one reader and writer, one summary."""
 
 from ldlearn.results.costs import Cost, costs
+from ldlearn.results.differences import Difference, best_floor, difference
 from ldlearn.results.files import RecordsFile, RunFolderError, read_records
 from ldlearn.results.record import (
     TASKS,
@@ -31,6 +32,9 @@ __all__ = [
     "Spread",
     "TaskTable",
     "SummaryRow",
+    "Difference",
+    "difference",
+    "best_floor",
     "Cost",
     "costs",
     "Curve",

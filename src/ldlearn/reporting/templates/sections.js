@@ -89,22 +89,25 @@ function drawConvergence() {
   one("#convergence-key").replaceChildren(...methods.map((method) => make("span", { style: `--color: ${color(method)}` }, method)));
   const panels = Object.entries(DATA.convergence).map(([dataset, runs]) => {
     const series = Object.entries(runs).map(([method, objective]) => ({
-      color: color(method), x: objective.map((_, i) => i + 1), y: shareLeft(objective),
+      color: color(method), x: objective.slice(1).map((_, i) => i + 2), y: relativeChange(objective),
     }));
     const steps = Math.max(...series.map(({ x }) => x.length));
-    const at = Array.from({ length: steps }, (_, i) => i + 1);
-    const entry = panel(dataset, "", lineChart({ series, at, names: at.map(String), label: `Convergence on ${dataset}` }));
+    const at = Array.from({ length: steps }, (_, i) => i + 2);
+    const entry = panel(dataset, "", lineChart({ series, at, names: at.map(String), tick: powerOfTen, label: `Relative change of the objective on ${dataset}` }));
     entry.dataset.dataset = dataset;
     return entry;
   });
   one("#convergence-panels").replaceChildren(...panels);
 }
 
-function shareLeft(values) {
-  const last = values[values.length - 1];
-  const total = values[0] - last;
-  return values.map((value) => (total === 0 ? 0 : (value - last) / total));
+/** Logarithm of the change in each step, as a share of the last value. */
+function relativeChange(values) {
+  const scale = Math.abs(values[values.length - 1]) || 1;
+  return values.slice(1).map((value, i) =>
+    (value === null || values[i] === null ? null : Math.log10(Math.max(Math.abs(value - values[i]) / scale, 1e-16))));
 }
+
+const powerOfTen = (power) => (Number.isInteger(power) ? `1e${power}` : "");
 
 /* ---- wiring ---- */
 
@@ -116,6 +119,7 @@ function hideIfEmpty(section, data) {
 
 function followDataset(dataset) {
   showDataset(dataset);
+  for (const part of all("[data-summary]")) part.hidden = part.dataset.summary !== dataset;
   for (const [selector, update] of [["#sample-dataset", listRows], ["#sensitivity-dataset", listMethods]]) {
     const select = one(selector);
     if ([...select.options].some((option) => option.value === dataset)) {
@@ -125,6 +129,16 @@ function followDataset(dataset) {
   }
 }
 
+/** A link to a section opens it; paper has all of them open. */
+function unfold(target) {
+  const section = target && document.getElementById(target.slice(1));
+  if (section) for (const part of all("details.fold", section)) part.open = true;
+}
+
+addEventListener("hashchange", () => unfold(location.hash));
+addEventListener("beforeprint", () => all("details.fold").forEach((part) => { part.open = true; }));
+for (const link of all(".links a")) link.addEventListener("click", () => unfold(link.getAttribute("href")));
+unfold(location.hash);
 for (const head of all("th[aria-sort]")) one("button", head).addEventListener("click", () => sortBy(head));
 for (const form of all("form")) form.addEventListener("submit", (event) => event.preventDefault());
 setOptions(one("#sample-dataset"), Object.keys(DATA.samples));

@@ -1,0 +1,134 @@
+"""Differences to the best floor: how much better each method is on every data set, with intervals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from matplotlib.axes import Axes
+
+from ldlearn.errors import InputError
+from ldlearn.metrics import get_metric
+from ldlearn.plotting.display import Display
+from ldlearn.plotting.style import INK, MUTED, PALETTE, RULE, axis_labels, many_axes, name_ticks, tidy, title
+from ldlearn.results import AnyRecords, Difference, Results, Task, best_floor, difference
+
+
+class DifferencesDisplay(Display):
+    """Dots with intervals, a panel for each data set; what lies right of the line is better than the best floor.
+
+    Parameters
+    ----------
+    differences : mapping of str to mapping of str to Difference
+        By data set and method.
+    floors : mapping of str to str, optional
+        By data set, the floor that the methods are compared with.
+    score : str, optional
+        What the differences are in.
+
+    Attributes
+    ----------
+    dots_ : dict of (str, str) to matplotlib ErrorbarContainer
+        By data set and method.
+
+    Notes
+    -----
+    Example::
+
+        DifferencesDisplay.from_records(records, "intersection").save("differences.svg")
+    """
+
+    def __init__(
+        self,
+        differences: Mapping[str, Mapping[str, Difference]],
+        *,
+        floors: Mapping[str, str] | None = None,
+        score: str = "",
+    ) -> None:
+        self.differences = {dataset: dict(some) for dataset, some in differences.items()}
+        self.floors = dict(floors or {})
+        self.score = score
+
+    @classmethod
+    def from_records(
+        cls,
+        records: AnyRecords,
+        metric: str,
+        *,
+        task: Task = "prediction",
+        methods: Sequence[str] | None = None,
+        ax: Any = None,
+    ) -> DifferencesDisplay:
+        """Compare methods with the best floor of each data set, paired over repeats.
+
+        Parameters
+        ----------
+        records : sequence of Record
+            What ``ldlearn.results.read_records`` returns.
+        metric : str
+            A key of `ldlearn.metrics.METRICS`.
+        task : {"recovery", "prediction"}
+        methods : sequence of str, optional
+            Only these; all that compete by default, the best at the top.
+        ax : matplotlib Axes or sequence of them, optional
+
+        Returns
+        -------
+        DifferencesDisplay
+        """
+        results = Results.of(records)
+        table = results.table(task, get_metric(metric))
+        floors = (
+            {dataset: floor for dataset in table.datasets if (floor := best_floor(table, dataset))} if table else {}
+        )
+        if table is None or not floors:
+            raise InputError(f"No floor has a {task} score of {metric} on every data set.")
+        names = [method.name for method in table.ranked if not method.is_floor] if methods is None else methods
+        found = {
+            dataset: {name: d for name in names if (d := difference(results, table, name, floor, dataset)) is not None}
+            for dataset, floor in floors.items()
+        }
+        return cls(found, floors=floors, score=table.metric.title).plot(ax=ax)
+
+    def plot(self, *, ax: Any = None) -> DifferencesDisplay:
+        """Draw a panel for each data set.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or sequence of them, optional
+
+        Returns
+        -------
+        DifferencesDisplay
+        """
+        names = list(dict.fromkeys(name for some in self.differences.values() for name in some))
+        columns = min(3, len(self.differences))
+        rows = math.ceil(len(self.differences) / columns)
+        axes = many_axes(ax, rows, columns, (3.4, 0.9 + 0.2 * len(names)))
+        for unused in axes[len(self.differences) :]:
+            unused.set_axis_off()
+        self.dots_: dict[tuple[str, str], Any] = {}
+        for place, (panel, dataset) in enumerate(zip(axes, self.differences, strict=False)):
+            self._draw(panel, dataset, names)
+            panel.tick_params(labelleft=place % columns == 0)
+        self._drawn_on(*axes[: len(self.differences)])
+        return self
+
+    def _draw(self, ax: Axes, dataset: str, names: Sequence[str]) -> None:
+        ax.axvline(0, color=INK, linewidth=1.0)
+        for place, name in enumerate(names):
+            found = self.differences[dataset].get(name)
+            if found is not None:
+                color = PALETTE[0] if found.is_clear else MUTED
+                margin = None if math.isnan(found.margin) else [found.margin]
+                self.dots_[dataset, name] = ax.errorbar(
+                    [found.mean], [place], xerr=margin, color=color, marker="o", markersize=4, linewidth=1.4
+                )
+        ax.hlines(range(len(names)), 0, 1, transform=ax.get_yaxis_transform(), color=RULE, linewidth=0.5, zorder=0)
+        tidy(ax, grid="x")
+        ax.set_ylim(len(names) - 0.4, -0.6)
+        ax.tick_params(axis="y", length=0)
+        name_ticks(ax, "y", range(len(names)), names)
+        axis_labels(ax, f"{self.score}, better than {self.floors.get(dataset, 'a floor')}")
+        title(ax, dataset)

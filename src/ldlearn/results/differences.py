@@ -1,0 +1,83 @@
+"""Differences between methods on one data set, paired over repeats, with intervals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import t as student
+
+from ldlearn.metrics import Metric
+from ldlearn.results.record import Record, Task, is_number
+from ldlearn.results.summary import Results, TaskTable
+
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How much better a method is than another on a data set; what is better has a positive sign.
+
+    Attributes
+    ----------
+    mean : float
+    margin : float
+        Half the width of the interval; NaN for one repeat, which tells no spread.
+    n : int
+        Repeats that both have.
+    """
+
+    mean: float
+    margin: float
+    n: int
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether the interval leaves out zero."""
+        return abs(self.mean) > self.margin
+
+
+def difference(results: Results, table: TaskTable, method: str, other: str, dataset: str) -> Difference | None:
+    """Compare two methods on the repeats that both have; None if there is none.
+
+    Repeats share rows, so their differences vary less than those of new samples would. The variance of the mean is
+    therefore taken as s^2 (1/n + r) with r the ratio of rows that are scored to rows that are not, as Nadeau and Bengio
+    ("Inference for the generalization error", 2003) do for test and training rows.
+    """
+    pairs = [results.by_method.get((name, dataset), []) for name in (method, other)]
+    first, second = ({r.repeat: _score(r, table.task, table.metric) for r in records if r.is_ok} for records in pairs)
+    values = [first[repeat] - second[repeat] for repeat in first if repeat in second]
+    known = [value for value in values if math.isfinite(value)]
+    if not known:
+        return None
+    return Difference(float(np.mean(known)), _margin(known, _ratio(pairs[0][0], table.task)), len(known))
+
+
+def best_floor(table: TaskTable, dataset: str) -> str | None:
+    """The floor with the best mean on a data set."""
+    floors = [method.name for method in table.floors]
+    sign = -1.0 if table.metric.greater_is_better else 1.0
+    return min(floors, key=lambda name: sign * table.score(name, dataset).mean, default=None)
+
+
+def _score(record: Record, task: Task, metric: Metric) -> float:
+    value = record.scores(task).get(metric.name)
+    if value is None or not is_number(value):
+        return math.nan
+    return value if metric.greater_is_better else -value
+
+
+def _ratio(record: Record, task: Task) -> float:
+    train, validation, test = (record.sizes.get(f"n_{part}", 0) for part in ("train", "validation", "test"))
+    scored, others = (test, train) if task == "prediction" else (train, validation + test)
+    return scored / others if others else 1.0
+
+
+def _margin(values: Sequence[float], ratio: float) -> float:
+    n = len(values)
+    if n < 2:
+        return math.nan
+    deviation = float(np.std(values, ddof=1)) * math.sqrt(1 / n + ratio)
+    return deviation * float(student.ppf(0.5 + CONFIDENCE / 2, n - 1))
