@@ -191,7 +191,7 @@ class TestDifferences:
         }
         floor = max(("UniformLE", "PriorLE"), key=mean.get)
         assert display.axes_[3].get_title(loc="left") == "yeast"
-        assert display.axes_[3].get_xlabel() == f"Intersection, better than {floor}"
+        assert display.axes_[3].get_xlabel() == f"Intersection, better than\n{floor}"
         for name in ("DLDL", "L2"):
             assert display.differences["yeast"][name].mean == pytest.approx(mean[name] - mean[floor])
             (x,) = display.dots_["yeast", name].lines[0].get_xdata()

@@ -132,6 +132,7 @@ def test_ties_are_told_as_ties(open_page, tmp_path):
 
 def test_picking_a_sample_draws_its_distributions(open_page, page_file):
     page = open_page(page_file)
+    page.click('.links a[href="#samples"]')
     page.select_option("#sample-dataset", "vader_tweets")
     page.select_option("#sample-row", "5")
     panels = page.locator("#sample-bars .panel")
@@ -197,6 +198,7 @@ def test_every_control_can_be_reached_by_keyboard(open_page, page_file):
 def test_hostile_names_are_only_text(open_page, tmp_path):
     page = open_page(Report(hostile_records()).write(tmp_path, formats=[]))
     page.select_option("#pick-dataset", index=1)
+    page.click('.links a[href="#samples"]')
     page.click("#sample-next")
     assert page.evaluate("window.pwned") is None
     assert page.locator("img").count() == 0
@@ -205,4 +207,5 @@ def test_hostile_names_are_only_text(open_page, tmp_path):
 
 def test_a_run_with_nothing_to_draw_has_no_error(open_page, tmp_path):
     page = open_page(Report(make_records({}, missing=["raf_ml"])).write(tmp_path, formats=[]))
+    page.click('.links a[href="#samples"]')
     assert "nothing to show" in page.locator("#samples").inner_text()

@@ -9,9 +9,9 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from typing import Any
 
-from ldlearn import compose
 from ldlearn.base import KINDS, LabelEstimator
 from ldlearn.base.sklearn_private import InvalidParameterError
+from ldlearn.compose import EnhanceThenLearn, FromDistributions
 from ldlearn.discovery import all_estimators
 from ldlearn.errors import hint
 from ldlearn.experiments.toml_table import PlanError, TomlTable
@@ -19,14 +19,15 @@ from ldlearn.results.compatibility import current_names, first_names
 
 ENHANCER, LEARNER, JOINT = KINDS
 TWO_STEP = "two-step"
+_DONE_BY_PLANS = (EnhanceThenLearn, FromDistributions)  # a plan takes two steps, and hides the truth, by itself
 SEARCHES = ("joint", "stepwise")
 _MULTIPLE = re.compile(r"\s*([0-9.]+(?:[eE][+-]?[0-9]+)?)\s*\*\s*([nmc])\s*\Z")
 
 
 @cache
 def estimators() -> dict[str, type[LabelEstimator]]:
-    """What the methods of a plan can be made of, by name; it composes them itself."""
-    return {name: entry for name, entry in all_estimators() if name not in compose.__all__}
+    """What the methods of a plan can be made of, by name."""
+    return {name: entry for name, entry in all_estimators() if entry not in _DONE_BY_PLANS}
 
 
 @dataclass(frozen=True)

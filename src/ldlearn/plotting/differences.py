@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from ldlearn.errors import InputError
 from ldlearn.metrics import get_metric
 from ldlearn.plotting.display import Display
-from ldlearn.plotting.style import INK, MUTED, PALETTE, RULE, axis_labels, many_axes, name_ticks, tidy, title
+from ldlearn.plotting.style import AXIS_TEXT, INK, MUTED, PALETTE, RULE, many_axes, name_ticks, shown, tidy, title
 from ldlearn.results import AnyRecords, Difference, Results, Task, best_floor, difference
 
 
@@ -130,5 +130,6 @@ class DifferencesDisplay(Display):
         ax.set_ylim(len(names) - 0.4, -0.6)
         ax.tick_params(axis="y", length=0)
         name_ticks(ax, "y", range(len(names)), names)
-        axis_labels(ax, f"{self.score}, better than {self.floors.get(dataset, 'a floor')}")
+        floor = shown(self.floors.get(dataset, "a floor"))
+        ax.set_xlabel(f"{self.score}, better than\n{floor}", **AXIS_TEXT)
         title(ax, dataset)

@@ -76,7 +76,7 @@ class Record(_ByKey):
         Why it failed or is missing.
     kind : {"enhancer", "learner", "joint", "two-step"}
     is_floor : bool
-        Whether it looks at no feature.
+        Whether it looks at no feature, or does what anyone would do first.
     trained_on : {"logical", "truth"}
     estimator, params, learner, learner_params
         What the method is made of, with its fixed parameters.

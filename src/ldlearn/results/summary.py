@@ -42,7 +42,7 @@ class Method:
     ----------
     name, kind : str
     is_floor : bool
-        Looks at no feature.
+        Looks at no feature, or does what anyone would do first.
     is_reference : bool
         Was trained on true distributions, so it does not compete.
     estimator, learner : str
