@@ -17,8 +17,8 @@ def test_result_is_the_stored_one(key):
     estimator = golden_cases()[key]
     result = golden_result(estimator)
     assert stored.keys() == result.keys()
-    # A method that single precision moves by a hundredth is moved as much by another version of libsvm.
-    tolerance = 1e-3 if estimator.float32_tolerance <= 1e-3 else 2.0 * estimator.float32_tolerance
+    # Another processor or another version of libsvm moves a method about as much as single precision does.
+    tolerance = 2.0 * estimator.float32_tolerance
     for name, values in stored.items():
         np.testing.assert_allclose(result[name], values, atol=tolerance, err_msg=name)
 
