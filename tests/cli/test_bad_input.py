@@ -104,6 +104,9 @@ TABLES = {
         ["row 1, column 'mountain'", "-0.5 is negative"],
     ),
     "infinite feature": (cell(6, "height", "inf"), FIT, ["data.csv, row 6, column 'height': inf is not a finite"]),
+    "number too large": (
+        cell(6, "height", "1e308"), FIT, ["data.csv, row 6, column 'height': 1e+308 is too large to compute with"],
+    ),
     "identifier as feature": (
         frame(lambda t: pd.concat([t] * 14).assign(key=[f"r{i}" for i in range(14 * len(t))])),
         ("fit", "data.csv", "-l", "sky,mountain,sea", "-o", "o.ldl"), ["column 'key': 1,120 different texts"],

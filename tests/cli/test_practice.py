@@ -296,6 +296,13 @@ def test_names_cannot_reach_the_terminal_as_commands(here, run):
     assert r"sky\x1b[31m\x07[red] (" in shown.out
 
 
+def test_one_label_is_enough(here, run):
+    make_table().assign(sky=1).to_csv("data.csv", index=False)
+    fitted = run("fit", "data.csv", "-l", "sky", "--features", "height,wet", "-o", "m.ldl")
+    evaluated = run("evaluate", "data.csv", "-m", "m.ldl")
+    assert (fitted.code, evaluated.code) == (0, 0), fitted.err + evaluated.err
+
+
 def test_two_steps_are_what_the_name_says(here, run):
     run(*FIT, "--method", "UniformLE+SABFGS", "-o", "m.ldl", "--holdout", "0")
     found = load_model("m.ldl")

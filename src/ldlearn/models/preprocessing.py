@@ -15,6 +15,7 @@ from ldlearn.errors import TableError
 from ldlearn.io.values import import_pandas, to_numbers, to_texts
 
 MOST_CATEGORIES = 1000
+_LARGEST = 1e100
 STATEMENT = (
     "numbers: a missing value becomes the median, then mean 0 and variance 1",
     "texts: a missing value becomes the most frequent one, then one 0/1 column per value (all 0 for a value "
@@ -39,9 +40,20 @@ def make_preprocessing(numeric: Sequence[str], categorical: Sequence[str]) -> Co
 
 def feature_frame(frame: Any, numeric: Sequence[str], categorical: Sequence[str]) -> Any:
     """The feature columns of a table, cleaned: floats with NaN, texts with NaN."""
-    cleaned: dict[str, Any] = {name: to_numbers(frame[name], name) for name in numeric}
+    cleaned: dict[str, Any] = {name: _moderate_numbers(frame[name], name) for name in numeric}
     cleaned |= {name: to_texts(frame[name], name) for name in categorical}
     return import_pandas().DataFrame(cleaned, index=frame.index, columns=[*numeric, *categorical])
+
+
+def _moderate_numbers(series: Any, column: str) -> Any:
+    """A column as numbers whose squares, summed over the rows, are still numbers."""
+    numbers = to_numbers(series, column)
+    large = np.abs(numbers) > _LARGEST
+    if large.any():
+        first = int(np.argmax(large))
+        problem = f"{numbers[first]:g} is too large to compute with; correct it, or leave the cell empty."
+        raise TableError(problem, row=series.index[first], column=column)
+    return numbers
 
 
 def check_categories(frame: Any, categorical: Sequence[str]) -> None:
