@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.io import loadmat
+from protocol import EMBEDDED, load
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 
 from ldlearn import all_estimators
-from ldlearn.datasets import load_uk_budget_shares, load_vader_tweets
+from ldlearn.datasets import load_vader_tweets
 from ldlearn.learning import MeanLDL
 
-SHARED = Path(__file__).parents[3] / "shared" / "datasets"
-EMBEDDED = {"vader_tweets": load_vader_tweets, "uk_budget_shares": load_uk_budget_shares}
 BESIDE = ("SCUT_FBP", "Natural_Scene", "SJAFFE", "SBU_3DFE", "Yeast_spo5")
 LEARNERS = {name: cls for name, cls in all_estimators("learner") if name != "FromDistributions" and not cls.is_floor}
 SLOW = {"PTSVM": 150}  # rows; the others get 500
@@ -49,21 +46,9 @@ def assert_no_worse_than_the_mean(name, X, D):
 
 
 @EVERY
-@pytest.mark.parametrize("data", EMBEDDED)
+@pytest.mark.parametrize("data", [*EMBEDDED, *BESIDE])
 def test_no_default_loses_to_the_mean_distribution(name, data):
-    table = EMBEDDED[data]()
-    assert_no_worse_than_the_mean(name, np.asarray(table.X, dtype=float), table.D)
-
-
-@EVERY
-@pytest.mark.parametrize("data", BESIDE)
-def test_no_default_loses_to_the_mean_distribution_on_data_beside_the_repository(name, data):
-    file = SHARED / f"{data}.mat"
-    if not file.exists():
-        pytest.skip(f"{file.name} is not in ../shared/datasets beside the repository")
-    content = loadmat(file)
-    D = np.asarray(content.get("labels", content.get("label_distribution")), dtype=float)
-    assert_no_worse_than_the_mean(name, np.asarray(content["features"], dtype=float), D / D.sum(axis=1, keepdims=True))
+    assert_no_worse_than_the_mean(name, *load(data))
 
 
 def planted(n=200):
