@@ -200,6 +200,21 @@ def test_onnx_gives_the_same_predictions(features, method, tmp_path):
     assert session.get_modelmeta().custom_metadata_map["degrees"] == "\n".join(LABELS)
 
 
+def test_onnx_knows_every_spelling_of_a_truth(tmp_path):
+    pytest.importorskip("onnx", reason="onnx is not installed: pip install 'ldlearn[onnx]'")
+    runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed: pip install onnxruntime")
+    table = make_table()
+    table["wide"] = np.where(table["height"] > table["height"].median(), "True", "False")
+    model = TableModel.fit(table, LABELS, features=["wet", "wide"])
+    export_onnx(model, tmp_path / "m.onnx")
+    session = runtime.InferenceSession(str(tmp_path / "m.onnx"))
+    spellings = ["True", "TRUE", "true", "False", "FALSE", "false"]
+    new = table[:6].assign(wide=spellings)
+    numbers, texts = new[["wet"]].to_numpy(float), np.array([[text] for text in spellings])
+    found = session.run(["degrees"], {"numbers": numbers, "texts": texts})[0]
+    np.testing.assert_allclose(found, model.predict(new).to_numpy(), atol=1e-12)
+
+
 def test_onnx_refuses_what_it_cannot_express(tmp_path):
     with pytest.raises(ModelFileError, match="softmax of linear scores"):
         export_onnx(fitted(estimator=DLDL(feature_map="rbf", n_components=5)), tmp_path / "m.onnx")

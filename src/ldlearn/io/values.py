@@ -12,7 +12,7 @@ from ldlearn.core.targets import find_row_problems
 from ldlearn.errors import TableError, describe_rows, import_optional, some
 
 MISSING = ("", "NA", "N/A", "#N/A", "NaN", "nan", "NULL", "null", "None")
-_TRUTHS = {"True": "true", "TRUE": "true", "False": "false", "FALSE": "false"}
+TRUTH_SPELLINGS = {"True": "true", "TRUE": "true", "False": "false", "FALSE": "false"}
 _AS_LABEL = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0}
 _LARGEST_INTEGER = 10**308
 _ADVICE = "correct it, or leave the cell empty if the value is unknown."
@@ -79,7 +79,7 @@ def to_texts(series: Any, column: str) -> NDArray[np.object_]:
 
 def _text(value: Any, row: Callable[[], object], column: str) -> str:
     if isinstance(value, str):
-        return _TRUTHS.get(value, value)
+        return TRUTH_SPELLINGS.get(value, value)
     if isinstance(value, bool | np.bool_):
         return "true" if value else "false"
     if isinstance(value, int | np.integer):

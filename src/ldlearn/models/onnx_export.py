@@ -10,6 +10,7 @@ import numpy as np
 
 from ldlearn.errors import ModelFileError, import_optional
 from ldlearn.io.atomic import writing
+from ldlearn.io.values import TRUTH_SPELLINGS
 from ldlearn.models.linear import Matrix, linear_softmax
 from ldlearn.models.table_model import TableModel
 
@@ -71,14 +72,16 @@ def _add_texts(graph: _Graph, model: TableModel, coef: Matrix, total: str) -> st
         values = [str(value) for value in values]
         weights = coef[first : first + len(values)]
         first += len(values)
-        # An empty text is one more value, with the weights of the value that missing ones get.
-        usual = weights[values.index(str(impute.statistics_[j]))]
+        # An empty text is one more value, with the weights of the value that missing ones get; so is another spelling.
+        alike = {"": str(impute.statistics_[j])}
+        alike |= {other: usual for other, usual in TRUTH_SPELLINGS.items() if usual in values}
+        same = [weights[values.index(usual)] for usual in alike.values()]
         column = graph.node("Gather", ["texts", graph.index(f"column_{j}", j)], f"text_{j}", axis=1)
         code = graph.node(
-            "OneHotEncoder", [column], f"code_{j}", domain="ai.onnx.ml", cats_strings=[*values, ""], zeros=1
+            "OneHotEncoder", [column], f"code_{j}", domain="ai.onnx.ml", cats_strings=[*values, *alike], zeros=1
         )
         code = graph.node("Cast", [code], f"double_{j}", to=graph.double)
-        table = graph.constant(f"weights_{j}", np.vstack([weights, usual]))
+        table = graph.constant(f"weights_{j}", np.vstack([weights, *same]))
         total = graph.add(total, graph.node("MatMul", [code, table], f"from_text_{j}"))
     return total
 
