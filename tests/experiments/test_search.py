@@ -118,7 +118,7 @@ def test_a_record_has_all_that_was_promised(tiny):
     np.testing.assert_array_equal(record["samples"]["logical"], split.train.Y[:12])
     np.testing.assert_allclose(np.sum(record["samples"]["recovered"], axis=1), 1, atol=2e-4)
     objective = record["convergence"]["objective"]
-    assert all(later <= earlier for earlier, later in itertools.pairwise(objective))
+    assert all(later <= earlier + 1e-9 for earlier, later in itertools.pairwise(objective))
     assert 0 <= record["convergence"]["gap"] < 1e-3
     assert record["seconds"]["select"] >= record["seconds"]["fit"] > 0
     assert record["peak_memory_mb"] > 10

@@ -263,7 +263,7 @@ class WStep:
 def _spectrum(X: Array) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Positive eigenvalues of X'X and their eigenvectors, by the smaller of its two Gram matrices."""
     n, m = X.shape
-    values, vectors = linalg.eigh(X.T @ X if m <= n else X @ X.T, driver="evd", check_finite=False)
+    values, vectors = np.linalg.eigh(X.T @ X if m <= n else X @ X.T)
     kept = values > 1e-12 * max(float(values[-1]), _TINY)
     values, vectors = values[kept], vectors[:, kept]
     return values, vectors if m <= n else X.T @ (vectors / np.sqrt(values))
