@@ -7,7 +7,7 @@ The estimators can be imported from here (``from ldlearn import DLDL``) or from 
 
 from typing import TYPE_CHECKING
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 if TYPE_CHECKING:  # type checkers and editors see the names where they are
     from ldlearn.compose import *  # noqa: F403
