@@ -17,7 +17,8 @@ import numpy as np
 
 from ldlearn.metrics import METRICS, Metric
 from ldlearn.reporting.paper_comparison import PairedCell, PairedTable, paired_tables
-from ldlearn.reporting.printed_results import BLOCKS, PAPER_METRICS, printed_cells
+from ldlearn.reporting.printed_ranks import PAPER_METRICS
+from ldlearn.reporting.printed_results import BLOCKS, printed_cells
 from ldlearn.reporting.run_details import circumstances
 from ldlearn.results import TASKS, Method, Record, Results, Spread, Task, read_records
 

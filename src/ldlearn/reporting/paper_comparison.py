@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from ldlearn.metrics import METRICS, Metric
+from ldlearn.reporting.printed_ranks import PAPER_METRICS
 from ldlearn.reporting.printed_results import (
     BLOCKS,
-    PAPER_METRICS,
     Block,
     Printed,
     paper_datasets,

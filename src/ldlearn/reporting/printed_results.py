@@ -8,15 +8,11 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
+from ldlearn.reporting.printed_ranks import AVERAGE, PAPER_METRICS, Row, ranked_tables
 from ldlearn.results import Task
 
 CITATION = "Y. Jia, J. Tang, J. Jiang: Label Distribution Learning from Logical Label, IJCAI 2024"
-PAPER_METRICS = {
-    "Chebyshev": "chebyshev",
-    "Clark": "clark",
-    "One-error": "threshold_error",
-    "Intersection": "intersection",
-}
+_ZEROS = "frac_le_0.01_implied_by_S5_one_error"
 _FILES = ("recovery", "predictive", "predictive_ldlsf", "ablation")
 
 
@@ -76,10 +72,35 @@ class Printed:
     remarks: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class PaperDataset:
+    """A data set of the paper (Table S1).
+
+    Attributes
+    ----------
+    name, abbreviation : str
+    n_labels : int
+    zeros : float
+        Share of the labels whose true degree is at most 0.01: what a prediction that is positive everywhere gets as
+        "One-error" in Table S5.
+    """
+
+    name: str
+    abbreviation: str
+    n_labels: int
+    zeros: float
+
+
+@cache
+def printed_rows() -> tuple[Row, ...]:
+    """Every cell of every table, average ranks included: table, metric, dataset, method, mean, std, rank."""
+    return tuple(row for name in _FILES for row in _read(name))
+
+
 @cache
 def printed_cells() -> dict[tuple[str, str], dict[tuple[str, str], Printed]]:
     """By (key of the block, metric of ours): cells by (abbreviated data set, method of the paper)."""
-    rows = [row for name in _FILES for row in _read(name) if row["dataset"] != "Avg.Rank"]
+    rows = [row for row in printed_rows() if row["dataset"] != AVERAGE]
     tables: dict[tuple[str, str], dict[tuple[str, str], Printed]] = {}
     for block in BLOCKS:
         for table in block.tables:
@@ -102,6 +123,21 @@ def paper_datasets() -> dict[str, str]:
     return {plain(name): row["abbr"] for row in _read("datasets") for name in (row["dataset"], row["abbr"])}
 
 
+@cache
+def dataset_facts() -> dict[str, PaperDataset]:
+    """What the paper tells of its data sets, by their abbreviations."""
+    return {
+        row["abbr"]: PaperDataset(row["dataset"], row["abbr"], int(row["labels"]), float(row[_ZEROS]))
+        for row in _read("datasets")
+    }
+
+
+@cache
+def known_floors() -> dict[tuple[str, str], str]:
+    """Intersections of floors on public copies of the data, all rows, by (floor, abbreviated data set)."""
+    return {(row["floor"], row["dataset"]): row["intersection"] for row in _read("floors")}
+
+
 def plain(name: str) -> str:
     """Lower-case letters and digits only: SA-BFGS and SABFGS are one name."""
     return "".join(sign for sign in name.lower() if sign.isalnum())
@@ -110,11 +146,12 @@ def plain(name: str) -> str:
 def _printed(block: Block, row: Mapping[str, str]) -> Printed:
     where = (row["metric"], row["dataset"], row["method"])
     remarks = tuple(_remarks(block, *where))
-    wrong = next((w for w in _wrong_ranks().get(where, []) if w["table"] in block.tables), None)
+    wrong = next(((table, *w) for table in block.tables if (w := _wrong_ranks().get((table, *where)))), None)
     if wrong is None:
         return Printed(row["mean"], row["std"], row["rank"], remarks=remarks)
-    note = f"Table {wrong['table']} prints another rank than its values give; the right one stands after the arrow."
-    return Printed(row["mean"], row["std"], wrong["rank_printed"], wrong["rank_paper_rule"], (note, *remarks))
+    table, printed, right = wrong
+    note = f"Table {table} prints another rank than its values give; the right one stands after the arrow."
+    return Printed(row["mean"], row["std"], printed, right, (note, *remarks))
 
 
 def _remarks(block: Block, metric: str, dataset: str, method: str) -> list[str]:
@@ -129,12 +166,13 @@ def _remarks(block: Block, metric: str, dataset: str, method: str) -> list[str]:
 
 
 @cache
-def _wrong_ranks() -> dict[tuple[str, str, str], list[dict[str, str]]]:
-    wrong: dict[tuple[str, str, str], list[dict[str, str]]] = {}
-    for row in _read("recomputed_ranks"):
-        if row["wrong"] == "1":
-            wrong.setdefault((row["metric"], row["dataset"], row["method"]), []).append(row)
-    return wrong
+def _wrong_ranks() -> dict[tuple[str, str, str, str], tuple[str, str]]:
+    """By table, metric, data set and method: the printed rank and the right one, where they differ."""
+    return {
+        (of.table, of.metric, of.datasets[i], of.methods[j]): (f"{of.printed[i, j]:.0f}", f"{of.right[i, j]:.0f}")
+        for of in ranked_tables(printed_rows())
+        for i, j in zip(*(of.printed != of.right).nonzero(), strict=True)
+    }
 
 
 @cache

@@ -1,0 +1,62 @@
+"""The audit of the DLDL paper: its printed numbers recomputed, checked against each other and against floors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from ldlearn.errors import ParameterError, hint
+from ldlearn.reporting import audit_ranks, audit_values
+from ldlearn.reporting.findings import Finding
+from ldlearn.reporting.printed_ranks import Row
+from ldlearn.reporting.printed_results import printed_rows
+
+# By the topic of the findings.
+CHECKS: dict[str, Callable[[Sequence[Row]], Iterator[Finding]]] = {
+    "ranks": audit_ranks.check_ranks,
+    "averages": audit_ranks.check_averages,
+    "backwards": audit_ranks.check_directions,
+    "first-places": audit_ranks.check_first_places,
+    "critical-difference": audit_ranks.check_critical_difference,
+    "significance": audit_ranks.check_significance,
+    "identities": audit_values.check_identities,
+    "clark-floor": audit_values.check_clark_floor,
+    "agreement": audit_values.check_agreement,
+    "copies": audit_values.check_copies,
+    "repeated": audit_values.check_repeated_values,
+    "ablation": audit_values.check_ablation,
+    "text": audit_values.check_metric_names,
+    "floors": audit_values.check_floors,
+}
+
+
+def audit_paper(only: Iterable[str] | None = None, *, rows: Sequence[Row] | None = None) -> list[Finding]:
+    """Check the numbers printed in the DLDL paper.
+
+    Parameters
+    ----------
+    only : iterable of str, optional
+        Topics (``"ranks"``) or ids of findings (``"ranks/S5"``) to keep; by default all.
+    rows : sequence of mapping, optional
+        Cells of the tables, each with table, metric, dataset, method, mean, std and rank; by default as printed.
+
+    Returns
+    -------
+    list of Finding
+
+    Examples
+    --------
+    >>> from ldlearn.reporting import audit_paper
+    >>> for finding in audit_paper(["first-places", "backwards"]):
+    ...     print(finding.id, "|", finding.truth)
+    backwards/Clark-Twitter | The whole column is ranked with the worst first; DLDL is number 7 of 7.
+    first-places/2 | It is first in 20 of 24, 83.3 % (first 20, second 3, last 1).
+    first-places/S5 | It is first in 15 of 24, 62.5 % (first 15, second 5, last 1).
+    """
+    wanted = None if only is None else set(only)
+    for name in wanted or ():
+        if name.partition("/")[0] not in CHECKS:
+            raise ParameterError(f"The audit has no topic {name!r}; {hint(name, CHECKS, 'its topics are')}")
+    cells = printed_rows() if rows is None else rows
+    topics = [topic for topic in CHECKS if wanted is None or any(name.partition("/")[0] == topic for name in wanted)]
+    found = [finding for topic in topics for finding in CHECKS[topic](cells)]
+    return [finding for finding in found if wanted is None or {finding.id, finding.topic} & wanted]
