@@ -1,12 +1,14 @@
 import numpy as np
 import pytest
 from estimator_cases import make_problem
+from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from ldlearn import DLDL, SABFGS, EnhanceThenLearn, FromDistributions, MeanLDL, PriorLE, UniformLE
 from ldlearn.core import binarize
+from ldlearn.errors import InputError
 from ldlearn.metrics import get_scorer, intersection
 
 
@@ -54,6 +56,19 @@ def test_recovery_scoring_enhances_held_out_rows():
 def test_enhance_only_where_the_inner_estimator_can():
     assert hasattr(FromDistributions(DLDL()), "enhance")
     assert not hasattr(FromDistributions(EnhanceThenLearn()), "enhance")
+
+
+def test_enhance_before_fit_says_so():
+    with pytest.raises(NotFittedError, match="not fitted"):
+        FromDistributions().enhance([[1.0]], [[0.5, 0.5]])
+
+
+@pytest.mark.parametrize("model", [DLDL(beta=1.0, gamma=1.0), FromDistributions(DLDL(beta=1.0, gamma=1.0))])
+def test_score_with_one_column_of_targets_is_one_sentence(model):
+    X, D, Y = make_problem()
+    model.fit(X, D if isinstance(model, FromDistributions) else Y)
+    with pytest.raises(InputError, match="y must be 2-D"):
+        model.score(X, D[:, 0])
 
 
 def test_stock_model_selection_runs_the_protocol():

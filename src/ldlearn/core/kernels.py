@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import gen_batches
 
 from ldlearn.core.memory import require_memory
 
@@ -121,5 +122,4 @@ def _centred(X: Array, reference: Array) -> NDArray[np.float64]:
 
 
 def _blocks(n_rows: int, n_columns: int) -> Iterator[slice]:
-    step = max(1, _BLOCK_ENTRIES // max(n_columns, 1))
-    return (slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step))
+    return gen_batches(n_rows, max(1, _BLOCK_ENTRIES // max(n_columns, 1)))  # type: ignore[no-any-return]

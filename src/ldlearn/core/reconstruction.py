@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.utils import gen_batches
 
 from ldlearn.core.neighbors import neighbor_index
 from ldlearn.core.nonnegative import nonnegative_quadratic
@@ -128,6 +130,5 @@ def _dense_rows(X: Any, rows: NDArray[np.integer]) -> NDArray[np.float64]:
     return np.asarray(taken.toarray() if sparse.issparse(taken) else taken, dtype=np.float64)
 
 
-def _blocks(n: int, entries_per_row: int) -> list[slice]:
-    size = max(1, _BLOCK_ENTRIES // max(entries_per_row, 1))
-    return [slice(start, min(start + size, n)) for start in range(0, n, size)]
+def _blocks(n: int, entries_per_row: int) -> Iterator[slice]:
+    return gen_batches(n, max(1, _BLOCK_ENTRIES // max(entries_per_row, 1)))  # type: ignore[no-any-return]

@@ -1,6 +1,7 @@
 """The container of a model file: a zip of uncompressed members, JSON and .npy arrays, each with its checksum.
 
-Nothing is compressed, so a file can never ask for more memory than its own size.
+Nothing is compressed, so a file can never ask for more memory than its own size. Our own, because skops, the nearest
+library, lets a file name what to call and leaves it to the reader to judge that; here it names one of our estimators.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
+from ldlearn.core.targets import default_label_names
 from ldlearn.errors import InputError
 from ldlearn.plotting.display import Display
 from ldlearn.plotting.style import INK, MUTED, SMALL, axis_labels, name_ticks, one_axes, shown, tidy
@@ -69,9 +70,7 @@ class CooccurrenceDisplay(Display):
         Y = Y.astype(float)
         counts = Y.sum(axis=0)
         shares = np.divide(Y.T @ Y, counts[:, None], out=np.full((Y.shape[1],) * 2, np.nan), where=counts[:, None] > 0)
-        return cls(shares, Y.mean(axis=0), [f"label{j}" for j in range(Y.shape[1])] if names is None else names).plot(
-            ax=ax
-        )
+        return cls(shares, Y.mean(axis=0), default_label_names(Y.shape[1]) if names is None else names).plot(ax=ax)
 
     def plot(self, *, ax: Axes | None = None) -> CooccurrenceDisplay:
         """Draw the squares.

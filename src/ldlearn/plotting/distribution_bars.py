@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from numpy.typing import ArrayLike
 
+from ldlearn.core.targets import default_label_names
 from ldlearn.errors import InputError
 from ldlearn.plotting.display import Display
 from ldlearn.plotting.style import INK, MUTED, PALETTE, axis_labels, many_axes, name_ticks, shared_legend, tidy, title
@@ -98,7 +99,7 @@ class DistributionBarsDisplay(Display):
             )
             for row in rows
         ]
-        names = [f"label{j}" for j in range(n_labels)] if label_names is None else label_names
+        names = default_label_names(n_labels) if label_names is None else label_names
         return cls(panels, names).plot(ax=ax)
 
     @classmethod
