@@ -22,7 +22,8 @@ from ldlearn.metrics import intersection
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
-from protocol import SHARED, Split
+from protocol import Split
+from shared_data import SHARED
 
 ALPHA, BETA = (0.0, 0.03, 0.1), (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 GAMMA_PER_FEATURE = (0.003, 0.01, 0.03, 0.1, 0.3)
@@ -78,7 +79,10 @@ def rows(split: Split) -> dict[str, tuple[float, float]]:
 
 
 def main(names: list[str]) -> int:
-    available = ["vader_tweets", *(n for n in ("SCUT_FBP", "Natural_Scene") if (SHARED / f"{n}.mat").exists())]
+    available = [
+        "vader_tweets",
+        *(n for n in ("SCUT_FBP", "Natural_Scene") if (SHARED / "datasets" / f"{n}.mat").exists()),
+    ]
     table: dict[str, list[str]] = {}
     chosen = names or available
     for name in chosen:

@@ -44,7 +44,8 @@ from ldlearn.metrics import intersection
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
-from protocol import SHARED, Split
+from protocol import Split
+from shared_data import SHARED
 
 PEER, BACKEND = "python-ldl==0.1.2", "torch==2.13.0"
 WORKER = Path(__file__).with_name("timed_fit.py")
@@ -213,7 +214,7 @@ def stored(name: str, folder: Path, X: np.ndarray, D: np.ndarray, X_test: np.nda
 
 def data_sets(folder: Path, chosen: Sequence[str], rows: int) -> Iterator[Data]:
     for name in ("SCUT_FBP", "Movie"):
-        if name in chosen and (SHARED / f"{name}.mat").exists():
+        if name in chosen and (SHARED / "datasets" / f"{name}.mat").exists():
             split = Split(name)
             shape = f"{len(split.X)} x {split.X.shape[1]} x {split.D.shape[1]}"
             yield stored(f"{name} {shape}", folder, split.X, split.D, split.X_test, split.D_test)

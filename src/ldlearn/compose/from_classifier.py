@@ -13,7 +13,7 @@ from sklearn.utils import get_tags
 from ldlearn.base import EnhancesNewRows, Joint
 from ldlearn.base.sklearn_private import HasMethods, StrOptions
 from ldlearn.core.simplex import Array, Mask, normalize_rows
-from ldlearn.joint.dldl_defaults import default_gamma
+from ldlearn.joint.default_gamma import default_gamma
 from ldlearn.joint.label_model import held_out_folds
 from ldlearn.solvers.features import Features
 

@@ -19,7 +19,7 @@ from ldlearn.core.graph import NeighborGraph, laplacian, neighbor_graph, similar
 from ldlearn.core.neighbors import common_offsets, moved
 from ldlearn.core.prototypes import pseudo_distributions
 from ldlearn.core.simplex import Array, Mask, log_softmax, normalize_rows, softmax
-from ldlearn.joint.dldl_defaults import default_beta, default_gamma
+from ldlearn.joint.dldl_choice import LABEL_MODELS, Choice, choose_weights
 from ldlearn.joint.feature_map import make_feature_map
 from ldlearn.solvers.admm import admm_simplex
 from ldlearn.solvers.features import Features, linear_scores
@@ -58,11 +58,14 @@ class DLDL(EnhancesNewRows, Joint):
         Weight of the graph term. 0 skips the graph altogether; where it helped, 0.01 to 0.1 did, and little.
     beta : float, default=None
         Weight of ``|D|^2``: large values push the degrees of a row towards equal shares of its positive labels.
-        None chooses by the 0/1 labels: ``0.6 (1/r - 1)^2 exp(10 s)``, at most 20, with r the share of positive
-        entries of Y and s the share of rows with a single one.
+        None chooses by the 0/1 labels alone: the one whose degrees are nearest to those of `VoteLDL`, raised where it
+        is in doubt that labels are votes; the largest if labels stand alone (see ``label_model``).
     gamma : float, default=None
-        Weight of ``|W|^2``. None means 0.03 times the sum of the features' variances (0.03 m for m standardised
-        features), which makes the result independent of the unit of X.
+        Weight of ``|W|^2``. None chooses among 0.3, 1, 3 and 10 times 0.03 times the sum of the features' variances
+        (0.03 m for m standardised features), whichever makes held-out labels likeliest under the predictions.
+    label_model : {"auto", "votes", "presence"}, default="auto"
+        What a 1 means, for the choice of beta: a share of the row's votes, taken from the other labels, or mere
+        presence. "auto" tests which (`competition_test`).
     n_neighbors : int, default=20
         k of the graph.
     sigma : float, "median" or "mean", default="median"
@@ -121,6 +124,8 @@ class DLDL(EnhancesNewRows, Joint):
         Whether the last W-step and the last D-step were solved to ``tol``.
     alpha_, beta_, gamma_ : float
         The weights used.
+    choice_ : str
+        What was concluded from the labels to choose beta and gamma, and why; empty if both were given.
     sigma_ : float or None
         The width used; None if alpha is 0.
     feature_map_ : transformer or None
@@ -134,9 +139,9 @@ class DLDL(EnhancesNewRows, Joint):
     -----
     Departures from the paper: an unpenalised intercept (without one, centred features cannot even express the mean
     distribution); the graph is symmetrised, as the printed identity requires, and off by default; the D-step is
-    solved by Newton's method to a certified gap instead of a few gradient steps; defaults of beta and gamma
-    are rules. ``DLDL(alpha=..., beta=..., gamma=..., fit_intercept=False, init="pseudo")`` is the paper's setting.
-    The released code does something else: what it recovers does not depend on X. Confidence: certain.
+    solved by Newton's method to a certified gap instead of a few gradient steps; beta and gamma are chosen by
+    the labels unless given. ``DLDL(alpha=..., beta=..., gamma=..., fit_intercept=False, init="pseudo")`` is the
+    paper's setting. The released code does something else: what it recovers does not depend on X. Confidence: certain.
 
     References
     ----------
@@ -171,6 +176,7 @@ class DLDL(EnhancesNewRows, Joint):
         "alpha": [Interval(Real, 0, None, closed="left")],
         "beta": [Interval(Real, 0, None, closed="left"), None],
         "gamma": [Interval(Real, 0, None, closed="left"), None],
+        "label_model": [StrOptions(set(LABEL_MODELS))],
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "sigma": [Interval(Real, 0, None, closed="neither"), StrOptions({"median", "mean"})],
         "fit_intercept": ["boolean"],
@@ -193,6 +199,7 @@ class DLDL(EnhancesNewRows, Joint):
         beta: float | None = None,
         gamma: float | None = None,
         *,
+        label_model: str = "auto",
         n_neighbors: int = 20,
         sigma: float | str = "median",
         fit_intercept: bool = True,
@@ -211,6 +218,7 @@ class DLDL(EnhancesNewRows, Joint):
         self.alpha = alpha
         self.beta = beta
         self.gamma = gamma
+        self.label_model = label_model
         self.n_neighbors = n_neighbors
         self.sigma = sigma
         self.fit_intercept = fit_intercept
@@ -271,9 +279,18 @@ class DLDL(EnhancesNewRows, Joint):
         G = self._fit_graph(X, work)
         features = self._fit_features(X, work)
         self.alpha_ = float(self.alpha)
-        self.beta_ = float(default_beta(Y) if self.beta is None else self.beta)
-        self.gamma_ = float(default_gamma(features) if self.gamma is None else self.gamma)
+        choice = self._choose_weights(features, Y)
+        self.beta_, self.gamma_, self.choice_ = choice.beta, choice.gamma, choice.words
         self._alternate(features, Y, G, self._initial_distributions(X, Y), work)
+
+    def _choose_weights(self, features: Features, Y: Mask) -> Choice:
+        if self.beta is not None and self.gamma is not None:
+            return Choice(float(self.beta), float(self.gamma), "")
+        given: dict[str, Any] = {"beta": self.beta, "gamma": self.gamma, "label_model": self.label_model}
+        choice = choose_weights(features.X, Y, features, **given, max_iter=self.max_iter)
+        if self.verbose:
+            print(f"[DLDL] {choice.words}", flush=True)
+        return choice
 
     def _alternate(self, features: Features, Y: Mask, G: Any, D: Array, work: _SharedWork) -> None:
         """Algorithm 2."""

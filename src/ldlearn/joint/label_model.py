@@ -12,14 +12,14 @@ from scipy.stats import norm
 
 from ldlearn.base import check_logical
 from ldlearn.core.simplex import Array, Mask
-from ldlearn.joint.dldl_defaults import default_gamma
+from ldlearn.joint.default_gamma import default_gamma
 from ldlearn.solvers.features import Features
 from ldlearn.solvers.vote_regression import VoteFit, competing_votes, log_likelihood, vote_regression
 
 Rows = NDArray[np.intp]
 _MOST_ROWS = 2000  # that a choice is made on
 _FEWEST_ROWS = 10  # fewer tell nothing
-_MOST_FOLDS = 5  # of few rows; many are only cut in half
+_MOST_FOLDS = 3  # of few rows; many are only cut in half
 _RATIOS = (300.0, 100.0, 30.0, 10.0, 3.0, 1.0, 0.3, 0.1)  # of the penalty to DLDL's default
 _ROUGH = 1e-5  # accuracy per row that is enough to compare models
 _COUNT_LEVEL = 0.01  # chance of finding too little variation where labels are independent
@@ -35,7 +35,7 @@ class Fold:
 
 
 def held_out_folds(X: Any, most_rows: int = _MOST_ROWS) -> list[Fold]:
-    """Two folds of many rows, up to five of few, none of fewer than ten; at most 2,000 rows take part.
+    """Two folds of many rows, three of few, none of fewer than ten; at most 2,000 rows take part.
 
     Where a row goes depends on its features alone, not on its place: in another order, rows keep their folds.
     """
@@ -51,41 +51,56 @@ def held_out_folds(X: Any, most_rows: int = _MOST_ROWS) -> list[Fold]:
 
 
 @dataclass(frozen=True)
+class Split:
+    """The rows of a fold as models need them."""
+
+    features: Features
+    Y: Mask
+    X_test: Any
+    Y_test: Mask
+
+
+def held_out_splits(X: Any, Y: Mask, fit_intercept: bool = True) -> list[Split]:
+    """The rows of each of `held_out_folds`."""
+    return [
+        Split(Features(X[fold.train], fit_intercept), Y[fold.train], X[fold.test], Y[fold.test])
+        for fold in held_out_folds(X)
+    ]
+
+
+@dataclass(frozen=True)
 class HeldOut:
     """What a model, with the penalty that suits it best, says of held-out labels."""
 
     ratio: float  # of the penalty to DLDL's default gamma
     log_likelihoods: NDArray[np.float64]  # of each row
     excess: NDArray[np.float64]  # (count - expected)^2 - variance, for the number of positives of each row
+    fits: tuple[VoteFit, ...]  # one for each split
 
 
-def best_penalty(X: Any, Y: Mask, folds: list[Fold], *, competing: bool, fit_intercept: bool = True) -> HeldOut:
+def best_penalty(splits: list[Split], *, competing: bool) -> HeldOut:
     """Try penalties from heavy to light, each fit starting from the last, until the likelihood falls."""
-    if not folds:
-        return HeldOut(1.0, np.empty(0), np.empty(0))
-    best: HeldOut | None = None
-    paths = [_path(X, Y, fold, competing, fit_intercept) for fold in folds]
-    for ratio, *parts in zip(_RATIOS, *paths, strict=False):
-        found = HeldOut(ratio, *map(np.concatenate, zip(*parts, strict=True)))
-        if best is not None and found.log_likelihoods.mean() < best.log_likelihoods.mean():
+    best = HeldOut(1.0, np.empty(0), np.empty(0), ())
+    if not splits:
+        return best
+    for ratio, *parts in zip(_RATIOS, *(_path(split, competing) for split in splits), strict=False):
+        likelihoods, excess, fits = zip(*parts, strict=True)
+        found = HeldOut(ratio, np.concatenate(likelihoods), np.concatenate(excess), fits)
+        if best.fits and found.log_likelihoods.mean() < best.log_likelihoods.mean():
             break
         best = found
-    assert best is not None
     return best
 
 
-def _path(
-    X: Any, Y: Mask, fold: Fold, competing: bool, fit_intercept: bool
-) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64]]]:
-    """Log-likelihood and excess of the test rows of a fold under each penalty."""
-    features = Features(X[fold.train], fit_intercept)
-    fit: VoteFit | None = None
+def _path(split: Split, competing: bool) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64], VoteFit]]:
+    """Log-likelihood and excess of the test rows under each penalty, and the fit."""
+    features, fit = split.features, None
     for ratio in _RATIOS:
         l2 = ratio * default_gamma(features)
-        fit = vote_regression(features, Y[fold.train], l2=l2, competing=competing, start=fit, tol=_ROUGH)
-        Z = np.asarray(X[fold.test] @ fit.coef + fit.intercept, dtype=np.float64)
+        fit = vote_regression(features, split.Y, l2=l2, competing=competing, start=fit, tol=_ROUGH)
+        Z = np.asarray(split.X_test @ fit.coef + fit.intercept, dtype=np.float64)
         theta = competing_votes(Z, fit.log_rate) if competing else Z
-        yield log_likelihood(theta, Y[fold.test], n_seen=len(fold.train)), _excess(theta, Y[fold.test])
+        yield log_likelihood(theta, split.Y_test, n_seen=features.n), _excess(theta, split.Y_test), fit
 
 
 def _excess(theta: Array, Y: Mask) -> NDArray[np.float64]:
@@ -170,11 +185,8 @@ def competition_test(X: Any, y: Any, *, fit_intercept: bool = True, level: float
     >>> competition_test(presence.X, presence.Y).competing
     False
     """
-    Y = check_logical(y)
-    folds = held_out_folds(X)
-    together = best_penalty(X, Y, folds, competing=True, fit_intercept=fit_intercept)
-    apart = best_penalty(X, Y, folds, competing=False, fit_intercept=fit_intercept)
-    return compare(together, apart, level)
+    splits = held_out_splits(X, check_logical(y), fit_intercept)
+    return compare(best_penalty(splits, competing=True), best_penalty(splits, competing=False), level)
 
 
 def compare(together: HeldOut, apart: HeldOut, level: float = 0.05) -> Competition:

@@ -13,9 +13,9 @@ from ldlearn.base.sklearn_private import HasMethods, Interval, StrOptions
 from ldlearn.core.neighbors import common_offsets, moved
 from ldlearn.core.simplex import Array, Mask, normalize_rows, softmax
 from ldlearn.errors import InputError
-from ldlearn.joint.dldl_defaults import default_gamma
+from ldlearn.joint.default_gamma import default_gamma
 from ldlearn.joint.feature_map import make_feature_map
-from ldlearn.joint.label_model import best_penalty, held_out_folds
+from ldlearn.joint.label_model import best_penalty, held_out_splits
 from ldlearn.solvers.features import Features
 from ldlearn.solvers.vote_regression import competing_votes, expected_votes, vote_regression
 
@@ -208,9 +208,8 @@ class VoteLDL(EnhancesNewRows, Joint):
         return X if self._offsets is None else moved(X, self._offsets)
 
     def _choose_gamma(self, mapped: Any, Y: Mask, features: Features) -> float:
-        folds = held_out_folds(mapped)
-        found = best_penalty(mapped, Y, folds, competing=True, fit_intercept=self.fit_intercept)
-        return found.ratio * default_gamma(features)
+        splits = held_out_splits(mapped, Y, self.fit_intercept)
+        return best_penalty(splits, competing=True).ratio * default_gamma(features)
 
     def _degrees(self, Z: Array, Y: Mask, offset: float | NDArray[np.float64]) -> Array:
         """Expected shares of the votes, given which labels got any."""

@@ -1,0 +1,136 @@
+"""DLDL's own choice of weights: without any truth, near the best; the user can overrule it."""
+
+import numpy as np
+import pytest
+from estimator_cases import make_problem
+from protocol import Split
+
+from ldlearn import DLDL, UniformLE
+from ldlearn.datasets import make_label_distributions
+from ldlearn.joint import dldl_path
+from ldlearn.joint.dldl_choice import _climb, choose_weights
+from ldlearn.metrics import intersection
+from ldlearn.solvers.features import Features
+
+BETAS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
+
+
+def regret(data, n=600):
+    """What DLDL() loses against the best beta and gamma of a grid, at recovery and prediction."""
+    X, Y, D = data.X[:n], data.Y[:n], data.D[:n]
+    gammas = [ratio * 0.03 * X.var(axis=0).sum() for ratio in (0.3, 1.0, 3.0)]
+    chosen, *grid = [DLDL().fit(X, Y), *dldl_path(X, Y, beta=BETAS, gamma=gammas, tol=1e-4)]
+    scores = np.array(
+        [
+            (intersection(D, model.label_distributions_), intersection(data.D[n:], model.predict(data.X[n:])))
+            for model in (chosen, *grid)
+        ]
+    )
+    return scores[1:].max(axis=0) - scores[0]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"labels": "votes", "n_raters": 5},
+        {"labels": "votes", "n_raters": 20},
+        {"labels": "votes", "n_raters": 20, "concentration": 5.0},
+        {"labels": "presence"},
+    ],
+    ids=str,
+)
+def test_little_is_lost_against_the_best_weights(options):
+    assert (regret(make_label_distributions(900, 15, 6, **options)) < 0.03).all()
+
+
+def test_presence_means_equal_shares():
+    data = make_label_distributions(800, 15, 6, labels="presence")
+    model = DLDL().fit(data.X, data.Y)
+    assert model.beta_ == 100
+    assert "stand alone" in model.choice_
+    equal = UniformLE().fit_enhance(data.X, data.Y)
+    assert intersection(equal, model.label_distributions_) > 0.97
+
+
+def test_the_user_can_say_what_a_1_means():
+    data = make_label_distributions(400, 10, 5, labels="votes", n_raters=20)
+    votes, presence = (DLDL(label_model=meaning).fit(data.X, data.Y) for meaning in ("votes", "presence"))
+    assert presence.beta_ == 100
+    assert votes.beta_ < 10
+    assert "label_model='presence'" in presence.choice_
+    with pytest.raises(ValueError, match="label_model"):
+        DLDL(label_model="maybe").fit(data.X, data.Y)
+
+
+def test_weights_that_are_given_stay():
+    X, _, Y = make_problem()
+    both = DLDL(beta=0.7, gamma=0.2).fit(X, Y)
+    assert (both.beta_, both.gamma_, both.choice_) == (0.7, 0.2, "")
+    one = DLDL(beta=0.7).fit(X, Y)
+    assert one.beta_ == 0.7
+    assert one.choice_.startswith("gamma=")
+    other = DLDL(gamma=0.2).fit(X, Y)
+    assert other.gamma_ == 0.2
+    assert "beta=" in other.choice_
+    assert "gamma=" not in other.choice_
+
+
+def test_the_choice_is_the_same_every_time_and_in_any_order():
+    data = make_label_distributions(300, 8, 5, labels="votes")
+    order = np.random.default_rng(0).permutation(300)
+    first, again, moved = (
+        DLDL().fit(X, Y) for X, Y in ((data.X, data.Y), (data.X, data.Y), (data.X[order], data.Y[order]))
+    )
+    assert (first.beta_, first.gamma_, first.choice_) == (again.beta_, again.gamma_, again.choice_)
+    assert moved.beta_ == pytest.approx(first.beta_, rel=1e-4)
+    assert moved.gamma_ == pytest.approx(first.gamma_)
+
+
+def test_a_handful_of_rows_gets_defaults():
+    X, _, Y = make_problem(n=8)
+    model = DLDL().fit(X, Y)
+    assert model.beta_ == 1.0
+    assert model.gamma_ == pytest.approx(0.03 * X.var(axis=0).sum())
+    assert "too few rows" in model.choice_
+
+
+def test_no_more_than_2000_rows_are_looked_at():
+    """The same choice with forty thousand rows more that are never looked at would be luck; that it is quick is not."""
+    data = make_label_distributions(6000, 5, 4, labels="votes")
+    features, Y = Features(data.X), data.Y > 0
+    looked_at = []
+
+    class Watched(np.ndarray):
+        def __getitem__(self, key):
+            if isinstance(key, np.ndarray):
+                looked_at.append(len(key))
+            return np.asarray(super().__getitem__(key))
+
+    choose_weights(data.X.view(Watched), Y, features)
+    assert sum(looked_at) == 2 * 2000  # every row of a half once to learn from and once to judge by
+
+
+def test_labels_that_say_nothing_do_no_harm():
+    X, _, Y = make_problem()
+    model = DLDL().fit(X, np.ones_like(Y))
+    np.testing.assert_allclose(model.label_distributions_, 0.2, atol=0.02)
+
+
+@pytest.mark.parametrize("peak", range(7))
+@pytest.mark.parametrize("start", [0, 3, 6])
+def test_climbing_finds_the_top_of_one_hill(peak, start):
+    known = {}
+    assert _climb(lambda k: -abs(k - peak), start, 7, known) == peak
+    assert all(k in known for k in (peak - 1, peak, peak + 1) if 0 <= k < 7)
+
+
+def test_tweets_need_no_truth():
+    split = Split("vader_tweets")
+    X, Y = split.X[:1200], split.Y[:1200]
+    model = DLDL().fit(X, Y)
+    gammas = [ratio * 0.03 * X.shape[1] for ratio in (0.3, 1.0, 3.0)]
+    best = max(
+        intersection(split.D_test, other.predict(split.X_test))
+        for other in dldl_path(X, Y, beta=BETAS[1:], gamma=gammas, tol=1e-4)
+    )
+    assert intersection(split.D_test, model.predict(split.X_test)) > best - 0.025
