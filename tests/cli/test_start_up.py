@@ -46,8 +46,9 @@ def test_starting_imports_nothing_heavy(statement):
     assert not imported_by(statement) & HEAVY
 
 
-def test_a_command_imports_only_what_it_needs():
-    found = imported_by("from ldlearn.cli.main import main; main(['methods'])")
+@pytest.mark.parametrize("command", ["methods", "audit"])
+def test_a_command_imports_only_what_it_needs(command):
+    found = imported_by(f"from ldlearn.cli.main import main; main([{command!r}])")
     assert "sklearn" in found
     assert not found & {"matplotlib", "distributed", "onnx", "jinja2"}
 

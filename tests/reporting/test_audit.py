@@ -257,7 +257,7 @@ class TestFloors:
         assert [d for d, gain in gains.items() if gain > 0.005] == ["NS", "RAF", "Twitter"]
         assert [d for d, gain in gains.items() if abs(gain) <= 0.005] == ["REN"]
         truth = FINDINGS["floors/equal-shares"].truth
-        assert "better on NS and RAF and Twitter, equal within 0.005 on REN, worse on SCUT and FBP" in truth
+        assert "better on NS, RAF and Twitter, equal within 0.005 on REN, worse on SCUT and FBP" in truth
 
 
 class TestCorrupted:

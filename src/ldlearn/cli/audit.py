@@ -9,7 +9,8 @@ import typer
 
 from ldlearn.cli.console import say, show_json
 from ldlearn.cli.options import Json, split_names
-from ldlearn.reporting.audit import audit_paper
+from ldlearn.reporting import audit_paper
+from ldlearn.results.wording import plural
 
 
 def audit(
@@ -28,4 +29,4 @@ def audit(
         return
     for finding in findings:
         say(f"{finding}\n")
-    say(f"{len(findings)} finding{'' if len(findings) == 1 else 's'}.")
+    say(f"{plural(len(findings), 'finding')}.")

@@ -9,6 +9,7 @@ from scipy.stats import rankdata
 
 from ldlearn.reporting.findings import Finding
 from ldlearn.reporting.printed_ranks import PAPER_METRICS, RankedTable, Row, ranked_tables
+from ldlearn.results.wording import enumerate_names
 from ldlearn.stats import PostHocResult, bonferroni_dunn, critical_difference
 
 _SUBJECT = "DLDL"
@@ -61,7 +62,7 @@ def check_directions(rows: Sequence[Row]) -> Iterator[Finding]:
         cell, n = (of.datasets.index(dataset), of.methods.index(_SUBJECT)), len(of.methods)
         yield Finding(
             id=f"backwards/{metric}-{dataset}",
-            claim=f"{metric} on {dataset} in Tables {' and '.join(of.table for of in tables)}: {_SUBJECT}, "
+            claim=f"{metric} on {dataset} in Tables {enumerate_names([of.table for of in tables])}: {_SUBJECT}, "
             f"{of.values[cell]:.4f}, is number {of.printed[cell]:.0f} of {n}.",
             truth=f"The whole column is ranked with the worst first; {_SUBJECT} is number {of.right[cell]:.0f} of {n}.",
             how="every printed rank of the column equals the rank in the opposite direction.",

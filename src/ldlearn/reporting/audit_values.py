@@ -17,6 +17,7 @@ from ldlearn.metrics import METRICS
 from ldlearn.reporting.findings import Finding
 from ldlearn.reporting.printed_ranks import AVERAGE, PAPER_METRICS, Row
 from ldlearn.reporting.printed_results import BLOCKS, Block, PaperDataset, dataset_facts, known_floors
+from ldlearn.results.wording import enumerate_names
 
 _SUBJECT = "DLDL"
 _HALF_DIGIT = 5e-5  # printed values are rounded to four digits
@@ -281,7 +282,7 @@ def _beside_floor(
     }
     if not by_outcome["better on"]:
         return
-    told = ", ".join(f"{outcome} {' and '.join(names)}" for outcome, names in by_outcome.items() if names)
+    told = ", ".join(f"{outcome} {enumerate_names(names)}" for outcome, names in by_outcome.items() if names)
     yield Finding(
         id=f"floors/{floor.replace(' ', '-')}",
         claim=f"{_SUBJECT} is the best method of {key} ({' and '.join(f'Table {table}' for table in block.tables)}).",
