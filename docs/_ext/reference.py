@@ -71,8 +71,18 @@ def _functions(package: str) -> list[str]:
 def _package(package: str) -> str:
     module = import_module(f"ldlearn.{package}")
     title = f"ldlearn.{package}"
-    names = [f"{title}.{name}" for name in module.__all__ if _has_doc(getattr(module, name))]
+    names = [
+        f"{title}.{name}"
+        for name in module.__all__
+        if _has_doc(getattr(module, name)) and not _is_told_at_home(getattr(module, name), name, package)
+    ]
     return "\n".join([_title(title), getdoc(module) or "", "", *_summary(names)])
+
+
+def _is_told_at_home(entry: Any, name: str, package: str) -> bool:
+    """Whether the package that defines it has it on its own page: a thing is described once."""
+    home = (getattr(entry, "__module__", None) or "").removeprefix("ldlearn.").partition(".")[0]
+    return home != package and home in PACKAGES and name in import_module(f"ldlearn.{home}").__all__
 
 
 def _has_doc(entry: Any) -> bool:
