@@ -12,6 +12,7 @@ from sklearn.utils import get_tags
 
 from ldlearn.base import EnhancesNewRows, Joint
 from ldlearn.base.sklearn_private import HasMethods, StrOptions
+from ldlearn.core.neighbors import common_offsets, moved
 from ldlearn.core.simplex import Array, Mask, normalize_rows
 from ldlearn.joint.default_gamma import default_gamma
 from ldlearn.joint.label_model import held_out_folds
@@ -102,14 +103,18 @@ class FromClassifier(EnhancesNewRows, Joint):
         self._surest = 0.5 / (len(Y) + 1.0)
         classifier = LikelyLogisticRegression() if self.classifier is None else self.classifier
         targets = Y[:, self.varied_].astype(np.int8)
+        # No classifier knows more of a column that lies far from zero; many lose its digits there.
+        self._offsets = common_offsets(X)
+        near = moved(X, self._offsets)
         if len(self.varied_) > 1 and _takes_several_labels(classifier):
-            self.classifier_: Any = clone(classifier).fit(X, targets)
+            self.classifier_: Any = clone(classifier).fit(near, targets)
         else:
-            self.classifier_ = [clone(classifier).fit(X, column) for column in targets.T]
+            self.classifier_ = [clone(classifier).fit(near, column) for column in targets.T]
         self.label_distributions_ = self._enhance(X, Y)
 
     def _probabilities(self, X: Any) -> Array:
         P = np.tile(self.shares_, (X.shape[0], 1))
+        X = moved(X, self._offsets)
         if isinstance(self.classifier_, list):
             parts = [_of_ones(one.predict_proba(X), one.classes_) for one in self.classifier_]
             found = np.column_stack(parts) if parts else np.empty((X.shape[0], 0))
