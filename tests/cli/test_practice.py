@@ -263,11 +263,13 @@ def test_inspect_and_the_model_card(model, run):
         assert part in result.out
     with open("card.html") as file:
         page = file.read()
-    for part in ("Model card", "Certified gap", "beta_", "Warnings", "place_island", "median"):
+    for part in ("Model card", "What was chosen by the 0/1 labels", "Certified gap", "beta_", "Warnings", "place_island", "median"):
         assert part in page
     assert "http" not in page.replace("http-equiv", "")
     known = json.loads(run("inspect", model, "--json").out)
     assert known["certified_gap"]["per_row"] < 1e-5
+    assert "beta=" in known["choice"]
+    assert known["choice"] in page
     assert known["features"] == {"numbers": ["height", "wet"], "texts": ["place"]}
 
 

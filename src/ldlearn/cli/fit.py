@@ -77,6 +77,8 @@ def fit(
         return
     n, m, c = model.facts["rows"], len(model.features), len(model.labels)
     say(f"{method_name(model.estimator)} fitted on {n:,} rows, {m} features, {c} labels: {output}")
+    if choice := getattr(model.estimator, "choice_", ""):
+        say(f"Chosen by the 0/1 labels: {choice}.")
     show_scores(model.facts)
     for warning in model.facts["warnings"]:
         note(f"warning: {warning}")

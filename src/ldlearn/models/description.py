@@ -23,6 +23,7 @@ def describe_model(model: TableModel) -> dict[str, Any]:
         "method": method_name(model.estimator),
         "parameters": _plain_items(model.estimator.get_params()),
         "learned": _learned(model.estimator),
+        "choice": getattr(model.estimator, "choice_", ""),
         "certified_gap": certified_gap(model.estimator),
         "features": {"numbers": list(model.numeric), "texts": list(model.categorical)},
         "labels": list(model.labels),
