@@ -263,7 +263,16 @@ def test_inspect_and_the_model_card(model, run):
         assert part in result.out
     with open("card.html") as file:
         page = file.read()
-    for part in ("Model card", "What was chosen by the 0/1 labels", "Certified gap", "beta_", "Warnings", "place_island", "median"):
+    parts = (
+        "Model card",
+        "What was chosen by the 0/1 labels",
+        "Certified gap",
+        "beta_",
+        "Warnings",
+        "place_island",
+        "median",
+    )
+    for part in parts:
         assert part in page
     assert "http" not in page.replace("http-equiv", "")
     known = json.loads(run("inspect", model, "--json").out)
