@@ -389,3 +389,8 @@ def test_old_names_of_parameters_are_told_the_new_ones(cls):
         for use in (lambda old=old: cls(**{old: 1}), lambda old=old: cls().set_params(**{old: 1})):
             with pytest.raises(ParameterError, match=f"'{old}' of {cls.__name__} is now called '{new}'"):
                 use()
+    for old in cls._removed_params:
+        assert old not in names
+        for use in (lambda old=old: cls(**{old: 1}), lambda old=old: cls().set_params(**{old: 1})):
+            with pytest.raises(ParameterError, match=f"{cls.__name__} has no parameter '{old}' any more; leave it out"):
+                use()

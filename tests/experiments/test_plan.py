@@ -133,6 +133,12 @@ def test_parameters_of_plans_may_have_their_former_names(monkeypatch):
     assert method.with_first_names().params == {"neighbours": "euclidean"}
 
 
+def test_parameters_of_plans_that_are_gone_are_left_out():
+    """Version 0.1.0 had L2(mu=...)."""
+    (method,) = tiny_plan(methods={"L2": {"params": {"mu": 1e-4}, "grid": {"mu": [1e-4], "gamma": [0.1]}}}).methods
+    assert (method.params, method.grid) == ({}, {"gamma": [0.1]})
+
+
 def test_the_subject_is_a_method_of_the_plan():
     assert tiny_plan(subject="DLDL").subject == "DLDL"
     assert wrong(subject="DLDDL").startswith("subject: there is no method 'DLDDL' in this plan; did you mean DLDL")

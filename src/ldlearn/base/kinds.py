@@ -41,6 +41,7 @@ class LabelEstimator(BaseEstimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
     # Old names of parameters and the new ones: whoever uses an old one is told, files that hold it stay readable.
     _renamed_params: ClassVar[Mapping[str, str]] = {}
+    _removed_params: ClassVar[tuple[str, ...]] = ()  # had a meaning once; plans and files that hold them stay readable
     # The end of the sentence that says that a fit stopped before it converged.
     _convergence_advice: ClassVar[str] = "raise max_iter, or loosen tol."
     # Facts about the method that the rest of the library asks for, instead of knowing methods by name.
@@ -54,8 +55,8 @@ class LabelEstimator(BaseEstimator):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        if cls._renamed_params and "__init__" in vars(cls):
-            _tell_new_names(cls)
+        if (cls._renamed_params or cls._removed_params) and "__init__" in vars(cls):
+            _tell_what_became_of_old_names(cls)
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters by name; ``step__name`` reaches into nested estimators.
@@ -68,8 +69,7 @@ class LabelEstimator(BaseEstimator):
         valid = self.get_params(deep=False)
         for name in params:
             own = name.partition("__")[0]
-            if own in self._renamed_params:
-                raise ParameterError(_now_called(type(self), own))
+            _refuse_old_name(type(self), own)
             if own not in valid:
                 raise ParameterError(
                     f"Invalid parameter {own!r} for estimator {type(self).__name__}: there is none of this name; "
@@ -188,22 +188,24 @@ class LabelEstimator(BaseEstimator):
         return tags
 
 
-def _tell_new_names(cls: Any) -> None:
-    """Let the constructor tell whoever uses an old name of a parameter what it is called now."""
+def _tell_what_became_of_old_names(cls: Any) -> None:
+    """Let the constructor tell whoever uses an old parameter what it is called now, or that it is gone."""
     construct = cls.__init__
 
     @wraps(construct)
     def __init__(self: Any, *args: Any, **params: Any) -> None:
         for name in params:
-            if name in cls._renamed_params:
-                raise ParameterError(_now_called(cls, name))
+            _refuse_old_name(cls, name)
         construct(self, *args, **params)
 
     cls.__init__ = __init__
 
 
-def _now_called(cls: type[LabelEstimator], name: str) -> str:
-    return f"The parameter {name!r} of {cls.__name__} is now called {cls._renamed_params[name]!r}."
+def _refuse_old_name(cls: type[LabelEstimator], name: str) -> None:
+    if name in cls._renamed_params:
+        raise ParameterError(f"The parameter {name!r} of {cls.__name__} is now called {cls._renamed_params[name]!r}.")
+    if name in cls._removed_params:
+        raise ParameterError(f"{cls.__name__} has no parameter {name!r} any more; leave it out.")
 
 
 @contextmanager

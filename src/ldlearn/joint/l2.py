@@ -127,6 +127,7 @@ class L2(Joint):
            [0.07, 0.93]])
     """
 
+    _removed_params = ("mu",)
     _test_params = (
         {"n_neighbors": 4},
         {"n_neighbors": 3, "init": "random", "fit_intercept": False, "random_state": 0, "tol": 0.02},

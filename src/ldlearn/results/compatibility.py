@@ -26,7 +26,7 @@ def all_floors(estimator: str, learner: str | None) -> bool:
 
 
 def current_names(params: Mapping[str, Any], estimator: str | None, learner: str | None = None) -> dict[str, Any]:
-    """Parameters under the names that they have today.
+    """Parameters under the names that they have today, without those that are gone.
 
     Parameters
     ----------
@@ -40,7 +40,10 @@ def current_names(params: Mapping[str, Any], estimator: str | None, learner: str
     names = dict(_renamed(estimator))
     names |= {f"enhancer__{old}": f"enhancer__{new}" for old, new in _renamed(estimator).items()}
     names |= {f"learner__{old}": f"learner__{new}" for old, new in _renamed(learner).items()}
-    return {names.get(name, name): value for name, value in params.items()}
+    removed = _estimator(estimator)._removed_params
+    gone = {*removed, *(f"enhancer__{name}" for name in removed)}
+    gone |= {f"learner__{name}" for name in _estimator(learner)._removed_params}
+    return {names.get(name, name): value for name, value in params.items() if name not in gone}
 
 
 def first_names(params: Mapping[str, Any], estimator: str | None) -> dict[str, Any]:
