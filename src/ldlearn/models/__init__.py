@@ -12,9 +12,9 @@ from ldlearn.models.table_files import (
     WrittenTable,
     enhance_table,
     evaluate_table,
-    fit_table,
     predict_table,
 )
+from ldlearn.models.table_fit import fit_table
 from ldlearn.models.table_model import TableModel
 
 __all__ = [

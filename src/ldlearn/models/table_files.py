@@ -1,28 +1,26 @@
-"""Models on table files: fit, enhance, predict and evaluate, as the commands of these names do."""
+"""Fitted models on table files: predict, enhance and evaluate, as the commands of these names do."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ldlearn.errors import ParameterError, TableError, some
-from ldlearn.io.columns import Columns, TableColumns, choose_columns
-from ldlearn.io.formats import check_output, format_of, naming, open_output, open_table
+from ldlearn.io.columns import Columns, TableColumns
+from ldlearn.io.formats import check_output, format_of, naming, open_output
 from ldlearn.io.source import PIPE, Kind, Say, Source
 from ldlearn.io.text_style import TextStyle
 from ldlearn.io.values import are_logical, check_degrees, import_pandas, to_labels
 from ldlearn.metrics import LABEL_METRICS, METRICS, get_metric
-from ldlearn.models.files import load_table_model, save_model
-from ldlearn.models.method_names import DEFAULT_METHOD, make_enhancer, make_predictor
+from ldlearn.models.files import load_table_model
+from ldlearn.models.method_names import DEFAULT_METHOD, make_enhancer
 from ldlearn.models.progress import Progress, silent
-from ldlearn.models.quality import Score, advantage_over_mean, clearly_better, fit_and_check, score_predictions
-from ldlearn.models.table_model import TableModel, check_columns, read_labels
+from ldlearn.models.quality import Score, advantage_over_mean, clearly_better, score_predictions
+from ldlearn.models.table_fit import GivenTable, read_training
+from ldlearn.models.table_model import TableModel, check_columns
 
 ALL_METRICS = "all"
 _FORMULA_MARKS = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet takes a text that begins so for a formula
@@ -76,74 +74,6 @@ class Evaluation:
         return {name: value for name, value in asdict(self).items() if name != "notes"}
 
 
-def fit_table(
-    data: str,
-    labels: Columns,
-    output: str | None = None,
-    *,
-    features: Columns | None = None,
-    categorical: Columns | None = None,
-    id: str | None = None,
-    method: str = DEFAULT_METHOD,
-    params: Mapping[str, Any] | None = None,
-    holdout: float = 0.2,
-    format: str | None = None,
-    style: TextStyle | None = None,
-    say: Say | None = None,
-    overwrite: bool = True,
-    progress: Progress = silent,
-) -> TableModel:
-    """Fit a model on a table file, check it on rows held out, and write the model file.
-
-    Parameters
-    ----------
-    data : str
-        The table; "-" for standard input.
-    labels : str or sequence
-        The label columns: names, prefixes (``emo_*``), ranges (``x1:x9``), joined by commas.
-    output : str, optional
-        The model file to write.
-    features, categorical : str or sequence, optional
-        Feature columns (by default all others), and those among them that are codes, not numbers.
-    id : str, optional
-        A column that names the rows.
-    method : str, default="DLDL"
-        See `ldlearn.models.method_names`.
-    params : mapping, optional
-        Parameters of the method.
-    holdout : float, default=0.2
-        Share of the rows that a second fit is checked on; 0 for none.
-    format : str, optional
-        Format of the table if its name does not tell.
-    style : TextStyle, optional
-        Separator, decimal mark and encoding of a text table, where its first rows do not tell.
-    say : callable, optional
-        Is told how the table was understood where that is not the usual; by default it becomes a warning.
-    overwrite : bool, default=True
-        Whether an existing output is replaced.
-    progress : callable, optional
-        Is told how far the work is; see `ldlearn.models.progress`.
-
-    Returns
-    -------
-    TableModel
-    """
-    if not 0 <= holdout < 1:
-        raise ParameterError(f"holdout must be at least 0 and below 1, got {holdout:g}.")
-    if output is not None:
-        check_output(output, [data], overwrite=overwrite)
-    make_predictor(method, params)  # wrong parameters fail before the table is read
-    given = _Given(data, format, style, say)
-    table, columns = _read_training(given, progress, labels, features, categorical, id)
-    with naming(_name_in_messages(data)):
-        targets = read_labels(table, columns.labels)
-        estimator = make_predictor(method, params, logical=are_logical(targets))
-        model = _fit_watched(table, columns, targets, estimator, holdout, progress)
-    if output is not None:
-        save_model(model, output)
-    return model
-
-
 def predict_table(
     data: str,
     model: str | TableModel,
@@ -183,7 +113,7 @@ def predict_table(
     """
     loaded = _loaded(model)
     writer = _Writer(output, to, [data, model], safe_csv, overwrite)
-    return _stream(_Given(data, format, style, say), loaded, loaded.predict, (), writer, id, progress)
+    return _stream(GivenTable(data, format, style, say), loaded, loaded.predict, (), writer, id, progress)
 
 
 def enhance_table(
@@ -222,11 +152,11 @@ def enhance_table(
     """
     if (model is None) == (labels is None):
         raise ParameterError("give either a model, or labels to fit a method on.")
-    writer, given = _Writer(output, to, [data, model], safe_csv, overwrite), _Given(data, format, style, say)
+    writer, given = _Writer(output, to, [data, model], safe_csv, overwrite), GivenTable(data, format, style, say)
     if model is None:
         estimator = make_enhancer(method or DEFAULT_METHOD, params)
-        table, columns = _read_training(given, progress, labels or (), features, categorical, id)
-        return _enhance_by_fitting(table, columns, estimator, writer, _name_in_messages(data))
+        table, columns = read_training(given, progress, labels or (), features, categorical, id)
+        return _enhance_by_fitting(table, columns, estimator, writer, given.where)
     fitted_with = {"features": features, "categorical": categorical, "method": method, "set": params or None}
     for name, value in fitted_with.items():
         if value is not None:
@@ -275,7 +205,7 @@ def evaluate_table(
         get_metric(name)  # a wrong name fails before the table is read
     loaded = _loaded(model)
     truths, predictions, rows = [], [], []
-    with _Given(data, format, style, say).opened("rows", progress) as source:
+    with GivenTable(data, format, style, say).opened("rows", progress) as source:
         kinds, notes = _columns_to_read(source, loaded, loaded.labels)
         for frame in source.chunks(kinds):
             truths.append(to_labels(frame, loaded.labels))
@@ -292,75 +222,6 @@ def evaluate_table(
     scores = score_predictions(truth, P, mean, names, logical=logical)
     better = clearly_better(*advantage_over_mean(truth, P, mean, logical))
     return Evaluation(len(P), "0/1 labels" if logical else "true degrees", scores, better, notes)
-
-
-@dataclass(frozen=True)
-class _Given:
-    """A table to read, and what the user says of it."""
-
-    name: str
-    format: str | None
-    style: TextStyle | None
-    say: Say | None
-
-    @contextmanager
-    def opened(self, task: str, progress: Progress) -> Iterator[Source]:
-        """The table; how far it has been read is told."""
-        size = os.path.getsize(self.name) if self.name != PIPE and Path(self.name).is_file() else None
-        with (
-            progress(task, size, is_bytes=True) as told,
-            open_table(self.name, self.format, told, style=self.style, say=self.say) as source,
-        ):
-            yield source
-
-
-def _read_training(
-    given: _Given,
-    progress: Progress,
-    labels: Columns,
-    features: Columns | None,
-    categorical: Columns | None,
-    id: str | None,
-) -> tuple[Any, TableColumns]:
-    with given.opened("reading", progress) as source:
-        columns = choose_columns(source, labels, features, categorical, id)
-        return _read_columns(source, columns), columns
-
-
-def _read_columns(source: Source, columns: TableColumns) -> Any:
-    """Those columns, all rows, as a data frame."""
-    kinds: dict[str, Kind] = dict.fromkeys([*columns.features, *columns.labels], "any")
-    kinds |= dict.fromkeys(columns.categorical, "text")
-    if columns.id is not None:
-        kinds[columns.id] = "text"
-    table = source.read(kinds)
-    if not len(table):
-        raise TableError("the table has no rows.")
-    return table
-
-
-def _fit_watched(
-    table: Any, columns: TableColumns, targets: Any, estimator: Any, holdout: float, progress: Progress
-) -> TableModel:
-    """Fit; estimators that take a callback tell how far they are."""
-    watched = "callback" in estimator.get_params(deep=False)
-    half_steps = 2 * int(getattr(estimator, "max_iter", 1)) * (2 if holdout else 1)
-    with progress("fitting", half_steps if watched else None) as advance:
-        if watched:
-            estimator.set_params(callback=lambda *state: advance(1))
-        model = fit_and_check(
-            table,
-            columns.labels,
-            features=columns.features,
-            estimator=estimator,
-            categorical=columns.categorical,
-            id=columns.id,
-            holdout=holdout,
-            targets=targets,
-        )
-    if watched:
-        model.estimator.set_params(callback=None)
-    return model
 
 
 def _enhance_by_fitting(table: Any, columns: TableColumns, estimator: Any, writer: _Writer, where: str) -> WrittenTable:
@@ -380,7 +241,7 @@ def _enhance_by_fitting(table: Any, columns: TableColumns, estimator: Any, write
 
 
 def _stream(
-    given: _Given,
+    given: GivenTable,
     model: TableModel,
     work: Callable[[Any], Any],
     labels: tuple[str, ...],
@@ -456,7 +317,3 @@ def _empty(kinds: Mapping[str, str]) -> Any:
 
 def _loaded(model: str | TableModel) -> TableModel:
     return model if isinstance(model, TableModel) else load_table_model(model)
-
-
-def _name_in_messages(data: str) -> str:
-    return "standard input" if data == PIPE else data
