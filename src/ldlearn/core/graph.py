@@ -10,6 +10,7 @@ from scipy import sparse
 from sklearn.neighbors import NearestNeighbors
 
 from ldlearn.core.neighbors import neighbor_index
+from ldlearn.core.shared_neighbors import own_neighbors
 from ldlearn.errors import InputError
 
 Bandwidth = float | str
@@ -81,7 +82,7 @@ def neighbor_graph(X: Any, n_neighbors: int, sigma: Bandwidth) -> NeighborGraph:
     """The graph of `knn_graph`, the width that was used, and the index to look up the neighbours of new rows."""
     n = X.shape[0]
     index, offsets = neighbor_index(X, n_neighbors)
-    distances, indices = index.kneighbors()
+    distances, indices = own_neighbors(index, X)
     width = bandwidth(distances, sigma)
     weights = similarity(distances.astype(np.float64, copy=False), width)
     pointers = np.arange(0, n * n_neighbors + 1, n_neighbors)

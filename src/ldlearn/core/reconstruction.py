@@ -12,6 +12,7 @@ from sklearn.utils import gen_batches
 
 from ldlearn.core.neighbors import neighbor_index
 from ldlearn.core.nonnegative import nonnegative_quadratic
+from ldlearn.core.shared_neighbors import own_neighbors
 from ldlearn.core.simplex import Array, Mask
 from ldlearn.errors import InputError
 
@@ -60,8 +61,7 @@ def reconstruction_weights(X: Any, n_neighbors: int, kind: str = "affine", reg: 
 
 def nearest_rows(X: Any, n_neighbors: int) -> NDArray[np.integer]:
     """Indices (n, k) of the nearest rows of each row, itself excluded."""
-    indices: NDArray[np.integer] = neighbor_index(X, n_neighbors)[0].kneighbors(return_distance=False)
-    return indices
+    return own_neighbors(neighbor_index(X, n_neighbors)[0], X)[1]
 
 
 def reconstruction_laplacian(W: sparse.csr_array) -> sparse.csr_array:

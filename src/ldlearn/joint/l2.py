@@ -176,10 +176,10 @@ class L2(Joint):
         return self.init == "zeros"
 
     def _fit(self, X: Any, Y: NDArray[np.bool_]) -> None:
+        neighbors = nearest_rows(X, self.n_neighbors)
         # With a free intercept centring changes no value of the objective, only how fast W and b are found.
         mean = X.mean(axis=0, dtype=np.float64) if self.fit_intercept else np.zeros(X.shape[1])
         X = X - mean
-        neighbors = nearest_rows(X, self.n_neighbors)
         grams = local_grams(X, neighbors)
         weights = simplex_weights(grams)
         D = propagated_labels(weights_to_csr(weights, neighbors), Y)
