@@ -78,12 +78,17 @@ def removable_offsets(X: Any, mean: NDArray[np.float64], squares: NDArray[np.flo
         From `column_moments`.
     """
     n, m = X.shape
-    deviation = np.sqrt(squares / n)
-    unit = np.exp2(np.ceil(np.log2(_NEAR * np.where(deviation > 0, deviation, 1.0))))
-    offsets = unit * np.rint(mean / unit)
+    offsets = dense_offsets(n, mean, squares)
     if sparse.issparse(X):
         offsets[np.bincount(X.indices, minlength=m) < n] = 0.0
-    return np.asarray(offsets)
+    return offsets
+
+
+def dense_offsets(n: int, mean: NDArray[np.float64], squares: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The offsets of `removable_offsets` for n dense rows, which need not be at hand."""
+    deviation = np.sqrt(squares / n)
+    unit = np.exp2(np.ceil(np.log2(_NEAR * np.where(deviation > 0, deviation, 1.0))))
+    return np.asarray(unit * np.rint(mean / unit))
 
 
 def without_offsets(X: Any, offsets: NDArray[np.float64]) -> Any:

@@ -25,7 +25,78 @@ class Spectrum(NamedTuple):
     identity: NDArray[np.float64]  # diagonal of what the identity (of the unscaled columns) becomes
 
 
-class Features:
+class CentredColumns:
+    """What is known of the columns of X without its rows: where they lie, how they spread, in which basis.
+
+    Parameters
+    ----------
+    n : int
+        Rows of X.
+    mean, squares : ndarrays of shape (m,)
+        Mean of each column, and the sum of squared deviations from it.
+    offsets : ndarray of shape (m,)
+        What is subtracted before digits are lost; see `removable_offsets`.
+    fit_intercept : bool, default=True
+        If not, nothing is subtracted and ``mean`` is 0.
+    scatter : ndarray of shape (m, m), default=None
+        ``(X - mean)' (X - mean)``, where somebody knows it already.
+
+    Attributes
+    ----------
+    mean : ndarray of shape (m,)
+    spread : ndarray of shape (m,)
+        Sum of squares of each column of ``X - mean``.
+    """
+
+    def __init__(
+        self,
+        n: int,
+        mean: NDArray[np.float64],
+        squares: NDArray[np.float64],
+        offsets: NDArray[np.float64],
+        fit_intercept: bool = True,
+        scatter: NDArray[np.float64] | None = None,
+    ) -> None:
+        self.n, self.m = n, len(mean)
+        self.fit_intercept = fit_intercept
+        self.mean = mean if fit_intercept else np.zeros(self.m)
+        self.spread = squares if fit_intercept else squares + n * mean**2
+        self.offsets = offsets if fit_intercept else np.zeros(self.m)
+        self._scatter = scatter
+        self._spectrum: tuple[float, Spectrum] | None = None
+
+    def scatter_matrix(self) -> NDArray[np.float64]:
+        """``(X - mean)' (X - mean)``."""
+        raise NotImplementedError
+
+    def spectrum(self, ridge: float) -> Spectrum:
+        """Eigenvectors of ``scatter + ridge I``, its columns and rows first scaled to a unit diagonal.
+
+        Scaled so, what is numerically zero is zero compared with its own column and not with the largest one. Beyond
+        some size only the diagonal is used. Where the spreads of all columns are alike the basis hardly
+        depends on the ridge, and one serves all.
+        """
+        if self.spread.max() <= _ALIKE * self.spread.min():
+            ridge = 0.0
+        if self._spectrum is None or self._spectrum[0] != ridge:
+            self._spectrum = ridge, self._equilibrated(ridge)
+        return self._spectrum[1]
+
+    def _equilibrated(self, ridge: float) -> Spectrum:
+        diagonal = self.spread + ridge
+        scale = np.where(diagonal > 0, 1.0 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0)), 0.0)
+        if self.m > min(_LARGEST_FACTORISATION, 2 * self.n):
+            return Spectrum(scale, None, self.spread * scale**2, scale**2)
+        if self._scatter is None:
+            self._scatter = self.scatter_matrix()
+        M = scale[:, None] * self._scatter * scale
+        np.fill_diagonal(M, np.where(diagonal > 0, 1.0, 0.0))
+        values, basis = np.linalg.eigh(M)
+        identity = scale**2 @ basis**2
+        return Spectrum(scale, basis, np.maximum(values - ridge * identity, 0.0), identity)
+
+
+class Features(CentredColumns):
     """X as the solver needs it: centred and equilibrated without being copied.
 
     Making one costs a pass over X, and a factorisation when it is first asked for; every fit on the same X, whatever
@@ -43,6 +114,8 @@ class Features:
         float64 or float32.
     fit_intercept : bool, default=True
         If not, nothing is subtracted and ``mean`` is 0.
+    block_of : CentredColumns, default=None
+        Of a larger matrix, some rows of which X holds: it is centred as the whole is.
 
     Attributes
     ----------
@@ -51,17 +124,18 @@ class Features:
         Sum of squares of each column of ``X - mean``.
     """
 
-    def __init__(self, X: Any, fit_intercept: bool = True) -> None:
+    def __init__(self, X: Any, fit_intercept: bool = True, *, block_of: CentredColumns | None = None) -> None:
         self.X = X
-        self.n, self.m = X.shape
-        self.fit_intercept = fit_intercept
-        mean, squares = column_moments(X)
-        self.mean = mean if fit_intercept else np.zeros(self.m)
-        self.spread = squares if fit_intercept else squares + self.n * mean**2
-        self._offsets = removable_offsets(X, self.mean, squares) if fit_intercept else np.zeros(self.m)
-        self._rest = self.mean - self._offsets  # what is left of the mean, small compared with the spread
-        self._scatter: NDArray[np.float64] | None = None
-        self._spectrum: tuple[float, Spectrum] | None = None
+        if block_of is None:
+            mean, squares = column_moments(X)
+            super().__init__(X.shape[0], mean, squares, removable_offsets(X, mean, squares), fit_intercept)
+        else:
+            super().__init__(X.shape[0], block_of.mean, block_of.spread, block_of.offsets, block_of.fit_intercept)
+        self._rest = self.mean - self.offsets  # what is left of the mean, small compared with the spread
+
+    def scatter_matrix(self) -> NDArray[np.float64]:
+        """``(X - mean)' (X - mean)``."""
+        return self.weighted_scatter(np.ones(self.n))[:-1, :-1]
 
     def times(self, W: Array, b: Array, *, exact: bool = False) -> Array:
         """Logits ``(X - mean) W + b``; with ``exact`` in float64 even if X is float32."""
@@ -102,39 +176,13 @@ class Features:
         scatter[-1, -1] = total
         return scatter
 
-    def spectrum(self, ridge: float) -> Spectrum:
-        """Eigenvectors of ``scatter + ridge I``, its columns and rows first scaled to a unit diagonal.
-
-        Scaled so, what is numerically zero is zero compared with its own column and not with the largest one. Beyond
-        some size only the diagonal is used. Where the spreads of all columns are alike the basis hardly
-        depends on the ridge, and one serves all.
-        """
-        if self.spread.max() <= _ALIKE * self.spread.min():
-            ridge = 0.0
-        if self._spectrum is None or self._spectrum[0] != ridge:
-            self._spectrum = ridge, self._equilibrated(ridge)
-        return self._spectrum[1]
-
-    def _equilibrated(self, ridge: float) -> Spectrum:
-        diagonal = self.spread + ridge
-        scale = np.where(diagonal > 0, 1.0 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0)), 0.0)
-        if self.m > min(_LARGEST_FACTORISATION, 2 * self.n):
-            return Spectrum(scale, None, self.spread * scale**2, scale**2)
-        if self._scatter is None:
-            self._scatter = self.weighted_scatter(np.ones(self.n))[:-1, :-1]
-        M = scale[:, None] * self._scatter * scale
-        np.fill_diagonal(M, np.where(diagonal > 0, 1.0, 0.0))
-        values, basis = np.linalg.eigh(M)
-        identity = scale**2 @ basis**2
-        return Spectrum(scale, basis, np.maximum(values - ridge * identity, 0.0), identity)
-
     def _is_plain(self, exact: bool) -> bool:
-        return not self._offsets.any() and not (exact and self.X.dtype != np.float64)
+        return not self.offsets.any() and not (exact and self.X.dtype != np.float64)
 
     def _blocks(self) -> Iterator[tuple[slice, Any]]:
         """``X - offsets`` in float64, a slice of rows at a time."""
         for rows in row_blocks(self.X):
-            yield rows, without_offsets(self.X[rows], self._offsets).astype(np.float64, copy=False)
+            yield rows, without_offsets(self.X[rows], self.offsets).astype(np.float64, copy=False)
 
 
 def linear_scores(X: Any, W: Array, b: Array) -> NDArray[np.float64]:

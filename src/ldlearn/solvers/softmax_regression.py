@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 from scipy import linalg
 
 from ldlearn.core.simplex import Array
-from ldlearn.solvers.features import Features, reciprocal
+from ldlearn.solvers.features import CentredColumns, Features, reciprocal
 
-__all__ = ["Features", "SoftmaxFit", "loss_and_gradient", "softmax_regression"]
+__all__ = ["Features", "Rows", "RowsAt", "SoftmaxFit", "loss_and_gradient", "minimize", "softmax_regression"]
 
 # Shapes: X (n, m), D and P (n, c), coef W (m, c), intercept b (c,). Arrays of shape (n, c) are in Fortran order: sums,
 # maxima and products over short rows are then sums, maxima and products of long columns.
@@ -97,8 +98,116 @@ def softmax_regression(
     array([[0.9, 0.1],
            [0.1, 0.9]])
     """
-    goal = tol * len(D)
-    problem = _Problem(features, D, l2, goal)
+    return minimize(LocalRows(features, D), l2=l2, start=start, tol=tol, max_iter=max_iter)
+
+
+class RowsAt(Protocol):
+    """The training rows at some weights: the loss without its penalty and its derivatives, all of them sums over rows.
+
+    The solver knows the rows through this alone, so they may lie anywhere.
+    """
+
+    logits: Any  # what the rows keep of it for a later start; the solver never looks
+    loss: float
+
+    def excess(self) -> Array:
+        """Column sums of ``P - D``."""
+
+    def gradient(self) -> tuple[Array, Array]:
+        """Of the loss in W and b, in float64 whatever the precision of X."""
+
+    def hessian_times(self, W: Array, b: Array) -> tuple[Array, Array]:
+        """The second derivative of the loss times a direction."""
+
+    def mean_curvature(self) -> Array:
+        """The mean over rows of ``diag(p) - p p'``."""
+
+    def scatters(self) -> Iterable[Array]:
+        """``Z' diag(p_j (1 - p_j)) Z`` for each label j, Z being [X - mean, 1]."""
+
+    def along(self, W: Array, b: Array) -> Callable[[float], RowsAt]:
+        """The rows at the weights plus t times a direction, as a function of t."""
+
+    def shifted(self, b: Array) -> RowsAt:
+        """The rows with another intercept, greater by b."""
+
+
+class Rows(Protocol):
+    """The training rows: features (centred) and degrees D."""
+
+    n: int
+    n_products: int  # multiplications by X or its transpose so far
+
+    @property
+    def features(self) -> CentredColumns:
+        """What is known of the columns of X."""
+
+    def mean_degrees(self) -> Array:
+        """Column means of D."""
+
+    def at(self, W: Array, b: Array, *, logits: Any = None, exact: bool = False) -> RowsAt:
+        """The rows at weights; ``logits`` were kept by rows at these weights, ``exact`` asks for float64 throughout."""
+
+
+class LocalRows:
+    """Rows in the memory of this process."""
+
+    def __init__(self, features: Features, D: Array) -> None:
+        self.features = features
+        self.D = np.asfortranarray(D)
+        self.n = len(D)
+        self.n_products = 0
+
+    def mean_degrees(self) -> Array:
+        """Column means of D."""
+        return np.asarray(self.D.mean(axis=0, dtype=np.float64))
+
+    def at(self, W: Array, b: Array, *, logits: Any = None, exact: bool = False) -> _LocalRowsAt:
+        """The rows at weights, of which the logits may be known."""
+        if logits is None and not W.any():
+            logits = np.tile(b, (self.n, 1))
+        if logits is None:
+            logits = self.features.times(W, b, exact=exact)
+            self.n_products += 1
+        return _LocalRowsAt(self, np.asfortranarray(logits))
+
+
+class _LocalRowsAt:
+    def __init__(self, rows: LocalRows, logits: Array) -> None:
+        self.rows, self.logits = rows, logits
+        self.P, self.loss = _predictions_and_loss(logits, rows.D)
+
+    def excess(self) -> Array:
+        return np.asarray((self.P - self.rows.D).sum(axis=0))
+
+    def gradient(self) -> tuple[Array, Array]:
+        self.rows.n_products += 1
+        return self.rows.features.transpose_times(self.P - self.rows.D, exact=True)
+
+    def hessian_times(self, W: Array, b: Array) -> tuple[Array, Array]:
+        features = self.rows.features
+        self.rows.n_products += 2
+        return features.transpose_times(_curve(self.P, features.times(W, b)))
+
+    def mean_curvature(self) -> Array:
+        return _mean_curvature(self.P)
+
+    def scatters(self) -> Iterable[Array]:
+        return (self.rows.features.weighted_scatter(w) for w in (self.P * (1.0 - self.P)).T)
+
+    def along(self, W: Array, b: Array) -> Callable[[float], RowsAt]:
+        Z = self.rows.features.times(W, b)
+        self.rows.n_products += 1
+        return lambda t: _LocalRowsAt(self.rows, self.logits + t * Z)
+
+    def shifted(self, b: Array) -> RowsAt:
+        return _LocalRowsAt(self.rows, self.logits + b)
+
+
+def minimize(rows: Rows, *, l2: float, start: SoftmaxFit | None, tol: float, max_iter: int = 100) -> SoftmaxFit:
+    """What `softmax_regression` does, for rows that may lie anywhere; their number enters through ``tol`` alone."""
+    goal = tol * rows.n
+    problem = _Problem(rows, l2, goal)
     point = problem.start(start)
     blocks: _Solve | None = None
     n_iter, converged, previous, forcing = 0, False, np.inf, _FORCING
@@ -108,9 +217,9 @@ def softmax_regression(
             converged = point.bound <= goal
         if converged or n_iter == max_iter:
             break
-        direction = problem.newton_direction(point, forcing, blocks or _kronecker_preconditioner(features, point.P, l2))
-        if direction.n_steps > _MANY_STEPS and D.shape[1] * features.m**2 <= _LARGEST_BLOCKS:
-            blocks = _block_preconditioner(features, point.P, l2)
+        direction = problem.newton_direction(point, forcing, blocks or problem.kronecker_preconditioner(point))
+        if direction.n_steps > _MANY_STEPS and point.b.size * rows.features.m**2 <= _LARGEST_BLOCKS:
+            blocks = problem.block_preconditioner(point)
         if l2 == 0 and direction.decrement <= 2.0 * goal:
             converged = True
             break
@@ -118,22 +227,23 @@ def softmax_regression(
         lower = problem.line_search(point, direction)
         if lower is None or (invisible and point.bound >= 0.5 * previous):
             break  # no further progress in floating point
-        previous, forcing = point.bound, min(_FORCING, np.sqrt(direction.decrement / len(D)))
+        previous, forcing = point.bound, min(_FORCING, np.sqrt(direction.decrement / rows.n))
         point = lower
         n_iter += 1
     if l2 > 0 and not converged:
         point = problem.certified(point)
         converged = point.bound <= goal
-    intercept = point.b - features.mean @ point.W
-    return SoftmaxFit(point.W, intercept, point.Z, point.loss, point.bound, n_iter, problem.n_products, converged)
+    intercept = point.b - rows.features.mean @ point.W
+    return SoftmaxFit(
+        point.W, intercept, point.rows.logits, point.loss, point.bound, n_iter, rows.n_products, converged
+    )
 
 
 @dataclass
 class _Point:
     W: Array
     b: Array
-    Z: Array  # logits
-    P: Array  # predictions
+    rows: RowsAt
     loss: float
     gW: Array  # gradient
     gb: Array
@@ -144,82 +254,74 @@ class _Point:
 class _Direction:
     W: Array
     b: Array
-    Z: Array  # the logits' change along it
     decrement: float  # minus the slope
     n_steps: int = 0
 
 
 class _Problem:
-    """Loss, gradient and Hessian, and the moves that the solver makes."""
+    """Loss, gradient and Hessian with the penalty, and the moves that the solver makes."""
 
-    def __init__(self, features: Features, D: Array, l2: float, goal: float) -> None:
-        self.features = features
-        self.D = np.asfortranarray(D)
+    def __init__(self, rows: Rows, l2: float, goal: float) -> None:
+        self.rows = rows
+        self.features = rows.features
         self.l2 = l2
         self.goal = goal  # distance to the minimum that is asked for
-        self.n_products = 0
 
     def start(self, fit: SoftmaxFit | None) -> _Point:
         """An earlier fit, or weights of zero and the intercept that is best for them."""
-        features, (n, c) = self.features, self.D.shape
         if fit is not None:
-            W = _across_labels(fit.coef)
-            return self.point(W, fit.intercept + features.mean @ fit.coef, np.asfortranarray(fit.logits))
-        b = np.zeros(c)
-        if features.fit_intercept:
-            b = np.log(np.maximum(self.D.mean(axis=0, dtype=np.float64), _ABSENT))
+            W, b = _across_labels(fit.coef), fit.intercept + self.features.mean @ fit.coef
+            return self.point(W, b, self.rows.at(W, b, logits=fit.logits))
+        degrees = self.rows.mean_degrees()
+        b = np.zeros(len(degrees))
+        if self.features.fit_intercept:
+            b = np.log(np.maximum(degrees, _ABSENT))
             b -= b.mean()
-        return self.point(np.zeros((features.m, c)), b, np.asfortranarray(np.tile(b, (n, 1))))
+        W = np.zeros((self.features.m, len(b)))
+        return self.point(W, b, self.rows.at(W, b))
 
-    def point(self, W: Array, b: Array, Z: Array) -> _Point:
-        return self.with_gradient(W, b, Z, *self.predictions_and_loss(W, Z))
-
-    def predictions_and_loss(self, W: Array, Z: Array) -> tuple[Array, float]:
-        P, loss = _predictions_and_loss(Z, self.D)
-        return P, loss + self.l2 * float(np.vdot(W, W))
-
-    def with_gradient(self, W: Array, b: Array, Z: Array, P: Array, loss: float) -> _Point:
-        gW, gb = self.features.transpose_times(P - self.D, exact=True)
+    def point(self, W: Array, b: Array, rows: RowsAt) -> _Point:
+        gW, gb = rows.gradient()
         gW = _across_labels(gW + 2.0 * self.l2 * W)
-        self.n_products += 1
         bound = float(np.vdot(gW, gW)) / (4.0 * self.l2) if self.l2 > 0 else np.inf
-        return _Point(W, b, Z, P, loss, gW, _across_labels(gb), bound)
+        return _Point(W, b, rows, self.loss(W, rows), gW, _across_labels(gb), bound)
+
+    def loss(self, W: Array, rows: RowsAt) -> float:
+        return rows.loss + self.l2 * float(np.vdot(W, W))
 
     def rounding(self, point: _Point) -> float:
-        return _ROUNDING * (abs(point.loss) + len(self.D))
+        return _ROUNDING * (abs(point.loss) + self.rows.n)
 
     def certified(self, point: _Point) -> _Point:
         """The same weights with their own logits in float64 and the intercept that is best for them."""
-        Z = self.features.times(point.W, point.b, exact=True)
-        self.n_products += 1
-        b = _balanced(Z, self.D) if self.features.fit_intercept else np.zeros_like(point.b)
-        return self.point(point.W, point.b + b, Z + b)
+        rows, b = self.rows.at(point.W, point.b, exact=True), point.b
+        if self.features.fit_intercept:
+            rows, shift = _balanced(rows, self.rows.n)
+            b = b + shift
+        return self.point(point.W, b, rows)
 
     def newton_direction(self, point: _Point, forcing: float, solve: _Solve) -> _Direction:
         """Conjugate gradients, preconditioned by ``solve``, to the relative accuracy ``forcing``."""
-        P = point.P
-        W, b, Z = np.zeros_like(point.gW), np.zeros_like(point.gb), np.zeros_like(P)
+        W, b = np.zeros_like(point.gW), np.zeros_like(point.gb)
         rW, rb = -point.gW, -point.gb
         zW, zb = solve(rW, rb)
         sW, sb = zW, zb
         rho = first = _dot(rW, zW, rb, zb)
         n_steps = 0
         while rho > forcing**2 * first and n_steps < W.size and not self._is_negligible(rW):
-            sZ = self.features.times(sW, sb)
-            hW, hb = self.features.transpose_times(_curve(P, sZ))
+            hW, hb = point.rows.hessian_times(sW, sb)
             hW += 2.0 * self.l2 * sW
             n_steps += 1
             curvature = _dot(sW, hW, sb, hb)
             if curvature <= 0.0:
                 break
             t = rho / curvature
-            W, b, Z = W + t * sW, b + t * sb, Z + t * sZ
+            W, b = W + t * sW, b + t * sb
             rW, rb = rW - t * hW, rb - t * hb
             zW, zb = solve(rW, rb)
             previous, rho = rho, _dot(rW, zW, rb, zb)
             sW, sb = zW + (rho / previous) * sW, zb + (rho / previous) * sb
-        self.n_products += 2 * n_steps
-        return _Direction(W, b, Z, -_dot(point.gW, W, point.gb, b), n_steps)
+        return _Direction(W, b, -_dot(point.gW, W, point.gb, b), n_steps)
 
     def _is_negligible(self, residual: Array) -> bool:
         """Whether a Newton step that leaves this residual would end the iterations."""
@@ -227,14 +329,45 @@ class _Problem:
 
     def line_search(self, point: _Point, direction: _Direction) -> _Point | None:
         """The point at the first of 1, 1/2, 1/4, ... steps that has lowered the loss enough; None if none does."""
-        t = 1.0
+        along, t = point.rows.along(direction.W, direction.b), 1.0
         for _ in range(_MAX_HALVINGS):
-            W, Z = point.W + t * direction.W, point.Z + t * direction.Z
-            P, loss = self.predictions_and_loss(W, Z)
-            if loss <= point.loss - _ARMIJO * t * direction.decrement + self.rounding(point):
-                return self.with_gradient(W, point.b + t * direction.b, Z, P, loss)
+            W, rows = point.W + t * direction.W, along(t)
+            if self.loss(W, rows) <= point.loss - _ARMIJO * t * direction.decrement + self.rounding(point):
+                return self.point(W, point.b + t * direction.b, rows)
             t *= 0.5
         return None
+
+    def kronecker_preconditioner(self, point: _Point) -> _Solve:
+        """Solve with ``scatter (x) C + 2 l2 I`` (weights) and ``n C`` (intercept)."""
+        values, U = np.linalg.eigh(point.rows.mean_curvature())
+        values = np.maximum(values, 0.0)
+        # 1 / c is the curvature of even predictions, to weigh the scatter matrix against the penalty.
+        scale, Q, scatter, identity = self.features.spectrum(ridge=2.0 * self.l2 * len(values))
+        inverse = reciprocal(np.outer(scatter, values) + 2.0 * self.l2 * identity[:, None])
+        inverse_b = reciprocal(self.rows.n * values)
+        column = scale[:, None]
+
+        def solve(gW: Array, gb: Array) -> tuple[Array, Array]:
+            g = column * gW
+            core = (g if Q is None else Q.T @ g) @ U * inverse
+            step = (core if Q is None else Q @ core) @ U.T
+            return _across_labels(column * step), _across_labels(((gb @ U) * inverse_b) @ U.T)
+
+        return solve
+
+    def block_preconditioner(self, point: _Point) -> _Solve:
+        """Solve with the blocks ``Z' diag(p_j (1 - p_j)) Z + 2 l2 I`` of the Hessian, Z being [X - mean, 1].
+
+        The blocks know nothing of the directions along which all labels move together; those are projected out.
+        """
+        blocks = [_Block(scatter, self.l2) for scatter in point.rows.scatters()]
+
+        def solve(gW: Array, gb: Array) -> tuple[Array, Array]:
+            step = np.column_stack([block.solve(g) for block, g in zip(blocks, np.vstack([gW, gb]).T, strict=True)])
+            step = _across_labels(step)
+            return step[:-1], step[-1] if self.features.fit_intercept else np.zeros_like(gb)
+
+        return solve
 
 
 def _predictions_and_loss(Z: Array, D: Array) -> tuple[Array, float]:
@@ -263,24 +396,22 @@ def _dot(A: Array, B: Array, a: Array, b: Array) -> float:
     return float(np.vdot(A, B) + np.vdot(a, b))
 
 
-def _balanced(Z: Array, D: Array) -> Array:
-    """What to add to every row of logits so that predictions have the column sums of D: Newton's method, damped."""
-    n, c = D.shape
-    b = np.zeros(c)
-    P, loss = _predictions_and_loss(Z, D)
+def _balanced(rows: RowsAt, n: int) -> tuple[RowsAt, Array]:
+    """Rows whose predictions have the column sums of D, and what was added to b: Newton's method, damped."""
+    total = np.zeros_like(rows.excess())
     for _ in range(_MAX_HALVINGS):
-        excess = (P - D).sum(axis=0)
+        excess = rows.excess()
         if np.abs(excess).max() <= _BALANCED * n:
             break
-        values, U = np.linalg.eigh(_mean_curvature(P))
+        values, U = np.linalg.eigh(rows.mean_curvature())
         step = -U @ (reciprocal(n * np.maximum(values, 0.0)) * (excess @ U))
-        before = loss
+        before = rows
         for t in 0.5 ** np.arange(_MAX_HALVINGS):
-            P, loss = _predictions_and_loss(Z + (b + t * step), D)
-            if loss <= before + _ROUNDING * (abs(before) + n):
+            rows = before.shifted(t * step)
+            if rows.loss <= before.loss + _ROUNDING * (abs(before.loss) + n):
                 break
-        b += t * step
-    return b
+        total += t * step
+    return rows, total
 
 
 def _mean_curvature(P: Array) -> Array:
@@ -289,40 +420,6 @@ def _mean_curvature(P: Array) -> Array:
 
 
 _Solve = Callable[[Array, Array], tuple[Array, Array]]
-
-
-def _kronecker_preconditioner(features: Features, P: Array, l2: float) -> _Solve:
-    """Solve with ``scatter (x) C + 2 l2 I`` (weights) and ``n C`` (intercept)."""
-    values, U = np.linalg.eigh(_mean_curvature(P))
-    values = np.maximum(values, 0.0)
-    # 1 / c is the curvature of even predictions, to weigh the scatter matrix against the penalty.
-    scale, Q, scatter, identity = features.spectrum(ridge=2.0 * l2 * P.shape[1])
-    inverse = reciprocal(np.outer(scatter, values) + 2.0 * l2 * identity[:, None])
-    inverse_b = reciprocal(len(P) * values)
-    column = scale[:, None]
-
-    def solve(gW: Array, gb: Array) -> tuple[Array, Array]:
-        g = column * gW
-        core = (g if Q is None else Q.T @ g) @ U * inverse
-        step = (core if Q is None else Q @ core) @ U.T
-        return _across_labels(column * step), _across_labels(((gb @ U) * inverse_b) @ U.T)
-
-    return solve
-
-
-def _block_preconditioner(features: Features, P: Array, l2: float) -> _Solve:
-    """Solve with the blocks ``Z' diag(p_j (1 - p_j)) Z + 2 l2 I`` of the Hessian, Z being [X - mean, 1].
-
-    The blocks know nothing of the directions along which all labels move together; those are projected out.
-    """
-    blocks = [_Block(features.weighted_scatter(w), l2) for w in (P * (1.0 - P)).T]
-
-    def solve(gW: Array, gb: Array) -> tuple[Array, Array]:
-        step = np.column_stack([block.solve(g) for block, g in zip(blocks, np.vstack([gW, gb]).T, strict=True)])
-        step = _across_labels(step)
-        return step[:-1], step[-1] if features.fit_intercept else np.zeros_like(gb)
-
-    return solve
 
 
 class _Block:
