@@ -56,11 +56,13 @@ def test_the_minimum_is_that_of_a_generic_solver(competing):
     assert (np.diff(fit.path) <= 0).all()
 
 
+@pytest.mark.parametrize("counted", [False, True])
 @pytest.mark.parametrize("competing", [True, False])
-def test_derivatives_by_finite_differences(competing):
+def test_derivatives_by_finite_differences(competing, counted):
     rng = np.random.default_rng(3)
     Y = np.vstack([rng.random((6, 4)) < 0.5, np.full(4, 0.5)])
-    link = module._Competing(Y, rng.normal(size=7)) if competing else module._Independent(Y)
+    labels = module._Labels(Y, rng.integers(3, size=(6, 4)).astype(float) if counted else None)
+    link = module._Competing(labels, rng.normal(size=7)) if competing else module._Independent(labels)
     Z, rate = rng.normal(size=(7, 4)), 0.4
     point = link.at(Z, rate)
     dZ, drate, h = rng.normal(size=Z.shape), 0.7, 1e-5

@@ -22,7 +22,9 @@ def row_blocks(X: Any) -> Iterator[slice]:
     return (slice(start, min(start + step, n)) for start in range(0, n, step))
 
 
-def column_moments(X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def column_moments(
+    X: Any, weights: NDArray[np.float64] | None = None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Mean of each column and the sum of squared deviations from it, in float64 and in two passes.
 
     A column that varies by no more than the rounding errors of its mean has a sum of exactly 0.
@@ -30,6 +32,8 @@ def column_moments(X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     Parameters
     ----------
     X : {ndarray, csr_array} of shape (n, m)
+    weights : ndarray of shape (n,), default=None
+        How often each row counts.
 
     Examples
     --------
@@ -38,11 +42,14 @@ def column_moments(X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     >>> float(mean[0] - 1e8), squares
     (1.0, array([2., 0.]))
     """
-    n = X.shape[0]
-    mean = np.asarray(X.sum(axis=0, dtype=np.float64)).ravel() / n
+    n = float(X.shape[0] if weights is None else weights.sum())
+    if weights is None:
+        mean = np.asarray(X.sum(axis=0, dtype=np.float64)).ravel() / n
+    else:
+        mean = np.sum([weights[rows] @ X[rows] for rows in row_blocks(X)], axis=0) / n
     sums, squares = np.zeros(X.shape[1]), np.zeros(X.shape[1])
     for rows in row_blocks(X):
-        block_sums, block_squares = _deviations(X[rows], mean)
+        block_sums, block_squares = _deviations(X[rows], mean, None if weights is None else weights[rows])
         sums += block_sums
         squares += block_squares
     correction = sums / n
@@ -53,15 +60,20 @@ def column_moments(X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     return mean, squares
 
 
-def _deviations(block: Any, mean: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _deviations(
+    block: Any, mean: NDArray[np.float64], weights: NDArray[np.float64] | None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Sums of ``x - mean`` and of its square over the rows of a block."""
     if not sparse.issparse(block):
         away = block - mean
-        return away.sum(axis=0), np.einsum("ij,ij->j", away, away)
+        counted = away if weights is None else away * weights[:, None]
+        return counted.sum(axis=0), np.einsum("ij,ij->j", counted, away)
     away, m = block.data - mean[block.indices], len(mean)
-    implicit = block.shape[0] - np.bincount(block.indices, minlength=m)
-    sums = np.bincount(block.indices, away, minlength=m) - implicit * mean
-    return sums, np.bincount(block.indices, away**2, minlength=m) + implicit * mean**2
+    count = np.ones(block.shape[0]) if weights is None else weights
+    each = np.repeat(count, np.diff(block.indptr))
+    implicit = count.sum() - np.bincount(block.indices, each, minlength=m)
+    sums = np.bincount(block.indices, each * away, minlength=m) - implicit * mean
+    return sums, np.bincount(block.indices, each * away**2, minlength=m) + implicit * mean**2
 
 
 def removable_offsets(X: Any, mean: NDArray[np.float64], squares: NDArray[np.float64]) -> NDArray[np.float64]:

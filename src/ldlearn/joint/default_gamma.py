@@ -11,4 +11,4 @@ def default_gamma(features: Features) -> float:
     A prior on W that lets the logits vary by the same amount whatever the number and the unit of the features. The
     objective sums over rows, and the best weight was found not to depend on their number.
     """
-    return float(0.03 * features.spread.sum() / features.n)
+    return float(0.03 * features.spread.sum() / features.total)

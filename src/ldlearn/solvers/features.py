@@ -40,6 +40,8 @@ class CentredColumns:
         If not, nothing is subtracted and ``mean`` is 0.
     scatter : ndarray of shape (m, m), default=None
         ``(X - mean)' (X - mean)``, where somebody knows it already.
+    total : float, default=None
+        The number of rows, each counted as often as its weight says; n by default.
 
     Attributes
     ----------
@@ -56,11 +58,13 @@ class CentredColumns:
         offsets: NDArray[np.float64],
         fit_intercept: bool = True,
         scatter: NDArray[np.float64] | None = None,
+        total: float | None = None,
     ) -> None:
         self.n, self.m = n, len(mean)
+        self.total = float(n if total is None else total)
         self.fit_intercept = fit_intercept
         self.mean = mean if fit_intercept else np.zeros(self.m)
-        self.spread = squares if fit_intercept else squares + n * mean**2
+        self.spread = squares if fit_intercept else squares + self.total * mean**2
         self.offsets = offsets if fit_intercept else np.zeros(self.m)
         self._scatter = scatter
         self._spectrum: tuple[float, Spectrum] | None = None
@@ -114,28 +118,47 @@ class Features(CentredColumns):
         float64 or float32.
     fit_intercept : bool, default=True
         If not, nothing is subtracted and ``mean`` is 0.
+    weights : ndarray of shape (n,), default=None
+        How often each row counts; positive.
     block_of : CentredColumns, default=None
         Of a larger matrix, some rows of which X holds: it is centred as the whole is.
 
     Attributes
     ----------
+    total : float
+        Sum of the weights; n without any.
     mean : ndarray of shape (m,)
     spread : ndarray of shape (m,)
         Sum of squares of each column of ``X - mean``.
     """
 
-    def __init__(self, X: Any, fit_intercept: bool = True, *, block_of: CentredColumns | None = None) -> None:
-        self.X = X
+    def __init__(
+        self,
+        X: Any,
+        fit_intercept: bool = True,
+        weights: NDArray[np.float64] | None = None,
+        *,
+        block_of: CentredColumns | None = None,
+    ) -> None:
+        self.X, self.weights = X, weights
+        n = X.shape[0]
+        total = float(n if weights is None else weights.sum())
         if block_of is None:
-            mean, squares = column_moments(X)
-            super().__init__(X.shape[0], mean, squares, removable_offsets(X, mean, squares), fit_intercept)
+            mean, squares = column_moments(X, weights)
+            offsets = removable_offsets(X, mean, squares * (n / total))
+            super().__init__(n, mean, squares, offsets, fit_intercept, total=total)
         else:
-            super().__init__(X.shape[0], block_of.mean, block_of.spread, block_of.offsets, block_of.fit_intercept)
+            whole = block_of.mean, block_of.spread, block_of.offsets, block_of.fit_intercept
+            super().__init__(n, *whole, total=total)
         self._rest = self.mean - self.offsets  # what is left of the mean, small compared with the spread
 
     def scatter_matrix(self) -> NDArray[np.float64]:
         """``(X - mean)' (X - mean)``."""
-        return self.weighted_scatter(np.ones(self.n))[:-1, :-1]
+        return self.weighted_scatter(np.ones(self.n) if self.weights is None else self.weights)[:-1, :-1]
+
+    def weigh(self, R: Array) -> Array:
+        """The rows of R times their weights."""
+        return R if self.weights is None else R * self.weights[:, None]
 
     def times(self, W: Array, b: Array, *, exact: bool = False) -> Array:
         """Logits ``(X - mean) W + b``; with ``exact`` in float64 even if X is float32."""

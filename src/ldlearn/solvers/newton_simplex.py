@@ -34,16 +34,23 @@ class SimplexSolution:
 class _Problem:
     """Value, gradient and Hessian of U in the coordinates the solver uses."""
 
-    def __init__(self, log_prior: Array, support: Mask, laplacian: Any, alpha: float, beta: float | Array) -> None:
+    def __init__(
+        self, log_prior: Array, support: Mask, laplacian: Any, alpha: float, beta: float | Array, weights: Array | None
+    ) -> None:
         self.support = np.asfortranarray(support)
         self.L = np.where(self.support, np.asfortranarray(log_prior), 0.0)
         self.G = laplacian if alpha > 0 else None
         self.alpha = alpha
-        self.curvature = 2.0 * np.reshape(np.asarray(beta, dtype=float), (-1, 1))  # of the separable quadratic
+        self.weight = None if weights is None else weights[:, None]  # of a row's entropy, prior and beta
+        self.curvature = self.weigh(2.0 * np.reshape(np.asarray(beta, dtype=float), (-1, 1)))  # separable quadratic
         self.diagonal = self.curvature
         if self.G is not None:
             self.diagonal = self.curvature + 2.0 * alpha * np.asarray(self.G.diagonal())[:, None]
         self.n_products = 0
+
+    def weigh(self, A: Array) -> Array:
+        """Rows times their weights."""
+        return A if self.weight is None else np.asarray(self.weight * A)
 
     def pull(self, D: Array) -> Array:
         """Gradient of the quadratic part: ``2 alpha G D + 2 beta D``."""
@@ -54,7 +61,7 @@ class _Problem:
 
     def row_values(self, D: Array, logD: Array, pull: Array) -> NDArray[np.float64]:
         """Objective row by row (the graph term shared among its rows)."""
-        return np.asarray(np.einsum("ij,ij->i", D, logD - self.L + 0.5 * pull))
+        return np.asarray(np.einsum("ij,ij->i", D, self.weigh(logD - self.L) + 0.5 * pull))
 
     def gap(self, D: Array, gradient: Array) -> NDArray[np.float64]:
         """Frank-Wolfe gap of each row: ``<g_i, d_i> - min_j g_ij`` over the support."""
@@ -69,13 +76,14 @@ def newton_simplex(
     laplacian: Any = None,
     alpha: float = 0.0,
     beta: float | Array = 0.0,
+    weights: Array | None = None,
     start: Array | None = None,
     tol: float = 1e-9,
     max_iter: int = 100,
 ) -> SimplexSolution:
     r"""Minimise entropy plus a quadratic over rows on the simplex of their supports.
 
-    .. math:: U(D) = \sum_{ij} D_{ij} (\ln D_{ij} - L_{ij}) + \alpha\, tr(D^T G D) + \sum_i \beta_i |d_i|^2
+    .. math:: U(D) = \sum_i w_i (\sum_j D_{ij} (\ln D_{ij} - L_{ij}) + \beta_i |d_i|^2) + \alpha\, tr(D^T G D)
 
     With ``L = ln P`` this is the D-step of DLDL. U is strictly convex for a Laplacian G.
 
@@ -96,11 +104,13 @@ def newton_simplex(
     alpha : float, default=0
     beta : float or ndarray of shape (n,), default=0
         One weight, or one for each row.
+    weights : ndarray of shape (n,), default=None
+        w, how often each row counts: positive, all 1 by default. The graph term does not count rows.
     start : ndarray of shape (n, c), default=None
         Distributions to start from; by default ``exp(L)`` renormalised on the support. Whichever of the two is lower
         (row by row, if there is no graph) is used, so the result is never above ``U(start)``.
     tol : float, default=1e-9
-        Stop when the Frank-Wolfe gap, averaged over the rows, is at most this.
+        Stop when the Frank-Wolfe gap, averaged over the rows (as often as they count), is at most this.
     max_iter : int, default=100
 
     Returns
@@ -116,18 +126,19 @@ def newton_simplex(
     >>> newton_simplex(np.log(P), Y, beta=1e6).D.round(3)
     array([[0.5, 0.5, 0. ]])
     """
-    problem = _Problem(log_prior, support, laplacian, alpha, beta)
+    problem = _Problem(log_prior, support, laplacian, alpha, beta, weights)
+    goal = tol * (len(support) if weights is None else float(weights.sum()))
     logD, D, pull, values = _starting_point(problem, start)
     n_iter, converged, previous_gap = 0, False, np.inf
     while True:
-        gradient = np.where(problem.support, logD - problem.L + 1.0 + pull, 0.0)
+        gradient = np.where(problem.support, problem.weigh(logD - problem.L + 1.0) + pull, 0.0)
         gap = problem.gap(D, gradient)
-        converged = bool(gap.sum() <= tol * len(D))
+        converged = bool(gap.sum() <= goal)
         if converged or n_iter == max_iter:
             break
         V = _newton_direction(problem, D, gradient)
         slopes = np.einsum("ij,ij,ij->i", D, gradient, V)
-        rounding = _ROUNDING * (np.abs(values) + np.abs(problem.L).max(axis=1))
+        rounding = _ROUNDING * (np.abs(values) + problem.weigh(np.abs(problem.L)).max(axis=1))
         step = _line_search(problem, logD, D, V, slopes, values, rounding)
         if step is None or previous_gap <= gap.sum() <= _STALLED * rounding.sum():
             break  # no further progress in floating point
@@ -166,8 +177,8 @@ def _starting_point(problem: _Problem, start: Array | None) -> _Point:
 
 
 def _newton_direction(problem: _Problem, D: Array, gradient: Array) -> Array:
-    """Solve ``V + pull(D V) + gradient = const per row``, ``sum_j D_ij V_ij = 0`` by conjugate gradients."""
-    scale = 1.0 + D * problem.diagonal
+    """Solve ``w V + pull(D V) + gradient = const per row``, ``sum_j D_ij V_ij = 0`` by conjugate gradients."""
+    scale = (1.0 if problem.weight is None else problem.weight) + D * problem.diagonal
     weight = D / scale
     total = weight.sum(axis=1, keepdims=True)
 
@@ -183,7 +194,7 @@ def _newton_direction(problem: _Problem, D: Array, gradient: Array) -> Array:
         return Z  # the preconditioner is the Hessian
     S = Z
     for _ in range(D.size):
-        AS = S + problem.pull(D * S)
+        AS = problem.weigh(S) + problem.pull(D * S)
         step = rho / float(np.einsum("ij,ij,ij->", D, S, AS))
         V += step * S
         R = R - step * AS
@@ -197,8 +208,9 @@ def _newton_direction(problem: _Problem, D: Array, gradient: Array) -> Array:
 
 def _retract(problem: _Problem, logD: Array, D: Array, V: Array) -> Array:
     """The logarithm of d+ with ``ln d+ + q d+ = ln d + q d + (1 + q d) v``: exact for the separable part of U."""
-    log_q = np.log(np.maximum(problem.diagonal, _SMALLEST_CURVATURE))
-    pull = problem.diagonal * D
+    q = problem.diagonal if problem.weight is None else problem.diagonal / problem.weight
+    log_q = np.log(np.maximum(q, _SMALLEST_CURVATURE))
+    pull = q * D
     target = (1.0 + pull) * V
     target += pull
     target += logD

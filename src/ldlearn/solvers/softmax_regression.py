@@ -45,11 +45,12 @@ class SoftmaxFit:
 def loss_and_gradient(features: Features, D: Array, l2: float, W: Array, b: Array) -> tuple[float, Array, Array]:
     r"""``T(W) = sum_i lse(z_i) - <D, Z> + l2 |W|^2`` and its gradient (Eqs. 8 and 9 of the DLDL paper).
 
-    Here ``Z = (X - mean) W + b``: with an unpenalised intercept the same family of models, better conditioned.
+    Rows count as often as the weights of the features say. Here ``Z = (X - mean) W + b``: with an unpenalised
+    intercept the same family of models, better conditioned.
     """
     Z = features.times(W, b)
-    P, loss = _predictions_and_loss(Z, D)
-    gW, gb = features.transpose_times(P - D)
+    P, loss = _predictions_and_loss(Z, features.weigh(D), features.weights)
+    gW, gb = features.transpose_times(features.weigh(P - D))
     return loss + l2 * float(np.vdot(W, W)), gW + 2.0 * l2 * W, gb
 
 
@@ -63,6 +64,8 @@ def softmax_regression(
     max_iter: int = 100,
 ) -> SoftmaxFit:
     r"""Minimise ``KL(D, softmax(X W + b)) + l2 |W|^2`` over W and an unpenalised b.
+
+    If the features have weights, the divergence of each row is multiplied by its own.
 
     Newton's method: the system is solved by conjugate gradients preconditioned by
     ``scatter(X) (x) C + 2 l2 I`` with ``C`` the mean of ``diag(p_i) - p_i p_i'``, which two small eigendecompositions
@@ -135,7 +138,7 @@ class RowsAt(Protocol):
 class Rows(Protocol):
     """The training rows: features (centred) and degrees D."""
 
-    n: int
+    n: float  # as often as they count
     n_products: int  # multiplications by X or its transpose so far
 
     @property
@@ -154,18 +157,18 @@ class LocalRows:
 
     def __init__(self, features: Features, D: Array) -> None:
         self.features = features
-        self.D = np.asfortranarray(D)
-        self.n = len(D)
+        self.D = np.asfortranarray(features.weigh(D))  # a row with weight w sums to w
+        self.n = features.total
         self.n_products = 0
 
     def mean_degrees(self) -> Array:
         """Column means of D."""
-        return np.asarray(self.D.mean(axis=0, dtype=np.float64))
+        return np.asarray(self.D.sum(axis=0, dtype=np.float64) / self.n)
 
     def at(self, W: Array, b: Array, *, logits: Any = None, exact: bool = False) -> _LocalRowsAt:
         """The rows at weights, of which the logits may be known."""
         if logits is None and not W.any():
-            logits = np.tile(b, (self.n, 1))
+            logits = np.tile(b, (len(self.D), 1))
         if logits is None:
             logits = self.features.times(W, b, exact=exact)
             self.n_products += 1
@@ -175,25 +178,29 @@ class LocalRows:
 class _LocalRowsAt:
     def __init__(self, rows: LocalRows, logits: Array) -> None:
         self.rows, self.logits = rows, logits
-        self.P, self.loss = _predictions_and_loss(logits, rows.D)
+        self.P, self.loss = _predictions_and_loss(logits, rows.D, rows.features.weights)
 
     def excess(self) -> Array:
-        return np.asarray((self.P - self.rows.D).sum(axis=0))
+        return np.asarray((self._weighted() - self.rows.D).sum(axis=0))
 
     def gradient(self) -> tuple[Array, Array]:
         self.rows.n_products += 1
-        return self.rows.features.transpose_times(self.P - self.rows.D, exact=True)
+        return self.rows.features.transpose_times(self._weighted() - self.rows.D, exact=True)
 
     def hessian_times(self, W: Array, b: Array) -> tuple[Array, Array]:
         features = self.rows.features
         self.rows.n_products += 2
-        return features.transpose_times(_curve(self.P, features.times(W, b)))
+        return features.transpose_times(_curve(self.P, self._weighted(), features.times(W, b)))
 
     def mean_curvature(self) -> Array:
-        return _mean_curvature(self.P)
+        weighted = self._weighted()
+        return np.asarray((np.diag(weighted.sum(axis=0)) - self.P.T @ weighted) / self.rows.n)
 
     def scatters(self) -> Iterable[Array]:
-        return (self.rows.features.weighted_scatter(w) for w in (self.P * (1.0 - self.P)).T)
+        return (self.rows.features.weighted_scatter(w) for w in (self._weighted() * (1.0 - self.P)).T)
+
+    def _weighted(self) -> Array:
+        return self.rows.features.weigh(self.P)
 
     def along(self, W: Array, b: Array) -> Callable[[float], RowsAt]:
         Z = self.rows.features.times(W, b)
@@ -370,19 +377,20 @@ class _Problem:
         return solve
 
 
-def _predictions_and_loss(Z: Array, D: Array) -> tuple[Array, float]:
-    """``softmax(Z)`` and ``sum_i lse(z_i) - <D, Z>``, each row shifted by its own maximum."""
+def _predictions_and_loss(Z: Array, D: Array, weights: Array | None) -> tuple[Array, float]:
+    """``softmax(Z)`` and ``sum_i w_i lse(z_i) - <D, Z>``, each row shifted by its own maximum; rows of D sum to w."""
     P = Z - Z.max(axis=1, keepdims=True)
     linear = np.vdot(D.T, P.T)  # of transposes, which are contiguous
     np.exp(P, out=P)
     totals = P.sum(axis=1, keepdims=True)
     P /= totals
-    return P, float(np.log(totals).sum() - linear)
+    logs = np.log(totals)
+    return P, float((logs.sum() if weights is None else weights @ logs[:, 0]) - linear)
 
 
-def _curve(P: Array, Z: Array) -> Array:
-    """``(diag(p_i) - p_i p_i') z_i`` for each row."""
-    U = P * Z
+def _curve(P: Array, weighted: Array, Z: Array) -> Array:
+    """``w_i (diag(p_i) - p_i p_i') z_i`` for each row; ``weighted`` has the rows ``w_i p_i``."""
+    U = weighted * Z
     U -= P * U.sum(axis=1, keepdims=True)
     return U
 
@@ -396,7 +404,7 @@ def _dot(A: Array, B: Array, a: Array, b: Array) -> float:
     return float(np.vdot(A, B) + np.vdot(a, b))
 
 
-def _balanced(rows: RowsAt, n: int) -> tuple[RowsAt, Array]:
+def _balanced(rows: RowsAt, n: float) -> tuple[RowsAt, Array]:
     """Rows whose predictions have the column sums of D, and what was added to b: Newton's method, damped."""
     total = np.zeros_like(rows.excess())
     for _ in range(_MAX_HALVINGS):
@@ -412,11 +420,6 @@ def _balanced(rows: RowsAt, n: int) -> tuple[RowsAt, Array]:
                 break
         total += t * step
     return rows, total
-
-
-def _mean_curvature(P: Array) -> Array:
-    """The mean of ``diag(p_i) - p_i p_i'``."""
-    return np.asarray(np.diag(P.mean(axis=0)) - P.T @ P / len(P))
 
 
 _Solve = Callable[[Array, Array], tuple[Array, Array]]

@@ -45,16 +45,25 @@ def competing_votes(Z: Array, log_rate: float | Vector) -> Array:
     return np.asarray(log_softmax(Z) + np.reshape(log_rate, (-1, 1)))
 
 
-def log_likelihood(theta: Array, Y: Mask, n_seen: int | None = None) -> Vector:
-    """Log-probability of the labels of each row, given theta.
+def label_counts(weights: Vector | None, known: Mask | None) -> Array | None:
+    """How often each label of a row counts, to multiply an (n, c) array by; 0 where it is unknown, None if all once."""
+    if known is None:
+        return None if weights is None else weights[:, None]
+    return known.astype(np.float64) if weights is None else known * weights[:, None]
+
+
+def log_likelihood(theta: Array, Y: Mask, n_seen: float | None = None, known: Mask | None = None) -> Vector:
+    """Log-probability of the known labels of each row, given theta.
 
     Parameters
     ----------
     theta : ndarray of shape (n, c)
     Y : boolean ndarray of shape (n, c)
-    n_seen : int, default=None
+    n_seen : float, default=None
         Number of rows that theta was learned from. No probability is then taken to be nearer to 0 or 1 than so many
         rows can tell, half a row in ``n_seen + 1``: one row far from the others cannot decide a comparison.
+    known : boolean ndarray of shape (n, c), default=None
+        Where Y says anything; by default everywhere.
 
     Examples
     --------
@@ -65,29 +74,40 @@ def log_likelihood(theta: Array, Y: Mask, n_seen: int | None = None) -> Vector:
     if n_seen is not None:
         surest = 0.5 / (n_seen + 1)
         theta = np.clip(theta, np.log(-np.log1p(-surest)), np.log(-np.log(surest)))
-    return np.asarray(-_losses(theta, Y.astype(np.float64)).sum(axis=1))
+    losses = _losses(theta, Y.astype(np.float64))
+    return np.asarray(-(losses if known is None else losses * known).sum(axis=1))
 
 
-def expected_votes(theta: Array, Y: Mask) -> Array:
-    """``E[votes | ticked or not]``: ``y exp(theta) / (1 - exp(-exp(theta)))``, at least one vote where y = 1."""
-    return np.asarray(Y / exprel(-np.exp(np.minimum(theta, _LARGEST_THETA))))
+def expected_votes(theta: Array, Y: Mask, known: Mask | None = None) -> Array:
+    """``E[votes | ticked or not]``: ``y exp(theta) / (1 - exp(-exp(theta)))``, at least one vote where y = 1.
+
+    Where it is not known whether a label was ticked the answer is ``exp(theta)``.
+    """
+    votes = np.exp(np.minimum(theta, _LARGEST_THETA))
+    ticked = Y / exprel(-votes)
+    return np.asarray(ticked if known is None else np.where(known, ticked, votes))
 
 
-def profile_log_rate(logP: Array, Y: Mask, offset: float | Vector = 0.0, tol: float = 1e-10) -> float:
+def profile_log_rate(
+    logP: Array, Y: Mask, offset: float | Vector = 0.0, tol: float = 1e-10, counts: Array | None = None
+) -> float:
     """The ln(lambda) under which the labels are likeliest when label j gets ``lambda exp(offset) P_j`` votes.
 
     The loss is convex in it; Newton's method, with steps of at most 1. Labels that are all ticked want infinitely many
-    votes: then the answer is merely large.
+    votes: then the answer is merely large. ``counts`` says how often each label of a row counts (`label_counts`).
     """
-    base = logP + np.reshape(offset, (-1, 1))
+    base, ticked = logP + np.reshape(offset, (-1, 1)), Y.astype(np.float64)
+    count = np.ones((1, 1)) if counts is None else counts
     # Where every label has the same share the answer is closed.
-    density = min(float(np.mean(Y)), 1.0 - 0.5 / Y.size)
+    size = float(np.broadcast_to(count, Y.shape).sum())
+    ticks = float((count * ticked).sum())
+    density = min(max(ticks, 0.5) / max(size, 1.0), 1.0 - 0.5 / max(size, 1.0))
     log_rate = float(np.log(-np.log1p(-density) * Y.shape[1]) - np.mean(offset))
     for _ in range(100):
-        slope, curvature = _slopes(base + log_rate, Y.astype(np.float64))
-        total = float(curvature.sum())
-        step = float(np.clip(-slope.sum() / max(total, np.finfo(float).tiny), -1.0, 1.0))
-        if total * step * step <= tol * len(Y) or not -_LARGEST_THETA < log_rate + step < _LARGEST_THETA:
+        slope, curvature = _slopes(base + log_rate, ticked)
+        total = float((count * curvature).sum())
+        step = float(np.clip(-(count * slope).sum() / max(total, np.finfo(float).tiny), -1.0, 1.0))
+        if total * step * step <= tol * size / Y.shape[1] or not -_LARGEST_THETA < log_rate + step < _LARGEST_THETA:
             break
         log_rate += step
     return log_rate
@@ -99,6 +119,7 @@ def vote_regression(
     *,
     l2: float = 0.0,
     competing: bool = True,
+    known: Mask | None = None,
     offset: float | Vector = 0.0,
     start: VoteFit | None = None,
     tol: float = 1e-8,
@@ -116,12 +137,16 @@ def vote_regression(
     always or never ticked gets finite weights, and without features the answer is ``(k + 1/2) / (n + 1)`` for a label
     ticked in k of n rows.
 
+    Rows count as often as the weights of the features say, and only known labels count at all.
+
     Parameters
     ----------
     features : Features
     Y : boolean ndarray of shape (n, c)
     l2 : float, default=0
     competing : bool, default=True
+    known : boolean ndarray of shape (n, c), default=None
+        Where Y says anything; by default everywhere.
     offset : float or ndarray of shape (n,), default=0
         Known part of ln(lambda) of each row, such as the log of its number of raters. Only for competing labels.
     start : VoteFit, default=None
@@ -142,7 +167,8 @@ def vote_regression(
            [0.61, 2.48]])
     """
     Y_all = np.vstack([Y, np.full(Y.shape[1], 0.5)])
-    link = _Competing(Y_all, _with_mean(offset)) if competing else _Independent(Y_all)
+    labels = _Labels(Y_all, label_counts(features.weights, known))
+    link = _Competing(labels, _with_mean(offset, features.weights)) if competing else _Independent(labels)
     design = _Design(features, Y.shape[1])
     v = design.start(link, start)
     Z, rate = design.apply(v)
@@ -154,7 +180,7 @@ def vote_regression(
         direction, steps = _newton_direction(design, point, l2, gradient)
         decrement = -float(gradient @ direction)
         n_products += 2 + 2 * steps
-        converged = decrement <= 2.0 * tol * features.n
+        converged = decrement <= 2.0 * tol * features.total
         if converged or len(path) > max_iter:
             break
         dZ, drate = design.apply(direction)
@@ -189,42 +215,69 @@ class _Link(Protocol):
     def constant(self) -> tuple[Vector, float]: ...
 
 
+class _Labels:
+    """Labels, the row of half ticked ones last, and how often each counts."""
+
+    def __init__(self, Y: Array, counts: Array | None) -> None:
+        self.Y = Y
+        self.counts = None if counts is None else np.vstack([counts, np.ones((1, counts.shape[1]))])
+
+    def loss(self, theta: Array) -> float:
+        losses = _losses(theta, self.Y)
+        return float((losses if self.counts is None else losses * self.counts).sum())
+
+    def slopes(self, theta: Array) -> tuple[Array, Array]:
+        first, second = _slopes(theta, self.Y)
+        return (first, second) if self.counts is None else (first * self.counts, second * self.counts)
+
+    @property
+    def total(self) -> float:
+        """Number of rows, as often as they count; a label that is unknown counts for part of a row."""
+        return float(len(self.Y)) if self.counts is None else float(self.counts.sum(axis=0).max())
+
+    def constant_votes(self) -> Vector:
+        """Expected votes of each label without features."""
+        counts = np.broadcast_to(np.ones((1, 1)) if self.counts is None else self.counts, self.Y.shape)
+        means = (counts * self.Y).sum(axis=0) / counts.sum(axis=0)
+        return np.asarray(-np.log1p(-means))
+
+
 class _Independent:
     """theta = Z: every label by itself."""
 
-    def __init__(self, Y: Array) -> None:
-        self.Y = Y
+    def __init__(self, labels: _Labels) -> None:
+        self.labels = labels
 
     def loss(self, Z: Array, log_rate: float) -> float:
-        return float(_losses(Z, self.Y).sum())
+        return self.labels.loss(Z)
 
     def at(self, Z: Array, log_rate: float) -> _Point:
-        slope, curvature = _slopes(Z, self.Y)
+        slope, curvature = self.labels.slopes(Z)
 
         def curve(dZ: Array, drate: float) -> tuple[Array, float]:
             return curvature * dZ, 0.0
 
-        mean = np.diag(np.append(curvature.mean(axis=0), 0.0))
+        mean = np.diag(np.append(curvature.sum(axis=0) / self.labels.total, 0.0))
         return _Point(self.loss(Z, log_rate), slope, 0.0, curve, mean)
 
     def constant(self) -> tuple[Vector, float]:
-        return np.log(_constant_votes(self.Y)), 0.0
+        return np.log(self.labels.constant_votes()), 0.0
 
 
 class _Competing:
     """theta = log_softmax(Z) + log_rate + offset: labels share the votes of their row."""
 
-    def __init__(self, Y: Array, offset: Vector) -> None:
-        self.Y, self.offset = Y, offset
+    def __init__(self, labels: _Labels, offset: Vector) -> None:
+        self.labels, self.offset = labels, offset
 
     def loss(self, Z: Array, log_rate: float) -> float:
-        return float(_losses(competing_votes(Z, log_rate + self.offset), self.Y).sum())
+        return self.labels.loss(competing_votes(Z, log_rate + self.offset))
 
     def at(self, Z: Array, log_rate: float) -> _Point:
         logP = log_softmax(Z)
         theta = logP + np.reshape(log_rate + self.offset, (-1, 1))
         P = np.exp(logP)
-        u, h = _slopes(theta, self.Y)  # in theta; d theta = dZ - <P, dZ> + drate
+        u, h = self.labels.slopes(theta)  # in theta; d theta = dZ - <P, dZ> + drate
         U, H = u.sum(axis=1, keepdims=True), h.sum(axis=1, keepdims=True)
 
         def curve(dZ: Array, drate: float) -> tuple[Array, float]:
@@ -239,24 +292,18 @@ class _Competing:
         cross = h.T @ P
         C = np.diag(h.sum(axis=0) + (bent * P).sum(axis=0)) - cross - cross.T + ((H - bent) * P).T @ P
         q = (h - H * P).sum(axis=0)
-        mean_curvature = np.block([[C, q[:, None]], [q[None, :], H.sum().reshape(1, 1)]]) / len(Z)
-        loss = float(_losses(theta, self.Y).sum())
-        return _Point(loss, u - P * U, float(U.sum()), curve, mean_curvature)
+        mean_curvature = np.block([[C, q[:, None]], [q[None, :], H.sum().reshape(1, 1)]]) / self.labels.total
+        return _Point(self.labels.loss(theta), u - P * U, float(U.sum()), curve, mean_curvature)
 
     def constant(self) -> tuple[Vector, float]:
-        votes = _constant_votes(self.Y)
+        votes = self.labels.constant_votes()
         return np.log(votes / votes.sum()), float(np.log(votes.sum()) - self.offset.mean())
 
 
-def _with_mean(offset: float | Vector) -> Vector:
+def _with_mean(offset: float | Vector, weights: Vector | None) -> Vector:
     """The offsets of all rows and, last, their mean."""
     values = np.asarray(offset, dtype=np.float64)
-    return values if values.ndim == 0 else np.append(values, values.mean())
-
-
-def _constant_votes(Y: Array) -> Vector:
-    """Expected votes of each label without features."""
-    return np.asarray(-np.log1p(-Y.mean(axis=0)))
+    return values if values.ndim == 0 else np.append(values, np.average(values, weights=weights))
 
 
 def _losses(theta: Array, Y: Array) -> Array:
@@ -319,7 +366,9 @@ class _Design:
         inverse = reciprocal(np.outer(scatter, np.maximum(values, 0.0)) + 2.0 * l2 * identity[:, None])
         column = scale[:, None]
         free = np.append(np.full(self.c, self.features.fit_intercept), True)
-        inner = np.linalg.pinv(self.features.n * np.where(np.outer(free, free), M, 0.0), rcond=1e-10, hermitian=True)
+        inner = np.linalg.pinv(
+            self.features.total * np.where(np.outer(free, free), M, 0.0), rcond=1e-10, hermitian=True
+        )
 
         def solve(g: Vector) -> Vector:
             gW = column * self.split(g)[0]
