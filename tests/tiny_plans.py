@@ -19,7 +19,7 @@ def tiny_dict(**changes: Any) -> dict[str, Any]:
         "protocol": {"repeats": 2},
         "methods": {
             "UniformLE": {},
-            "DLDL": {"grid": {"alpha": [0.0, 0.1], "beta": ["default", 1.0], "gamma": ["0.1*m", 1.0]}},
+            "DLDL": {"grid": {"alpha": [0.0, 0.1], "beta": [0.1, 1.0], "gamma": ["0.1*m", 1.0]}},
             "PriorLE": {},
             "PriorLE + SABFGS": {
                 "estimator": "PriorLE",

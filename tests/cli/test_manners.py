@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import signal
 import stat
 import subprocess
 import sys
 import time
+from contextlib import suppress
 
 import pandas as pd
 import pytest
@@ -29,13 +31,20 @@ def test_output_has_ordinary_permissions_and_no_leftovers(model, run, here):
 def test_ctrl_c_leaves_no_partial_file(model):
     words = [sys.executable, "-m", "ldlearn.cli", "predict", "-", "-m", model, "-o", "out.csv"]
     process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    process.stdin.write(make_table().to_csv(index=False).encode())
-    process.stdin.flush()
+    header, *rows = make_table().to_csv(index=False).encode().splitlines(keepends=True)
+    pipe, some_rows = process.stdin.fileno(), b"".join(rows[:40])
+    assert len(some_rows) <= select.PIPE_BUF  # is written whole or not at all
+    os.write(pipe, header)
+    os.set_blocking(pipe, False)  # the table has no end: feed it, but never wait for the command
     deadline = time.monotonic() + 60
-    while not any(name.startswith(".out.csv-") for name in os.listdir(".")) and time.monotonic() < deadline:
-        time.sleep(0.05)
+    while not (begun := any(name.startswith(".out.csv-") for name in os.listdir("."))) and time.monotonic() < deadline:
+        with suppress(BlockingIOError):
+            while True:
+                os.write(pipe, some_rows)
+        time.sleep(0.01)
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=30)
+    assert begun
     assert process.returncode == 130
     assert err == b"ldlearn: interrupted.\n"
     assert sorted(os.listdir(".")) == ["data.csv", "model.ldl"]
