@@ -17,15 +17,18 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Iterator
-from contextlib import chdir, contextmanager, redirect_stdout
+from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 LANGUAGES = ("python", "console")
 _FENCE = re.compile(r"^(?P<mark>`{3,}|~{3,})(?P<info>[^`]*)$")
 _COMMENT = re.compile(r"^<!--\s*(?P<text>.*?)\s*-->$")
 _SECONDS = 120  # of one command
+_SETTINGS = {"COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb", "OMP_NUM_THREADS": "1"}
+_SHELL = re.compile(r"[|<>;&*$`\\(]")  # what a shell would do something about
 
 
 class BlockError(Exception):
@@ -135,25 +138,47 @@ class Session:
         return "".join(f"$ {command}\n{self._command(command, block)}" for command in block.commands)
 
     def _command(self, command: str, block: Block) -> str:
+        # A process of its own costs two seconds of imports; only what needs a shell, or other tools, gets one.
+        alone = self.tools is None and command.startswith("ldlearn ") and not _SHELL.search(command)
+        code, printed = self._call(shlex.split(command)[1:]) if alone else self._spawn(command)
+        if (code != 0) != (block.comment == "fails"):
+            raise BlockError(f"line {block.line}: `{command}` ended with {code}:\n{printed}")
+        return "".join(f"{line.rstrip()}\n" for line in printed.splitlines())
+
+    def _spawn(self, command: str) -> tuple[int, str]:
+        """Exit code and output of a command of the shell."""
+        tools = self.tools or _own_tools(self.folder.with_name(self.folder.name + "-tools"))
+        kept = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
         done = subprocess.run(
             ["bash", "-c", command],
             cwd=self.folder,
-            env=self._environment(),
+            env=kept | _SETTINGS | {"PATH": f"{tools}{os.pathsep}{os.environ['PATH']}"},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
             timeout=_SECONDS,
         )
-        if (done.returncode != 0) != (block.comment == "fails"):
-            raise BlockError(f"line {block.line}: `{command}` ended with {done.returncode}:\n{done.stdout}")
-        return "".join(f"{line.rstrip()}\n" for line in done.stdout.splitlines())
+        return done.returncode, done.stdout
 
-    def _environment(self) -> dict[str, str]:
-        tools = self.tools or _own_tools(self.folder.with_name(self.folder.name + "-tools"))
-        settings = {"COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb", "OMP_NUM_THREADS": "1"}
-        kept = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-        return kept | settings | {"PATH": f"{tools}{os.pathsep}{os.environ['PATH']}"}
+    def _call(self, words: list[str]) -> tuple[int, str]:
+        """Exit code and output of ``ldlearn words`` in this process."""
+        from ldlearn.cli.main import main
+
+        printed = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)  # tables are written as bytes
+        with (
+            chdir(self.folder),
+            patch.dict(os.environ, _SETTINGS),
+            redirect_stdout(printed),
+            redirect_stderr(printed),
+            warnings.catch_warnings(),
+        ):
+            warnings.simplefilter("default")
+            try:
+                main(words)
+            except SystemExit as end:
+                code = end.code
+        return int(code or 0), printed.buffer.getvalue().decode()
 
 
 @contextmanager
