@@ -9,7 +9,10 @@ from hypothesis import strategies as st
 from scipy import sparse
 from scipy.special import wrightomega, xlogy
 
-from ldlearn.core import knn_graph, laplacian, log_softmax, normalize_rows, softmax
+from ldlearn.core import knn_graph, laplacian, log_softmax, normalize_rows, softmax, threads
+from ldlearn.core import support as support_module
+from ldlearn.core.support import Support
+from ldlearn.solvers import newton_simplex as newton_simplex_module
 from ldlearn.solvers.admm import admm_simplex
 from ldlearn.solvers.newton_simplex import _log_omega, newton_simplex
 
@@ -245,3 +248,45 @@ def test_admm_with_the_printed_schedule_does_not_arrive():
     D, n_iter, converged = admm_simplex(L, Y, laplacian=G, alpha=0.1, beta=0.1, tau=0.002, max_iter=200)
     assert (n_iter, converged) == (200, False)
     assert np.abs(D - exact).max() > 1e-2
+
+
+def many_rows(seed=0, n=400, c=9):
+    rng = np.random.default_rng(seed)
+    Y = rng.random((n, c)) < 0.4
+    Y[np.arange(n), rng.integers(c, size=n)] = True
+    return log_softmax(3.0 * rng.normal(size=(n, c))), Y, rng.random(n) * 3.0, normalize_rows(Y * rng.random((n, c)))
+
+
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_blocks_threads_and_sparse_entries_change_nothing(n_threads, monkeypatch):
+    """Row by row by the formulas for all labels at once, masked, is the plain version."""
+    L, Y, beta, start = many_rows()
+    plain = newton_simplex_module._solve(
+        newton_simplex_module._Problem(L, Y, beta=beta), start, tol=1e-12, max_iter=100
+    )
+    monkeypatch.setattr(threads, "thread_count", lambda: n_threads)
+    monkeypatch.setattr(support_module, "_BLOCK_ENTRIES", 40)
+    support = Support(Y)
+    dense = newton_simplex(L, Y, beta=beta, start=start, tol=1e-12)
+    few = newton_simplex(support.csr(L[Y]), support, beta=beta, start=support.csr(start[Y]), tol=1e-12)
+    np.testing.assert_allclose(dense.D, plain.D, atol=1e-6)
+    np.testing.assert_allclose(
+        dense.gap, frank_wolfe_gap(dense.D, Y, L, sparse.eye_array(len(L)), 0.0, beta[:, None]), atol=1e-12
+    )
+    assert dense.objective == pytest.approx(plain.objective, rel=1e-12)
+    assert dense.converged
+    np.testing.assert_array_equal(few.D.toarray(), dense.D)
+    np.testing.assert_array_equal(few.gap, dense.gap)
+    assert (few.objective, few.n_iter, few.converged) == (dense.objective, dense.n_iter, True)
+    assert few.D.nnz == Y.sum()
+
+
+def test_one_block_that_has_not_converged_is_told():
+    L, Y, _, start = many_rows()
+    assert not newton_simplex(L, Y, beta=1.0, start=start, tol=1e-14, max_iter=1).converged
+
+
+def test_with_a_graph_a_prepared_support_is_the_same():
+    L, Y, G = random_problem(3)
+    found = newton_simplex(L, Support(Y), laplacian=G, alpha=1.0, beta=0.1)
+    np.testing.assert_array_equal(found.D, newton_simplex(L, Y, laplacian=G, alpha=1.0, beta=0.1).D)

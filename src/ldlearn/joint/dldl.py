@@ -408,4 +408,4 @@ class DLDL(EnhancesNewRows, Joint):
             pulls = np.einsum("ik,ikj->ij", weights, self.label_distributions_[nearest])
             logP = logP + 2.0 * self.alpha_ * pulls
             beta = self.beta_ + self.alpha_ * weights.sum(axis=1)
-        return newton_simplex(logP, Y, beta=beta, tol=self.tol).D
+        return np.asarray(newton_simplex(logP, Y, beta=beta, tol=self.tol).D)

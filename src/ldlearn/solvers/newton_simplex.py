@@ -7,8 +7,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from ldlearn.core.simplex import Array, Mask
+from ldlearn.core.support import Support
+from ldlearn.core.threads import in_threads
 
 # Arrays of shape (n, c) are in Fortran order: what is done to their short rows is done along long columns.
 _CG_TOLERANCE = 1e-2  # the Newton system is solved to this relative accuracy
@@ -23,7 +26,7 @@ _STALLED = 1e3  # a gap of so many rounding errors that does not shrink will not
 class SimplexSolution:
     """What `newton_simplex` found and how far from the optimum it can be at most."""
 
-    D: Array
+    D: Any  # of the kind of the prior: ndarray or csr_array
     gap: NDArray[np.float64]  # per row; the sum bounds U(D) - min U from above
     objective: float
     n_iter: int
@@ -35,10 +38,16 @@ class _Problem:
     """Value, gradient and Hessian of U in the coordinates the solver uses."""
 
     def __init__(
-        self, log_prior: Array, support: Mask, laplacian: Any, alpha: float, beta: float | Array, weights: Array | None
+        self,
+        log_prior: Array,
+        support: Mask | None,
+        laplacian: Any = None,
+        alpha: float = 0.0,
+        beta: float | Array = 0.0,
+        weights: Array | None = None,
     ) -> None:
-        self.support = np.asfortranarray(support)
-        self.L = np.where(self.support, np.asfortranarray(log_prior), 0.0)
+        self.support = None if support is None else np.asfortranarray(support)  # None: every label of every row
+        self.L = self.on_support(np.asfortranarray(log_prior), 0.0)
         self.G = laplacian if alpha > 0 else None
         self.alpha = alpha
         self.weight = None if weights is None else weights[:, None]  # of a row's entropy, prior and beta
@@ -51,6 +60,9 @@ class _Problem:
     def weigh(self, A: Array) -> Array:
         """Rows times their weights."""
         return A if self.weight is None else np.asarray(self.weight * A)
+
+    def on_support(self, A: Array, elsewhere: float) -> Array:
+        return A if self.support is None else np.where(self.support, A, elsewhere)
 
     def pull(self, D: Array) -> Array:
         """Gradient of the quadratic part: ``2 alpha G D + 2 beta D``."""
@@ -65,13 +77,13 @@ class _Problem:
 
     def gap(self, D: Array, gradient: Array) -> NDArray[np.float64]:
         """Frank-Wolfe gap of each row: ``<g_i, d_i> - min_j g_ij`` over the support."""
-        smallest = np.where(self.support, gradient, np.inf).min(axis=1)
+        smallest = self.on_support(gradient, np.inf).min(axis=1)
         return np.asarray(np.einsum("ij,ij->i", D, gradient - smallest[:, None]))
 
 
 def newton_simplex(
-    log_prior: Array,
-    support: Mask,
+    log_prior: Any,
+    support: Mask | Support,
     *,
     laplacian: Any = None,
     alpha: float = 0.0,
@@ -95,10 +107,11 @@ def newton_simplex(
 
     Parameters
     ----------
-    log_prior : ndarray of shape (n, c)
-        L; values off the support are ignored.
-    support : boolean ndarray of shape (n, c)
-        At least one True in each row.
+    log_prior : ndarray or csr_array of shape (n, c)
+        L; values off the support are ignored. Without a graph it may be sparse, its entries those of the support; then
+        so are ``start`` and the result.
+    support : boolean ndarray of shape (n, c), or Support
+        At least one True in each row. Whoever solves often with the same one passes a `Support`.
     laplacian : sparse array of shape (n, n), default=None
         G, symmetric positive semi-definite. Ignored if ``alpha`` is 0.
     alpha : float, default=0
@@ -126,12 +139,56 @@ def newton_simplex(
     >>> newton_simplex(np.log(P), Y, beta=1e6).D.round(3)
     array([[0.5, 0.5, 0. ]])
     """
-    problem = _Problem(log_prior, support, laplacian, alpha, beta, weights)
-    goal = tol * (len(support) if weights is None else float(weights.sum()))
+    if laplacian is None or alpha == 0:
+        return _row_by_row(log_prior, support, beta, weights, start, tol, max_iter)
+    mask = support.mask() if isinstance(support, Support) else support
+    return _solve(_Problem(log_prior, mask, laplacian, alpha, beta, weights), start, tol, max_iter)
+
+
+def _row_by_row(
+    log_prior: Any,
+    support: Mask | Support,
+    beta: float | Array,
+    weights: Array | None,
+    start: Any,
+    tol: float,
+    max_iter: int,
+) -> SimplexSolution:
+    """Without a graph rows are independent: blocks of rows with equally many positive labels, each by itself."""
+    support = support if isinstance(support, Support) else Support(support)
+    n = support.shape[0]
+    if sparse.issparse(log_prior):
+        D: Any = support.csr(np.zeros(len(support.indices)))
+    else:
+        D = np.zeros(support.shape, order="F")
+    gap = np.zeros(n)
+    betas = np.broadcast_to(np.asarray(beta, dtype=float), n)
+
+    def solve(rows: NDArray[np.intp]) -> SimplexSolution:
+        prior = support.take(log_prior, rows).T
+        problem = _Problem(prior, None, beta=betas[rows], weights=None if weights is None else weights[rows])
+        found = _solve(problem, None if start is None else support.take(start, rows).T, tol, max_iter)
+        support.put(D, rows, found.D.T)
+        gap[rows] = found.gap
+        return found
+
+    found = in_threads(solve, support.blocks)
+    return SimplexSolution(
+        D,
+        gap,
+        sum(block.objective for block in found),
+        max(block.n_iter for block in found),
+        0,
+        all(block.converged for block in found),
+    )
+
+
+def _solve(problem: _Problem, start: Array | None, tol: float, max_iter: int) -> SimplexSolution:
+    goal = tol * (len(problem.L) if problem.weight is None else float(problem.weight.sum()))
     logD, D, pull, values = _starting_point(problem, start)
     n_iter, converged, previous_gap = 0, False, np.inf
     while True:
-        gradient = np.where(problem.support, problem.weigh(logD - problem.L + 1.0) + pull, 0.0)
+        gradient = problem.on_support(problem.weigh(logD - problem.L + 1.0) + pull, 0.0)
         gap = problem.gap(D, gradient)
         converged = bool(gap.sum() <= goal)
         if converged or n_iter == max_iter:
@@ -153,12 +210,12 @@ _Point = tuple[Array, Array, Array, NDArray[np.float64]]
 
 def _point(problem: _Problem, logD: Array) -> _Point:
     """Renormalise ``logD`` and evaluate U there."""
-    logD = np.where(problem.support, logD, -np.inf)
+    logD = problem.on_support(logD, -np.inf)
     logD = logD - logD.max(axis=1, keepdims=True)
     D = np.exp(logD)
     total = D.sum(axis=1, keepdims=True)
     D /= total
-    logD = np.where(problem.support, logD - np.log(total), 0.0)
+    logD = problem.on_support(logD - np.log(total), 0.0)
     pull = problem.pull(D)
     return logD, D, pull, problem.row_values(D, logD, pull)
 

@@ -1,0 +1,51 @@
+"""Rows by the number of their positive labels: nothing is lost, nothing is mixed up."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from ldlearn.core import support as support_module
+from ldlearn.core.support import Support
+
+
+def random_labels(n=200, c=7, seed=0):
+    rng = np.random.default_rng(seed)
+    Y = rng.random((n, c)) < 0.4
+    Y[np.arange(n), rng.integers(c, size=n)] = True
+    return Y
+
+
+@pytest.mark.parametrize("entries", [1, 50, 2**14])
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+def test_every_row_is_in_one_block_of_rows_with_as_many_labels(container, entries, monkeypatch):
+    monkeypatch.setattr(support_module, "_BLOCK_ENTRIES", entries)
+    Y = random_labels()
+    support = Support(container(Y))
+    np.testing.assert_array_equal(np.sort(np.concatenate(support.blocks)), np.arange(len(Y)))
+    for rows in support.blocks:
+        counts = Y[rows].sum(axis=1)
+        assert (counts == counts[0]).all()
+        assert len(rows) * counts[0] <= max(entries, counts[0])
+        np.testing.assert_array_equal(support.labels(rows).T.ravel(), np.nonzero(Y[rows])[1])
+    np.testing.assert_array_equal(support.mask(), Y)
+
+
+def test_entries_are_taken_from_and_put_into_any_container():
+    Y = random_labels()
+    A = np.random.default_rng(1).normal(size=Y.shape)
+    support = Support(Y)
+    containers = (A, np.asfortranarray(A), support.csr(A[Y]))
+    results = (np.zeros(Y.shape), np.zeros(Y.shape, order="F"), support.csr(np.zeros(Y.sum())))
+    for container, result in zip(containers, results, strict=True):
+        for rows in support.blocks:
+            taken = support.take(container, rows)
+            np.testing.assert_array_equal(taken.T.ravel(), A[rows][Y[rows]])
+            support.put(result, rows, taken)
+    for result in (*results[:2], results[2].toarray()):
+        np.testing.assert_array_equal(result, np.where(Y, A, 0.0))
+
+
+def test_sparse_storage_is_for_few_of_many_labels():
+    assert not Support(np.eye(10, dtype=bool)).is_sparse
+    assert Support(np.eye(100, dtype=bool)).is_sparse
+    assert not Support(np.ones((3, 100), dtype=bool)).is_sparse

@@ -1,0 +1,44 @@
+"""Threads: as many as BLAS may use, results in order, errors as they are."""
+
+import threading
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_limits
+
+from ldlearn.core import threads
+from ldlearn.core.threads import in_threads, thread_count
+
+
+def test_the_limit_of_blas_is_ours():
+    with threadpool_limits(1, user_api="blas"):
+        assert thread_count() == 1
+
+
+def test_a_thread_of_the_caller_gets_no_threads_of_its_own(monkeypatch):
+    counts = []
+    with threadpool_limits(3, user_api="blas"):
+        ours = thread_count()
+        other = threading.Thread(target=lambda: counts.append(thread_count()))
+        other.start()
+        other.join()
+    assert ours >= 1
+    assert counts == [1]
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_results_come_in_order_and_errors_come_out(count, monkeypatch):
+    monkeypatch.setattr(threads, "thread_count", lambda: count)
+    assert in_threads(lambda k: k * k, range(20)) == [k * k for k in range(20)]
+    assert in_threads(abs, []) == []
+    with pytest.raises(ZeroDivisionError):
+        in_threads(lambda k: 1 // k, [1, 0, 2])
+
+
+def test_each_thread_has_blas_to_itself_and_the_limit_comes_back(monkeypatch):
+    with threadpool_limits(2, user_api="blas"):
+        before = [library.num_threads for library in threads._blas().lib_controllers]
+        monkeypatch.setattr(threads, "thread_count", lambda: 2)
+        inside = in_threads(lambda _: [library.num_threads for library in threads._blas().lib_controllers], [0, 1])
+        assert np.unique(inside).tolist() == [1]
+        assert [library.num_threads for library in threads._blas().lib_controllers] == before
