@@ -111,7 +111,7 @@ def test_an_error_that_is_not_ours_is_called_a_bug(new_command, run):
 
 def test_commands_are_functions_that_python_can_call():
     for line in commands.COMMANDS:
-        name = line.name.replace("-", "_")
+        name = line.function
         found = getattr(
             sys.modules.get(f"ldlearn.cli.{name}") or __import__(f"ldlearn.cli.{name}", fromlist=["x"]), name
         )

@@ -26,7 +26,8 @@ from ldlearn.io.sink import Sink
 from ldlearn.io.source import Source
 from ldlearn.models import load_model
 
-KNOWN = {"csv", "tsv", "jsonl", "parquet", "feather", "npz", "npy", "mat", "arff", "svm", "libsvm", "svmlight", "xlsx"}
+KNOWN = {"csv", "tsv", "jsonl", "json", "parquet", "feather", "npz", "npy", "mat", "xlsx", "arff"}
+KNOWN |= {"svm", "libsvm", "svmlight"}
 
 
 class ToySource(Source):

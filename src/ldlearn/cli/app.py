@@ -52,8 +52,7 @@ def _find(name: str | None) -> Any:
 
 def load_command(line: commands.Command) -> Any:
     """Import the file of a command, and make the command from its function or group."""
-    name = line.name.replace("-", "_")
-    found = getattr(import_module(f"ldlearn.cli.{name}"), name)
+    found = getattr(import_module(f"ldlearn.cli.{line.function}"), line.function)
     if not isinstance(found, typer.Typer):
         function, found = found, typer.Typer(add_completion=False)
         found.command(line.name, context_settings=_SETTINGS)(function)

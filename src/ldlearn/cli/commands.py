@@ -1,13 +1,14 @@
 """The commands of `ldlearn`, one line each, in the order of the help page.
 
-A command is a file of this package with a function of the same name, or with a `typer.Typer` of that name where the
-command has commands of its own. The file is imported only when its command is run or asked for help, so that nobody
-waits for what others need: it may import whatever it wants at its top.
+A command is a file of this package with a function of the same name (`Command.function`), or with a `typer.Typer` of
+that name where the command has commands of its own. The file is imported only when its command is run or asked for
+help, so that nobody waits for what others need: it may import whatever it wants at its top.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from keyword import iskeyword
 
 OWN_TABLES = "Your own tables"
 EXPERIMENTS = "Methods, data sets and experiments"
@@ -20,7 +21,7 @@ class Command:
     Attributes
     ----------
     name : str
-        What is typed; with underscores in place of hyphens, the name of the file and of the function.
+        What is typed.
     help : str
         The first line of the function's docstring.
     panel : str
@@ -31,6 +32,11 @@ class Command:
     help: str
     panel: str
 
+    @property
+    def function(self) -> str:
+        """The name of the file and of the function in it: no hyphens, and no word of Python's own."""
+        return self.name.replace("-", "_") + ("_" if iskeyword(self.name) else "")
+
 
 COMMANDS = (
     Command("fit", "Fit a model on a table with 0/1 label columns, and say how far to trust it.", OWN_TABLES),
@@ -40,6 +46,7 @@ COMMANDS = (
     Command("inspect", "Show what a model was fitted on, its parameters, scores and warnings.", OWN_TABLES),
     Command("export", "Write a linear model as ONNX, its preprocessing included.", OWN_TABLES),
     Command("compare", "Compare two files of distributions, row by row: mean of every metric.", OWN_TABLES),
+    Command("import", "Make a table of answers by raters: Label Studio, doccano, or a long table.", OWN_TABLES),
     Command("demo", "Show the whole way on real data: tweets that 20 to 99 people rated.", OWN_TABLES),
     Command("methods", "List the methods: name, kind, what it does.", EXPERIMENTS),
     Command("datasets", "List the data sets that can be had by name, and where they are.", EXPERIMENTS),

@@ -21,6 +21,7 @@ from ldlearn.datasets.files import read_dataset, write_dataset
 from ldlearn.datasets.generated import iter_label_distributions, make_label_distributions
 from ldlearn.datasets.label_ways import make_logical_labels
 from ldlearn.errors import DatasetError
+from ldlearn.io.annotations import Annotations, read_annotations
 
 __all__ = [
     "LabelDataset",
@@ -44,4 +45,6 @@ __all__ = [
     "Patience",
     "read_dataset",
     "write_dataset",
+    "read_annotations",
+    "Annotations",
 ]

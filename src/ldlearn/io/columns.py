@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -61,6 +62,25 @@ def find_columns(names: Sequence[str], choice: Columns, option: str = "labels") 
         twice = next(i for i in found if i in seen or seen.add(i))  # type: ignore[func-returns-value]
         raise TableError(f"{option} names the column {names[twice]!r} twice.")
     return found
+
+
+def quote_columns(names: Sequence[str], positions: Sequence[int]) -> str:
+    """Neighbouring columns as `find_columns` takes them: ``joy:fear``, or positions where names would not do.
+
+    Examples
+    --------
+    >>> quote_columns(["id", "joy", "fear"], [1, 2])
+    'joy:fear'
+    >>> quote_columns(["id", "joy, calm", "fear"], [1, 2])
+    '2:3'
+    """
+    first, last = names[positions[0]], names[positions[-1]]
+    one_by_one = ",".join('"' + names[i].replace('"', '""') + '"' for i in positions)
+    for choice in (first if first == last else f"{first}:{last}", f"{positions[0] + 1}:{positions[-1] + 1}"):
+        with suppress(TableError):
+            if find_columns(names, choice) == list(positions):  # else a name is read as something else
+                return choice
+    return one_by_one
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ FORMATS = {
     "csv": "ldlearn.io.delimited:CSV",
     "tsv": "ldlearn.io.delimited:TSV",
     "jsonl": "ldlearn.io.jsonl:JSONL",
+    "json": "ldlearn.io.json_file:JSON",
     "parquet": "ldlearn.io.arrow:PARQUET",
     "feather": "ldlearn.io.arrow:FEATHER",
     "npz": "ldlearn.io.npz:NPZ",

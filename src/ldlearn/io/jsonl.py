@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from ldlearn.errors import TableError
 from ldlearn.io.columns import marked_labels
 from ldlearn.io.formats import Format
+from ldlearn.io.limits import check_total
 from ldlearn.io.sink import Sink, Table, columns_of
-from ldlearn.io.source import CHUNK_ROWS, CountedFile, Input, Kind, Source
+from ldlearn.io.source import CHUNK_ROWS, Input, Kind, Source
 
 _LONGEST_LINE = 64 << 20
 
@@ -22,9 +23,9 @@ _LONGEST_LINE = 64 << 20
 class JsonLinesSource(Source):
     """A file of JSON objects, one a line; the columns are the keys of the first rows."""
 
-    def __init__(self, given: Input) -> None:
+    def __init__(self, given: Input, rows: Iterator[dict[str, Any]] | None = None) -> None:
         super().__init__(given)
-        self._rows = _parse_lines(given.file)
+        self._rows = parse_lines(given) if rows is None else rows
         self._first = list(islice(self._rows, CHUNK_ROWS))
         if not self._first:
             raise TableError("the file is empty; one JSON object per line is needed.")
@@ -40,9 +41,10 @@ class JsonLinesSource(Source):
             rows = list(islice(self._rows, CHUNK_ROWS))
 
 
-def _parse_lines(file: CountedFile) -> Iterator[dict[str, Any]]:
+def parse_lines(given: Input) -> Iterator[dict[str, Any]]:
+    """The objects of the lines."""
     number = 0
-    while line := file.readline(_LONGEST_LINE):
+    while line := given.file.readline(_LONGEST_LINE):
         if len(line) == _LONGEST_LINE:
             raise TableError(f"the line is longer than {_LONGEST_LINE >> 20} MB.", row=number + 1)
         if not line.strip():
@@ -56,6 +58,20 @@ def _parse_lines(file: CountedFile) -> Iterator[dict[str, Any]]:
         if not isinstance(row, dict):
             raise TableError('the line is no JSON object such as {"age": 3}.', row=number)
         yield row
+
+
+def parse_list(given: Input) -> list[dict[str, Any]]:
+    """The objects of a JSON file: a list of them, or one."""
+    check_total(given.size, given.max_bytes)
+    try:
+        found = json.loads(given.file.read())
+    except (ValueError, RecursionError) as error:
+        reason = getattr(error, "msg", "it is not UTF-8 text or nested too deeply")
+        raise TableError(f"the file is no JSON ({reason}).") from None
+    rows = [found] if isinstance(found, dict) else found
+    if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
+        raise TableError('a list of JSON objects is needed, such as [{"id": 1, "label": "joy"}].')
+    return rows
 
 
 def _column(rows: list[dict[str, Any]], name: str, kind: Kind, start: int) -> NDArray[Any]:

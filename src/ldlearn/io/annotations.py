@@ -1,0 +1,366 @@
+"""Answers of raters, as annotation tools and surveys keep them, made a table with one row an item.
+
+Two shapes are read. *Tasks* hold the answers of all raters inside (Label Studio, and old exports of doccano). *Rows*
+hold one answer each (doccano, long tables, Label Studio's short JSON and CSV): an item, maybe a rater, and one label or
+several. Both become triples (item, rater, label), which are then counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any, Literal
+
+import numpy as np
+
+from ldlearn.errors import ParameterError, TableError, hint, some
+from ldlearn.io.answers import (
+    ABOUT_THE_ANSWER,
+    about_task,
+    answers_of,
+    bare_name,
+    flatten,
+    is_nothing,
+    is_task,
+    names_in,
+    names_of,
+    questions_of,
+    rater_of,
+    text_of,
+)
+from ldlearn.io.columns import MARKS, find_columns, is_number, quote_columns
+from ldlearn.io.formats import format_of, naming, open_table
+from ldlearn.io.jsonl import parse_lines, parse_list
+from ldlearn.io.source import Input, Source, reading
+from ldlearn.io.text_style import TextStyle
+from ldlearn.io.values import import_pandas
+
+KINDS = ("auto", "votes", "labels")
+_MOST_LABELS = 1000  # more than that is a column of free texts
+
+# What the columns of an answer are usually called, likeliest first; compared without case, spaces and underscores.
+_ITEM = ("item", "itemid", "task", "taskid", "docid", "documentid", "unit", "unitid", "exampleid", "id")
+_PEOPLE = ("rater", "annotator", "worker", "coder", "judge", "user", "participant", "respondent")
+_RATER = (*_PEOPLE, *(name + "id" for name in _PEOPLE), "username", "completedby")
+_LABEL = (
+    "label",
+    "labels",
+    "cats",
+    "category",
+    "categories",
+    "answer",
+    "choice",
+    "class",
+    "rating",
+    "vote",
+    "entities",
+)
+
+
+@dataclass(frozen=True)
+class Annotations:
+    """Answers of raters as a table.
+
+    Attributes
+    ----------
+    table : DataFrame
+        One row an item: its id, what is known of it (its text, its features), and one column a label.
+    id : str
+        The column that names the items.
+    labels : list of str
+        The columns of the labels, which stand last.
+    kind : {"votes", "labels"}
+        Whether they hold numbers of raters, or 0/1.
+    notes : list of str
+        How the answers were understood, and what was left out.
+    """
+
+    table: Any
+    id: str
+    labels: list[str]
+    kind: Literal["votes", "labels"]
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def labels_option(self) -> str:
+        """The label columns as ``--labels`` takes them."""
+        names = list(self.table.columns)
+        return quote_columns(names, range(len(names) - len(self.labels), len(names)))
+
+
+def read_annotations(
+    paths: str | Sequence[str],
+    kind: str = "auto",
+    *,
+    item: str | None = None,
+    rater: str | None = None,
+    label: str | None = None,
+    format: str | None = None,
+    style: TextStyle | None = None,
+) -> Annotations:
+    """Read the answers of raters: an export of Label Studio or doccano, or a long table of items, raters and labels.
+
+    Parameters
+    ----------
+    paths : str or sequence of str
+        The file, or several of one kind (doccano writes one for each annotator): ``.json`` of Label Studio,
+        ``.jsonl`` or ``.json`` of doccano, or any table with one row an answer.
+    kind : {"auto", "votes", "labels"}, default="auto"
+        ``"votes"`` counts the raters who gave a label, ``"labels"`` is 1 where any did; ``"auto"`` counts if any item
+        was rated more than once.
+    item, rater, label : str, optional
+        The columns of a long table; by default those with usual names. In exports of Label Studio, `label` is the name
+        of the question, needed where there are several.
+    format : str, optional
+        Format of the files if their names do not tell.
+    style : TextStyle, optional
+        Separator, decimal mark and encoding of a text table, where its first rows do not tell.
+
+    Returns
+    -------
+    Annotations
+
+    Notes
+    -----
+    A rater counts once for each item and label. Cancelled answers, and items that nobody gave a label, are left out.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "ratings.csv"
+    >>> _ = path.write_text("item,rater,label\\na,1,sky\\na,2,sky\\na,2,sea\\nb,1,sea\\n")
+    >>> found = read_annotations(str(path))
+    >>> found.table
+      item  sea  sky
+    0    a    1    2
+    1    b    1    0
+    >>> found.kind, found.labels_option
+    ('votes', 'sea:sky')
+    """
+    if kind not in KINDS:
+        raise ParameterError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}.")
+    tally = _Tally()
+    given = [paths] if isinstance(paths, str) else list(paths)
+    for path in given:
+        with _opened(path, format, style) as export, naming(path):
+            if export.tasks:
+                tally.add_tasks(export.tasks, label)
+            else:
+                roles = _find_roles(export.names, {"item": item, "rater": rater, "label": label}, len(given) == 1)
+                tally.add_rows(export.rows(roles.of_the_answer), roles)
+    with naming(given[0]):
+        return tally.counted(kind)
+
+
+def count_tasks(tasks: Sequence[Mapping[str, Any]]) -> Annotations:
+    """The tasks of an annotation tool, as `read_annotations` reads them from a file."""
+    tally = _Tally()
+    tally.add_tasks(tasks)
+    return tally.counted("auto")
+
+
+@dataclass(frozen=True)
+class _Export:
+    """A file of answers: tasks, or columns and rows. Some columns are read as the texts they are: 007 stays 007."""
+
+    names: list[str]
+    rows: Callable[[Sequence[str]], Iterable[Mapping[str, Any]]]
+    tasks: Sequence[Mapping[str, Any]] = ()
+
+
+@contextmanager
+def _opened(path: str, format: str | None, style: TextStyle | None) -> Iterator[_Export]:
+    name = format_of(path, format)
+    if name in ("json", "jsonl"):
+        rows = _read_json(path, parse_list if name == "json" else parse_lines)
+        names = list(dict.fromkeys(key for row in rows for key in row))
+        yield _Export(names, lambda texts: rows, rows if is_task(rows[0]) else ())
+        return
+    with open_table(path, format, style=style) as source:
+        yield _Export(source.names, lambda texts: _read_rows(source, texts))
+
+
+def _read_json(path: str, parse: Callable[[Input], Iterable[dict[str, Any]]]) -> list[dict[str, Any]]:
+    given = Input(path, title="JSON")
+    try:
+        with reading(given):
+            rows = list(parse(given))
+            if not rows:
+                raise TableError("the file is empty.")
+            return rows
+    finally:
+        given.close()
+
+
+def _read_rows(source: Source, texts: Sequence[str]) -> Iterator[dict[str, Any]]:
+    table = source.read({name: "text" if name in texts else "any" for name in source.names})
+    return (dict(zip(source.names, row, strict=True)) for row in table.itertuples(index=False, name=None))
+
+
+class _Tally:
+    """Collects triples (item, rater, label) and what is known of the items."""
+
+    def __init__(self) -> None:
+        self.item_name = "id"
+        self.fields: dict[str, dict[str, Any]] = {}  # by item, in the order of the files
+        self.answers: list[tuple[str, object, str]] = []
+        self.raters: dict[str, set[object]] = {}
+        self.differing: set[str] = set()
+        self.notes: list[str] = []
+        self.cancelled = self.empty = 0
+        self.nobody = count()
+
+    def add_rows(self, rows: Iterable[Mapping[str, Any]], roles: _Roles) -> None:
+        """Add rows of one answer each."""
+        self._note(roles.described)
+        self.item_name = roles.item or self.item_name
+        for number, row in enumerate(rows, start=1):
+            key = text_of(row.get(roles.item)) if roles.item else str(number)
+            if key is None:
+                raise TableError("the item is missing; every answer needs one.", row=number, column=roles.item)
+            rater = text_of(row.get(roles.rater)) if roles.rater else None
+            self._know(key, flatten({name: row[name] for name in roles.about_the_item if name in row}))
+            self._answer(key, rater, names_in(row.get(roles.label), number, roles.label))
+
+    def add_tasks(self, tasks: Sequence[Mapping[str, Any]], question: str | None = None) -> None:
+        """Add tasks with all their answers."""
+        answers = [answer for task in tasks for answer in answers_of(task)]
+        asked = list(dict.fromkeys(name for answer in answers for name in questions_of(answer)))
+        if question is None and len(asked) > 1:
+            raise TableError(f"there are several questions; say with label which one is meant: {some(asked)}.")
+        if question is not None and question not in asked:
+            raise TableError(f"there is no question {question!r}; {hint(question, asked, 'the questions are')}")
+        meant = question or "".join(asked)
+        self._note(f"tasks of an annotation tool{f', question {meant!r}' if meant else ''}")
+        for number, task in enumerate(tasks, start=1):
+            key = text_of(task.get("id")) or str(number)
+            self._know(key, about_task(task))
+            for answer in answers_of(task):
+                if answer.get("was_cancelled") or answer.get("skipped"):
+                    self.cancelled += 1
+                else:
+                    self._answer(key, rater_of(answer), names_of(answer, question, number))
+
+    def _know(self, item: str, about: Mapping[str, Any]) -> None:
+        known = self.fields.setdefault(item, {})
+        for name, value in about.items():
+            if known.setdefault(name, value) != value and not (is_nothing(value) and is_nothing(known[name])):
+                self.differing.add(name)
+
+    def _answer(self, item: str, rater: str | None, labels: Sequence[str]) -> None:
+        self.empty += not labels
+        who = next(self.nobody) if rater is None else rater  # without a name, a rater of its own
+        for name in labels:
+            self.raters.setdefault(item, set()).add(who)
+            self.answers.append((item, who, name))
+
+    def _note(self, sentence: str) -> None:
+        if sentence not in self.notes:
+            self.notes.append(sentence)
+
+    def counted(self, kind: str) -> Annotations:
+        """The table."""
+        if not self.answers:
+            raise TableError("nobody gave a label.")
+        pandas = import_pandas()
+        answers = pandas.DataFrame(self.answers, columns=["item", "rater", "label"]).drop_duplicates()
+        labels = _sorted_names(answers["label"].unique())
+        if len(labels) > _MOST_LABELS:
+            raise TableError(f"there are {len(labels):,} different labels; is that the column of the labels?")
+        items = [item for item in self.fields if item in self.raters]
+        counts = np.zeros((len(items), len(labels)), dtype=np.int64)
+        at = pandas.Index(items).get_indexer(answers["item"]), pandas.Index(labels).get_indexer(answers["label"])
+        np.add.at(counts, at, 1)
+        several = max(len(raters) for raters in self.raters.values())
+        votes = kind == "votes" or (kind == "auto" and several > 1)
+        self._note_what_was_done(len(items), len(answers), several, votes)
+        return self._as_table(items, labels, counts if votes else (counts > 0).astype(np.int64), votes)
+
+    def _as_table(self, items: list[str], labels: list[str], values: Any, votes: bool) -> Annotations:
+        pandas = import_pandas()
+        about = _tidy_fields([self.fields[item] for item in items], self.differing, self.notes)
+        id = self.item_name if self.item_name not in about else "item_id"
+        if {id, *about} & set(labels):
+            mark = MARKS["counts" if votes else "Y"]
+            self._note(f"labels are marked by {mark!r}, because there is a column of the same name")
+            labels = [mark + name for name in labels]
+        columns = {id: items} | about | dict(zip(labels, values.T, strict=True))
+        return Annotations(pandas.DataFrame(columns), id, labels, "votes" if votes else "labels", self.notes)
+
+    def _note_what_was_done(self, n_items: int, n_answers: int, several: int, votes: bool) -> None:
+        raters = f"up to {several} raters an item" if several > 1 else "one rater an item"
+        counted = "the columns count raters" if votes else "the columns are 1 where a rater gave the label, else 0"
+        self._note(f"{raters}, so {counted}" if votes == (several > 1) else f"{raters}; {counted}")
+        for number, what in (
+            (self.cancelled, "cancelled answers"),
+            (self.empty, "answers that name no label"),
+            (len(self.answers) - n_answers, "repeated answers (same item, rater and label)"),
+            (len(self.fields) - n_items, "items that nobody gave a label"),
+        ):
+            if number:
+                self._note(f"{number:,} {what} are left out")
+
+
+@dataclass(frozen=True)
+class _Roles:
+    """Which columns of a long table are what."""
+
+    item: str | None
+    rater: str | None
+    label: str
+    about_the_item: list[str]
+
+    @property
+    def of_the_answer(self) -> list[str]:
+        """The columns that are not about the item."""
+        return [name for name in (self.item, self.rater, self.label) if name is not None]
+
+    @property
+    def described(self) -> str:
+        """What was found, to be said aloud."""
+        named = {"item": self.item, "rater": self.rater, "label": self.label}
+        said = ", ".join(f"{role} {name!r}" for role, name in named.items() if name is not None)
+        return f"one answer a row: {said}" + ("" if self.item else "; each row is an item of its own")
+
+
+def _find_roles(names: Sequence[str], given: Mapping[str, str | None], alone: bool) -> _Roles:
+    """Which columns are what: as the user says, or by their names."""
+    taken = {role: names[find_columns(names, name, role)[0]] for role, name in given.items() if name is not None}
+    for role, spellings in {"item": _ITEM, "rater": _RATER, "label": _LABEL}.items():
+        if role not in taken and (found := _usual(names, spellings, set(taken.values()))) is not None:
+            taken[role] = found
+    listing = f"the columns are {some(names, 12)}"
+    if "label" not in taken:
+        raise TableError(f"say with label which column holds the labels; {listing}.")
+    if "item" not in taken and ("rater" in taken or not alone):
+        raise TableError(f"say with item which column names what was rated; {listing}.")
+    rest = [name for name in names if name not in taken.values() and bare_name(name) not in ABOUT_THE_ANSWER]
+    return _Roles(taken.get("item"), taken.get("rater"), taken["label"], rest)
+
+
+def _usual(names: Sequence[str], spellings: Sequence[str], taken: set[str]) -> str | None:
+    by_spelling = {bare_name(name): name for name in reversed(names) if name not in taken}
+    return next((by_spelling[spelling] for spelling in spellings if spelling in by_spelling), None)
+
+
+def _sorted_names(names: Iterable[str]) -> list[str]:
+    """In alphabetical order, or by size where all are numbers."""
+    found = list(names)
+    return sorted(found, key=float) if all(is_number(name) for name in found) else sorted(found)
+
+
+def _tidy_fields(items: Sequence[Mapping[str, Any]], differing: set[str], notes: list[str]) -> dict[str, list[Any]]:
+    """The columns that have one value for each item; what else there was is noted."""
+    names = list(dict.fromkeys(name for item in items for name in item))
+    columns = {name: [item.get(name) for item in items] for name in names}
+    columns = {name: values for name, values in columns.items() if not all(map(is_nothing, values))}
+    nested = [name for name, values in columns.items() if any(isinstance(value, list | Mapping) for value in values)]
+    for left_out, why in (
+        ([name for name in columns if name in differing], "they differ between the answers to one item"),
+        ([name for name in nested if name not in differing], "they hold lists"),
+    ):
+        if left_out:
+            notes.append(f"columns left out, because {why}: {some(left_out)}")
+    return {name: values for name, values in columns.items() if name not in differing and name not in nested}
