@@ -62,6 +62,8 @@ def test_resolved_tiny_plan_round_trips():
         ({"selection": {"mode": "logical", "recovery": "clark"}}, "selection.recovery:", "prediction"),
         ({"selection": {"recovery_rows": "test"}}, "selection.recovery_rows:", "training"),
         ({"selection": {"mode": "logical", "recovery_rows": "training"}}, "selection.recovery_rows:", "prediction"),
+        ({"selection": {"budget": 1}}, "selection.budget:", "at least 2"),
+        ({"selection": {"per_metric": "yes"}}, "selection.per_metric:", "true or false"),
         ({"metrics": ["klark"]}, "metrics:", "clark"),
         ({"discover": {"then": ["DLDL"]}}, "discover.then:", "learner"),
         ({"discover": {"params": {"GLLE": {"lamb": 1}}}}, "discover.params.GLLE.lamb:", "lam"),
@@ -176,7 +178,10 @@ def test_k_fold_counts_folds():
     assert tiny_plan(protocol={"shares": "60/20/20"}).protocol.shares == (0.6, 0.2, 0.2)
 
 
-@pytest.mark.parametrize("selection", [{"mode": "logical"}, {"recovery": "clark", "recovery_rows": "training"}])
+@pytest.mark.parametrize(
+    "selection",
+    [{"mode": "logical", "budget": 5}, {"recovery": "clark", "recovery_rows": "training", "per_metric": True}],
+)
 def test_a_resolved_plan_can_be_read_again(selection):
     plan = tiny_plan(selection=selection)
     assert Plan.from_dict(tomllib.loads(plan.to_toml())) == plan

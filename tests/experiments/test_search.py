@@ -1,16 +1,21 @@
 import itertools
+import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from tiny_plans import tiny_plan
+from sklearn.neighbors import NearestNeighbors
+from tiny_plans import tiny_dict, tiny_plan
 
-from ldlearn import DLDL, SABFGS, PriorLE
+from ldlearn import DLDL, GLLE, SABFGS, PriorLE
 from ldlearn.core import binarize
+from ldlearn.core.shared_neighbors import SharedNeighbors
 from ldlearn.datasets import make_label_distributions
-from ldlearn.experiments import run_plan
+from ldlearn.experiments import MethodSpec, run_plan
+from ldlearn.experiments.budget import drawn_places
 from ldlearn.experiments.cells import families, pieces, plan_cells
 from ldlearn.experiments.splits import make_split
-from ldlearn.metrics import chebyshev, kl_divergence, score_all
+from ldlearn.metrics import METRICS, chebyshev, kl_divergence, score_all
 
 
 def data_of(plan):
@@ -66,11 +71,188 @@ def test_all_methods_can_be_judged_on_the_training_rows(tiny, tmp_path):
     assert record["prediction"] == record_of(tiny[1], "DLDL")["prediction"]
 
 
-def test_records_of_methods_that_cannot_enhance_serve_both_choices_of_rows():
-    one, other = (plan_cells(tiny_plan(selection={"recovery_rows": rows})) for rows in ("validation", "training"))
-    changed = {a.method.name for a, b in zip(one, other, strict=True) if a.key != b.key}
-    assert changed == {"DLDL"}
-    assert [cell.key for cell in one] == [cell.key for cell in plan_cells(tiny_plan())]
+GLLE_GRID = {"lam": [0.001, 0.1, 10.0]}
+SMALL_GLLE = {"estimator": "GLLE", "params": {"n_neighbors": 5}, "grid": GLLE_GRID}
+
+
+def test_what_cannot_enhance_is_fitted_to_the_validation_rows_and_scored_on_those_that_chose_nothing(tmp_path):
+    plan = tiny_plan(methods={"GLLE": {"params": {"n_neighbors": 5}, "grid": GLLE_GRID}})
+    record = run_plan(plan, tmp_path).records[0]
+    split = make_split(data_of(plan), plan.datasets[0], plan.protocol, 0)
+    tried = [
+        [
+            GLLE(lam=lam, n_neighbors=5, random_state=0).fit_enhance(part.X, part.Y)
+            for part in (split.validation, split.train)
+        ]
+        for lam in GLLE_GRID["lam"]
+    ]
+    values = [chebyshev(split.validation.D, there) for there, _ in tried]
+    assert [point["recovery"] for point in record["grid"]] == pytest.approx(values, abs=1e-9)
+    best = int(np.argmin(values))
+    assert record["selected"]["recovery"] == {"lam": GLLE_GRID["lam"][best]}
+    assert record["recovery"] == pytest.approx(score_all(split.train.D, tried[best][1]), abs=1e-9)
+    assert record["selection"]["recovery_basis"] == "validation rows, fitted again"
+    assert record["validation"]["recovery"] == min(point["recovery"] for point in record["grid"])
+
+
+def test_validation_rows_that_are_too_few_for_the_neighbours_judge_nothing_and_that_is_said(tmp_path):
+    """12 validation rows have no 15 neighbours each; the 36 training rows have."""
+    methods = {
+        "some": {"estimator": "L2", "grid": {"n_neighbors": [15, 5], "gamma": [0.01, 1.0]}},
+        "none": {"estimator": "L2", "params": {"n_neighbors": 15}, "grid": {"gamma": [0.01, 1.0]}},
+        "no choice": {"estimator": "L2", "params": {"n_neighbors": 15}},
+        "on training rows": {"estimator": "GLLE", "params": {"n_neighbors": 15}},
+    }
+    some, none, no_choice, _ = run_plan(tiny_plan(methods=methods, protocol={"repeats": 1}), tmp_path).records
+    said = "12 validation rows cannot judge its recovery: n_neighbors must be at least 1 and less than the number of"
+    assert some["status"] == "ok"
+    assert some["selected"]["recovery"]["n_neighbors"] == 5
+    assert some["message"].startswith(f"2 grid points failed, the first with {said}")
+    assert all(point["prediction"] is not None for point in some["grid"])
+    assert (none["status"], none["message"].startswith(said)) == ("failed", True)
+    assert no_choice["status"] == "ok"
+    assert no_choice["selection"]["recovery_basis"] is None
+    training = tiny_plan(methods=methods, protocol={"repeats": 1}, selection={"recovery_rows": "training"})
+    assert {record["status"] for record in run_plan(training, tmp_path / "training").records} == {"ok"}
+
+
+def changed_keys(*selections, **changes):
+    one, other = (plan_cells(tiny_plan(selection=selection, **changes)) for selection in selections)
+    return {a.method.name for a, b in zip(one, other, strict=True) if a.key != b.key}
+
+
+def test_records_serve_every_selection_that_asks_for_the_same_work():
+    methods = tiny_dict()["methods"] | {"GLLE": SMALL_GLLE}
+    assert changed_keys({}, {"recovery_rows": "training"}, methods=methods) == {"DLDL", "GLLE"}
+    tuned = {"DLDL", "GLLE", "PriorLE + SABFGS", "SABFGS on truth"}
+    assert changed_keys({}, {"per_metric": True}, methods=methods) == tuned
+    assert changed_keys({}, {"budget": 8}, methods=methods) == set()  # no grid has more
+    assert changed_keys({}, {"budget": 2}, methods=methods) == tuned - {"SABFGS on truth"}
+    logical = {"mode": "logical"}
+    assert changed_keys(logical, logical | {"per_metric": True}, methods=methods) == tuned
+
+
+def test_keys_of_version_0_1_0_stand_for_what_it_did():
+    """It judged recovery on the validation rows where a method can enhance those, else on the training rows."""
+    methods = {"DLDL": {"grid": {"beta": [0.1, 1.0]}}, "GLLE": SMALL_GLLE}
+    (dldl, _), (_, glle) = (
+        plan_cells(tiny_plan(methods=methods, protocol={"repeats": 1}, selection={"recovery_rows": rows}))
+        for rows in ("validation", "training")
+    )
+    assert (dldl.key, glle.key) == ("a334b554017ad0a8", "0acaa9b1bec11e97")
+
+
+def test_each_metric_can_choose_for_itself(tmp_path):
+    grid = {"beta": [0.01, 1.0, 100.0], "gamma": [0.01, 1.0]}
+    plan = tiny_plan(methods={"DLDL": {"grid": grid}}, selection={"per_metric": True}, protocol={"repeats": 1})
+    one = tiny_plan(methods={"DLDL": {"grid": grid}}, protocol={"repeats": 1})
+    record, usual = (run_plan(each, tmp_path / name).records[0] for each, name in ((plan, "own"), (one, "one")))
+    split = make_split(data_of(plan), plan.datasets[0], plan.protocol, 0)
+    train, validation, test = split.train, split.validation, split.test
+    points = [{"beta": beta, "gamma": gamma} for beta, gamma in itertools.product(*grid.values())]
+    models = [DLDL(**point).fit(train.X, train.Y) for point in points]
+    chosen = {"recovery": set(), "prediction": set()}
+    for name, metric in METRICS.items():
+        if metric.ordinal_only:
+            continue
+        sign = -1 if metric.greater_is_better else 1
+        scores = {
+            "recovery": [metric.function(validation.D, each.enhance(validation.X, validation.Y)) for each in models],
+            "prediction": [metric.function(validation.D, each.predict(validation.X)) for each in models],
+        }
+        best = {task: int(np.argmin(sign * np.round(values, 9))) for task, values in scores.items()}
+        expected = {
+            "recovery": metric.function(train.D, models[best["recovery"]].label_distributions_),
+            "prediction": metric.function(test.D, models[best["prediction"]].predict(test.X)),
+        }
+        for task, place in best.items():
+            assert record["selected_by_metric"][task][name] == points[place]
+            assert record[task][name] == pytest.approx(expected[task], rel=1e-4, abs=1e-6)
+            chosen[task].add(place)
+    assert len(chosen["recovery"] | chosen["prediction"]) > 1, "the metrics should not agree, or nothing is tested"
+    assert record["selected"] == usual["selected"]
+    assert record["grid"] == usual["grid"]
+    assert usual["selected_by_metric"] == {}
+
+
+BUDGETED = {
+    "GLLE": SMALL_GLLE | {"grid": {"lam": [float(i) for i in range(1, 31)]}},
+    "pair": {
+        "estimator": "GLLE",
+        "params": {"n_neighbors": 5},
+        "grid": {"lam": [float(i) for i in range(1, 31)]},
+        "learner": "SABFGS",
+        "learner_grid": {"l2": [0.1, 1.0, 10.0]},
+    },
+    "small": {"estimator": "SABFGS", "grid": {"l2": [0.1, 10.0]}},
+    "DLDL": {"grid": {"beta": [0.1, 0.3, 1.0, 3.0], "gamma": [0.1, 1.0, 10.0]}},
+}
+BUDGETED["stepwise"] = BUDGETED["pair"] | {"search": "stepwise"}
+
+
+def test_a_budget_gives_every_method_as_many_points(tmp_path):
+    plan = tiny_plan(methods=BUDGETED, selection={"budget": 7})
+    run = run_plan(plan, tmp_path)
+    counts = {record["method"]: record["n_points"] for record in run.records}
+    assert counts == {"GLLE": 7, "pair": 7, "small": 2, "DLDL": 7, "stepwise": 7}
+    for name in BUDGETED:
+        first, second = (record_of(run, name, repeat) for repeat in range(2))
+        assert first["selection"]["budget"] == 7
+        points = [point["params"] for point in first["grid"]]
+        if name != "stepwise":  # whose learner follows the one that each repeat chose
+            assert points == [point["params"] for point in second["grid"]], "all repeats try the same points"
+            assert len({json.dumps(point) for point in points}) == len(points)
+
+
+def test_a_cell_with_a_budget_alone_gives_the_record_it_gives_in_company(tmp_path):
+    selection = {"budget": 5}
+    run = run_plan(tiny_plan(methods=BUDGETED, selection=selection), tmp_path / "all")
+    for name in BUDGETED:
+        alone = run_plan(tiny_plan(methods={name: BUDGETED[name]}, selection=selection), tmp_path / name)
+        assert record_of(alone, name).comparable == record_of(run, name).comparable
+
+
+def test_what_a_budget_draws_depends_on_method_and_seed_and_grows_with_the_budget():
+    methods = {method.name: method for method in tiny_plan(methods=BUDGETED).methods}
+    few, more = (set(drawn_places(methods["pair"], budget, 0)) for budget in (6, 20))
+    assert few < more
+    assert len({first for first, _ in more}) > 5
+    assert len({second for _, second in more}) == 3
+    assert drawn_places(methods["pair"], 6, 1) != drawn_places(methods["pair"], 6, 0)
+    assert drawn_places(methods["GLLE"], 6, 0) == drawn_places(replace(methods["GLLE"], name="other"), 6, 0)
+    learners = {second for _, second in drawn_places(methods["stepwise"], 4, 0)}
+    assert len(learners) == 2
+    whole = [method for method in methods.values() if drawn_places(method, None, 0) != drawn_places(method, 90, 5)]
+    assert whole == []
+
+
+def test_draws_are_without_favour():
+    """Over many seeds every point is drawn equally often."""
+    method = MethodSpec("GLLE", "GLLE", grid={"lam": [float(i) for i in range(10)]})
+    counts = np.bincount([first for seed in range(600) for first, _ in drawn_places(method, 3, seed)], minlength=10)
+    assert counts.sum() == 1800
+    assert abs(counts - 180).max() < 5 * np.sqrt(600 * 0.3 * 0.7)
+
+
+def test_methods_and_grid_points_of_a_split_share_the_search_for_neighbours(tmp_path, monkeypatch):
+    searched = []
+    original = NearestNeighbors.kneighbors
+    monkeypatch.setattr(
+        NearestNeighbors,
+        "kneighbors",
+        lambda self, X=None, *args, **more: (
+            (X is None and searched.append(len(self._fit_X))) or original(self, X, *args, **more)
+        ),
+    )
+    monkeypatch.setattr("ldlearn.experiments.worker._neighbors", SharedNeighbors())
+    methods = {
+        "GLLE": SMALL_GLLE,
+        "L2": {"params": {"n_neighbors": 5}, "grid": {"gamma": [0.01, 1.0]}},
+        "DLDL": {"params": {"n_neighbors": 5, "alpha": 0.1}, "grid": {"sigma": [1.0, 2.0]}},
+    }
+    run = run_plan(tiny_plan(methods=methods, protocol={"repeats": 1}), tmp_path)
+    assert run.count("ok") == 3
+    assert sorted(searched) == [12, 36]  # once for the validation rows and once for the training rows
 
 
 def test_pairs_train_the_learner_on_what_was_recovered(tiny):
@@ -103,7 +285,7 @@ def test_enhancers_are_scored_for_recovery_on_training_rows(tiny):
     record = record_of(run, "PriorLE")
     assert record["recovery"] == score_all(split.train.D, PriorLE().fit_enhance(split.train.X, split.train.Y))
     assert record["prediction"] is None
-    assert record["selection"]["recovery_basis"] == "training rows"
+    assert record["selection"]["recovery_basis"] is None  # it has nothing to choose
     assert record_of(run, "DLDL")["selection"]["recovery_basis"] == "validation rows, enhanced"
     assert record["is_floor"]
 
@@ -136,9 +318,8 @@ def test_a_cell_alone_gives_the_record_it_gives_in_company(tiny, tmp_path):
 
 
 def test_stepwise_chooses_the_first_step_by_recovery(tmp_path):
-    grid = {"lam": [0.001, 0.1, 10.0]}
-    pair = {"estimator": "GLLE", "grid": grid, "learner": "SABFGS", "learner_grid": {"l2": [0.1, 10.0]}}
-    methods = {"GLLE": {"grid": grid}, "pair": pair | {"search": "stepwise"}, "joint": pair}
+    pair = SMALL_GLLE | {"learner": "SABFGS", "learner_grid": {"l2": [0.1, 10.0]}}
+    methods = {"GLLE": SMALL_GLLE, "pair": pair | {"search": "stepwise"}, "joint": pair}
     run = run_plan(tiny_plan(methods=methods, protocol={"repeats": 3}), tmp_path)
     for repeat in range(3):
         chosen = record_of(run, "GLLE", repeat)["selected"]["recovery"]["lam"]
@@ -194,8 +375,7 @@ def test_logical_selection_is_by_the_likelihood_of_the_labels(tmp_path):
 
 
 def test_metrics_that_grow_are_maximised(tmp_path):
-    grid = {"lam": [0.001, 0.1, 10.0]}
-    plan = tiny_plan(methods={"GLLE": {"grid": grid}}, selection={"recovery": "intersection"})
+    plan = tiny_plan(methods={"GLLE": SMALL_GLLE}, selection={"recovery": "intersection"})
     record = run_plan(plan, tmp_path).records[0]
     values = [point["recovery"] for point in record["grid"]]
     assert record["validation"]["recovery"] == max(values) > min(values)
@@ -206,7 +386,7 @@ def test_a_grid_point_that_fails_does_not_take_the_others_with_it(tmp_path):
     plan = tiny_plan(methods={"DLDL": {"params": {"alpha": 0.1}, "grid": {"n_neighbors": [5, 40]}}})
     record = run_plan(plan, tmp_path).records[0]
     assert record["status"] == "ok"
-    assert "1 grid points failed" in record["message"]
+    assert record["message"].startswith("1 grid point failed, the first with InputError: n_neighbors")
     assert record["selected"]["recovery"] == {"n_neighbors": 5}
     assert "less than the number of rows" in record["grid"][1]["error"]
     plan = tiny_plan(methods={"DLDL": {"params": {"alpha": 0.1, "n_neighbors": 40}}})

@@ -195,5 +195,36 @@ class TestHowParametersWereChosen:
             if record["method"] in basis and record["status"] == "ok"
         ]
         said = how_parameters_were_chosen(Results(records))
-        assert "validation rows, enhanced for DLDL, training rows for L2 (Chebyshev)" in said[0]
-        assert said[1] == "So recovery was not chosen on the same rows for all methods."
+        assert "the validation rows for DLDL, the training rows for L2 (Chebyshev)" in said[0]
+        assert said[1].startswith("Recovery is scored on training rows, so where they also chose")
+        assert said[2] == "So recovery was not chosen on the same rows for all methods."
+
+    def test_validation_rows_are_the_same_rows_whether_enhanced_or_fitted_again(self):
+        basis = {"DLDL": "validation rows, enhanced", "L2": "validation rows, fitted again"}
+        records = [
+            record | {"selection": record["selection"] | {"recovery_basis": basis[record["method"]]}}
+            for record in make_records()
+            if record["method"] in basis and record["status"] == "ok"
+        ]
+        said = how_parameters_were_chosen(Results(records))
+        assert said[0].endswith("for recovery by those of the validation rows (Chebyshev).")
+        assert len(said) == 2
+
+    def test_metrics_that_chose_for_themselves_are_said(self):
+        own = {"per_metric": True}
+        said = how_parameters_were_chosen(
+            Results(record | {"selection": record["selection"] | own} for record in make_records(missing=()))
+        )
+        assert "validation rows (every metric chose for itself)" in said[0]
+        assert "Chebyshev" not in said[0]
+
+    def test_a_budget_is_said_and_who_could_not_use_it(self):
+        records = make_records(missing=())
+        for record in records:
+            record["selection"] = record["selection"] | {"budget": 18}
+            if record["method"] == "L2":
+                record["grid"] = record["grid"][:7]
+        assert how_parameters_were_chosen(Results(records))[-1].startswith(
+            "Every method had the same budget, 18 points drawn from its grid; grids with fewer were used whole: "
+            "7 for L2; 1 (nothing to choose) for GLLE, "
+        )

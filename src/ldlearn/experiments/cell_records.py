@@ -6,12 +6,11 @@ from typing import Any
 
 from ldlearn.experiments.captured_warnings import distinct
 from ldlearn.experiments.cells import Cell
-from ldlearn.experiments.methods import MethodSpec
-from ldlearn.experiments.plan import Selection
 from ldlearn.experiments.search import Candidate, Partial
 from ldlearn.experiments.worker import THREADS, WorkResult
 from ldlearn.metrics import get_metric
-from ldlearn.results import TASKS, Record
+from ldlearn.results import TASKS, Record, Task
+from ldlearn.results.wording import plural
 
 
 def cell_record(cell: Cell, results: list[tuple[WorkResult, Partial | None]]) -> Record:
@@ -45,24 +44,29 @@ def cell_record(cell: Cell, results: list[tuple[WorkResult, Partial | None]]) ->
         "seconds": {"select": round(sum(partial.seconds for partial in partials), 4), "fit": 0.0, "predict": 0.0},
     }
     broken = [point.error for point in grid if point.error]
-    best = {task: _best(task, cell.method, cell.selection, partials) for task in TASKS}
+    best = {task: _best(task, cell, partials) for task in TASKS}
     wanted = {"recovery": cell.method.recovers, "prediction": cell.method.predicts}
-    if any(wanted[task] and best[task] is None for task in TASKS):
+    if any(wanted[task] and not best[task] for task in TASKS):
         return cell.record("failed", broken[0] if broken else "No grid point gave a result.", **found)
     found["selection"] = {"recovery_basis": next((partial.basis for partial in partials if partial.basis), None)}
-    said = f"{len(broken)} grid points failed, the first with {broken[0]}" if broken else ""
-    return cell.record("ok", said, **found | _outcome(best["recovery"], best["prediction"], found["seconds"]))
+    said = f"{plural(len(broken), 'grid point')} failed, the first with {broken[0]}" if broken else ""
+    return cell.record("ok", said, **found | _outcome(best, found["seconds"]))
 
 
-def _outcome(recovery: Candidate | None, prediction: Candidate | None, seconds: dict[str, float]) -> dict[str, Any]:
-    best = {"recovery": recovery, "prediction": prediction}
+def _outcome(best: dict[Task, dict[str, Candidate]], seconds: dict[str, float]) -> dict[str, Any]:
+    """What the best models of each task are worth; the first metric of a task chose the one that is shown."""
+    shown = {task: next(iter(found.values()), None) for task, found in best.items()}
+    recovery, prediction = shown["recovery"], shown["prediction"]
     timed = prediction or recovery
     return {
-        "selected": {task: found and found.params for task, found in best.items()},
-        "recovery": recovery and recovery.scores,
-        "prediction": prediction and prediction.scores,
-        "paper_zeros": {task: found and found.paper_zeros for task, found in best.items()},
-        "validation": {task: found and found.value for task, found in best.items()},
+        "selected": {task: found and found.params for task, found in shown.items()},
+        "selected_by_metric": {task: _params(found) for task, found in best.items() if len(found) > 1},
+        "recovery": recovery and _own_choices(recovery.scores, best["recovery"], "scores"),
+        "prediction": prediction and _own_choices(prediction.scores, best["prediction"], "scores"),
+        "paper_zeros": {
+            task: found and _own_choices(found.paper_zeros, best[task], "paper_zeros") for task, found in shown.items()
+        },
+        "validation": {task: found and found.value for task, found in shown.items()},
         "samples": recovery and recovery.samples,
         "convergence": recovery and recovery.convergence,
         "seconds": seconds
@@ -73,14 +77,28 @@ def _outcome(recovery: Candidate | None, prediction: Candidate | None, seconds: 
     }
 
 
-def _best(task: str, method: MethodSpec, selection: Selection, partials: list[Partial]) -> Candidate | None:
-    """The best candidate of the pieces; of equals, the one that stands first in the grid."""
-    by_recovery = method.stepwise or task == "recovery"
-    sign = -1.0 if get_metric(selection.recovery if by_recovery else selection.prediction).greater_is_better else 1.0
-    candidates = [found for partial in partials if (found := partial.best.get(task)) is not None]
+def _params(found: dict[str, Candidate]) -> dict[str, Any]:
+    return {metric: candidate.params for metric, candidate in found.items()}
 
-    def order(candidate: Candidate) -> tuple[bool, float, Any]:
-        value = candidate.value if candidate.rival is None else candidate.rival
-        return value != value, sign * value, candidate.place  # NaN comes last
 
-    return min(candidates, key=order, default=None)
+def _own_choices(scores: dict[str, float], chosen: dict[str, Candidate], kind: str) -> dict[str, float]:
+    """Scores, those of metrics that chose for themselves taken from what they chose."""
+    own = {metric: getattr(candidate, kind).get(metric) for metric, candidate in chosen.items()}
+    return {name: own.get(name, score) for name, score in scores.items()}
+
+
+def _best(task: Task, cell: Cell, partials: list[Partial]) -> dict[str, Candidate]:
+    """By metric that chooses, the best candidate of the pieces; of equals, the one that stands first in the grid."""
+    found: dict[str, Candidate] = {}
+    for metric in cell.selection.deciding(task):
+        candidates = [each for partial in partials if (each := partial.best.get((task, metric))) is not None]
+        deciding = cell.selection.recovery if cell.method.stepwise else metric
+        sign = -1.0 if get_metric(deciding).greater_is_better else 1.0
+        if candidates:
+            found[metric] = min(candidates, key=lambda candidate: _order(candidate, sign))
+    return found
+
+
+def _order(candidate: Candidate, sign: float) -> tuple[bool, float, Any]:
+    value = candidate.value if candidate.rival is None else candidate.rival
+    return value != value, sign * value, candidate.place  # NaN comes last

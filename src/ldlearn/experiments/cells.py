@@ -6,10 +6,12 @@ import hashlib
 import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any
 
 from sklearn.utils import gen_batches
 
+from ldlearn.experiments.budget import Place, drawn_places
 from ldlearn.experiments.methods import MethodSpec, estimators, grid_points
 from ldlearn.experiments.plan import Plan, Protocol, Selection
 from ldlearn.experiments.sources import DatasetSpec
@@ -36,6 +38,11 @@ class Cell:
         """Of the shuffle of a repeat, and of estimators that use one."""
         return self.protocol.seed + self.repeat
 
+    @cached_property
+    def places(self) -> list[Place]:
+        """Of the grid points that are tried."""
+        return drawn_places(self.method, self.selection.budget, self.protocol.seed)
+
     @property
     def key(self) -> str:
         """A stable name of the cell: equal for equal content, in any process, folder and plan."""
@@ -55,25 +62,38 @@ class Cell:
         # More repeats leave the first ones as they are; and what a kind of split does not use cannot matter.
         for name in ("repeats", *(("folds", "validation") if self.protocol.split == "repeats" else ("shares",))):
             protocol.pop(name)
-        selection = asdict(self.selection)
-        # Nor can the rows that judge recovery, where there is no choice between them.
-        if self.selection.recovery_rows == "validation" or not self.method.can_enhance:
-            selection.pop("recovery_rows")
         content = {
             "schema": _KEY_SCHEMA,
             "dataset": {"name": self.dataset.name} | dataset,
             "method": {"name": self.method.name} | method,
             "repeat": self.repeat,
             "protocol": protocol,
-            "selection": selection,
+            "selection": self._selection_that_matters(),
         }
         canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(canonical.encode()).hexdigest()[:16]
 
+    def _selection_that_matters(self) -> dict[str, Any]:
+        """Without what changes nothing, so that records serve all plans that ask for the same work.
+
+        What is left out is also what version 0.1.0 did, which judged recovery on the validation rows where a method
+        can enhance those, else on the training rows.
+        """
+        selection, has_choice = asdict(self.selection), len(self.places) > 1
+        by_recovery = self.selection.mode == "oracle" and (self.method.recovers or self.method.stepwise)
+        as_before = self.selection.recovery_rows == ("validation" if self.method.can_enhance else "training")
+        if as_before or not (by_recovery and has_choice):
+            selection.pop("recovery_rows")
+        if not (has_choice and self.selection.per_metric):
+            selection.pop("per_metric")
+        if self.selection.budget is None or self.places == drawn_places(self.method, None, 0):
+            selection.pop("budget")
+        return selection
+
     def record(self, status: str, message: str = "", **found: Any) -> Record:
         """The record of this cell: what is known of it beforehand, and what was found."""
         method, chosen_by = self.method, asdict(self.selection)
-        chosen_by.pop("recovery_rows")
+        chosen_by.pop("recovery_rows")  # the basis says which rows decided, if any
         found["selection"] = chosen_by | {"recovery_basis": None} | found.get("selection", {})
         return Record(
             cell=self.key,
@@ -103,7 +123,7 @@ class Work:
     cells : tuple of Cell
         Of one data set and repeat, whose methods begin with the same estimator, parameters and grid.
     points : tuple of (int, dict)
-        Grid points, each with its place in the whole grid.
+        Grid points of the estimator, each with its place in the whole grid; a cell may need only some of them.
     """
 
     cells: tuple[Cell, ...]
@@ -124,15 +144,26 @@ def families(cells: Iterable[Cell]) -> list[tuple[Cell, ...]]:
     """Group the cells that can share their first step."""
     groups: dict[str, list[Cell]] = {}
     for cell in cells:
-        key = json.dumps([cell.dataset.name, cell.repeat, cell.method.work, cell.method.trained_on])
+        key = json.dumps([cell.dataset.name, cell.repeat, cell.method.work, cell.method.trained_on, _path(cell)])
         groups.setdefault(key, []).append(cell)
     return [tuple(group) for group in groups.values()]
+
+
+def _path(cell: Cell) -> list[int]:
+    """Points of a method that fits them in one go: one more of them could round the others differently."""
+    return _first_steps([cell]) if estimators()[cell.method.estimator].path_params else []
+
+
+def _first_steps(cells: Iterable[Cell]) -> list[int]:
+    """Places in the grid of the estimator that some cell needs."""
+    return sorted({first for cell in cells for first, _ in cell.places})
 
 
 def pieces(family: tuple[Cell, ...]) -> list[Work]:
     """Cut the grid of a family, in the same way however many processes there are."""
     method = family[0].method
-    points = list(enumerate(grid_points(method.grid)))
+    grid = grid_points(method.grid)
+    points = [(place, grid[place]) for place in _first_steps(family)]
     path_params = estimators()[method.estimator].path_params
     if not path_params:
         size = max(_BLOCK, -(-len(points) // _MOST_BLOCKS))

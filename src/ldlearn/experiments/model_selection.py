@@ -1,4 +1,4 @@
-"""Model selection: the validation score of a fitted model, by the truth or by 0/1 labels only."""
+"""Model selection: the validation scores of a fitted model, by the truth or by 0/1 labels only."""
 
 from __future__ import annotations
 
@@ -6,16 +6,22 @@ import math
 from typing import Any
 
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 from ldlearn.core.simplex import normalize_rows
+from ldlearn.errors import InputError
 from ldlearn.experiments.plan import Selection
 from ldlearn.experiments.splits import Split
 from ldlearn.learning import SABFGS
-from ldlearn.metrics import get_metric
+from ldlearn.metrics import get_metric, score_all
+
+
+class NotJudgedError(InputError):
+    """The validation rows cannot judge a model, for instance because they are fewer than its neighbours."""
 
 
 class ValidationScorer:
-    """Gives fitted models the score by which one of them is chosen.
+    """Gives fitted models the scores by which one of them is chosen.
 
     Parameters
     ----------
@@ -26,43 +32,62 @@ class ValidationScorer:
     """
 
     def __init__(self, split: Split, selection: Selection) -> None:
-        self.split = split
+        self.split, self.selection = split, selection
         self.oracle = selection.mode == "oracle"
-        self._enhances = selection.recovery_rows == "validation"
-        self.metrics = {"recovery": get_metric(selection.recovery), "prediction": get_metric(selection.prediction)}
+        self._on_training_rows = selection.recovery_rows == "training"
         part = split.validation
         self._target = part.D if self.oracle else normalize_rows(part.Y.astype(float))
 
     def basis(self, model: Any) -> str:
-        """The rows that the recovery of a model is scored on: this goes into the record."""
+        """The rows that choose the parameters for recovery: this goes into the record."""
         if not self.oracle:
             return "validation labels, predicted"
-        return "validation rows, enhanced" if self._can_enhance(model) else "training rows"
+        if self._on_training_rows:
+            return "training rows"
+        return "validation rows, enhanced" if model.can_enhance else "validation rows, fitted again"
 
-    def recovery(self, model: Any) -> float:
-        """How well a model recovers degrees; on validation rows if it can and should enhance those, else on its own."""
-        validation, train = self.split.validation, self.split.train
+    def needs_a_fit(self, task: str, model: Any) -> bool:
+        """Whether the scores cost another fit."""
+        if task == "prediction":
+            return False
         if not self.oracle:
-            return self.prediction(model if hasattr(model, "predict") else _taught_by(model, train.X))
-        if self._can_enhance(model):
-            return self._value("recovery", validation.D, model.enhance(validation.X, validation.Y))
-        return self._value("recovery", train.D, model.label_distributions_)
+            return not hasattr(model, "predict")
+        return not (self._on_training_rows or model.can_enhance)
 
-    def _can_enhance(self, model: Any) -> bool:
-        return self._enhances and bool(model.can_enhance)
+    def scores(self, task: str, model: Any) -> dict[str, float]:
+        """Scores of a model by the metrics that decide."""
+        truth, found = self._recovered(model) if task == "recovery" else self._predicted(model)
+        return score_all(truth, found, self.selection.deciding(task))
 
-    def prediction(self, model: Any) -> float:
-        """How well a model predicts the validation part."""
-        return self._value("prediction", self._target, model.predict(self.split.validation.X))
+    def _predicted(self, model: Any) -> tuple[NDArray[Any], Any]:
+        return self._target, model.predict(self.split.validation.X)
 
-    def _value(self, task: str, truth: NDArray[Any], found: Any) -> float:
-        return self.metrics[task].function(truth, found)
+    def _recovered(self, model: Any) -> tuple[NDArray[Any], Any]:
+        train, validation = self.split.train, self.split.validation
+        if not self.oracle:
+            return self._predicted(model if hasattr(model, "predict") else _taught_by(model, train.X))
+        if self._on_training_rows:
+            return train.D, model.label_distributions_
+        if model.can_enhance:
+            return validation.D, model.enhance(validation.X, validation.Y)
+        return validation.D, self._fitted_again(model).label_distributions_
 
-    def better(self, task: str, new: float, old: float) -> bool:
-        """Whether a value is strictly better than another; NaN is worse than anything."""
-        if math.isnan(new) or math.isnan(old):
-            return math.isnan(old) and not math.isnan(new)
-        return new > old if self.metrics[task].greater_is_better else new < old
+    def _fitted_again(self, model: Any) -> Any:
+        """The method with the same parameters on the validation rows, of which it sees the 0/1 labels only."""
+        validation = self.split.validation
+        try:
+            return clone(model).fit(validation.X, validation.Y)
+        except Exception as error:
+            raise NotJudgedError(
+                f"{len(validation.rows)} validation rows cannot judge its recovery: {' '.join(str(error).split())}"
+            ) from error
+
+
+def is_better(metric: str, new: float, old: float) -> bool:
+    """Whether a value of a metric is strictly better than another; NaN is worse than anything."""
+    if math.isnan(new) or math.isnan(old):
+        return math.isnan(old) and not math.isnan(new)
+    return new > old if get_metric(metric).greater_is_better else new < old
 
 
 def _taught_by(enhancer: Any, X: Any) -> Any:

@@ -72,19 +72,35 @@ class Selection:
     recovery, prediction : str
         Names of the metrics that decide, for the two tasks separately.
     recovery_rows : {"validation", "training"}
-        Which rows judge recovery under ``"oracle"``. Few methods can enhance rows they were not fitted on; those that
-        cannot are judged on the training rows anyway. ``"training"`` judges all methods there, on equal terms.
+        Which rows choose parameters for recovery under ``"oracle"``. Scores are always those of the training rows, so
+        ``"validation"`` keeps the rows that choose and the rows that score apart: a method that cannot enhance rows it
+        was not fitted on is fitted to the validation rows too, with the same parameters. Under ``"training"`` recovery
+        is the best that a grid can do, with the truth it is scored on.
+    per_metric : bool
+        Whether the score of every metric is that of the parameters which that metric chooses, on the same rows;
+        otherwise ``recovery`` and ``prediction`` decide for all of them.
+    budget : int or None
+        Grid points that a method tries at most; see `ldlearn.experiments.budget`.
     """
 
     mode: str = "oracle"
     recovery: str = "chebyshev"
     prediction: str = "chebyshev"
     recovery_rows: str = "validation"
+    per_metric: bool = False
+    budget: int | None = None
 
-    def to_dict(self) -> dict[str, str]:
+    def to_dict(self) -> dict[str, Any]:
         """What a plan says of it; under ``"logical"`` nothing of recovery, which follows from prediction."""
-        content = asdict(self)
-        return content if self.mode == "oracle" else {key: content[key] for key in ("mode", "prediction")}
+        unsaid = () if self.mode == "oracle" else ("recovery", "recovery_rows")
+        return {key: value for key, value in asdict(self).items() if key not in unsaid}
+
+    def deciding(self, task: str) -> list[str]:
+        """Names of the metrics that choose parameters for a task; the first chooses those that a record shows."""
+        first = self.recovery if task == "recovery" else self.prediction
+        # Records have no scores that depend on the order of the labels, so those choose nothing by themselves.
+        others = [name for name, metric in METRICS.items() if not metric.ordinal_only] if self.per_metric else []
+        return list(dict.fromkeys([first, *others]))
 
 
 @dataclass(frozen=True)
@@ -105,7 +121,9 @@ class Plan:
         mode = "oracle"                      # or "logical", which sees 0/1 labels only
         recovery = "chebyshev"
         prediction = "chebyshev"
-        recovery_rows = "validation"         # or "training": the same rows for methods that cannot enhance others
+        recovery_rows = "validation"         # or "training": recovery is chosen by the truth it is scored with
+        per_metric = false                   # true: every metric chooses for itself
+        budget = 24                          # points that are drawn from every grid that has more
 
         [methods.DLDL]
         grid = { beta = ["default", 1.0], gamma = ["0.01*m", "0.1*m"] }
@@ -298,7 +316,14 @@ def _selection(table: TomlTable) -> Selection:
     prediction = _metric(table, "prediction", metric)
     recovery = _metric(table, "recovery", prediction if mode == "logical" else metric)
     rows = table.text("recovery_rows", "validation", RECOVERY_ROWS)
-    selection = Selection(mode, recovery, prediction, rows)
+    selection = Selection(
+        mode,
+        recovery,
+        prediction,
+        rows,
+        per_metric=table.boolean("per_metric", False),
+        budget=table.integer("budget", None, least=2),
+    )
     table.finish()
     return selection
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -9,17 +10,17 @@ from typing import Any
 
 import numpy as np
 
+from ldlearn.experiments.budget import Place
 from ldlearn.experiments.captured_warnings import captured_warnings
-from ldlearn.experiments.cells import Work
-from ldlearn.experiments.methods import TWO_STEP, MethodSpec, build, estimators, grid_points, resolve
-from ldlearn.experiments.model_selection import ValidationScorer
+from ldlearn.experiments.cells import Cell, Work
+from ldlearn.experiments.methods import TWO_STEP, build, estimators, grid_points, resolve
+from ldlearn.experiments.model_selection import NotJudgedError, ValidationScorer, is_better
 from ldlearn.experiments.splits import Split
 from ldlearn.metrics import score_all
 from ldlearn.results import Convergence, GridPoint, Samples
 
 _SAMPLES = 12
 _ZEROS_MATTER = ("clark", "canberra", "kl_divergence")
-Place = tuple[int, int]  # of a point in the grid of a method, and in that of its learner
 
 
 @dataclass
@@ -43,7 +44,7 @@ class Failed:
 
 @dataclass
 class Candidate:
-    """The best model of a piece of work for a task, with all of its scores.
+    """The best model of a piece of work for a task and a metric that chooses, with all of its scores.
 
     Attributes
     ----------
@@ -67,36 +68,38 @@ class Candidate:
 
 @dataclass
 class Partial:
-    """What a piece of work found for one method: points with their places, and the best of them for each task."""
+    """What a piece of work found for one cell: points with their places, and the best for each task and metric."""
 
     points: list[tuple[Place, GridPoint]] = field(default_factory=list)
-    best: dict[str, Candidate] = field(default_factory=dict)
+    best: dict[tuple[str, str], Candidate] = field(default_factory=dict)
     basis: str = ""
     warnings: list[str] = field(default_factory=list)
     seconds: float = 0.0
 
 
-class MethodSearch:
-    """Sees the fitted models of a piece of work for one method and keeps the best.
+class CellSearch:
+    """Sees the fitted models of a piece of work for one cell and keeps the best.
 
     Parameters
     ----------
-    method : MethodSpec
+    cell : Cell
     scorer : ValidationScorer
-    seed : int
-        Of learners that use one.
     """
 
-    def __init__(self, method: MethodSpec, scorer: ValidationScorer, seed: int) -> None:
-        self.method, self.scorer, self.seed = method, scorer, seed
-        self.split = scorer.split
+    def __init__(self, cell: Cell, scorer: ValidationScorer) -> None:
+        self.method, self.selection, self.seed = cell.method, cell.selection, cell.seed
+        self.scorer, self.split = scorer, scorer.split
         self.partial = Partial()
-        self._best: dict[str, tuple[float, Fitted]] = {}
-        size = len(grid_points(method.grid)) * len(grid_points(method.learner_grid))
-        self._choice = size > 1  # without one, validation scores are needed only where they are cheap
+        self._learners: dict[int, list[int]] = {}  # by the place of the estimator, those that follow it
+        for first, second in cell.places:
+            self._learners.setdefault(first, []).append(second)
+        self._choice = len(cell.places) > 1  # without one, validation scores are needed only where they are cheap
+        self._best: dict[tuple[str, str], tuple[float, Fitted]] = {}
 
     def see(self, result: Fitted | Failed) -> None:
         """Score a model, or the learners it teaches; a point that failed is noted, the others still can be used."""
+        if result.place[0] not in self._learners:  # drawn for another cell
+            return
         if isinstance(result, Failed):
             self._fail(result.place, result.params, result.error)
             return
@@ -126,18 +129,23 @@ class MethodSearch:
         started = time.perf_counter()
         with captured_warnings(self.partial.warnings):
             rival = self._teach_the_best() if self.method.stepwise else None
-            for task, (value, fitted) in self._best.items():
-                found = self._recovered(fitted.model) if task == "recovery" else self._predicted(fitted.model)
+            scored: dict[tuple[str, Place], dict[str, Any]] = {}  # several metrics may choose the same model
+            for (task, metric), (value, fitted) in self._best.items():
+                if (task, fitted.place) not in scored:
+                    full = self._recovered if task == "recovery" else self._predicted
+                    scored[task, fitted.place] = full(fitted.model)
                 common = (fitted.place, value, fitted.params, fitted.seconds)
-                self.partial.best[task] = Candidate(*common, **found, rival=rival)
+                self.partial.best[task, metric] = Candidate(*common, **scored[task, fitted.place], rival=rival)
         self.partial.seconds += time.perf_counter() - started
         return self.partial
 
     def _teach_the_best(self) -> float | None:
-        """Only now train the learner; the pieces of a grid are rivals by what they recovered."""
-        if "recovery" not in self._best:
+        """Only now train the learner; the pieces of a grid are rivals by what they recovered, by the first metric."""
+        found = self._best.get(("recovery", self.selection.recovery))
+        self._best.clear()
+        if found is None:
             return None
-        value, best = self._best.pop("recovery")
+        value, best = found
         try:
             self._teach(best)
         except Exception as error:
@@ -147,21 +155,34 @@ class MethodSearch:
     def _score(self, fitted: Fitted, tasks: list[str]) -> None:
         values: dict[str, Any] = {}
         for task in tasks:
-            needed = self._choice or self.scorer.oracle
-            values[task] = value = getattr(self.scorer, task)(fitted.model) if needed else float("nan")
-            if task not in self._best or self.scorer.better(task, value, self._best[task][0]):
-                self._best[task] = (value, fitted)
-        if "recovery" in tasks:
+            try:
+                scores = self._validation_scores(task, fitted.model)
+            except NotJudgedError as error:  # for one task; the other may still be
+                values["error"] = str(error)
+                continue
+            deciding = self.selection.deciding(task)
+            values[task] = scores.get(deciding[0], math.nan)
+            for metric in deciding:
+                value, best = scores.get(metric, math.nan), self._best.get((task, metric))
+                if best is None or is_better(metric, value, best[0]):
+                    self._best[task, metric] = (value, fitted)
+        if "recovery" in tasks and self._choice:
             self.partial.basis = self.scorer.basis(fitted.model)
         self.partial.points.append((fitted.place, GridPoint(fitted.params, **values)))
+
+    def _validation_scores(self, task: str, model: Any) -> dict[str, float]:
+        if self._choice or not self.scorer.needs_a_fit(task, model):
+            return self.scorer.scores(task, model)
+        return {}
 
     def _teach(self, fitted: Fitted) -> None:
         """Train the learner of a pair, with every point of its grid, on what the model recovered."""
         assert self.method.learner is not None
         D = np.asarray(fitted.model.label_distributions_, dtype=np.float64)
         fixed = {f"enhancer__{key}": value for key, value in fitted.params.items()}
-        for number, chosen in enumerate(grid_points(self.method.learner_grid)):
-            own = resolve(chosen, self.split.sizes)
+        grid = grid_points(self.method.learner_grid)
+        for number in self._learners[fitted.place[0]]:
+            own = resolve(grid[number], self.split.sizes)
             started = time.perf_counter()
             learner = build(self.method.learner, resolve(self.method.learner_params, self.split.sizes) | own, self.seed)
             learner.fit(self.split.train.X, D)
@@ -200,7 +221,7 @@ def _convergence(model: Any) -> Convergence | None:
     return Convergence([float(value) for value in path], None if gap is None else float(np.sum(gap)))
 
 
-def search(work: Work, split: Split, seed: int) -> list[Partial]:
+def search(work: Work, split: Split) -> list[Partial]:
     """Fit and score every grid point of a piece of work.
 
     Parameters
@@ -208,8 +229,6 @@ def search(work: Work, split: Split, seed: int) -> list[Partial]:
     work : Work
     split : Split
         Of the data set and repeat of its cells.
-    seed : int
-        For estimators that use one.
 
     Returns
     -------
@@ -217,8 +236,8 @@ def search(work: Work, split: Split, seed: int) -> list[Partial]:
         One for each cell.
     """
     scorer = ValidationScorer(split, work.cells[0].selection)
-    searches = [MethodSearch(cell.method, scorer, seed) for cell in work.cells]
-    fits = _fits(work, split, seed)
+    searches = [CellSearch(cell, scorer) for cell in work.cells]
+    fits = _fits(work, split)
     while True:
         texts: list[str] = []
         with captured_warnings(texts):
@@ -230,7 +249,7 @@ def search(work: Work, split: Split, seed: int) -> list[Partial]:
             each.see(result)
 
 
-def _fits(work: Work, split: Split, seed: int) -> Iterator[Fitted | Failed]:
+def _fits(work: Work, split: Split) -> Iterator[Fitted | Failed]:
     """Models of the grid points; those of a path are fitted together, others one by one, so that one may fail."""
     method = work.cells[0].method
     fixed = resolve(method.params, split.sizes)
@@ -241,7 +260,7 @@ def _fits(work: Work, split: Split, seed: int) -> Iterator[Fitted | Failed]:
         waiting = [((place, 0), point) for place, point in path]
         started = time.perf_counter()
         try:
-            first = build(method.estimator, fixed | path[0][1], seed)
+            first = build(method.estimator, fixed | path[0][1], work.cells[0].seed)
             settings = [{key: value for key, value in point.items() if key in cheap} for _, point in path]
             for model in first.fit_path(split.train.X, T, settings):
                 yield Fitted(*waiting.pop(0), model, time.perf_counter() - started)

@@ -65,6 +65,13 @@ class TomlTable:
             raise self.fail(key, f"expected a whole number of at least {least}, got {value!r}.")
         return value
 
+    def boolean(self, key: str, default: bool) -> bool:
+        """True or false."""
+        value = self.raw(key, default)
+        if not isinstance(value, bool):
+            raise self.fail(key, f"expected true or false, got {value!r}.")
+        return value
+
     def number(self, key: str, default: float | None = None, low: float = 0.0, high: float = float("inf")) -> Any:
         """A number between ``low`` and ``high``."""
         value = self.raw(key, default)

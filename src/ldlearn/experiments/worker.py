@@ -11,6 +11,7 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits
 
+from ldlearn.core.shared_neighbors import SharedNeighbors
 from ldlearn.datasets import LabelDataset
 from ldlearn.experiments.cells import Work
 from ldlearn.experiments.search import Partial, search
@@ -19,6 +20,9 @@ from ldlearn.versions import installed_versions
 
 THREADS = 1  # of BLAS and OpenMP in a cell: sums of more threads are rounded differently
 _one_at_a_time = threading.Lock()
+_neighbors = (
+    SharedNeighbors()
+)  # pieces of work come split by split, so that all methods of a split find those of its rows
 
 
 @dataclass
@@ -61,7 +65,8 @@ def _search(work: Work, data: LabelDataset, result: WorkResult) -> None:
     cell = work.cells[0]
     split = make_split(data, cell.dataset, cell.protocol, cell.repeat)
     result.sizes, result.label_names = split.record, list(data.label_names)
-    result.partials = search(work, split, cell.seed)
+    with _neighbors:
+        result.partials = search(work, split)
 
 
 def _forget_peak_memory() -> None:

@@ -20,7 +20,7 @@ def how_parameters_were_chosen(results: Results) -> list[str]:
     if list(points) == [1]:
         return ["Nothing was tuned: every method ran once a repeat, with its defaults unless the plan says otherwise."]
     tuned = [record for record in done if record.n_points > 1]
-    return [*_by_what(tuned), _budgets(points, results.subject)]
+    return [*_by_what(tuned), _budgets(points, results.subject, _stated_budget(tuned))]
 
 
 def grid_points_of_methods(results: Results) -> dict[int, list[str]]:
@@ -38,33 +38,58 @@ def _by_what(tuned: Sequence[Record]) -> Iterable[str]:
         "Parameters were chosen by true distributions, which nobody has who has only 0/1 labels: for prediction by "
         f"those of the validation rows ({_metrics(tuned, 'prediction')})"
     )
-    bases: dict[str, list[str]] = {}
-    for record in tuned:
-        basis = record.selection.get("recovery_basis")
-        if basis and record.scores("recovery") and record.method not in bases.setdefault(str(basis), []):
-            bases[str(basis)].append(record.method)
-    if bases:
-        parts = [f"{basis} for {_some(names)}" if len(bases) > 1 else basis for basis, names in bases.items()]
-        said += f", for recovery by those of {', '.join(parts)} ({_metrics(tuned, 'recovery')})"
+    rows = _rows_that_chose(tuned)
+    if rows:
+        parts = [f"{name} for {_some(methods)}" if len(rows) > 1 else name for name, methods in rows.items()]
+        said += f", for recovery by those of the {', the '.join(parts)} ({_metrics(tuned, 'recovery')})"
     yield f"{said}."
-    if len(bases) > 1:
+    if "training rows" in rows:
+        yield "Recovery is scored on training rows, so where they also chose it is the best that a grid can do."
+    if len(rows) > 1:
         yield "So recovery was not chosen on the same rows for all methods."
 
 
-def _budgets(points: dict[int, list[str]], subject: str | None) -> str:
+def _rows_that_chose(tuned: Sequence[Record]) -> dict[str, list[str]]:
+    """The rows that chose parameters for recovery, with the methods they did that for."""
+    rows: dict[str, list[str]] = {}
+    for record in tuned:
+        basis = record.selection.get("recovery_basis")
+        if basis and record.scores("recovery"):
+            # What follows the comma is how: "validation rows, enhanced", "validation rows, fitted again".
+            methods = rows.setdefault(str(basis).partition(",")[0], [])
+            methods += [record.method] if record.method not in methods else []
+    return rows
+
+
+def _stated_budget(tuned: Sequence[Record]) -> int | None:
+    """The budget of the plan, if it was one for all."""
+    stated = {record.selection.get("budget") for record in tuned}
+    return stated.pop() if len(stated) == 1 else None
+
+
+def _budgets(points: dict[int, list[str]], subject: str | None, budget: int | None) -> str:
     if len(points) == 1:
         return f"Every method had {plural(next(iter(points)), 'grid point')}."
     said = "Grid points were not equal, and whoever has more of them has more chances: "
+    if budget is not None:
+        points = {count: names for count, names in points.items() if count < budget}
+        subject = None  # has as many as anybody, or is among those who have fewer
+        said = (
+            f"Every method had the same budget, {budget} points drawn from its grid; grids with fewer were used whole: "
+        )
     if len(points) <= _COUNTS:
         parts = [
             f"{count if count > 1 else '1 (nothing to choose)'} for {_some(names)}" for count, names in points.items()
         ]
         return f"{said}{'; '.join(parts)}."
     own = next((f"{count} for {subject}, " for count, names in points.items() if subject in names), "")
-    return f"{said}{own}from {min(points)} to {max(points)} for the others; the last section lists them."
+    others = "the others" if budget is None else plural(sum(map(len, points.values())), "method")
+    return f"{said}{own}from {min(points)} to {max(points)} for {others}; the last section lists them."
 
 
-def _metrics(records: Iterable[Record], task: Task) -> str:
+def _metrics(records: Sequence[Record], task: Task) -> str:
+    if all(record.selection.get("per_metric") for record in records):
+        return "every metric chose for itself"
     names = dict.fromkeys(record.deciding_metric(task) for record in records)
     return enumerate_names([METRICS[name].title if name in METRICS else name for name in names])
 

@@ -43,8 +43,12 @@ def difference(results: Results, table: TaskTable, method: str, other: str, data
     """Compare two methods on the repeats that both have; None if there is none.
 
     Repeats share rows, so their differences vary less than those of new samples would. The variance of the mean is
-    therefore taken as s^2 (1/n + r) with r the ratio of rows that are scored to rows that are not, as Nadeau and Bengio
-    ("Inference for the generalization error", 2003) do for test and training rows.
+    therefore taken as s^2 (1/n + r) with r the ratio of rows that are scored to rows that are not. For prediction,
+    scored on the test rows, that is the correction of Nadeau and Bengio ("Inference for the generalization error",
+    2003). For recovery, scored on the training rows, it is ours by the same argument: two repeats have a share q of the
+    scored rows in common, on average, which correlates them by q if the score of a row depends on that row alone, and
+    r = q / (1 - q). What two fits to nearly the same rows have in common beyond that widens no interval, for either
+    task.
     """
     pairs = [results.by_method.get((name, dataset), []) for name in (method, other)]
     first, second = ({r.repeat: _score(r, table.task, table.metric) for r in records if r.is_ok} for records in pairs)
@@ -70,8 +74,9 @@ def _score(record: Record, task: Task, metric: Metric) -> float:
 
 
 def _ratio(record: Record, task: Task) -> float:
-    train, validation, test = (record.sizes.get(f"n_{part}", 0) for part in ("train", "validation", "test"))
-    scored, others = (test, train) if task == "prediction" else (train, validation + test)
+    rows = {part: record.sizes.get(f"n_{part}", 0) for part in ("train", "validation", "test")}
+    scored = rows["test" if task == "prediction" else "train"]
+    others = sum(rows.values()) - scored
     return scored / others if others else 1.0
 
 

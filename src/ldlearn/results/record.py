@@ -16,8 +16,9 @@ Task: TypeAlias = Literal["recovery", "prediction"]
 TASKS: tuple[Task, Task] = ("recovery", "prediction")
 PHASES = ("select", "fit", "predict")  # what the seconds of a record are spent on
 
-# Version 1 is that of ldlearn 0.1.0; version 2 counts the grid points and has parameters under their names of today.
-SCHEMA = 2
+# Version 1 is that of ldlearn 0.1.0; version 2 counts the grid points and has parameters under their names of today;
+# version 3 has a budget of grid points and what each metric chose.
+SCHEMA = 3
 
 Scores: TypeAlias = Mapping[str, float | None]
 Params: TypeAlias = Mapping[str, Any]
@@ -85,10 +86,12 @@ class Record(_ByKey):
         n_train, n_validation, n_test, n_features, n_labels.
     label_names : sequence of str
     selection : mapping
-        How parameters were chosen: mode, the names of the metrics for recovery and prediction, and ``recovery_basis``,
-        the rows that decided.
+        How parameters were chosen: mode, the names of the metrics for recovery and prediction, ``per_metric``, whether
+        each metric chose for itself, ``budget``, and ``recovery_basis``, the rows that decided.
     selected : mapping of str to mapping
         By task, the parameters chosen.
+    selected_by_metric : mapping of str to mapping
+        By task and metric, those that each metric chose for itself; empty where one chose for all.
     recovery, prediction : mapping of str to float, or None
         Scores on the training and on the test rows, by metric.
     paper_zeros : mapping of str to mapping
@@ -130,6 +133,7 @@ class Record(_ByKey):
     label_names: list[str] = field(default_factory=list)
     selection: Mapping[str, Any] = field(default_factory=dict)
     selected: Mapping[str, Params | None] = field(default_factory=dict)
+    selected_by_metric: Mapping[str, Mapping[str, Params]] = field(default_factory=dict)
     recovery: Scores | None = None
     prediction: Scores | None = None
     paper_zeros: Mapping[str, Scores | None] = field(default_factory=dict)
@@ -172,7 +176,7 @@ class Record(_ByKey):
             given[name] = kind(**given[name]) if given.get(name) else None
         given["n_points"] = given.get("n_points") or len(given["grid"])
         record = cls(**given | {"schema": SCHEMA})
-        return record if version == SCHEMA else record._brought_up_to_date()
+        return record if version > 1 else record._brought_up_to_date()
 
     def _brought_up_to_date(self) -> Self:
         def renamed(params: Params) -> dict[str, Any]:
