@@ -15,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
+from ldlearn.base.frames import SetOutput, frames_out
 from ldlearn.base.sklearn_private import InvalidParameterError
 from ldlearn.core.simplex import Array
 from ldlearn.core.targets import check_distributions, check_logical, check_matrix, label_names, label_order
@@ -26,7 +27,7 @@ _RATE_ROWS = 2000  # training rows that the number of votes is learned on
 ENHANCER, LEARNER, JOINT = KINDS = ("enhancer", "learner", "joint")
 
 
-class LabelEstimator(BaseEstimator):
+class LabelEstimator(SetOutput, BaseEstimator):
     """What all kinds share: one way to validate, fit and name things.
 
     A method subclasses `Enhancer`, `Learner` or `Joint` and writes ``_fit(X, T)``, where X is a validated feature
@@ -231,6 +232,7 @@ class _TakesLogicalLabels(LabelEstimator):
     def _finish(self, X: Any, T: Any) -> None:
         self.label_distributions_ = self.label_distributions_.astype(X.dtype, copy=False)
 
+    @frames_out
     def fit_enhance(self, X: Any, y: Any) -> Array:
         """Fit, and return the recovered label distributions of the rows of X.
 
@@ -242,7 +244,7 @@ class _TakesLogicalLabels(LabelEstimator):
 
         Returns
         -------
-        D : ndarray of shape (n, c)
+        D : ndarray of shape (n, c), or the data frame that `set_output` asks for
             ``label_distributions_``.
         """
         return self.fit(X, y).label_distributions_
@@ -251,6 +253,7 @@ class _TakesLogicalLabels(LabelEstimator):
 class _Predicts(LabelEstimator):
     """Predicts distributions for new rows."""
 
+    @frames_out
     def predict(self, X: Any) -> Array:
         """Label distributions of new rows.
 
@@ -260,7 +263,7 @@ class _Predicts(LabelEstimator):
 
         Returns
         -------
-        D : ndarray of shape (n, c)
+        D : ndarray of shape (n, c), or the data frame that `set_output` asks for
             Rows are non-negative and sum to one.
         """
         check_is_fitted(self)
@@ -289,6 +292,7 @@ class EnhancesNewRows(_TakesLogicalLabels):
 
     can_enhance = True
 
+    @frames_out
     def enhance(self, X: Any, y: Any) -> Array:
         """Degrees of new rows whose logical labels are known.
 
@@ -302,7 +306,7 @@ class EnhancesNewRows(_TakesLogicalLabels):
 
         Returns
         -------
-        D : ndarray of shape (n, c)
+        D : ndarray of shape (n, c), or the data frame that `set_output` asks for
         """
         check_is_fitted(self)
         features = self._validate_features(X)

@@ -1,5 +1,14 @@
 """The only importer of scikit-learn's private names; a test fails loudly when they move."""
 
 from sklearn.utils._param_validation import HasMethods, Interval, InvalidParameterError, StrOptions
+from sklearn.utils._set_output import ADAPTERS_MANAGER
+from sklearn.utils._set_output import _get_container_adapter as get_container_adapter
 
-__all__ = ["HasMethods", "Interval", "InvalidParameterError", "StrOptions"]
+__all__ = [
+    "ADAPTERS_MANAGER",
+    "HasMethods",
+    "Interval",
+    "InvalidParameterError",
+    "StrOptions",
+    "get_container_adapter",
+]

@@ -5,11 +5,13 @@ from __future__ import annotations
 from numbers import Real
 from typing import Any, ClassVar
 
+import numpy as np
 from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ldlearn.base import Learner, check_distributions
+from ldlearn.base.frames import frames_out
 from ldlearn.base.sklearn_private import HasMethods, Interval, StrOptions
 from ldlearn.core.logical import binarize
 from ldlearn.core.simplex import Array
@@ -105,12 +107,13 @@ class FromDistributions(Learner):
         return self.estimator_.predict(X)  # type: ignore[no-any-return]
 
     @available_if(_inner_can_enhance)  # type: ignore[untyped-decorator]
+    @frames_out
     def enhance(self, X: Any, y: Any) -> Array:
         """Degrees of new rows from the logical labels of their distributions ``y``."""
         check_is_fitted(self)
         D = self._match_labels(y, lambda y: check_matrix(y, "label distributions"))
         Y = binarize(D, delta=self.threshold)
-        return self.estimator_.enhance(self._validate_features(X), Y)  # type: ignore[no-any-return]
+        return np.asarray(self.estimator_.enhance(self._validate_features(X), Y))
 
     def score(self, X: Any, y: Any) -> float:
         """Mean intersection of the true distributions ``y`` with what is predicted, or recovered, for X."""

@@ -86,7 +86,7 @@ class EnhanceThenLearn(Joint):
     def _fit(self, X: Any, Y: Mask) -> None:
         enhancer, learner = self._steps
         self.enhancer_, self.learner_ = clone(enhancer), clone(learner)
-        self.label_distributions_ = self.enhancer_.fit_enhance(X, Y.astype(int))
+        self.label_distributions_ = self.enhancer_.fit(X, Y.astype(int)).label_distributions_
         self.learner_.fit(X, self.label_distributions_)
 
     def _predict(self, X: Any) -> Array:

@@ -143,11 +143,11 @@ def _probe(model: Any) -> dict[str, NDArray[Any]]:
         else:
             estimator = model
             X = np.random.default_rng(0).normal(size=(_PROBE_ROWS, int(model.n_features_in_)))
-        found = {"predict": estimator.predict(X)} if hasattr(estimator, "predict") else {}
+        found = {"predict": np.asarray(estimator.predict(X))} if hasattr(estimator, "predict") else {}
         if hasattr(estimator, "enhance"):
             first_two = np.zeros((_PROBE_ROWS, len(estimator.label_names_)))
             first_two[:, :2] = 1
-            found["enhance"] = estimator.enhance(X, first_two)
+            found["enhance"] = np.asarray(estimator.enhance(X, first_two))
         return found
 
 

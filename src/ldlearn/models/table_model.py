@@ -167,9 +167,15 @@ class TableModel:
         ----------
         table : DataFrame
             Has the feature columns, in any order; other columns are ignored.
+
+        Returns
+        -------
+        DataFrame
+            Of the library of the table. A pandas frame keeps the index; a polars frame has none, and begins with the
+            id column instead, if the model has one and the table too.
         """
-        table = as_frame(table)
-        return self._named(self.estimator.predict(self.transform(table)), table.index)
+        frame = as_frame(table)
+        return self._named(self.estimator.predict(self.transform(frame)), frame, table)
 
     def enhance(self, table: Any) -> Any:
         """Degrees of rows whose 0/1 labels are known, as a table with the label names as columns.
@@ -178,22 +184,32 @@ class TableModel:
         ----------
         table : DataFrame
             Has the feature columns and the label columns.
+
+        Returns
+        -------
+        DataFrame
+            As for `predict`.
         """
         if not self.can_enhance:
             raise TableError(
                 f"{type(self.estimator).__name__} gives degrees only to the rows it was fitted on; fit it on this "
                 "table, or use a model fitted with DLDL."
             )
-        table = as_frame(table)
-        check_columns(list(table.columns), self.labels, "label")
-        Y = to_labels(table, self.labels)
-        check_logical_labels(Y, self.labels, table.index, "only 0/1 labels can be enhanced.")
+        frame = as_frame(table)
+        check_columns(list(frame.columns), self.labels, "label")
+        Y = to_labels(frame, self.labels)
+        check_logical_labels(Y, self.labels, frame.index, "only 0/1 labels can be enhanced.")
         if getattr(self.estimator, "empty_rows", None) != "all":
-            check_some_label(Y, table.index, "drop such rows.")
-        return self._named(self.estimator.enhance(self.transform(table), Y), table.index)
+            check_some_label(Y, frame.index, "drop such rows.")
+        return self._named(self.estimator.enhance(self.transform(frame), Y), frame, table)
 
-    def _named(self, distributions: NDArray[np.float64], index: Any) -> Any:
-        return import_pandas().DataFrame(distributions, index=index, columns=list(self.labels))
+    def _named(self, distributions: Any, frame: Any, table: Any) -> Any:
+        """Degrees as a frame of the library that the table comes from."""
+        degrees = np.asarray(distributions)
+        if type(table).__module__.partition(".")[0] != "polars":
+            return import_pandas().DataFrame(degrees, index=frame.index, columns=list(self.labels))
+        ids = {self.id: table[self.id]} if self.id in table.columns else {}
+        return type(table)(ids | dict(zip(self.labels, degrees.T, strict=True)))
 
 
 def as_frame(table: Any) -> Any:

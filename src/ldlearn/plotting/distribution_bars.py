@@ -137,7 +137,7 @@ class DistributionBarsDisplay(Display):
         if recovered is not None and len(recovered) == n:
             found["recovered"] = recovered
         if hasattr(estimator, "predict"):
-            found["predicted"] = estimator.predict(X)
+            found["predicted"] = np.asarray(estimator.predict(X))
         if not found:
             raise InputError(f"{type(estimator).__name__} has nothing to show for {n} rows it was not fitted on.")
         names = getattr(estimator, "label_names_", None)

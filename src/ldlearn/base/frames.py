@@ -1,0 +1,51 @@
+"""Degrees as data frames: scikit-learn's `set_output`, for what `predict`, `enhance` and `fit_enhance` give."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, Self, TypeVar, cast
+
+from ldlearn.base.sklearn_private import ADAPTERS_MANAGER, get_container_adapter
+from ldlearn.errors import ParameterError
+
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+
+
+class SetOutput:
+    """An estimator that gives degrees as arrays, or as data frames with the label names as columns."""
+
+    label_names_: Any
+
+    def set_output(self, *, transform: str | None = None) -> Self:
+        """Choose what `predict`, `enhance` and `fit_enhance` give.
+
+        Without a choice, `sklearn.set_config(transform_output=...)` holds, as for any transformer of scikit-learn; the
+        default of that are arrays.
+
+        Parameters
+        ----------
+        transform : {"default", "pandas", "polars"}, optional
+            Arrays, or data frames of that library: one column a label, named as in ``fit``; a pandas frame keeps the
+            index of X. None changes nothing.
+        """
+        if transform is not None:
+            known = sorted(ADAPTERS_MANAGER.supported_outputs)
+            if transform not in known:
+                raise ParameterError(f"transform must be one of {', '.join(known)}, got {transform!r}.")
+            self._sklearn_output_config = {"transform": transform}  # scikit-learn's `clone` copies this name
+        return self
+
+
+def frames_out(method: _Method) -> _Method:
+    """Give what a method returns, shape (n, c), in the container that `set_output` asks for."""
+
+    @wraps(method)
+    def wrapped(self: SetOutput, X: Any, *args: Any, **params: Any) -> Any:
+        degrees = method(self, X, *args, **params)
+        adapter = get_container_adapter("transform", self)
+        if adapter is None:
+            return degrees
+        return adapter.create_container(degrees, X, columns=list(self.label_names_), inplace=False)
+
+    return cast(_Method, wrapped)

@@ -1,0 +1,118 @@
+"""Data frames out: `set_output` as scikit-learn means it, for predict, enhance and fit_enhance."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import sklearn
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+
+from ldlearn import DLDL, SABFGS, EnhanceThenLearn, FromDistributions, UniformLE, VoteLDL
+from ldlearn.errors import ParameterError
+from ldlearn.models import TableModel, load_model, save_model
+
+LABELS = ["sky", "mountain", "sea"]
+FIXED = {"alpha": 0.0, "beta": 1.0, "gamma": 1.0, "max_iter": 2}
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(24, 2)), columns=["a", "b"], index=[f"row{i}" for i in range(24)])
+    Y = pd.DataFrame((rng.random((24, 3)) < 0.5).astype(int), columns=LABELS, index=X.index)
+    Y.loc[Y.sum(axis=1) == 0, "sky"] = 1
+    return X, Y
+
+
+def results(model, X, Y):
+    """What every verb of a model gives."""
+    verbs = {"fit_enhance": lambda: model.fit_enhance(X, Y)} if hasattr(model, "fit_enhance") else {}
+    verbs["predict"] = lambda: model.predict(X)
+    if hasattr(model, "enhance"):
+        verbs["enhance"] = lambda: model.enhance(X, Y)
+    return {name: verb() for name, verb in verbs.items()}
+
+
+@pytest.mark.parametrize(
+    "model", [DLDL(**FIXED), VoteLDL(gamma=1.0), EnhanceThenLearn()], ids=lambda m: type(m).__name__
+)
+def test_every_verb_gives_what_was_asked_for(data, model):
+    X, Y = data
+    arrays = results(clone(model), X, Y)
+    assert all(type(found) is np.ndarray for found in arrays.values())
+    frames = results(clone(model).set_output(transform="pandas"), X, Y)
+    for verb, found in frames.items():
+        assert isinstance(found, pd.DataFrame), verb
+        assert list(found.columns) == LABELS
+        assert list(found.index) == list(X.index)
+        np.testing.assert_array_equal(found.to_numpy(), arrays[verb])
+    tables = results(clone(model).set_output(transform="polars"), pl.from_pandas(X), pl.from_pandas(Y))
+    for verb, found in tables.items():
+        assert isinstance(found, pl.DataFrame), verb
+        assert found.columns == LABELS
+        np.testing.assert_allclose(found.to_numpy(), arrays[verb])
+
+
+def test_scikit_learns_own_setting_holds_where_nothing_was_chosen(data):
+    X, Y = data
+    model = EnhanceThenLearn().fit(X, Y)
+    with sklearn.config_context(transform_output="pandas"):
+        assert list(model.predict(X).columns) == LABELS
+        assert list(UniformLE().fit_enhance(X, Y).columns) == LABELS
+        assert type(EnhanceThenLearn().fit(X, Y).label_distributions_) is np.ndarray
+        assert (
+            0 < model.score(X, Y / Y.sum().sum() + 1 / 3 - Y.sum(axis=1).to_numpy()[:, None] / Y.sum().sum() / 3) <= 1
+        )
+        assert type(clone(model).set_output(transform="default").fit(X, Y).predict(X)) is np.ndarray
+    assert type(model.predict(X)) is np.ndarray
+
+
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+def test_a_clone_gives_the_same_and_none_changes_nothing(data):
+    X, Y = data
+    model = clone(DLDL(**FIXED).set_output(transform="pandas").set_output(transform=None)).fit(X, Y)
+    assert isinstance(model.predict(X), pd.DataFrame)
+    assert list(model.predict(X.to_numpy()).index) == list(range(24))
+
+
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+def test_wrappers_and_scores_take_models_that_give_frames(data):
+    X, Y = data
+    D = (Y + 0.2).div((Y + 0.2).sum(axis=1), axis=0)
+    inner = DLDL(**FIXED).set_output(transform="pandas")
+    wrapped = FromDistributions(inner, threshold=0.3).fit(X, D)
+    assert type(wrapped.predict(X)) is np.ndarray
+    assert list(wrapped.set_output(transform="pandas").enhance(X, D).columns) == LABELS
+    assert wrapped.score(X, D) == pytest.approx(FromDistributions(DLDL(**FIXED), threshold=0.3).fit(X, D).score(X, D))
+    search = GridSearchCV(wrapped, {"estimator__gamma": [0.1, 1.0]}, cv=2).fit(X, D)
+    assert isinstance(search.predict(X), pd.DataFrame)
+    two = EnhanceThenLearn(UniformLE().set_output(transform="polars"), SABFGS().set_output(transform="pandas"))
+    assert type(two.fit_enhance(X, Y)) is np.ndarray
+
+
+def test_a_wrong_container_is_told():
+    with pytest.raises(ParameterError, match="transform must be one of default, pandas, polars, got 'arrow'"):
+        DLDL().set_output(transform="arrow")
+
+
+def test_a_model_file_keeps_the_choice(data, tmp_path):
+    X, Y = data
+    save_model(DLDL(**FIXED).set_output(transform="pandas").fit(X, Y), tmp_path / "m.ldl")
+    assert list(load_model(tmp_path / "m.ldl").predict(X).columns) == LABELS
+
+
+@pytest.mark.parametrize("id", ["key", None])
+def test_a_table_model_answers_in_kind(data, id):
+    X, Y = data
+    table = pd.concat([X, Y], axis=1).assign(key=[f"k{i}" for i in range(24)])
+    estimator = DLDL(**FIXED).set_output(transform="pandas")  # of no consequence: the table decides
+    model = TableModel.fit(table, LABELS, features=["a", "b"], estimator=estimator, id=id)
+    for verb in (model.predict, model.enhance):
+        frame, other = verb(table), verb(pl.from_pandas(table))
+        assert list(frame.index) == list(table.index)
+        assert list(frame.columns) == LABELS
+        assert isinstance(other, pl.DataFrame)
+        assert other.columns == (["key", *LABELS] if id else LABELS)
+        np.testing.assert_array_equal(other.select(LABELS).to_numpy(), frame.to_numpy())
+    assert verb(pl.from_pandas(table.drop(columns="key"))).columns == LABELS
