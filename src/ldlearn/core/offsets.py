@@ -42,20 +42,37 @@ def column_moments(
     >>> float(mean[0] - 1e8), squares
     (1.0, array([2., 0.]))
     """
-    n = float(X.shape[0] if weights is None else weights.sum())
+    n, sums = column_sums(X, weights)
+    return settled_moments(n, sums / n, *deviation_sums(X, sums / n, weights), X.dtype)
+
+
+def column_sums(X: Any, weights: NDArray[np.float64] | None = None) -> tuple[float, NDArray[np.float64]]:
+    """The number of rows, as often as they count, and the sum of each column in float64."""
     if weights is None:
-        mean = np.asarray(X.sum(axis=0, dtype=np.float64)).ravel() / n
-    else:
-        mean = np.sum([weights[rows] @ X[rows] for rows in row_blocks(X)], axis=0) / n
+        return float(X.shape[0]), np.asarray(X.sum(axis=0, dtype=np.float64)).ravel()
+    return float(weights.sum()), np.sum([weights[rows] @ X[rows] for rows in row_blocks(X)], axis=0)
+
+
+def deviation_sums(
+    X: Any, mean: NDArray[np.float64], weights: NDArray[np.float64] | None = None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Sums of ``x - mean`` and of its square over the rows."""
     sums, squares = np.zeros(X.shape[1]), np.zeros(X.shape[1])
     for rows in row_blocks(X):
         block_sums, block_squares = _deviations(X[rows], mean, None if weights is None else weights[rows])
         sums += block_sums
         squares += block_squares
+    return sums, squares
+
+
+def settled_moments(
+    n: float, mean: NDArray[np.float64], sums: NDArray[np.float64], squares: NDArray[np.float64], dtype: Any
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Mean and sum of squared deviations, given a mean that is right up to rounding and the deviations from it."""
     correction = sums / n
-    mean += correction
+    mean = mean + correction
     squares = np.maximum(squares - n * correction**2, 0.0)
-    rounding = _INDISTINCT * float(np.finfo(X.dtype).eps) * np.abs(mean)
+    rounding = _INDISTINCT * float(np.finfo(dtype).eps) * np.abs(mean)
     squares[squares <= n * rounding**2] = 0.0
     return mean, squares
 

@@ -123,7 +123,8 @@ def newton_simplex(
         Distributions to start from; by default ``exp(L)`` renormalised on the support. Whichever of the two is lower
         (row by row, if there is no graph) is used, so the result is never above ``U(start)``.
     tol : float, default=1e-9
-        Stop when the Frank-Wolfe gap, averaged over the rows (as often as they count), is at most this.
+        Stop when the Frank-Wolfe gap, averaged over the rows (as often as they count), is at most this; without a
+        graph, a row stops when its own is, so that its result is the same whatever rows are solved with it.
     max_iter : int, default=100
 
     Returns
@@ -184,22 +185,25 @@ def _row_by_row(
 
 
 def _solve(problem: _Problem, start: Array | None, tol: float, max_iter: int) -> SimplexSolution:
-    goal = tol * (len(problem.L) if problem.weight is None else float(problem.weight.sum()))
+    goals = tol * (np.ones(len(problem.L)) if problem.weight is None else problem.weight[:, 0])
     logD, D, pull, values = _starting_point(problem, start)
     n_iter, converged, previous_gap = 0, False, np.inf
     while True:
         gradient = problem.on_support(problem.weigh(logD - problem.L + 1.0) + pull, 0.0)
         gap = problem.gap(D, gradient)
-        converged = bool(gap.sum() <= goal)
-        if converged or n_iter == max_iter:
+        converged = bool(gap.sum() <= goals.sum())
+        # Without a graph every row ends by itself: what becomes of it must not depend on the rows beside it.
+        moving = gap > goals if problem.G is None else np.full(len(D), not converged)
+        if not moving.any() or n_iter == max_iter:
             break
-        V = _newton_direction(problem, D, gradient)
+        V = _newton_direction(problem, D, gradient) * moving[:, None]
         slopes = np.einsum("ij,ij,ij->i", D, gradient, V)
         rounding = _ROUNDING * (np.abs(values) + problem.weigh(np.abs(problem.L)).max(axis=1))
         step = _line_search(problem, logD, D, V, slopes, values, rounding)
-        if step is None or previous_gap <= gap.sum() <= _STALLED * rounding.sum():
+        moving_gap = gap[moving].sum()
+        if step is None or previous_gap <= moving_gap <= _STALLED * rounding[moving].sum():
             break  # no further progress in floating point
-        previous_gap = gap.sum()
+        previous_gap = moving_gap
         logD, D, pull, values = step
         n_iter += 1
     return SimplexSolution(D, gap, float(values.sum()), n_iter, problem.n_products, converged)
