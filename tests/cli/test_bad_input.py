@@ -167,8 +167,9 @@ PREDICTING = {
     "renamed column": (
         frame(lambda t: t.rename(columns={"wet": "Wett"})), PREDICT, ["missing: 'wet'; is 'Wett' the column 'wet'?"],
     ),
-    "text for a number": (
-        cell(12, "wet", "moist"), PREDICT, ["data.csv, row 12, column 'wet': 'moist' is not a number"],
+    "texts for numbers": (
+        frame(lambda t: t.assign(wet="moist")), PREDICT,
+        ["data.csv, row 1, column 'wet': 80 of 80 values are not of the kind", "('moist')"],
     ),
     "infinite number": (cell(12, "wet", "-inf"), PREDICT, ["row 12, column 'wet': -inf is not a finite number"]),
     "no such id": (lambda: None, (*PREDICT, "--id", "name"), ["1 id column is missing: 'name'"]),
@@ -236,7 +237,7 @@ def test_a_table_that_does_not_fit_the_model_is_refused(case, model, run):
 
 def test_a_failure_half_way_leaves_the_earlier_output(model, run):
     write("old\n", "out.csv")
-    cell(80, "wet", "moist")()
+    cell(80, "wet", "inf")()
     check(run(*PREDICT), ["row 80, column 'wet'"])
     with open("out.csv") as file:
         assert file.read() == "old\n"
@@ -262,8 +263,8 @@ def test_bad_parquet_and_npz(here, run):
     write(b"PAR1 nonsense PAR1", "data.parquet")
     words = ("-l", "sky", "-o", "m.ldl")
     check(run("fit", "data.parquet", *words), ["data.parquet: it cannot be read as Parquet"])
-    pd.DataFrame({"when": pd.date_range("2020", periods=3), "sky": 1, "sea": 1}).to_parquet("dates.parquet")
-    check(run("fit", "dates.parquet", *words), ["dates.parquet, column 'when': its type is timestamp"])
+    pd.DataFrame({"raw": [b"1", b"2"], "sky": 1, "sea": 1}).to_parquet("bytes.parquet")
+    check(run("fit", "bytes.parquet", *words), ["bytes.parquet, column 'raw': its type is binary"])
     write(b"PK nonsense", "data.npz")
     check(run("fit", "data.npz", *words), ["data.npz: it cannot be read as NPZ"])
     np.savez("uneven.npz", X=np.zeros((3, 2)), sky=np.ones(4))

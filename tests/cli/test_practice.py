@@ -242,8 +242,8 @@ def test_a_model_that_learned_nothing_says_so(here, run):
     for warning in (
         "Uninformative features",
         "Labels never seen (0 in every row, so their degrees mean nothing): 'never'",
-        "Columns without any value: 'empty'",
-        "Columns with the same value in every row: 'flat'",
+        "Columns without any value, left out: 'empty'",
+        "Columns with the same value in every row, left out: 'flat'",
         "Near-duplicate rows: 33% of the rows",
     ):
         assert warning in result.message

@@ -123,7 +123,6 @@ def test_tables_of_numbers_with_points_are_always_understood(rows, delimiter):
     [
         ({"delimiter": "ab"}, "one character or comma"),
         ({"decimal": ";"}, "'.' or ','"),
-        ({"delimiter": ",", "decimal": ","}, "cannot be the same"),
         ({"encoding": "klingon"}, "no encoding 'klingon'"),
     ],
 )

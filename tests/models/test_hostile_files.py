@@ -17,7 +17,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from ldlearn import DLDL
 from ldlearn.models import ModelFileError, TableModel, load_model, save_model
-from ldlearn.models.archive import VERSION
+from ldlearn.models.files import VERSION
 
 
 @pytest.fixture(scope="module")

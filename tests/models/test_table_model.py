@@ -81,8 +81,8 @@ def test_the_index_of_the_frame_comes_back():
 
 def test_errors_in_python_name_row_and_column():
     table = make_table().astype(object)
-    table.loc[7, "wet"] = "moist"
-    with pytest.raises(TableError, match="row 7, column 'wet': 'moist' is not a finite number"):
+    table.loc[7, "wet"] = np.inf
+    with pytest.raises(TableError, match="row 7, column 'wet': inf is not a finite number"):
         fitted().predict(table)
     with pytest.raises(TableError, match="1 feature column is missing: 'wet'"):
         fitted().predict(table.drop(columns="wet"))

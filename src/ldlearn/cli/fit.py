@@ -11,21 +11,26 @@ from ldlearn.cli.console import note, progress, say, say_of_table, show_json, sh
 from ldlearn.cli.options import (
     Categorical,
     Data,
+    Date,
     Decimal,
     Delimiter,
     Encoding,
     Features,
     From,
     Id,
+    Ignore,
     Json,
     Labels,
     Method,
     NoClobber,
+    Numeric,
     Settings,
+    Text,
     parse_settings,
 )
 from ldlearn.io.text_style import TextStyle
 from ldlearn.models import describe_model, fit_table
+from ldlearn.models.column_kinds import describe_kinds
 from ldlearn.models.method_names import DEFAULT_METHOD, method_name
 
 
@@ -34,7 +39,11 @@ def fit(
     labels: Labels,
     output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="Model to write, an .ldl file.")],
     features: Features = None,
+    numeric: Numeric = None,
     categorical: Categorical = None,
+    date: Date = None,
+    text: Text = None,
+    ignore: Ignore = None,
     id: Id = None,
     method: Method = None,
     set: Settings = None,
@@ -61,7 +70,11 @@ def fit(
         labels,
         output,
         features=features,
+        numeric=numeric,
         categorical=categorical,
+        date=date,
+        text=text,
+        ignore=ignore,
         id=id,
         method=method or DEFAULT_METHOD,
         params=parse_settings(set) if set else None,
@@ -77,6 +90,8 @@ def fit(
         return
     n, m, c = model.facts["rows"], len(model.features), len(model.labels)
     say(f"{method_name(model.estimator)} fitted on {n:,} rows, {m} features, {c} labels: {output}")
+    for line in describe_kinds(model.facts["columns"]):
+        say(f"  {line}")
     if choice := getattr(model.estimator, "choice_", ""):
         say(f"Chosen by the 0/1 labels: {choice}.")
     show_scores(model.facts)

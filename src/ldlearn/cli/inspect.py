@@ -10,6 +10,7 @@ from ldlearn.cli.console import PlainTable, note, say, show, show_json, show_sco
 from ldlearn.cli.options import Json, NoClobber
 from ldlearn.io.formats import check_output
 from ldlearn.models import describe_file, write_card
+from ldlearn.models.column_kinds import describe_kinds
 
 
 def inspect(
@@ -43,11 +44,11 @@ def inspect(
 def _overview(known: dict[str, Any]) -> Any:
     made = PlainTable("Model", known["model"])
     data, gap = known["data"], known["certified_gap"]
-    numbers, texts = known["features"]["numbers"], known["features"]["texts"]
     rows = {
         "method": known["method"],
         "rows": f"{data['rows']:,}",
-        "features": f"{len(numbers)} of numbers, {len(texts)} of texts",
+        "columns": "; ".join(describe_kinds(known["columns"])),
+        "source": ", ".join(known["source"].values()) or "unknown",
         "labels": ", ".join(f"{name} ({share:.0%})" for name, share in data["label_means"].items()),
         "positives per row": f"{data['positives_per_row']:.2f}",
         "missing values": ", ".join(f"{name} {count:,}" for name, count in data["missing"].items()) or "none",

@@ -24,6 +24,10 @@ Output = Annotated[
 Labels = Annotated[str, typer.Option("--labels", "-l", metavar="COLS", help="Labels: a,b or emo_* or x1:x9.")]
 Features = Annotated[str | None, typer.Option(metavar="COLS", help="Features, likewise; default: the rest.")]
 Categorical = Annotated[str | None, typer.Option(metavar="COLS", help="Features that are codes, not numbers.")]
+Numeric = Annotated[str | None, typer.Option(metavar="COLS", help="Features that are numbers, junk or not.")]
+Date = Annotated[str | None, typer.Option(metavar="COLS", help="Features that are dates.")]
+Text = Annotated[str | None, typer.Option(metavar="COLS", help="Features that are prose: words count.")]
+Ignore = Annotated[str | None, typer.Option(metavar="COLS", help="Columns to leave out.")]
 Id = Annotated[str | None, typer.Option("--id", metavar="COL", help="A column that names the rows.")]
 Method = Annotated[
     str | None,

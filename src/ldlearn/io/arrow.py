@@ -22,7 +22,9 @@ from ldlearn.io.source import CHUNK_ROWS, Input, Kind, Source
 _INDEX_OF_PANDAS = re.compile(r"__index_level_\d+__")
 _BLOCK_ROWS = 1 << 15
 _PASSES = 12
-_PLAIN_TYPES = ("boolean", "integer", "floating", "decimal", "string", "large_string", "string_view", "null")
+_PLAIN_TYPES = (
+    "boolean", "integer", "floating", "decimal", "string", "large_string", "string_view", "null", "date", "timestamp",
+)  # fmt: skip
 
 
 class ArrowSource(Source):
@@ -73,6 +75,8 @@ class ArrowSource(Source):
             column = column.dictionary_decode()
         if types.is_decimal(column.type):
             column = column.cast(self._arrow.float64())
+        if types.is_temporal(column.type):  # as a text table would have it
+            column = column.cast(self._arrow.string())
         values: NDArray[Any] = column.to_numpy(zero_copy_only=False)
         return values
 

@@ -15,7 +15,7 @@ a list        several of all these
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -85,36 +85,61 @@ def quote_columns(names: Sequence[str], positions: Sequence[int]) -> str:
 
 @dataclass(frozen=True)
 class TableColumns:
-    """Columns by name; every column is at most one thing, but that categorical ones are features too."""
+    """Columns by name; every column is at most one thing.
+
+    Attributes
+    ----------
+    labels, features : list of str
+    kinds : dict of str to list of str
+        Features that the user says something of, by what is said: numeric, categorical, date, text.
+    id : str or None
+    """
 
     labels: list[str]
     features: list[str]
-    categorical: list[str]
+    kinds: dict[str, list[str]]
     id: str | None
 
 
 def choose_columns(
-    source: Source, labels: Columns, features: Columns | None, categorical: Columns | None, id: str | None
+    source: Source,
+    labels: Columns,
+    features: Columns | None = None,
+    id: str | None = None,
+    ignore: Columns | None = None,
+    kinds: Mapping[str, Columns | None] | None = None,
 ) -> TableColumns:
     """Find the columns that are wanted: by name, prefix (``emb_*``), range (``x1:x20``) or position."""
     names = source.names
     labelled = source.find(labels, "labels")
     ids = [] if id is None else source.find(id, "id")[:1]
     taken = {*labelled, *ids}
+    ignored = set() if ignore is None else {*source.find(ignore, "ignore")}
     if set(ids) & set(labelled):
         raise TableError(f"the column {names[ids[0]]!r} is a label and the id at once.")
     chosen = source.rest(taken) if features is None else source.find(features, "features")
     both = [names[i] for i in chosen if i in taken]
     if both:
         raise TableError(f"the column {both[0]!r} is a feature and a label (or the id) at once.")
+    chosen = [i for i in chosen if i not in ignored]
     if not chosen:
         raise TableError("no column is left for the features.")
-    codes = [] if categorical is None else source.find(categorical, "categorical")
-    strangers = [names[i] for i in codes if i not in set(chosen)]
-    if strangers:
-        raise TableError(f"categorical names {strangers[0]!r}, which is no feature.")
-    of = [[names[i] for i in positions] for positions in (labelled, chosen, codes, ids)]
-    return TableColumns(of[0], of[1], of[2], of[3][0] if ids else None)
+    told = {kind: source.find(choice, kind) for kind, choice in (kinds or {}).items() if choice is not None}
+    _check_told(names, told, set(chosen))
+    by_kind = {kind: [names[i] for i in positions] for kind, positions in told.items()}
+    of = [[names[i] for i in positions] for positions in (labelled, chosen, ids)]
+    return TableColumns(of[0], of[1], by_kind, of[2][0] if ids else None)
+
+
+def _check_told(names: Sequence[str], told: Mapping[str, list[int]], features: set[int]) -> None:
+    seen: dict[int, str] = {}
+    for kind, positions in told.items():
+        for i in positions:
+            if i not in features:
+                raise TableError(f"{kind} names {names[i]!r}, which is no feature.")
+            if i in seen:
+                raise TableError(f"{seen[i]} and {kind} both name {names[i]!r}.")
+            seen[i] = kind
 
 
 def check_distinct(names: Sequence[str]) -> None:

@@ -17,7 +17,7 @@ from ldlearn.io.columns import is_number, marked_labels, tidy_names
 from ldlearn.io.formats import Format
 from ldlearn.io.sink import Output, Sink, Table, columns_of
 from ldlearn.io.source import CHUNK_BYTES, CHUNK_ROWS, CountedFile, Input, Kind, Source
-from ldlearn.io.text_style import SAMPLE_BYTES, find_style
+from ldlearn.io.text_style import COMMA_NUMBER, SAMPLE_BYTES, find_style
 from ldlearn.io.values import MISSING
 
 # The parser reads up to 32 blocks ahead, so their size decides about the memory.
@@ -52,26 +52,26 @@ class DelimitedSource(Source):
         self._block = min(max(_BLOCK_HEADERS * len(header), _SMALLEST_BLOCK), _LARGEST_BLOCK)
 
     def blocks(self, kinds: Mapping[int, Kind]) -> Iterator[list[NDArray[Any]]]:
-        """See `Source.blocks`."""
-        commas = self._style.decimal == ","
+        """See `Source.blocks`; columns of kind "any" become numbers if all of their values in the block are."""
         for table in self._gathered(self._batches(kinds)):
-            columns = zip(table.columns, kinds.values(), strict=True)
-            yield [(self._with_dots(c) if commas and kind == "any" else c).to_numpy() for c, kind in columns]
+            yield self._arrays(table, kinds)
 
     def _read_columns(self, kinds: Mapping[int, Kind]) -> list[NDArray[Any]]:
-        """Columns of kind "any" become numbers if all of their values are."""
         batches = list(self._batches(kinds))
         if not batches:
             return [np.empty(0) for _ in kinds]
-        table = self._arrow.Table.from_batches(batches)
+        return self._arrays(self._arrow.Table.from_batches(batches), kinds)
+
+    def _arrays(self, table: Any, kinds: Mapping[int, Kind]) -> list[NDArray[Any]]:
         columns = zip(table.columns, kinds.values(), strict=True)
         return [(self._numbers_if_possible(c) if kind == "any" else c).to_numpy() for c, kind in columns]
 
     def _with_dots(self, column: Any) -> Any:
-        """Numbers within a column of texts, written with a decimal point."""
+        """Numbers within a column of texts, written with a decimal point and without marks between thousands."""
         from pyarrow import compute
 
-        return compute.replace_substring_regex(column, r"^\s*([+-]?\d+),(\d+)\s*$", r"\1.\2")
+        bare = compute.replace_substring(compute.replace_substring(column, ".", ""), ",", ".")
+        return compute.if_else(compute.match_substring_regex(column, COMMA_NUMBER), bare, column)
 
     def _batches(self, kinds: Mapping[int, Kind]) -> Iterator[Any]:
         import pyarrow as pa
@@ -116,6 +116,10 @@ class DelimitedSource(Source):
 
         if self._style.decimal == ",":
             column = self._with_dots(column)
+        try:
+            return compute.cast(column, self._arrow.float64())  # the usual case, and the fast one
+        except self._arrow.ArrowInvalid:
+            pass
         words = compute.is_in(column, value_set=self._arrow.array(MISSING))
         try:
             nothing = self._arrow.scalar(None, self._arrow.string())

@@ -18,6 +18,10 @@ _WORDS = {"comma": ",", "semicolon": ";", "tab": "\t", "\\t": "\t", "bar": "|", 
 _MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 _DOT = re.compile(r"[+-]?\d*\.?\d+(?:[eE][+-]?\d+)?")
 _COMMA = re.compile(r"[+-]?\d+,\d+(?:[eE][+-]?\d+)?")
+# A number where commas are decimal and dots stand between thousands; a currency or a percent sign may be beside it.
+COMMA_NUMBER = r"^\s*[-+(]?\s*[$€£¥]?\s*[-+]?(\d{1,3}(\.\d{3})+|\d+)(,\d+)?([eE][-+]?\d+)?\s*[$€£¥%]?\)?\s*$"
+_EUROPEAN = re.compile(r"[+-]?\d{1,3}(?:\.\d{3})+,\d+")
+_THOUSANDS_DOTS = re.compile(r"[+-]?[1-9]\d{0,2}(?:\.\d{3})+")
 _PERHAPS_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
 
 
@@ -46,8 +50,6 @@ class TextStyle:
             raise ParameterError(f"The delimiter must be one character or {', '.join(_WORDS)}, got {delimiter!r}.")
         if self.decimal not in (None, ".", ","):
             raise ParameterError(f"The decimal mark must be '.' or ',', got {self.decimal!r}.")
-        if self.decimal is not None and self.decimal == delimiter:
-            raise ParameterError("The decimal mark and the delimiter cannot be the same.")
         try:
             codecs.lookup(self.encoding or "utf-8")
         except LookupError:
@@ -79,7 +81,7 @@ def find_style(sample: bytes, wanted: TextStyle, delimiter: str) -> tuple[TextSt
         if found.delimiter != delimiter:
             said.append(f"its columns are separated by {_SEPARATORS[found.delimiter or delimiter]}")
     if found.decimal is None:
-        has_commas = found.delimiter != "," and _has_decimal_commas(_rows(text, found.delimiter or delimiter)[1:])
+        has_commas = _has_decimal_commas(_rows(text, found.delimiter or delimiter)[1:])
         found = replace(found, decimal="," if has_commas else ".")
         said += ["its numbers have decimal commas"] if has_commas else []
     return found, said
@@ -122,8 +124,11 @@ def _rows(text: str, delimiter: str) -> list[list[str]]:
 
 
 def _has_decimal_commas(rows: list[list[str]]) -> bool:
-    cells = [cell.strip() for row in rows for cell in row]
-    commas = [cell for cell in cells if _COMMA.fullmatch(cell)]
-    dots = any("." in cell and _DOT.fullmatch(cell) for cell in cells)
+    cells = [cell.strip(" \t%$€£¥") for row in rows for cell in row]
+    commas = [cell for cell in cells if _COMMA.fullmatch(cell) or _EUROPEAN.fullmatch(cell)]
+    european = any(_EUROPEAN.fullmatch(cell) for cell in commas)
+    # 1.234 is no evidence of a decimal point where 1.234,5 is about
+    dotted = [cell for cell in cells if "." in cell and _DOT.fullmatch(cell)]
+    dots = any(not (european and _THOUSANDS_DOTS.fullmatch(cell)) for cell in dotted)
     # 1,234 alone may be a thousand and something
     return not dots and any(not _PERHAPS_THOUSANDS.fullmatch(cell) for cell in commas)

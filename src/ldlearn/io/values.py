@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,6 +13,18 @@ from ldlearn.core.targets import find_row_problems
 from ldlearn.errors import TableError, describe_rows, import_optional, some
 
 MISSING = ("", "NA", "N/A", "#N/A", "NaN", "nan", "NULL", "null", "None")
+# What people write into a column of numbers where there is none; a column of nothing else is a column of texts.
+_PLACEHOLDERS = frozenset(
+    ("?", "??", "-", "--", "---", "–", "—", ".", "..", "*", "/", "n/a", "na", "n.a.", "n.a", "n.d.", "nil", "none",
+     "null", "unknown", "missing", "#n/a", "#value!", "#div/0!", "#ref!", "#name?", "#num!", "#null!")
+)  # fmt: skip
+_CURRENCY = r"[$€£¥₹₽₩]|EUR|USD|GBP|CHF|JPY|CNY|INR|CAD|AUD|SEK|NOK|DKK|PLN|BRL"
+# 1,234.5 and 1'234.5 and 1 234.5, (12.50) for a negative amount, a currency or a percent sign beside it
+_DECORATED = re.compile(
+    rf"(?P<debit>\()?\s*[-+−]?\s*(?P<before>{_CURRENCY})?\s*[-+−]?"
+    r"(?:\d{1,3}(?P<mark>[,'’ \u00a0\u202f])\d{3}(?:(?P=mark)\d{3})*|\d+)(?:\.\d*)?"
+    rf"\s*(?P<after>{_CURRENCY}|%)?\s*(?(debit)\))"
+)
 TRUTH_SPELLINGS = {"True": "true", "TRUE": "true", "False": "false", "FALSE": "false"}
 _AS_LABEL = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0}
 _LARGEST_INTEGER = 10**308
@@ -39,6 +52,41 @@ def is_numeric(series: Any) -> bool:
     return bool(np.all(np.isfinite(_parse(series)) | is_missing(series) | _is_infinity(series)))
 
 
+def read_numbers(series: Any) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """A column as floats, NaN where there is none, and the cells that hold something else than a number.
+
+    Thousands separators, percent signs, brackets around a negative amount and a currency are understood, as long as
+    the column has one currency. Truth values are no numbers.
+    """
+    if _is_plain_number(series):
+        return series.to_numpy(dtype=np.float64, na_value=np.nan), np.zeros(len(series), dtype=bool)
+    numbers = _parse(series).copy()
+    other = np.flatnonzero(np.isnan(numbers) & ~is_missing(series))
+    if len(other):
+        numbers[other] = _decorated_numbers(series.iloc[other].tolist())
+    junk = np.zeros(len(series), dtype=bool)
+    junk[other] = np.isnan(numbers[other])
+    return numbers, junk
+
+
+def _decorated_numbers(cells: list[Any]) -> list[float]:
+    found = [_DECORATED.fullmatch(cell.strip()) if isinstance(cell, str) else None for cell in cells]
+    currencies = {match["before"] or match["after"] for match in found if match is not None} - {None, "%"}
+    return [np.nan if match is None else _undecorated(match, len(currencies) > 1) for match in found]
+
+
+def _undecorated(match: re.Match[str], mixed: bool) -> float:
+    if mixed and (match["before"] or match["after"] not in (None, "%")):
+        return np.nan  # amounts in several currencies are not on one scale
+    number = float(re.sub(r"[^\d.]", "", match[0]))
+    return -number if match["debit"] or "-" in match[0] or "−" in match[0] else number
+
+
+def is_placeholder(value: Any) -> bool:
+    """Whether a cell says that there is no number in it."""
+    return isinstance(value, str) and value.strip().casefold() in _PLACEHOLDERS
+
+
 def to_numbers(series: Any, column: str, advice: str = _ADVICE) -> NDArray[np.float64]:
     """A column as floats, NaN where missing.
 
@@ -54,7 +102,7 @@ def to_numbers(series: Any, column: str, advice: str = _ADVICE) -> NDArray[np.fl
         first = int(np.argmax(bad))
         value = series.iloc[first]
         raise TableError(
-            f"{_shown(value)} is not a finite number; {advice}",
+            f"{shown(value)} is not a finite number; {advice}",
             row=series.index[first],
             column=column,
         )
@@ -171,6 +219,7 @@ def _is_infinity(series: Any) -> NDArray[np.bool_]:
     return np.isinf(_parse(series))
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
+    """A cell as a message shows it."""
     text = repr(value) if isinstance(value, str) else str(value)
     return text if len(text) <= 40 else text[:37] + "..."

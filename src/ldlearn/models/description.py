@@ -16,6 +16,8 @@ from ldlearn.models.method_names import method_name
 from ldlearn.models.preprocessing import STATEMENT, transformed_names
 from ldlearn.models.table_model import TableModel
 
+_TOLD_ELSEWHERE = ("holdout", "warnings", "columns", "source")
+
 
 def describe_model(model: TableModel) -> dict[str, Any]:
     """Everything about a model as plain values: method, parameters, columns, training data, scores, warnings."""
@@ -26,11 +28,13 @@ def describe_model(model: TableModel) -> dict[str, Any]:
         "choice": getattr(model.estimator, "choice_", ""),
         "certified_gap": certified_gap(model.estimator),
         "features": {"numbers": list(model.numeric), "texts": list(model.categorical)},
+        "columns": model.kinds.in_words() | model.facts.get("columns", {}),
+        "source": model.facts.get("source", {}),
         "labels": list(model.labels),
         "id": model.id,
         "preprocessing": list(STATEMENT),
         "strongest_features": strongest(model),
-        "data": {key: value for key, value in model.facts.items() if key not in ("holdout", "warnings")},
+        "data": {key: value for key, value in model.facts.items() if key not in _TOLD_ELSEWHERE},
         "holdout": model.facts.get("holdout"),
         "warnings": model.facts.get("warnings", []),
     }

@@ -231,6 +231,7 @@ def _sklearn_classes() -> dict[str, type]:
     from sklearn.cluster import KMeans
     from sklearn.compose import ColumnTransformer
     from sklearn.decomposition import PCA, TruncatedSVD
+    from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfTransformer, TfidfVectorizer
     from sklearn.impute import SimpleImputer
     from sklearn.kernel_approximation import Nystroem, RBFSampler
     from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
@@ -252,6 +253,7 @@ def _sklearn_classes() -> dict[str, type]:
         KMeans, ColumnTransformer, PCA, TruncatedSVD, SimpleImputer, Nystroem, RBFSampler, LinearRegression,
         LogisticRegression, Ridge, GaussianMixture, NearestNeighbors, FeatureUnion, Pipeline, LabelBinarizer,
         MaxAbsScaler, MinMaxScaler, Normalizer, OneHotEncoder, PolynomialFeatures, RobustScaler, StandardScaler,
+        CountVectorizer, HashingVectorizer, TfidfTransformer, TfidfVectorizer,
     ]  # fmt: skip
     return {cls.__name__: cls for cls in known}
 

@@ -33,13 +33,19 @@ def export_onnx(model: TableModel, path: str | os.PathLike[str]) -> None:
     Raises
     ------
     ModelFileError
-        If the model is not linear.
+        If the model is not linear, or has columns of dates or prose.
     """
     found = linear_softmax(model.estimator)
     if found is None:
         raise ModelFileError(
             f"{type(model.estimator).__name__} predicts by more than a softmax of linear scores, which is all that "
             "can be exported; fit DLDL without a feature map, or SABFGS."
+        )
+    other = [*model.dates, *model.texts]
+    if other:
+        raise ModelFileError(
+            f"dates and texts such as {other[0]!r} cannot be exported, because ONNX has no way to read them; leave "
+            "them out when fitting (ignore), or put numbers in their place."
         )
     graph = _Graph(import_optional("onnx", "onnx", "ONNX files"))
     coef, intercept = found

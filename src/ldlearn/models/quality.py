@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.utils.extmath import row_norms
 
 from ldlearn.core.neighbors import neighbor_index
 from ldlearn.core.simplex import normalize_rows
 from ldlearn.errors import InputError, some
-from ldlearn.io.values import are_logical, is_missing
+from ldlearn.io.values import are_logical
 from ldlearn.metrics import LABEL_METRICS, METRICS, USUAL_METRICS, Metric, get_metric, per_row
+from ldlearn.models.column_kinds import JunkCells
 from ldlearn.models.table_model import TableModel, as_frame, mean_distribution, read_labels
 
 _FEWEST_ROWS = 30
@@ -34,7 +36,12 @@ def fit_and_check(
     *,
     features: Sequence[str] | None = None,
     estimator: Any = None,
+    numeric: Sequence[str] = (),
     categorical: Sequence[str] = (),
+    date: Sequence[str] | Mapping[str, str] = (),
+    text: Sequence[str] = (),
+    ignore: Sequence[str] = (),
+    embedding: Any = None,
     id: str | None = None,
     holdout: float = 0.2,
     seed: int = 0,
@@ -44,7 +51,7 @@ def fit_and_check(
 
     Parameters
     ----------
-    table, labels, features, estimator, categorical, id, targets
+    table, labels, features, estimator, numeric, categorical, date, text, ignore, embedding, id, targets
         As in `TableModel.fit`.
     holdout : float, default=0.2
         Share of the rows that a second model, fitted on the others only, is scored on; 0 for none. The model
@@ -67,21 +74,34 @@ def fit_and_check(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model = TableModel.fit(
-            table, labels, features=features, estimator=estimator, categorical=categorical, id=id, targets=T
+            table,
+            labels,
+            features=features,
+            estimator=estimator,
+            numeric=numeric,
+            categorical=categorical,
+            date=date,
+            text=text,
+            ignore=ignore,
+            embedding=embedding,
+            id=id,
+            targets=T,
         )
-    held = _hold_out(table, model, estimator, T, holdout, seed) if holdout > 0 else "not asked for"
+    held = _hold_out(table, model, estimator, embedding, T, holdout, seed) if holdout > 0 else "not asked for"
     model.facts["holdout"] = held if isinstance(held, dict) else None
     model.facts["warnings"] = [
         *dict.fromkeys(" ".join(str(warning.message).split()) for warning in caught),
         *_about_labels(T, labels),
-        *_about_columns(table, model),
-        *_about_duplicates(model.transform(table)),
+        *model.facts["warnings"],
+        *_about_duplicates(model.transform(table, JunkCells())),
         *_about_scores(held),
     ]
     return model
 
 
-def _hold_out(table: Any, model: TableModel, estimator: Any, T: Any, share: float, seed: int) -> dict[str, Any] | str:
+def _hold_out(
+    table: Any, model: TableModel, estimator: Any, embedding: Any, T: Any, share: float, seed: int
+) -> dict[str, Any] | str:
     """Scores of a model that has not seen some of the rows, or why there are none."""
     n = len(table)
     if n < _FEWEST_ROWS:
@@ -97,10 +117,14 @@ def _hold_out(table: Any, model: TableModel, estimator: Any, T: Any, share: floa
                 model.labels,
                 features=model.features,
                 estimator=fresh,
+                numeric=model.numeric,
                 categorical=model.categorical,
+                date=model.dates,
+                text=model.texts,
+                embedding=embedding,
                 targets=T[train],
             )
-        P = part.predict(table.iloc[test]).to_numpy()
+            P = part.predict(table.iloc[test]).to_numpy()
     except ValueError as error:
         return f"a fit without them failed ({error})"
     mean, logical = mean_distribution(T[train]), are_logical(T)
@@ -151,38 +175,25 @@ def _about_labels(T: Matrix, labels: Sequence[str]) -> list[str]:
     )
 
 
-def _about_columns(table: Any, model: TableModel) -> list[str]:
-    missing = {name: float(is_missing(table[name]).mean()) for name in model.features}
-    constant = [n for n in model.features if missing[n] < 1 and table[n][~is_missing(table[n])].nunique() == 1]
-    empty = [n for n, share in missing.items() if share == 1]
-    sparse = [n for n, share in missing.items() if 0.5 < share < 1]
-    return _listed(
-        {
-            "Columns without any value": empty,
-            "Columns with the same value in every row": constant,
-            "Columns of which more than half is missing": sparse,
-        }
-    )
-
-
 def _listed(groups: dict[str, list[str]]) -> list[str]:
     return [f"{text}: {some(names)}." for text, names in groups.items() if names]
 
 
-def near_duplicate_share(X: Matrix) -> float:
-    """Share of the rows (of at most 4,000) that lie very near another row."""
+def near_duplicate_share(X: Any) -> float:
+    """Share of the rows (of at most 4,000) that lie very near another row; X may be sparse."""
     rng = np.random.default_rng(0)
-    sample = X[np.sort(rng.permutation(len(X))[:_DUPLICATE_ROWS])]
-    if len(sample) < 2:
+    sample = X[np.sort(rng.permutation(X.shape[0])[:_DUPLICATE_ROWS])]
+    n = sample.shape[0]
+    if n < 2:
         return 0.0
-    pairs = rng.integers(0, len(sample), size=(2, 2000))
+    pairs = rng.integers(0, n, size=(2, 2000))
     apart = pairs[:, pairs[0] != pairs[1]]
-    typical = float(np.median(np.linalg.norm(sample[apart[0]] - sample[apart[1]], axis=1)))
+    typical = float(np.median(row_norms(sample[apart[0]] - sample[apart[1]])))
     nearest = neighbor_index(sample, 1)[0].kneighbors()[0][:, 0]
     return float((nearest <= _DUPLICATE_DISTANCE * typical).mean())
 
 
-def _about_duplicates(X: Matrix) -> list[str]:
+def _about_duplicates(X: Any) -> list[str]:
     share = near_duplicate_share(X)
     if share <= _DUPLICATE_SHARE:
         return []

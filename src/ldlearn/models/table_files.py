@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from ldlearn.io.source import PIPE, Kind, Say, Source
 from ldlearn.io.text_style import TextStyle
 from ldlearn.io.values import are_logical, check_degrees, import_pandas, to_labels
 from ldlearn.metrics import LABEL_METRICS, METRICS, get_metric
+from ldlearn.models.column_kinds import JunkCells
 from ldlearn.models.files import load_table_model
 from ldlearn.models.method_names import DEFAULT_METHOD, make_enhancer
 from ldlearn.models.progress import Progress, silent
@@ -123,7 +124,11 @@ def enhance_table(
     model: str | TableModel | None = None,
     labels: Columns | None = None,
     features: Columns | None = None,
+    numeric: Columns | None = None,
     categorical: Columns | None = None,
+    date: Columns | None = None,
+    text: Columns | None = None,
+    ignore: Columns | None = None,
     id: str | None = None,
     method: str | None = None,
     params: Mapping[str, Any] | None = None,
@@ -145,7 +150,7 @@ def enhance_table(
         The table to write; standard output by default.
     model : str or TableModel, optional
         The model, or its file. Without one, a method is fitted.
-    labels, features, categorical, method, params
+    labels, features, numeric, categorical, date, text, ignore, method, params
         As for `fit_table`; only without a model, which knows its own.
     id, format, to, style, say, safe_csv, overwrite, progress
         As for `predict_table`.
@@ -155,9 +160,17 @@ def enhance_table(
     writer, given = _Writer(output, to, [data, model], safe_csv, overwrite), GivenTable(data, format, style, say)
     if model is None:
         estimator = make_enhancer(method or DEFAULT_METHOD, params)
-        table, columns = read_training(given, progress, labels or (), features, categorical, id)
+        kinds = {"numeric": numeric, "categorical": categorical, "date": date, "text": text}
+        table, columns = read_training(given, progress, labels or (), features, id, ignore, kinds)
         return _enhance_by_fitting(table, columns, estimator, writer, given.where)
-    fitted_with = {"features": features, "categorical": categorical, "method": method, "set": params or None}
+    fitted_with: dict[str, Any] = {
+        "features": features,
+        "numeric": numeric,
+        "categorical": categorical,
+        "date": date,
+        "text": text,
+    }
+    fitted_with |= {"ignore": ignore, "method": method, "set": params or None}
     for name, value in fitted_with.items():
         if value is not None:
             raise ParameterError(f"{name} has no meaning beside a model, which is fitted already; leave it out.")
@@ -204,12 +217,12 @@ def evaluate_table(
     for name in names or ():
         get_metric(name)  # a wrong name fails before the table is read
     loaded = _loaded(model)
-    truths, predictions, rows = [], [], []
+    truths, predictions, rows, junk = [], [], [], JunkCells()
     with GivenTable(data, format, style, say).opened("rows", progress) as source:
         kinds, notes = _columns_to_read(source, loaded, loaded.labels)
         for frame in source.chunks(kinds):
             truths.append(to_labels(frame, loaded.labels))
-            predictions.append(loaded.predict(frame).to_numpy())
+            predictions.append(loaded.predict(frame, junk).to_numpy())
             rows.extend(frame.index)
         if not rows:
             raise TableError("the table has no rows.")
@@ -221,7 +234,8 @@ def evaluate_table(
     mean = np.asarray(loaded.facts["mean_distribution"])
     scores = score_predictions(truth, P, mean, names, logical=logical)
     better = clearly_better(*advantage_over_mean(truth, P, mean, logical))
-    return Evaluation(len(P), "0/1 labels" if logical else "true degrees", scores, better, notes)
+    truth_kind = "0/1 labels" if logical else "true degrees"
+    return Evaluation(len(P), truth_kind, scores, better, notes + junk.sentences())
 
 
 def _enhance_by_fitting(table: Any, columns: TableColumns, estimator: Any, writer: _Writer, where: str) -> WrittenTable:
@@ -231,7 +245,7 @@ def _enhance_by_fitting(table: Any, columns: TableColumns, estimator: Any, write
             columns.labels,
             features=columns.features,
             estimator=estimator,
-            categorical=columns.categorical,
+            **cast(Any, columns.kinds),
             id=columns.id,
         )
     degrees = import_pandas().DataFrame(model.estimator.label_distributions_, columns=columns.labels)
@@ -243,24 +257,24 @@ def _enhance_by_fitting(table: Any, columns: TableColumns, estimator: Any, write
 def _stream(
     given: GivenTable,
     model: TableModel,
-    work: Callable[[Any], Any],
+    work: Callable[[Any, JunkCells], Any],
     labels: tuple[str, ...],
     writer: _Writer,
     id: str | None,
     progress: Progress,
 ) -> WrittenTable:
     """Send a table through a model, piece by piece; ``labels`` are columns needed besides the features."""
-    count = 0
+    count, junk = 0, JunkCells()
     with given.opened("rows", progress) as source:
         kept = _id_column(source, model, id)
         kinds, notes = _columns_to_read(source, model, labels, kept)
         with open_output(writer.output, model.labels, writer.format) as sink:
             for frame in source.chunks(kinds):
-                sink.write(writer.rows(frame, work(frame), kept))
+                sink.write(writer.rows(frame, work(frame, junk), kept))
                 count += len(frame)
             if not count:  # a table without rows still has columns
                 sink.write(writer.rows(_empty(kinds), _empty(dict.fromkeys(model.labels, "number")), kept))
-    return WrittenTable(count, list(model.labels), writer.output, notes)
+    return WrittenTable(count, list(model.labels), writer.output, notes + junk.sentences())
 
 
 class _Writer:
@@ -293,8 +307,8 @@ def _columns_to_read(
     known = {*model.features, *model.labels, id, model.id}
     ignored = [name for name in source.names if name not in known]
     notes = [f"columns that the model does not know are ignored: {some(ignored)}."] if ignored else []
-    kinds: dict[str, Kind] = dict.fromkeys(model.numeric, "number")
-    kinds |= dict.fromkeys(model.categorical, "text")
+    kinds: dict[str, Kind] = dict.fromkeys(model.numeric, "any")
+    kinds |= dict.fromkeys((*model.categorical, *model.dates, *model.texts), "text")
     kinds |= dict.fromkeys(labels, "any")
     return (kinds if id is None or id in kinds else {id: "text", **kinds}), notes
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from ldlearn.errors import ParameterError, TableError
 from ldlearn.io.columns import Columns, TableColumns, choose_columns
@@ -20,6 +22,9 @@ from ldlearn.models.method_names import DEFAULT_METHOD, make_predictor
 from ldlearn.models.progress import Progress, silent
 from ldlearn.models.quality import fit_and_check
 from ldlearn.models.table_model import TableModel, read_labels
+from ldlearn.versions import installed_versions
+
+_READ_AS_TEXT = ("categorical", "date", "text")
 
 
 def fit_table(
@@ -28,7 +33,12 @@ def fit_table(
     output: str | None = None,
     *,
     features: Columns | None = None,
+    numeric: Columns | None = None,
     categorical: Columns | None = None,
+    date: Columns | None = None,
+    text: Columns | None = None,
+    ignore: Columns | None = None,
+    embedding: Any = None,
     id: str | None = None,
     method: str = DEFAULT_METHOD,
     params: Mapping[str, Any] | None = None,
@@ -49,8 +59,13 @@ def fit_table(
         The label columns: names, prefixes (``emo_*``), ranges (``x1:x9``), joined by commas.
     output : str, optional
         The model file to write.
-    features, categorical : str or sequence, optional
-        Feature columns (by default all others), and those among them that are codes, not numbers.
+    features : str or sequence, optional
+        Feature columns; by default all others.
+    numeric, categorical, date, text, ignore : str or sequence, optional
+        Those among them to be taken for numbers, categories (codes), dates or prose, or left out, whatever they look
+        like; see `TableModel.fit`.
+    embedding : transformer, optional
+        What makes numbers of prose; see `TableModel.fit`.
     id : str, optional
         A column that names the rows.
     method : str, default="DLDL"
@@ -80,11 +95,13 @@ def fit_table(
         check_output(output, [data], overwrite=overwrite)
     make_predictor(method, params)  # wrong parameters fail before the table is read
     given = GivenTable(data, format, style, say)
-    table, columns = read_training(given, progress, labels, features, categorical, id)
+    kinds = {"numeric": numeric, "categorical": categorical, "date": date, "text": text}
+    table, columns = read_training(given, progress, labels, features, id, ignore, kinds)
     with naming(given.where):
         targets = read_labels(table, columns.labels)
         estimator = make_predictor(method, params, logical=are_logical(targets))
-        model = _fit_watched(table, columns, targets, estimator, holdout, progress)
+        model = _fit_watched(table, columns, targets, estimator, embedding, holdout, progress)
+        model.facts["source"] = given.identity()
     if output is not None:
         save_model(model, output)
     return model
@@ -104,6 +121,18 @@ class GivenTable:
         """What it is called in messages."""
         return "standard input" if self.name == PIPE else self.name
 
+    def identity(self) -> dict[str, str]:
+        """Which table it was, and when and by what it was read: for the card of a model."""
+        known = {
+            "file": Path(self.where).name,
+            "date": f"{datetime.now(UTC):%Y-%m-%d}",
+            "ldlearn": installed_versions()["ldlearn"],
+        }
+        if not Path(self.name).is_file():
+            return known
+        with open(self.name, "rb") as file:
+            return known | {"sha256": hashlib.file_digest(file, "sha256").hexdigest()}
+
     @contextmanager
     def opened(self, task: str, progress: Progress) -> Iterator[Source]:
         """The table; how far it has been read is told."""
@@ -120,19 +149,20 @@ def read_training(
     progress: Progress,
     labels: Columns,
     features: Columns | None,
-    categorical: Columns | None,
     id: str | None,
+    ignore: Columns | None = None,
+    kinds: Mapping[str, Columns | None] | None = None,
 ) -> tuple[Any, TableColumns]:
     """The columns that are wanted, all rows, and what they are."""
     with given.opened("reading", progress) as source:
-        columns = choose_columns(source, labels, features, categorical, id)
+        columns = choose_columns(source, labels, features, id, ignore, kinds)
         return _read_columns(source, columns), columns
 
 
 def _read_columns(source: Source, columns: TableColumns) -> Any:
     """Those columns, all rows, as a data frame."""
     kinds: dict[str, Kind] = dict.fromkeys([*columns.features, *columns.labels], "any")
-    kinds |= dict.fromkeys(columns.categorical, "text")
+    kinds |= {name: "text" for kind in _READ_AS_TEXT for name in columns.kinds.get(kind, ())}
     if columns.id is not None:
         kinds[columns.id] = "text"
     table = source.read(kinds)
@@ -142,7 +172,13 @@ def _read_columns(source: Source, columns: TableColumns) -> Any:
 
 
 def _fit_watched(
-    table: Any, columns: TableColumns, targets: Any, estimator: Any, holdout: float, progress: Progress
+    table: Any,
+    columns: TableColumns,
+    targets: Any,
+    estimator: Any,
+    embedding: Any,
+    holdout: float,
+    progress: Progress,
 ) -> TableModel:
     """Fit; estimators that take a callback tell how far they are."""
     watched = "callback" in estimator.get_params(deep=False)
@@ -155,7 +191,8 @@ def _fit_watched(
             columns.labels,
             features=columns.features,
             estimator=estimator,
-            categorical=columns.categorical,
+            **cast(Any, columns.kinds),
+            embedding=embedding,
             id=columns.id,
             holdout=holdout,
             targets=targets,

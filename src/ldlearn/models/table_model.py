@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.base import clone
 
 from ldlearn.core.simplex import normalize_rows
@@ -18,11 +20,10 @@ from ldlearn.io.values import (
     check_logical_labels,
     check_some_label,
     import_pandas,
-    is_missing,
-    is_numeric,
     to_labels,
 )
 from ldlearn.joint import DLDL
+from ldlearn.models.column_kinds import EMPTY, FLAT, ColumnKinds, JunkCells, find_kinds
 from ldlearn.models.preprocessing import check_categories, feature_frame, fill_empty, make_preprocessing
 
 _TAKES_DISTRIBUTIONS = "learner"
@@ -48,6 +49,8 @@ _FACTS = {
     "holdout": (dict, type(None)),
     "warnings": list,
 }
+# Facts that files of version 0.1.0 do not have.
+_LATER_FACTS = {"columns": dict, "source": dict}
 
 
 @dataclass
@@ -61,15 +64,19 @@ class TableModel:
     estimator : fitted estimator
         Any estimator of the library that predicts.
     preprocessing : fitted ColumnTransformer
-        Median or most frequent value for what is missing, one-hot texts, standardised numbers.
+        Median or most frequent value for what is missing, one-hot categories, words of texts, standardised numbers.
     numeric, categorical : tuple of str
-        The feature columns.
+        The feature columns of numbers and of categories.
     labels : tuple of str
         The label columns.
     id : str or None
         A column that names the rows; it is no feature and comes back beside the predictions.
     facts : dict
-        What is known of the training: rows, label counts, scores beside floors, warnings.
+        What is known of the training: rows, label counts, what columns were taken for, scores beside floors, warnings.
+    dates : dict of str to str
+        The feature columns of dates, and the form of each.
+    texts : tuple of str
+        The feature columns of prose.
 
     Examples
     --------
@@ -96,6 +103,8 @@ class TableModel:
     labels: tuple[str, ...]
     id: str | None = None
     facts: dict[str, Any] = field(default_factory=dict)
+    dates: Mapping[str, str] = field(default_factory=dict)
+    texts: tuple[str, ...] = ()
 
     @classmethod
     def fit(
@@ -105,7 +114,12 @@ class TableModel:
         *,
         features: Sequence[str] | None = None,
         estimator: Any = None,
+        numeric: Sequence[str] = (),
         categorical: Sequence[str] = (),
+        date: Sequence[str] | Mapping[str, str] = (),
+        text: Sequence[str] = (),
+        ignore: Sequence[str] = (),
+        embedding: Any = None,
         id: str | None = None,
         targets: NDArray[np.float64] | None = None,
     ) -> Self:
@@ -118,55 +132,83 @@ class TableModel:
         labels : sequence of str
             The label columns: 0/1, or degrees that sum to 1 if the estimator is a learner.
         features : sequence of str, optional
-            The feature columns; by default all that are neither labels nor the id.
+            The feature columns; by default all that are neither labels nor the id. A column is taken for what it looks
+            like: numbers (a few cells that are none count as missing), dates, categories, prose; it is left out if
+            it has the same value in every row, and refused if it looks like names of the rows.
         estimator : estimator, optional
             Anything of the library that predicts, unfitted; by default `DLDL`.
-        categorical : sequence of str, default=()
-            Features to be treated as texts although they look like numbers.
+        numeric, categorical, date, text, ignore : sequence of str, default=()
+            Features to be taken for numbers, for categories (codes), for dates or for prose, or left out, whatever
+            they look like. ``date`` may be a mapping of columns to forms such as ``"%d/%m/%Y"``.
+        embedding : transformer, optional
+            What makes numbers of prose, unfitted: anything like scikit-learn's vectorisers, which takes a series of
+            texts. By default TF-IDF. A model file can hold those that scikit-learn brings.
         id : str, optional
             A column that names the rows.
         targets : ndarray of shape (n, c), optional
             The label columns as numbers, where somebody has read them already.
         """
         table = as_frame(table)
-        chosen = _feature_columns(table, labels, features, id)
-        texts = tuple(n for n in chosen if n in set(categorical) or not is_numeric(table[n]))
-        numbers = tuple(n for n in chosen if n not in set(texts))
+        chosen = _feature_columns(table, labels, features, id, ignore)
+        kinds = find_kinds(table, chosen, numeric=numeric, categorical=categorical, date=date, text=text)
+        if len(kinds.left_out) == len(chosen):
+            raise TableError("no column is left for the features: none of them has two different values.")
         estimator = DLDL() if estimator is None else clone(estimator)
         read = read_labels(table, labels) if targets is None else targets
         targets = check_targets(read, labels, table.index, estimator)
-        cleaned = fill_empty(feature_frame(table, numbers, texts), texts)
-        check_categories(cleaned, texts)
-        preprocessing = make_preprocessing(numbers, texts)
-        X = np.asarray(preprocessing.fit_transform(cleaned), dtype=np.float64)
+        junk = JunkCells()
+        cleaned = fill_empty(feature_frame(table, kinds, junk), kinds)
+        check_categories(cleaned, kinds)
+        may_be_sparse = bool(getattr(estimator, "_accepts_sparse", False))
+        preprocessing = make_preprocessing(kinds, sparse=may_be_sparse, embedding=embedding)
+        X = as_features(preprocessing.fit_transform(cleaned))
         estimator.fit(X, import_pandas().DataFrame(targets, columns=list(labels)))
-        facts = training_summary(table, chosen, labels, targets, X.shape[1])
-        return cls(estimator, preprocessing, numbers, texts, tuple(labels), id, facts)
+        facts = training_summary(table, labels, targets, X.shape[1]) | _column_summary(kinds, cleaned, junk)
+        names = (kinds.numeric, kinds.categorical, tuple(labels), id)
+        return cls(estimator, preprocessing, *names, facts, dict(kinds.dates), kinds.texts)
 
     @property
     def features(self) -> tuple[str, ...]:
         """The feature columns, numbers first."""
-        return self.numeric + self.categorical
+        return (*self.numeric, *self.categorical, *self.dates, *self.texts)
+
+    @property
+    def kinds(self) -> ColumnKinds:
+        """What the feature columns are taken for."""
+        return ColumnKinds(self.numeric, self.categorical, self.dates, self.texts)
 
     @property
     def can_enhance(self) -> bool:
         """Whether the model gives degrees to new rows whose 0/1 labels are known."""
         return hasattr(self.estimator, "enhance")
 
-    def transform(self, table: Any) -> NDArray[np.float64]:
-        """The numbers that the estimator sees: shape (rows, transformed features)."""
+    def transform(self, table: Any, junk: JunkCells | None = None) -> Any:
+        """The numbers that the estimator sees, dense or sparse: shape (rows, transformed features).
+
+        Parameters
+        ----------
+        table : DataFrame
+        junk : JunkCells, optional
+            Is told the cells that do not belong into their columns and count as missing; by default they become
+            a warning.
+        """
         table = as_frame(table)
         check_columns(list(table.columns), self.features, "feature")
-        cleaned = feature_frame(table, self.numeric, self.categorical)
-        return np.asarray(self.preprocessing.transform(cleaned), dtype=np.float64)
+        found = JunkCells() if junk is None else junk
+        cleaned = feature_frame(table, self.kinds, found)
+        if junk is None and found.counts:
+            warnings.warn(" ".join(found.sentences()), UserWarning, stacklevel=2)
+        return as_features(self.preprocessing.transform(cleaned))
 
-    def predict(self, table: Any) -> Any:
+    def predict(self, table: Any, junk: JunkCells | None = None) -> Any:
         """Label distributions of new rows, as a table with the label names as columns.
 
         Parameters
         ----------
         table : DataFrame
             Has the feature columns, in any order; other columns are ignored.
+        junk : JunkCells, optional
+            As for `transform`.
 
         Returns
         -------
@@ -175,15 +217,17 @@ class TableModel:
             id column instead, if the model has one and the table too.
         """
         frame = as_frame(table)
-        return self._named(self.estimator.predict(self.transform(frame)), frame, table)
+        return self._named(self.estimator.predict(self.transform(frame, junk)), frame, table)
 
-    def enhance(self, table: Any) -> Any:
+    def enhance(self, table: Any, junk: JunkCells | None = None) -> Any:
         """Degrees of rows whose 0/1 labels are known, as a table with the label names as columns.
 
         Parameters
         ----------
         table : DataFrame
             Has the feature columns and the label columns.
+        junk : JunkCells, optional
+            As for `transform`.
 
         Returns
         -------
@@ -201,7 +245,7 @@ class TableModel:
         check_logical_labels(Y, self.labels, frame.index, "only 0/1 labels can be enhanced.")
         if getattr(self.estimator, "empty_rows", None) != "all":
             check_some_label(Y, frame.index, "drop such rows.")
-        return self._named(self.estimator.enhance(self.transform(frame), Y), frame, table)
+        return self._named(self.estimator.enhance(self.transform(frame, junk), Y), frame, table)
 
     def _named(self, distributions: Any, frame: Any, table: Any) -> Any:
         """Degrees as a frame of the library that the table comes from."""
@@ -210,6 +254,11 @@ class TableModel:
             return import_pandas().DataFrame(degrees, index=frame.index, columns=list(self.labels))
         ids = {self.id: table[self.id]} if self.id in table.columns else {}
         return type(table)(ids | dict(zip(self.labels, degrees.T, strict=True)))
+
+
+def as_features(X: Any) -> Any:
+    """Doubles, as a CSR matrix or as an array."""
+    return X.tocsr().astype(np.float64, copy=False) if sparse.issparse(X) else np.asarray(X, dtype=np.float64)
 
 
 def as_frame(table: Any) -> Any:
@@ -267,7 +316,9 @@ def check_targets(
     return targets
 
 
-def _feature_columns(table: Any, labels: Sequence[str], features: Sequence[str] | None, id: str | None) -> list[str]:
+def _feature_columns(
+    table: Any, labels: Sequence[str], features: Sequence[str] | None, id: str | None, ignore: Sequence[str]
+) -> list[str]:
     if len(table) == 0:
         raise TableError("the table has no rows.")
     if id is not None:
@@ -281,16 +332,15 @@ def _feature_columns(table: Any, labels: Sequence[str], features: Sequence[str] 
         both = [name for name in chosen if name in taken]
         if both:
             raise TableError("the column is a feature and a label (or the id) at once.", column=both[0])
+    check_columns(list(table.columns), ignore, "ignored")
+    chosen = [name for name in chosen if name not in set(ignore)]
     if not chosen:
         raise TableError("no column is left for the features.")
     return chosen
 
 
-def training_summary(
-    table: Any, features: Sequence[str], labels: Sequence[str], T: NDArray[np.float64], n_transformed: int
-) -> dict[str, Any]:
+def training_summary(table: Any, labels: Sequence[str], T: NDArray[np.float64], n_transformed: int) -> dict[str, Any]:
     """Figures of a training table; `fit_and_check` adds scores and warnings."""
-    missing = {name: int(is_missing(table[name]).sum()) for name in features}
     return {
         "rows": len(table),
         "transformed_features": n_transformed,
@@ -298,10 +348,23 @@ def training_summary(
         "label_means": dict(zip(labels, T.mean(axis=0).tolist(), strict=True)),
         "positives_per_row": float((T > 0).sum(axis=1).mean()),
         "mean_distribution": mean_distribution(T).tolist(),
-        "missing": {name: count for name, count in missing.items() if count},
         "holdout": None,
-        "warnings": [],
     }
+
+
+def _column_summary(kinds: ColumnKinds, cleaned: Any, junk: JunkCells) -> dict[str, Any]:
+    """What is known of the feature columns: what they were taken for, what is missing, what the user should know."""
+    missing = {str(name): int(count) for name, count in cleaned.isna().sum().items() if count}
+    words = kinds.in_words()
+    of = {reason: [name for name, why in kinds.left_out.items() if why == reason] for reason in (EMPTY, FLAT)}
+    sparse = [name for name, count in missing.items() if 2 * count > len(cleaned)]
+    listed = {
+        "Columns without any value, left out": of[EMPTY],
+        "Columns with the same value in every row, left out": of[FLAT],
+        "Columns of which more than half is missing": sparse,
+    }
+    notes = [*junk.sentences(), *(f"{text}: {some(names)}." for text, names in listed.items() if names)]
+    return {"missing": missing, "columns": words, "warnings": notes}
 
 
 def mean_distribution(T: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -311,7 +374,8 @@ def mean_distribution(T: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def check_summary(facts: Any, labels: Sequence[str]) -> None:
     """Refuse facts of a file that are not of the form that `training_summary` gives them."""
-    _check_record(facts, _FACTS)
+    later = {name: form for name, form in _LATER_FACTS.items() if isinstance(facts, dict) and name in facts}
+    _check_record(facts, _FACTS | later)
     sound = (
         list(facts["label_means"]) == list(labels)
         and _all_are(facts["label_means"].values(), float)
@@ -320,6 +384,7 @@ def check_summary(facts: Any, labels: Sequence[str]) -> None:
         and _all_are(facts["missing"], str)
         and _all_are(facts["missing"].values(), int)
         and _all_are(facts["warnings"], str)
+        and all(_all_are(facts[name], str) and _all_are(facts[name].values(), str) for name in later)
     )
     if not sound:
         raise ModelFileError("what it says of its training is not of the right form")

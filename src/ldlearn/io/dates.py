@@ -1,0 +1,127 @@
+"""Columns of dates and times as numbers: which form they have, and what of them a model can use."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldlearn.errors import TableError
+from ldlearn.io.values import import_pandas, is_missing
+
+NATIVE = "dates"  # the form of a column that holds dates already
+_WITH_TIME = " %H:%M"
+_MOST_JUNK = 0.1
+_LONGEST = 40
+_LOOKED_AT = 50
+_FORMS = (
+    "%Y-%m-%d", "%Y/%m/%d", "%Y.%m.%d", "%d.%m.%Y", "%d.%m.%y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y",
+    "%d %b %Y", "%d-%b-%Y", "%b %d, %Y", "%b %d %Y", "%d %B %Y", "%B %d, %Y", "%Y-%m",
+)  # fmt: skip
+_DAY_AND_MONTH_SWAPPED = str.maketrans("dm", "md")
+_TIMED = (
+    r"^\s*(?P<date>.*?\d.*?)"
+    r"(?:(?:T|,?\s+)(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2}(?:\.\d+)?))?\s*(?P<half>[AaPp]\.?[Mm]\.?)?"
+    r"\s*(?:Z|UTC|GMT|(?P<zone>[+-]\d{2}:?\d{2}))?)?\s*$"
+)
+
+
+def find_form(series: Any, column: str) -> str | None:
+    """The form in which nearly all cells of a column are dates, with ``%H:%M`` if there are times; None for no dates.
+
+    Raises
+    ------
+    TableError
+        If days and months cannot be told apart: 03/04/2024 in every row.
+    """
+    if series.dtype.kind == "M":
+        return NATIVE + (_WITH_TIME if _has_times(series) else "")
+    present = series[~is_missing(series)]
+    first = present.head(_LOOKED_AT)
+    likely = [isinstance(cell, str) and len(cell) <= _LONGEST and any(map(str.isdigit, cell)) for cell in first]
+    if not likely or sum(likely) <= len(likely) / 2:
+        return None
+    parts, some_parts = None, _split(first)
+    counts: dict[str, int] = {}
+    for form in _FORMS:
+        # most columns are no dates, and a few cells tell
+        if _dates(some_parts["date"], form).notna().sum() <= len(first) / 2:
+            continue
+        parts = _split(present) if parts is None else parts
+        counts[form] = int(_dates(parts["date"], form).notna().sum())
+    best = [form for form in counts if counts[form] == max(counts.values())]
+    if parts is None or counts[best[0]] < (1 - _MOST_JUNK) * len(present):
+        return None
+    if best[0].translate(_DAY_AND_MONTH_SWAPPED) in best[1:]:
+        doubt = f"its dates may begin with the day or with the month ({present.iloc[0]!r})"
+        raise TableError(f"{doubt}; write them as 2024-03-31, or leave the column out (ignore).", column=column)
+    return best[0] + (_WITH_TIME if parts["hour"].notna().any() else "")
+
+
+def date_parts(series: Any, form: str) -> tuple[dict[str, NDArray[np.float64]], NDArray[np.bool_]]:
+    """Year, month, weekday (Monday is 0), days, and the hour if there are times; and the cells that hold no date.
+
+    Days are counted from 1970, with fractions. A method that standardises its features sees days since the first.
+    """
+    when, junk = _moments(series, form)
+    days = (when - import_pandas().Timestamp(0)).dt.total_seconds().to_numpy(dtype=np.float64) / 86_400
+    parts = {
+        "year": when.dt.year,
+        "month": when.dt.month,
+        "weekday": when.dt.day_of_week,
+        "days": days,
+    }
+    if form.endswith(_WITH_TIME):
+        parts["hour"] = (days % 1) * 24
+    return {name: np.asarray(values, dtype=np.float64) for name, values in parts.items()}, junk
+
+
+def part_names(form: str) -> list[str]:
+    """What `date_parts` gives for columns of this form."""
+    return ["year", "month", "weekday", "days", *(["hour"] if form.endswith(_WITH_TIME) else [])]
+
+
+def _moments(series: Any, form: str) -> tuple[Any, NDArray[np.bool_]]:
+    """The column as moments without a zone, and the cells that hold something else."""
+    pandas = import_pandas()
+    if series.dtype.kind == "M":
+        when = series.dt.tz_convert("UTC").dt.tz_localize(None) if series.dt.tz is not None else series
+        return when, np.zeros(len(series), dtype=bool)
+    missing = is_missing(series)
+    parts = _split(series.where(~missing, None))
+    when = _dates(parts["date"], _date_of(form))
+    hours = pandas.to_numeric(parts["hour"], errors="coerce")
+    afternoon = parts["half"].str.lower().str.startswith("p").fillna(False).astype(bool)
+    hours = hours.where(parts["half"].isna(), hours % 12) + 12 * afternoon
+    minutes = pandas.to_numeric(parts["minute"], errors="coerce") - _zone_minutes(parts["zone"])
+    seconds = pandas.to_numeric(parts["second"], errors="coerce").fillna(0)
+    time = pandas.to_timedelta((hours * 3600 + minutes * 60 + seconds).fillna(0), unit="s")
+    return when + time, np.asarray(when.isna().to_numpy() & ~missing, dtype=bool)
+
+
+def _date_of(form: str) -> str:
+    date = form.removesuffix(_WITH_TIME)
+    return _FORMS[0] if date == NATIVE else date
+
+
+def _split(series: Any) -> Any:
+    pandas = import_pandas()
+    texts = pandas.Series([str(cell) if cell is not None else "" for cell in series.tolist()], index=series.index)
+    return texts.str.extract(_TIMED)
+
+
+def _dates(texts: Any, form: str) -> Any:
+    return import_pandas().to_datetime(texts, format=form, errors="coerce")
+
+
+def _zone_minutes(zones: Any) -> Any:
+    sign = zones.str[0].map({"+": 1, "-": -1})
+    digits = zones.str.replace(":", "").str[1:]
+    to_numeric = import_pandas().to_numeric
+    return (sign * (to_numeric(digits.str[:2]) * 60 + to_numeric(digits.str[2:]))).fillna(0)
+
+
+def _has_times(series: Any) -> bool:
+    present = series.dropna()
+    return bool((present != present.dt.normalize()).any())

@@ -1,0 +1,217 @@
+"""What the columns of a table are taken for: numbers, categories, dates, texts; or nothing that a model can use."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldlearn.errors import TableError, some
+from ldlearn.io.values import is_missing, is_placeholder, read_numbers, shown
+
+MOST_CATEGORIES = 1000
+EMPTY, FLAT = "no value in any row", "the same value in every row"
+_MOST_JUNK = 0.1  # of the cells of a column of numbers
+_NEARLY_UNIQUE = 0.8  # different texts, as a share of the cells
+_FEWEST_CELLS = 5  # too few cells tell nothing about how often texts come again
+_PROSE_WORDS = 3  # a cell, on average
+_CELLS_NAMED = 3
+# A word, or one sign of a script that writes without spaces.
+WORD = r"[\u3040-\u30ff\u3400-\u9fff]|[^\W\u3040-\u30ff\u3400-\u9fff]+"
+_LETTERS = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|\b[^\W\d_\u3040-\u30ff\u3400-\u9fff]{2,}\b")
+
+Mask = NDArray[np.bool_]
+
+
+@dataclass
+class JunkCells:
+    """Cells that are not what their column is made of; they count as missing."""
+
+    counts: dict[str, int] = field(default_factory=dict)
+    first: dict[str, list[str]] = field(default_factory=dict)
+
+    def add(self, series: Any, column: str, junk: Mask) -> None:
+        """Note the cells of a column that are marked."""
+        found = np.flatnonzero(junk)
+        if not len(found):
+            return
+        self.counts[column] = self.counts.get(column, 0) + len(found)
+        named = self.first.setdefault(column, [])
+        more = found[: max(0, _CELLS_NAMED - len(named))]
+        named += [f"row {series.index[i]} {shown(series.iloc[i])}" for i in more]
+
+    def sentences(self) -> list[str]:
+        """One sentence for each column."""
+        return [self.sentence(column) for column in self.counts]
+
+    def sentence(self, column: str) -> str:
+        """How many cells of a column there are, and which are the first."""
+        count, named = self.counts[column], self.first[column]
+        more = f" and {count - len(named):,} more" if count > len(named) else ""
+        cells = "1 cell counts" if count == 1 else f"{count:,} cells count"
+        return f"Column {column!r}: {cells} as missing: {', '.join(named)}{more}."
+
+
+@dataclass(frozen=True)
+class ColumnKinds:
+    """The feature columns by what they are taken for.
+
+    Attributes
+    ----------
+    numeric, categorical, texts : tuple of str
+        Columns of numbers; of texts that come again and again; of prose.
+    dates : dict of str to str
+        Columns of dates, and the form of each; see `ldlearn.io.dates`.
+    left_out : dict of str to str
+        Columns that no model can use, and why.
+    """
+
+    numeric: tuple[str, ...] = ()
+    categorical: tuple[str, ...] = ()
+    dates: Mapping[str, str] = field(default_factory=dict)
+    texts: tuple[str, ...] = ()
+    left_out: Mapping[str, str] = field(default_factory=dict)
+
+    def in_words(self) -> dict[str, str]:
+        """What each column was taken for."""
+        words = dict.fromkeys(self.numeric, "numbers") | dict.fromkeys(self.categorical, "categories")
+        words |= {name: f"dates ({form})" for name, form in self.dates.items()} | dict.fromkeys(self.texts, "texts")
+        return words | {name: f"left out: {reason}" for name, reason in self.left_out.items()}
+
+
+def find_kinds(
+    table: Any,
+    features: Sequence[str],
+    *,
+    numeric: Sequence[str] = (),
+    categorical: Sequence[str] = (),
+    date: Sequence[str] | Mapping[str, str] = (),
+    text: Sequence[str] = (),
+) -> ColumnKinds:
+    """Find out what the columns are; what the caller says of them is not questioned.
+
+    Raises
+    ------
+    TableError
+        If a column looks like names of the rows, which say nothing of other rows.
+    """
+    told = dict.fromkeys(numeric, "numeric") | dict.fromkeys(categorical, "categorical")
+    told |= dict.fromkeys(text, "texts") | dict.fromkeys(date, "date")
+    left_out = _without_content(table, [name for name in features if name not in told])
+    groups: dict[str, list[str]] = {"numeric": [], "categorical": [], "texts": []}
+    dates: dict[str, str] = {}
+    plain = _plain_numbers(table)
+    for name in features:
+        if name in left_out:
+            continue
+        kind = told.get(name) or ("numeric" if name in plain else _looks_like(table[name], name))
+        if kind == "date":
+            form = date[name] if isinstance(date, Mapping) and name in date else _form_of_dates(table[name], name)
+            if form is None:
+                raise TableError("nothing in it reads as dates; write them as 2024-03-31.", column=name)
+            dates[name] = form
+        else:
+            groups[kind].append(name)
+    return ColumnKinds(tuple(groups["numeric"]), tuple(groups["categorical"]), dates, tuple(groups["texts"]), left_out)
+
+
+def _plain_numbers(table: Any) -> set[str]:
+    return {name for name, kind in zip(table.columns, table.dtypes, strict=True) if kind.kind in "iuf"}
+
+
+def _without_content(table: Any, names: Sequence[str]) -> dict[str, str]:
+    """Columns with no value, or with one and the same in every row."""
+    plain = _plain_numbers(table)
+    numbers = [name for name in names if name in plain]
+    found = _flat_numbers(table[numbers].to_numpy(dtype=np.float64, na_value=np.nan), numbers) if numbers else {}
+    for name in names:
+        if name in plain:
+            continue
+        present = table[name][~is_missing(table[name])]
+        if not len(present):
+            found[name] = EMPTY
+        elif len(table) > 1 and _count_distinct(present) == 1:
+            found[name] = FLAT
+    return {name: found[name] for name in names if name in found}
+
+
+def _flat_numbers(values: NDArray[np.float64], names: list[str]) -> dict[str, str]:
+    missing = np.isnan(values)
+    known = np.where(missing, np.inf, values).min(axis=0), np.where(missing, -np.inf, values).max(axis=0)
+    empty, flat = missing.all(axis=0), (known[0] == known[1]) & (len(values) > 1)
+    reasons = {EMPTY: empty, FLAT: flat}
+    return {names[int(j)]: reason for reason, marked in reasons.items() for j in np.flatnonzero(marked)}
+
+
+def _count_distinct(present: Any) -> int:
+    try:
+        return int(present.nunique())
+    except TypeError:  # something that cannot even be compared, such as a list; whoever reads it will complain
+        return len(present)
+
+
+def _looks_like(series: Any, column: str) -> str:
+    if getattr(series.dtype, "kind", "O") == "M":
+        return "date"
+    if _is_nearly_numeric(series):
+        return "numeric"
+    present = series[~is_missing(series)]
+    if _has_digits(present) and _form_of_dates(series, column) is not None:
+        return "date"
+    count = _count_distinct(present)
+    if len(present) < _FEWEST_CELLS or (count < _NEARLY_UNIQUE * len(present) and count <= MOST_CATEGORIES):
+        return "categorical"
+    if _words_per_cell(present) >= _PROSE_WORDS:
+        return "texts"
+    raise TableError(
+        f"{count:,} different texts in {len(series):,} rows are names of the rows, not categories; name the column as "
+        "the id, or leave it out (ignore); if it does say something, name it as categorical or text.",
+        column=column,
+    )
+
+
+def _form_of_dates(series: Any, column: str) -> str | None:
+    from ldlearn.io.dates import find_form
+
+    return find_form(series, column)
+
+
+def _has_digits(present: Any) -> bool:
+    return any(isinstance(cell, str) and any(map(str.isdigit, cell)) for cell in present.head(_FEWEST_CELLS).tolist())
+
+
+def _is_nearly_numeric(series: Any) -> bool:
+    numbers, junk = read_numbers(series)
+    n_numbers = int((~np.isnan(numbers)).sum())
+    other = sum(not is_placeholder(cell) for cell in series[junk].tolist())
+    return n_numbers > 0 and other <= _MOST_JUNK * (n_numbers + other)
+
+
+def _words_per_cell(present: Any) -> float:
+    cells = present.head(1000).tolist()
+    return sum(len(_LETTERS.findall(cell)) for cell in cells if isinstance(cell, str)) / len(cells)
+
+
+def check_not_all_junk(series: Any, column: str, junk: Mask) -> None:
+    """Refuse a column that is plainly something else than what it was in training, or than what the user says."""
+    count, present = int(junk.sum()), int((~is_missing(series)).sum())
+    if present >= 2 * _FEWEST_CELLS and count > present / 2:
+        first = int(np.argmax(junk))
+        raise TableError(
+            f"{count:,} of {present:,} values are not of the kind that the column is taken for "
+            f"({shown(series.iloc[first])}); are the columns named rightly?",
+            row=series.index[first],
+            column=column,
+        )
+
+
+def describe_kinds(words: Mapping[str, str]) -> list[str]:
+    """What columns were taken for, in a few lines: by kind, the first names and how many more."""
+    groups: dict[str, list[str]] = {}
+    for name, kind in words.items():
+        groups.setdefault(kind, []).append(name)
+    return [f"{kind}: {some(names)}" for kind, names in groups.items()]

@@ -1,0 +1,289 @@
+"""What columns are taken for: numbers with junk, dates, prose, names of rows, nothing; and what users say of them."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from practice_tables import LABELS, make_table
+from sklearn.feature_extraction.text import HashingVectorizer, TfidfVectorizer
+from sklearn.pipeline import make_pipeline
+
+from ldlearn.io.dates import date_parts, find_form
+from ldlearn.io.values import read_numbers
+from ldlearn.models import (
+    ModelFileError,
+    TableError,
+    TableModel,
+    describe_model,
+    export_onnx,
+    fit_and_check,
+    load_model,
+    save_model,
+)
+from ldlearn.models.column_kinds import JunkCells
+
+N = 120
+WORDS = "the food was very good but service slow we came late and left soon".split()  # noqa: SIM905
+
+
+def column(cells) -> pd.Series:
+    return pd.Series(list(cells), dtype=object)
+
+
+def with_columns(**columns) -> pd.DataFrame:
+    return make_table(N).drop(columns="key").assign(**columns).astype(object)
+
+
+def prose(seed: int = 0) -> list[str]:
+    rng = np.random.default_rng(seed)
+    return [" ".join(rng.choice(WORDS, 9)) for _ in range(N)]
+
+
+def days(form: str = "%Y-%m-%d", seed: int = 0) -> list[str]:
+    rng = np.random.default_rng(seed)
+    return [d.strftime(form) for d in pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 600, N), "D")]
+
+
+@pytest.mark.parametrize(
+    ("cell", "number"),
+    [("1,234.5", 1234.5), ("1,234,567", 1234567), ("12%", 12), ("12.5 %", 12.5), ("$1,000", 1000), ("5.50 €", 5.5),
+     ("(1,200.00)", -1200), ("-$3", -3), ("−7", -7), ("1'234", 1234), ("1\u202f234.5", 1234.5), (" 4 ", 4),
+     ("EUR 3", 3)],
+)  # fmt: skip
+def test_a_number_may_be_decorated(cell, number):
+    numbers, junk = read_numbers(column([cell, "2"]))
+    assert numbers.tolist() == [number, 2]
+    assert not junk.any()
+
+
+@pytest.mark.parametrize(
+    "cell", ["1,23", "1,2345", "12,34.5", "a", "1 2", "3 apples", "1-2", "$", "%", "()", True, "12)"]
+)
+def test_what_is_no_number_is_junk(cell):
+    numbers, junk = read_numbers(column([cell, "2"]))
+    assert np.isnan(numbers[0])
+    assert junk.tolist() == [True, False]
+
+
+def test_two_currencies_are_not_one_scale():
+    assert read_numbers(column(["$5", "€5", "7"]))[1].tolist() == [True, True, False]
+
+
+@given(st.floats(-1e12, 1e12))
+def test_thousands_separators_change_nothing(number):
+    numbers, junk = read_numbers(column([f"{number:,.3f}"]))
+    assert not junk.any()
+    assert numbers[0] == float(f"{number:.3f}")
+
+
+@pytest.mark.parametrize("word", ["?", "-", "n/a", "N.A.", "unknown", "#DIV/0!", "moist"])
+def test_a_few_cells_do_not_change_a_column_of_numbers(word):
+    table = with_columns()
+    table.loc[[3, 40], "height"] = word
+    model = fit_and_check(table, LABELS)
+    assert model.numeric == ("height", "wet")
+    assert model.facts["missing"]["height"] == 2
+    sentence = f"Column 'height': 2 cells count as missing: row 3 {word!r}, row 40 {word!r}."
+    assert sentence in model.facts["warnings"]
+    clean = table.copy()
+    clean.loc[[3, 40], "height"] = None
+    same = TableModel.fit(clean, LABELS)
+    np.testing.assert_array_equal(model.predict(table, JunkCells()), same.predict(clean))
+
+
+def test_many_cells_do():
+    table = with_columns(size=["large" if i % 4 == 0 else str(i % 3) for i in range(N)])
+    assert "size" in TableModel.fit(table, LABELS).categorical
+    assert "size" in TableModel.fit(table, LABELS, numeric=["size"]).numeric
+
+
+def test_junk_of_new_rows_is_counted_and_said():
+    model = TableModel.fit(with_columns(), LABELS)
+    new = with_columns()
+    new.loc[[1, 2, 5, 8], "wet"] = "?"
+    with pytest.warns(UserWarning, match="'wet': 4 cells count as missing: row 1 .*, row 2 .*, row 5 .* and 1 more"):
+        found = model.predict(new)
+    new["wet"] = new["wet"].where(new["wet"] != "?", None)
+    np.testing.assert_array_equal(found, model.predict(new))
+
+
+@pytest.mark.parametrize(
+    "form",
+    ["%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d %b %Y", "%B %d, %Y", "%d-%b-%Y", "%d.%m.%y"],
+)
+def test_dates_become_year_month_weekday_and_days(form):
+    iso, local = column(days()), column(days(form))
+    assert find_form(local, "when") == form
+    parts, junk = date_parts(local, form)
+    when = pd.to_datetime(iso)
+    assert not junk.any()
+    assert list(parts) == ["year", "month", "weekday", "days"]
+    np.testing.assert_array_equal(parts["year"], when.dt.year)
+    np.testing.assert_array_equal(parts["month"], when.dt.month)
+    np.testing.assert_array_equal(parts["weekday"], when.dt.day_of_week)
+    np.testing.assert_array_equal(parts["days"] - parts["days"].min(), (when - when.min()).dt.days)
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "2024-05-06T15:30:00",
+        "2024-05-06 15:30",
+        "2024-05-06 3:30 pm",
+        "2024-05-06T17:30:00+02:00",
+        "2024-05-06 15:30:00Z",
+    ],
+)
+def test_times_give_an_hour_and_fractions_of_days(cell):
+    form = find_form(column([cell]), "when")
+    parts, _ = date_parts(column([cell, None]), form)
+    assert parts["hour"][0] == pytest.approx(15.5)
+    assert parts["days"][0] == pytest.approx((pd.Timestamp("2024-05-06 15:30") - pd.Timestamp(0)) / pd.Timedelta("1D"))
+    assert np.isnan(parts["days"][1])
+
+
+def test_day_or_month_first_is_not_guessed():
+    table = with_columns(when=[f"{i % 12 + 1:02d}/{i % 11 + 1:02d}/2024" for i in range(N)])
+    with pytest.raises(TableError, match="column 'when': its dates may begin with the day or with the month"):
+        TableModel.fit(table, LABELS)
+    told = TableModel.fit(table, LABELS, date={"when": "%d/%m/%Y"})
+    assert told.dates == {"when": "%d/%m/%Y"}
+    assert "when" not in TableModel.fit(table, LABELS, ignore=["when"]).features
+
+
+def test_dates_texts_and_flat_columns_together(tmp_path):
+    table = with_columns(when=days(), comment=prose(), flat="x", empty=None)
+    table.loc[7, "when"] = "soon"
+    model = fit_and_check(table, LABELS)
+    assert model.facts["columns"] == {
+        "height": "numbers",
+        "wet": "numbers",
+        "place": "categories",
+        "when": "dates (%Y-%m-%d)",
+        "comment": "texts",
+        "flat": "left out: the same value in every row",
+        "empty": "left out: no value in any row",
+    }
+    assert "Column 'when': 1 cell counts as missing: row 7 'soon'." in model.facts["warnings"]
+    assert not {"flat", "empty"} & set(model.features)
+    pushes = [name for found in describe_model(model)["strongest_features"].values() for name, _ in found]
+    assert any(name.startswith("comment: ") for name in pushes)
+    save_model(model, tmp_path / "m.ldl")
+    again = load_model(tmp_path / "m.ldl")
+    new = table.drop(columns=["flat", "empty"])
+    np.testing.assert_array_equal(again.predict(new, JunkCells()), model.predict(new, JunkCells()))
+    assert (again.dates, again.texts, again.facts) == (model.dates, model.texts, model.facts)
+    with pytest.raises(ModelFileError, match="dates and texts such as 'when' cannot be exported"):
+        export_onnx(model, tmp_path / "m.onnx")
+
+
+def test_dates_of_a_frame_are_dates():
+    table = with_columns()
+    table["when"] = pd.to_datetime(days())
+    native = TableModel.fit(table, LABELS)
+    texts = TableModel.fit(with_columns(when=days()), LABELS)
+    np.testing.assert_allclose(native.predict(table), texts.predict(with_columns(when=days())), atol=1e-12)
+
+
+@pytest.mark.parametrize("n", [15, 60, 1500])
+def test_names_of_rows_are_refused_at_any_number_of_rows(n):
+    table = make_table(n)
+    with pytest.raises(TableError, match=f"column 'key': {n:,} different texts in {n:,} rows are names of the rows"):
+        TableModel.fit(table, LABELS)
+    assert TableModel.fit(table, LABELS, ignore=["key"]).features == ("height", "wet", "place")
+    assert TableModel.fit(table, LABELS, text=["key"]).texts == ("key",)
+
+
+def test_answers_that_come_again_are_categories_however_long():
+    answers = ["I strongly agree with the statement above", "I do not agree with the statement at all"]
+    table = with_columns(answer=[answers[i % 2] for i in range(N)])
+    assert TableModel.fit(table, LABELS).categorical == ("place", "answer")
+
+
+def test_scripts_without_spaces_are_prose_too():
+    rng = np.random.default_rng(0)
+    texts = ["".join(rng.choice(list("今日天気良店員親切料理遅味悪"), 12)) for _ in range(N)]
+    assert TableModel.fit(with_columns(comment=texts), LABELS).texts == ("comment",)
+
+
+def test_words_carry_what_labels_depend_on():
+    comment = column(prose(1))
+    table = with_columns(comment=comment)
+    table["sea"] = comment.str.contains("slow").astype(int)
+    table.loc[(table[LABELS] == 0).all(axis=1), "sky"] = 1
+    model = TableModel.fit(table, LABELS, features=["comment"])
+    assert describe_model(model)["strongest_features"]["sea"][0][0] == "comment: slow"
+
+
+def test_an_embedding_that_the_user_names(tmp_path):
+    table = with_columns(comment=prose())
+    hashed = TableModel.fit(table, LABELS, embedding=HashingVectorizer(n_features=16))
+    assert hashed.transform(table).shape[1] == 2 + 3 + 16
+    save_model(hashed, tmp_path / "m.ldl")
+    np.testing.assert_array_equal(load_model(tmp_path / "m.ldl").predict(table), hashed.predict(table))
+    piped = TableModel.fit(table, LABELS, embedding=make_pipeline(TfidfVectorizer(max_features=5)))
+    assert piped.transform(table).shape[1] == 2 + 3 + 5
+
+
+def test_a_file_holds_only_embeddings_of_scikit_learn(tmp_path):
+    class Length(HashingVectorizer):
+        pass
+
+    model = TableModel.fit(with_columns(comment=prose()), LABELS, embedding=Length(n_features=4))
+    with pytest.raises(ModelFileError, match=r"cannot hold a .*Length; use joblib"):
+        save_model(model, tmp_path / "m.ldl")
+
+
+def test_a_table_of_flat_columns_has_no_features():
+    with pytest.raises(TableError, match="no column is left for the features: none of them has two different values"):
+        TableModel.fit(make_table(20).assign(flat=1), LABELS, features=["flat"])
+
+
+def test_what_users_say_on_the_command_line(tmp_path, monkeypatch, capfd):
+    from ldlearn.cli.main import main
+
+    monkeypatch.chdir(tmp_path)
+    with_columns(when=days(), zone=[str(i % 5) for i in range(N)], code=[f"c{i}" for i in range(N)]).to_csv(
+        "data.csv", index=False
+    )
+    words = ["fit", "data.csv", "-l", ",".join(LABELS), "-o", "m.ldl", "--holdout", "0"]
+    with pytest.raises(SystemExit) as ended:
+        main(
+            [
+                *words,
+                "--categorical",
+                "zone",
+                "--ignore",
+                "code",
+                "--numeric",
+                "height",
+                "--date",
+                "when",
+                "--text",
+                "place",
+            ]
+        )
+    assert ended.value.code == 0
+    out = capfd.readouterr().out
+    for line in ("numbers: 'height', 'wet'", "categories: 'zone'", "dates (%Y-%m-%d): 'when'", "texts: 'place'"):
+        assert line in out
+    model = load_model("m.ldl")
+    assert set(model.features) == {"height", "wet", "zone", "when", "place"}
+    assert model.facts["source"]["file"] == "data.csv"
+    with pytest.raises(SystemExit) as ended:
+        main([*words, "--categorical", "zone", "--numeric", "zone"])
+    assert ended.value.code == 2
+    assert "numeric and categorical both name 'zone'" in capfd.readouterr().err
+
+
+def test_nothing_is_said_where_nothing_is_wrong():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = fit_and_check(with_columns(), LABELS)
+        model.predict(with_columns())
+    assert not any("Column" in text for text in model.facts["warnings"])
