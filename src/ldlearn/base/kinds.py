@@ -369,10 +369,14 @@ class Joint(_TakesLogicalLabels, _Predicts):
         predicted = self.predict(X)
         if not np.isin(truth, (0.0, 1.0)).all():
             return intersection(check_distributions(truth), predicted)
-        Y, logP = truth > 0, _log(predicted)
+        return float(self._label_likelihoods(predicted, truth > 0).mean())
+
+    def _label_likelihoods(self, P: Array, Y: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """Log-likelihood of the 0/1 labels of each row under the predictions P."""
+        logP = _log(P)
         # Models saved by version 0.1.0 do not know their number of votes.
         rate = np.log(self.votes_per_row_) if hasattr(self, "votes_per_row_") else profile_log_rate(logP, Y)
-        return float(log_likelihood(logP + rate, Y, n_seen=getattr(self, "_n_seen", len(Y))).mean())
+        return log_likelihood(logP + rate, Y, n_seen=getattr(self, "_n_seen", len(Y)))
 
 
 def _log(P: Array) -> Array:

@@ -322,6 +322,11 @@ class DLDL(EnhancesNewRows, Joint):
         self.graph_, self.sigma_, self._index, self._offsets = work.graph
         return laplacian(self.graph_)
 
+    def make_features(self, X: Any) -> Features:
+        """What the W-step would work on if the model were fitted on the rows of X."""
+        unfitted: Self = clone(self)
+        return unfitted._fit_features(X, _SharedWork())
+
     def _fit_features(self, X: Any, work: _SharedWork) -> Features:
         if work.features is None:
             work.feature_map = self._make_feature_map(X)

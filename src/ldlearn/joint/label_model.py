@@ -39,13 +39,21 @@ def held_out_folds(X: Any, most_rows: int = _MOST_ROWS) -> list[Fold]:
 
     Where a row goes depends on its features alone, not on its place: in another order, rows keep their folds.
     """
-    n, m = X.shape
-    if n < _FEWEST_ROWS:
+    if X.shape[0] < _FEWEST_ROWS:
         return []
+    rows = shuffled_by_features(X)[:most_rows]
+    return make_folds(rows, min(max(2, -(-most_rows // len(rows))), _MOST_FOLDS))
+
+
+def shuffled_by_features(X: Any) -> Rows:
+    """The rows of X in an order that looks random but depends on their features alone."""
+    n, m = X.shape
     projected = np.asarray(X @ np.random.default_rng(0).standard_normal(m).astype(X.dtype)).ravel()
-    shuffled = np.argsort(projected, kind="stable")[np.random.default_rng(1).permutation(n)]
-    rows = shuffled[:most_rows]
-    n_folds = min(max(2, -(-most_rows // len(rows))), _MOST_FOLDS)
+    return np.argsort(projected, kind="stable")[np.random.default_rng(1).permutation(n)]
+
+
+def make_folds(rows: Rows, n_folds: int) -> list[Fold]:
+    """Each part of the rows, dealt out in turn, to judge what is learned from the others."""
     parts = [rows[k::n_folds] for k in range(n_folds)]
     return [Fold(np.setdiff1d(rows, part), np.sort(part)) for part in parts]
 

@@ -33,7 +33,8 @@ def linear_softmax(estimator: Any) -> tuple[Matrix, Matrix] | None:
     """
     inner = estimator
     while inner is not None and not hasattr(inner, "coef_"):
-        inner = getattr(inner, "learner_", getattr(inner, "estimator_", None))
+        steps = ("learner_", "estimator_", "best_estimator_")
+        inner = next((getattr(inner, step) for step in steps if hasattr(inner, step)), None)
     if inner is None:
         return None
     coef, intercept = np.asarray(inner.coef_, dtype=np.float64), np.asarray(inner.intercept_, dtype=np.float64)

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from ldlearn.errors import InputError
 from ldlearn.plotting.display import Display
 from ldlearn.plotting.style import AXIS_TEXT, axis_labels, many_axes, name_ticks, series_style, shown, tidy, title
-from ldlearn.results import TASKS, AnyRecords, Curve, Results, Task, sensitivity_curves
+from ldlearn.results import TASKS, AnyRecords, Curve, Results, Task, search_curves, sensitivity_curves
 from ldlearn.results.wording import value_name
 
 
@@ -76,6 +76,25 @@ class SensitivityDisplay(Display):
             raise InputError(f"The records of {method!r} on {dataset!r} hold no grid with two values of a parameter.")
         return cls(curves, heading=f"{method} on {dataset}").plot(ax=ax)
 
+    @classmethod
+    def from_estimator(cls, search: Any, *, ax: Any = None) -> SensitivityDisplay:
+        """Draw the surface of a fitted search: `DLDLCV`, or a search of scikit-learn.
+
+        Parameters
+        ----------
+        search : fitted estimator with ``cv_results_`` and ``best_params_``
+        ax : matplotlib Axes or sequence of them, optional
+            One that is divided, or one for each parameter.
+
+        Returns
+        -------
+        SensitivityDisplay
+        """
+        curves = search_curves(search.cv_results_, search.best_params_)
+        if not curves:
+            raise InputError(f"This {type(search).__name__} tried no parameter at two values: nothing to draw.")
+        return cls({"search": curves}, heading=type(search).__name__).plot(ax=ax)
+
     @property
     def parameters(self) -> list[str]:
         """Parameters that vary, in the order of the grid."""
@@ -99,7 +118,7 @@ class SensitivityDisplay(Display):
         for i, task in enumerate(tasks):
             row = axes[i * width : (i + 1) * width]
             self._draw_row(row, task, index=i)
-            axis_labels(row[0], "", f"{task}\nvalidation {self.curves[task][0].metric.heading}")
+            axis_labels(row[0], "", f"{task}\nvalidation {self.curves[task][0].heading}")
         for panel, parameter in zip(axes[-width:], self.parameters, strict=True):
             panel.set_xlabel(shown(parameter), **AXIS_TEXT)
         title(axes[0], self.heading)

@@ -92,7 +92,7 @@ def sensitivity(results: Results) -> dict[str, Any]:
 def _curve(curve: Curve) -> dict[str, Any]:
     return {
         "parameter": curve.parameter,
-        "score": curve.metric.heading,
+        "score": curve.heading,
         "names": [value_name(value) for value in curve.values],
         "x": curve.positions,
         "y": _short(curve.mean, 6),

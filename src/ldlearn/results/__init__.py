@@ -11,7 +11,7 @@ from ldlearn.results.record import (
     Samples,
     Task,
 )
-from ldlearn.results.sensitivity import Curve, sensitivity_curves
+from ldlearn.results.sensitivity import Curve, search_curves, sensitivity_curves
 from ldlearn.results.summary import AnyRecords, Dataset, Method, Results, Score, Spread, SummaryRow, TaskTable
 
 __all__ = [
@@ -38,5 +38,6 @@ __all__ = [
     "Cost",
     "costs",
     "Curve",
+    "search_curves",
     "sensitivity_curves",
 ]

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ldlearn.metrics import Metric, get_metric
+from ldlearn.metrics import get_metric
 from ldlearn.results.record import GridPoint, Record, Task, is_number
 from ldlearn.results.summary import Results, Spread
 
@@ -22,8 +22,8 @@ class Curve:
     Attributes
     ----------
     parameter : str
-    metric : Metric
-        By which parameters were chosen.
+    heading : str
+        What the score is: that by which parameters were chosen.
     values : list
     mean, std : ndarray
         Over repeats, at each value.
@@ -32,7 +32,7 @@ class Curve:
     """
 
     parameter: str
-    metric: Metric
+    heading: str
     values: list[Any]
     mean: NDArray[np.float64]
     std: NDArray[np.float64]
@@ -59,6 +59,19 @@ def sensitivity_curves(results: Results, dataset: str, method: str, task: Task) 
     return [curve for curve in curves if len(curve.values) > 1]
 
 
+def search_curves(cv_results: Mapping[str, Any], best: Mapping[str, Any]) -> list[Curve]:
+    """A curve for every parameter that took several values in a search, as scikit-learn tells of its searches."""
+    scores, spreads = np.asarray(cv_results["mean_test_score"]), np.asarray(cv_results["std_test_score"])
+    curves = []
+    for key in (key for key in cv_results if key.startswith("param_")):
+        tried = [_hashable(value) for value in cv_results[key]]
+        values, name = _in_order(dict.fromkeys(tried)), key.removeprefix("param_")
+        places = [max((k for k, v in enumerate(tried) if v == value), key=lambda k: scores[k]) for value in values]
+        curve = Curve(name, "score \u2191", values, scores[places], spreads[places], [_hashable(best[name])])
+        curves += [curve] if len(values) > 1 else []
+    return curves
+
+
 def _curve(records: Sequence[Record], parameter: str, task: Task) -> Curve:
     metric = get_metric(records[0].deciding_metric(task))
     best = max if metric.greater_is_better else min
@@ -68,7 +81,7 @@ def _curve(records: Sequence[Record], parameter: str, task: Task) -> Curve:
     selected = [record.selected.get(task) or {} for record in records]
     return Curve(
         parameter=parameter,
-        metric=metric,
+        heading=metric.heading,
         values=values,
         mean=np.array([math.nan if spread is None else spread.mean for spread in spreads]),
         std=np.array([math.nan if spread is None else spread.std for spread in spreads]),

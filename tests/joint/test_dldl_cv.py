@@ -1,0 +1,167 @@
+"""DLDLCV: what held-out labels, or some true degrees, choose."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+from joblib import parallel_config
+
+from ldlearn import DLDL, DLDLCV
+from ldlearn.core import softmax
+from ldlearn.datasets import make_label_distributions, make_logical_labels
+from ldlearn.errors import InputError
+from ldlearn.metrics import intersection
+from ldlearn.models import fit_table, load_model
+from ldlearn.plotting import SensitivityDisplay
+
+QUICK = {"gamma_ratios": (0.3, 1.0), "cv": 2, "random_state": 0}
+
+
+@pytest.fixture(scope="module")
+def curved():
+    """Degrees that follow squares and products of the features: no linear predictor sees them."""
+    X = np.random.default_rng(0).normal(size=(500, 2))
+    a, b = X.T
+    D = softmax(2.0 * np.column_stack([a * b, -a * b, a**2 - 1, b**2 - 1]))
+    return SimpleNamespace(X=X, D=D, Y=make_logical_labels(D, labels="votes", n_raters=20, random_state=0))
+
+
+@pytest.fixture(scope="module")
+def straight():
+    return make_label_distributions(400, 6, 5, labels="votes", n_raters=20)
+
+
+@pytest.fixture(scope="module")
+def search(curved):
+    return DLDLCV(DLDL(n_components=60), **QUICK).fit(curved.X[:300], curved.Y[:300])
+
+
+def test_held_out_labels_choose_the_feature_map(curved, straight, search):
+    assert search.best_params_["feature_map"] == "rbf"
+    plain = DLDL().fit(curved.X[:300], curved.Y[:300])
+    D, X = curved.D[300:], curved.X[300:]
+    assert intersection(D, search.predict(X)) > intersection(D, plain.predict(X)) + 0.05
+    linear = DLDLCV(DLDL(n_components=60), **QUICK).fit(straight.X, straight.Y)
+    assert linear.best_params_["feature_map"] is None
+
+
+def test_results_have_the_form_of_scikit_learn(search):
+    found = search.cv_results_
+    assert search.n_splits_ == 2
+    assert len(found["params"]) == 4  # two gammas, two maps
+    splits = np.column_stack([found["split0_test_score"], found["split1_test_score"]])
+    np.testing.assert_allclose(found["mean_test_score"], splits.mean(axis=1))
+    np.testing.assert_allclose(found["std_test_score"], splits.std(axis=1))
+    assert (found["mean_test_score"] < 0).all()
+    assert found["rank_test_score"][np.argmax(found["mean_test_score"])] == 1
+    assert search.best_score_ == found["mean_test_score"][search.best_index_]
+    assert search.best_params_ == found["params"][search.best_index_]
+    for name, value in search.best_params_.items():
+        assert found[f"param_{name}"][search.best_index_] == value
+    assert pd.DataFrame(found).shape[0] == 4
+
+
+def test_the_best_model_is_a_plain_dldl_with_these_weights(curved, search):
+    again = DLDL(n_components=60, random_state=0, **search.best_params_).fit(curved.X[:300], curved.Y[:300])
+    new = curved.X[300:]
+    np.testing.assert_allclose(search.predict(new), again.predict(new), atol=1e-12)
+    np.testing.assert_allclose(search.enhance(new, curved.Y[300:]), again.enhance(new, curved.Y[300:]), atol=1e-12)
+    assert search.choice_.startswith("alpha=0, beta=")
+
+
+def test_processes_change_nothing(straight):
+    one = DLDLCV(feature_maps=(None,), **QUICK).fit(straight.X, straight.Y)
+    with parallel_config(backend="threading"):  # processes take long to start
+        two = DLDLCV(feature_maps=(None,), n_jobs=2, **QUICK).fit(straight.X, straight.Y)
+    np.testing.assert_array_equal(one.cv_results_["mean_test_score"], two.cv_results_["mean_test_score"])
+    np.testing.assert_array_equal(one.predict(straight.X), two.predict(straight.X))
+
+
+def test_beta_is_that_of_the_rule_even_where_likelihood_likes_another(straight):
+    rule = DLDL(gamma=0.03 * straight.X.var(axis=0).sum()).fit(straight.X, straight.Y).beta_
+    free = DLDLCV(feature_maps=(None,), **QUICK).fit(straight.X, straight.Y)
+    assert free.best_params_["beta"] == pytest.approx(rule)
+    betas = (rule / 8, rule * 1.5, rule * 30)
+    tried = DLDLCV(betas=betas, feature_maps=(None,), **QUICK).fit(straight.X, straight.Y)
+    assert tried.best_params_["beta"] == betas[1]
+    assert len(tried.cv_results_["params"]) == 6
+
+
+@pytest.mark.parametrize("scoring", ["prediction", "recovery"])
+def test_known_degrees_correct_a_wrong_belief(straight, scoring):
+    """Whoever says "presence" of labels that are votes gets equal shares, until some true degrees speak."""
+    degrees = np.full(straight.D.shape, np.nan)
+    degrees[::4] = straight.D[::4]
+    wrong = DLDLCV(DLDL(label_model="presence"), feature_maps=(None,), scoring=scoring, **QUICK)
+    blind = wrong.fit(straight.X, straight.Y).best_params_["beta"]
+    assert blind == 100
+    told = wrong.fit(straight.X, straight.Y, degrees=degrees)
+    assert told.best_params_["beta"] <= 10
+    assert 0 < told.best_score_ <= 1
+    assert "nearest to the degrees" in told.choice_
+    assert (told.cv_results_["mean_test_log_likelihood"] < 0).all()
+
+
+def test_few_known_degrees_do_not_overrule_the_labels(straight):
+    degrees = np.full(straight.D.shape, np.nan)
+    degrees[0] = straight.D[0]
+    free, told = (
+        DLDLCV(feature_maps=(None,), **QUICK).fit(straight.X, straight.Y, degrees=known) for known in (None, degrees)
+    )
+    assert told.best_params_ == free.best_params_
+    assert "1 rows of known degrees do not object" in told.choice_
+
+
+def test_degrees_are_matched_by_name(straight):
+    names = list("abcde")
+    y = pd.DataFrame(straight.Y, columns=names)
+    degrees = pd.DataFrame(np.where(np.arange(400)[:, None] % 4, np.nan, straight.D), columns=names)
+    search = DLDLCV(feature_maps=(None,), **QUICK)
+    in_order = search.fit(straight.X, y, degrees=degrees).best_score_
+    assert search.fit(straight.X, y, degrees=degrees[names[::-1]]).best_score_ == pytest.approx(in_order)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda D: D[:-1], "a row for each of the 400 rows"),
+        (lambda D: np.full_like(D, np.nan), "unknown in every row"),
+        (lambda D: np.where(np.arange(5) == 2, np.nan, D), "row 0 are known in part"),
+        (lambda D: 2 * D, "sum to 1"),
+    ],
+)
+def test_impossible_degrees_are_refused(straight, spoil, message):
+    search = DLDLCV(**QUICK)
+    before = dict(vars(search))
+    with pytest.raises(InputError, match=message):
+        search.fit(straight.X, straight.Y, degrees=spoil(straight.D))
+    assert vars(search) == before
+
+
+def test_three_rows_are_fitted_without_a_choice(straight):
+    model = DLDLCV(feature_maps=(None,)).fit(straight.X[:3], straight.Y[:3])
+    assert model.n_splits_ == 0
+    assert np.isnan(model.best_score_)
+    assert "too few rows" in model.choice_
+
+
+def test_a_model_file_of_a_search_predicts_the_same(tmp_path, straight):
+    table = pd.DataFrame(straight.X[:120], columns=[f"x{k}" for k in range(6)])
+    labels = [f"label {j}" for j in range(5)]
+    table[labels] = straight.Y[:120]
+    table.to_csv(tmp_path / "rows.csv", index=False)
+    params = {"cv": 2, "gamma_ratios": (1.0,), "feature_maps": (None, "rbf"), "random_state": 0}
+    path = str(tmp_path / "model.ldl")
+    model = fit_table(str(tmp_path / "rows.csv"), labels, path, method="DLDLCV", params=params, holdout=0)
+    again = load_model(path)
+    np.testing.assert_array_equal(again.predict(table), model.predict(table))
+    assert again.estimator.best_params_ == model.estimator.best_params_
+
+
+def test_the_surface_can_be_drawn(search):
+    display = SensitivityDisplay.from_estimator(search)
+    assert display.parameters == ["beta", "gamma", "feature_map"]
+    one = DLDLCV(gamma_ratios=(1.0,), feature_maps=(None,), cv=2).fit(np.arange(20.0).reshape(-1, 1), np.ones((20, 2)))
+    with pytest.raises(InputError, match="nothing to draw"):
+        SensitivityDisplay.from_estimator(one)
