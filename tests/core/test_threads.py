@@ -7,7 +7,7 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from ldlearn.core import threads
-from ldlearn.core.threads import in_threads, thread_count
+from ldlearn.core.threads import in_threads, sum_in_threads, thread_count
 
 
 def test_the_limit_of_blas_is_ours():
@@ -42,3 +42,12 @@ def test_each_thread_has_blas_to_itself_and_the_limit_comes_back(monkeypatch):
         inside = in_threads(lambda _: [library.num_threads for library in threads._blas().lib_controllers], [0, 1])
         assert np.unique(inside).tolist() == [1]
         assert [library.num_threads for library in threads._blas().lib_controllers] == before
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_sums_are_those_of_a_loop(count, monkeypatch):
+    monkeypatch.setattr(threads, "thread_count", lambda: count)
+    numbers, arrays = sum_in_threads(lambda k: (k, np.full(2, 2.0 * k)), range(10))
+    assert numbers == 45
+    np.testing.assert_array_equal(arrays, [90.0, 90.0])
+    assert sum_in_threads(lambda k: (), range(10)) == []

@@ -6,7 +6,7 @@ from scipy import sparse
 from scipy.optimize import check_grad
 from sklearn.linear_model import LogisticRegression
 
-from ldlearn.core import softmax
+from ldlearn.core import offsets, softmax, threads
 from ldlearn.solvers import features as features_module
 from ldlearn.solvers import softmax_regression as module
 from ldlearn.solvers.features import Features
@@ -280,7 +280,7 @@ def test_a_warm_start_never_rises_and_needs_less_work():
     assert again.loss == pytest.approx(fresh.loss, rel=1e-9)
     assert again.n_products < fresh.n_products
     done = softmax_regression(features, D, l2=0.1, start=cold)
-    assert (done.n_iter, done.n_products) == (0, 3)  # two gradients and the logits: only the certificate
+    assert (done.n_iter, done.n_products) == (0, 2)  # two gradients: only the certificate
 
 
 def test_separable_targets_without_penalty_end_quietly():
@@ -301,3 +301,56 @@ def test_float32_features_stay_float32_and_agree():
     assert features.X.dtype == np.float32
     narrow = softmax_regression(features, D, l2=1.0, tol=1e-7)
     np.testing.assert_allclose(softmax(narrow.logits), softmax(wide.logits), atol=1e-3)
+
+
+def many_rows(n=3000, m=6, c=4, seed=3):
+    X, D = problem(n=n, m=m, c=c, seed=seed, scale=1.0)
+    return X, 0.7 * D + 0.3 * np.eye(c)[D.argmax(axis=1)]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+def test_blocks_threads_and_samples_change_nothing_but_the_work(container, dtype, weighted, monkeypatch):
+    X, D = many_rows()
+    weights = np.random.default_rng(0).integers(1, 4, len(X)).astype(float) if weighted else None
+    X = X.astype(dtype)
+    monkeypatch.setattr(features_module, "_SAMPLED_ROWS", 10**6)
+    plain = softmax_regression(Features(container(X), weights=weights), D, l2=0.1, tol=1e-9)
+    monkeypatch.setattr(offsets, "_BLOCK_ENTRIES", 1000)
+    monkeypatch.setattr(threads, "thread_count", lambda: 3)
+    monkeypatch.setattr(features_module, "_SAMPLED_ROWS", 40)
+    features = Features(container(X), weights=weights)
+    assert len(features.sample().rows) == 240
+    fit = softmax_regression(features, D, l2=0.1, tol=1e-9)
+    assert fit.converged
+    assert fit.gap <= 1e-9 * features.total
+    assert abs(fit.loss - plain.loss) <= 1e-9 * features.total
+    np.testing.assert_allclose(softmax(fit.logits), softmax(plain.logits), atol=1e-4)
+    assert fit.n_products < plain.n_products
+
+
+def test_a_sample_that_misleads_gives_way_to_all_rows(monkeypatch):
+    """Every row with the rare feature is outside the sample, which therefore knows no curvature along it."""
+    X, D = many_rows()
+    monkeypatch.setattr(features_module, "_SAMPLED_ROWS", 40)
+    inside = np.zeros(len(X), dtype=bool)
+    inside[Features(X).sample().rows] = True
+    X[:, 0] = 0.0
+    X[np.flatnonzero(~inside)[::7], 0] = 1.0
+    fit = softmax_regression(Features(X), D, l2=1e-3, tol=1e-10)
+    monkeypatch.setattr(features_module, "_SAMPLED_ROWS", 10**6)
+    plain = softmax_regression(Features(X), D, l2=1e-3, tol=1e-10)
+    assert fit.converged
+    assert fit.loss == pytest.approx(plain.loss, rel=1e-9)
+
+
+def test_a_rough_fit_is_as_good_as_it_was_asked_to_be():
+    X, D = many_rows()
+    features = Features(X)
+    best = softmax_regression(features, D, l2=0.1, tol=1e-12)
+    nothing = softmax_regression(features, D, l2=0.1, max_iter=0)
+    rough = softmax_regression(features, D, l2=0.1, tol=1e-12, rtol=0.1)
+    assert rough.n_products < best.n_products
+    assert not rough.converged
+    assert 0 <= rough.loss - best.loss <= 0.1 * (nothing.loss - rough.loss)

@@ -14,10 +14,10 @@ _NEAR = 16.0  # deviations; a column that is nearer to zero loses no digits wort
 _INDISTINCT = 4.0  # rounding errors of the mean; a column that varies by less is constant
 
 
-def row_blocks(X: Any) -> Iterator[slice]:
-    """Slices of rows, each with few enough entries to stay in cache."""
+def row_blocks(X: Any, width: int = 0) -> Iterator[slice]:
+    """Slices of rows, each with few enough entries to stay in cache, those of ``width`` columns beside it included."""
     n = X.shape[0]
-    stored = X.nnz if sparse.issparse(X) else X.size
+    stored = (X.nnz if sparse.issparse(X) else X.size) + n * width
     step = max(1, _BLOCK_ENTRIES * n // max(stored, 1))
     return (slice(start, min(start + step, n)) for start in range(0, n, step))
 

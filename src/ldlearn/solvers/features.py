@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +13,8 @@ from ldlearn.core.offsets import column_moments, removable_offsets, row_blocks, 
 from ldlearn.core.simplex import Array
 
 _LARGEST_FACTORISATION = 2000  # features; beyond this only the diagonal of the scatter matrix is used
+_SAMPLED_ROWS = 50  # a feature: relative errors of a second derivative from so many are a few tenths
+_SAMPLED_PART = 16  # of many rows: one in so many
 _ALIKE = 4.0  # ratio of the largest spread to the smallest up to which one basis serves every penalty
 
 
@@ -150,44 +152,87 @@ class Features(CentredColumns):
         else:
             whole = block_of.mean, block_of.spread, block_of.offsets, block_of.fit_intercept
             super().__init__(n, *whole, total=total)
+        self._sample: Sample | None = None
         self._rest = self.mean - self.offsets  # what is left of the mean, small compared with the spread
 
     def scatter_matrix(self) -> NDArray[np.float64]:
         """``(X - mean)' (X - mean)``."""
         return self.weighted_scatter(np.ones(self.n) if self.weights is None else self.weights)[:-1, :-1]
 
-    def weigh(self, R: Array) -> Array:
-        """The rows of R times their weights."""
-        return R if self.weights is None else R * self.weights[:, None]
+    def weigh(self, R: Array, rows: slice = slice(None)) -> Array:
+        """Rows of R, which belong to these rows of X, times their weights."""
+        return R if self.weights is None else R * self.weights[rows, None]
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether products with blocks are in float64 even if nobody asks for it."""
+        return self.X.dtype == np.float64 or bool(self.offsets.any())
+
+    def row_blocks(self, width: int = 0) -> Iterator[slice]:
+        """Slices of rows, so short that a block of X and ``width`` columns beside it stay in cache."""
+        return row_blocks(self.X, width)
+
+    def block(self, rows: slice, exact: bool = False) -> Any:
+        """Rows of X without offsets, in float64 if ``exact`` or if there are offsets, else as they are."""
+        block = without_offsets(self.X[rows], self.offsets)
+        return block.astype(np.float64, copy=False) if exact else block
+
+    def sample(self) -> Sample | None:
+        """Enough rows for a rough second derivative, in single precision; None if X has not many more.
+
+        Drawn at random, always the same: rows may come in any order.
+        """
+        size = max(_SAMPLED_ROWS * self.m, self.n // _SAMPLED_PART)
+        if self._sample is None and 2 * size <= self.n:
+            rows = np.sort(np.random.default_rng(0).permutation(self.n)[:size])
+            X = without_offsets(self.X[rows], self.offsets).astype(np.float32)
+            near = CentredColumns(self.n, self._rest, self.spread, np.zeros(self.m), self.fit_intercept)
+            weights = None if self.weights is None else self.weights[rows]
+            self._sample = Sample(rows, Features(X, weights=weights, block_of=near))
+        return self._sample
+
+    def multiplier(self, W: Array, b: Array, *, exact: bool = False) -> Callable[[Any], Array]:
+        """The function that makes logits ``(X - mean) W + b`` of a block."""
+        shift = b - self._rest @ W
+        own = W if exact or self.is_exact else W.astype(self.X.dtype)
+
+        def multiply(block: Any) -> Array:
+            Z = np.asfortranarray(block @ own, dtype=np.float64)
+            Z += shift
+            return Z
+
+        return multiply
+
+    def block_transpose_times(self, block: Any, R: Array) -> Array:
+        """``block' R``, to be summed and `centred`."""
+        if sparse.issparse(block):
+            return np.asarray(block.T @ R)
+        return np.asarray((R.T.astype(block.dtype, copy=False) @ block).T, dtype=np.float64)
+
+    def centred(self, product: Array, sums: Array) -> tuple[Array, Array]:
+        """``(X - mean)' R`` and the column sums of R (0 without an intercept), from ``(X - offsets)' R`` and them."""
+        return product - np.outer(self._rest, sums), sums if self.fit_intercept else np.zeros_like(sums)
 
     def times(self, W: Array, b: Array, *, exact: bool = False) -> Array:
         """Logits ``(X - mean) W + b``; with ``exact`` in float64 even if X is float32."""
-        if self._is_plain(exact):
-            product = np.asfortranarray(self.X @ W.astype(self.X.dtype, copy=False), dtype=np.float64)
-        else:
-            product = np.empty((self.n, W.shape[1]), order="F")
-            for rows, block in self._blocks():
-                product[rows] = block @ W
-        product += b - self._rest @ W
+        product = np.empty((self.n, W.shape[1]), order="F")
+        multiply = self.multiplier(W, b, exact=exact)
+        for rows in self.row_blocks(W.shape[1]):
+            product[rows] = multiply(self.block(rows, exact))
         return product
 
     def transpose_times(self, R: Array, *, exact: bool = False) -> tuple[Array, Array]:
         """The adjoint: ``(X - mean)' R`` and the column sums of R (0 without an intercept)."""
-        sums = R.sum(axis=0)
-        if self._is_plain(exact):
-            product = np.asarray((R.T.astype(self.X.dtype, copy=False) @ self.X).T, dtype=np.float64)
-        else:
-            product = np.zeros((self.m, R.shape[1]))
-            for rows, block in self._blocks():
-                product += block.T @ R[rows]
-        product -= np.outer(self._rest, sums)
-        return product, sums if self.fit_intercept else np.zeros_like(sums)
+        product = np.zeros((self.m, R.shape[1]))
+        for rows in self.row_blocks(R.shape[1]):
+            product += self.block_transpose_times(self.block(rows, exact), R[rows])
+        return self.centred(product, R.sum(axis=0))
 
     def weighted_scatter(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
         """``Z' diag(weights) Z`` for ``Z = [X - mean, 1]``."""
         inner, moment = np.zeros((self.m, self.m)), np.zeros(self.m)
-        for rows, block in self._blocks():
-            w = weights[rows]
+        for rows in self.row_blocks():
+            block, w = self.block(rows, exact=True), weights[rows]
             product = block.T @ (block.multiply(w[:, None]).tocsr() if sparse.issparse(block) else block * w[:, None])
             inner += product.toarray() if sparse.issparse(product) else product
             moment += block.T @ w
@@ -199,13 +244,12 @@ class Features(CentredColumns):
         scatter[-1, -1] = total
         return scatter
 
-    def _is_plain(self, exact: bool) -> bool:
-        return not self.offsets.any() and not (exact and self.X.dtype != np.float64)
 
-    def _blocks(self) -> Iterator[tuple[slice, Any]]:
-        """``X - offsets`` in float64, a slice of rows at a time."""
-        for rows in row_blocks(self.X):
-            yield rows, without_offsets(self.X[rows], self.offsets).astype(np.float64, copy=False)
+class Sample(NamedTuple):
+    """Some rows of a feature matrix."""
+
+    rows: NDArray[np.intp]
+    features: Features  # centred as the whole is
 
 
 def linear_scores(X: Any, W: Array, b: Array) -> NDArray[np.float64]:

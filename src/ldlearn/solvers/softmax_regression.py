@@ -4,21 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from scipy import linalg
 
 from ldlearn.core.simplex import Array
 from ldlearn.solvers.features import CentredColumns, Features, reciprocal
+from ldlearn.solvers.softmax_rows import LocalRows
 
-__all__ = ["Features", "Rows", "RowsAt", "SoftmaxFit", "loss_and_gradient", "minimize", "softmax_regression"]
+__all__ = [
+    "Features",
+    "LocalRows",
+    "Rows",
+    "RowsAt",
+    "SoftmaxFit",
+    "loss_and_gradient",
+    "minimize",
+    "softmax_regression",
+]
 
 # Shapes: X (n, m), D and P (n, c), coef W (m, c), intercept b (c,). Arrays of shape (n, c) are in Fortran order: sums,
 # maxima and products over short rows are then sums, maxima and products of long columns.
 _FORCING = 0.1  # relative accuracy of the first Newton systems; later ones are solved the better the nearer the end is
 _MANY_STEPS = 25  # conjugate gradient steps after which a better preconditioner is worth making
 _LARGEST_BLOCKS = 2 * 10**7  # entries of that preconditioner
+_SECANTS = 10  # remembered at most
+_LITTLE = 0.25  # of the squared gradient left by a step that is still worth it
+_NEAR_END = 100.0  # a step is expected to bring the distance to the minimum down by so much
 _SLACK = 0.1  # part of what is asked for that the Newton system may leave
 _ARMIJO = 1e-4
 _MAX_HALVINGS = 30
@@ -48,10 +61,9 @@ def loss_and_gradient(features: Features, D: Array, l2: float, W: Array, b: Arra
     Rows count as often as the weights of the features say. Here ``Z = (X - mean) W + b``: with an unpenalised
     intercept the same family of models, better conditioned.
     """
-    Z = features.times(W, b)
-    P, loss = _predictions_and_loss(Z, features.weigh(D), features.weights)
-    gW, gb = features.transpose_times(features.weigh(P - D))
-    return loss + l2 * float(np.vdot(W, W)), gW + 2.0 * l2 * W, gb
+    rows = LocalRows(features, D).at(W, b)
+    gW, gb = rows.gradient()
+    return rows.loss + l2 * float(np.vdot(W, W)), gW + 2.0 * l2 * W, gb
 
 
 def softmax_regression(
@@ -61,6 +73,7 @@ def softmax_regression(
     l2: float = 0.0,
     start: SoftmaxFit | None = None,
     tol: float = 1e-10,
+    rtol: float = 0.0,
     max_iter: int = 100,
 ) -> SoftmaxFit:
     r"""Minimise ``KL(D, softmax(X W + b)) + l2 |W|^2`` over W and an unpenalised b.
@@ -71,6 +84,8 @@ def softmax_regression(
     ``scatter(X) (x) C + 2 l2 I`` with ``C`` the mean of ``diag(p_i) - p_i p_i'``, which two small eigendecompositions
     invert. Where that takes many steps (small l2, nearly separable rows), the diagonal blocks of the Hessian itself,
     one for each label, take its place. Logits are linear in the weights, so the line search costs no product with X.
+    Of many rows a sample is enough for the second derivative, as long as its errors are made good by secants (the pairs
+    of L-BFGS, for which the sampled Newton direction is the first guess); where progress is slow every row takes part.
 
     The certificate: for any Q with rows on the simplex and the column sums of D, the minimum is at least
     ``-sum Q ln Q - |X'(Q - D)|^2 / (4 l2)`` with X centred (Fenchel duality; the column sums are the intercept's
@@ -88,6 +103,9 @@ def softmax_regression(
     tol : float, default=1e-10
         Stop when the certified distance to the minimum is at most this per row. With ``l2 = 0`` there is no
         certificate, and half of the squared Newton decrement, an estimate of that distance, takes its place.
+    rtol : float, default=0
+        Stop also when that distance is at most this part of what the loss has fallen since the start. Then it is not
+        certified: ``gap`` is what it would be if b were optimal for W.
     max_iter : int, default=100
         With ``l2 = 0`` there may be no finite minimiser; then the iterations end here or where progress does.
 
@@ -101,7 +119,7 @@ def softmax_regression(
     array([[0.9, 0.1],
            [0.1, 0.9]])
     """
-    return minimize(LocalRows(features, D), l2=l2, start=start, tol=tol, max_iter=max_iter)
+    return minimize(LocalRows(features, D), l2=l2, start=start, tol=tol, rtol=rtol, max_iter=max_iter)
 
 
 class RowsAt(Protocol):
@@ -117,7 +135,7 @@ class RowsAt(Protocol):
         """Column sums of ``P - D``."""
 
     def gradient(self) -> tuple[Array, Array]:
-        """Of the loss in W and b, in float64 whatever the precision of X."""
+        """Of the loss in W and b; in float64 throughout if that was asked for."""
 
     def hessian_times(self, W: Array, b: Array) -> tuple[Array, Array]:
         """The second derivative of the loss times a direction."""
@@ -139,6 +157,7 @@ class Rows(Protocol):
     """The training rows: features (centred) and degrees D."""
 
     n: float  # as often as they count
+    sampled: bool  # second derivatives come from a sample of the rows; set to False where that is too rough
     n_products: int  # multiplications by X or its transpose so far
 
     @property
@@ -149,80 +168,28 @@ class Rows(Protocol):
         """Column means of D."""
 
     def at(self, W: Array, b: Array, *, logits: Any = None, exact: bool = False) -> RowsAt:
-        """The rows at weights; ``logits`` were kept by rows at these weights, ``exact`` asks for float64 throughout."""
+        """The rows at weights; ``logits`` were kept by rows at these weights.
+
+        ``exact`` asks for float64 throughout, for these rows and for those that are made from them.
+        """
 
 
-class LocalRows:
-    """Rows in the memory of this process."""
-
-    def __init__(self, features: Features, D: Array) -> None:
-        self.features = features
-        self.D = np.asfortranarray(features.weigh(D))  # a row with weight w sums to w
-        self.n = features.total
-        self.n_products = 0
-
-    def mean_degrees(self) -> Array:
-        """Column means of D."""
-        return np.asarray(self.D.sum(axis=0, dtype=np.float64) / self.n)
-
-    def at(self, W: Array, b: Array, *, logits: Any = None, exact: bool = False) -> _LocalRowsAt:
-        """The rows at weights, of which the logits may be known."""
-        if logits is None and not W.any():
-            logits = np.tile(b, (len(self.D), 1))
-        if logits is None:
-            logits = self.features.times(W, b, exact=exact)
-            self.n_products += 1
-        return _LocalRowsAt(self, np.asfortranarray(logits))
-
-
-class _LocalRowsAt:
-    def __init__(self, rows: LocalRows, logits: Array) -> None:
-        self.rows, self.logits = rows, logits
-        self.P, self.loss = _predictions_and_loss(logits, rows.D, rows.features.weights)
-
-    def excess(self) -> Array:
-        return np.asarray((self._weighted() - self.rows.D).sum(axis=0))
-
-    def gradient(self) -> tuple[Array, Array]:
-        self.rows.n_products += 1
-        return self.rows.features.transpose_times(self._weighted() - self.rows.D, exact=True)
-
-    def hessian_times(self, W: Array, b: Array) -> tuple[Array, Array]:
-        features = self.rows.features
-        self.rows.n_products += 2
-        return features.transpose_times(_curve(self.P, self._weighted(), features.times(W, b)))
-
-    def mean_curvature(self) -> Array:
-        weighted = self._weighted()
-        return np.asarray((np.diag(weighted.sum(axis=0)) - self.P.T @ weighted) / self.rows.n)
-
-    def scatters(self) -> Iterable[Array]:
-        return (self.rows.features.weighted_scatter(w) for w in (self._weighted() * (1.0 - self.P)).T)
-
-    def _weighted(self) -> Array:
-        return self.rows.features.weigh(self.P)
-
-    def along(self, W: Array, b: Array) -> Callable[[float], RowsAt]:
-        Z = self.rows.features.times(W, b)
-        self.rows.n_products += 1
-        return lambda t: _LocalRowsAt(self.rows, self.logits + t * Z)
-
-    def shifted(self, b: Array) -> RowsAt:
-        return _LocalRowsAt(self.rows, self.logits + b)
-
-
-def minimize(rows: Rows, *, l2: float, start: SoftmaxFit | None, tol: float, max_iter: int = 100) -> SoftmaxFit:
+def minimize(
+    rows: Rows, *, l2: float, start: SoftmaxFit | None, tol: float, rtol: float = 0.0, max_iter: int = 100
+) -> SoftmaxFit:
     """What `softmax_regression` does, for rows that may lie anywhere; their number enters through ``tol`` alone."""
     goal = tol * rows.n
     problem = _Problem(rows, l2, goal)
     point = problem.start(start)
+    first = point.loss
     blocks: _Solve | None = None
     n_iter, converged, previous, forcing = 0, False, np.inf, _FORCING
     while True:
-        if point.bound <= goal:
-            point = problem.certified(point)
-            converged = point.bound <= goal
-        if converged or n_iter == max_iter:
+        if point.bound <= goal and not point.certified:
+            point = problem.certified(point.W, point.b)
+        converged = point.bound <= goal
+        problem.goal = max(goal, rtol * (first - point.loss))
+        if point.bound <= problem.goal or n_iter == max_iter:
             break
         direction = problem.newton_direction(point, forcing, blocks or problem.kronecker_preconditioner(point))
         if direction.n_steps > _MANY_STEPS and point.b.size * rows.features.m**2 <= _LARGEST_BLOCKS:
@@ -232,13 +199,15 @@ def minimize(rows: Rows, *, l2: float, start: SoftmaxFit | None, tol: float, max
             break
         invisible = direction.decrement <= problem.rounding(point)
         lower = problem.line_search(point, direction)
-        if lower is None or (invisible and point.bound >= 0.5 * previous):
+        if rows.sampled:
+            problem.learn(point, lower)
+        elif lower is None or (invisible and point.bound >= 0.5 * previous):
             break  # no further progress in floating point
         previous, forcing = point.bound, min(_FORCING, np.sqrt(direction.decrement / rows.n))
-        point = lower
+        point = lower or point
         n_iter += 1
-    if l2 > 0 and not converged:
-        point = problem.certified(point)
+    if l2 > 0 and rtol == 0 and not point.certified:
+        point = problem.certified(point.W, point.b)
         converged = point.bound <= goal
     intercept = point.b - rows.features.mean @ point.W
     return SoftmaxFit(
@@ -254,7 +223,18 @@ class _Point:
     loss: float
     gW: Array  # gradient
     gb: Array
-    bound: float  # of the distance to the minimum, once b is optimal for W
+    bound: float  # of the distance to the minimum, if b is optimal for W
+    certified: bool = False  # it is, and all was computed in float64
+
+
+class _Secant(NamedTuple):
+    """A step, the change of the gradient along it, and the product of both."""
+
+    W: Array
+    b: Array
+    gW: Array
+    gb: Array
+    product: float
 
 
 @dataclass
@@ -262,7 +242,8 @@ class _Direction:
     W: Array
     b: Array
     decrement: float  # minus the slope
-    n_steps: int = 0
+    n_steps: int
+    ends: bool  # the last, as far as the residual tells
 
 
 class _Problem:
@@ -273,6 +254,7 @@ class _Problem:
         self.features = rows.features
         self.l2 = l2
         self.goal = goal  # distance to the minimum that is asked for
+        self.secants: list[_Secant] = []
 
     def start(self, fit: SoftmaxFit | None) -> _Point:
         """An earlier fit, or weights of zero and the intercept that is best for them."""
@@ -299,18 +281,28 @@ class _Problem:
     def rounding(self, point: _Point) -> float:
         return _ROUNDING * (abs(point.loss) + self.rows.n)
 
-    def certified(self, point: _Point) -> _Point:
-        """The same weights with their own logits in float64 and the intercept that is best for them."""
-        rows, b = self.rows.at(point.W, point.b, exact=True), point.b
+    def certified(self, W: Array, b: Array) -> _Point:
+        """These weights with their own logits in float64 and the intercept that is best for them."""
+        rows = self.rows.at(W, b, exact=True)
         if self.features.fit_intercept:
             rows, shift = _balanced(rows, self.rows.n)
             b = b + shift
-        return self.point(point.W, b, rows)
+        point = self.point(W, b, rows)
+        point.certified = True
+        return point
 
     def newton_direction(self, point: _Point, forcing: float, solve: _Solve) -> _Direction:
-        """Conjugate gradients, preconditioned by ``solve``, to the relative accuracy ``forcing``."""
+        """Conjugate gradients, preconditioned by ``solve``, to the relative accuracy ``forcing``.
+
+        What is known of secants goes around that, as in L-BFGS.
+        """
         W, b = np.zeros_like(point.gW), np.zeros_like(point.gb)
         rW, rb = -point.gW, -point.gb
+        shares = []
+        for secant in reversed(self.secants):
+            share = _dot(secant.W, rW, secant.b, rb) / secant.product
+            rW, rb = rW - share * secant.gW, rb - share * secant.gb
+            shares.append(share)
         zW, zb = solve(rW, rb)
         sW, sb = zW, zb
         rho = first = _dot(rW, zW, rb, zb)
@@ -328,11 +320,26 @@ class _Problem:
             zW, zb = solve(rW, rb)
             previous, rho = rho, _dot(rW, zW, rb, zb)
             sW, sb = zW + (rho / previous) * sW, zb + (rho / previous) * sb
-        return _Direction(W, b, -_dot(point.gW, W, point.gb, b), n_steps)
+        for secant, share in zip(self.secants, reversed(shares), strict=True):
+            left = share - _dot(secant.gW, W, secant.gb, b) / secant.product
+            W, b = W + left * secant.W, b + left * secant.b
+        ends = self._is_negligible(rW) and point.bound <= _NEAR_END * self.goal
+        return _Direction(W, b, -_dot(point.gW, W, point.gb, b), n_steps, ends)
+
+    def learn(self, point: _Point, lower: _Point | None) -> None:
+        """Remember the change of the gradient; where there was little, let every row take part from now on."""
+        if lower is None or np.vdot(lower.gW, lower.gW) > _LITTLE * np.vdot(point.gW, point.gW):
+            self.rows.sampled = False
+            self.secants = []
+            return
+        step = lower.W - point.W, lower.b - point.b, lower.gW - point.gW, lower.gb - point.gb
+        product = _dot(step[0], step[2], step[1], step[3])
+        if product > 0:
+            self.secants = [*self.secants, _Secant(*step, product)][-_SECANTS:]
 
     def _is_negligible(self, residual: Array) -> bool:
         """Whether a Newton step that leaves this residual would end the iterations."""
-        return float(np.vdot(residual, residual)) <= _SLACK * 4.0 * self.l2 * self.goal
+        return bool(np.vdot(residual, residual) <= _SLACK * 4.0 * self.l2 * self.goal)
 
     def line_search(self, point: _Point, direction: _Direction) -> _Point | None:
         """The point at the first of 1, 1/2, 1/4, ... steps that has lowered the loss enough; None if none does."""
@@ -340,7 +347,8 @@ class _Problem:
         for _ in range(_MAX_HALVINGS):
             W, rows = point.W + t * direction.W, along(t)
             if self.loss(W, rows) <= point.loss - _ARMIJO * t * direction.decrement + self.rounding(point):
-                return self.point(W, point.b + t * direction.b, rows)
+                b = point.b + t * direction.b
+                return self.certified(W, b) if direction.ends and t == 1.0 else self.point(W, b, rows)
             t *= 0.5
         return None
 
@@ -375,24 +383,6 @@ class _Problem:
             return step[:-1], step[-1] if self.features.fit_intercept else np.zeros_like(gb)
 
         return solve
-
-
-def _predictions_and_loss(Z: Array, D: Array, weights: Array | None) -> tuple[Array, float]:
-    """``softmax(Z)`` and ``sum_i w_i lse(z_i) - <D, Z>``, each row shifted by its own maximum; rows of D sum to w."""
-    P = Z - Z.max(axis=1, keepdims=True)
-    linear = np.vdot(D.T, P.T)  # of transposes, which are contiguous
-    np.exp(P, out=P)
-    totals = P.sum(axis=1, keepdims=True)
-    P /= totals
-    logs = np.log(totals)
-    return P, float((logs.sum() if weights is None else weights @ logs[:, 0]) - linear)
-
-
-def _curve(P: Array, weighted: Array, Z: Array) -> Array:
-    """``w_i (diag(p_i) - p_i p_i') z_i`` for each row; ``weighted`` has the rows ``w_i p_i``."""
-    U = weighted * Z
-    U -= P * U.sum(axis=1, keepdims=True)
-    return U
 
 
 def _across_labels(A: Array) -> Array:

@@ -1,0 +1,172 @@
+"""Training rows of a softmax regression in the memory of this process: blocks that stay in cache, in threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from ldlearn.core.simplex import Array
+from ldlearn.core.threads import sum_in_threads
+from ldlearn.solvers.features import Features
+
+_MOST_SHIFT = 30.0  # of logits, up to which predictions are moved by a factor instead of being made anew
+
+
+class LocalRows:
+    """Features and degrees, and what is known of both at some weights.
+
+    Parameters
+    ----------
+    features : Features
+    D : ndarray of shape (n, c)
+        Rows sum to one; they count as often as the weights of the features say.
+    """
+
+    def __init__(self, features: Features, D: Array) -> None:
+        self.features = features
+        self.D = np.asfortranarray(features.weigh(D))  # a row with weight w sums to w
+        self.degrees = np.asarray(self.D.sum(axis=0, dtype=np.float64))
+        self.n = features.total
+        self.n_products = 0
+        self.blocks = list(features.row_blocks(D.shape[1]))
+        self.sample = features.sample()
+        self.sampled = self.sample is not None  # second derivatives are taken from it
+        self._known: _LocalRowsAt | None = None
+
+    def mean_degrees(self) -> Array:
+        """Column means of D."""
+        return self.degrees / self.n
+
+    def at(self, W: Array, b: Array, *, logits: Any = None, exact: bool = False) -> _LocalRowsAt:
+        """The rows at weights, of which the logits may be known; ``exact`` asks for float64 throughout."""
+        exact = exact or self.features.is_exact
+        known = self._known
+        if known is not None and known.exact >= exact and np.array_equal(known.W, W) and np.array_equal(known.b, b):
+            return known
+        if logits is None and not W.any():
+            logits = np.tile(b, (len(self.D), 1))
+        if logits is None:
+            logits = self.times(W, b, exact)
+        return self.made(W, b, np.asfortranarray(logits), exact)
+
+    def made(self, W: Array, b: Array, Z: Array, exact: bool, step: tuple[float, Array] | None = None) -> _LocalRowsAt:
+        """The rows at weights whose logits are Z, or Z plus a multiple of a change."""
+        logits, P = (np.empty_like(Z) if step else Z), np.empty_like(Z)
+        weights = self.features.weights
+
+        def part(rows: slice) -> tuple[Any, ...]:
+            if step is not None:
+                logits[rows] = Z[rows] + step[0] * step[1][rows]
+            P[rows], totals, linear = _softmax(logits[rows], self.D[rows])
+            logs = np.log(totals)
+            loss = (logs.sum() if weights is None else weights[rows] @ logs) - linear
+            return float(loss), self.features.weigh(P[rows], rows).sum(axis=0)
+
+        loss, sums = sum_in_threads(part, self.blocks)
+        self._known = _LocalRowsAt(self, W, b, logits, P, loss, sums, exact)
+        return self._known
+
+    def times(self, W: Array, b: Array, exact: bool) -> Array:
+        """Logits ``(X - mean) W + b``."""
+        Z = np.empty(self.D.shape, order="F")
+        multiply = self.features.multiplier(W, b, exact=exact)
+
+        def part(rows: slice) -> tuple[Any, ...]:
+            Z[rows] = multiply(self.features.block(rows, exact))
+            return ()
+
+        sum_in_threads(part, self.blocks)
+        self.n_products += 1
+        return Z
+
+
+class _LocalRowsAt:
+    def __init__(
+        self, rows: LocalRows, W: Array, b: Array, logits: Array, P: Array, loss: float, sums: Array, exact: bool
+    ) -> None:
+        self.rows, self.W, self.b, self.logits, self.P, self.loss = rows, W, b, logits, P, loss
+        self.sums = sums  # of the predictions
+        self.exact = exact
+        self._sampled: Array | None = None  # predictions of the sample
+
+    def excess(self) -> Array:
+        return np.asarray(self.sums - self.rows.degrees)
+
+    def gradient(self) -> tuple[Array, Array]:
+        features = self.rows.features
+
+        def part(rows: slice) -> tuple[Any, ...]:
+            R = features.weigh(self.P[rows], rows) - self.rows.D[rows]
+            return (features.block_transpose_times(features.block(rows, self.exact), R),)
+
+        (product,) = sum_in_threads(part, self.rows.blocks)
+        self.rows.n_products += 1
+        return features.centred(product, self.excess())
+
+    def hessian_times(self, W: Array, b: Array) -> tuple[Array, Array]:
+        sample, features, P = self.rows.sample, self.rows.features, self.P
+        blocks = self.rows.blocks
+        if self.rows.sampled and sample is not None:
+            features = sample.features
+            blocks = list(features.row_blocks(P.shape[1]))
+            if self._sampled is None:
+                self._sampled = np.asfortranarray(P[sample.rows])
+            P = self._sampled
+        multiply = features.multiplier(W, b)
+
+        def part(rows: slice) -> tuple[Any, ...]:
+            X, p = features.block(rows), P[rows]
+            U = multiply(X)
+            U *= p
+            U -= p * U.sum(axis=1, keepdims=True)  # (diag(p) - p p') z
+            U = features.weigh(U, rows)
+            return features.block_transpose_times(X, U), U.sum(axis=0)
+
+        product, sums = sum_in_threads(part, blocks)
+        self.rows.n_products += 2 * (not self.rows.sampled)
+        factor = self.rows.n / features.total
+        return features.centred(factor * product, factor * sums)
+
+    def mean_curvature(self) -> Array:
+        outer = self.P.T @ self.rows.features.weigh(self.P)
+        return np.asarray((np.diag(self.sums) - outer) / self.rows.n)
+
+    def scatters(self) -> Iterable[Array]:
+        weigh, scatter = self.rows.features.weigh, self.rows.features.weighted_scatter
+        return (scatter(w) for w in weigh(self.P * (1.0 - self.P)).T)
+
+    def along(self, W: Array, b: Array) -> Callable[[float], _LocalRowsAt]:
+        dZ = self.rows.times(W, b, self.exact)
+        return lambda t: self.rows.made(self.W + t * W, self.b + t * b, self.logits, self.exact, (t, dZ))
+
+    def shifted(self, b: Array) -> _LocalRowsAt:
+        if np.abs(b).max() > _MOST_SHIFT:
+            return self.rows.made(self.W, self.b + b, self.logits + b, self.exact)
+        # P is proportional to P exp(b): no new exponentials.
+        P, factors, weights = np.empty_like(self.P), np.exp(b), self.rows.features.weights
+
+        def part(rows: slice) -> tuple[Any, ...]:
+            P[rows] = self.P[rows] * factors
+            totals = P[rows].sum(axis=1)
+            P[rows] /= totals[:, None]
+            logs = np.log(totals)
+            change = logs.sum() if weights is None else weights[rows] @ logs
+            return float(change), self.rows.features.weigh(P[rows], rows).sum(axis=0)
+
+        change, sums = sum_in_threads(part, self.rows.blocks)
+        loss = self.loss + change - float(self.rows.degrees @ b)
+        moved = _LocalRowsAt(self.rows, self.W, self.b + b, self.logits + b, P, loss, sums, self.exact)
+        self.rows._known = moved
+        return moved
+
+
+def _softmax(Z: Array, D: Array) -> tuple[Array, Array, float]:
+    """``softmax(Z)``, what its rows were divided by, and ``<D, Z>``, all for rows shifted by their own maximum."""
+    P = Z - Z.max(axis=1, keepdims=True)
+    linear = float(np.einsum("ij,ij->", D, P))
+    np.exp(P, out=P)
+    totals = P.sum(axis=1)
+    P /= totals[:, None]
+    return P, totals, linear
