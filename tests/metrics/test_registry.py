@@ -21,7 +21,7 @@ from ldlearn.metrics import (
 )
 
 SIMILARITIES = {"cosine", "intersection", "fidelity", "threshold_agreement", "spearman", "kendall"}
-SIMILARITIES |= {"average_precision", "positive_mass"}
+SIMILARITIES |= {"average_precision", "positive_mass", "vote_likelihood"}
 ALL = {**METRICS, **LABEL_METRICS}
 D = np.array([[0.5, 0.5], [1.0, 0.0]])
 P = np.array([[0.25, 0.75], [0.5, 0.5]])

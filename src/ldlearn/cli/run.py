@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -15,9 +15,10 @@ from ldlearn.cli.progress import LiveWatcher
 from ldlearn.errors import LDLearnError
 from ldlearn.experiments import LogWatcher, Plan, RunSummary, Watcher, load_plan, run_plan
 from ldlearn.metrics import get_metric
-from ldlearn.results import TASKS, Results, Spread, SummaryRow
+from ldlearn.results import TASKS, Results, Spread, SummaryRow, agreement
 
 _PAGE = 120  # columns where the output is no terminal
+_STYLE: dict[str, Any] = {"box": None, "header_style": "bold", "title_justify": "left", "title_style": "bold cyan"}
 
 
 def run(
@@ -62,13 +63,36 @@ def _show(console: Console, plan: Plan, found: RunSummary) -> None:
         rows = results.summary(task, plan.metrics)
         for dataset in dict.fromkeys(row.dataset for row in rows):
             _table(console, f"{dataset}: {task}", [row for row in rows if row.dataset == dataset], plan.metrics)
+    for name in [dataset.name for dataset in results.present if not dataset.has_truth]:
+        _show_agreement(console, results, name)
     counts = ", ".join(f"{found.count(status)} {status}" for status in ("ok", "failed", "missing"))
     console.print(f"{len(found.records)} cells: {counts}; {found.computed} computed now.", highlight=False)
     console.print(f"Records: {found.path / 'records.jsonl'}", highlight=False, soft_wrap=True)
 
 
+def _show_agreement(console: Console, results: Results, dataset: str) -> None:
+    """What can be said without a truth: how far the methods agree."""
+    found = {task: agreement(results, dataset, task) for task in TASKS}
+    known = {task: agreed.means for task, agreed in found.items() if agreed is not None}
+    table = Table(title=f"{dataset}: mean agreement with the other methods (intersection)", **_STYLE)
+    table.add_column("Method")
+    for task in known:
+        table.add_column(task.capitalize(), justify="right")
+    for method in results.methods.values():
+        values = [means.get(method.name, math.nan) for means in known.values()]
+        texts = ["-" if math.isnan(value) else f"{value:.4f}" for value in values]
+        table.add_row(method.name, *texts, style="dim" if method.is_floor else "")
+    console.print(table)
+    console.print()
+    console.print(
+        f"{dataset} has no true degrees: methods were judged by 0/1 labels held out, and by each other. Neither says "
+        "how near degrees are to a truth.",
+        highlight=False,
+    )
+
+
 def _table(console: Console, title: str, rows: list[SummaryRow], metrics: tuple[str, ...]) -> None:
-    table = Table(title=title, box=None, header_style="bold", title_justify="left", title_style="bold cyan")
+    table = Table(title=title, **_STYLE)
     table.add_column("Method")
     for metric in metrics:
         table.add_column(get_metric(metric).heading, justify="right")

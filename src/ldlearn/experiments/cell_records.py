@@ -66,6 +66,7 @@ def _outcome(best: dict[Task, dict[str, Candidate]], seconds: dict[str, float]) 
         "paper_zeros": {
             task: found and _own_choices(found.paper_zeros, best[task], "paper_zeros") for task, found in shown.items()
         },
+        "degrees": {task: found.degrees for task, found in shown.items() if found and found.degrees},
         "validation": {task: found and found.value for task, found in shown.items()},
         "samples": recovery and recovery.samples,
         "convergence": recovery and recovery.convergence,

@@ -112,7 +112,7 @@ class _Run:
         self.cells = {self._key(cell): cell for cell in plan_cells(plan)}
         self.computed = 0
         self._sources = {spec.name: spec for spec in plan.datasets}
-        self._seed = plan.protocol.seed
+        self._seed, self._by_truth = plan.protocol.seed, plan.selection.mode == "oracle"
 
     def _key(self, cell: Cell) -> str:
         """Under which the cell is recorded; what version 0.1.0 finished need not be computed again."""
@@ -147,7 +147,7 @@ class _Run:
         data = {}
         for name in sorted(names):
             try:
-                data[name] = self._sources[name].load(self._seed)
+                data[name] = self._sources[name].load(self._seed, needs_truth=self._by_truth)
             except DatasetNotHereError as error:
                 self._absent[name] = "missing", str(error)
             except (ValueError, OSError, ImportError) as error:

@@ -36,7 +36,7 @@ class ValidationScorer:
         self.oracle = selection.mode == "oracle"
         self._on_training_rows = selection.recovery_rows == "training"
         part = split.validation
-        self._target = part.D if self.oracle else normalize_rows(part.Y.astype(float))
+        self._target = part.truth if self.oracle else normalize_rows(part.Y.astype(float))
 
     def basis(self, model: Any) -> str:
         """The rows that choose the parameters for recovery: this goes into the record."""
@@ -67,10 +67,10 @@ class ValidationScorer:
         if not self.oracle:
             return self._predicted(model if hasattr(model, "predict") else _taught_by(model, train.X))
         if self._on_training_rows:
-            return train.D, model.label_distributions_
+            return train.truth, model.label_distributions_
         if model.can_enhance:
-            return validation.D, model.enhance(validation.X, validation.Y)
-        return validation.D, self._fitted_again(model).label_distributions_
+            return validation.truth, model.enhance(validation.X, validation.Y)
+        return validation.truth, self._fitted_again(model).label_distributions_
 
     def _fitted_again(self, model: Any) -> Any:
         """The method with the same parameters on the validation rows, of which it sees the 0/1 labels only."""

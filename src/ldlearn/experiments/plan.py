@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tomllib
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -14,7 +15,7 @@ from ldlearn.errors import hint, import_optional
 from ldlearn.experiments.methods import MethodSpec, read_methods
 from ldlearn.experiments.sources import DatasetSpec, read_datasets
 from ldlearn.experiments.toml_table import PlanError, TomlTable
-from ldlearn.metrics import HEADLINE_METRICS, METRICS
+from ldlearn.metrics import HEADLINE_METRICS, LABEL_METRICS, METRICS, Metric
 
 SPLITS = ("repeats", "k-fold")
 SCALINGS = ("standard", "minmax", "none")
@@ -188,7 +189,7 @@ class Plan:
             methods=methods,
             protocol=_protocol(table.table("protocol")),
             selection=_selection(table.table("selection")),
-            metrics=_metrics(table, "metrics", HEADLINE_METRICS),
+            metrics=_metrics(table, "metrics", HEADLINE_METRICS, {**METRICS, **LABEL_METRICS}),
         )
         table.finish()
         return plan
@@ -328,19 +329,19 @@ def _selection(table: TomlTable) -> Selection:
     return selection
 
 
-def _metrics(table: TomlTable, key: str, default: tuple[str, ...]) -> tuple[str, ...]:
+def _metrics(table: TomlTable, key: str, default: tuple[str, ...], known: Mapping[str, Metric]) -> tuple[str, ...]:
     names = table.texts(key, default)
     for name in names:
-        _check_metric(table, key, name)
+        _check_metric(table, key, name, known)
     return names
 
 
 def _metric(table: TomlTable, key: str, default: str) -> str:
     name: str = table.text(key, default)
-    _check_metric(table, key, name)
+    _check_metric(table, key, name, METRICS)
     return name
 
 
-def _check_metric(table: TomlTable, key: str, name: str) -> None:
-    if name not in METRICS:
-        raise table.fail(key, f"there is no metric {name!r}; {hint(name, METRICS)}")
+def _check_metric(table: TomlTable, key: str, name: str, known: Mapping[str, Metric]) -> None:
+    if name not in known:
+        raise table.fail(key, f"there is no metric {name!r}; {hint(name, known)}")

@@ -9,17 +9,20 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ldlearn.experiments.budget import Place
 from ldlearn.experiments.captured_warnings import captured_warnings
 from ldlearn.experiments.cells import Cell, Work
 from ldlearn.experiments.methods import TWO_STEP, build, estimators, grid_points, resolve
 from ldlearn.experiments.model_selection import NotJudgedError, ValidationScorer, is_better
-from ldlearn.experiments.splits import Split
-from ldlearn.metrics import score_all
+from ldlearn.experiments.splits import Part, Split
+from ldlearn.metrics import LABEL_METRICS, score_all
+from ldlearn.metrics.conventions import Convention
 from ldlearn.results import Convergence, GridPoint, Samples
 
 _SAMPLES = 12
+_DEGREES = 100  # rows whose degrees are kept where there is no truth, to compare methods with each other
 _ZEROS_MATTER = ("clark", "canberra", "kl_divergence")
 
 
@@ -61,6 +64,7 @@ class Candidate:
     scores: dict[str, float]
     paper_zeros: dict[str, float]
     predict_seconds: float = 0.0
+    degrees: list[list[float]] | None = None
     samples: Samples | None = None
     convergence: Convergence | None = None
     rival: float | None = None
@@ -194,24 +198,29 @@ class CellSearch:
         train = self.split.train
         D = np.asarray(model.label_distributions_, dtype=np.float64)
         shown = slice(None, _SAMPLES)
-        samples = (train.rows[shown], train.D[shown].round(4), train.Y[shown], D[shown].round(4))
-        return {
-            "scores": score_all(train.D, D),
-            "paper_zeros": score_all(train.D, D, _ZEROS_MATTER, convention="dldl-recovery"),
-            "samples": Samples(*(part.tolist() for part in samples)),
-            "convergence": _convergence(model),
-        }
+        truth = None if train.D is None else train.D[shown].round(4).tolist()
+        samples = Samples(train.rows[shown].tolist(), truth, train.Y[shown].tolist(), D[shown].round(4).tolist())
+        return _scored(train, D, "dldl-recovery") | {"samples": samples, "convergence": _convergence(model)}
 
     def _predicted(self, model: Any) -> dict[str, Any]:
         test = self.split.test
         started = time.perf_counter()
         P = np.asarray(model.predict(test.X), dtype=np.float64)
         seconds = time.perf_counter() - started
-        return {
-            "scores": score_all(test.D, P),
-            "paper_zeros": score_all(test.D, P, _ZEROS_MATTER, convention="dldl"),
-            "predict_seconds": seconds,
-        }
+        found = _scored(test, P, "dldl") | {"predict_seconds": seconds}
+        if test.D is None:
+            found["scores"] = score_all(test.Y, P, list(LABEL_METRICS))
+        return found
+
+
+def _scored(part: Part, degrees: NDArray[np.float64], zeros: Convention) -> dict[str, Any]:
+    """Scores against the truth; where there is none, degrees to compare with those of other methods."""
+    if part.D is None:
+        return {"scores": {}, "paper_zeros": {}, "degrees": degrees[:_DEGREES].round(4).tolist()}
+    return {
+        "scores": score_all(part.D, degrees),
+        "paper_zeros": score_all(part.D, degrees, _ZEROS_MATTER, convention=zeros),
+    }
 
 
 def _convergence(model: Any) -> Convergence | None:
@@ -255,7 +264,7 @@ def _fits(work: Work, split: Split) -> Iterator[Fitted | Failed]:
     fixed = resolve(method.params, split.sizes)
     points = [(place, resolve(point, split.sizes)) for place, point in work.points]
     cheap = estimators()[method.estimator].path_params
-    T = split.train.D if method.trained_on == "truth" else split.train.Y
+    T = split.train.Y if method.trained_on == "logical" else split.train.truth
     for path in [points] if cheap else [[point] for point in points]:
         waiting = [((place, 0), point) for place, point in path]
         started = time.perf_counter()

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 
 from ldlearn import datasets
 from ldlearn.core.logical import RULES
@@ -21,6 +22,7 @@ GENERATORS: dict[str, Callable[..., LabelDataset]] = {
     "artificial": datasets.make_artificial,
     "label_distributions": datasets.make_label_distributions,
 }
+_LARGEST = 1e100  # squares of larger numbers, summed over rows, are no numbers any more
 _RULE_KEYS = ("rule", "threshold", "total", "k")
 _READ_KEYS = ("features", "labels", "kind", "normalise", "delimiter", "decimal", "encoding")
 
@@ -56,13 +58,15 @@ class DatasetSpec:
         content |= content.pop("read") | content.pop("binarisation")
         return {key: value for key, value in content.items() if key != "name" and value not in (None, {})}
 
-    def load(self, seed: int = 0) -> LabelDataset:
+    def load(self, seed: int = 0, *, needs_truth: bool = True) -> LabelDataset:
         """Read or generate the data.
 
         Parameters
         ----------
         seed : int
             Of the draw of ``rows``.
+        needs_truth : bool
+            Whether it must have label distributions; otherwise 0/1 labels will do.
 
         Raises
         ------
@@ -70,10 +74,12 @@ class DatasetSpec:
             If it is not on this machine; nothing is downloaded during a run.
         """
         data = self._load()
-        if data.D is None:
+        if data.D is None and needs_truth:
             raise datasets.DatasetError(
-                f"{self.name!r} has no label distributions, so that nothing can be scored; leave it out."
+                f'{self.name!r} has 0/1 labels and no degrees to choose parameters by; write mode = "logical" under '
+                "[selection], and methods are judged by how likely they make 0/1 labels that were held out."
             )
+        _check_features(data)
         if self.rows is None or self.rows >= data.n_samples:
             return data
         return data.take(np.sort(np.random.default_rng(seed).permutation(data.n_samples)[: self.rows]))
@@ -86,6 +92,21 @@ class DatasetSpec:
         if not Path(self.path).is_file():
             raise DatasetNotHereError(f"The file {self.path} of data set {self.name!r} is not here.")
         return datasets.read_dataset(self.path, name=self.name, **self.read)
+
+
+def _check_features(data: LabelDataset) -> None:
+    """Refuse features that no method can use, before every method does; rows count from 1, as in a file."""
+    values = data.X.data if scipy.sparse.issparse(data.X) else data.X
+    wrong = ~(np.abs(values) <= _LARGEST)
+    if not wrong.any():
+        return
+    if scipy.sparse.issparse(data.X):
+        raise datasets.DatasetError(f"{data.name!r}: a feature is missing, or too large to compute with; correct it.")
+    row, column = np.argwhere(wrong)[0]
+    problem = "the value is missing; fill it in" if np.isnan(values[row, column]) else "the value is too large"
+    raise datasets.DatasetError(
+        f"{data.name!r}, row {row + 1}, column {data.feature_names[column]!r}: {problem}, or leave the row out."
+    )
 
 
 def read_datasets(plan: TomlTable, folder: Path) -> tuple[DatasetSpec, ...]:

@@ -13,7 +13,7 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 from ldlearn.base import check_distributions
 from ldlearn.core.logical import binarize
 from ldlearn.datasets import LabelDataset
-from ldlearn.errors import InputError
+from ldlearn.errors import InputError, describe_rows
 from ldlearn.experiments.plan import Protocol
 from ldlearn.experiments.sources import DatasetSpec
 
@@ -22,12 +22,19 @@ Rows = NDArray[np.intp]
 
 @dataclass(frozen=True)
 class Part:
-    """Rows of one part of a split: their numbers, features, logical labels and true distributions."""
+    """Rows of one part of a split: their numbers, features, logical labels and, if known, true distributions."""
 
     rows: Rows
     X: Any
     Y: NDArray[np.int8]
-    D: NDArray[np.float64]
+    D: NDArray[np.float64] | None
+
+    @property
+    def truth(self) -> NDArray[np.float64]:
+        """The true distributions, where they must be there."""
+        if self.D is None:
+            raise InputError("There are only 0/1 labels, and no true degrees to learn from or to choose by.")
+        return self.D
 
 
 @dataclass(frozen=True)
@@ -41,7 +48,7 @@ class Split:
     @property
     def sizes(self) -> dict[str, int]:
         """Sizes as the values of a grid name them: n training rows, m features, c labels."""
-        return {"n": len(self.train.rows), "m": int(self.train.X.shape[1]), "c": int(self.train.D.shape[1])}
+        return {"n": len(self.train.rows), "m": int(self.train.X.shape[1]), "c": int(self.train.Y.shape[1])}
 
     @property
     def record(self) -> dict[str, int]:
@@ -51,7 +58,7 @@ class Split:
             "n_validation": len(self.validation.rows),
             "n_test": len(self.test.rows),
             "n_features": int(self.train.X.shape[1]),
-            "n_labels": int(self.train.D.shape[1]),
+            "n_labels": int(self.train.Y.shape[1]),
         }
 
 
@@ -96,15 +103,27 @@ def make_split(data: LabelDataset, spec: DatasetSpec, protocol: Protocol, repeat
     protocol : Protocol
     repeat : int
     """
-    D = check_distributions(data.D)
-    Y = _logical(D, spec, protocol)
+    D = None if data.D is None else check_distributions(data.D)
+    Y = _given_labels(data, spec) if D is None else _logical(D, spec, protocol)
     rows = split_rows(protocol, repeat, data.n_samples)
     for part, found in zip(("training", "validation", "test"), rows, strict=True):
         if not len(found):
             raise InputError(f"The {part} part of {spec.name!r} has no rows; it has only {data.n_samples} in all.")
     scale = _scaler(protocol.scaling, data.X).fit(_dense_floats(data.X[rows[0]]))
-    parts = [Part(part, scale.transform(_dense_floats(data.X[part])), Y[part], D[part]) for part in rows]
+    parts = [
+        Part(part, scale.transform(_dense_floats(data.X[part])), Y[part], None if D is None else D[part])
+        for part in rows
+    ]
     return Split(*parts)
+
+
+def _given_labels(data: LabelDataset, spec: DatasetSpec) -> NDArray[np.int8]:
+    Y: NDArray[np.int8] = np.asarray(data.Y, dtype=np.int8)
+    empty = ~Y.any(axis=1)
+    if empty.any():
+        where = describe_rows(empty, range(1, len(Y) + 1))
+        raise InputError(f"{spec.name!r}, {where}: no label is 1; drop such rows.")
+    return Y
 
 
 def _logical(D: NDArray[np.float64], spec: DatasetSpec, protocol: Protocol) -> NDArray[np.int8]:

@@ -1,6 +1,12 @@
 """Metrics between true and predicted label distributions, and of predictions against 0/1 labels."""
 
-from ldlearn.metrics.against_labels import average_precision, positive_mass, ranking_loss, top_label_error
+from ldlearn.metrics.against_labels import (
+    average_precision,
+    positive_mass,
+    ranking_loss,
+    top_label_error,
+    vote_likelihood,
+)
 from ldlearn.metrics.conventions import CONVENTIONS
 from ldlearn.metrics.distributions import (
     canberra,
@@ -73,4 +79,5 @@ __all__ = [
     "ranking_loss",
     "top_label_error",
     "positive_mass",
+    "vote_likelihood",
 ]

@@ -3,6 +3,7 @@
 import numpy as np
 from scipy.stats import rankdata
 
+from ldlearn.core.votes import log_likelihood, profile_log_rate
 from ldlearn.metrics.inputs import FloatArray
 from ldlearn.metrics.registry import register
 
@@ -94,6 +95,33 @@ def positive_mass(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
     0.75
     """
     return np.asarray((D_true * D_pred).sum(axis=1))
+
+
+@register(
+    title="Vote log-likelihood",
+    formula="sum_j y_j ln(1 - exp(-v p_j)) - (1 - y_j) v p_j, v the likeliest number of votes of all rows",
+    bounds=lambda c: (-np.inf, 0.0),
+    greater_is_better=True,
+    against_labels=True,
+)
+def vote_likelihood(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
+    """How likely the 0/1 labels are if a label is ticked when it gets any vote and the prediction gives the shares.
+
+    The number of votes, one for all rows, is the one under which these labels are likeliest. No probability is taken to
+    be nearer to 0 or 1 than so many rows can tell, so that a degree of exactly 0 does not decide everything.
+
+    Examples
+    --------
+    >>> from ldlearn.metrics import vote_likelihood
+    >>> labels = [[1, 0], [1, 0], [0, 1], [1, 1]]
+    >>> right = vote_likelihood(labels, [[0.9, 0.1], [0.9, 0.1], [0.1, 0.9], [0.5, 0.5]])
+    >>> right > vote_likelihood(labels, [[0.5, 0.5]] * 4)
+    True
+    """
+    positive = D_true > 0
+    log_shares = np.log(np.maximum(D_pred, np.finfo(np.float64).tiny))
+    theta = log_shares + profile_log_rate(log_shares, positive)
+    return log_likelihood(theta, positive, n_seen=len(positive))
 
 
 def _ranks(Y: FloatArray, P: FloatArray) -> tuple[np.ndarray, FloatArray, FloatArray]:

@@ -17,6 +17,7 @@ from ldlearn.plotting import (
 )
 from ldlearn.plotting.style import BAND, INK, MUTED, PALETTE, RULE
 from ldlearn.reporting.payload import convergence, samples, sensitivity
+from ldlearn.reporting.text_tables import file_name
 from ldlearn.reporting.verdicts import Verdict
 from ldlearn.results import Results, TaskTable
 
@@ -108,8 +109,3 @@ def _themed_style(match: re.Match[str]) -> str:
     style = re.sub(r"font: bold ", "font-weight: bold; font-size: ", style)
     style = re.sub(r"(font-size: [\d.]+px) [^;]*", r"\1", style)
     return f'style="{style}"'
-
-
-def file_name(name: str) -> str:
-    """Letters, digits and single hyphens."""
-    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "unnamed"

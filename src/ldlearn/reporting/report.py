@@ -15,10 +15,21 @@ from ldlearn.metrics import HEADLINE_METRICS
 from ldlearn.reporting.paper_comparison import PairedTable, paired_tables
 from ldlearn.reporting.printed_results import CITATION
 from ldlearn.reporting.run_details import circumstances, progress, selected_parameters
-from ldlearn.reporting.selection_summary import grid_points_of_methods, how_parameters_were_chosen
-from ldlearn.reporting.text_tables import cost_table, markdown_text, paired_table, score_table
+from ldlearn.reporting.selection_summary import (
+    grid_points_of_methods,
+    how_methods_were_judged,
+    how_parameters_were_chosen,
+)
+from ldlearn.reporting.text_tables import (
+    agreement_table,
+    cost_table,
+    file_name,
+    markdown_text,
+    paired_table,
+    score_table,
+)
 from ldlearn.reporting.verdicts import Verdict, compare_methods, headline, headline_of_dataset
-from ldlearn.results import TASKS, Record, Results, Task, TaskTable, costs, read_records
+from ldlearn.results import TASKS, Agreement, Record, Results, Task, TaskTable, agreement, costs, read_records
 from ldlearn.results.files import find_records
 from ldlearn.results.wording import plural
 
@@ -86,7 +97,13 @@ class Report:
         }
         self.paired: list[PairedTable] = paired_tables(self.results)
         self.costs = costs(self.results)
-        self.chosen = how_parameters_were_chosen(self.results)
+        self.chosen = [*how_methods_were_judged(self.results), *how_parameters_were_chosen(self.results)]
+        self.agreements: list[Agreement] = [
+            found
+            for dataset in self.results.present
+            for task in TASKS
+            if (found := agreement(self.results, dataset.name, task)) is not None
+        ]
 
     @property
     def title(self) -> str:
@@ -110,6 +127,7 @@ class Report:
         """Markdown and LaTeX tables, and the whole report in Markdown, by file name."""
         tables = {f"{t.task}-{t.metric.name}": score_table(t) for t in self.headline_tables()}
         tables |= {f"paper-{p.block.key}-{p.metric.name}": paired_table(p) for p in self.paired}
+        tables |= {f"agreement-{a.task}-{file_name(a.dataset)}": agreement_table(a) for a in self.agreements}
         tables["time-and-memory"] = cost_table(self.costs)
         files = {"report.md": self.markdown()}
         for name, table in tables.items():
@@ -124,6 +142,7 @@ class Report:
         for table in self.headline_tables():
             said = [*headline(self.results, table), *self.verdicts[table.task, table.metric.name].sentences]
             parts += [score_table(table).markdown(), markdown_text(" ".join(said))]
+        parts += [agreement_table(found).markdown() for found in self.agreements]
         if self.paired:
             parts.append(f"## The paper beside this run\n\n{CITATION}.")
             parts += [paired_table(paired).markdown() for paired in self.paired]

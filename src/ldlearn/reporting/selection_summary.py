@@ -1,4 +1,4 @@
-"""How the parameters of a run were chosen, by what, and with how many points: what a reader must know first."""
+"""How methods were judged and their parameters chosen, and with how many points: what a reader must know first."""
 
 from __future__ import annotations
 
@@ -9,6 +9,20 @@ from ldlearn.results import Record, Results, Task
 from ldlearn.results.wording import enumerate_names, plural
 
 _NAMED, _COUNTS = 6, 4  # methods, and numbers of points, that a sentence lists before it only counts
+
+
+def how_methods_were_judged(results: Results) -> list[str]:
+    """Sentences about data sets without a truth; empty if there are none."""
+    names = [dataset.name for dataset in results.present if not dataset.has_truth]
+    if not names:
+        return []
+    have = "has" if len(names) == 1 else "have"
+    return [
+        f"There was no truth: {enumerate_names(names)} {have} 0/1 labels only, so nothing here says how near degrees "
+        "are to true ones. Methods were judged by how likely their predictions make the 0/1 labels of rows held out, "
+        "if a label is ticked when it gets any vote (vote log-likelihood), and by how far they agree with each other, "
+        "which does not make them right."
+    ]
 
 
 def how_parameters_were_chosen(results: Results) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from dataclasses import dataclass
 from ldlearn.plotting.style import shown
 from ldlearn.reporting.paper_comparison import PairedCell, PairedTable
 from ldlearn.reporting.printed_results import Printed
-from ldlearn.results import Cost, Method, Score, Spread, TaskTable
+from ldlearn.results import Agreement, Cost, Method, Score, Spread, TaskTable
 
 DASH = "–"
 _LATEX = {
@@ -112,6 +113,18 @@ def cost_table(found: Iterable[Cost]) -> TextTable:
     return TextTable("Time and memory", head, rows, legend="Means over cells.")
 
 
+def agreement_table(found: Agreement) -> TextTable:
+    """How far methods agree with each other, where there is no truth."""
+    rows = []
+    for method, values in zip(found.methods, found.matrix, strict=True):
+        numbers = [found.means[method.name], *values]
+        texts = [DASH if math.isnan(value) else f"{value:.4f}" for value in numbers]
+        rows.append((method.is_floor, [_named(method), *map(Entry, texts)]))
+    title = f"{found.dataset}: agreement of methods, {found.task}"
+    legend = "Mean intersection of their degrees, 1 if equal; the mean is over the others that are no floors."
+    return TextTable(title, ["Method", "Mean", *(method.name for method in found.methods)], rows, legend=legend)
+
+
 def rank_text(rank: float) -> str:
     """A rank: 2, or 2.5 for a tie."""
     return f"{rank:.1f}".removesuffix(".0")
@@ -168,6 +181,11 @@ def _markdown_entry(entry: Entry) -> str:
 def _latex_entry(entry: Entry) -> str:
     text = latex(entry.name + entry.words)
     return rf"\textbf{{{text}}}" if entry.bold else text
+
+
+def file_name(name: str) -> str:
+    """Letters, digits and single hyphens."""
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "unnamed"
 
 
 def markdown_text(text: str) -> str:

@@ -1,5 +1,6 @@
 """Results of experiments: the typed record of a cell, one reader and writer, one summary."""
 
+from ldlearn.results.agreement import Agreement, agreement
 from ldlearn.results.costs import Cost, costs
 from ldlearn.results.differences import Difference, best_floor, difference
 from ldlearn.results.files import RecordsFile, RunFolderError, read_records
@@ -35,6 +36,8 @@ __all__ = [
     "Difference",
     "difference",
     "best_floor",
+    "Agreement",
+    "agreement",
     "Cost",
     "costs",
     "Curve",

@@ -96,6 +96,8 @@ class Record(_ByKey):
         Scores on the training and on the test rows, by metric.
     paper_zeros : mapping of str to mapping
         By task, scores of the metrics that notice zeros, with the treatment of the DLDL paper.
+    degrees : mapping of str to list
+        By task, degrees of the first rows, where there is no truth: methods are then compared with each other.
     validation : mapping of str to float
         By task, the score that decided.
     n_points : int
@@ -137,6 +139,7 @@ class Record(_ByKey):
     recovery: Scores | None = None
     prediction: Scores | None = None
     paper_zeros: Mapping[str, Scores | None] = field(default_factory=dict)
+    degrees: Mapping[str, list[list[float]]] = field(default_factory=dict)
     validation: Scores = field(default_factory=dict)
     n_points: int = 0
     grid: list[GridPoint] = field(default_factory=list)

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ldlearn.metrics import HEADLINE_METRICS, METRICS, Metric, get_metric
+from ldlearn.metrics import HEADLINE_METRICS, LABEL_METRICS, METRICS, Metric, get_metric
 from ldlearn.results.record import TASKS, Record, Task, as_record, is_number, latest
 from ldlearn.stats import ranks
 
@@ -65,12 +65,13 @@ class Method:
 
 @dataclass(frozen=True)
 class Dataset:
-    """A data set of the run; `missing` says why it could not be used."""
+    """A data set of the run; `missing` says why it could not be used, `has_truth` whether its degrees are known."""
 
     name: str
     sizes: Mapping[str, int] = field(default_factory=dict)
     label_names: Sequence[str] = ()
     missing: str = ""
+    has_truth: bool = True
 
 
 @dataclass(frozen=True)
@@ -233,8 +234,8 @@ class Results:
     def metrics(self) -> list[Metric]:
         """Metrics in the records, headline first."""
         found = {name for record in self.records for task in TASKS for name in record.scores(task)}
-        ordered = dict.fromkeys([*self._headline, *METRICS])
-        return [METRICS[name] for name in ordered if name in found and name in METRICS]
+        known = {**METRICS, **LABEL_METRICS}
+        return [known[name] for name in dict.fromkeys([*self._headline, *known]) if name in found and name in known]
 
     @property
     def headline(self) -> list[Metric]:
@@ -290,7 +291,7 @@ def _dataset(name: str, records: Sequence[Record]) -> Dataset:
     if not used:
         return Dataset(name, missing=records[0].message or "not on this machine")
     known = next((record for record in used if record.sizes), used[0])
-    return Dataset(name, known.sizes, known.label_names)
+    return Dataset(name, known.sizes, known.label_names, has_truth=not any(record.degrees for record in used))
 
 
 def _cost(spread: Spread | None, metric: str) -> float:

@@ -7,22 +7,39 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.special import exprel
 
 from ldlearn.core.simplex import Array, Mask, log_softmax
+from ldlearn.core.votes import (
+    Vector,
+    competing_votes,
+    expected_votes,
+    label_counts,
+    log_likelihood,
+    losses,
+    profile_log_rate,
+    slopes,
+)
 from ldlearn.solvers.features import Features, reciprocal
 
 # Shapes: X (n, m); scores Z = X W + b, expected votes exp(theta), labels Y (n, c); coef W (m, c), intercept b (c,).
 # P(y_j = 1) = 1 - exp(-exp(theta_j)), where
 #   competing labels:    theta = log_softmax(Z) + log_rate + offset,
 #   independent labels:  theta = Z.
-Vector = NDArray[np.float64]
+# What 0/1 labels say of votes is in `ldlearn.core.votes`.
+__all__ = [
+    "VoteFit",
+    "competing_votes",
+    "expected_votes",
+    "label_counts",
+    "log_likelihood",
+    "profile_log_rate",
+    "vote_regression",
+]
+
 _FORCING = 0.1  # relative accuracy of the Newton system
 _MAX_STEPS = 200  # conjugate gradient steps for one of them
 _ARMIJO = 1e-4
 _MAX_HALVINGS = 40
-_LARGEST_THETA = 50.0  # exp(50) votes are as good as any larger number, and their square is still finite
 
 
 @dataclass(frozen=True)
@@ -38,79 +55,6 @@ class VoteFit:
     n_iter: int
     n_products: int  # multiplications by X or its transpose
     converged: bool
-
-
-def competing_votes(Z: Array, log_rate: float | Vector) -> Array:
-    """theta, the log of the expected votes, of labels that share ``exp(log_rate)`` votes by a softmax of Z."""
-    return np.asarray(log_softmax(Z) + np.reshape(log_rate, (-1, 1)))
-
-
-def label_counts(weights: Vector | None, known: Mask | None) -> Array | None:
-    """How often each label of a row counts, to multiply an (n, c) array by; 0 where it is unknown, None if all once."""
-    if known is None:
-        return None if weights is None else weights[:, None]
-    return known.astype(np.float64) if weights is None else known * weights[:, None]
-
-
-def log_likelihood(theta: Array, Y: Mask, n_seen: float | None = None, known: Mask | None = None) -> Vector:
-    """Log-probability of the known labels of each row, given theta.
-
-    Parameters
-    ----------
-    theta : ndarray of shape (n, c)
-    Y : boolean ndarray of shape (n, c)
-    n_seen : float, default=None
-        Number of rows that theta was learned from. No probability is then taken to be nearer to 0 or 1 than so many
-        rows can tell, half a row in ``n_seen + 1``: one row far from the others cannot decide a comparison.
-    known : boolean ndarray of shape (n, c), default=None
-        Where Y says anything; by default everywhere.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> log_likelihood(np.log([[np.log(2.0), np.log(4.0)]]), np.array([[True, False]])).round(6)  # ln(1/2) + ln(1/4)
-    array([-2.079442])
-    """
-    if n_seen is not None:
-        surest = 0.5 / (n_seen + 1)
-        theta = np.clip(theta, np.log(-np.log1p(-surest)), np.log(-np.log(surest)))
-    losses = _losses(theta, Y.astype(np.float64))
-    return np.asarray(-(losses if known is None else losses * known).sum(axis=1))
-
-
-def expected_votes(theta: Array, Y: Mask, known: Mask | None = None) -> Array:
-    """``E[votes | ticked or not]``: ``y exp(theta) / (1 - exp(-exp(theta)))``, at least one vote where y = 1.
-
-    Where it is not known whether a label was ticked the answer is ``exp(theta)``.
-    """
-    votes = np.exp(np.minimum(theta, _LARGEST_THETA))
-    ticked = Y / exprel(-votes)
-    return np.asarray(ticked if known is None else np.where(known, ticked, votes))
-
-
-def profile_log_rate(
-    logP: Array, Y: Mask, offset: float | Vector = 0.0, tol: float = 1e-10, counts: Array | None = None
-) -> float:
-    """The ln(lambda) under which the labels are likeliest when label j gets ``lambda exp(offset) P_j`` votes.
-
-    The loss is convex in it; Newton's method, with steps of at most 1. Labels that are all ticked want infinitely many
-    votes: then the answer is merely large. ``counts`` says how often each label of a row counts (`label_counts`).
-    """
-    base, ticked = logP + np.reshape(offset, (-1, 1)), Y.astype(np.float64)
-    count = np.ones((1, 1)) if counts is None else counts
-    # Where every label has the same share the answer is closed.
-    size = float(np.broadcast_to(count, Y.shape).sum())
-    ticks = float((count * ticked).sum())
-    density = min(max(ticks, 0.5) / max(size, 1.0), 1.0 - 0.5 / max(size, 1.0))
-    log_rate = float(np.log(-np.log1p(-density) * Y.shape[1]) - np.mean(offset))
-    for _ in range(100):
-        slope, curvature = _slopes(base + log_rate, ticked)
-        total = float((count * curvature).sum())
-        step = float(np.clip(-(count * slope).sum() / max(total, np.finfo(float).tiny), -1.0, 1.0))
-        if total * step * step <= tol * size / Y.shape[1] or not -_LARGEST_THETA < log_rate + step < _LARGEST_THETA:
-            break
-        log_rate += step
-    return log_rate
 
 
 def vote_regression(
@@ -223,11 +167,11 @@ class _Labels:
         self.counts = None if counts is None else np.vstack([counts, np.ones((1, counts.shape[1]))])
 
     def loss(self, theta: Array) -> float:
-        losses = _losses(theta, self.Y)
-        return float((losses if self.counts is None else losses * self.counts).sum())
+        found = losses(theta, self.Y)
+        return float((found if self.counts is None else found * self.counts).sum())
 
     def slopes(self, theta: Array) -> tuple[Array, Array]:
-        first, second = _slopes(theta, self.Y)
+        first, second = slopes(theta, self.Y)
         return (first, second) if self.counts is None else (first * self.counts, second * self.counts)
 
     @property
@@ -304,21 +248,6 @@ def _with_mean(offset: float | Vector, weights: Vector | None) -> Vector:
     """The offsets of all rows and, last, their mean."""
     values = np.asarray(offset, dtype=np.float64)
     return values if values.ndim == 0 else np.append(values, np.average(values, weights=weights))
-
-
-def _losses(theta: Array, Y: Array) -> Array:
-    """Minus the log-probability of each label."""
-    votes = np.exp(np.minimum(theta, _LARGEST_THETA))
-    return np.asarray((1.0 - Y) * votes - Y * (theta + np.log(exprel(-votes))))
-
-
-def _slopes(theta: Array, Y: Array) -> tuple[Array, Array]:
-    """First and second derivatives of `_losses` in theta; the second are never negative."""
-    votes = np.exp(np.minimum(theta, _LARGEST_THETA))
-    with np.errstate(over="ignore"):
-        ratio = 1.0 / exprel(votes)  # votes / (exp(votes) - 1)
-    unticked = (1.0 - Y) * votes
-    return unticked - Y * ratio, unticked + Y * ratio * np.maximum(votes + ratio - 1.0, 0.0)
 
 
 class _Design:

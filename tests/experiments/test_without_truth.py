@@ -1,0 +1,160 @@
+"""Experiments on 0/1 tables: judged by labels held out and by each other, and told so."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from tiny_plans import tiny_dict
+
+from ldlearn.datasets import make_label_distributions
+from ldlearn.errors import InputError
+from ldlearn.experiments import Plan, run_plan
+from ldlearn.metrics import LABEL_METRICS, intersection, vote_likelihood
+from ldlearn.reporting import write_report
+from ldlearn.reporting.report import Report
+from ldlearn.results import Results, agreement, read_records
+
+FAST = {"alpha": 0.0, "beta": 0.1, "gamma": 1.0, "max_iter": 2}
+METHODS = {
+    "DLDL": {"params": FAST},
+    "VoteLDL": {"params": {"gamma": 1.0}},
+    "PriorLE + SABFGS": {"estimator": "PriorLE", "learner": "SABFGS"},
+    "UniformLE + MeanLDL": {"estimator": "UniformLE", "learner": "MeanLDL"},
+    "SABFGS on truth": {"estimator": "SABFGS"},
+    "PriorLE": {},
+}
+METRICS = ["vote_likelihood", "average_precision"]
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    data = make_label_distributions(n_samples=80, n_features=3, n_labels=3, labels="votes", random_state=0)
+    frame = pd.DataFrame(np.hstack([data.X, data.Y]), columns=["x", "y", "z", "joy", "calm", "fear"])
+    path = tmp_path_factory.mktemp("logical") / "mine.csv"
+    frame.to_csv(path, index=False)
+    return path
+
+
+def plan_of(path, **changes):
+    content = {
+        "datasets": {"mine": {"path": str(path), "labels": "joy:fear"}},
+        "methods": METHODS,
+        "metrics": METRICS,
+        "selection": {"mode": "logical"},
+    }
+    return Plan.from_dict(tiny_dict(**content | changes))
+
+
+@pytest.fixture(scope="module")
+def run(table, tmp_path_factory):
+    return run_plan(plan_of(table), tmp_path_factory.mktemp("run"))
+
+
+def test_predictions_are_judged_by_labels_held_out(run):
+    by_method = {record.method: record for record in run.records}
+    record = by_method["VoteLDL"]
+    assert set(record.prediction) == set(LABEL_METRICS)
+    assert record.recovery == {}
+    assert len(record.degrees["prediction"]) == 16  # the test rows
+    assert len(record.degrees["recovery"]) == 48  # the training rows
+    assert by_method["PriorLE"].degrees.keys() == {"recovery"}
+    failed = by_method["SABFGS on truth"]
+    assert failed.status == "failed"
+    assert "no true degrees to learn from" in failed.message
+    best = max((r for r in run.records if r.is_ok and r.prediction), key=lambda r: r.prediction["vote_likelihood"])
+    assert best.method in ("DLDL", "VoteLDL")
+
+
+def test_records_of_truthless_runs_are_read_back(run):
+    records = read_records(run.path)
+    assert [record.degrees for record in records] == [record.degrees for record in run.records]
+    line = (run.path / "records.jsonl").read_text().splitlines()[0]
+    assert "degrees" in json.loads(line)
+
+
+def test_agreement_is_the_mean_intersection_of_the_same_rows(run):
+    results = Results(run.records)
+    assert not results.present[0].has_truth
+    found = agreement(results, "mine", "prediction")
+    names = [method.name for method in found.methods]
+    assert names == ["DLDL", "VoteLDL", "PriorLE + SABFGS", "UniformLE + MeanLDL"]
+    degrees = {(r.method, r.repeat): r.degrees["prediction"] for r in run.records if r.degrees.get("prediction")}
+    pair = np.mean([intersection(degrees["DLDL", k], degrees["VoteLDL", k]) for k in (0, 1)])
+    assert found.matrix[0, 1] == found.matrix[1, 0] == pytest.approx(pair)
+    np.testing.assert_allclose(np.diag(found.matrix), 1.0, atol=1e-3)  # four digits are kept
+    assert found.means["UniformLE + MeanLDL"] == pytest.approx(found.matrix[3, :3].mean())
+    assert found.means["DLDL"] == pytest.approx(found.matrix[0, 1:3].mean())  # floors do not count
+    assert agreement(results, "none", "prediction") is None
+
+
+def test_the_report_says_that_there_was_no_truth(run, tmp_path):
+    write_report(run.path, tmp_path, formats=())
+    page, text = (tmp_path / "report.html").read_text(), (tmp_path / "report.md").read_text()
+    for told in (page, text):
+        assert "There was no truth: mine has 0/1 labels only" in told
+        assert "agree with each other" in told
+    assert 'id="agreement"' in page
+    assert "There are no true degrees to compare with." in page
+    assert "to the true ones" not in page
+    assert "fit the 0/1 labels of these rows" in page
+    assert (tmp_path / "tables" / "agreement-prediction-mine.md").is_file()
+    assert [metric.name for metric in Report(run.records).results.headline] == ["average_precision"]
+
+
+def test_a_run_with_truth_says_nothing_of_that(tmp_path):
+    run = run_plan(Plan.from_dict(tiny_dict(methods={"UniformLE": {}, "PriorLE": {}})), tmp_path)
+    assert all(record.degrees == {} for record in run.records)
+    report = Report(run.records)
+    assert report.agreements == []
+    assert "no truth" not in report.markdown()
+
+
+def test_the_truth_cannot_choose_where_there_is_none(table, tmp_path):
+    run = run_plan(plan_of(table, selection={"mode": "oracle"}), tmp_path)
+    assert {record.status for record in run.records} == {"failed"}
+    assert 'write mode = "logical" under [selection]' in run.records[0].message
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "message"),
+    [
+        (slice("joy", "fear"), 0, "'mine', row 3: no label is 1"),
+        ("y", np.nan, "'mine', row 3, column 'y': the value is missing"),
+        ("y", 1e200, "'mine', row 3, column 'y': the value is too large"),
+    ],
+)
+def test_rows_are_counted_from_1(table, tmp_path, column, value, message):
+    frame = pd.read_csv(table)
+    frame.loc[2, column] = value
+    frame.to_csv(tmp_path / "bad.csv", index=False)
+    methods = {"PriorLE": {}}
+    run = run_plan(plan_of(tmp_path / "bad.csv", methods=methods, protocol={"repeats": 1}), tmp_path / "run")
+    assert message in run.records[0].message
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_vote_likelihood_takes_the_likeliest_number_of_votes(seed):
+    rng = np.random.default_rng(seed)
+    P = rng.dirichlet(np.ones(4), size=30)
+    Y = (rng.poisson(3 * P) > 0).astype(float)
+    Y[Y.sum(axis=1) == 0, 0] = 1
+
+    def of(votes):
+        ticked = -np.expm1(-votes * P)
+        surest = 0.5 / 31  # no surer than 30 rows can tell
+        ticked = np.clip(ticked, surest, 1 - surest)
+        return (Y * np.log(ticked) + (1 - Y) * np.log1p(-ticked)).sum(axis=1).mean()
+
+    best = max(of(votes) for votes in np.linspace(0.5, 12, 2000))
+    assert vote_likelihood(Y, P) == pytest.approx(best, abs=0.02)  # the rate is found before probabilities are cut
+    assert vote_likelihood(Y, P) <= best + 1e-12
+    assert vote_likelihood(Y, P) > vote_likelihood(Y, P[::-1])
+
+
+def test_the_vote_likelihood_survives_certainty():
+    Y = np.array([[1.0, 0.0], [0.0, 1.0]])
+    assert np.isfinite(vote_likelihood(Y, [[1.0, 0.0], [1.0, 0.0]]))
+    assert np.isfinite(vote_likelihood(np.ones((2, 2)), [[1.0, 0.0], [0.5, 0.5]]))
+    with pytest.raises(InputError, match="0/1 labels"):
+        vote_likelihood([[0.5, 0.5]], [[0.5, 0.5]])
