@@ -253,7 +253,10 @@ def test_offsets_of_the_features_change_nothing(estimator):
 
 BAD = {
     "1-D targets": (lambda T: T[:, 0], "2-D"),
-    "missing value": (lambda T: np.where(np.arange(T.shape[1]) == 1, np.nan, T), "row 0, column 1"),
+    "missing value": (
+        lambda T: np.where(np.arange(T.shape[1]) == 1, np.nan, T),
+        "row 0, column 1|column 1 of y.* is unknown in every row",
+    ),
     "fewer rows": (lambda T: T[:-1], "inconsistent numbers of samples"),
     "text": (lambda T: np.full(T.shape, "yes"), "numbers only"),
     "no label": (lambda T: T[:, :0], "no label column"),

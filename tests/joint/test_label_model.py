@@ -135,3 +135,23 @@ def test_rows_without_any_label_are_expected_to_be_missing():
     Y = rng.random(chance.shape) < chance
     keep = Y.any(axis=1)
     assert competition_test(X[keep], Y[keep]).z_count > -2.4
+
+
+def test_copies_of_a_row_share_its_fold():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 7))
+    copies = rng.integers(1, 4, size=40)
+    once = held_out_folds(X)
+    for container in (np.asarray, sparse.csr_array):
+        many = held_out_folds(container(np.repeat(X, copies, axis=0)))
+        assert len(many) == len(once)
+        for fold, repeated in zip(once, many, strict=True):
+            rows = np.repeat(np.arange(40), copies)
+            np.testing.assert_array_equal(np.unique(rows[repeated.test]), fold.test)
+            assert not set(rows[repeated.test]) & set(rows[repeated.train])
+
+
+def test_few_kinds_of_rows_are_parted_only_where_there_are_many_of_each():
+    kinds = np.eye(5)
+    assert held_out_folds(np.repeat(kinds, 4, axis=0)) == []
+    assert len(held_out_folds(np.repeat(kinds, 40, axis=0))) == 3

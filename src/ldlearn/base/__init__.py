@@ -1,6 +1,6 @@
 """The kinds of estimator: what they take and give, and the contract that every method keeps."""
 
-from ldlearn.base.kinds import KINDS, Enhancer, EnhancesNewRows, Joint, LabelEstimator, Learner
+from ldlearn.base.kinds import KINDS, Enhancer, EnhancesNewRows, Joint, LabelEstimator, Learner, WeighsRows
 from ldlearn.core.targets import check_distributions, check_logical
 
 __all__ = [
@@ -10,6 +10,7 @@ __all__ = [
     "Joint",
     "LabelEstimator",
     "Learner",
+    "WeighsRows",
     "check_distributions",
     "check_logical",
 ]

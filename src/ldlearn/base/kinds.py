@@ -16,12 +16,19 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from ldlearn.base.frames import SetOutput, frames_out
-from ldlearn.base.sklearn_private import InvalidParameterError
+from ldlearn.base.sklearn_private import InvalidParameterError, check_sample_weight
 from ldlearn.core.simplex import Array
-from ldlearn.core.targets import check_distributions, check_logical, check_matrix, label_names, label_order
+from ldlearn.core.targets import (
+    check_distributions,
+    check_logical,
+    check_matrix,
+    label_names,
+    label_order,
+    ticked_and_known,
+)
 from ldlearn.errors import InputError, ParameterError, hint
-from ldlearn.metrics import intersection
-from ldlearn.solvers.vote_regression import log_likelihood, profile_log_rate
+from ldlearn.metrics import per_row
+from ldlearn.solvers.vote_regression import label_counts, log_likelihood, profile_log_rate
 
 _RATE_ROWS = 2000  # training rows that the number of votes is learned on
 ENHANCER, LEARNER, JOINT = KINDS = ("enhancer", "learner", "joint")
@@ -33,6 +40,10 @@ class LabelEstimator(SetOutput, BaseEstimator):
     A method subclasses `Enhancer`, `Learner` or `Joint` and writes ``_fit(X, T)``, where X is a validated feature
     matrix (float64 or float32; CSR if the class accepts sparse input) and T the validated targets: a boolean array
     of logical labels or a float array of distributions. ``_fit`` sets the learned attributes.
+
+    What else is known of the rows reaches ``_fit`` by name, and only if there is something to say: ``sample_weight``,
+    positive, for methods that are `WeighsRows`, and ``known``, where T says anything, for those that take unknown
+    labels (``takes_unknown``).
     """
 
     kind: ClassVar[str]
@@ -48,10 +59,13 @@ class LabelEstimator(SetOutput, BaseEstimator):
     # Facts about the method that the rest of the library asks for, instead of knowing methods by name.
     is_floor: ClassVar[bool] = False  # a reference that looks at no feature, or does what anyone would do first
     can_enhance: ClassVar[bool] = False  # has `enhance` for new rows with known 0/1 labels
+    takes_weights: ClassVar[bool] = False  # has `sample_weight` in `fit`; see `WeighsRows`
+    takes_unknown: ClassVar[bool] = False  # 0/1 labels may be NaN: neither ticked nor not
     path_params: ClassVar[tuple[str, ...]] = ()  # what `fit_path` varies at little cost
     # What the method promises; the contract checks hold it to that.
     order_invariant: ClassVar[bool] = True  # permuting the samples permutes the result
     label_invariant: ClassVar[bool] = True  # permuting the labels permutes the result
+    weights_repeat_rows: ClassVar[bool] = True  # weight 2 is the row twice, if the method takes weights
     float32_tolerance: ClassVar[float] = 1e-3  # how far float32 input may move the result
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -78,7 +92,7 @@ class LabelEstimator(SetOutput, BaseEstimator):
                 )
         return super().set_params(**params)  # type: ignore[no-any-return]
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, **row_data: Any) -> Self:
         """Fit the model.
 
         Parameters
@@ -88,18 +102,32 @@ class LabelEstimator(SetOutput, BaseEstimator):
         y : array-like or data frame of shape (n, c)
             Targets: logical labels in {0, 1} for enhancers and joint models, label distributions for learners.
             Column names of a data frame are kept in ``label_names_``.
+        **row_data
+            Nothing: methods that can use more name it in their own ``fit``.
 
         Returns
         -------
         self
         """
+        for name in row_data:
+            raise InputError(
+                f"{type(self).__name__} cannot use {name!r} in fit; leave it out, or choose a method that can."
+            )
+        return self._fit_rows(X, y)
+
+    def _fit_rows(self, X: Any, y: Any, **row_data: Any) -> Self:
+        """Validate, fit, finish; ``row_data`` is what else is given of each row, None where nothing is."""
         before = dict(self.__dict__)
         try:
             with _as_input_errors():
                 self._validate_params()
             features, targets = self._validate_training(X, y)
-            self._fit(features, targets)
-            self._finish(features, targets)
+            given = {
+                name: self._check_row_data(name, value, features)
+                for name, value in row_data.items()
+                if value is not None
+            }
+            self._fit_validated(features, targets, given)
         except BaseException:
             # A failed fit leaves the object as it was: never half fitted.
             self.__dict__.clear()
@@ -108,7 +136,20 @@ class LabelEstimator(SetOutput, BaseEstimator):
         self._warn_unless_converged()
         return self
 
-    def fit_path(self, X: Any, y: Any, points: Iterable[Mapping[str, Any]]) -> Iterator[Self]:
+    def _check_row_data(self, name: str, value: Any, X: Any) -> Any:
+        """One entry a row, checked; a method that takes more than weights checks that itself."""
+        if name != "sample_weight":
+            raise NotImplementedError(name)
+        with _as_input_errors():
+            return check_sample_weight(value, X, dtype=np.float64, ensure_non_negative=True)
+
+    def _fit_validated(self, X: Any, T: NDArray[Any], row_data: dict[str, Any]) -> None:
+        """Call ``_fit`` with the rows that count: weight 0 is as good as no row."""
+        X, T, row_data, _ = _rows_that_count(X, T, row_data)
+        self._fit(X, T, **row_data)
+        self._finish(X, T, **row_data)
+
+    def fit_path(self, X: Any, y: Any, points: Iterable[Mapping[str, Any]], **row_data: Any) -> Iterator[Self]:
         """Fitted copies of this estimator, one for each setting of some parameters.
 
         A method that can share work between settings names them in ``path_params`` and does so here; any other fits
@@ -120,13 +161,15 @@ class LabelEstimator(SetOutput, BaseEstimator):
             As for ``fit``.
         points : iterable of mapping
             Parameters to set, by name.
+        **row_data
+            What else ``fit`` takes, such as ``sample_weight``.
 
         Yields
         ------
         fitted estimators, in the order of the points
         """
         for point in points:
-            yield clone(self).set_params(**point).fit(X, y)
+            yield clone(self).set_params(**point).fit(X, y, **row_data)
 
     def _warn_unless_converged(self) -> None:
         """The one way in which a fit says that it stopped early: iterative methods set ``converged_`` in ``_fit``."""
@@ -139,13 +182,13 @@ class LabelEstimator(SetOutput, BaseEstimator):
                 stacklevel=3,
             )
 
-    def _fit(self, X: Any, T: Any) -> None:
+    def _fit(self, *rows: Any, **row_data: Any) -> None:
         raise NotImplementedError
 
     def _check_targets(self, y: Any) -> NDArray[Any]:
         raise NotImplementedError
 
-    def _finish(self, X: Any, T: Any) -> None:
+    def _finish(self, X: Any, T: Any, **row_data: Any) -> None:
         """Hook after ``_fit``."""
 
     def _validate_training(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
@@ -189,6 +232,46 @@ class LabelEstimator(SetOutput, BaseEstimator):
         return tags
 
 
+class WeighsRows(LabelEstimator):
+    """Its objective is a sum over rows, each of which may count more or less than once.
+
+    A method takes this as its first base and writes ``_fit(X, T, sample_weight=None)``.
+    """
+
+    takes_weights = True
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # type: ignore[override]
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array-like, data frame or (where supported) sparse matrix of shape (n, m)
+            Features.
+        y : array-like or data frame of shape (n, c)
+            Targets: logical labels in {0, 1} for enhancers and joint models, label distributions for learners.
+            Column names of a data frame are kept in ``label_names_``.
+        sample_weight : array-like of shape (n,), default=None
+            How often each row counts: 2 is the row twice, 0 no row at all. None counts every row once.
+
+        Returns
+        -------
+        self
+        """
+        return self._fit_rows(X, y, sample_weight=sample_weight)
+
+
+RowData = dict[str, Any]
+
+
+def _rows_that_count(X: Any, T: Any, row_data: RowData) -> tuple[Any, Any, RowData, NDArray[np.bool_] | None]:
+    """Everything without the rows of weight 0, and which rows are left; None if all are."""
+    weights = row_data.get("sample_weight")
+    if weights is None or weights.all():
+        return X, T, row_data, None
+    kept = weights > 0
+    return X[kept], T[kept], {name: value[kept] for name, value in row_data.items()}, kept
+
+
 def _tell_what_became_of_old_names(cls: Any) -> None:
     """Let the constructor tell whoever uses an old parameter what it is called now, or that it is gone."""
     construct = cls.__init__
@@ -226,14 +309,30 @@ class _TakesLogicalLabels(LabelEstimator):
     label_distributions_: Array
     keeps_support: ClassVar[bool] = False  # negative labels get degree 0
 
-    def _check_targets(self, y: Any) -> NDArray[np.bool_]:
-        return check_logical(y, getattr(self, "empty_rows", None))
+    def _check_targets(self, y: Any) -> NDArray[Any]:
+        refusal = f"{type(self).__name__} needs every label to be 0 or 1: fill it, or use DLDL, which does not."
+        return check_logical(y, getattr(self, "empty_rows", None), nan="allow" if self.takes_unknown else refusal)
 
-    def _finish(self, X: Any, T: Any) -> None:
+    def _fit_validated(self, X: Any, T: NDArray[Any], row_data: RowData) -> None:
+        T, known = ticked_and_known(T)
+        if known is not None:
+            row_data = row_data | {"known": known}
+            unseen = np.flatnonzero(~known.any(axis=0))
+            if len(unseen):
+                name = self.label_names_[unseen[0]]
+                raise InputError(f"The label {name!r} (column {unseen[0]} of y) is unknown in every row; leave it out.")
+        self._recover(X, T, row_data)
+
+    def _recover(self, X: Any, Y: NDArray[np.bool_], row_data: RowData) -> None:
+        """Every row gets degrees, so none is left out: a method that does not enhance new rows sees weights of 0."""
+        self._fit(X, Y, **row_data)
+        self._finish(X, Y, **row_data)
+
+    def _finish(self, X: Any, T: Any, **row_data: Any) -> None:
         self.label_distributions_ = self.label_distributions_.astype(X.dtype, copy=False)
 
     @frames_out
-    def fit_enhance(self, X: Any, y: Any) -> Array:
+    def fit_enhance(self, X: Any, y: Any, **row_data: Any) -> Array:
         """Fit, and return the recovered label distributions of the rows of X.
 
         Parameters
@@ -241,13 +340,15 @@ class _TakesLogicalLabels(LabelEstimator):
         X : array-like of shape (n, m)
         y : array-like of shape (n, c)
             Logical labels, 0 or 1.
+        **row_data
+            What else ``fit`` takes, such as ``sample_weight``.
 
         Returns
         -------
         D : ndarray of shape (n, c), or the data frame that `set_output` asks for
             ``label_distributions_``.
         """
-        return self.fit(X, y).label_distributions_
+        return self.fit(X, y, **row_data).label_distributions_
 
 
 class _Predicts(LabelEstimator):
@@ -273,7 +374,7 @@ class _Predicts(LabelEstimator):
     def _predict(self, X: Any) -> Array:
         raise NotImplementedError
 
-    def score(self, X: Any, y: Any) -> float:
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Mean intersection of ``predict(X)`` with ``y``: 1 is perfect, 0 the worst.
 
         Parameters
@@ -281,16 +382,24 @@ class _Predicts(LabelEstimator):
         X : array-like of shape (n, m)
         y : array-like or data frame of shape (n, c)
             True distributions; the columns of a data frame are matched by name.
+        sample_weight : array-like of shape (n,), default=None
+            How often each row counts in the mean.
         """
         check_is_fitted(self)
         truth = self._match_labels(y, check_distributions)
-        return intersection(truth, self.predict(X))
+        return self._mean_over_rows(per_row("intersection", truth, self.predict(X)), sample_weight)
+
+    def _mean_over_rows(self, values: NDArray[np.float64], sample_weight: Any) -> float:
+        """Over rows, each as often as it counts."""
+        weights = None if sample_weight is None else self._check_row_data("sample_weight", sample_weight, values)
+        return float(np.average(values, weights=weights))
 
 
 class EnhancesNewRows(_TakesLogicalLabels):
     """Also recovers the degrees of new rows whose 0/1 labels are known; a method writes ``_enhance(X, Y)``."""
 
     can_enhance = True
+    _rows_kept: NDArray[np.intp] | None = None  # training rows whose weight was not 0; None if all
 
     @frames_out
     def enhance(self, X: Any, y: Any) -> Array:
@@ -308,15 +417,30 @@ class EnhancesNewRows(_TakesLogicalLabels):
         -------
         D : ndarray of shape (n, c), or the data frame that `set_output` asks for
         """
+        return self._enhance_rows(X, y)
+
+    def _enhance_rows(self, X: Any, y: Any, **row_data: Any) -> Array:
         check_is_fitted(self)
         features = self._validate_features(X)
-        Y = self._match_labels(y, self._check_targets)
+        Y, known = ticked_and_known(self._match_labels(y, self._check_targets))
         with _as_input_errors():
             check_consistent_length(features, Y)
-        return np.asarray(self._enhance(features, Y), dtype=features.dtype)
+        given = row_data if known is None else row_data | {"known": known}
+        return np.asarray(self._enhance(features, Y, **given), dtype=features.dtype)
 
-    def _enhance(self, X: Any, Y: NDArray[np.bool_]) -> Array:
+    def _enhance(self, *rows: Any, **row_data: Any) -> Array:
         raise NotImplementedError
+
+    def _recover(self, X: Any, Y: NDArray[np.bool_], row_data: RowData) -> None:
+        """Fit without the rows of weight 0, which then are rows like any new one."""
+        fitted_X, fitted_Y, fitted_data, kept = _rows_that_count(X, Y, row_data)
+        self.__dict__.pop("_rows_kept", None)
+        super()._recover(fitted_X, fitted_Y, fitted_data)
+        if kept is not None:
+            rest = {name: value[~kept] for name, value in row_data.items() if name != "sample_weight"}
+            D = np.empty(Y.shape, dtype=self.label_distributions_.dtype)
+            D[kept], D[~kept] = self.label_distributions_, self._enhance(X[~kept], Y[~kept], **rest)
+            self.label_distributions_, self._rows_kept = D, np.flatnonzero(kept)
 
 
 class Enhancer(_TakesLogicalLabels):
@@ -344,13 +468,17 @@ class Joint(_TakesLogicalLabels, _Predicts):
     kind = JOINT
     votes_per_row_: float
 
-    def _finish(self, X: Any, T: Any) -> None:
-        super()._finish(X, T)
+    def _finish(self, X: Any, T: Any, **row_data: Any) -> None:
+        super()._finish(X, T, **row_data)
+        weights, known = row_data.get("sample_weight"), row_data.get("known")
+        counts = label_counts(weights, known)
         some = slice(None, None, -(-X.shape[0] // _RATE_ROWS))
-        self.votes_per_row_ = float(np.exp(profile_log_rate(_log(self._predict(X[some])), T[some])))
-        self._n_seen = X.shape[0]
+        logP = _log(self._predict(X[some]))
+        log_rate = profile_log_rate(logP, T[some], counts=None if counts is None else counts[some])
+        self.votes_per_row_ = float(np.exp(log_rate))
+        self._n_seen = X.shape[0] if weights is None else float(weights.sum())
 
-    def score(self, X: Any, y: Any) -> float:
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """How well ``predict(X)`` fits ``y``: degrees by the intersection, 0/1 labels by their likelihood.
 
         0/1 labels have no degrees to compare with, and equal shares of them would be the wrong answer. Their score
@@ -363,20 +491,25 @@ class Joint(_TakesLogicalLabels, _Predicts):
         y : array-like or data frame of shape (n, c)
             Logical labels, or true distributions; the columns of a data frame are matched by name. A matrix of zeros
             and ones holds logical labels even if each row has a single one, since that is what the model was fitted to.
+            Labels that are unknown (NaN) do not count, whatever the method was fitted to.
+        sample_weight : array-like of shape (n,), default=None
+            How often each row counts in the mean.
         """
         check_is_fitted(self)
-        truth = self._match_labels(y, lambda y: check_matrix(y, "0/1 labels or label distributions"))
+        truth = self._match_labels(y, lambda y: check_matrix(y, "0/1 labels or label distributions", nan="allow"))
         predicted = self.predict(X)
-        if not np.isin(truth, (0.0, 1.0)).all():
-            return intersection(check_distributions(truth), predicted)
-        return float(self._label_likelihoods(predicted, truth > 0).mean())
+        if not (np.isin(truth, (0.0, 1.0)) | np.isnan(truth)).all():
+            return self._mean_over_rows(per_row("intersection", check_distributions(truth), predicted), sample_weight)
+        return self._mean_over_rows(self._label_likelihoods(predicted, *ticked_and_known(truth)), sample_weight)
 
-    def _label_likelihoods(self, P: Array, Y: NDArray[np.bool_]) -> NDArray[np.float64]:
+    def _label_likelihoods(
+        self, P: Array, Y: NDArray[np.bool_], known: NDArray[np.bool_] | None = None
+    ) -> NDArray[np.float64]:
         """Log-likelihood of the 0/1 labels of each row under the predictions P."""
         logP = _log(P)
         # Models saved by version 0.1.0 do not know their number of votes.
         rate = np.log(self.votes_per_row_) if hasattr(self, "votes_per_row_") else profile_log_rate(logP, Y)
-        return log_likelihood(logP + rate, Y, n_seen=getattr(self, "_n_seen", len(Y)))
+        return log_likelihood(logP + rate, Y, n_seen=getattr(self, "_n_seen", len(Y)), known=known)
 
 
 def _log(P: Array) -> Array:

@@ -3,6 +3,7 @@
 from sklearn.utils._param_validation import HasMethods, Interval, InvalidParameterError, StrOptions
 from sklearn.utils._set_output import ADAPTERS_MANAGER
 from sklearn.utils._set_output import _get_container_adapter as get_container_adapter
+from sklearn.utils.validation import _check_sample_weight as check_sample_weight
 
 __all__ = [
     "ADAPTERS_MANAGER",
@@ -10,5 +11,6 @@ __all__ = [
     "Interval",
     "InvalidParameterError",
     "StrOptions",
+    "check_sample_weight",
     "get_container_adapter",
 ]

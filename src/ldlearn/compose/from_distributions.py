@@ -17,7 +17,7 @@ from ldlearn.core.logical import binarize
 from ldlearn.core.simplex import Array
 from ldlearn.core.targets import check_matrix
 from ldlearn.joint import DLDL
-from ldlearn.metrics import intersection
+from ldlearn.metrics import per_row
 
 
 def _inner_can_enhance(self: Any) -> bool:
@@ -115,9 +115,9 @@ class FromDistributions(Learner):
         Y = binarize(D, delta=self.threshold)
         return np.asarray(self.estimator_.enhance(self._validate_features(X), Y))
 
-    def score(self, X: Any, y: Any) -> float:
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Mean intersection of the true distributions ``y`` with what is predicted, or recovered, for X."""
         if self.scoring == "prediction":
-            return super().score(X, y)
-        recovered = self.enhance(X, y)
-        return intersection(self._match_labels(y, check_distributions), recovered)
+            return super().score(X, y, sample_weight)
+        truth = self._match_labels(y, check_distributions)
+        return self._mean_over_rows(per_row("intersection", truth, self.enhance(X, y)), sample_weight)

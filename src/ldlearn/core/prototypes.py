@@ -8,18 +8,20 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ldlearn.core.simplex import Array, Mask, softmax
+from ldlearn.core.simplex import Array, Mask, Weights, softmax
 
 _SMALLEST_NORM = 1e-8
 
 
-def class_prototypes(X: Any, Y: Mask) -> Array:
+def class_prototypes(X: Any, Y: Mask, weights: Weights | None = None) -> Array:
     """Mean of the purest rows of every label: those that carry it and the fewest labels in all.
 
     Parameters
     ----------
     X : {ndarray, csr_array} of shape (n, m)
     Y : boolean ndarray of shape (n, c)
+    weights : ndarray of shape (n,), default=None
+        How often each row counts in the mean.
 
     Returns
     -------
@@ -36,10 +38,12 @@ def class_prototypes(X: Any, Y: Mask) -> Array:
     n_positives = Y.sum(axis=1)[:, None]
     fewest = np.where(Y, n_positives, Y.shape[1] + 1).min(axis=0)
     purest = (Y & (n_positives == fewest)).astype(np.float64)
-    return np.asarray((X.T @ purest).T / np.maximum(purest.sum(axis=0), 1.0)[:, None])
+    purest = purest if weights is None else purest * weights[:, None]
+    total = purest.sum(axis=0)
+    return np.asarray((X.T @ purest).T / np.where(total > 0, total, 1.0)[:, None])
 
 
-def pseudo_distributions(X: Any, Y: Mask) -> Array:
+def pseudo_distributions(X: Any, Y: Mask, weights: Weights | None = None) -> Array:
     r"""Pseudo label distributions of fast label enhancement: ``softmax(S + Y)``.
 
     S holds the cosines between the rows of X and the prototypes of the labels (0 where either has no length). For
@@ -49,6 +53,8 @@ def pseudo_distributions(X: Any, Y: Mask) -> Array:
     ----------
     X : {ndarray, csr_array} of shape (n, m)
     Y : boolean ndarray of shape (n, c)
+    weights : ndarray of shape (n,), default=None
+        How often each row counts in the prototypes.
 
     Returns
     -------
@@ -63,7 +69,7 @@ def pseudo_distributions(X: Any, Y: Mask) -> Array:
            [0.2689, 0.7311]])
     """
     Y = np.asarray(Y, dtype=bool)
-    Q = class_prototypes(X, Y)
+    Q = class_prototypes(X, Y, weights)
     lengths = np.maximum(_row_norms(X), _SMALLEST_NORM)[:, None] * np.maximum(_row_norms(Q), _SMALLEST_NORM)
     return softmax(np.asarray(X @ Q.T) / lengths + Y)
 

@@ -9,6 +9,7 @@ from ldlearn.errors import InputError
 
 Array = NDArray[np.floating]
 Mask = NDArray[np.bool_]
+Weights = NDArray[np.float64]  # how often each row counts
 
 
 def log_softmax(Z: Array, support: Mask | None = None) -> Array:

@@ -50,8 +50,11 @@ def label_order(y: Any, names: Iterable[object]) -> list[int] | None:
     return [given.index(name) for name in wanted]
 
 
-def check_matrix(y: Any, what: str) -> NDArray[np.float64]:
-    """A 2-D float array of finite numbers, or one sentence."""
+def check_matrix(y: Any, what: str, *, nan: str | None = None) -> NDArray[np.float64]:
+    """A 2-D float array of finite numbers, or one sentence.
+
+    ``nan="allow"`` lets NaN through; any other text is the advice for whoever brings one.
+    """
     if y is None:
         raise InputError(f"requires y to be passed, but the target y is None: give {what}, one row a sample.")
     if sparse.issparse(y):
@@ -69,16 +72,17 @@ def check_matrix(y: Any, what: str) -> NDArray[np.float64]:
         )
     if array.shape[1] == 0:
         raise InputError("y has no label column; at least one is needed.")
-    bad = ~np.isfinite(array)
+    bad = np.isinf(array) if nan == "allow" else ~np.isfinite(array)
     if bad.any():
         row, column = np.argwhere(bad)[0]
-        kind = "NaN" if np.isnan(array[row, column]) else "infinity"
-        raise InputError(f"Input y contains {kind} (first at row {row}, column {column}); remove or fill it.")
+        kind, advice = ("NaN", nan) if np.isnan(array[row, column]) else ("infinity", None)
+        where = f"first at row {row}, column {column}"
+        raise InputError(f"Input y contains {kind} ({where}); {advice or 'remove or fill it.'}")
     return array
 
 
-def check_logical(y: Any, empty_rows: str | None = None) -> NDArray[np.bool_]:
-    """Logical labels as a boolean array of shape (n, c).
+def check_logical(y: Any, empty_rows: str | None = None, *, nan: str | None = None) -> NDArray[Any]:
+    """Logical labels as a boolean array of shape (n, c); of floats, NaN where unknown, if some are and may be.
 
     Parameters
     ----------
@@ -86,26 +90,89 @@ def check_logical(y: Any, empty_rows: str | None = None) -> NDArray[np.bool_]:
         Zeros and ones.
     empty_rows : {"raise", "all"}, default=None
         What to do with a row that has no positive label: refuse it, or treat every label as possible. None refuses it
-        too, for callers that do not offer the choice.
+        too, for callers that do not offer the choice. A row with an unknown label may have a positive one.
+    nan : str, default=None
+        As in `check_matrix`: "allow" if labels may be unknown.
     """
-    Y = check_matrix(y, "0/1 labels")
-    bad = (Y != 0) & (Y != 1)
+    Y = check_matrix(y, "0/1 labels", nan=nan)
+    unknown = np.isnan(Y)
+    bad = (Y != 0) & (Y != 1) & ~unknown
     if bad.any():
         row, column = np.argwhere(bad)[0]
         raise InputError(
             f"y must hold only 0 and 1, got {Y[row, column]:g} at row {row}, column {column}; turn degrees into 0/1 "
             "labels with ldlearn.core.binarize, or use a learner, which takes distributions."
         )
-    Y = Y.astype(bool)
-    empty = ~Y.any(axis=1)
+    empty = ~Y.any(axis=1)  # NaN counts as something
     if empty.any():
         if empty_rows != "all":
             choice = ", or pass empty_rows='all' to treat every label as possible there" if empty_rows else ""
             raise InputError(
                 f"Every row needs a positive label, but {describe_rows(empty)} of y has none; drop such rows{choice}."
             )
-        Y[empty] = True
-    return np.asarray(Y)
+        Y[empty] = 1.0
+    return Y if unknown.any() else Y.astype(bool)
+
+
+def ticked_and_known(Y: NDArray[Any]) -> tuple[NDArray[np.bool_], NDArray[np.bool_] | None]:
+    """Where labels are 1, and where they are known at all; None stands for everywhere.
+
+    Examples
+    --------
+    >>> ticked_and_known(np.array([[1.0, np.nan, 0.0]]))
+    (array([[ True, False, False]]), array([[ True, False,  True]]))
+    """
+    if Y.dtype == bool:
+        return Y, None
+    known = ~np.isnan(Y)
+    return known & (Y > 0), None if known.all() else known
+
+
+def fill_unknown(
+    Y: NDArray[np.bool_], known: NDArray[np.bool_] | None, weights: NDArray[np.float64] | None = None
+) -> NDArray[np.float64]:
+    """Labels as numbers, an unknown one counting as the share of rows that have it among those where it is known.
+
+    Of k in n rows that share is ``(k + 1/2) / (n + 1)``: nothing is certain of what was not seen. Rows count as often
+    as their weights say.
+
+    Examples
+    --------
+    >>> Y = np.array([[True, False], [True, False], [False, True]])
+    >>> fill_unknown(Y, np.array([[True, False], [True, True], [True, True]]))
+    array([[1. , 0.5],
+           [1. , 0. ],
+           [0. , 1. ]])
+    """
+    if known is None:
+        return Y.astype(np.float64)
+    count = np.ones(len(Y)) if weights is None else weights
+    shares = (count @ Y + 0.5) / (count @ known + 1.0)
+    return np.where(known, Y, shares)
+
+
+def check_some_degrees(degrees: Any, names: Iterable[object], n: int) -> NDArray[np.float64]:
+    """True degrees of some rows as a float array of shape (n, c), rows of NaN where they are not known."""
+    order, D = label_order(degrees, names), check_matrix(degrees, "degrees", nan="allow")
+    D = D if order is None else D[:, order]
+    c = len(list(names))
+    if D.shape != (n, c):
+        raise InputError(f"degrees must have {n} rows and {c} columns as y has, got {D.shape[0]} and {D.shape[1]}.")
+    missing = np.isnan(D)
+    partly = missing.any(axis=1) & ~missing.all(axis=1)
+    if partly.any():
+        raise InputError(
+            f"The degrees of a row must be all known or all NaN, but {describe_rows(partly)} of degrees mixes them."
+        )
+    given = ~missing.any(axis=1)
+    if given.any():
+        problems = find_row_problems(D[given])
+        if problems:
+            rows = np.flatnonzero(given)[np.logical_or.reduce(list(problems.values()))]
+            kinds = " or ".join(problems)
+            raise InputError(f"Degrees must not be negative and must sum to 1: row {rows[0]} of degrees: {kinds}.")
+        D[given] /= D[given].sum(axis=1, keepdims=True)
+    return D
 
 
 def check_distributions(y: Any) -> NDArray[np.float64]:

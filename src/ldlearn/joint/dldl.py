@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -13,17 +13,19 @@ from scipy import sparse
 from scipy.special import xlogy
 from sklearn.base import clone
 
-from ldlearn.base import EnhancesNewRows, Joint
+from ldlearn.base import EnhancesNewRows, Joint, WeighsRows
 from ldlearn.base.sklearn_private import HasMethods, Interval, StrOptions
 from ldlearn.core.graph import NeighborGraph, laplacian, neighbor_graph, similarity
 from ldlearn.core.neighbors import common_offsets, moved
 from ldlearn.core.prototypes import pseudo_distributions
-from ldlearn.core.simplex import Array, Mask, log_softmax, normalize_rows, softmax
+from ldlearn.core.simplex import Array, Mask, Weights, log_softmax, normalize_rows, softmax
+from ldlearn.core.targets import check_some_degrees, fill_unknown
 from ldlearn.joint.dldl_choice import LABEL_MODELS, Choice, choose_weights
 from ldlearn.joint.feature_map import make_feature_map
+from ldlearn.joint.held_rows import solve_around
 from ldlearn.solvers.admm import admm_simplex
 from ldlearn.solvers.features import Features, linear_scores
-from ldlearn.solvers.newton_simplex import newton_simplex
+from ldlearn.solvers.newton_simplex import SimplexSolution, newton_simplex
 from ldlearn.solvers.softmax_regression import SoftmaxFit, softmax_regression
 
 
@@ -37,7 +39,17 @@ class _SharedWork:
     first_W: SoftmaxFit | None = None  # the first W-step: where that of the same gamma ends, and another may start
 
 
-class DLDL(EnhancesNewRows, Joint):
+@dataclass(frozen=True)
+class _Degrees:
+    """What is known of the degrees of the training rows before any is recovered."""
+
+    support: Mask  # labels that may have one: ticked, or unknown
+    start: Array  # the first D
+    held: Mask | None  # rows that stay as they start, their degrees being given; None if there are none
+    weights: Weights | None  # how often each row counts
+
+
+class DLDL(WeighsRows, EnhancesNewRows, Joint):
     r"""Label distribution learning directly from logical labels.
 
     Assumes that degrees are zero on negative labels, that a softmax of linear scores predicts them, and (if
@@ -51,6 +63,10 @@ class DLDL(EnhancesNewRows, Joint):
 
     G is the Laplacian of the similarity graph A of the k nearest neighbours. The steps in W and in D are convex; each
     is solved exactly, in turn, ending with D.
+
+    A label may be unknown (NaN in y): then ``D <= 1`` there, and it is no part of any choice. Rows whose degrees are
+    known (``degrees`` in ``fit``) keep them. With ``sample_weight`` each row's divergence and ``|d|^2`` count so often;
+    the graph term does not, for a graph with a row twice is another graph.
 
     Parameters
     ----------
@@ -85,8 +101,8 @@ class DLDL(EnhancesNewRows, Joint):
         is none for W, and an estimate takes its place). The outer iterations end when one lowers the objective by
         less than this per row.
     init : {"uniform", "pseudo"}, default="uniform"
-        First D: equal shares of the positive labels, or the pseudo distributions of fast label enhancement, restricted
-        to the positive labels.
+        First D: equal shares of the positive labels (an unknown label counts as its share of ticks elsewhere), or the
+        pseudo distributions of fast label enhancement, restricted to the positive labels.
     solver : {"newton", "admm"}, default="newton"
         How the D-step is solved. "admm" is Algorithm 1 of the paper with its sign corrected; slow, same D to 1e-4.
     tau : float, default=1.0
@@ -162,6 +178,7 @@ class DLDL(EnhancesNewRows, Joint):
     """
 
     keeps_support = True
+    takes_unknown = True
     path_params = ("alpha", "beta", "gamma")
     _accepts_sparse = True
     _work: _SharedWork | None = None  # only while `fit_path` fits
@@ -240,12 +257,42 @@ class DLDL(EnhancesNewRows, Joint):
         return self.feature_map is None
 
     @property
+    def weights_repeat_rows(self) -> bool:  # type: ignore[override]
+        """A graph with a row twice is another graph, and a feature map may draw rows at random."""
+        return self.alpha == 0 and self.feature_map is None
+
+    @property
     def _convergence_advice(self) -> str:  # type: ignore[override]
         if self.solver == "admm":
             return "try another tau or solver='newton'."
         return "loosen tol, or use weights alpha, beta and gamma of more ordinary size."
 
-    def fit_path(self, X: Any, y: Any, points: Iterable[Mapping[str, Any]]) -> Iterator[Self]:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, degrees: Any = None) -> Self:  # type: ignore[override]
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse matrix of shape (n, m)
+            Features.
+        y : array-like or data frame of shape (n, c)
+            Logical labels: 1, 0, or NaN where it is unknown.
+        sample_weight : array-like of shape (n,), default=None
+            How often each row counts: 2 is the row twice (if alpha is 0), 0 no row at all.
+        degrees : array-like or data frame of shape (n, c), default=None
+            True degrees of the rows where they are known, NaN in the others. They are kept, whatever y says.
+
+        Returns
+        -------
+        self
+        """
+        return self._fit_rows(X, y, sample_weight=sample_weight, degrees=degrees)
+
+    def _check_row_data(self, name: str, value: Any, X: Any) -> Any:
+        if name == "degrees":
+            return check_some_degrees(value, self.label_names_, X.shape[0])
+        return super()._check_row_data(name, value, X)
+
+    def fit_path(self, X: Any, y: Any, points: Iterable[Mapping[str, Any]], **row_data: Any) -> Iterator[Self]:
         """Fitted copies of this estimator, one for each setting of some parameters.
 
         As long as only alpha, beta and gamma vary, the graph, the feature map and the factorisation of the features
@@ -258,6 +305,8 @@ class DLDL(EnhancesNewRows, Joint):
             As for ``fit``.
         points : iterable of mapping
             Parameters to set, by name.
+        **row_data
+            ``sample_weight`` and ``degrees``, as for ``fit``.
 
         Yields
         ------
@@ -266,44 +315,52 @@ class DLDL(EnhancesNewRows, Joint):
         """
         points = list(points)
         if any(not set(point) <= set(self.path_params) for point in points):
-            yield from super().fit_path(X, y, points)
+            yield from super().fit_path(X, y, points, **row_data)
             return
         work = _SharedWork()
         for point in points:
             model = clone(self).set_params(**point)
             model._work = work
-            yield model.fit(X, y)
+            yield model.fit(X, y, **row_data)
 
-    def _fit(self, X: Any, Y: Mask) -> None:
+    def _fit(
+        self,
+        X: Any,
+        Y: Mask,
+        sample_weight: Weights | None = None,
+        known: Mask | None = None,
+        degrees: Array | None = None,
+    ) -> None:
         work = self.__dict__.pop("_work", None) or _SharedWork()
         G = self._fit_graph(X, work)
-        features = self._fit_features(X, work)
+        features = self._fit_features(X, work, sample_weight)
         self.alpha_ = float(self.alpha)
-        choice = self._choose_weights(features, Y)
+        choice = self._choose_weights(features, Y, known)
         self.beta_, self.gamma_, self.choice_ = choice.beta, choice.gamma, choice.words
-        self._alternate(features, Y, G, self._initial_distributions(X, Y), work)
+        self._alternate(features, self._first_degrees(X, Y, sample_weight, known, degrees), G, work)
 
-    def _choose_weights(self, features: Features, Y: Mask) -> Choice:
+    def _choose_weights(self, features: Features, Y: Mask, known: Mask | None) -> Choice:
         if self.beta is not None and self.gamma is not None:
             return Choice(float(self.beta), float(self.gamma), "")
         given: dict[str, Any] = {"beta": self.beta, "gamma": self.gamma, "label_model": self.label_model}
-        choice = choose_weights(features.X, Y, features, **given, max_iter=self.max_iter)
+        choice = choose_weights(features.X, Y, features, **given, max_iter=self.max_iter, known=known)
         if self.verbose:
             print(f"[DLDL] {choice.words}", flush=True)
         return choice
 
-    def _alternate(self, features: Features, Y: Mask, G: Any, D: Array, work: _SharedWork) -> None:
+    def _alternate(self, features: Features, degrees: _Degrees, G: Any, work: _SharedWork) -> None:
         """Algorithm 2."""
+        D = degrees.start
         self.objective_path_ = np.empty(0)
         self.n_newton_: list[int] = []
         self.n_iter_ = 0
         W = work.first_W
-        while self.n_iter_ < self.max_iter and not self._has_settled(len(D)):
+        while self.n_iter_ < self.max_iter and not self._has_settled(features.total):
             self.n_iter_ += 1
             W = self._update_W(features, G, D, W)  # Eq. 8
             if self.n_iter_ == 1:
                 work.first_W = W
-            D, solved = self._update_D(W, Y, G, D)  # Eq. 11
+            D, solved = self._update_D(W, degrees, G, D)  # Eq. 11
             self.coef_, self.intercept_ = W.coef, W.intercept
             self.weights_gap_ = W.gap
             self.converged_ = W.converged and solved
@@ -322,16 +379,16 @@ class DLDL(EnhancesNewRows, Joint):
         self.graph_, self.sigma_, self._index, self._offsets = work.graph
         return laplacian(self.graph_)
 
-    def make_features(self, X: Any) -> Features:
+    def make_features(self, X: Any, weights: Weights | None = None) -> Features:
         """What the W-step would work on if the model were fitted on the rows of X."""
         unfitted: Self = clone(self)
-        return unfitted._fit_features(X, _SharedWork())
+        return unfitted._fit_features(X, _SharedWork(), weights)
 
-    def _fit_features(self, X: Any, work: _SharedWork) -> Features:
+    def _fit_features(self, X: Any, work: _SharedWork, weights: Weights | None) -> Features:
         if work.features is None:
             work.feature_map = self._make_feature_map(X)
             mapped = X if work.feature_map is None else work.feature_map.fit_transform(self._map_input(X))
-            work.features = Features(mapped, self.fit_intercept)
+            work.features = Features(mapped, self.fit_intercept, weights)
         self.feature_map_ = work.feature_map
         return work.features
 
@@ -347,34 +404,45 @@ class DLDL(EnhancesNewRows, Joint):
     def _moved(self, X: Any) -> Any:
         return X if self._offsets is None else moved(X, self._offsets)
 
-    def _initial_distributions(self, X: Any, Y: Mask) -> Array:
-        if self.init == "uniform":
-            return normalize_rows(Y.astype(float))
-        return normalize_rows(pseudo_distributions(X, Y) * Y)
+    def _first_degrees(
+        self, X: Any, Y: Mask, weights: Weights | None, known: Mask | None, degrees: Array | None
+    ) -> _Degrees:
+        filled = fill_unknown(Y, known, weights)
+        D = normalize_rows(filled if self.init == "uniform" else pseudo_distributions(X, Y, weights) * filled)
+        support = Y if known is None else Y | ~known
+        if degrees is None:
+            return _Degrees(support, D, None, weights)
+        held = np.asarray(np.isfinite(degrees).all(axis=1))
+        return _Degrees(support, np.where(held[:, None], degrees, D), held, weights)
 
     def _update_W(self, features: Features, G: Any, D: Array, W: SoftmaxFit | None) -> SoftmaxFit:
         W = softmax_regression(features, D, l2=self.gamma_, start=W, tol=self.tol)
-        self._record("W", W.loss + float(xlogy(D, D).sum()) + self._smoothness(G, D))
+        self._record("W", W.loss + float(features.weigh(xlogy(D, D)).sum()) + self._smoothness(features, G, D))
         return W
 
-    def _update_D(self, W: SoftmaxFit, Y: Mask, G: Any, D: Array) -> tuple[Array, bool]:
+    def _update_D(self, W: SoftmaxFit, degrees: _Degrees, G: Any, D: Array) -> tuple[Array, bool]:
         logP = log_softmax(W.logits)
-        problem: dict[str, Any] = {"laplacian": G, "alpha": self.alpha_, "beta": self.beta_}
-        if self.solver == "admm":
-            D, n_iter, converged = admm_simplex(logP, Y, **problem, start=D, tau=self.tau)
-            found = newton_simplex(logP, Y, **problem, start=D, max_iter=0)  # only certifies
+        problem: dict[str, Any] = {"laplacian": G, "alpha": self.alpha_, "beta": self.beta_, "weights": degrees.weights}
+        if degrees.held is None:
+            found = self._solve_D(logP, degrees.support, D, **problem)
         else:
-            found = newton_simplex(logP, Y, **problem, start=D, tol=self.tol)
-            n_iter, converged = found.n_iter, found.converged
+            found = solve_around(degrees.held, self._solve_D, logP, degrees.support, D, **problem)
         self.gap_ = found.gap
-        self.n_newton_.append(n_iter)
+        self.n_newton_.append(found.n_iter)
         self._record("D", found.objective + self.gamma_ * float(np.sum(W.coef**2)))
-        return found.D, converged
+        return found.D, found.converged
 
-    def _smoothness(self, G: Any, D: Array) -> float:
+    def _solve_D(self, logP: Array, support: Mask, start: Array, **problem: Any) -> SimplexSolution:
+        if self.solver == "newton":
+            return newton_simplex(logP, support, **problem, start=start, tol=self.tol)
+        D, n_iter, converged = admm_simplex(logP, support, **problem, start=start, tau=self.tau)
+        certified = newton_simplex(logP, support, **problem, start=D, max_iter=0)
+        return replace(certified, n_iter=n_iter, converged=converged)
+
+    def _smoothness(self, features: Features, G: Any, D: Array) -> float:
         """The terms in D alone: ``alpha tr(D'GD) + beta |D|^2``."""
         graph_term = 0.0 if G is None else self.alpha_ * float(np.vdot(D, G @ D))
-        return graph_term + self.beta_ * float(np.vdot(D, D))
+        return graph_term + self.beta_ * float(np.vdot(D, features.weigh(D)))
 
     def _record(self, step: str, objective: float) -> None:
         self.objective_path_ = np.append(self.objective_path_, objective)
@@ -383,7 +451,7 @@ class DLDL(EnhancesNewRows, Joint):
         if self.callback is not None:
             self.callback(self.n_iter_, step, objective)
 
-    def _has_settled(self, n: int) -> bool:
+    def _has_settled(self, n: float) -> bool:
         last = self.objective_path_[::-2]
         return len(last) > 1 and bool(last[1] - last[0] <= self.tol * n)
 
@@ -394,7 +462,7 @@ class DLDL(EnhancesNewRows, Joint):
     def _predict(self, X: Any) -> Array:
         return softmax(self._logits(X))
 
-    def _enhance(self, X: Any, Y: Mask) -> Array:
+    def _enhance(self, X: Any, Y: Mask, known: Mask | None = None, degrees: Array | None = None) -> Array:
         r"""The D-step for new rows, given the fitted model.
 
         .. math::
@@ -403,14 +471,17 @@ class DLDL(EnhancesNewRows, Joint):
             \quad 0 \le d \le y,\; 1^T d = 1
 
         where p is the prediction for x, N(x) are its k nearest training rows, ``a_j`` their similarities and
-        ``d_j`` their recovered distributions, which stay as they are.
+        ``d_j`` their recovered distributions, which stay as they are. Where y is unknown, ``d <= 1``.
         """
         logP = log_softmax(self._logits(X))
         beta: float | NDArray[np.float64] = self.beta_
         if self._index is not None and self.sigma_ is not None:
             distances, nearest = self._index.kneighbors(self._moved(X))
+            nearest = nearest if self._rows_kept is None else self._rows_kept[nearest]
             weights = similarity(distances, self.sigma_)
             pulls = np.einsum("ik,ikj->ij", weights, self.label_distributions_[nearest])
             logP = logP + 2.0 * self.alpha_ * pulls
             beta = self.beta_ + self.alpha_ * weights.sum(axis=1)
-        return np.asarray(newton_simplex(logP, Y, beta=beta, tol=self.tol).D)
+        support = Y if known is None else Y | ~known
+        D = np.asarray(newton_simplex(logP, support, beta=beta, tol=self.tol).D)
+        return D if degrees is None else np.where(np.isfinite(degrees), degrees, D)

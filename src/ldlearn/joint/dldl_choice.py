@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 
 from ldlearn.core.simplex import Array, Mask, log_softmax, normalize_rows
+from ldlearn.core.targets import fill_unknown
 from ldlearn.joint.default_gamma import default_gamma
-from ldlearn.joint.label_model import Split, best_penalty, compare, held_out_splits
+from ldlearn.joint.label_model import Split, best_penalty, compare, held_out_splits, judging_weights
 from ldlearn.solvers.features import Features
 from ldlearn.solvers.newton_simplex import newton_simplex
 from ldlearn.solvers.softmax_regression import SoftmaxFit, softmax_regression
@@ -20,7 +21,7 @@ from ldlearn.solvers.vote_regression import (
     VoteFit,
     competing_votes,
     expected_votes,
-    log_likelihood,
+    label_counts,
     profile_log_rate,
 )
 
@@ -55,6 +56,7 @@ def choose_weights(
     gamma: float | None = None,
     label_model: str = "auto",
     max_iter: int = 5,
+    known: Mask | None = None,
 ) -> Choice:
     """Choose the weights that are None.
 
@@ -68,16 +70,18 @@ def choose_weights(
         What the predictor works on.
     Y : boolean ndarray of shape (n, c)
     features : Features
-        Of X.
+        Of X, and how often each row counts.
     beta, gamma : float or None
         Weights that are given stay.
     label_model : {"auto", "votes", "presence"}, default="auto"
         Whether the labels of a row compete; "auto" tests it.
     max_iter : int, default=5
         Outer iterations of DLDL.
+    known : boolean ndarray of shape (n, c), default=None
+        Where Y says anything; by default everywhere.
     """
     unit = default_gamma(features)
-    splits = held_out_splits(X, Y, features.fit_intercept)
+    splits = held_out_splits(X, Y, features.fit_intercept, features.weights, known)
     if not splits:
         chosen = _NO_EVIDENCE_BETA if beta is None else beta
         return Choice(chosen, unit if gamma is None else gamma, "too few rows to choose by: the weights are defaults")
@@ -115,23 +119,24 @@ class _Trial:
 
     def __init__(self, split: Split, max_iter: int, votes: VoteFit | None) -> None:
         self.split, self.max_iter = split, max_iter
-        self.start = normalize_rows(split.Y.astype(float))
+        self.support = split.Y if split.known is None else split.Y | ~split.known
+        self.start = normalize_rows(fill_unknown(split.Y, split.known, split.features.weights))
         self.target: Array | None = None
         if votes is not None:
             theta = competing_votes(votes.scores, votes.log_rate)
-            self.target = normalize_rows(expected_votes(theta, split.Y))
+            self.target = normalize_rows(expected_votes(theta, split.Y, split.known))
         self._first: dict[float, SoftmaxFit] = {}
 
     def fit(self, beta: float, gamma: float) -> tuple[Array, SoftmaxFit]:
         """Degrees and predictor. The first step in W depends on gamma alone."""
-        features, Y, D = self.split.features, self.split.Y, self.start
+        features, D = self.split.features, self.start
         if gamma not in self._first:
             self._first[gamma] = softmax_regression(features, D, l2=gamma, tol=_ROUGH)
         W = self._first[gamma]
         for iteration in range(self.max_iter):
             if iteration:
                 W = softmax_regression(features, D, l2=gamma, start=W, tol=_ROUGH)
-            previous, D = D, newton_simplex(log_softmax(W.logits), Y, beta=beta, start=D, tol=_ROUGH).D
+            previous, D = D, newton_simplex(log_softmax(W.logits), self.support, beta=beta, start=D, tol=_ROUGH).D
             if np.abs(D - previous).mean() <= _SETTLED:
                 break
         return D, W
@@ -139,14 +144,16 @@ class _Trial:
     def nearness(self, beta: float, gamma: float) -> float:
         """Mean intersection of the degrees with those of the vote model."""
         assert self.target is not None
-        return float(np.minimum(self.fit(beta, gamma)[0], self.target).sum(axis=1).mean())
+        shared = np.minimum(self.fit(beta, gamma)[0], self.target).sum(axis=1)
+        return float(np.average(shared, weights=self.split.features.weights))
 
     def held_out(self, beta: float, gamma: float) -> NDArray[np.float64]:
         """Vote log-likelihood of the test rows under the predictions; lambda is that of the training rows."""
         _, W = self.fit(beta, gamma)
-        log_rate = profile_log_rate(log_softmax(W.logits), self.split.Y)
+        counts = label_counts(self.split.features.weights, self.split.known)
+        log_rate = profile_log_rate(log_softmax(W.logits), self.split.Y, counts=counts)
         Z = np.asarray(self.split.X_test @ W.coef + W.intercept, dtype=np.float64)
-        return log_likelihood(competing_votes(Z, log_rate), self.split.Y_test, n_seen=self.split.features.n)
+        return self.split.log_likelihoods(competing_votes(Z, log_rate))
 
 
 def _nearest_beta(trials: list[_Trial], gamma: float) -> float:
@@ -166,8 +173,11 @@ def _nearest_beta(trials: list[_Trial], gamma: float) -> float:
 
 
 def _likeliest_ratio(trials: list[_Trial], unit: float, beta: float) -> float:
+    weights = judging_weights([trial.split for trial in trials])
+
     def likelihood(k: int) -> float:
-        return float(np.concatenate([trial.held_out(beta, _RATIOS[k] * unit) for trial in trials]).mean())
+        rows = np.concatenate([trial.held_out(beta, _RATIOS[k] * unit) for trial in trials])
+        return float(np.average(rows, weights=weights))
 
     return _RATIOS[_climb(likelihood, _DEFAULT_RATIO, len(_RATIOS), {})]
 

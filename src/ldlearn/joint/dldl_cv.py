@@ -174,7 +174,7 @@ class DLDLCV(EnhancesNewRows, Joint):
             seed.set_state(self.random_state.get_state())  # the same for every fit, and the user's own untouched
         return template.set_params(random_state=seed, **params)
 
-    def fit(self, X: Any, y: Any, degrees: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, degrees: Any = None) -> Self:  # type: ignore[override]
         """Choose the weights and the feature map, then fit on all rows.
 
         Parameters

@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from scipy.stats import norm
 
 from ldlearn.base import check_logical
 from ldlearn.core.simplex import Array, Mask
+from ldlearn.core.targets import ticked_and_known
 from ldlearn.joint.default_gamma import default_gamma
 from ldlearn.solvers.features import Features
 from ldlearn.solvers.vote_regression import VoteFit, competing_votes, log_likelihood, vote_regression
@@ -35,27 +37,48 @@ class Fold:
 
 
 def held_out_folds(X: Any, most_rows: int = _MOST_ROWS) -> list[Fold]:
-    """Two folds of many rows, three of few, none of fewer than ten; at most 2,000 rows take part.
+    """Two folds of many rows, three of few, none of fewer than ten; at most 2,000 rows (of many) take part.
 
-    Where a row goes depends on its features alone, not on its place: in another order, rows keep their folds.
+    Where a row goes depends on its features alone, not on its place: in another order, rows keep their folds. Rows with
+    the same features go together, so that none is judged by its own copy and a row twice is a row of weight 2. Only
+    where fewer than ten differ, among hundreds, are copies parted.
     """
-    if X.shape[0] < _FEWEST_ROWS:
+    order, starts = _same_rows(X)
+    if len(starts) < _FEWEST_ROWS <= len(order) / _FEWEST_ROWS:
+        starts = np.arange(len(order))
+    if len(starts) < _FEWEST_ROWS:
         return []
-    rows = shuffled_by_features(X)[:most_rows]
-    return make_folds(rows, min(max(2, -(-most_rows // len(rows))), _MOST_FOLDS))
+    ends = np.append(starts[1:], len(order))
+    shuffled = np.random.default_rng(1).permutation(len(starts))
+    taken = int(np.searchsorted(np.cumsum((ends - starts)[shuffled]), most_rows, side="right"))
+    groups = [order[starts[k] : ends[k]] for k in shuffled[: max(taken, _FEWEST_ROWS)]]
+    n_folds = min(max(2, -(-most_rows // len(groups))), _MOST_FOLDS)
+    parts = [np.concatenate(groups[k::n_folds]) for k in range(n_folds)]
+    return _folds_of(parts)
 
 
 def shuffled_by_features(X: Any) -> Rows:
     """The rows of X in an order that looks random but depends on their features alone."""
-    n, m = X.shape
-    projected = np.asarray(X @ np.random.default_rng(0).standard_normal(m).astype(X.dtype)).ravel()
-    return np.argsort(projected, kind="stable")[np.random.default_rng(1).permutation(n)]
+    return _same_rows(X)[0][np.random.default_rng(1).permutation(X.shape[0])]
 
 
 def make_folds(rows: Rows, n_folds: int) -> list[Fold]:
     """Each part of the rows, dealt out in turn, to judge what is learned from the others."""
-    parts = [rows[k::n_folds] for k in range(n_folds)]
+    return _folds_of([rows[k::n_folds] for k in range(n_folds)])
+
+
+def _folds_of(parts: list[Rows]) -> list[Fold]:
+    rows = np.concatenate(parts)
     return [Fold(np.setdiff1d(rows, part), np.sort(part)) for part in parts]
+
+
+def _same_rows(X: Any) -> tuple[Rows, Rows]:
+    """The rows in the order of a projection of their features, and where in it a row begins that differs."""
+    direction = np.random.default_rng(0).standard_normal(X.shape[1]).astype(X.dtype)
+    # Not by BLAS, in which the same row may give another number at another place.
+    projected = X @ direction if sparse.issparse(X) else np.einsum("ij,j->i", X, direction)
+    order = np.argsort(projected, kind="stable")
+    return order, np.flatnonzero(np.append(True, np.diff(projected[order]) > 0))
 
 
 @dataclass(frozen=True)
@@ -66,14 +89,46 @@ class Split:
     Y: Mask
     X_test: Any
     Y_test: Mask
+    known: Mask | None = None  # labels of the training rows that are not unknown; None if none is
+    known_test: Mask | None = None
+    weights_test: NDArray[np.float64] | None = None  # how often each row counts
+
+    def log_likelihoods(self, theta: Array) -> NDArray[np.float64]:
+        """Of the known labels of each test row."""
+        return log_likelihood(theta, self.Y_test, n_seen=self.features.total, known=self.known_test)
 
 
-def held_out_splits(X: Any, Y: Mask, fit_intercept: bool = True) -> list[Split]:
+def held_out_splits(
+    X: Any,
+    Y: Mask,
+    fit_intercept: bool = True,
+    weights: NDArray[np.float64] | None = None,
+    known: Mask | None = None,
+) -> list[Split]:
     """The rows of each of `held_out_folds`."""
+
+    def part(A: Any, rows: Rows) -> Any:
+        return None if A is None else A[rows]
+
     return [
-        Split(Features(X[fold.train], fit_intercept), Y[fold.train], X[fold.test], Y[fold.test])
+        Split(
+            Features(X[fold.train], fit_intercept, part(weights, fold.train)),
+            Y[fold.train],
+            X[fold.test],
+            Y[fold.test],
+            part(known, fold.train),
+            part(known, fold.test),
+            part(weights, fold.test),
+        )
         for fold in held_out_folds(X)
     ]
+
+
+def judging_weights(splits: list[Split]) -> NDArray[np.float64]:
+    """How often each of the test rows of the splits counts."""
+    return np.concatenate(
+        [np.ones(len(s.Y_test)) if s.weights_test is None else s.weights_test for s in splits] or [np.empty(0)]
+    )
 
 
 @dataclass(frozen=True)
@@ -82,19 +137,26 @@ class HeldOut:
 
     ratio: float  # of the penalty to DLDL's default gamma
     log_likelihoods: NDArray[np.float64]  # of each row
+    weights: NDArray[np.float64]  # how often each row counts
     excess: NDArray[np.float64]  # (count - expected)^2 - variance, for the number of positives of each row
     fits: tuple[VoteFit, ...]  # one for each split
+
+    @property
+    def mean(self) -> float:
+        """Log-likelihood of a row."""
+        return float(np.average(self.log_likelihoods, weights=self.weights))
 
 
 def best_penalty(splits: list[Split], *, competing: bool) -> HeldOut:
     """Try penalties from heavy to light, each fit starting from the last, until the likelihood falls."""
-    best = HeldOut(1.0, np.empty(0), np.empty(0), ())
+    weights = judging_weights(splits)
+    best = HeldOut(1.0, np.empty(0), weights, np.empty(0), ())
     if not splits:
         return best
     for ratio, *parts in zip(_RATIOS, *(_path(split, competing) for split in splits), strict=False):
         likelihoods, excess, fits = zip(*parts, strict=True)
-        found = HeldOut(ratio, np.concatenate(likelihoods), np.concatenate(excess), fits)
-        if best.fits and found.log_likelihoods.mean() < best.log_likelihoods.mean():
+        found = HeldOut(ratio, np.concatenate(likelihoods), weights, np.concatenate(excess), fits)
+        if best.fits and found.mean < best.mean:
             break
         best = found
     return best
@@ -105,22 +167,26 @@ def _path(split: Split, competing: bool) -> Iterator[tuple[NDArray[np.float64], 
     features, fit = split.features, None
     for ratio in _RATIOS:
         l2 = ratio * default_gamma(features)
-        fit = vote_regression(features, split.Y, l2=l2, competing=competing, start=fit, tol=_ROUGH)
+        fit = vote_regression(features, split.Y, l2=l2, competing=competing, known=split.known, start=fit, tol=_ROUGH)
         Z = np.asarray(split.X_test @ fit.coef + fit.intercept, dtype=np.float64)
         theta = competing_votes(Z, fit.log_rate) if competing else Z
-        yield log_likelihood(theta, split.Y_test, n_seen=features.n), _excess(theta, split.Y_test), fit
+        yield split.log_likelihoods(theta), _excess(theta, split.Y_test, split.known_test), fit
 
 
-def _excess(theta: Array, Y: Mask) -> NDArray[np.float64]:
+def _excess(theta: Array, Y: Mask, known: Mask | None = None) -> NDArray[np.float64]:
     """How far the number of positives of each row is off, squared, beyond what independent labels would vary.
 
     Rows without any positive are never seen. So ``P_j = pi_j / (1 - q)``, with ``pi_j`` the chance of label j before
-    such rows were dropped and q that of no label; a few fixed-point steps give pi.
+    such rows were dropped and q that of no label; a few fixed-point steps give pi. Rows with unknown labels are seen
+    whatever the others are; only the others are counted.
     """
     P = -np.expm1(-np.exp(np.minimum(theta, 50.0)))
+    P = P if known is None else P * known
     seen = np.ones((len(P), 1))
     for _ in range(20):
         seen = -np.expm1(np.log1p(-np.minimum(P * seen, 1.0 - 1e-12)).sum(axis=1, keepdims=True))
+    if known is not None:
+        seen[~known.all(axis=1)] = 1.0
     pi, mean = P * seen, P.sum(axis=1)
     second = ((pi * (1.0 - pi)).sum(axis=1) + pi.sum(axis=1) ** 2) / np.maximum(seen[:, 0], 1e-12)
     return np.asarray((Y.sum(axis=1) - mean) ** 2 - np.maximum(second - mean**2, 0.0))
@@ -173,7 +239,7 @@ def competition_test(X: Any, y: Any, *, fit_intercept: bool = True, level: float
     X : array or CSR matrix of shape (n, m)
         Features.
     y : array-like of shape (n, c)
-        Logical labels.
+        Logical labels; NaN where unknown.
     fit_intercept : bool, default=True
     level : float, default=0.05
         Chance of calling competing labels independent where the features say nothing; less where they do.
@@ -193,15 +259,16 @@ def competition_test(X: Any, y: Any, *, fit_intercept: bool = True, level: float
     >>> competition_test(presence.X, presence.Y).competing
     False
     """
-    splits = held_out_splits(X, check_logical(y), fit_intercept)
+    Y, known = ticked_and_known(check_logical(y, nan="allow"))
+    splits = held_out_splits(X, Y, fit_intercept, known=known)
     return compare(best_penalty(splits, competing=True), best_penalty(splits, competing=False), level)
 
 
 def compare(together: HeldOut, apart: HeldOut, level: float = 0.05) -> Competition:
     """The test on the held-out rows of the two models."""
     difference = apart.log_likelihoods - together.log_likelihoods
-    gain = float(difference.mean()) if len(difference) else 0.0
-    z, z_count = _z(difference), _z(apart.excess)
+    gain = float(np.average(difference, weights=apart.weights)) if len(difference) else 0.0
+    z, z_count = _z(difference, apart.weights), _z(apart.excess, apart.weights)
     p_value = float(norm.sf(z))
     counts_vary = z_count > norm.ppf(_COUNT_LEVEL)
     if p_value < level and counts_vary:
@@ -217,9 +284,11 @@ def compare(together: HeldOut, apart: HeldOut, level: float = 0.05) -> Competiti
     return Competition(competing, z, p_value, gain, z_count, len(difference), f"{verdict} {figures}")
 
 
-def _z(values: NDArray[np.float64]) -> float:
-    """Mean over standard error; 0 where there is nothing to tell apart."""
-    if len(values) < 2:
+def _z(values: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
+    """Mean over standard error, each value counted as often as its weight says; 0 if there is nothing to tell apart."""
+    n = float(weights.sum())
+    if len(values) < 2 or n <= 1.0:
         return 0.0
-    error = float(values.std(ddof=1)) / np.sqrt(len(values))
-    return float(values.mean() / error) if error > _NOTHING else 0.0
+    mean = float(np.average(values, weights=weights))
+    error = float(np.sqrt(weights @ (values - mean) ** 2 / (n - 1.0) / n))
+    return mean / error if error > _NOTHING else 0.0

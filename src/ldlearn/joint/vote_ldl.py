@@ -8,10 +8,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ldlearn.base import EnhancesNewRows, Joint
+from ldlearn.base import EnhancesNewRows, Joint, WeighsRows
 from ldlearn.base.sklearn_private import HasMethods, Interval, StrOptions
 from ldlearn.core.neighbors import common_offsets, moved
-from ldlearn.core.simplex import Array, Mask, normalize_rows, softmax
+from ldlearn.core.simplex import Array, Mask, Weights, normalize_rows, softmax
 from ldlearn.errors import InputError
 from ldlearn.joint.default_gamma import default_gamma
 from ldlearn.joint.feature_map import make_feature_map
@@ -20,7 +20,7 @@ from ldlearn.solvers.features import Features
 from ldlearn.solvers.vote_regression import competing_votes, expected_votes, vote_regression
 
 
-class VoteLDL(EnhancesNewRows, Joint):
+class VoteLDL(WeighsRows, EnhancesNewRows, Joint):
     r"""Label distributions from 0/1 labels that were ticked if they got any vote.
 
     Assumes that the labels of a row share about :math:`\lambda` votes, label j getting :math:`\lambda p_j` of them on
@@ -36,6 +36,8 @@ class VoteLDL(EnhancesNewRows, Joint):
     Predicted is p; recovered is the expected share of the votes given which labels got any,
 
     .. math:: D_j \propto y_j\, p_j / (1 - e^{-\lambda p_j}).
+
+    A label that is unknown (NaN in y) is no part of the likelihood, and its expected share is that of :math:`p_j`.
 
     Parameters
     ----------
@@ -105,6 +107,7 @@ class VoteLDL(EnhancesNewRows, Joint):
     """
 
     keeps_support = True
+    takes_unknown = True
     _accepts_sparse = True
     _convergence_advice = "raise max_iter, loosen tol, or raise gamma."
     _test_params: ClassVar[tuple[dict[str, Any], ...]] = (
@@ -146,7 +149,12 @@ class VoteLDL(EnhancesNewRows, Joint):
         """Only a feature map, which may draw rows at random, can depend on the order of samples."""
         return self.feature_map is None
 
-    def fit(self, X: Any, y: Any, n_raters: Any = None) -> Self:
+    @property
+    def weights_repeat_rows(self) -> bool:  # type: ignore[override]
+        """A feature map may draw rows at random."""
+        return self.feature_map is None
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, n_raters: Any = None) -> Self:  # type: ignore[override]
         """Fit the model.
 
         Parameters
@@ -154,7 +162,9 @@ class VoteLDL(EnhancesNewRows, Joint):
         X : array-like, data frame or sparse matrix of shape (n, m)
             Features.
         y : array-like or data frame of shape (n, c)
-            Logical labels in {0, 1}.
+            Logical labels: 1, 0, or NaN where it is unknown.
+        sample_weight : array-like of shape (n,), default=None
+            How often each row counts: 2 is the row twice, 0 no row at all.
         n_raters : array-like of shape (n,), default=None
             How many raters voted on each row, if that is known: the votes of a row are then ``lambda_`` times this.
 
@@ -162,11 +172,10 @@ class VoteLDL(EnhancesNewRows, Joint):
         -------
         self
         """
-        self._n_raters = n_raters
-        try:
-            return super().fit(X, y)
-        finally:
-            del self._n_raters
+        return self._fit_rows(X, y, sample_weight=sample_weight, n_raters=n_raters)
+
+    def _check_row_data(self, name: str, value: Any, X: Any) -> Any:
+        return log_raters(value, X.shape[0]) if name == "n_raters" else super()._check_row_data(name, value, X)
 
     def enhance(self, X: Any, y: Any, n_raters: Any = None) -> Array:
         """Degrees of new rows whose logical labels are known.
@@ -183,37 +192,41 @@ class VoteLDL(EnhancesNewRows, Joint):
         -------
         D : ndarray of shape (n, c)
         """
-        self._n_raters = n_raters
-        try:
-            return super().enhance(X, y)
-        finally:
-            del self._n_raters
+        return self._enhance_rows(X, y, **({} if n_raters is None else {"n_raters": log_raters(n_raters, len(y))}))
 
-    def _fit(self, X: Any, Y: Mask) -> None:
-        offset = 0.0 if self._n_raters is None else log_raters(self._n_raters, X.shape[0])
-        self._typical_offset = float(np.mean(offset))
+    def _fit(
+        self,
+        X: Any,
+        Y: Mask,
+        sample_weight: Weights | None = None,
+        known: Mask | None = None,
+        n_raters: Array | None = None,
+    ) -> None:
+        offset = np.zeros(1) if n_raters is None else n_raters
+        self._typical_offset = float(np.average(offset, weights=None if n_raters is None else sample_weight))
         self._offsets = common_offsets(X) if isinstance(self.feature_map, str) else None
         self.feature_map_ = make_feature_map(self.feature_map, self._map_input(X), self.n_components, self.random_state)
         mapped = X if self.feature_map_ is None else self.feature_map_.fit_transform(self._map_input(X))
-        features = Features(mapped, self.fit_intercept)
-        self.gamma_ = self._choose_gamma(mapped, Y, features) if self.gamma is None else float(self.gamma)
-        fit = vote_regression(features, Y, l2=self.gamma_, offset=offset, tol=self.tol, max_iter=self.max_iter)
+        features = Features(mapped, self.fit_intercept, sample_weight)
+        self.gamma_ = self._choose_gamma(mapped, Y, features, known) if self.gamma is None else float(self.gamma)
+        given: dict[str, Any] = {"known": known, "offset": 0.0 if n_raters is None else offset}
+        fit = vote_regression(features, Y, l2=self.gamma_, **given, tol=self.tol, max_iter=self.max_iter)
         self.coef_, self.intercept_, self.lambda_ = fit.coef, fit.intercept, float(np.exp(fit.log_rate))
         self.objective_, self.objective_path_ = fit.loss, fit.path
         self.converged_, self.n_iter_ = fit.converged, fit.n_iter
-        self.label_distributions_ = self._degrees(fit.scores, Y, offset)
+        self.label_distributions_ = self._degrees(fit.scores, Y, offset, known)
 
     def _map_input(self, X: Any) -> Any:
         """What the feature map is given; that of a kernel of distances, rows without their common offsets."""
         return X if self._offsets is None else moved(X, self._offsets)
 
-    def _choose_gamma(self, mapped: Any, Y: Mask, features: Features) -> float:
-        splits = held_out_splits(mapped, Y, self.fit_intercept)
+    def _choose_gamma(self, mapped: Any, Y: Mask, features: Features, known: Mask | None) -> float:
+        splits = held_out_splits(mapped, Y, self.fit_intercept, features.weights, known)
         return best_penalty(splits, competing=True).ratio * default_gamma(features)
 
-    def _degrees(self, Z: Array, Y: Mask, offset: float | NDArray[np.float64]) -> Array:
+    def _degrees(self, Z: Array, Y: Mask, offset: Array | float, known: Mask | None) -> Array:
         """Expected shares of the votes, given which labels got any."""
-        return normalize_rows(expected_votes(competing_votes(Z, np.log(self.lambda_) + offset), Y))
+        return normalize_rows(expected_votes(competing_votes(Z, np.log(self.lambda_) + offset), Y, known))
 
     def _scores(self, X: Any) -> Array:
         mapped = X if self.feature_map_ is None else self.feature_map_.transform(self._map_input(X))
@@ -222,10 +235,9 @@ class VoteLDL(EnhancesNewRows, Joint):
     def _predict(self, X: Any) -> Array:
         return softmax(self._scores(X))
 
-    def _enhance(self, X: Any, Y: Mask) -> Array:
-        known = self._n_raters is not None
-        offset = log_raters(self._n_raters, len(Y)) if known else self._typical_offset
-        return self._degrees(self._scores(X), Y, offset)
+    def _enhance(self, X: Any, Y: Mask, known: Mask | None = None, n_raters: Array | None = None) -> Array:
+        offset = self._typical_offset if n_raters is None else n_raters
+        return self._degrees(self._scores(X), Y, offset, known)
 
 
 def log_raters(n_raters: Any, n: int) -> NDArray[np.float64]:

@@ -17,6 +17,7 @@ def admm_simplex(
     laplacian: Any = None,
     alpha: float = 0.0,
     beta: float = 0.0,
+    weights: Array | None = None,
     start: Array | None = None,
     tau: float = 1.0,
     tol: float = 1e-6,
@@ -33,7 +34,7 @@ def admm_simplex(
 
     Parameters
     ----------
-    log_prior, support, laplacian, alpha, beta, start
+    log_prior, support, laplacian, alpha, beta, weights, start
         As in `newton_simplex`.
     tau : float, default=1.0
         Penalty. The paper's schedule, at most 0.002, cannot reach its own stopping rule.
@@ -59,14 +60,16 @@ def admm_simplex(
     D = support / support.sum(axis=1, keepdims=True) if start is None else np.where(support, start, 0.0)
     B, Phi = D.copy(), np.zeros_like(D)
     G = laplacian if alpha > 0 else None
-    majoriser = 0.0 if G is None else 4.0 * alpha * np.asarray(G.diagonal())[:, None]
+    # A row's terms are divided by its weight, and its penalty is tau times that: only the graph is left to weigh.
+    step = 2.0 * alpha if weights is None else 2.0 * alpha / weights[:, None]
+    majoriser = 0.0 if G is None else 2.0 * step * np.asarray(G.diagonal())[:, None]
     q = np.broadcast_to(2.0 * beta + tau + majoriser, D.shape)
     L = np.where(support, log_prior, 0.0) - 1.0
     converged, n_iter = False, 0
     while not converged and n_iter < max_iter:
         r = L + Phi + tau * B + majoriser * D
         if G is not None:
-            r -= G @ (2.0 * alpha * D)
+            r -= step * (G @ D)
         previous, D = D, np.where(support, wrightomega(r + np.log(q)) / q, 0.0)
         B = project_simplex(D - Phi / tau, support)
         Phi += tau * (B - D)

@@ -1,0 +1,52 @@
+"""The D-step of DLDL where the degrees of some rows are known: they stay, the others are solved around them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from scipy.special import xlogy
+
+from ldlearn.core.simplex import Array, Mask
+from ldlearn.solvers.newton_simplex import SimplexSolution
+
+Solve = Callable[..., SimplexSolution]
+
+
+def solve_around(
+    held: Mask,
+    solve: Solve,
+    logP: Array,
+    support: Mask,
+    D: Array,
+    *,
+    laplacian: Any,
+    alpha: float,
+    beta: float,
+    weights: Array | None,
+) -> SimplexSolution:
+    """Minimise the objective of `newton_simplex` over the rows that are not held, the others staying as D has them.
+
+    The graph ties both kinds of row: ``tr(D'GD)`` is quadratic in the free rows and linear in what G carries over from
+    the held ones, which moves their prior. ``solve(logP, support, start, **problem)`` does the rest.
+    """
+    free = ~held
+    fixed = D[held]
+    entropy = (xlogy(fixed, fixed) - fixed * logP[held] + beta * fixed**2).sum(axis=1)
+    constant = float(entropy.sum() if weights is None else weights[held] @ entropy)
+    prior = logP[free]
+    among = None
+    if alpha > 0:
+        constant += alpha * float(np.vdot(fixed, laplacian[held][:, held] @ fixed))
+        carried = 2.0 * alpha * (laplacian[free][:, held] @ fixed)
+        prior = prior - (carried if weights is None else carried / weights[free, None])
+        among = laplacian[free][:, free]
+    if not free.any():
+        return SimplexSolution(D, np.zeros(len(D)), constant, 0, 0, True)
+    counts = None if weights is None else weights[free]
+    found = solve(prior, support[free], D[free], laplacian=among, alpha=alpha, beta=beta, weights=counts)
+    whole, gap = D.copy(), np.zeros(len(D))
+    whole[free], gap[free] = found.D, found.gap
+    return replace(found, D=whole, gap=gap, objective=found.objective + constant)

@@ -1,0 +1,267 @@
+"""What joint models know of their rows besides 0/1 labels: weights, unknown labels, true degrees."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import xlogy
+from sklearn.base import clone
+
+from ldlearn import DLDL, GLLE, SABFGS, VoteLDL
+from ldlearn.core import laplacian, normalize_rows
+from ldlearn.datasets import make_label_distributions
+from ldlearn.errors import InputError
+from ldlearn.metrics import intersection
+
+MODELS = [
+    DLDL(),
+    DLDL(beta=0.3, gamma=0.5, fit_intercept=False),
+    DLDL(beta=0.3, init="pseudo"),
+    VoteLDL(),
+    VoteLDL(gamma=0.3),
+]
+EACH = pytest.mark.parametrize("model", MODELS, ids=repr)
+UNKNOWING = pytest.mark.parametrize("model", [DLDL(), DLDL(alpha=0.1, n_neighbors=5), VoteLDL()], ids=repr)
+
+
+def votes(n=120, c=4, raters=6, seed=0):
+    """Rows with 0/1 labels from votes, true degrees, and how often each row counts."""
+    data = make_label_distributions(n, n_labels=c, labels="votes", n_raters=raters, random_state=seed)
+    return data.X, data.Y.astype(float), data.D, np.random.default_rng(seed).integers(0, 4, size=n)
+
+
+@EACH
+def test_a_weight_of_two_is_the_row_twice_and_a_weight_of_zero_no_row(model):
+    X, Y, _, w = votes()
+    weighted = clone(model).fit(X, Y, sample_weight=w)
+    repeated = clone(model).fit(np.repeat(X, w, axis=0), np.repeat(Y, w, axis=0))
+    np.testing.assert_allclose(weighted.predict(X), repeated.predict(X), atol=2e-4)
+    assert weighted.gamma_ == pytest.approx(repeated.gamma_)
+    assert weighted.votes_per_row_ == pytest.approx(repeated.votes_per_row_, rel=1e-3)
+    firsts = np.cumsum(w) - w
+    counted = w > 0
+    np.testing.assert_allclose(
+        weighted.label_distributions_[counted], repeated.label_distributions_[firsts[counted]], atol=2e-4
+    )
+    # Rows that do not count have degrees all the same: those of new rows.
+    np.testing.assert_allclose(
+        weighted.label_distributions_[~counted], repeated.enhance(X[~counted], Y[~counted]), atol=2e-4
+    )
+    assert weighted.score(X, Y, sample_weight=w) == pytest.approx(
+        repeated.score(np.repeat(X, w, axis=0), np.repeat(Y, w, axis=0)), rel=1e-3
+    )
+
+
+def test_the_choice_of_weights_follows_the_rows_that_count():
+    """Half of the rows hold votes and half hold presence; which half counts decides."""
+    some = make_label_distributions(700, labels="votes", n_raters=20, snr=100.0, random_state=0)
+    other = make_label_distributions(700, labels="presence", random_state=0)
+    X, Y = np.vstack([some.X, other.X + 1e-9]), np.vstack([some.Y, other.Y])
+    first = np.arange(1400) < 700
+    assert "compete, as votes do" in DLDL().fit(X, Y, sample_weight=first).choice_
+    assert "stand alone" in DLDL().fit(X, Y, sample_weight=~first).choice_
+
+
+def stated_objective(model, X, D, G, w):
+    P = model.predict(X)
+    rows = xlogy(D, D).sum(axis=1) - (D * np.log(P)).sum(axis=1) + model.beta_ * (D**2).sum(axis=1)
+    return w @ rows + model.alpha_ * np.vdot(D, G @ D) + model.gamma_ * np.sum(model.coef_**2)
+
+
+@pytest.mark.parametrize("solver", ["newton", "admm"])
+def test_with_a_graph_the_row_terms_are_weighted_and_the_graph_is_not(solver):
+    X, Y, _, w = votes(60)
+    w = w + 0.5
+    model = DLDL(alpha=0.1, beta=0.5, gamma=1.0, n_neighbors=4, solver=solver).fit(X, Y, sample_weight=w)
+    G = laplacian(model.graph_)
+    at = stated_objective(model, X, model.label_distributions_, G, w)
+    assert model.objective_ == pytest.approx(at, rel=1e-6)
+    rng = np.random.default_rng(0)
+    for step in (1e-2, 1e-3):  # no other D on the support is lower
+        other = normalize_rows(model.label_distributions_ * np.exp(step * rng.normal(size=Y.shape)))
+        assert stated_objective(model, X, other, G, w) >= at - 1e-4
+
+
+def test_rows_without_weight_are_no_neighbours_of_new_rows():
+    X, Y, _, w = votes(80)
+    counted = w > 0
+    settings = {"alpha": 0.2, "beta": 0.5, "gamma": 1.0, "n_neighbors": 4}
+    weighted = DLDL(**settings).fit(X, Y, sample_weight=counted)
+    without = DLDL(**settings).fit(X[counted], Y[counted])
+    np.testing.assert_allclose(weighted.enhance(X, Y), without.enhance(X, Y), atol=1e-9)
+    np.testing.assert_allclose(weighted.label_distributions_[counted], without.label_distributions_, atol=1e-9)
+
+
+@pytest.mark.parametrize("model", [DLDL(beta=1.0, gamma=1.0), VoteLDL(gamma=1.0)], ids=repr)
+def test_bad_weights_get_one_sentence(model):
+    X, Y, _, _ = votes(30)
+    for weights, said in (
+        (np.full(30, -1.0), "Negative"),
+        (np.zeros(30), "at least one non-zero"),
+        (np.ones(29), "sample_weight"),
+        (np.where(np.arange(30) == 3, np.nan, 1.0), "NaN"),
+    ):
+        with pytest.raises(InputError, match=said):
+            model.fit(X, Y, sample_weight=weights)
+
+
+# True degrees for some rows
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.1])
+def test_known_degrees_are_kept_and_the_rest_is_the_minimum_around_them(alpha):
+    cp = pytest.importorskip("cvxpy")
+    X, Y, D, w = votes(40)
+    w = w + 0.5
+    degrees = np.where(np.arange(40)[:, None] % 3 == 0, D, np.nan)
+    held = np.isfinite(degrees).all(axis=1)
+    model = DLDL(alpha=alpha, beta=0.4, gamma=0.5, n_neighbors=4).fit(X, Y, sample_weight=w, degrees=degrees)
+    np.testing.assert_allclose(model.label_distributions_[held], D[held], atol=1e-12)
+    assert (model.gap_[held] == 0).all()
+    # The last step was in D, so what was found is the minimum over the free rows.
+    logP = np.log(model.predict(X))
+    x = cp.Variable(Y.shape, nonneg=True)
+    terms = [w[i] * (-cp.sum(cp.entr(x[i])) - logP[i] @ x[i] + 0.4 * cp.sum_squares(x[i])) for i in range(40)]
+    objective = sum(terms) + 0.5 * np.sum(model.coef_**2)
+    if alpha:
+        values, vectors = np.linalg.eigh(laplacian(model.graph_).toarray())
+        objective += alpha * cp.sum_squares((np.sqrt(np.maximum(values, 0.0)) * vectors).T @ x)
+    off = np.argwhere((Y == 0) & ~held[:, None])
+    constraints = [cp.sum(x, axis=1) == 1, x[np.flatnonzero(held)] == D[held], x[off[:, 0], off[:, 1]] == 0]
+    problem = cp.Problem(cp.Minimize(objective), constraints)
+    problem.solve(solver=cp.CLARABEL)
+    assert model.objective_ == pytest.approx(problem.value, abs=2e-4)
+    np.testing.assert_allclose(model.label_distributions_, x.value, atol=5e-3)
+    assert (np.diff(model.objective_path_) <= 1e-6).all()
+
+
+def test_all_degrees_known_is_softmax_regression():
+    X, Y, D, _ = votes()
+    model = DLDL(beta=1.0, gamma=0.5, tol=1e-9).fit(X, Y, degrees=D)
+    np.testing.assert_allclose(model.predict(X), SABFGS(l2=0.5, tol=1e-10).fit(X, D).predict(X), atol=1e-4)
+    np.testing.assert_allclose(model.label_distributions_, D)
+
+
+def test_no_degree_known_is_as_if_none_were_given():
+    X, Y, _, _ = votes(60)
+    plain = DLDL(beta=1.0).fit(X, Y)
+    given = DLDL(beta=1.0).fit(X, Y, degrees=np.full(Y.shape, np.nan))
+    np.testing.assert_allclose(plain.label_distributions_, given.label_distributions_, atol=1e-9)
+
+
+def test_known_degrees_teach_the_predictor_and_follow_a_path():
+    X, Y, D, _ = votes(200)
+    known = np.where(np.arange(200)[:, None] < 100, D, np.nan)
+    new = slice(100, 200)
+    models = list(DLDL(gamma=0.5).fit_path(X, Y, [{"beta": b} for b in (0.1, 10.0)], degrees=known))
+    for model, beta in zip(models, (0.1, 10.0), strict=True):
+        alone = DLDL(beta=beta, gamma=0.5).fit(X, Y, degrees=known)
+        np.testing.assert_allclose(model.predict(X), alone.predict(X), atol=1e-3)
+    without = DLDL(beta=10.0, gamma=0.5).fit(X, Y)
+    assert models[1].score(X[new], D[new]) > without.score(X[new], D[new]) + 0.01
+
+
+def test_degrees_are_matched_by_name_and_checked():
+    X, Y, D, _ = votes(30)
+    names = list("abcd")
+    frame = pd.DataFrame(D[:, ::-1], columns=names[::-1])
+    model = DLDL(beta=1.0, gamma=1.0).fit(X, pd.DataFrame(Y, columns=names), degrees=frame)
+    np.testing.assert_allclose(model.label_distributions_, D)
+    partly = D.copy()
+    partly[2, 1] = np.nan
+    for bad, said in ((partly, "row 2 of degrees mixes"), (2 * D, "sum to 1: row 0"), (D[:5], "30 rows and 4 columns")):
+        with pytest.raises(InputError, match=said):
+            DLDL(beta=1.0, gamma=1.0).fit(X, Y, degrees=bad)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'degrees'"):
+        VoteLDL().fit_enhance(X, Y, degrees=D)
+
+
+# Unknown labels
+
+
+def hidden(Y, share, seed=1):
+    """Labels some of which are unknown, and where they are known."""
+    known = np.random.default_rng(seed).random(Y.shape) >= share
+    return np.where(known, Y, np.nan), known
+
+
+@UNKNOWING
+def test_unknown_labels_are_neither_zero_nor_one(model):
+    """Recovery and prediction suffer less than if what is unknown were called 0, or 1."""
+    data = make_label_distributions(600, n_labels=6, labels="votes", n_raters=8, snr=100.0, random_state=3)
+    Y, known = hidden(data.Y.astype(float), 0.3)
+    Y = np.where(known.any(axis=1, keepdims=True), Y, np.nan)
+    partial = clone(model).fit(data.X, Y)
+    some = partial.label_distributions_[~known]
+    assert (some > 0).any()
+    np.testing.assert_array_equal(partial.label_distributions_[known & (data.Y == 0)], 0.0)
+    for value in (0.0, 1.0):
+        filled = np.where(known, data.Y, value)
+        filled[filled.sum(axis=1) == 0] = 1.0
+        other = clone(model).fit(data.X, filled)
+        for found, theirs in (
+            (partial.label_distributions_, other.label_distributions_),
+            (partial.predict(data.X), other.predict(data.X)),
+        ):
+            assert intersection(data.D, found) > intersection(data.D, theirs) + 0.005
+
+
+def test_a_row_of_which_nothing_is_known_gets_what_the_model_predicts():
+    X, Y, _, _ = votes()
+    Y[5] = np.nan
+    Y[7] = np.where(np.arange(4) < 2, 0.0, np.nan)  # two labels are not there, of the others nothing is known
+    for model in (DLDL(beta=0.0, gamma=1.0, tol=1e-10), VoteLDL()):
+        model.fit(X, Y)
+        P, D = model.predict(X), model.label_distributions_
+        np.testing.assert_allclose(D[5], P[5], atol=1e-4)
+        np.testing.assert_allclose(D[7], np.append([0.0, 0.0], P[7, 2:] / P[7, 2:].sum()), atol=1e-4)
+        np.testing.assert_allclose(model.enhance(X[5:8], Y[5:8]), D[5:8], atol=1e-6)
+
+
+@UNKNOWING
+def test_every_known_label_is_as_if_none_could_be_unknown(model):
+    X, Y, _, _ = votes(60)
+    partial = clone(model).fit(
+        np.vstack([X, X[:1]]), np.vstack([Y, np.full((1, 4), np.nan)]), sample_weight=np.append(np.ones(60), 0)
+    )
+    plain = clone(model).fit(X, Y)
+    np.testing.assert_allclose(partial.predict(X), plain.predict(X), atol=1e-5)
+
+
+def test_the_minimum_where_labels_are_unknown_is_certified():
+    X, Y, _, _ = votes(60)
+    Y, known = hidden(Y, 0.3)
+    model = DLDL(beta=0.4, gamma=0.5).fit(X, Y)
+    D = model.label_distributions_
+    assert model.objective_ == pytest.approx(stated_objective(model, X, D, np.zeros((60, 60)), np.ones(60)), rel=1e-9)
+    slope = np.log(np.maximum(D, 1e-300)) - np.log(model.predict(X)) + 1 + 0.8 * D
+    free = (Y == 1) | ~known
+    gap = (D * slope).sum(axis=1) - np.where(free, slope, np.inf).min(axis=1)
+    np.testing.assert_allclose(gap, model.gap_, atol=1e-6)
+    assert gap.sum() <= 1e-6 * 60 + 1e-9
+
+
+@UNKNOWING
+def test_the_score_is_that_of_the_known_labels(model):
+    X, Y, _, _ = votes()
+    model = clone(model).fit(X[:80], Y[:80])
+    partial, known = hidden(Y[80:], 0.4)
+    chance = np.clip(1 - np.exp(-model.votes_per_row_ * model.predict(X[80:])), 0.5 / 81, 1 - 0.5 / 81)
+    each = np.where(Y[80:] == 1, np.log(chance), np.log(1 - chance))
+    assert model.score(X[80:], partial) == pytest.approx((each * known).sum(axis=1).mean())
+    weights = np.arange(40.0)
+    expected = np.average((each * known).sum(axis=1), weights=weights)
+    assert model.score(X[80:], partial, sample_weight=weights) == pytest.approx(expected)
+
+
+def test_what_cannot_be_used_is_refused():
+    X, Y, D, _ = votes(30)
+    Y[3, 2] = np.nan
+    with pytest.raises(InputError, match=r"NaN \(first at row 3, column 2\); GLLE needs every label to be 0 or 1"):
+        GLLE().fit(X, Y)
+    with pytest.raises(InputError, match="GLLE cannot use 'sample_weight' in fit"):
+        GLLE().fit(X, np.nan_to_num(Y), sample_weight=np.ones(30))
+    Y[:, 1] = np.nan
+    with pytest.raises(InputError, match=r"'label_1' \(column 1 of y\) is unknown in every row"):
+        DLDL().fit(X, Y)
+    with pytest.raises(InputError, match="NaN"):
+        SABFGS().fit(X, np.where(Y == 1, np.nan, D))
