@@ -401,7 +401,6 @@ class EnhancesNewRows(_TakesLogicalLabels):
     can_enhance = True
     _rows_kept: NDArray[np.intp] | None = None  # training rows whose weight was not 0; None if all
 
-    @frames_out
     def enhance(self, X: Any, y: Any) -> Array:
         """Degrees of new rows whose logical labels are known.
 
@@ -419,6 +418,7 @@ class EnhancesNewRows(_TakesLogicalLabels):
         """
         return self._enhance_rows(X, y)
 
+    @frames_out
     def _enhance_rows(self, X: Any, y: Any, **row_data: Any) -> Array:
         check_is_fitted(self)
         features = self._validate_features(X)
