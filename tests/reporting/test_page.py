@@ -128,7 +128,7 @@ def test_a_diagram_of_ranks_is_shown_only_where_it_tells_methods_apart():
 
 def test_the_first_screen_says_how_parameters_were_chosen():
     top = HTML[: HTML.index('<nav class="bar"')]
-    assert "Parameters were chosen by true distributions" in top
+    assert "Parameters were chosen by the true distributions of the validation rows" in top
     assert "18 for DLDL, DLDL (paper) and L2; 1 (nothing to choose) for GLLE" in top
     assert "never saw" not in HTML
 

@@ -60,7 +60,7 @@ def test_effects_come_first_with_the_interval_of_paired_repeats():
     results, table = table_of(changed(records, A=[0.10, 0.20, 0.30], B=0.5, UniformLE=[0.11, 0.22, 0.33]))
     gaps, ratio = np.array([0.01, 0.02, 0.03]), 40 / (15 + 15)
     margin = student.ppf(0.975, 2) * gaps.std(ddof=1) * np.sqrt(1 / 3 + ratio)
-    effect = f"0.2000 against 0.2200, better by 0.0200 ± {margin:.4f} (UniformLE)"
+    effect = f"0.2000 against 0.2200, no clear difference (better by 0.0200 ± {margin:.4f}) (UniformLE)"
     assert headline(results, table)[0] == f"A against the best floor: natural_scene, {effect}; scut_fbp, {effect}."
     found = difference(results, table, "A", "UniformLE", "scut_fbp")
     assert (found.mean, found.margin, found.n) == (pytest.approx(0.02), pytest.approx(margin), 3)
@@ -83,6 +83,31 @@ def test_a_subject_that_is_not_first_is_said_to_be_so():
     assert not any("not first" in sentence for sentence in headline(results, table))
 
 
+def test_a_first_place_comes_with_its_distance_to_the_next():
+    two = dict(list(DATASETS.items())[:2])
+    records = make_records(two, THREE, repeats=3)
+    results, table = table_of(changed(records, A=[0.10, 0.21, 0.30], B=[0.11, 0.20, 0.31], UniformLE=0.5))
+    (said,) = [sentence for sentence in headline(results, table) if "the next" in sentence]
+    found = difference(results, table, "A", "B", "scut_fbp")
+    assert not found.is_clear
+    effect = f"0.2033 against 0.2067, no clear difference (better by 0.0033 ± {found.margin:.4f})"
+    assert said == f"A against the next, B: natural_scene, {effect}; scut_fbp, {effect}."
+    many, table = table_of(changed(make_records(MANY, THREE, repeats=2, missing=()), A=0.1, B=0.2, UniformLE=0.5))
+    assert "A is better than the next, B on 8 of 8 data sets, on 8 of them" in " ".join(headline(many, table))
+
+
+def test_on_one_data_set_nobody_has_an_average_rank():
+    one = dict(list(DATASETS.items())[:1])
+    results, table = table_of(make_records(one, THREE, repeats=2))
+    assert headline(results, table) == headline_of_dataset(results, table, "natural_scene")
+    assert not any("average rank" in sentence for sentence in headline(results, table))
+
+
+def test_names_with_commas_are_told_apart():
+    assert enumerate_names(["A", "B", "C"]) == "A, B and C"
+    assert enumerate_names(["A, x", "B"]) == "“A, x” and “B”"
+
+
 def test_a_single_method_is_not_the_best():
     results, table = table_of(make_records(methods={"A": THREE["A"]}, repeats=1))
     (said,) = headline(results, table)
@@ -95,12 +120,14 @@ def test_on_a_data_set_a_floor_may_be_the_best():
     assert headline_of_dataset(results, table, "yeast") == [
         "UniformLE has the best mean on yeast, 0.2000.",
         "No method does better than that floor.",
+        "Against the next, A: 0.2000 against 0.3000, better by 0.1000 ± 0.0000.",
+        "A is not first, but number 2 of 3.",
     ]
 
 
 def test_without_floors_nothing_is_said_about_them():
     methods = {name: THREE[name] for name in "AB"}
-    assert len(headline(*table_of(make_records(methods=methods)))) == 1
+    assert not any("floor" in sentence for sentence in headline(*table_of(make_records(methods=methods))))
 
 
 @pytest.mark.parametrize("metric", ["chebyshev", "intersection"])
@@ -163,7 +190,7 @@ def test_p_values_are_as_short_as_a_reader_needs():
 class TestHowParametersWereChosen:
     def test_budgets_and_truth_are_said(self):
         said = " ".join(how_parameters_were_chosen(SMALL))
-        assert "chosen by true distributions, which nobody has who has only 0/1 labels" in said
+        assert "the true distributions of the validation rows, which nobody has who has only 0/1 labels" in said
         assert "18 for DLDL, DLDL (paper) and L2; 1 (nothing to choose) for GLLE" in said
 
     def test_of_many_budgets_the_range_is_said(self):
@@ -207,16 +234,19 @@ class TestHowParametersWereChosen:
             if record["method"] in basis and record["status"] == "ok"
         ]
         said = how_parameters_were_chosen(Results(records))
-        assert said[0].endswith("for recovery by those of the validation rows (Chebyshev).")
+        assert said[0].endswith("which nobody has who has only 0/1 labels (Chebyshev).")
         assert len(said) == 2
+        mixed = [record | {"selection": record["selection"] | {"prediction": "clark"}} for record in records]
+        assert how_parameters_were_chosen(Results(mixed))[0].endswith(
+            "labels (Chebyshev for recovery, Clark for prediction)."
+        )
 
     def test_metrics_that_chose_for_themselves_are_said(self):
         own = {"per_metric": True}
         said = how_parameters_were_chosen(
             Results(record | {"selection": record["selection"] | own} for record in make_records(missing=()))
         )
-        assert "validation rows (every metric chose for itself)" in said[0]
-        assert "Chebyshev" not in said[0]
+        assert said[0].endswith("labels (every metric chose for itself).")
 
     def test_a_budget_is_said_and_who_could_not_use_it(self):
         records = make_records(missing=())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ldlearn.metrics import METRICS
-from ldlearn.results import Record, Results, Task
+from ldlearn.results import TASKS, Record, Results, Task
 from ldlearn.results.wording import enumerate_names, plural
 
 _NAMED, _COUNTS = 6, 4  # methods, and numbers of points, that a sentence lists before it only counts
@@ -48,15 +48,20 @@ def _by_what(tuned: Sequence[Record]) -> Iterable[str]:
     if any(record.selection.get("mode") == "logical" for record in tuned):
         yield f"Parameters were chosen by the 0/1 labels of validation rows alone ({_metrics(tuned, 'prediction')})."
         return
+    rows = _rows_that_chose(tuned)
+    if set(rows) <= {"validation rows"}:
+        by = dict.fromkeys(_metrics(tuned, task) for task in TASKS)
+        yield (
+            "Parameters were chosen by the true distributions of the validation rows, which nobody has who has only "
+            f"0/1 labels ({' for recovery, '.join(by)}{' for prediction' if len(by) > 1 else ''})."
+        )
+        return
     said = (
         "Parameters were chosen by true distributions, which nobody has who has only 0/1 labels: for prediction by "
         f"those of the validation rows ({_metrics(tuned, 'prediction')})"
     )
-    rows = _rows_that_chose(tuned)
-    if rows:
-        parts = [f"{name} for {_some(methods)}" if len(rows) > 1 else name for name, methods in rows.items()]
-        said += f", for recovery by those of the {', the '.join(parts)} ({_metrics(tuned, 'recovery')})"
-    yield f"{said}."
+    parts = [f"{name} for {_some(methods)}" if len(rows) > 1 else name for name, methods in rows.items()]
+    yield f"{said}, for recovery by those of the {', the '.join(parts)} ({_metrics(tuned, 'recovery')})."
     if "training rows" in rows:
         yield "Recovery is scored on training rows, so where they also chose it is the best that a grid can do."
     if len(rows) > 1:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,18 +40,21 @@ class Verdict:
 
 
 def headline(results: Results, table: TaskTable) -> list[str]:
-    """Effects first, then ranks, the subject if it is not first, and who stays below a floor."""
+    """Effects first, then ranks, the runner-up, the subject if it is not first, and who stays below a floor."""
     ranked = table.ranked
     if not ranked:
         return ["No method has a result on every data set, so none is ranked."]
     if len(ranked) == 1:
         return [f"{ranked[0].name} is the only method with a result on every data set: there is nothing to rank."]
+    if len(table.datasets) == 1:
+        return headline_of_dataset(results, table, table.datasets[0])
     best = [method.name for method in ranked if _rank(table, method) <= _rank(table, ranked[0]) + 1e-9]
-    return [*_effect(results, table, best), _ranks(table, best), *_subject(results, table, best), *_floors(table)]
+    effects = [*_effect(results, table), _ranks(table, best), *_runner_up(results, table, best)]
+    return [*effects, *_subject(results, table, best), *_floors(table)]
 
 
 def headline_of_dataset(results: Results, table: TaskTable, dataset: str) -> list[str]:
-    """The same for one data set: who has the best mean there, and the difference to the best floor."""
+    """The same for one data set: who has the best mean there, and the differences to the next and to the best floor."""
     scored = [
         method for method in table.methods if not method.is_reference and table.score(method.name, dataset).spread
     ]
@@ -68,6 +71,13 @@ def headline_of_dataset(results: Results, table: TaskTable, dataset: str) -> lis
         said.append(f"{best[0]} against the best floor, {floor}: {_against(results, table, best[0], floor, dataset)}.")
     elif floor is not None:
         said.append("No method does better than that floor." if len(best) == 1 else "A floor is among them.")
+    following = [method.name for method in scored if method.name not in (*best, floor)]
+    if following and len(best) == 1:
+        said.append(f"Against the next, {following[0]}: {_against(results, table, best[0], following[0], dataset)}.")
+    names = [method.name for method in scored]
+    if results.subject in names and results.subject not in best:
+        place = names.index(results.subject) + 1
+        said.append(f"{results.subject} is not first, but number {place} of {len(names)}.")
     return said
 
 
@@ -75,23 +85,36 @@ def _rank(table: TaskTable, method: Method) -> float:
     return table.average_ranks[method.name]
 
 
-def _effect(results: Results, table: TaskTable, best: Sequence[str]) -> list[str]:
+def _effect(results: Results, table: TaskTable) -> list[str]:
     """How far the best method that is no floor is from the best floor of each data set."""
     rivals = [method.name for method in table.ranked if not method.is_floor]
     floors = {dataset: floor for dataset in table.datasets if (floor := best_floor(table, dataset))}
-    if not rivals or not floors:
+    return [_compared(results, table, rivals[0], "the best floor", floors)] if rivals and floors else []
+
+
+def _runner_up(results: Results, table: TaskTable, best: Sequence[str]) -> list[str]:
+    """How far the best is from the next: a first place may be one by a hair's breadth. A floor was spoken of before."""
+    following = next((method for method in table.ranked if method.name not in best), None)
+    if len(best) > 1 or following is None or following.is_floor:
         return []
-    name = rivals[0]
-    found = {dataset: difference(results, table, name, floor, dataset) for dataset, floor in floors.items()}
-    if len(found) <= _NAMED_DATASETS:
-        parts = [f"{d}, {_against(results, table, name, floors[d], d)} ({floors[d]})" for d in found]
-        return [f"{name} against the best floor: {'; '.join(parts)}."]
-    better = [d for d, gap in found.items() if gap and gap.mean > 0]
-    clear = [d for d in better if (gap := found[d]) and gap.is_clear]
-    return [
-        f"{name} is better than the best floor on {len(better)} of {plural(len(found), 'data set')}, "
-        f"on {len(clear)} of them with a {CONFIDENCE:.0%} interval that leaves out zero."
-    ]
+    others = dict.fromkeys(table.datasets, following.name)
+    return [_compared(results, table, best[0], f"the next, {following.name}", others)]
+
+
+def _compared(results: Results, table: TaskTable, name: str, words: str, others: Mapping[str, str]) -> str:
+    """A method against another, which may differ from data set to data set."""
+    if len(others) <= _NAMED_DATASETS:
+        parts = [
+            f"{dataset}, {_against(results, table, name, other, dataset)}{'' if other in words else f' ({other})'}"
+            for dataset, other in others.items()
+        ]
+        return f"{name} against {words}: {'; '.join(parts)}."
+    found = [difference(results, table, name, other, dataset) for dataset, other in others.items()]
+    better = [gap for gap in found if gap and gap.mean > 0]
+    return (
+        f"{name} is better than {words} on {len(better)} of {plural(len(found), 'data set')}, "
+        f"on {sum(gap.is_clear for gap in better)} of them with a {CONFIDENCE:.0%} interval that leaves out zero."
+    )
 
 
 def _against(results: Results, table: TaskTable, name: str, other: str, dataset: str) -> str:
@@ -104,6 +127,8 @@ def _against(results: Results, table: TaskTable, name: str, other: str, dataset:
     size = f"{word} by {abs(gap.mean):.4f}" if gap.mean else word
     if math.isnan(gap.margin):
         return f"{said}, {size} in one repeat"
+    if not gap.is_clear and gap.mean:
+        return f"{said}, no clear difference ({size} ± {gap.margin:.4f})"
     return f"{said}, {size} ± {gap.margin:.4f}"
 
 

@@ -14,7 +14,9 @@ def plural(count: int, noun: str) -> str:
 
 
 def enumerate_names(names: Sequence[str]) -> str:
-    """``A, B and C``."""
+    """``A, B and C``; in quotation marks if a name has a comma of its own."""
+    if any("," in name for name in names):
+        names = [f"“{name}”" for name in names]
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
