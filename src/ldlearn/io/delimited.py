@@ -21,9 +21,11 @@ from ldlearn.io.text_style import COMMA_NUMBER, SAMPLE_BYTES, find_style
 from ldlearn.io.values import MISSING
 
 # The parser reads up to 32 blocks ahead, so their size decides about the memory.
-_SMALLEST_BLOCK, _LARGEST_BLOCK = 1 << 20, 64 << 20
+_SMALLEST_BLOCK, _USUAL_BLOCK, _LARGEST_BLOCK = 1 << 20, 16 << 20, 64 << 20
 _BLOCK_HEADERS = 40  # rows as long as this many header lines still fit into a block
+_WIDE_HEADERS = 300  # every column of every block has a price, so that blocks of wide tables are large
 _LONGEST_HEADER = 16 << 20
+_PLAIN_NUMBER = r"^[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$"
 _RAGGED = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+)")
 _CELL = re.compile(
     r"In CSV column #(\d+): Row #(\d+): CSV conversion error to \w+: (?:invalid value '(.*)')?", re.DOTALL
@@ -49,22 +51,73 @@ class DelimitedSource(Source):
         given.announce_names(self.names)
         self.names = tidy_names(self.names)
         self.labels = marked_labels(self.names)
-        self._block = min(max(_BLOCK_HEADERS * len(header), _SMALLEST_BLOCK), _LARGEST_BLOCK)
+        wanted = max(min(_WIDE_HEADERS * len(header), _USUAL_BLOCK), _BLOCK_HEADERS * len(header))
+        self._block = min(max(wanted, _SMALLEST_BLOCK), _LARGEST_BLOCK)
 
     def blocks(self, kinds: Mapping[int, Kind]) -> Iterator[list[NDArray[Any]]]:
         """See `Source.blocks`; columns of kind "any" become numbers if all of their values in the block are."""
         for table in self._gathered(self._batches(kinds)):
-            yield self._arrays(table, kinds)
+            numbers = self._numbers(table, kinds)
+            yield [
+                self._texts(table, k, kind) if found is None else found
+                for k, (kind, found) in enumerate(zip(kinds.values(), numbers, strict=True))
+            ]
 
     def _read_columns(self, kinds: Mapping[int, Kind]) -> list[NDArray[Any]]:
-        batches = list(self._batches(kinds))
-        if not batches:
+        """A column of kind "any" becomes numbers if all of its values are."""
+        pieces = [(table, self._numbers(table, kinds)) for table in self._gathered(self._batches(kinds))]
+        if not pieces:
             return [np.empty(0) for _ in kinds]
-        return self._arrays(self._arrow.Table.from_batches(batches), kinds)
+        found = []
+        for k, kind in enumerate(kinds.values()):
+            numbers = [columns[k] for _, columns in pieces if columns[k] is not None]
+            if kind == "any" and len(numbers) == len(pieces):
+                found.append(np.concatenate(numbers))
+            else:
+                found.append(np.concatenate([self._texts(table, k, kind) for table, _ in pieces]))
+        return found
 
-    def _arrays(self, table: Any, kinds: Mapping[int, Kind]) -> list[NDArray[Any]]:
-        columns = zip(table.columns, kinds.values(), strict=True)
-        return [(self._numbers_if_possible(c) if kind == "any" else c).to_numpy() for c, kind in columns]
+    def _numbers(self, table: Any, kinds: Mapping[int, Kind]) -> list[NDArray[np.float64] | None]:
+        """The columns of kind "any" that hold nothing but numbers, None for the others.
+
+        All columns are converted at one stroke, because a call for every column would take most of the time of wide
+        tables.
+        """
+        wanted = [k for k, kind in enumerate(kinds.values()) if kind == "any"]
+        found: list[NDArray[np.float64] | None] = [None] * len(kinds)
+        if not wanted:
+            return found
+        cells = self._arrow.concat_arrays([chunk for k in wanted for chunk in table.column(k).chunks])
+        values, known = self._parse_numbers(cells)
+        shape = (len(wanted), table.num_rows)
+        for k, numbers, all_known in zip(wanted, values.reshape(shape), known.reshape(shape).all(axis=1), strict=True):
+            found[k] = numbers if all_known else None
+        return found
+
+    def _parse_numbers(self, cells: Any) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """Cells as numbers, NaN where missing, and which of them are either."""
+        from pyarrow import compute
+
+        arrow = self._arrow
+        if self._style.decimal == ",":
+            cells = self._with_dots(cells)
+        try:
+            values = compute.cast(cells, arrow.float64()).to_numpy(
+                zero_copy_only=False
+            )  # the usual case, and the fast one
+            return values, np.ones(len(values), dtype=bool)
+        except arrow.ArrowInvalid:
+            pass
+        cells = compute.utf8_trim_whitespace(cells)
+        missing = compute.is_in(cells, value_set=arrow.array(MISSING))
+        plain = compute.match_substring_regex(cells, _PLAIN_NUMBER)
+        texts = compute.if_else(plain, cells, arrow.scalar(None, arrow.string()))
+        values = compute.cast(texts, arrow.float64()).to_numpy(zero_copy_only=False)
+        return values, compute.or_(missing, plain).to_numpy(zero_copy_only=False)
+
+    def _texts(self, table: Any, k: int, kind: Kind) -> NDArray[Any]:
+        column = table.column(k)
+        return (self._with_dots(column) if kind == "any" and self._style.decimal == "," else column).to_numpy()
 
     def _with_dots(self, column: Any) -> Any:
         """Numbers within a column of texts, written with a decimal point and without marks between thousands."""
@@ -110,23 +163,6 @@ class DelimitedSource(Source):
                 held, rows, size = [], 0, 0
         if held:
             yield self._arrow.Table.from_batches(held)
-
-    def _numbers_if_possible(self, column: Any) -> Any:
-        from pyarrow import compute
-
-        if self._style.decimal == ",":
-            column = self._with_dots(column)
-        try:
-            return compute.cast(column, self._arrow.float64())  # the usual case, and the fast one
-        except self._arrow.ArrowInvalid:
-            pass
-        words = compute.is_in(column, value_set=self._arrow.array(MISSING))
-        try:
-            nothing = self._arrow.scalar(None, self._arrow.string())
-            known = compute.if_else(words, nothing, compute.utf8_trim_whitespace(column))
-            return compute.cast(known, self._arrow.float64())
-        except self._arrow.ArrowInvalid:
-            return column
 
     def _explain(self, error: str) -> TableError:
         """Put what the parser says into our words."""

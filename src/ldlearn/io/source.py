@@ -25,7 +25,7 @@ from ldlearn.io.values import import_pandas, to_numbers
 
 PIPE = "-"
 CHUNK_ROWS = 8192
-CHUNK_BYTES = 16 << 20
+CHUNK_BYTES = 32 << 20
 
 Kind = Literal["number", "text", "any"]
 Field = Literal["D", "Y", "counts", "auto"]
@@ -146,13 +146,20 @@ class Source:
 def _frame(columns: Mapping[str, NDArray[Any]], first_row: int) -> Any:
     """A frame of numbers and Python objects, whatever the version of pandas prefers."""
     pandas = import_pandas()
-    made = {
-        name: pandas.Series(values, dtype=object) if values.dtype.kind in "OU" else values
+    n_rows = len(next(iter(columns.values()))) if columns else 0
+    index = pandas.RangeIndex(first_row, first_row + n_rows)
+    numbers = {name: values for name, values in columns.items() if values.dtype == np.float64}
+    others = {
+        name: pandas.Series(values, index=index, dtype=object if values.dtype.kind in "OU" else values.dtype)
         for name, values in columns.items()
+        if name not in numbers
     }
-    frame = pandas.DataFrame(made)
-    frame.index = pandas.RangeIndex(first_row, first_row + len(frame))
-    return frame
+    # doubles go in as one block: a frame of thousands of arrays is slow to make and slow to use
+    block = np.column_stack([*numbers.values()]) if numbers else np.empty((n_rows, 0))
+    frame = pandas.DataFrame(block, index=index, columns=list(numbers), copy=False)
+    if others:
+        frame = pandas.concat([frame, pandas.DataFrame(others, index=index)], axis=1)
+    return frame[list(columns)] if list(frame.columns) != list(columns) else frame
 
 
 class Input:
