@@ -15,7 +15,7 @@ from ldlearn.errors import TableError, import_optional
 from ldlearn.io.columns import marked_labels
 from ldlearn.io.content import META, Content, parse_meta
 from ldlearn.io.formats import Format
-from ldlearn.io.limits import check_total
+from ldlearn.io.limits import MOST_NAMES, check_total
 from ldlearn.io.sink import Sink, Table, columns_of
 from ldlearn.io.source import CHUNK_ROWS, Input, Kind, Source
 
@@ -28,7 +28,7 @@ _PLAIN_TYPES = (
 
 
 class ArrowSource(Source):
-    """A column table; only the columns asked for are read."""
+    """A column table; only the columns asked for are read. A column of lists of numbers becomes several."""
 
     def __init__(self, given: Input, reader: type[_Parquet] | type[_Feather]) -> None:
         super().__init__(given)
@@ -36,9 +36,38 @@ class ArrowSource(Source):
         self._file = reader(given.path)
         names = [str(name) for name in self._file.schema.names]
         # what pandas stores of an index without a name is no column
-        self._columns = [i for i, name in enumerate(names) if not _INDEX_OF_PANDAS.fullmatch(name)]
-        self.names = [names[i] for i in self._columns]
+        self._columns: list[int] = []
+        self.names = []
+        self._elements: dict[int, int] = {}  # which number of its list a column is
+        for i, name in enumerate(names):
+            if not _INDEX_OF_PANDAS.fullmatch(name):
+                self._add_column(i, name)
         self.labels, self.texts = self._own_labels()
+
+    def _add_column(self, i: int, name: str) -> None:
+        width = self._list_width(i, name)
+        if width is None:
+            self._columns.append(i)
+            self.names.append(name)
+            return
+        self._elements |= {len(self.names) + k: k for k in range(width)}
+        self._columns += [i] * width
+        self.names += [f"{name}_{k}" for k in range(width)]
+
+    def _list_width(self, i: int, name: str) -> int | None:
+        """How long the lists of a column are; None if it holds no lists of numbers."""
+        types, kind = self._arrow.types, self._file.schema.field(i).type
+        lists = types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
+        if not lists or not (types.is_floating(kind.value_type) or types.is_integer(kind.value_type)):
+            return None
+        if types.is_fixed_size_list(kind):
+            width = kind.list_size
+        else:
+            first: Any = next((batch.column(0).drop_null() for batch in self._file.blocks([i], CHUNK_ROWS)), [])
+            width = len(first[0]) if len(first) else 0
+        if not 1 <= width <= MOST_NAMES:
+            raise TableError(f"its first list has {width:,} numbers.", column=name)
+        return int(width)
 
     def _own_labels(self) -> tuple[dict[str, list[int]], dict[str, str]]:
         """Labels and origin of a set that this library wrote; later versions than 0.1.0 say which columns they are."""
@@ -53,16 +82,23 @@ class ArrowSource(Source):
 
     def blocks(self, kinds: Mapping[int, Kind]) -> Iterator[list[NDArray[Any]]]:
         """See `Source.blocks`."""
-        wanted = sorted(kinds)
-        for i in wanted:
+        for i in kinds:
             self._check_type(i)
-        for batch in self._file.blocks([self._columns[i] for i in wanted], CHUNK_ROWS):
-            found = dict(zip(wanted, batch.columns, strict=True))
-            yield [self._values(found[i]) for i in kinds]
+        wanted, row = sorted({self._columns[i] for i in kinds}), 1
+        lists = {self._columns[i]: i - k for i, k in self._elements.items()}
+        for batch in self._file.blocks(wanted, CHUNK_ROWS):
+            found = {
+                column: self._matrix(values, lists[column], row) if column in lists else self._values(values)
+                for column, values in zip(wanted, batch.columns, strict=True)
+            }
+            yield [found[self._columns[i]][..., self._elements.get(i, slice(None))] for i in kinds]
+            row += batch.num_rows
             if self.given.told is not None:
                 self.given.told(self.given.size * batch.num_rows // max(self._file.n_rows, 1))
 
     def _check_type(self, position: int) -> None:
+        if position in self._elements:
+            return
         kind = self._file.schema.field(self._columns[position]).type
         kind = kind.value_type if self._arrow.types.is_dictionary(kind) else kind
         if not any(getattr(self._arrow.types, f"is_{name}", lambda kind: False)(kind) for name in _PLAIN_TYPES):
@@ -80,12 +116,29 @@ class ArrowSource(Source):
         values: NDArray[Any] = column.to_numpy(zero_copy_only=False)
         return values
 
+    def _matrix(self, lists: Any, first: int, row: int) -> NDArray[np.float64]:
+        """The lists of a column as rows, NaN where there is none; ``first`` is the position of their first number."""
+        width = sum(column == self._columns[first] for column in self._columns)
+        from pyarrow import compute
+
+        lengths = compute.fill_null(compute.list_value_length(lists), width).to_numpy(zero_copy_only=False)
+        if (lengths != width).any():
+            k, name = int(np.argmax(lengths != width)), self.names[first].removesuffix("_0")
+            problem = f"its list has {lengths[k]:,} numbers, the first of the column has {width:,}."
+            raise TableError(problem, row=row + k, column=name)
+        known = lists.is_valid().to_numpy(zero_copy_only=False)
+        rows = np.full((len(lists), width), np.nan)
+        rows[known] = lists.drop_null().flatten().to_numpy(zero_copy_only=False).reshape(-1, width)
+        return rows
+
     def matrices(self, parts: Mapping[str, list[int]]) -> dict[str, Any]:
         """See `Source.matrices`.
 
         Blocks of rows are copied into arrays that exist from the beginning, so that the memory needed is that of the
         result and of one block.
         """
+        if any(i in self._elements for positions in parts.values() for i in positions):
+            return super().matrices(parts)
         shapes = {field: (self._file.n_rows, len(positions)) for field, positions in parts.items()}
         arrays = {field: np.empty(shape, dtype=self._dtype(parts[field])) for field, shape in shapes.items()}
         check_total(sum(array.nbytes for array in arrays.values()), self.given.max_bytes)

@@ -68,13 +68,11 @@ class DelimitedSource(Source):
         pieces = [(table, self._numbers(table, kinds)) for table in self._gathered(self._batches(kinds))]
         if not pieces:
             return [np.empty(0) for _ in kinds]
-        found = []
+        found: list[NDArray[Any]] = []
         for k, kind in enumerate(kinds.values()):
-            numbers = [columns[k] for _, columns in pieces if columns[k] is not None]
-            if kind == "any" and len(numbers) == len(pieces):
-                found.append(np.concatenate(numbers))
-            else:
-                found.append(np.concatenate([self._texts(table, k, kind) for table, _ in pieces]))
+            numbers = [column for _, columns in pieces if (column := columns[k]) is not None]
+            texts = len(numbers) < len(pieces)  # in one piece at least
+            found.append(np.concatenate([self._texts(table, k, kind) for table, _ in pieces] if texts else numbers))
         return found
 
     def _numbers(self, table: Any, kinds: Mapping[int, Kind]) -> list[NDArray[np.float64] | None]:
@@ -90,8 +88,8 @@ class DelimitedSource(Source):
         cells = self._arrow.concat_arrays([chunk for k in wanted for chunk in table.column(k).chunks])
         values, known = self._parse_numbers(cells)
         shape = (len(wanted), table.num_rows)
-        for k, numbers, all_known in zip(wanted, values.reshape(shape), known.reshape(shape).all(axis=1), strict=True):
-            found[k] = numbers if all_known else None
+        for k, numbers, are_known in zip(wanted, values.reshape(shape), known.reshape(shape), strict=True):
+            found[k] = numbers if are_known.all() else None
         return found
 
     def _parse_numbers(self, cells: Any) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
@@ -117,7 +115,9 @@ class DelimitedSource(Source):
 
     def _texts(self, table: Any, k: int, kind: Kind) -> NDArray[Any]:
         column = table.column(k)
-        return (self._with_dots(column) if kind == "any" and self._style.decimal == "," else column).to_numpy()
+        commas = kind == "any" and self._style.decimal == ","
+        texts: NDArray[Any] = (self._with_dots(column) if commas else column).to_numpy()
+        return texts
 
     def _with_dots(self, column: Any) -> Any:
         """Numbers within a column of texts, written with a decimal point and without marks between thousands."""
