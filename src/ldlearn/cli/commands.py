@@ -49,6 +49,7 @@ COMMANDS = (
     Command("export", "Write a linear model as ONNX, its preprocessing included.", OWN_TABLES),
     Command("compare", "Compare two files of distributions, row by row: mean of every metric.", OWN_TABLES),
     Command("import", "Make a table of answers by raters: Label Studio, doccano, or a long table.", OWN_TABLES),
+    Command("compare-methods", "Try several methods on a table: which suits it, and how much they differ.", OWN_TABLES),
     Command("demo", "Show the whole way on real data: tweets that 20 to 99 people rated.", OWN_TABLES),
     Command("methods", "List the methods: name, kind, what it does.", EXPERIMENTS),
     Command("datasets", "List the data sets that can be had by name, and where they are.", EXPERIMENTS),

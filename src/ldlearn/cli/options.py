@@ -49,6 +49,9 @@ To = Annotated[str | None, typer.Option("--to", metavar="FMT", help="Format of a
 Metrics = Annotated[str | None, typer.Option(metavar="NAMES", help="Metrics, as a,b; or all. Default: the usual.")]
 SafeCsv = Annotated[bool, typer.Option("--safe-csv", help="Disarm ids that begin like formulas.")]
 NoClobber = Annotated[bool, typer.Option("--no-clobber", help="Refuse to replace an existing file.")]
+Jobs = Annotated[int, typer.Option("--jobs", "-j", help="Processes on this machine; -1 for all cores.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")]
+Log = Annotated[bool, typer.Option("--log", help="One line for each cell instead of a progress bar.")]
 Json = Annotated[bool, typer.Option("--json", help="Results as JSON on standard output.")]
 
 _WORDS = {"none": None, "null": None, "true": True, "false": False}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ldlearn.cli.interrupts import EXIT_CODE
+from ldlearn.cli.options import Jobs, Log, Quiet
 from ldlearn.cli.progress import LiveWatcher
 from ldlearn.errors import LDLearnError
 from ldlearn.experiments import LogWatcher, Plan, RunSummary, Watcher, load_plan, run_plan
@@ -24,14 +26,28 @@ _STYLE: dict[str, Any] = {"box": None, "header_style": "bold", "title_justify": 
 def run(
     plan: Annotated[str, typer.Argument(help="A plan file (TOML), or the name of a shipped plan such as quick.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder of the run; an interrupted run continues.")],
-    jobs: Annotated[int, typer.Option("--jobs", "-j", help="Processes on this machine; -1 for all cores.")] = 1,
+    jobs: Jobs = 1,
     scheduler: Annotated[
         str | None, typer.Option(help="Address of a running Dask scheduler that does the work instead.")
     ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")] = False,
-    log: Annotated[bool, typer.Option("--log", help="One line for each cell instead of a progress bar.")] = False,
+    quiet: Quiet = False,
+    log: Log = False,
 ) -> None:
     """Run an experiment; records go to OUTPUT/records.jsonl."""
+    run_and_show(load_plan(plan), output, jobs=jobs, scheduler=scheduler, quiet=quiet, log=log)
+
+
+def run_and_show(
+    plan: Plan,
+    output: Path,
+    *,
+    jobs: int,
+    quiet: bool,
+    log: bool,
+    scheduler: str | None = None,
+    loaded: Mapping[str, Any] | None = None,
+) -> None:
+    """Run a plan, and print its tables."""
     if quiet and log:
         raise typer.BadParameter("choose one of --quiet and --log.")
     if jobs < 1 and jobs != -1:
@@ -39,14 +55,14 @@ def run(
     console = Console()
     if not console.is_terminal:
         console = Console(width=_PAGE)
-    loaded = load_plan(plan)
+    watcher = _watcher(console, quiet, log)
     try:
-        found = run_plan(loaded, output, jobs=jobs, scheduler=scheduler, watcher=_watcher(console, quiet, log))
+        found = run_plan(plan, output, jobs=jobs, scheduler=scheduler, watcher=watcher, loaded=loaded)
     except KeyboardInterrupt:
         typer.echo(f"ldlearn: stopped; what is recorded in {output} is safe, and the same command continues.", err=True)
         raise typer.Exit(EXIT_CODE) from None
     if not quiet:
-        _show(console, loaded, found)
+        _show(console, plan, found)
     if not found.count("ok"):
         raise LDLearnError(f"No cell of the plan could be computed; {found.path / 'records.jsonl'} says why for each.")
 
@@ -74,7 +90,7 @@ def _show_agreement(console: Console, results: Results, dataset: str) -> None:
     """What can be said without a truth: how far the methods agree."""
     found = {task: agreement(results, dataset, task) for task in TASKS}
     known = {task: agreed.means for task, agreed in found.items() if agreed is not None}
-    table = Table(title=f"{dataset}: mean agreement with the other methods (intersection)", **_STYLE)
+    table = Table(title=f"{dataset}: agreement", **_STYLE)
     table.add_column("Method")
     for task in known:
         table.add_column(task.capitalize(), justify="right")
@@ -85,8 +101,8 @@ def _show_agreement(console: Console, results: Results, dataset: str) -> None:
     console.print(table)
     console.print()
     console.print(
-        f"{dataset} has no true degrees: methods were judged by 0/1 labels held out, and by each other. Neither says "
-        "how near degrees are to a truth.",
+        f"{dataset} has no true degrees: methods were judged by 0/1 labels held out, and by their agreement (mean "
+        "intersection with the others that are no floors). Neither says how near degrees are to a truth.",
         highlight=False,
     )
 

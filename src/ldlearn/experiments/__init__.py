@@ -3,6 +3,7 @@
 from ldlearn.experiments.engine import RunSummary, run_plan
 from ldlearn.experiments.executors import WorkersLostError
 from ldlearn.experiments.methods import MethodSpec
+from ldlearn.experiments.own_table import plan_for_table
 from ldlearn.experiments.plan import Plan, Protocol, Selection, load_plan, shipped_plans
 from ldlearn.experiments.sources import DatasetSpec
 from ldlearn.experiments.toml_table import PlanError
@@ -17,6 +18,7 @@ __all__ = [
     "DatasetSpec",
     "MethodSpec",
     "load_plan",
+    "plan_for_table",
     "shipped_plans",
     "run_plan",
     "RunSummary",

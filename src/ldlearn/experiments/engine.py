@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from ldlearn.datasets import DatasetNotHereError, LabelDataset
+from ldlearn.datasets import DatasetNotHereError
+from ldlearn.experiments.captured_warnings import captured_warnings, distinct
 from ldlearn.experiments.cell_records import cell_record
 from ldlearn.experiments.cells import Cell, Work, families, pieces, plan_cells
 from ldlearn.experiments.executors import Executor, WorkersLostError, dask_executor, local_executor
 from ldlearn.experiments.plan import Plan, load_plan
 from ldlearn.experiments.run_folder import RunFolder
 from ldlearn.experiments.search import Partial
+from ldlearn.experiments.sources import AnyDataset
 from ldlearn.experiments.watchers import Watcher
 from ldlearn.experiments.worker import WorkResult
 from ldlearn.results import Record
@@ -49,6 +52,7 @@ def run_plan(
     jobs: int = 1,
     scheduler: str | None = None,
     watcher: Watcher | None = None,
+    loaded: Mapping[str, AnyDataset] | None = None,
 ) -> RunSummary:
     """Run a plan, or continue it.
 
@@ -67,6 +71,8 @@ def run_plan(
         Address of a Dask scheduler that does the work instead.
     watcher : Watcher, optional
         Is told how it goes.
+    loaded : mapping of str to LabelDataset or PreparedTable, optional
+        Data sets of the plan that have been read already, by name.
 
     Returns
     -------
@@ -92,7 +98,7 @@ def run_plan(
     execute = local_executor(jobs) if scheduler is None else dask_executor(scheduler)
     watcher = watcher or Watcher()
     with RunFolder(run_dir) as folder:
-        run = _Run(plan, folder, watcher)
+        run = _Run(plan, folder, watcher, loaded or {})
         folder.write_plan(plan.to_toml(), list(run.cells))
         try:
             run.execute(execute)
@@ -106,8 +112,8 @@ def run_plan(
 
 
 class _Run:
-    def __init__(self, plan: Plan, folder: RunFolder, watcher: Watcher) -> None:
-        self.folder, self.watcher = folder, watcher
+    def __init__(self, plan: Plan, folder: RunFolder, watcher: Watcher, loaded: Mapping[str, AnyDataset]) -> None:
+        self.folder, self.watcher, self._loaded = folder, watcher, loaded
         self.records = folder.read()
         self.cells = {self._key(cell): cell for cell in plan_cells(plan)}
         self.computed = 0
@@ -141,20 +147,26 @@ class _Run:
             for cell, record in waiting.add(number, result):
                 self._record(cell, record)
 
-    def _load(self, names: set[str]) -> dict[str, LabelDataset]:
+    def _load(self, names: set[str]) -> dict[str, AnyDataset]:
         """The data sets that are needed and here; what is wrong with the others is kept for their records."""
         self._absent: dict[str, tuple[str, str]] = {}
         data = {}
         for name in sorted(names):
+            texts: list[str] = []
             try:
-                data[name] = self._sources[name].load(self._seed, needs_truth=self._by_truth)
+                with captured_warnings(texts):
+                    data[name] = self._loaded.get(name) or self._sources[name].load(
+                        self._seed, needs_truth=self._by_truth
+                    )
             except DatasetNotHereError as error:
                 self._absent[name] = "missing", str(error)
             except (ValueError, OSError, ImportError) as error:
                 self._absent[name] = "failed", str(error)
+            for text in distinct(texts):
+                self.watcher.note(text)
         return data
 
-    def _explain_absent(self, todo: list[Cell], data: dict[str, LabelDataset]) -> None:
+    def _explain_absent(self, todo: list[Cell], data: dict[str, AnyDataset]) -> None:
         for name, (status, sentence) in self._absent.items():
             self.watcher.note(f"{name} is {'skipped' if status == 'missing' else 'unusable'}: {sentence}")
         for cell in todo:

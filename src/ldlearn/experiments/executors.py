@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import threading
 import time
@@ -10,16 +9,17 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+import joblib
 from joblib import Parallel, delayed, parallel_config
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 
-from ldlearn.datasets import LabelDataset
 from ldlearn.errors import FileError, LDLearnError, MissingDependencyError, import_optional
 from ldlearn.experiments.cells import Work
+from ldlearn.experiments.sources import AnyDataset
 from ldlearn.experiments.worker import THREADS, WorkResult, do_work
 from ldlearn.versions import installed_versions
 
-Task = tuple[int, Work, LabelDataset]
+Task = tuple[int, Work, AnyDataset]
 Executor = Callable[[Iterable[Task]], Iterator[tuple[int, WorkResult]]]
 
 _CONNECT_SECONDS = 10
@@ -133,12 +133,9 @@ def _results(client: Any, tasks: list[Task]) -> Iterator[tuple[int, WorkResult]]
         client.cancel(futures)
 
 
-def _itself(dataset: LabelDataset) -> LabelDataset:
+def _itself(dataset: AnyDataset) -> AnyDataset:
     return dataset
 
 
-def _data_key(dataset: LabelDataset) -> str:
-    content = hashlib.sha256(memoryview(dataset.D.copy(order="C")).cast("B"))
-    X = dataset.X.data if hasattr(dataset.X, "indptr") else dataset.X
-    content.update(memoryview(X.copy(order="C")).cast("B"))
-    return f"ldlearn-data-{dataset.name}-{content.hexdigest()[:16]}"
+def _data_key(dataset: AnyDataset) -> str:
+    return f"ldlearn-data-{dataset.name}-{joblib.hash(dataset)}"

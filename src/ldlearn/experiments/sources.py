@@ -17,6 +17,11 @@ from ldlearn.core.logical import RULES
 from ldlearn.datasets import DatasetNotHereError, LabelDataset
 from ldlearn.errors import hint
 from ldlearn.experiments.toml_table import PlanError, TomlTable
+from ldlearn.io.source import Say
+from ldlearn.io.text_style import TextStyle
+from ldlearn.models import PreparedTable, prepare_table
+
+AnyDataset = LabelDataset | PreparedTable
 
 GENERATORS: dict[str, Callable[..., LabelDataset]] = {
     "artificial": datasets.make_artificial,
@@ -24,7 +29,9 @@ GENERATORS: dict[str, Callable[..., LabelDataset]] = {
 }
 _LARGEST = 1e100  # squares of larger numbers, summed over rows, are no numbers any more
 _RULE_KEYS = ("rule", "threshold", "total", "k")
-_READ_KEYS = ("features", "labels", "kind", "normalise", "delimiter", "decimal", "encoding")
+_STYLE_KEYS = ("delimiter", "decimal", "encoding")
+_READ_KEYS = ("features", "labels", "kind", "normalise", *_STYLE_KEYS)
+_TABLE_KEYS = ("id", "numeric", "categorical", "date", "text", "ignore")
 
 
 @dataclass(frozen=True)
@@ -38,6 +45,9 @@ class DatasetSpec:
     rows : int or None
         Use only this many rows, drawn with the seed of the protocol.
     path, sha256, read : file, its checksum and the keyword arguments of `ldlearn.datasets.read_dataset`
+    preprocess : bool
+        Whether the columns of the file are treated as `ldlearn fit` treats them: texts, dates, missing values; what is
+        learned from them is learned from the training rows. Then ``read`` has those of `ldlearn.models.prepare_table`.
     generator, params : {"artificial", "label_distributions"} and the arguments of that function of `ldlearn.datasets`
     binarisation : dict
         Rule and parameters that replace those of the protocol for this data set.
@@ -48,6 +58,7 @@ class DatasetSpec:
     path: str | None = None
     sha256: str | None = None
     read: dict[str, Any] = field(default_factory=dict)
+    preprocess: bool = False
     generator: str | None = None
     params: dict[str, Any] = field(default_factory=dict)
     binarisation: dict[str, Any] = field(default_factory=dict)
@@ -56,9 +67,11 @@ class DatasetSpec:
         """The table of a plan that describes it."""
         content = asdict(self)
         content |= content.pop("read") | content.pop("binarisation")
+        if not self.preprocess:  # said only where it changes something, so that keys of cells stay what they were
+            del content["preprocess"]
         return {key: value for key, value in content.items() if key != "name" and value not in (None, {})}
 
-    def load(self, seed: int = 0, *, needs_truth: bool = True) -> LabelDataset:
+    def load(self, seed: int = 0, *, needs_truth: bool = True) -> AnyDataset:
         """Read or generate the data.
 
         Parameters
@@ -79,19 +92,28 @@ class DatasetSpec:
                 f'{self.name!r} has 0/1 labels and no degrees to choose parameters by; write mode = "logical" under '
                 "[selection], and methods are judged by how likely they make 0/1 labels that were held out."
             )
-        _check_features(data)
+        if isinstance(data, LabelDataset):
+            _check_features(data)
         if self.rows is None or self.rows >= data.n_samples:
             return data
         return data.take(np.sort(np.random.default_rng(seed).permutation(data.n_samples)[: self.rows]))
 
-    def _load(self) -> LabelDataset:
+    def _load(self) -> AnyDataset:
         if self.generator is not None:
             return GENERATORS[self.generator](**self.params)
         if self.path is None:
             return datasets.fetch_dataset(self.name, download=False)
         if not Path(self.path).is_file():
             raise DatasetNotHereError(f"The file {self.path} of data set {self.name!r} is not here.")
+        if self.preprocess:
+            return self.prepare()
         return datasets.read_dataset(self.path, name=self.name, **self.read)
+
+    def prepare(self, say: Say | None = None) -> PreparedTable:
+        """Read a file as `ldlearn fit` does; ``say`` is told what is not the usual, which else becomes a warning."""
+        style = TextStyle(*(self.read.get(key) for key in _STYLE_KEYS))
+        chosen = {key: value for key, value in self.read.items() if key not in _STYLE_KEYS}
+        return prepare_table(str(self.path), **chosen, name=self.name, style=style, say=say)
 
 
 def _check_features(data: LabelDataset) -> None:
@@ -126,12 +148,17 @@ def _read_dataset(name: str, table: TomlTable, folder: Path) -> DatasetSpec:
     path, generator = table.text("path"), table.text("generator", None, tuple(GENERATORS))
     if path is None and generator is None:
         _check_name(name, table)
+    preprocess = table.boolean("preprocess", False)
+    if preprocess and (path is None or "labels" not in table):
+        raise table.fail("preprocess", "only a file with named labels has columns to preprocess; give path and labels.")
+    read_keys = _READ_KEYS + (_TABLE_KEYS if preprocess else ())
     spec = DatasetSpec(
         name=name,
         rows=table.integer("rows", None, least=10),
         path=None if path is None else str((folder / path).expanduser().resolve()),
         sha256=table.text("sha256"),
-        read={key: table.raw(key) for key in _READ_KEYS if key in table} if path is not None else {},
+        read={key: table.raw(key) for key in read_keys if key in table} if path is not None else {},
+        preprocess=preprocess,
         generator=generator,
         params=_generator_params(table, generator),
         binarisation=_binarisation(table),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,10 +13,10 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
 from ldlearn.base import check_distributions
 from ldlearn.core.logical import binarize
-from ldlearn.datasets import LabelDataset
 from ldlearn.errors import InputError, describe_rows
 from ldlearn.experiments.plan import Protocol
-from ldlearn.experiments.sources import DatasetSpec
+from ldlearn.experiments.sources import AnyDataset, DatasetSpec
+from ldlearn.models import PreparedTable
 
 Rows = NDArray[np.intp]
 
@@ -92,12 +93,12 @@ def _fold(protocol: Protocol, repeat: int, n: int) -> tuple[Rows, Rows, Rows]:
     return rest[:cut], rest[cut:], test
 
 
-def make_split(data: LabelDataset, spec: DatasetSpec, protocol: Protocol, repeat: int) -> Split:
+def make_split(data: AnyDataset, spec: DatasetSpec, protocol: Protocol, repeat: int) -> Split:
     """The three parts of a repeat, scaled by what the training part shows.
 
     Parameters
     ----------
-    data : LabelDataset
+    data : LabelDataset or PreparedTable
     spec : DatasetSpec
         Whose rule of binarisation, if it has one, replaces that of the protocol.
     protocol : Protocol
@@ -109,15 +110,18 @@ def make_split(data: LabelDataset, spec: DatasetSpec, protocol: Protocol, repeat
     for part, found in zip(("training", "validation", "test"), rows, strict=True):
         if not len(found):
             raise InputError(f"The {part} part of {spec.name!r} has no rows; it has only {data.n_samples} in all.")
-    scale = _scaler(protocol.scaling, data.X).fit(_dense_floats(data.X[rows[0]]))
-    parts = [
-        Part(part, scale.transform(_dense_floats(data.X[part])), Y[part], None if D is None else D[part])
-        for part in rows
-    ]
-    return Split(*parts)
+    features = data.numbers(*rows) if isinstance(data, PreparedTable) else _scaled(data.X, rows, protocol.scaling)
+    return Split(
+        *(Part(part, X, Y[part], None if D is None else D[part]) for part, X in zip(rows, features, strict=True))
+    )
 
 
-def _given_labels(data: LabelDataset, spec: DatasetSpec) -> NDArray[np.int8]:
+def _scaled(X: Any, parts: Sequence[Rows], scaling: str) -> list[Any]:
+    scale = _scaler(scaling, X).fit(_dense_floats(X[parts[0]]))
+    return [scale.transform(_dense_floats(X[part])) for part in parts]
+
+
+def _given_labels(data: AnyDataset, spec: DatasetSpec) -> NDArray[np.int8]:
     Y: NDArray[np.int8] = np.asarray(data.Y, dtype=np.int8)
     empty = ~Y.any(axis=1)
     if empty.any():

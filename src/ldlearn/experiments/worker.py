@@ -12,9 +12,9 @@ from typing import Any
 from threadpoolctl import threadpool_limits
 
 from ldlearn.core.shared_neighbors import SharedNeighbors
-from ldlearn.datasets import LabelDataset
 from ldlearn.experiments.cells import Work
 from ldlearn.experiments.search import Partial, search
+from ldlearn.experiments.sources import AnyDataset
 from ldlearn.experiments.splits import make_split
 from ldlearn.versions import installed_versions
 
@@ -38,7 +38,7 @@ class WorkResult:
     versions: dict[str, str] = field(default_factory=dict)
 
 
-def do_work(number: int, work: Work, data: LabelDataset) -> tuple[int, WorkResult]:
+def do_work(number: int, work: Work, data: AnyDataset) -> tuple[int, WorkResult]:
     """Do a piece of work.
 
     Parameters
@@ -46,7 +46,7 @@ def do_work(number: int, work: Work, data: LabelDataset) -> tuple[int, WorkResul
     number : int
         Returned as it is, to know the result again.
     work : Work
-    data : LabelDataset
+    data : AnyDataset
         The data set of its cells.
     """
     result = WorkResult(started=datetime.now(UTC).isoformat(timespec="seconds"), versions=installed_versions())
@@ -61,7 +61,7 @@ def do_work(number: int, work: Work, data: LabelDataset) -> tuple[int, WorkResul
     return number, result
 
 
-def _search(work: Work, data: LabelDataset, result: WorkResult) -> None:
+def _search(work: Work, data: AnyDataset, result: WorkResult) -> None:
     cell = work.cells[0]
     split = make_split(data, cell.dataset, cell.protocol, cell.repeat)
     result.sizes, result.label_names = split.record, list(data.label_names)

@@ -6,6 +6,7 @@ from ldlearn.models.comparison import Comparison, compare_tables
 from ldlearn.models.description import describe_file, describe_model
 from ldlearn.models.files import load_model, load_table_model, save_model
 from ldlearn.models.onnx_export import export_onnx
+from ldlearn.models.prepared_table import PreparedTable, prepare_table
 from ldlearn.models.quality import fit_and_check
 from ldlearn.models.table_files import (
     Evaluation,
@@ -33,6 +34,8 @@ __all__ = [
     "WrittenTable",
     "evaluate_table",
     "Evaluation",
+    "prepare_table",
+    "PreparedTable",
     "compare_tables",
     "Comparison",
     "ModelFileError",

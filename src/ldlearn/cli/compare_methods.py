@@ -1,0 +1,91 @@
+"""`ldlearn compare-methods`: a plan for one table, its run and its report, in one line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ldlearn.cli.console import note, say, say_of_table
+from ldlearn.cli.options import (
+    Categorical,
+    Data,
+    Date,
+    Decimal,
+    Delimiter,
+    Encoding,
+    Features,
+    Id,
+    Ignore,
+    Jobs,
+    Labels,
+    Log,
+    Numeric,
+    Quiet,
+    Text,
+    split_names,
+)
+from ldlearn.cli.run import run_and_show
+from ldlearn.errors import MissingDependencyError
+from ldlearn.experiments import plan_for_table
+from ldlearn.experiments.own_table import METHODS
+from ldlearn.io.source import PIPE
+from ldlearn.models.column_kinds import describe_kinds
+from ldlearn.reporting import write_report
+
+
+def compare_methods(
+    data: Data,
+    labels: Labels,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="DIR", help="Folder of the run; default: DATA-methods.")
+    ] = None,
+    methods: Annotated[
+        str | None, typer.Option(metavar="NAMES", help="As DLDL,VoteLDL,GLLE+SABFGS; default: seven usual ones.")
+    ] = None,
+    repeats: Annotated[int, typer.Option(min=1, help="Shuffled splits into training and test rows.")] = 5,
+    seed: Annotated[int, typer.Option(help="Of the splits.")] = 0,
+    features: Features = None,
+    numeric: Numeric = None,
+    categorical: Categorical = None,
+    date: Date = None,
+    text: Text = None,
+    ignore: Ignore = None,
+    id: Id = None,
+    delimiter: Delimiter = None,
+    decimal: Decimal = None,
+    encoding: Encoding = None,
+    jobs: Jobs = 1,
+    quiet: Quiet = False,
+    log: Log = False,
+) -> None:
+    """Try several methods on a table: which suits it, and how much they differ.
+
+    The labels may be 0/1, counts of votes, or degrees. Without a truth, methods are judged by how likely they make 0/1
+    labels held out, and by each other. Columns are treated as `fit` treats them, on the training rows of each split.
+
+    \b
+    ldlearn compare-methods data.csv --labels sky,mountain,sea --id photo
+    ldlearn compare-methods votes.csv -l joy:fear --methods DLDL,GLLE+SABFGS -o run
+    """
+    if data == PIPE:
+        raise typer.BadParameter("a run reads its table again when it continues; name a file.", param_hint="DATA")
+    columns = {"features": features, "numeric": numeric, "categorical": categorical, "date": date, "text": text}
+    columns |= {"ignore": ignore, "id": id, "delimiter": delimiter, "decimal": decimal, "encoding": encoding}
+    names = split_names(methods) or METHODS
+    plan, table = plan_for_table(
+        data, labels, methods=names, repeats=repeats, seed=seed, columns=columns, say=say_of_table
+    )
+    folder = output or Path(f"{plan.name}-methods")
+    if not quiet:
+        for line in [*describe_kinds(table.kinds.in_words()), *table.junk.sentences()]:
+            note(f"note: {line}")
+    run_and_show(plan, folder, jobs=jobs, quiet=quiet, log=log, loaded={plan.datasets[0].name: table})
+    try:
+        page = write_report(folder)
+    except MissingDependencyError as error:  # the tables are printed, and `ldlearn report` can follow later
+        note(f"note: no report was written: {error}")
+        return
+    if not quiet:
+        say(f"Report: {page}")

@@ -1,0 +1,97 @@
+"""A plan for a table of one's own: which method suits it, in one line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ldlearn.discovery import find_estimator
+from ldlearn.errors import ParameterError
+from ldlearn.experiments.plan import Plan
+from ldlearn.io.source import Say
+from ldlearn.metrics import HEADLINE_METRICS
+from ldlearn.models import PreparedTable
+
+# What is tried by default: ours, the vote model, what anyone would do first, two steps, and constants as floors.
+METHODS = (
+    "DLDL",
+    "VoteLDL",
+    "FromClassifier",
+    "PriorLE+SABFGS",
+    "UniformLE+SABFGS",
+    "PriorLE+MeanLDL",
+    "UniformLE+MeanLDL",
+)
+LABEL_HEADLINE = ("vote_likelihood", "average_precision", "ranking_loss", "top_label_error")
+_FOLLOWS = "SABFGS"  # a learner after an enhancer that is named alone, so that it can be judged on other rows
+
+
+def plan_for_table(
+    path: str,
+    labels: str,
+    *,
+    methods: Sequence[str] = METHODS,
+    repeats: int = 5,
+    seed: int = 0,
+    columns: Mapping[str, Any] | None = None,
+    say: Say | None = None,
+) -> tuple[Plan, PreparedTable]:
+    """A plan that compares methods on a table, with nothing tuned, and the table as it was understood.
+
+    Parameters
+    ----------
+    path : str
+        The table: 0/1 labels, counts of votes, or degrees.
+    labels : str
+        Its label columns.
+    methods : sequence of str
+        Joint models, enhancers (a learner follows) and pairs ``ENHANCER+LEARNER``.
+    repeats, seed : int
+        Of shuffled splits into 60 % training, 20 % validation and 20 % test rows.
+    columns : mapping, optional
+        Further arguments of `ldlearn.models.prepare_table`: features, id, text, delimiter, ...
+    say : callable, optional
+        Is told how the table was understood where that is not the usual; by default it becomes a warning.
+
+    Returns
+    -------
+    plan : Plan
+    table : PreparedTable
+    """
+    name = Path(path).name.partition(".")[0] or "table"
+    chosen = {key: value for key, value in (columns or {}).items() if value is not None}
+    source = {"path": str(Path(path).resolve()), "preprocess": True, "labels": labels, **chosen}
+    content: dict[str, Any] = {
+        "name": name,
+        "protocol": {"repeats": repeats, "seed": seed},
+        "selection": {"mode": "logical"},  # nothing is tuned, and no truth may choose
+        "datasets": {name: source},
+        "methods": dict(map(_method, methods)),
+    }
+    table = Plan.from_dict(content).datasets[0].prepare(say)
+    has_truth = table.D is not None
+    if has_truth and table.counts is not None:
+        content["protocol"]["threshold"] = 0.0  # a label is ticked if it got any vote
+    content["metrics"] = list(HEADLINE_METRICS if has_truth else LABEL_HEADLINE)
+    content["description"] = f"Methods on {Path(path).name}: {_judged(table)}; nothing is tuned."
+    return Plan.from_dict(content), table
+
+
+def _judged(table: PreparedTable) -> str:
+    if table.D is None:
+        return "0/1 labels, judged by how likely labels held out are, and by each other, because there is no truth"
+    if table.counts is not None:
+        return "they see which labels got any vote, and are compared with the shares of the votes"
+    return "they see which labels have a degree above 0.01, and are compared with the degrees"
+
+
+def _method(written: str) -> tuple[str, dict[str, Any]]:
+    """Name and table of a plan for ``DLDL``, ``GLLE`` or ``GLLE+SABFGS``."""
+    first, *others = [find_estimator(part) for part in written.split("+")]
+    if first.kind == "learner" or len(others) > 1 or any(other.kind != "learner" for other in others):
+        raise ParameterError(f"{written!r} learns from no 0/1 labels; write ENHANCER+LEARNER, as UniformLE+SABFGS.")
+    if first.kind == "joint" and not others:
+        return first.__name__, {}
+    learner = others[0].__name__ if others else _FOLLOWS
+    return f"{first.__name__} + {learner}", {"estimator": first.__name__, "learner": learner}

@@ -1,0 +1,112 @@
+"""A table that is read and cleaned, but not yet numbers: preprocessing must see the training rows only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldlearn.datasets.labels import as_fields
+from ldlearn.io.columns import Columns
+from ldlearn.io.formats import naming
+from ldlearn.io.source import Say
+from ldlearn.io.text_style import TextStyle
+from ldlearn.models.column_kinds import ColumnKinds, JunkCells, find_kinds
+from ldlearn.models.preprocessing import check_categories, feature_frame, fill_empty, make_preprocessing
+from ldlearn.models.progress import silent
+from ldlearn.models.table_fit import GivenTable, read_training
+from ldlearn.models.table_model import as_features, read_labels
+
+Rows = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class PreparedTable:
+    """Rows of a table with their labels, whatever kind these are.
+
+    Attributes
+    ----------
+    name : str
+    frame : DataFrame
+        The feature columns, cleaned.
+    kinds : ColumnKinds
+        What each of them was taken for.
+    label_names : list of str
+    Y, D, counts : ndarray of shape (n, c) or None
+        0/1 labels; or degrees, and the votes that they are shares of.
+    junk : JunkCells
+        Cells that count as missing.
+    """
+
+    name: str
+    frame: Any
+    kinds: ColumnKinds
+    label_names: list[str]
+    Y: NDArray[Any] | None = None
+    D: NDArray[Any] | None = None
+    counts: NDArray[Any] | None = None
+    junk: JunkCells = field(default_factory=JunkCells)
+
+    @property
+    def n_samples(self) -> int:
+        """Number of rows."""
+        return len(self.frame)
+
+    def take(self, rows: Rows) -> PreparedTable:
+        """Some of the rows."""
+        Y, D, counts = (None if values is None else values[rows] for values in (self.Y, self.D, self.counts))
+        return replace(self, frame=self.frame.iloc[rows], Y=Y, D=D, counts=counts)
+
+    def numbers(self, train: Rows, *others: Rows) -> list[NDArray[np.float64]]:
+        """The features of several parts as `fit` would make them of the first, which alone is learned from."""
+        preprocessing = make_preprocessing(self.kinds)
+        preprocessing.fit(fill_empty(self.frame.iloc[train], self.kinds))
+        return [as_features(preprocessing.transform(self.frame.iloc[rows])) for rows in (train, *others)]
+
+
+def prepare_table(
+    data: str,
+    labels: Columns,
+    *,
+    features: Columns | None = None,
+    numeric: Columns | None = None,
+    categorical: Columns | None = None,
+    date: Columns | None = None,
+    text: Columns | None = None,
+    ignore: Columns | None = None,
+    id: str | None = None,
+    kind: str = "auto",
+    name: str = "table",
+    style: TextStyle | None = None,
+    say: Say | None = None,
+) -> PreparedTable:
+    """Read a table file as `fit_table` does, up to the point where something would be learned from its rows.
+
+    Parameters
+    ----------
+    data : str
+        The table.
+    labels, features, numeric, categorical, date, text, ignore, id, style, say
+        As for `fit_table`.
+    kind : {"auto", "distribution", "votes", "logical"}, default="auto"
+        What the labels are; see `ldlearn.datasets.read_dataset`.
+    name : str
+        What the table is called in results.
+
+    Returns
+    -------
+    PreparedTable
+    """
+    told = {"numeric": numeric, "categorical": categorical, "date": date, "text": text}
+    given = GivenTable(data, None, style, say)
+    table, columns = read_training(given, silent, labels, features, id, ignore, told)
+    with naming(data):
+        kinds = find_kinds(table, columns.features, **columns.kinds)
+        junk = JunkCells()
+        frame = feature_frame(table, kinds, junk)
+        check_categories(frame, kinds)
+        targets = read_labels(table, columns.labels)
+    fields = as_fields(targets, kind, columns.labels, data, normalise=False)
+    return PreparedTable(name, frame, kinds, list(columns.labels), **fields, junk=junk)

@@ -1,0 +1,143 @@
+"""`ldlearn compare-methods`: a plan, its run and its report on a table as it is, in one line."""
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+
+from ldlearn.experiments import load_plan, plan_for_table, run_plan
+from ldlearn.models import PreparedTable, TableModel, prepare_table
+from ldlearn.results import read_records
+
+QUICK = "VoteLDL,PriorLE,UniformLE+MeanLDL"
+LABELS = ["sky", "sea", "sun"]
+
+
+@pytest.fixture(scope="module")
+def table():
+    """Photos with an id, numbers with a gap, a category, prose, and votes of five raters."""
+    rng = np.random.default_rng(0)
+    n = 60
+    height = rng.normal(size=n)
+    shares = np.exp(np.column_stack([height, -height, np.zeros(n)]))
+    votes = np.array([rng.multinomial(5, row / row.sum()) for row in shares])
+    frame = pd.DataFrame({"photo": [f"p{i:03d}" for i in range(n)], "height": height})
+    frame.loc[3, "height"] = np.nan
+    frame["camera"] = rng.choice(["phone", "slr"], n)
+    frame["caption"] = [f"a {'high' if h > 0 else 'low'} view of place number {i}" for i, h in enumerate(height)]
+    frame[LABELS] = votes
+    return frame
+
+
+@pytest.fixture
+def files(table, tmp_path, monkeypatch):
+    """The table with 0/1 labels, with votes and with degrees."""
+    monkeypatch.chdir(tmp_path)
+    logical, degrees = table.copy(), table.copy()
+    logical[LABELS] = (table[LABELS] > 0).astype(int)
+    degrees[LABELS] = table[LABELS].div(table[LABELS].sum(axis=1), axis=0)
+    for name, frame in {"logical": logical, "votes": table, "degrees": degrees}.items():
+        frame.to_csv(f"{name}.csv", index=False)
+    return tmp_path
+
+
+def test_a_table_of_0_and_1_in_one_line(run, files):
+    found = run(
+        "compare-methods", "logical.csv", "-l", "sky:sun", "--id", "photo", "--methods", QUICK, "--repeats", 2, "--log"
+    )
+    assert found.code == 0, found.err
+    assert "note: categories: 'camera'" in found.err
+    assert "note: texts: 'caption'" in found.err
+    assert "logical has no true degrees" in found.out
+    assert "Vote log-likelihood" in found.out
+    assert "logical: agreement" in found.out
+    page = (files / "logical-methods" / "report.html").read_text()
+    assert "There was no truth: logical has 0/1 labels only" in page
+    records = read_records("logical-methods")
+    assert [record.status for record in records] == ["ok"] * 6
+    assert {record.method for record in records} == {"VoteLDL", "PriorLE + SABFGS", "UniformLE + MeanLDL"}
+    again = run("run", "logical-methods/plan.toml", "-o", "logical-methods", "--log")
+    assert "0 computed now" in again.out
+
+
+@pytest.mark.parametrize(("kind", "threshold"), [("votes", 0.0), ("degrees", 0.01)])
+def test_votes_and_degrees_are_a_truth(run, files, kind, threshold):
+    found = run(
+        "compare-methods",
+        f"{kind}.csv",
+        "-l",
+        ",".join(LABELS),
+        "--id",
+        "photo",
+        "--methods",
+        QUICK,
+        "--repeats",
+        1,
+        "-q",
+        "-o",
+        "out",
+    )
+    assert (found.code, found.out) == (0, ""), found.err
+    plan = load_plan("out/plan.toml")
+    assert plan.protocol.threshold == threshold
+    assert all("intersection" in record.prediction for record in read_records("out"))
+    assert "no truth" not in (files / "out" / "report.html").read_text()
+
+
+def test_what_is_learned_from_columns_is_learned_from_training_rows(files):
+    table = prepare_table("logical.csv", "sky:sun", id="photo")
+    assert isinstance(table, PreparedTable)
+    assert table.kinds.texts == ("caption",)
+    train, rest = np.arange(20), np.arange(20, 60)
+    ours, others = table.numbers(train, rest)
+    height = table.frame["height"].to_numpy()[:20]
+    filled = np.where(np.isnan(height), np.nanmedian(height), height)
+    np.testing.assert_allclose(ours[:, 0], (filled - filled.mean()) / filled.std())
+    assert abs(others[:, 0].mean()) > 1e-3
+    moved = PreparedTable(
+        **vars(table) | {"frame": table.frame.assign(height=table.frame["height"].where(table.frame.index <= 20, 1e6))}
+    )
+    np.testing.assert_array_equal(moved.numbers(train, rest)[0], ours)
+
+
+def test_columns_are_treated_as_by_fit(files):
+    table = prepare_table("logical.csv", "sky:sun", id="photo")
+    model = TableModel.fit(pd.read_csv("logical.csv"), LABELS, id="photo")
+    every = np.arange(60)
+    expected = model.transform(pd.read_csv("logical.csv"))
+    expected = expected.toarray() if hasattr(expected, "toarray") else expected
+    np.testing.assert_allclose(table.numbers(every)[0], expected)
+    assert joblib.hash(table) == joblib.hash(prepare_table("logical.csv", "sky:sun", id="photo"))
+
+
+def test_from_python(files):
+    plan, table = plan_for_table(
+        "logical.csv", "sky:sun", methods=["UniformLE+MeanLDL"], repeats=1, columns={"id": "photo"}
+    )
+    found = run_plan(plan, "run", loaded={"logical": table})
+    assert found.records[0].is_ok
+    assert found.records[0].sizes["n_labels"] == 3
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["-", "-l", "sky"], "name a file"),
+        (["logical.csv", "-l", "sky:sun"], "name the column as the id"),
+        (["logical.csv", "-l", "sky:sun", "--id", "photo", "--methods", "SABFGS"], "learns from no 0/1 labels"),
+        (["logical.csv", "-l", "sky:sun", "--id", "photo", "--methods", "GLL"], "did you mean GLLE"),
+        (["logical.csv", "-l", "skies", "--id", "photo"], "there is no column 'skies'"),
+        (["none.csv", "-l", "a"], "there is no such file"),
+    ],
+)
+def test_mistakes_are_one_sentence(run, files, words, message):
+    found = run("compare-methods", *words)
+    assert found.code == 2
+    assert message in found.message
+
+
+def test_a_plan_says_what_preprocessing_needs(run, files):
+    (files / "plan.toml").write_text('[methods.PriorLE]\n[datasets.mine]\npath = "logical.csv"\npreprocess = true\n')
+    found = run("run", "plan.toml", "-o", "out")
+    assert found.code == 2
+    assert "datasets.mine.preprocess: only a file with named labels" in found.message
