@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import pickle
 import warnings
 
@@ -11,15 +12,16 @@ import polars as pl
 import pytest
 from estimator_cases import case_id, instances, make_problem, targets, tweets
 from scipy import sparse
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from ldlearn import FromClassifier, all_estimators
+from ldlearn import SABFGS, FromClassifier, VoteLDL, all_estimators
 from ldlearn.base import LabelEstimator
-from ldlearn.errors import ParameterError
+from ldlearn.errors import InputError, ParameterError
 
 ALL = pytest.mark.parametrize("estimator", instances(), ids=case_id)
 ENHANCING = pytest.mark.parametrize("estimator", instances("enhancer") + instances("joint"), ids=case_id)
@@ -397,3 +399,85 @@ def test_old_names_of_parameters_are_told_the_new_ones(cls):
         for use in (lambda old=old: cls(**{old: 1}), lambda old=old: cls().set_params(**{old: 1})):
             with pytest.raises(ParameterError, match=f"{cls.__name__} has no parameter '{old}' any more; leave it out"):
                 use()
+
+
+WEIGHING = pytest.mark.parametrize("estimator", [e for e in instances() if e.takes_weights], ids=case_id)
+
+
+@ALL
+def test_weights_are_taken_or_refused_in_one_sentence(estimator):
+    X, D, Y = make_problem()
+    named = "sample_weight" in inspect.signature(estimator.fit).parameters
+    assert named or not estimator.takes_weights
+    if not estimator.takes_weights:
+        with pytest.raises((InputError, TypeError), match="'sample_weight'") as caught:
+            clone(estimator).fit(X, targets(estimator, D, Y), sample_weight=np.ones(len(X)))
+        assert "\n" not in str(caught.value)
+
+
+@WEIGHING
+def test_weights_of_one_change_nothing_in_whatever_container(estimator):
+    X, D, Y = make_problem()
+    T = targets(estimator, D, Y)
+    plain = outputs(fitted(estimator, X, D, Y), X)
+    for ones in ([1] * len(X), pd.Series(np.ones(len(X)), index=np.arange(len(X))[::-1])):
+        weighted = outputs(clone(estimator).fit(X, T, sample_weight=ones), X)
+        for P, Q in zip(plain, weighted, strict=True):
+            np.testing.assert_allclose(P, Q, atol=1e-5)
+
+
+@WEIGHING
+def test_a_row_of_weight_zero_teaches_nothing(estimator):
+    """Whatever stands in it; and weights count at all."""
+    X, D, Y = make_problem()
+    w = np.where(np.arange(len(X)) % 5 == 0, 0.0, 1.0)
+    counted = w > 0
+    strange, T = np.where(counted[:, None], X, 100.0), targets(estimator, D, Y)
+    model = clone(estimator).fit(strange, T, sample_weight=w)
+    without = clone(estimator).fit(X[counted], T[counted])
+    if hasattr(model, "predict"):
+        np.testing.assert_allclose(model.predict(X), without.predict(X), atol=1e-6)
+        uneven = clone(estimator).fit(X, T, sample_weight=np.linspace(0.1, 3.0, len(X)))
+        assert np.abs(uneven.predict(X) - without.predict(X)).max() > 1e-3
+    if hasattr(model, "label_distributions_"):
+        np.testing.assert_allclose(model.label_distributions_[counted], without.label_distributions_, atol=1e-6)
+        assert model.label_distributions_.shape == Y.shape
+
+
+@PREDICTING
+def test_score_counts_rows_as_often_as_their_weights(estimator):
+    X, D, Y = make_problem()
+    model = fitted(estimator, X, D, Y)
+    w = np.random.default_rng(0).integers(0, 3, size=len(X))
+    repeated = model.score(np.repeat(X, w, axis=0), np.repeat(D, w, axis=0))
+    assert model.score(X, D, sample_weight=w) == pytest.approx(repeated)
+
+
+def test_weights_are_routed_by_scikit_learn():
+    X, D, Y = make_problem()
+    w = np.linspace(0.1, 3.0, len(X))
+    with config_context(enable_metadata_routing=True):
+        for cls, T in ((SABFGS, D), (VoteLDL, Y)):
+            model = cls().set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
+            pipeline = make_pipeline(StandardScaler().set_fit_request(sample_weight=False), model)
+            search = GridSearchCV(pipeline, {}, cv=2).fit(X, T, sample_weight=w)
+            Z = StandardScaler().fit_transform(X)
+            np.testing.assert_allclose(search.predict(X), cls().fit(Z, T, sample_weight=w).predict(Z), atol=1e-8)
+
+
+@ENHANCING
+def test_unknown_labels_are_taken_or_refused_by_row_and_column(estimator):
+    X, _, Y = make_problem()
+    partial = Y.astype(float)
+    partial[3, 2] = partial[7, 0] = np.nan
+    partial[9] = np.nan
+    if not estimator.takes_unknown:
+        with pytest.raises(InputError, match=r"first at row 3, column 2.*needs every label"):
+            clone(estimator).fit(X, partial)
+        return
+    model = clone(estimator).fit(X, partial)
+    for P in outputs(model, X):
+        np.testing.assert_allclose(P.sum(axis=1), 1.0, atol=1e-9)
+    assert (model.label_distributions_[9] > 0).sum() > 1
+    whatever = clone(estimator).fit(X, Y).label_distributions_
+    assert np.abs(whatever - model.label_distributions_).max() > 1e-3

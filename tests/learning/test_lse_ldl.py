@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -179,3 +181,20 @@ def test_too_many_neighbours_are_refused_with_both_numbers():
     with pytest.raises(ValueError, match="n_neighbors=8 must be less than the number of rows, got n_samples=8"):
         LSELDL(n_neighbors=8).fit(X, D)
     assert sparse.issparse(LSELDL(n_neighbors=7)._graph(X))
+
+
+def test_weights_count_rows_in_every_term_but_the_graph():
+    rng = np.random.default_rng(0)
+    X, D, w = rng.normal(size=(8, 3)), rng.dirichlet(np.ones(4), size=8), rng.integers(1, 4, size=8)
+    none, twice = sparse.csr_array((8, 8)), sparse.csr_array((w.sum(), w.sum()))
+    weighted = LatentProblem(X, D, none, 1.3, 0.0, 0.7, 0.2, w.astype(float))
+    repeated = LatentProblem(np.repeat(X, w, axis=0), np.repeat(D, w, axis=0), twice, 1.3, 0.0, 0.7, 0.2)
+    state = LatentState(rng.normal(size=(3, 2)), rng.normal(size=(8, 2)), rng.normal(size=(2, 4)), rng.normal(size=4))
+    many = replace(state, V=np.repeat(state.V, w, axis=0))
+    assert weighted.objective(state) == pytest.approx(repeated.objective(many))
+    np.testing.assert_allclose(weighted.encode(state).W, repeated.encode(many).W, atol=1e-10)
+    np.testing.assert_allclose(weighted.start(2).W, repeated.start(2).W, atol=1e-10)
+    loss, (gradient,) = weighted.latent_loss(state.V, X @ state.W, state.theta, state.b)
+    other, (many_gradient,) = repeated.latent_loss(many.V, repeated.X @ many.W, many.theta, many.b)
+    assert loss == pytest.approx(other)
+    np.testing.assert_allclose(gradient, w[:, None] * many_gradient[np.cumsum(w) - 1], atol=1e-10)

@@ -121,6 +121,8 @@ class LabelEstimator(SetOutput, BaseEstimator):
         try:
             with _as_input_errors():
                 self._validate_params()
+            if row_data.get("sample_weight") is not None and not self.takes_weights:
+                raise InputError(f"{type(self).__name__} cannot use 'sample_weight' with the parts that it has.")
             features, targets = self._validate_training(X, y)
             given = {
                 name: self._check_row_data(name, value, features)

@@ -9,11 +9,12 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils import get_tags
+from sklearn.utils.validation import has_fit_parameter
 
-from ldlearn.base import EnhancesNewRows, Joint
+from ldlearn.base import EnhancesNewRows, Joint, WeighsRows
 from ldlearn.base.sklearn_private import HasMethods, StrOptions
 from ldlearn.core.neighbors import common_offsets, moved
-from ldlearn.core.simplex import Array, Mask, normalize_rows
+from ldlearn.core.simplex import Array, Mask, Weights, normalize_rows
 from ldlearn.joint.default_gamma import default_gamma
 from ldlearn.joint.label_model import held_out_folds
 from ldlearn.solvers.features import Features
@@ -21,12 +22,13 @@ from ldlearn.solvers.features import Features
 _RATIOS = (300.0, 30.0, 3.0, 0.3)  # of the penalty of the default classifier to DLDL's default gamma
 
 
-class FromClassifier(EnhancesNewRows, Joint):
+class FromClassifier(WeighsRows, EnhancesNewRows, Joint):
     r"""Degrees from the probabilities of a classifier of 0/1 labels.
 
     The baseline that people really use: classify every label, then normalise the probabilities. Any scikit-learn
     classifier with ``predict_proba`` will do. A classifier of several labels at once gets them all; any other is fitted
-    to each label.
+    to each label. So is every classifier if some labels are unknown (NaN in y), to the rows where the label is known;
+    in the degrees of a row an unknown label counts as possible. Weights of rows go to the classifier, if it takes any.
 
     .. math::
 
@@ -69,6 +71,7 @@ class FromClassifier(EnhancesNewRows, Joint):
     """
 
     is_floor = True
+    takes_unknown = True
     keeps_support = True
     _test_params: ClassVar[tuple[dict[str, Any], ...]] = (
         {},
@@ -94,23 +97,39 @@ class FromClassifier(EnhancesNewRows, Joint):
         return self.classifier is None
 
     @property
+    def takes_weights(self) -> bool:  # type: ignore[override]
+        """As the classifier does."""
+        return self.classifier is None or bool(has_fit_parameter(self.classifier, "sample_weight"))
+
+    @property
+    def weights_repeat_rows(self) -> bool:  # type: ignore[override]
+        """Only of the default classifier is it known."""
+        return self.classifier is None
+
+    @property
     def _accepts_sparse(self) -> bool:  # type: ignore[override]
         return self.classifier is None or bool(get_tags(self.classifier).input_tags.sparse)
 
-    def _fit(self, X: Any, Y: Mask) -> None:
-        self.varied_ = np.flatnonzero(Y.any(axis=0) & ~Y.all(axis=0))
-        self.shares_ = (Y.sum(axis=0) + 0.5) / (len(Y) + 1.0)
-        self._surest = 0.5 / (len(Y) + 1.0)
+    def _fit(self, X: Any, Y: Mask, sample_weight: Weights | None = None, known: Mask | None = None) -> None:
+        counts = np.ones(len(Y)) if sample_weight is None else sample_weight
+        seen = np.ones(Y.shape, dtype=bool) if known is None else known
+        self.varied_ = np.flatnonzero(Y.any(axis=0) & (seen & ~Y).any(axis=0))
+        self.shares_ = (counts @ Y + 0.5) / (counts @ seen + 1.0)
+        self._surest = 0.5 / (float(counts.sum()) + 1.0)
         classifier = LikelyLogisticRegression() if self.classifier is None else self.classifier
         targets = Y[:, self.varied_].astype(np.int8)
         # No classifier knows more of a column that lies far from zero; many lose its digits there.
         self._offsets = common_offsets(X)
         near = moved(X, self._offsets)
-        if len(self.varied_) > 1 and _takes_several_labels(classifier):
-            self.classifier_: Any = clone(classifier).fit(near, targets)
+        if known is None and len(self.varied_) > 1 and _takes_several_labels(classifier):
+            self.classifier_: Any = _fitted(classifier, near, targets, sample_weight)
         else:
-            self.classifier_ = [clone(classifier).fit(near, column) for column in targets.T]
-        self.label_distributions_ = self._enhance(X, Y)
+            rows = [np.flatnonzero(seen[:, j]) if known is not None else slice(None) for j in self.varied_]
+            self.classifier_ = [
+                _fitted(classifier, near[r], column[r], None if sample_weight is None else sample_weight[r])
+                for r, column in zip(rows, targets.T, strict=True)
+            ]
+        self.label_distributions_ = self._enhance(X, Y, known)
 
     def _probabilities(self, X: Any) -> Array:
         P = np.tile(self.shares_, (X.shape[0], 1))
@@ -127,8 +146,13 @@ class FromClassifier(EnhancesNewRows, Joint):
         P = self._probabilities(X)
         return normalize_rows(-np.log1p(-P) if self.link == "votes" else P)
 
-    def _enhance(self, X: Any, Y: Mask) -> Array:
-        return normalize_rows(self._predict(X) * Y)
+    def _enhance(self, X: Any, Y: Mask, known: Mask | None = None) -> Array:
+        return normalize_rows(self._predict(X) * (Y if known is None else Y | ~known))
+
+
+def _fitted(classifier: Any, X: Any, y: Any, weights: Weights | None) -> Any:
+    counts = {} if weights is None else {"sample_weight": weights}
+    return clone(classifier).fit(X, y, **counts)
 
 
 def _takes_several_labels(classifier: Any) -> bool:
@@ -152,16 +176,20 @@ def _of_several(probabilities: Any) -> NDArray[np.float64]:
 class LikelyLogisticRegression(ClassifierMixin, BaseEstimator):
     """Logistic regression of one label, its penalty the one under which held-out labels are likeliest."""
 
-    def fit(self, X: Any, y: Any) -> LikelyLogisticRegression:
+    def fit(self, X: Any, y: Any, sample_weight: Weights | None = None) -> LikelyLogisticRegression:
         """Try penalties on folds that depend on the features alone, then fit with the best."""
-        unit = default_gamma(Features(X)) or 1.0
+        unit = default_gamma(Features(X, weights=sample_weight)) or 1.0
+        w = np.ones(len(y)) if sample_weight is None else sample_weight
         models = [LogisticRegression(C=0.5 / (ratio * unit), solver="newton-cholesky") for ratio in _RATIOS]
         folds = [fold for fold in held_out_folds(X) if 0 < y[fold.train].sum() < len(fold.train)]
         losses = [
-            sum(_log_loss(clone(model).fit(X[f.train], y[f.train]), X[f.test], y[f.test]) for f in folds)
+            sum(
+                _log_loss(_fitted(model, X[f.train], y[f.train], w[f.train]), X[f.test], y[f.test], w[f.test])
+                for f in folds
+            )
             for model in models
         ]
-        self.model_ = models[int(np.argmin(losses))].fit(X, y)
+        self.model_ = _fitted(models[int(np.argmin(losses))], X, y, sample_weight)
         self.classes_ = self.model_.classes_
         return self
 
@@ -170,6 +198,6 @@ class LikelyLogisticRegression(ClassifierMixin, BaseEstimator):
         return np.asarray(self.model_.predict_proba(X))
 
 
-def _log_loss(model: LogisticRegression, X: Any, y: NDArray[np.int8]) -> float:
+def _log_loss(model: LogisticRegression, X: Any, y: NDArray[np.int8], weights: Weights) -> float:
     signed = np.where(y > 0, 1.0, -1.0) * model.decision_function(X)
-    return float(np.logaddexp(0.0, -signed).sum())
+    return float(weights @ np.logaddexp(0.0, -signed))

@@ -10,11 +10,11 @@ from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from ldlearn.base import Learner, check_distributions
+from ldlearn.base import Learner, WeighsRows, check_distributions
 from ldlearn.base.frames import frames_out
 from ldlearn.base.sklearn_private import HasMethods, Interval, StrOptions
 from ldlearn.core.logical import binarize
-from ldlearn.core.simplex import Array
+from ldlearn.core.simplex import Array, Weights
 from ldlearn.core.targets import check_matrix
 from ldlearn.joint import DLDL
 from ldlearn.metrics import per_row
@@ -24,7 +24,7 @@ def _inner_can_enhance(self: Any) -> bool:
     return bool(self.can_enhance)
 
 
-class FromDistributions(Learner):
+class FromDistributions(WeighsRows, Learner):
     """Give an estimator only the binarised labels of true distributions, and let scoring see the truth.
 
     ``fit(X, D)`` turns D into logical labels and fits the inner estimator on those; ``score(X, D)`` compares with
@@ -98,8 +98,22 @@ class FromDistributions(Learner):
     def _accepts_sparse(self) -> bool:  # type: ignore[override]
         return bool(getattr(self._inner, "_accepts_sparse", False))
 
-    def _fit(self, X: Any, D: Array) -> None:
-        self.estimator_ = clone(self._inner).fit(X, binarize(D, delta=self.threshold))
+    @property
+    def takes_weights(self) -> bool:  # type: ignore[override]
+        """As the inner estimator."""
+        return bool(getattr(self._inner, "takes_weights", False))
+
+    @property
+    def weights_repeat_rows(self) -> bool:  # type: ignore[override]
+        """As the inner estimator."""
+        return bool(getattr(self._inner, "weights_repeat_rows", True))
+
+    def _fit_validated(self, X: Any, T: Any, row_data: dict[str, Any]) -> None:
+        self._fit(X, T, **row_data)  # the inner estimator sees all rows, and says what it recovers of each
+
+    def _fit(self, X: Any, D: Array, sample_weight: Weights | None = None) -> None:
+        counts = {} if sample_weight is None else {"sample_weight": sample_weight}
+        self.estimator_ = clone(self._inner).fit(X, binarize(D, delta=self.threshold), **counts)
         if hasattr(self.estimator_, "label_distributions_"):
             self.label_distributions_ = self.estimator_.label_distributions_
 

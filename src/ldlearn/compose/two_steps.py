@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+import numpy as np
 from sklearn.base import clone
 
-from ldlearn.base import Joint
+from ldlearn.base import Joint, WeighsRows
 from ldlearn.base.sklearn_private import HasMethods
-from ldlearn.core.simplex import Array, Mask
+from ldlearn.core.simplex import Array, Mask, Weights
 from ldlearn.enhancement import UniformLE
 from ldlearn.learning import SABFGS
 
 
-class EnhanceThenLearn(Joint):
+class EnhanceThenLearn(WeighsRows, Joint):
     """First recover the degrees of the training rows, then train a learner on them.
 
     The step-wise strategy that joint models compete with, as one estimator: so it can be cloned, searched and
-    compared like any other.
+    compared like any other. Weights of rows go to both steps, or to the learner alone if the enhancer takes none;
+    labels may be unknown if the enhancer takes that.
 
     Parameters
     ----------
@@ -83,11 +85,30 @@ class EnhanceThenLearn(Joint):
     def _accepts_sparse(self) -> bool:  # type: ignore[override]
         return all(getattr(step, "_accepts_sparse", False) for step in self._steps)
 
-    def _fit(self, X: Any, Y: Mask) -> None:
+    @property
+    def takes_weights(self) -> bool:  # type: ignore[override]
+        """As the learner does."""
+        return bool(getattr(self._steps[1], "takes_weights", False))
+
+    @property
+    def takes_unknown(self) -> bool:  # type: ignore[override]
+        """As the enhancer does."""
+        return bool(getattr(self._steps[0], "takes_unknown", False))
+
+    @property
+    def weights_repeat_rows(self) -> bool:  # type: ignore[override]
+        """If both steps say so, or the enhancer looks at each row alone."""
+        enhancer, learner = self._steps
+        return bool(enhancer.is_floor and getattr(learner, "weights_repeat_rows", True))
+
+    def _fit(self, X: Any, Y: Mask, sample_weight: Weights | None = None, known: Mask | None = None) -> None:
         enhancer, learner = self._steps
         self.enhancer_, self.learner_ = clone(enhancer), clone(learner)
-        self.label_distributions_ = self.enhancer_.fit(X, Y.astype(int)).label_distributions_
-        self.learner_.fit(X, self.label_distributions_)
+        counts = {} if sample_weight is None else {"sample_weight": sample_weight}
+        first = counts if getattr(enhancer, "takes_weights", False) else {}
+        labels = Y.astype(int) if known is None else np.where(known, Y, np.nan)
+        self.label_distributions_ = self.enhancer_.fit(X, labels, **first).label_distributions_
+        self.learner_.fit(X, self.label_distributions_, **counts)
 
     def _predict(self, X: Any) -> Array:
         return self.learner_.predict(X)  # type: ignore[no-any-return]

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
-from ldlearn.core.simplex import Array
+from ldlearn.core.simplex import Array, Weights
 
 
 class Scaling(NamedTuple):
@@ -33,8 +33,10 @@ class Scaling(NamedTuple):
         return np.asarray(coef), np.asarray(b - self.mean @ coef)
 
 
-def feature_scaling(X: Any, center: bool = True) -> Scaling:
+def feature_scaling(X: Any, center: bool = True, weights: Weights | None = None) -> Scaling:
     """Means and standard deviations of the columns, or zeros and root mean squares if ``center`` is False.
+
+    Rows count as often as their weights say.
 
     A column without spread gets an infinite scale: its weights vanish, since nothing can be learned of them.
 
@@ -45,18 +47,18 @@ def feature_scaling(X: Any, center: bool = True) -> Scaling:
     Scaling(mean=array([2., 7.]), scale=array([ 1., inf]))
     """
     if sparse.issparse(X):
-        mean, scale, largest = _sparse_moments(X.astype(np.float64), center)
+        mean, scale, largest = _sparse_moments(X.astype(np.float64), center, weights)
     else:
         X = np.asarray(X, dtype=np.float64)
-        mean = X.mean(axis=0) if center else np.zeros(X.shape[1])
-        scale = np.sqrt(np.mean((X - mean) ** 2, axis=0))
+        mean = np.average(X, axis=0, weights=weights) if center else np.zeros(X.shape[1])
+        scale = np.sqrt(np.average((X - mean) ** 2, axis=0, weights=weights))
         largest = np.abs(X).max(axis=0, initial=0.0)
     return Scaling(mean, np.where(scale > 1e-12 * largest, scale, np.inf))
 
 
-def _sparse_moments(X: Any, center: bool) -> tuple[NDArray[np.float64], ...]:
+def _sparse_moments(X: Any, center: bool, weights: Weights | None) -> tuple[NDArray[np.float64], ...]:
     """Means, standard deviations (root mean squares without centring) and largest sizes of the columns."""
-    mean, variance = mean_variance_axis(X, axis=0)
+    mean, variance = mean_variance_axis(X, axis=0, weights=weights)
     if not center:
         mean, variance = np.zeros_like(mean), variance + mean**2
     return mean, np.sqrt(variance), np.asarray(abs(X).max(axis=0).toarray()).ravel()

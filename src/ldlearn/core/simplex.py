@@ -43,8 +43,10 @@ def softmax(Z: Array, support: Mask | None = None) -> Array:
     return np.asarray(E)
 
 
-def mean_logits(D: Array) -> NDArray[np.float64]:
+def mean_logits(D: Array, weights: Weights | None = None) -> NDArray[np.float64]:
     """Logarithms of the mean distribution, where learners start; a label without mass gets a share of 1e-6.
+
+    Rows count as often as their weights say.
 
     Examples
     --------
@@ -52,7 +54,7 @@ def mean_logits(D: Array) -> NDArray[np.float64]:
     >>> softmax(mean_logits(np.array([[1.0, 0.0], [0.5, 0.5]]))[None])
     array([[0.75, 0.25]])
     """
-    return np.asarray(np.log(np.maximum(D.mean(axis=0), 1e-6)), dtype=np.float64)
+    return np.asarray(np.log(np.maximum(np.average(D, axis=0, weights=weights), 1e-6)), dtype=np.float64)
 
 
 def normalize_rows(F: Array, shift: bool = False) -> Array:

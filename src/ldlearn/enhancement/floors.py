@@ -5,16 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ldlearn.base import Enhancer
-from ldlearn.core.simplex import normalize_rows, project_simplex
+from ldlearn.base import Enhancer, WeighsRows
+from ldlearn.core.simplex import Mask, Weights, normalize_rows, project_simplex
+from ldlearn.core.targets import fill_unknown
 
 
 class UniformLE(Enhancer):
     r"""Equal shares for the positive labels: ``d_i = y_i / |y_i|``.
 
-    A floor: no feature is looked at. It beats several published methods, so it belongs in every table.
+    A floor: no feature is looked at. It beats several published methods, so it belongs in every table. A label that is
+    unknown counts as its share of ticks in the rows where it is known.
 
     Attributes
     ----------
@@ -34,16 +35,18 @@ class UniformLE(Enhancer):
 
     is_floor = True
     keeps_support = True
+    takes_unknown = True
     _accepts_sparse = True
 
-    def _fit(self, X: Any, Y: NDArray[np.bool_]) -> None:
-        self.label_distributions_ = normalize_rows(Y.astype(float))
+    def _fit(self, X: Any, Y: Mask, known: Mask | None = None) -> None:
+        self.label_distributions_ = normalize_rows(fill_unknown(Y, known))
 
 
-class PriorLE(Enhancer):
+class PriorLE(WeighsRows, Enhancer):
     r"""The class prior on the positive labels: ``d_i`` proportional to ``y_i * prior``.
 
-    The prior is the column mean of ``Y / |Y|``. A floor: no feature is looked at. DLDL with an intercept,
+    The prior is the column mean of ``Y / |Y|``, in which an unknown label counts as its share of ticks elsewhere; a
+    row's unknown labels count as possible. A floor: no feature is looked at. DLDL with an intercept,
     beta = 0 and gamma to infinity gives this after one iteration.
 
     Attributes
@@ -66,23 +69,26 @@ class PriorLE(Enhancer):
 
     is_floor = True
     keeps_support = True
+    takes_unknown = True
     _accepts_sparse = True
 
-    def _fit(self, X: Any, Y: NDArray[np.bool_]) -> None:
-        self.prior_ = normalize_rows(Y.astype(float)).mean(axis=0)
-        self.label_distributions_ = normalize_rows(Y * self.prior_)
+    def _fit(self, X: Any, Y: Mask, sample_weight: Weights | None = None, known: Mask | None = None) -> None:
+        shares = normalize_rows(fill_unknown(Y, known, sample_weight))
+        self.prior_ = np.average(shares, axis=0, weights=sample_weight)
+        self.label_distributions_ = normalize_rows((Y if known is None else Y | ~known) * self.prior_)
 
 
-class ProjectedPriorLE(Enhancer):
+class ProjectedPriorLE(WeighsRows, Enhancer):
     r"""Label frequencies projected onto the simplex of each row's positive labels.
 
     ``d_i = argmin |d - frequencies|`` over distributions on the support of ``y_i``. A floor: no feature is
-    looked at. It is what the released code of the DLDL paper computes to within its own noise.
+    looked at. It is what the released code of the DLDL paper computes to within its own noise. An unknown label counts
+    as possible in its row.
 
     Attributes
     ----------
     frequencies_ : ndarray of shape (c,)
-        Column means of Y.
+        Column means of Y, over the rows where the label is known.
     label_distributions_ : ndarray of shape (n, c)
     label_names_ : ndarray of shape (c,)
 
@@ -99,8 +105,12 @@ class ProjectedPriorLE(Enhancer):
 
     is_floor = True
     keeps_support = True
+    takes_unknown = True
     _accepts_sparse = True
 
-    def _fit(self, X: Any, Y: NDArray[np.bool_]) -> None:
-        self.frequencies_ = Y.mean(axis=0)
-        self.label_distributions_ = project_simplex(np.broadcast_to(self.frequencies_, Y.shape), Y)
+    def _fit(self, X: Any, Y: Mask, sample_weight: Weights | None = None, known: Mask | None = None) -> None:
+        counts = np.ones(len(Y)) if sample_weight is None else sample_weight
+        seen = np.ones(Y.shape) if known is None else known
+        self.frequencies_ = (counts @ Y) / np.maximum(counts @ seen, np.finfo(float).tiny)
+        support = Y if known is None else Y | ~known
+        self.label_distributions_ = project_simplex(np.broadcast_to(self.frequencies_, Y.shape), support)

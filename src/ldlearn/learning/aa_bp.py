@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils import check_random_state
 
-from ldlearn.base import Learner
+from ldlearn.base import Learner, WeighsRows
 from ldlearn.base.sklearn_private import Interval, StrOptions
 from ldlearn.core.scaling import feature_scaling
-from ldlearn.core.simplex import Array, normalize_rows, softmax
+from ldlearn.core.simplex import Array, Weights, normalize_rows, softmax
 from ldlearn.errors import InputError
 from ldlearn.solvers.lbfgs import minimize_lbfgs
 
@@ -21,7 +21,7 @@ Layers = list[tuple[Array, Array]]  # weights (inputs, outputs) and biases of ea
 _STORED_PAIRS = 20  # of L-BFGS
 
 
-class AABP(Learner):
+class AABP(WeighsRows, Learner):
     r"""A multi-layer perceptron with hyperbolic tangents, trained by back-propagation on squared errors (AA-BP).
 
     Assumes a smooth non-linear relation. Use it where the linear `SABFGS` falls short and there are enough rows.
@@ -139,10 +139,10 @@ class AABP(Learner):
         self.tol = tol
         self.random_state = random_state
 
-    def _fit(self, X: Any, D: Array) -> None:
+    def _fit(self, X: Any, D: Array, sample_weight: Weights | None = None) -> None:
         X, is_softmax = X.astype(np.float64), self.output == "softmax"
-        scaling = feature_scaling(X) if self.solver == "lbfgs" else None
-        network = _Network(X if scaling is None else scaling.apply(X), D, is_softmax, self.l2)
+        scaling = feature_scaling(X, weights=sample_weight) if self.solver == "lbfgs" else None
+        network = _Network(X if scaling is None else scaling.apply(X), D, is_softmax, self.l2, sample_weight)
         start = _initial_layers(network.X, self._sizes(), D.shape[1], check_random_state(self.random_state), is_softmax)
         train = self._descend if self.solver == "gd" else self._quasi_newton
         layers, path = train(network, start)
@@ -197,8 +197,9 @@ class AABP(Learner):
 class _Network:
     """The objective on one training set."""
 
-    def __init__(self, X: Array, D: Array, is_softmax: bool, l2: float) -> None:
+    def __init__(self, X: Array, D: Array, is_softmax: bool, l2: float, weights: Weights | None = None) -> None:
         self.X, self.D, self.is_softmax, self.l2 = X, D, is_softmax, l2
+        self.shares = np.full((len(D), 1), 1.0 / len(D)) if weights is None else (weights / weights.sum())[:, None]
         self.error = np.inf  # mean squared error at the last weights asked for
 
     def loss_and_gradient(self, layers: Layers) -> tuple[float, Layers]:
@@ -206,8 +207,9 @@ class _Network:
         if self.is_softmax:
             Z = softmax(Z)
         residual = Z - self.D
-        self.error = float(np.mean(residual * residual))
-        delta = residual * (2.0 / residual.size)
+        slope = residual * (self.shares / residual.shape[1])
+        self.error = float(np.vdot(residual, slope))
+        delta = 2.0 * slope
         if self.is_softmax:
             delta = Z * (delta - np.sum(Z * delta, axis=1, keepdims=True))
         loss = self.error + self.l2 * sum(float(np.vdot(W, W)) for W, _ in layers)

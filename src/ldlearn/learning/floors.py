@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from ldlearn.base import Learner
-from ldlearn.core.simplex import Array
+from ldlearn.base import Learner, WeighsRows
+from ldlearn.core.simplex import Array, Weights
 
 
-class MeanLDL(Learner):
+class MeanLDL(WeighsRows, Learner):
     """The mean of the training distributions, for every row.
 
     A floor: a predictor that does worse has learned nothing.
@@ -33,8 +33,8 @@ class MeanLDL(Learner):
     _accepts_sparse = True
     is_floor = True
 
-    def _fit(self, X: Any, D: Array) -> None:
-        self.mean_distribution_ = D.mean(axis=0)
+    def _fit(self, X: Any, D: Array, sample_weight: Weights | None = None) -> None:
+        self.mean_distribution_ = np.average(D, axis=0, weights=sample_weight)
 
     def _predict(self, X: Any) -> Array:
         return np.tile(self.mean_distribution_, (X.shape[0], 1))

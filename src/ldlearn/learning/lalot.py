@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ldlearn.base import Learner
+from ldlearn.base import Learner, WeighsRows
 from ldlearn.base.sklearn_private import Interval
 from ldlearn.core.scaling import feature_scaling
-from ldlearn.core.simplex import Array, mean_logits, softmax
+from ldlearn.core.simplex import Array, Weights, mean_logits, softmax
 from ldlearn.solvers.lbfgs import minimize_lbfgs
 from ldlearn.solvers.sinkhorn import Transport, sinkhorn, total_plan, transport_cost
 
@@ -19,7 +19,7 @@ _SMALLEST_DEGREE = 1e-100  # transport needs positive degrees to take logarithms
 _TRANSPORT_TOLERANCE = 1e-7
 
 
-class LALOT(Learner):
+class LALOT(WeighsRows, Learner):
     r"""Label distribution learning by optimal transport (LALOT; the DLDL paper calls it LDLOT).
 
     Instead of label by label, predictions are compared with the truth by what it costs to move mass from label to
@@ -139,16 +139,17 @@ class LALOT(Learner):
         self.tol = tol
         self.fit_intercept = fit_intercept
 
-    def _fit(self, X: Any, D: Array) -> None:
-        scaling = feature_scaling(X, center=self.fit_intercept)
+    def _fit(self, X: Any, D: Array, sample_weight: Weights | None = None) -> None:
+        scaling = feature_scaling(X, self.fit_intercept, sample_weight)
         Z = scaling.apply(X)
-        theta, theta0 = np.zeros((Z.shape[1], D.shape[1])), self.fit_intercept * mean_logits(D)
-        K0 = D.T @ D
+        theta, theta0 = np.zeros((Z.shape[1], D.shape[1])), self.fit_intercept * mean_logits(D, sample_weight)
+        counts = np.ones(len(D)) if sample_weight is None else sample_weight
+        K0 = D.T @ (counts[:, None] * D)
         unit = float(squared_distances(K0).max()) or 1.0  # a single label costs nothing
         K, path = K0, list[float]()
         before, self.converged_ = np.inf, False
         while not self.converged_ and len(path) < self.max_iter:
-            loss = TransportLoss(Z, D, squared_distances(K) / unit, self.lam, self.l2, self.fit_intercept)
+            loss = TransportLoss(Z, D, squared_distances(K) / unit, self.lam, self.l2, self.fit_intercept, counts)
             fit = minimize_lbfgs(loss, [theta, theta0], max_iter=self.steps, tol=0.1 * self.tol)
             theta, theta0 = fit.arrays
             path.append(fit.loss + 0.5 * self.C / unit * float(np.sum((K - K0) ** 2)))
@@ -164,13 +165,23 @@ class LALOT(Learner):
 
 
 class TransportLoss:
-    """``sum_i W(softmax(z_i theta + theta0), d_i; M) + l2 |theta|^2`` and its gradient.
+    """``sum_i w_i W(softmax(z_i theta + theta0), d_i; M) + l2 |theta|^2`` and its gradient.
 
     Each call starts from the last one's plans.
     """
 
-    def __init__(self, Z: Array, D: Array, M: Array, lam: float, l2: float = 0.0, fit_intercept: bool = True) -> None:
+    def __init__(
+        self,
+        Z: Array,
+        D: Array,
+        M: Array,
+        lam: float,
+        l2: float = 0.0,
+        fit_intercept: bool = True,
+        counts: Weights | None = None,
+    ) -> None:
         self.Z, self.D, self.M, self.lam, self.l2, self.fit_intercept = Z, D, M, lam, l2, fit_intercept
+        self.counts = np.ones(len(D)) if counts is None else counts
         self._last: Array | None = None
 
     def __call__(self, theta: Array, theta0: Array) -> tuple[float, list[Array]]:
@@ -178,13 +189,13 @@ class TransportLoss:
         H, plan = self._transport(theta, theta0)
         # The dual variable of h is the derivative of W in h, up to a constant that the softmax removes.
         a = plan.log_u / self.lam
-        G = H * (a - np.sum(H * a, axis=1, keepdims=True))
-        loss = float(transport_cost(plan, H, self.D, self.lam).sum()) + self.l2 * float(np.vdot(theta, theta))
+        G = self.counts[:, None] * H * (a - np.sum(H * a, axis=1, keepdims=True))
+        loss = float(self.counts @ transport_cost(plan, H, self.D, self.lam)) + self.l2 * float(np.vdot(theta, theta))
         return loss, [self.Z.T @ G + 2.0 * self.l2 * theta, self.fit_intercept * G.sum(axis=0)]
 
     def total_plan(self, theta: Array, theta0: Array) -> NDArray[np.float64]:
         """How much moves between any two labels, over all rows."""
-        return total_plan(self._transport(theta, theta0)[1], self.M, self.lam)
+        return total_plan(self._transport(theta, theta0)[1], self.M, self.lam, self.counts)
 
     def _transport(self, theta: Array, theta0: Array) -> tuple[Array, Transport]:
         H = np.maximum(softmax(self.Z @ theta + theta0), _SMALLEST_DEGREE)

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from scipy.special import expit
 from sklearn.utils import check_random_state, gen_batches
 
-from ldlearn.base import Learner
+from ldlearn.base import Learner, WeighsRows
 from ldlearn.base.sklearn_private import Interval
 from ldlearn.core.scaling import feature_scaling
-from ldlearn.core.simplex import Array
+from ldlearn.core.simplex import Array, Weights
 from ldlearn.errors import InputError
 from ldlearn.solvers.lbfgs import minimize_lbfgs
 
@@ -24,7 +24,7 @@ _BLOCK_ENTRIES = 20_000  # of the (rows, leaves) arrays worked on at a time, so 
 _TINY = np.finfo(np.float64).tiny
 
 
-class LDLForest(Learner):
+class LDLForest(WeighsRows, Learner):
     r"""Label distribution learning forest (LDLFs, shallow form).
 
     Every split node n of a tree sends a row to the left with probability :math:`\sigma(f_{\varphi(n)}(x))`, where f is
@@ -145,10 +145,12 @@ class LDLForest(Learner):
         self.fit_intercept = fit_intercept
         self.random_state = random_state
 
-    def _fit(self, X: Any, D: Array) -> None:
+    def _fit(self, X: Any, D: Array, sample_weight: Weights | None = None) -> None:
         rng = check_random_state(self.random_state)
         self.nodes_ = self._assign_nodes(rng)
-        scaling = feature_scaling(X, center=self.fit_intercept)
+        scaling = feature_scaling(X, self.fit_intercept, sample_weight)
+        # A row counts as often as its weight says if its degrees are multiplied by that, compared with the mean.
+        D = D if sample_weight is None else D * (sample_weight / sample_weight.mean())[:, None]
         Z = scaling.apply(X)
         theta = rng.normal(scale=1.0 / np.sqrt(Z.shape[1]), size=(Z.shape[1], self.n_outputs))
         theta0 = np.zeros(self.n_outputs)

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from ldlearn.base import Learner
+from ldlearn.base import Learner, WeighsRows
 from ldlearn.base.sklearn_private import Interval, StrOptions
 from ldlearn.core.scaling import feature_scaling
-from ldlearn.core.simplex import Array, normalize_rows
+from ldlearn.core.simplex import Array, Weights, normalize_rows
 from ldlearn.errors import InputError
 
 # Shapes: X (n, m), D (n, c), W, S, C, their sum N and multiplier V (m, c), Q and B = I + 2 lam3 Q (c, c).
@@ -21,7 +21,7 @@ _TINY = np.finfo(np.float64).tiny
 _BALANCE_EVERY, _BALANCE_UNTIL = 5, 100  # iterations; ADMM is sure to converge only once rho stays
 
 
-class LDLSF(Learner):
+class LDLSF(WeighsRows, Learner):
     r"""Label-specific and common features (LDLSF).
 
     Linear regression on the degrees whose weights are the sum of two parts: S, sparse entry by entry, finds the
@@ -152,20 +152,24 @@ class LDLSF(Learner):
         self.fit_intercept = fit_intercept
         self.standardize = standardize
 
-    def _fit(self, X: Any, D: Array) -> None:
-        B = np.eye(D.shape[1]) + 2.0 * self.lam3 * label_coupling(D, self.correlation)
+    def _fit(self, X: Any, D: Array, sample_weight: Weights | None = None) -> None:
+        B = np.eye(D.shape[1]) + 2.0 * self.lam3 * label_coupling(D, self.correlation, sample_weight)
         self._require_convexity(B)
         # Columns of unit length keep the W-step accurate whatever their units; the penalties may count the weights in
         # these units or in those of the user.
-        scaling = feature_scaling(X, center=self.fit_intercept)
+        scaling = feature_scaling(X, self.fit_intercept, sample_weight)
+        # Squared errors count a row as often as its weight says if row and degrees are multiplied by its root.
+        root = np.ones((len(D), 1)) if sample_weight is None else np.sqrt(sample_weight)[:, None]
         units = np.ones(X.shape[1]) if self.standardize else scaling.scale
         d_mean, offset, constant = np.zeros(D.shape[1]), np.zeros(D.shape[1]), 0.0
         if self.fit_intercept:
             # On centred data the problem falls apart into one for the mean prediction and one for W.
-            d_mean = D.mean(axis=0)
+            d_mean = np.average(D, axis=0, weights=sample_weight)
             offset = _mean_prediction(d_mean, B)
-            constant = 0.5 * len(D) * float(offset @ B @ offset - 2.0 * offset @ d_mean + d_mean @ d_mean)
-        w_step = WStep(scaling.apply(X), D - d_mean, B)
+            constant = (
+                0.5 * float(np.vdot(root, root)) * float(offset @ B @ offset - 2.0 * offset @ d_mean + d_mean @ d_mean)
+            )
+        w_step = WStep(root * scaling.apply(X), root * (D - d_mean), B)
         S, C, path = self._admm(w_step, self.lam1 / units[:, None], self.lam2 / units[:, None])
         self.objective_path_ = np.array(path) + constant
         self.objective_, self.n_iter_ = float(self.objective_path_[-1]), len(path)
@@ -208,9 +212,11 @@ class LDLSF(Learner):
         return normalize_rows(np.maximum(X @ self.coef_ + self.intercept_, 0.0))
 
 
-def label_coupling(D: Array, correlation: str) -> NDArray[np.float64]:
+def label_coupling(D: Array, correlation: str, weights: Weights | None = None) -> NDArray[np.float64]:
     """Q, from the correlations R of the columns of D; a constant column correlates with none."""
-    centred = D - D.mean(axis=0)
+    centred = D - np.average(D, axis=0, weights=weights)
+    if weights is not None:
+        centred *= np.sqrt(weights / weights.mean())[:, None]
     length = linalg.norm(centred, axis=0)
     varies = length > 1e-12 * np.sqrt(len(D))
     scaled = np.where(varies, centred / np.where(varies, length, 1.0), 0.0)

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, optimize, sparse
 
-from ldlearn.base import Learner
+from ldlearn.base import Learner, WeighsRows
 from ldlearn.base.sklearn_private import Interval
 from ldlearn.core.graph import knn_graph, laplacian
-from ldlearn.core.simplex import Array, log_softmax, softmax
+from ldlearn.core.simplex import Array, Weights, log_softmax, softmax
 from ldlearn.errors import InputError
 from ldlearn.solvers.features import Features
 from ldlearn.solvers.lbfgs import minimize_lbfgs
@@ -24,7 +24,7 @@ _SHORT = 1e-6  # below this length a row of W is penalised by its square, so tha
 _LATENT_STEPS = 10  # L-BFGS iterations on V in a round
 
 
-class LSELDL(Learner):
+class LSELDL(WeighsRows, Learner):
     r"""Latent semantics encoding (LSE-LDL), reconstructed.
 
     Features are encoded linearly into a few latent ones, which are free to deviate from the encoding, keep the
@@ -144,9 +144,10 @@ class LSELDL(Learner):
         self.max_iter = max_iter
         self.tol = tol
 
-    def _fit(self, X: Any, D: Array) -> None:
-        mean = np.asarray(X.mean(axis=0), dtype=np.float64)
-        problem = LatentProblem(X - mean, D, self._graph(X), self.alpha, self.beta, self.gamma, self.delta)
+    def _fit(self, X: Any, D: Array, sample_weight: Weights | None = None) -> None:
+        mean = np.asarray(np.average(X, axis=0, weights=sample_weight), dtype=np.float64)
+        weights = self.alpha, self.beta, self.gamma, self.delta
+        problem = LatentProblem(X - mean, D, self._graph(X), *weights, sample_weight)
         state = problem.start(min(self.n_latent or D.shape[1], D.shape[1]))
         path: list[float] = []
         before, self.converged_ = problem.objective(state), False
@@ -160,6 +161,11 @@ class LSELDL(Learner):
         self.feature_scores_ = linalg.norm(state.W, axis=1)
         self.coef_ = self._kept()[:, None] * (state.W @ state.theta)
         self.intercept_ = state.b - mean @ self.coef_
+
+    @property
+    def weights_repeat_rows(self) -> bool:  # type: ignore[override]
+        """Every row has latent scores of its own, improved by a few steps that see a row twice as two."""
+        return False
 
     def _graph(self, X: Array) -> sparse.csr_array:
         n = len(X)
@@ -197,17 +203,28 @@ class LatentProblem:
     """The objective of `LSELDL` and the steps that lower it."""
 
     def __init__(
-        self, X: Array, D: Array, L: sparse.csr_array, alpha: float, beta: float, gamma: float, delta: float
+        self,
+        X: Array,
+        D: Array,
+        L: sparse.csr_array,
+        alpha: float,
+        beta: float,
+        gamma: float,
+        delta: float,
+        counts: Weights | None = None,
     ) -> None:
-        self.X, self.D, self.L = X, D, L
+        self.X, self.D, self.L, self.counts = X, D, L, counts
+        self.times = np.ones((len(D), 1)) if counts is None else counts[:, None]
+        self.root = np.sqrt(self.times)
         self.alpha, self.beta, self.gamma, self.delta = alpha, beta, gamma, delta
-        self.entropy = float(np.sum(D * np.log(np.where(D > 0, D, 1.0))))
+        self.entropy = float(np.sum(self.times * D * np.log(np.where(D > 0, D, 1.0))))
         n, m = X.shape
-        self.gram = X.T @ X if m <= n else None
+        self.rooted = self.root * X  # squared errors count rows by their weights if multiplied by the roots
+        self.gram = self.rooted.T @ self.rooted if m <= n else None
 
     def start(self, n_latent: int) -> LatentState:
         """Ridge regression on the degrees, reduced to its leading directions."""
-        W = self._reweighted_solve(self.D - self.D.mean(axis=0), np.ones(self.X.shape[1]))
+        W = self._reweighted_solve(self.D - np.average(self.D, axis=0, weights=self.counts), np.ones(self.X.shape[1]))
         left, lengths, _ = linalg.svd(W, full_matrices=False)
         W = left[:, :n_latent] * lengths[:n_latent]
         c = self.D.shape[1]
@@ -222,18 +239,19 @@ class LatentProblem:
         log_P = log_softmax(state.V @ state.theta + state.b)
         lengths = linalg.norm(state.W, axis=1)
         penalty = np.where(lengths > _SHORT, lengths, 0.5 * (lengths**2 / _SHORT + _SHORT)).sum()
-        fit = self.entropy - np.vdot(self.D, log_P)
+        fit = self.entropy - np.vdot(self.times * self.D, log_P)
         return float(fit + self._quadratic(state) + self.gamma * penalty + self.delta * np.sum(state.theta**2))
 
     def _quadratic(self, state: LatentState) -> float:
         V = state.V
-        return float(self.alpha * np.sum((self.X @ state.W - V) ** 2) + self.beta * np.sum(V * (self.L @ V)))
+        off = self.root * (self.X @ state.W - V)
+        return float(self.alpha * np.sum(off**2) + self.beta * np.sum(V * (self.L @ V)))
 
     def _regress(self, state: LatentState) -> LatentState:
         """theta and b: softmax regression on V."""
         logits = state.V @ state.theta + state.b
         now = SoftmaxFit(state.theta, state.b, logits)
-        fit = softmax_regression(Features(state.V), self.D, l2=self.delta, start=now, tol=1e-8)
+        fit = softmax_regression(Features(state.V, weights=self.counts), self.D, l2=self.delta, start=now, tol=1e-8)
         return replace(state, theta=fit.coef, b=fit.intercept)
 
     def rescale(self, state: LatentState) -> LatentState:
@@ -260,8 +278,9 @@ class LatentProblem:
         """The terms of the objective that contain V, and their gradient; ``encoded = X W``."""
         log_P = log_softmax(V @ theta + b)
         off, LV = V - encoded, self.L @ V
-        loss = self.entropy - np.vdot(self.D, log_P) + self.alpha * np.sum(off**2) + self.beta * np.sum(V * LV)
-        gradient = (np.exp(log_P) - self.D) @ theta.T + 2.0 * self.alpha * off + 2.0 * self.beta * LV
+        fit = self.entropy - np.vdot(self.times * self.D, log_P)
+        loss = fit + self.alpha * np.vdot(self.times * off, off) + self.beta * np.sum(V * LV)
+        gradient = self.times * ((np.exp(log_P) - self.D) @ theta.T + 2.0 * self.alpha * off) + 2.0 * self.beta * LV
         return float(loss), [gradient]
 
     def encode(self, state: LatentState) -> LatentState:
@@ -270,10 +289,10 @@ class LatentProblem:
 
     def _reweighted_solve(self, V: Array, lengths: Array) -> NDArray[np.float64]:
         """Minimise ``alpha |X W - V|^2 + gamma/2 sum_k |W_k|^2 / lengths_k`` by the smaller of two systems."""
-        root = np.sqrt(lengths / self.gamma)[:, None]
+        root, V = np.sqrt(lengths / self.gamma)[:, None], self.root * V
         if self.gram is not None:
-            return np.asarray(root * self._solve(self.gram * root.T * root, root * (self.X.T @ V)))
-        scaled = self.X * root.T
+            return np.asarray(root * self._solve(self.gram * root.T * root, root * (self.rooted.T @ V)))
+        scaled = self.rooted * root.T
         return np.asarray(root * (scaled.T @ self._solve(scaled @ scaled.T, V)))
 
     def _solve(self, system: Array, target: Array) -> Array:

@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 from scipy import linalg
 from sklearn.utils import check_random_state
 
-from ldlearn.base import Learner
+from ldlearn.base import Learner, WeighsRows
 from ldlearn.base.sklearn_private import Interval
 from ldlearn.core.problem_transformation import draw_labels, floored
 from ldlearn.core.scaling import feature_scaling
-from ldlearn.core.simplex import Array, softmax
+from ldlearn.core.simplex import Array, Weights, softmax
 
 
-class PTBayes(Learner):
+class PTBayes(WeighsRows, Learner):
     r"""One Gaussian per label; the degrees are the posterior probabilities of the labels (PT-Bayes).
 
     Every row becomes c single-label examples weighted by its degrees; then each label has a prior, a mean and a full
@@ -113,18 +113,24 @@ class PTBayes(Learner):
         """As `order_invariant`."""
         return not self.resample
 
-    def _fit(self, X: Any, D: Array) -> None:
+    def _fit(self, X: Any, D: Array, sample_weight: Weights | None = None) -> None:
         X = X.astype(np.float64)
+        D = D if sample_weight is None else D * sample_weight[:, None]
         weights = draw_labels(D, D.size, check_random_state(self.random_state)).astype(float) if self.resample else D
         self.priors_ = weights.sum(axis=0) / weights.sum()
         n_labels, n_features = D.shape[1], X.shape[1]
-        ridge = self.ridge * (n_features * _variances(X) if self.relative else np.ones(n_features))
-        self.means_ = np.tile(X.mean(axis=0), (n_labels, 1))
+        ridge = self.ridge * (n_features * _variances(X, sample_weight) if self.relative else np.ones(n_features))
+        self.means_ = np.tile(np.average(X, axis=0, weights=sample_weight), (n_labels, 1))
         self.covariances_ = np.zeros((n_labels, n_features, n_features))
         for j in np.flatnonzero(self.priors_):
             self.means_[j], self.covariances_[j] = _gaussian(X, weights[:, j], unbiased=self.resample)
         self.covariances_ += np.diag(ridge)
         self._whiteners = [_whitener(S, ridge) for S in self.covariances_]
+
+    @property
+    def weights_repeat_rows(self) -> bool:  # type: ignore[override]
+        """Draws are another sample for other rows."""
+        return not self.resample
 
     def _predict(self, X: Any) -> Array:
         log_scores = self._log_densities(X.astype(np.float64))
@@ -151,8 +157,8 @@ class PTBayes(Learner):
         return np.asarray(np.nan_to_num(P, nan=0.0))  # all of a failed row, which the floor makes uniform
 
 
-def _variances(X: Array) -> NDArray[np.float64]:
-    scale = feature_scaling(X).scale
+def _variances(X: Array, weights: Weights | None) -> NDArray[np.float64]:
+    scale = feature_scaling(X, weights=weights).scale
     return np.where(np.isfinite(scale), scale**2, 1.0)  # a constant feature says nothing: any width will do
 
 

@@ -14,10 +14,10 @@ from sklearn.svm import SVC
 from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils.parallel import Parallel, delayed
 
-from ldlearn.base import Learner
+from ldlearn.base import Learner, WeighsRows
 from ldlearn.base.sklearn_private import Interval, StrOptions
 from ldlearn.core.problem_transformation import draw_labels, floored
-from ldlearn.core.simplex import Array
+from ldlearn.core.simplex import Array, Weights
 from ldlearn.solvers.pairwise_coupling import couple_pairs, platt_sigmoid
 
 _SURE = 1e-7  # pairwise probabilities keep this distance from 0 and 1
@@ -26,7 +26,7 @@ _BLOCK_BYTES = 2**27
 Counts = NDArray[np.int64]
 
 
-class PTSVM(Learner):
+class PTSVM(WeighsRows, Learner):
     r"""Support vector machines between pairs of labels; their coupled probabilities are the degrees (PT-SVM).
 
     Single-label examples are drawn from the distributions; a kernel machine separates each pair of labels, a sigmoid
@@ -137,12 +137,13 @@ class PTSVM(Learner):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _fit(self, X: Any, D: Array) -> None:
-        mean = X.mean(axis=0, dtype=np.float64)
+    def _fit(self, X: Any, D: Array, sample_weight: Weights | None = None) -> None:
+        mean = np.average(X, axis=0, weights=sample_weight)
+        D = D if sample_weight is None else D * sample_weight[:, None]  # a row is drawn as often as it counts
         X = X - mean  # distances stay, and LIBSVM's lose no digits to an offset
         rng = check_random_state(self.random_state)
         counts = draw_labels(D, D.size if self.n_draws is None else self.n_draws, rng)
-        self._n_labels, self._gamma = D.shape[1], self._kernel_width(X)
+        self._n_labels, self._gamma = D.shape[1], self._kernel_width(X, sample_weight)
         self.drawn_labels_ = np.flatnonzero(counts.any(axis=0))
         self.pairs_ = list(combinations(self.drawn_labels_.tolist(), 2))
         held_out = [_split(counts[:, pair], self.cv, rng) for pair in self.pairs_]
@@ -153,10 +154,15 @@ class PTSVM(Learner):
         self.support_vectors_ = X[support] + mean
         self.dual_coef_, self.intercept_ = dual_coef[support, :, 0], intercept[:, 0]
 
-    def _kernel_width(self, X: Array) -> float:
+    @property
+    def weights_repeat_rows(self) -> bool:  # type: ignore[override]
+        """Draws are another sample for other rows."""
+        return False
+
+    def _kernel_width(self, X: Array, weights: Weights | None) -> float:
         if not isinstance(self.gamma, str):
             return float(self.gamma)
-        total = float(X.var(axis=0).sum()) if self.gamma == "scale" else float(X.shape[1])
+        total = float(np.average(X**2, axis=0, weights=weights).sum()) if self.gamma == "scale" else float(X.shape[1])
         return 1.0 / (total if total > 0 else X.shape[1])
 
     def _train_machines(self, X: Array, counts: Counts, held_out: list[Counts]) -> tuple[Array, Array]:

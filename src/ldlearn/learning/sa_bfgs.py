@@ -7,15 +7,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ldlearn.base import Learner
+from ldlearn.base import Learner, WeighsRows
 from ldlearn.base.sklearn_private import Interval, StrOptions
-from ldlearn.core.simplex import Array, softmax
+from ldlearn.core.simplex import Array, Weights, softmax
 from ldlearn.solvers.features import Features, linear_scores
 from ldlearn.solvers.lbfgs import minimize_lbfgs
 from ldlearn.solvers.softmax_regression import loss_and_gradient, softmax_regression
 
 
-class SABFGS(Learner):
+class SABFGS(WeighsRows, Learner):
     r"""Softmax regression on label distributions (SA-BFGS).
 
     Assumes that the logarithms of the degrees are linear in the features, up to a constant per row; recovers the
@@ -105,8 +105,8 @@ class SABFGS(Learner):
         """The published start, an identity, treats the labels unequally; stopped early, the result remembers it."""
         return self.solver == "newton"
 
-    def _fit(self, X: Any, D: Array) -> None:
-        features = Features(X, self.fit_intercept)
+    def _fit(self, X: Any, D: Array, sample_weight: Weights | None = None) -> None:
+        features = Features(X, self.fit_intercept, sample_weight)
         if self.solver == "newton":
             fit = softmax_regression(features, D, l2=self.l2, tol=self.tol, max_iter=self.max_iter)
             self.coef_, self.intercept_ = fit.coef, fit.intercept

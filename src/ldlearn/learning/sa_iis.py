@@ -10,10 +10,10 @@ import numpy as np
 from numpy.polynomial.chebyshev import chebvander
 from sklearn.utils import gen_batches
 
-from ldlearn.base import Learner
+from ldlearn.base import Learner, WeighsRows
 from ldlearn.base.sklearn_private import Interval, StrOptions
 from ldlearn.core.scaling import Scaling, feature_scaling
-from ldlearn.core.simplex import Array, log_softmax, mean_logits, softmax
+from ldlearn.core.simplex import Array, Weights, log_softmax, mean_logits, softmax
 
 _NODES = 16
 _LARGEST_SPREAD = 3.0  # |step| * half the range of f#; 16 nodes then interpolate exp to nine digits
@@ -23,7 +23,7 @@ _ROOT_TOLERANCE = 1e-12
 _BLOCK_BYTES = 2**26
 
 
-class SAIIS(Learner):
+class SAIIS(WeighsRows, Learner):
     r"""Softmax regression on label distributions by improved iterative scaling (SA-IIS).
 
     The model and the loss of `SABFGS` without a penalty, minimised by the slow but steady steps of iterative scaling:
@@ -117,12 +117,12 @@ class SAIIS(Learner):
         """The published start ties the first labels to the first features; stopped early, the result remembers it."""
         return self.init == "zeros"
 
-    def _fit(self, X: Any, D: Array) -> None:
-        scaling = feature_scaling(X) if self.fit_intercept else _as_they_are(X.shape[1])
-        problem = _Scaling(X, D, scaling, self.fit_intercept)
+    def _fit(self, X: Any, D: Array, sample_weight: Weights | None = None) -> None:
+        scaling = feature_scaling(X, weights=sample_weight) if self.fit_intercept else _as_they_are(X.shape[1])
+        problem = _Scaling(X, D, scaling, self.fit_intercept, sample_weight)
         W = np.eye(*problem.shape) if self.init == "eye" else np.zeros(problem.shape)
         if self.fit_intercept:
-            W[-1] = mean_logits(D)
+            W[-1] = mean_logits(D, sample_weight)
         path: list[float] = []
         before, self.converged_ = problem.loss(W), False
         while not self.converged_ and len(path) < self.max_iter:
@@ -141,12 +141,14 @@ class SAIIS(Learner):
 class _Scaling:
     """The steps of iterative scaling on one training set, whose rows are scaled (and made dense) block by block."""
 
-    def __init__(self, X: Any, D: Array, scaling: Scaling, fit_intercept: bool) -> None:
-        self.X, self.D, self.scaling, self.fit_intercept = X, D, scaling, fit_intercept
+    def __init__(self, X: Any, D: Array, scaling: Scaling, fit_intercept: bool, weights: Weights | None) -> None:
+        self.X, self.scaling, self.fit_intercept = X, scaling, fit_intercept
+        self.counts = np.ones((len(D), 1)) if weights is None else weights[:, None]
+        self.D = D * self.counts
         self.shape = (X.shape[1] + int(fit_intercept), D.shape[1])
         self.targets, lengths = np.zeros(self.shape), np.empty(len(D))
         for block, Z in self._blocks():
-            self.targets += Z.T @ D[block]
+            self.targets += Z.T @ self.D[block]
             lengths[block] = np.abs(Z).sum(axis=1)
         self.nodes, self.weights = _interpolate(lengths)
         half_range = max((lengths.max() - lengths.min()) / 2, np.finfo(float).tiny)
@@ -182,7 +184,7 @@ class _Scaling:
         (m, c), r = self.shape, len(self.nodes)
         up, down = np.zeros((m, c * r)), np.zeros((m, c * r))
         for block, Z in self._blocks():
-            P = softmax(Z @ W)
+            P = softmax(Z @ W) * self.counts[block]
             spread = (P[:, :, None] * self.weights[block, None, :]).reshape(-1, c * r)
             up += np.maximum(Z, 0.0).T @ spread
             down += np.maximum(-Z, 0.0).T @ spread

@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils import check_random_state, gen_batches
 
-from ldlearn.base import Learner
+from ldlearn.base import Learner, WeighsRows
 from ldlearn.base.sklearn_private import Interval
 from ldlearn.core.scaling import feature_scaling
-from ldlearn.core.simplex import Array, mean_logits, softmax
+from ldlearn.core.simplex import Array, Weights, mean_logits, softmax
 from ldlearn.solvers.lbfgs import minimize_lbfgs
 
 # Shapes: F (n, R), U and E rows (c, R), scores (n, c); R hidden units.
@@ -21,7 +21,7 @@ _START = 0.5  # spread of the first hidden activations; much smaller ones begin 
 _LARGEST = 300.0  # exp(300) ** 2 is still finite
 
 
-class SCELDL(Learner):
+class SCELDL(WeighsRows, Learner):
     r"""Sparsity conditional energy model (SCE-LDL).
 
     A layer of binary hidden units, each a linear extractor :math:`\omega_r` shared by all labels with a threshold
@@ -127,12 +127,12 @@ class SCELDL(Learner):
         self.tol = tol
         self.random_state = random_state
 
-    def _fit(self, X: Any, D: Array) -> None:
-        scaling = feature_scaling(X)
+    def _fit(self, X: Any, D: Array, sample_weight: Weights | None = None) -> None:
+        scaling = feature_scaling(X, weights=sample_weight)
         Z = scaling.apply(X)
         fit = minimize_lbfgs(
-            lambda *weights: loss_and_gradient(Z, D, self.lam, *weights, l2=self.l2),
-            self._start(Z.shape[1], D),
+            lambda *weights: loss_and_gradient(Z, D, self.lam, *weights, l2=self.l2, counts=sample_weight),
+            self._start(Z.shape[1], mean_logits(D, sample_weight)),
             max_iter=self.max_iter,
             tol=self.tol,
         )
@@ -141,11 +141,11 @@ class SCELDL(Learner):
         self.objective_path_, self.objective_ = fit.path, fit.loss
         self.n_iter_, self.converged_ = fit.n_iter, fit.converged
 
-    def _start(self, m: int, D: Array) -> list[Array]:
+    def _start(self, m: int, logits: Array) -> list[Array]:
         rng = check_random_state(self.random_state)
         W = rng.normal(scale=_START / np.sqrt(m), size=(m, self.n_hidden))
-        U = rng.normal(scale=_START, size=(D.shape[1], self.n_hidden))
-        return [W, U, mean_logits(D)]  # the hidden units need not learn the mean distribution
+        U = rng.normal(scale=_START, size=(len(logits), self.n_hidden))
+        return [W, U, logits]  # the hidden units need not learn the mean distribution
 
     def _predict(self, X: Any) -> Array:
         F = X @ self.coef_ + self.hidden_intercept_
@@ -154,22 +154,24 @@ class SCELDL(Learner):
 
 
 def loss_and_gradient(
-    Z: Array, D: Array, lam: float, W: Array, U: Array, b: Array, *, l2: float = 0.0
+    Z: Array, D: Array, lam: float, W: Array, U: Array, b: Array, *, l2: float = 0.0, counts: Weights | None = None
 ) -> tuple[float, list[Array]]:
-    """The objective of `SCELDL` with features Z, and its gradient in W, U and b."""
+    """The objective of `SCELDL` with features Z, and its gradient in W, U and b; ``counts`` are the rows' weights."""
+    times = np.ones((len(D), 1)) if counts is None else counts[:, None]
     F = Z @ W
     loss = l2 * float(np.vdot(W, W))
     gF, gU, gb = np.empty_like(F), np.zeros_like(U), np.zeros_like(b)
     for rows, E in _exponentials(F, U):
-        d = D[rows]
+        w = times[rows]
+        d = w * D[rows]
         one_plus = 1.0 + E
         scores = np.log(one_plus).sum(axis=2) + b
         scores -= scores.max(axis=1, keepdims=True)
         on = np.divide(E, one_plus, out=E)
         off = np.subtract(1.0, on, out=one_plus)
-        loss += float(np.log(np.exp(scores).sum(axis=1)).sum() - np.vdot(d, scores))
+        loss += float(np.vdot(w[:, 0], np.log(np.exp(scores).sum(axis=1))) - np.vdot(d, scores))
         loss -= lam * float(np.vdot(d, off.sum(axis=2)))
-        G = softmax(scores) - d
+        G = w * softmax(scores) - d
         # Q = G S + lam d S (1 - S), in place: these passes are the cost of a fit.
         off *= (lam * d)[:, :, None]
         off += G[:, :, None]

@@ -167,11 +167,12 @@ def transport_cost(plan: Transport, H: Array, D: Array, lam: float) -> NDArray[n
     return np.asarray((np.sum(H * plan.log_u, axis=1) + np.sum(D * log_v, axis=1) - 1.0) / lam)
 
 
-def total_plan(plan: Transport, M: Array, lam: float) -> NDArray[np.float64]:
-    """The sum of all rows' plans, shape (c, c)."""
+def total_plan(plan: Transport, M: Array, lam: float, weights: Array | None = None) -> NDArray[np.float64]:
+    """The sum of all rows' plans, each as often as its row counts, shape (c, c)."""
     total = np.zeros(M.shape)
     step = max(1, _BLOCK_ENTRIES // M.size)
     for first in range(0, len(plan.log_u), step):
         rows = slice(first, first + step)
-        total += np.exp(plan.log_u[rows, :, None] - lam * M + plan.log_v[rows, None, :]).sum(axis=0)
+        plans = np.exp(plan.log_u[rows, :, None] - lam * M + plan.log_v[rows, None, :])
+        total += plans.sum(axis=0) if weights is None else np.tensordot(weights[rows], plans, axes=1)
     return total
