@@ -64,7 +64,8 @@ def test_a_reader_that_hangs_up_ends_the_work_quietly(model):
 
 
 def test_a_model_is_written_even_if_nobody_reads_the_report(here):
-    words = [sys.executable, "-m", "ldlearn.cli", "fit", "data.csv", "-l", "sky,mountain,sea", "-o", "m.ldl"]
+    words = [sys.executable, "-m", "ldlearn.cli", "fit", "data.csv", "-l", "sky,mountain,sea", "--id", "key"]
+    words += ["-o", "m.ldl"]
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     process.stdout.close()  # before anything is said
     _, err = process.communicate(timeout=120)
@@ -140,6 +141,22 @@ def test_progress_bars_only_on_a_terminal(model):
     assert "━".encode() in shown
     assert process.stdout.read() == b"20,000 rows: out.csv\n"
     process.stdout.close()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are of POSIX")
+def test_no_bar_is_drawn_into_rows_on_a_terminal(model):
+    import pty
+
+    leader, follower = pty.openpty()
+    words = [sys.executable, "-m", "ldlearn.cli", "predict", "data.csv", "-m", model, "--round", "2"]
+    environment = os.environ | {"TERM": "xterm", "COLUMNS": "100"}
+    process = subprocess.Popen(words, stdout=follower, stderr=follower, env=environment)
+    os.close(follower)
+    lines = read_terminal(leader).decode().splitlines()
+    assert process.wait(timeout=60) == 0
+    assert lines[0] == "key,sky,mountain,sea"
+    assert len(lines) == 1 + len(make_table())
+    assert all(len(line.split(",")) == 4 for line in lines)
 
 
 @pytest.mark.parametrize("command", ["fit", "enhance", "predict", "evaluate", "inspect", "export", "demo", "datasets"])

@@ -18,6 +18,7 @@ from rich.text import Text
 from ldlearn.errors import printable
 from ldlearn.io.source import PIPE
 from ldlearn.models import WrittenTable
+from ldlearn.models.progress import silent
 from ldlearn.models.quality import Score, held_out_scores
 
 
@@ -62,6 +63,11 @@ def progress(task: str, total: int | None, *, is_bytes: bool = False) -> Iterato
     with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
         identifier = bars.add_task(task, total=total)
         yield lambda amount: bars.advance(identifier, amount)
+
+
+def progress_beside(output: str) -> Callable[..., Any]:
+    """`progress`, unless rows go to the terminal: a bar would be drawn between them."""
+    return silent if output == PIPE and sys.stdout.isatty() else progress
 
 
 class PlainTable(Table):

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from ldlearn.cli.console import check_one_stdout, progress, say_of_table, show_written
+from ldlearn.cli.console import check_one_stdout, progress_beside, say_of_table, show_written
 from ldlearn.cli.options import (
     Categorical,
     Data,
@@ -19,10 +19,12 @@ from ldlearn.cli.options import (
     Id,
     Ignore,
     Json,
+    Keep,
     Method,
     NoClobber,
     Numeric,
     Output,
+    Round,
     SafeCsv,
     Settings,
     Text,
@@ -53,6 +55,8 @@ def enhance(
     decimal: Decimal = None,
     encoding: Encoding = None,
     to: To = None,
+    round: Round = None,
+    keep: Keep = None,
     safe_csv: SafeCsv = False,
     no_clobber: NoClobber = False,
     as_json: Json = False,
@@ -84,8 +88,10 @@ def enhance(
         style=TextStyle(delimiter, decimal, encoding),
         say=say_of_table,
         to=to,
+        round=round,
+        keep=keep,
         safe_csv=safe_csv,
         overwrite=not no_clobber,
-        progress=progress,
+        progress=progress_beside(output),
     )
     show_written(written, as_json)

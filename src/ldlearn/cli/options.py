@@ -47,6 +47,8 @@ Decimal = Annotated[str | None, typer.Option(metavar="CHAR", help="Decimal mark,
 Encoding = Annotated[str | None, typer.Option(metavar="NAME", help="Encoding of the text; default: found.")]
 To = Annotated[str | None, typer.Option("--to", metavar="FMT", help="Format of a piped output.")]
 Metrics = Annotated[str | None, typer.Option(metavar="NAMES", help="Metrics, as a,b; or all. Default: the usual.")]
+Round = Annotated[int | None, typer.Option("--round", metavar="N", help="Decimals of the degrees; default: all.")]
+Keep = Annotated[str | None, typer.Option("--keep", metavar="COLS", help="Columns of DATA to write too.")]
 SafeCsv = Annotated[bool, typer.Option("--safe-csv", help="Disarm ids that begin like formulas.")]
 NoClobber = Annotated[bool, typer.Option("--no-clobber", help="Refuse to replace an existing file.")]
 Jobs = Annotated[int, typer.Option("--jobs", "-j", help="Processes on this machine; -1 for all cores.")]

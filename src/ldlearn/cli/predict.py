@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ldlearn.cli.console import check_one_stdout, progress, say_of_table, show_written
+from ldlearn.cli.console import check_one_stdout, progress_beside, say_of_table, show_written
 from ldlearn.cli.options import (
     Data,
     Decimal,
@@ -11,9 +11,11 @@ from ldlearn.cli.options import (
     From,
     Id,
     Json,
+    Keep,
     Model,
     NoClobber,
     Output,
+    Round,
     SafeCsv,
     To,
 )
@@ -32,16 +34,20 @@ def predict(
     decimal: Decimal = None,
     encoding: Encoding = None,
     to: To = None,
+    round: Round = None,
+    keep: Keep = None,
     safe_csv: SafeCsv = False,
     no_clobber: NoClobber = False,
     as_json: Json = False,
 ) -> None:
     """Predict the degrees of new rows; tables larger than the memory are fine.
 
-    The feature columns are found by name, in any order. The result has the id, if there is one, and the labels.
+    The feature columns are found by name, in any order. The result has the id, if there is one, what --keep names, and
+    the labels.
 
     \b
     ldlearn predict new.parquet --model model.ldl -o out.csv
+    ldlearn predict new.csv -m model.ldl --round 3 --keep city,price -o out.xlsx
     zcat new.csv.gz | ldlearn predict - -m model.ldl --to jsonl | head
     """
     check_one_stdout(output, as_json)
@@ -54,8 +60,10 @@ def predict(
         style=TextStyle(delimiter, decimal, encoding),
         say=say_of_table,
         to=to,
+        round=round,
+        keep=keep,
         safe_csv=safe_csv,
         overwrite=not no_clobber,
-        progress=progress,
+        progress=progress_beside(output),
     )
     show_written(written, as_json)

@@ -111,3 +111,18 @@ def project_simplex(V: Array, support: Mask | None = None) -> Array:
     active = np.sum(allowed & (np.where(allowed, descending, 0.0) * counts > excess), axis=1)
     threshold = excess[np.arange(len(V)), active - 1] / active
     return np.asarray(np.maximum(V - threshold[:, None], 0.0))
+
+
+def round_rows(D: Array, digits: int) -> Array:
+    """Distributions with so many decimals whose rows still sum to one: the largest remainders are rounded up.
+
+    Examples
+    --------
+    >>> round_rows(np.full((1, 3), 1 / 3), 2)
+    array([[0.34, 0.33, 0.33]])
+    """
+    units = np.asarray(D, dtype=np.float64) * 10.0**digits
+    whole = np.floor(units + 1e-9)  # what is a whole number but for its last bits is one
+    lacking = np.rint(10.0**digits - whole.sum(axis=1, keepdims=True))
+    place = np.argsort(np.argsort(whole - units, axis=1, kind="stable"), axis=1, kind="stable")
+    return np.asarray(np.round((whole + (place < lacking)) / 10.0**digits, digits))

@@ -17,7 +17,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -93,12 +93,15 @@ class TableColumns:
     kinds : dict of str to list of str
         Features that the user says something of, by what is said: numeric, categorical, date, text.
     id : str or None
+    kept : list of str
+        Columns to be written beside the degrees; these may be features too.
     """
 
     labels: list[str]
     features: list[str]
     kinds: dict[str, list[str]]
     id: str | None
+    kept: list[str] = field(default_factory=list)
 
 
 def choose_columns(
@@ -129,6 +132,15 @@ def choose_columns(
     by_kind = {kind: [names[i] for i in positions] for kind, positions in told.items()}
     of = [[names[i] for i in positions] for positions in (labelled, chosen, ids)]
     return TableColumns(of[0], of[1], by_kind, of[2][0] if ids else None)
+
+
+def find_kept(source: Source, keep: Columns | None, id: str | None, labels: Sequence[str]) -> list[str]:
+    """The columns that are written beside the degrees, the id aside; their names must be free."""
+    chosen = [] if keep is None else [source.names[i] for i in source.find(keep, "keep")]
+    both = [name for name in chosen if name in labels]
+    if both:
+        raise TableError(f"keep names the label {both[0]!r}, and its degrees are written under that name.")
+    return [name for name in chosen if name != id]
 
 
 def _check_told(names: Sequence[str], told: Mapping[str, list[int]], features: set[int]) -> None:

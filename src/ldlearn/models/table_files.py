@@ -8,8 +8,9 @@ from typing import Any, cast
 
 import numpy as np
 
+from ldlearn.core.simplex import round_rows
 from ldlearn.errors import ParameterError, TableError, some
-from ldlearn.io.columns import Columns, TableColumns
+from ldlearn.io.columns import Columns, TableColumns, find_kept
 from ldlearn.io.formats import check_output, format_of, naming, open_output
 from ldlearn.io.source import PIPE, Kind, Say, Source
 from ldlearn.io.text_style import TextStyle
@@ -26,6 +27,7 @@ from ldlearn.models.table_model import TableModel, check_columns
 ALL_METRICS = "all"
 _FORMULA_MARKS = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet takes a text that begins so for a formula
 _TEXT_FORMATS = ("csv", "tsv")
+_MOST_DIGITS = 15  # of a double
 
 
 @dataclass(frozen=True)
@@ -85,6 +87,8 @@ def predict_table(
     style: TextStyle | None = None,
     say: Say | None = None,
     to: str | None = None,
+    round: int | None = None,
+    keep: Columns | None = None,
     safe_csv: bool = False,
     overwrite: bool = True,
     progress: Progress = silent,
@@ -105,15 +109,19 @@ def predict_table(
         Formats of the two tables where their names do not tell.
     style, say
         As for `fit_table`.
+    round : int, optional
+        Decimals of the degrees, which still sum to 1; by default all that a double has.
+    keep : str or sequence, optional
+        Columns of the table that are written too, between the id and the degrees.
     safe_csv : bool, default=False
-        Put an apostrophe before ids that a spreadsheet would take for a formula.
+        Put an apostrophe before ids and kept texts that a spreadsheet would take for a formula.
     overwrite : bool, default=True
         Whether an existing output is replaced.
     progress : callable, optional
         Is told how far the work is; see `ldlearn.models.progress`.
     """
     loaded = _loaded(model)
-    writer = _Writer(output, to, [data, model], safe_csv, overwrite)
+    writer = _Writer(output, to, [data, model], safe_csv, overwrite, round, keep)
     return _stream(GivenTable(data, format, style, say), loaded, loaded.predict, (), writer, id, progress)
 
 
@@ -136,6 +144,8 @@ def enhance_table(
     style: TextStyle | None = None,
     say: Say | None = None,
     to: str | None = None,
+    round: int | None = None,
+    keep: Columns | None = None,
     safe_csv: bool = False,
     overwrite: bool = True,
     progress: Progress = silent,
@@ -152,16 +162,17 @@ def enhance_table(
         The model, or its file. Without one, a method is fitted.
     labels, features, numeric, categorical, date, text, ignore, method, params
         As for `fit_table`; only without a model, which knows its own.
-    id, format, to, style, say, safe_csv, overwrite, progress
+    id, format, to, style, say, round, keep, safe_csv, overwrite, progress
         As for `predict_table`.
     """
     if (model is None) == (labels is None):
         raise ParameterError("give either a model, or labels to fit a method on.")
-    writer, given = _Writer(output, to, [data, model], safe_csv, overwrite), GivenTable(data, format, style, say)
+    writer = _Writer(output, to, [data, model], safe_csv, overwrite, round, keep)
+    given = GivenTable(data, format, style, say)
     if model is None:
         estimator = make_enhancer(method or DEFAULT_METHOD, params)
         kinds = {"numeric": numeric, "categorical": categorical, "date": date, "text": text}
-        table, columns = read_training(given, progress, labels or (), features, id, ignore, kinds)
+        table, columns = read_training(given, progress, labels or (), features, id, ignore, kinds, keep=keep)
         return _enhance_by_fitting(table, columns, estimator, writer, given.where)
     fitted_with: dict[str, Any] = {
         "features": features,
@@ -250,7 +261,7 @@ def _enhance_by_fitting(table: Any, columns: TableColumns, estimator: Any, write
         )
     degrees = import_pandas().DataFrame(model.estimator.label_distributions_, columns=columns.labels)
     with open_output(writer.output, columns.labels, writer.format) as sink:
-        sink.write(writer.rows(table, degrees, columns.id))
+        sink.write(writer.rows(table, degrees, columns.id, columns.kept))
     return WrittenTable(len(degrees), columns.labels, writer.output, [])
 
 
@@ -266,51 +277,79 @@ def _stream(
     """Send a table through a model, piece by piece; ``labels`` are columns needed besides the features."""
     count, junk = 0, JunkCells()
     with given.opened("rows", progress) as source:
-        kept = _id_column(source, model, id)
-        kinds, notes = _columns_to_read(source, model, labels, kept)
+        named = _id_column(source, model, id)
+        kept = find_kept(source, writer.keep, named, model.labels)
+        kinds, notes = _columns_to_read(source, model, labels, named, kept)
         with open_output(writer.output, model.labels, writer.format) as sink:
             for frame in source.chunks(kinds):
-                sink.write(writer.rows(frame, work(frame, junk), kept))
+                sink.write(writer.rows(frame, work(frame, junk), named, kept))
                 count += len(frame)
             if not count:  # a table without rows still has columns
-                sink.write(writer.rows(_empty(kinds), _empty(dict.fromkeys(model.labels, "number")), kept))
+                sink.write(writer.rows(_empty(kinds), _empty(dict.fromkeys(model.labels, "number")), named, kept))
     return WrittenTable(count, list(model.labels), writer.output, notes + junk.sentences())
 
 
 class _Writer:
     """Where degrees go, and in which form; refuses what would be lost or ignored before any work is done."""
 
-    def __init__(self, output: str, to: str | None, inputs: list[Any], safe_csv: bool, overwrite: bool) -> None:
+    def __init__(
+        self,
+        output: str,
+        to: str | None,
+        inputs: list[Any],
+        safe_csv: bool,
+        overwrite: bool,
+        digits: int | None = None,
+        keep: Columns | None = None,
+    ) -> None:
         check_output(output, [name for name in inputs if isinstance(name, str)], overwrite=overwrite)
         self.output, self.format = output, format_of(output, to)
         if safe_csv and self.format not in _TEXT_FORMATS:
             raise ParameterError(f"safe_csv is for CSV and TSV; {self.format} needs no such thing, leave it out.")
-        self._safe = safe_csv
+        if digits is not None and not 0 <= digits <= _MOST_DIGITS:
+            raise ParameterError(f"round must be from 0 to {_MOST_DIGITS} decimals, got {digits}.")
+        self._safe, self._digits, self.keep = safe_csv, digits, keep
 
-    def rows(self, frame: Any, degrees: Any, id: str | None) -> Any:
-        """Degrees with the ids of their rows before them, as they came; only a missing id stays empty."""
-        if id is not None:
-            missing = frame[id].isna().to_numpy()
-            names = ["" if gone else str(value) for value, gone in zip(frame[id].tolist(), missing, strict=True)]
-            if self._safe:
-                names = ["'" + name if name.startswith(_FORMULA_MARKS) else name for name in names]
-            degrees.insert(0, id, import_pandas().Series(names, dtype=object).to_numpy())
+    def rows(self, frame: Any, degrees: Any, id: str | None, kept: Sequence[str]) -> Any:
+        """Degrees with the ids of their rows and the kept columns before them, as they came."""
+        if self._digits is not None:
+            degrees = degrees.copy()
+            degrees[:] = round_rows(degrees.to_numpy(dtype=np.float64), self._digits)
+        before = ([] if id is None else [id]) + list(kept)
+        for place, name in enumerate(before):
+            values = frame[name]
+            numbers = name != id and values.dtype.kind in "iuf"
+            degrees.insert(place, name, self._numbers(values) if numbers else self._texts(values))
         return degrees
+
+    def _numbers(self, values: Any) -> Any:
+        """Numbers; in files with types, pieces of a column must not differ in them."""
+        return values.to_numpy() if self.format in _TEXT_FORMATS else values.to_numpy(dtype=np.float64)
+
+    def _texts(self, values: Any) -> Any:
+        """Texts; only a missing one stays empty."""
+        missing = values.isna().to_numpy()
+        texts = ["" if gone else str(value) for value, gone in zip(values.tolist(), missing, strict=True)]
+        if self._safe:
+            texts = ["'" + text if text.startswith(_FORMULA_MARKS) else text for text in texts]
+        return import_pandas().Series(texts, dtype=object).to_numpy()
 
 
 def _columns_to_read(
-    source: Source, model: TableModel, labels: tuple[str, ...], id: str | None = None
+    source: Source, model: TableModel, labels: tuple[str, ...], id: str | None = None, kept: Sequence[str] = ()
 ) -> tuple[dict[str, Kind], list[str]]:
     """The columns to read; missing ones are an error, superfluous ones a note."""
     check_columns(source.names, model.features, "feature")
     check_columns(source.names, labels, "label")
-    known = {*model.features, *model.labels, id, model.id}
+    known = {*model.features, *model.labels, id, model.id, *kept}
     ignored = [name for name in source.names if name not in known]
     notes = [f"columns that the model does not know are ignored: {some(ignored)}."] if ignored else []
     kinds: dict[str, Kind] = dict.fromkeys(model.numeric, "any")
     kinds |= dict.fromkeys((*model.categorical, *model.dates, *model.texts), "text")
     kinds |= dict.fromkeys(labels, "any")
-    return (kinds if id is None or id in kinds else {id: "text", **kinds}), notes
+    aside = [name for name in (id, *kept) if name is not None and name not in kinds]
+    texts: dict[str, Kind] = dict.fromkeys(aside, "text")
+    return texts | kinds, notes
 
 
 def _id_column(source: Source, model: TableModel, id: str | None) -> str | None:

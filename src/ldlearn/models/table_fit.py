@@ -6,13 +6,13 @@ import hashlib
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 
 from ldlearn.errors import ParameterError, TableError
-from ldlearn.io.columns import Columns, TableColumns, choose_columns
+from ldlearn.io.columns import Columns, TableColumns, choose_columns, find_kept
 from ldlearn.io.formats import check_output, naming, open_table
 from ldlearn.io.source import PIPE, Kind, Say, Source
 from ldlearn.io.text_style import TextStyle
@@ -152,10 +152,12 @@ def read_training(
     id: str | None,
     ignore: Columns | None = None,
     kinds: Mapping[str, Columns | None] | None = None,
+    keep: Columns | None = None,
 ) -> tuple[Any, TableColumns]:
     """The columns that are wanted, all rows, and what they are."""
     with given.opened("reading", progress) as source:
         columns = choose_columns(source, labels, features, id, ignore, kinds)
+        columns = replace(columns, kept=find_kept(source, keep, columns.id, columns.labels))
         return _read_columns(source, columns), columns
 
 
@@ -163,6 +165,8 @@ def _read_columns(source: Source, columns: TableColumns) -> Any:
     """Those columns, all rows, as a data frame."""
     kinds: dict[str, Kind] = dict.fromkeys([*columns.features, *columns.labels], "any")
     kinds |= {name: "text" for kind in _READ_AS_TEXT for name in columns.kinds.get(kind, ())}
+    aside: dict[str, Kind] = dict.fromkeys(columns.kept, "text")
+    kinds = aside | kinds
     if columns.id is not None:
         kinds[columns.id] = "text"
     table = source.read(kinds)
