@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 from scipy.stats import rankdata
@@ -22,33 +22,27 @@ CLAIMED_DIFFERENCE = "2.6002"  # the critical difference of the figure, said to 
 
 def check_ranks(rows: Sequence[Row]) -> Iterator[Finding]:
     """Printed ranks that the values beside them do not give, table by table."""
-    for table, metrics in _by_table(rows).items():
-        wrong = [text for of in metrics for text in _wrong_cells(of)]
-        count = sum(of.printed.size for of in metrics)
-        if wrong:
-            yield Finding(
-                id=f"ranks/{table}",
-                claim=f"Table {table} ranks {len(metrics[0].methods)} methods on each data set.",
-                truth=f"{len(wrong)} of its {count} ranks do not follow from the values beside them.",
-                how=f"{_RULE}.",
-                severity="conclusion" if any(f"{_SUBJECT} " in text for text in wrong) else "slip",
-                details=tuple(wrong),
-            )
+    for table, metrics, wrong in _disagreements(rows, _wrong_cells):
+        yield _finding(
+            f"ranks/{table}",
+            wrong,
+            claim=f"Table {table} ranks {len(metrics[0].methods)} methods on each data set.",
+            truth=f"{len(wrong)} of its {sum(of.printed.size for of in metrics)} ranks do not follow from the values "
+            "beside them.",
+            how=f"{_RULE}.",
+        )
 
 
 def check_averages(rows: Sequence[Row]) -> Iterator[Finding]:
     """Printed average ranks, and the places they give, that the values do not give."""
-    for table, metrics in _by_table(rows).items():
-        wrong = [text for of in metrics for text in _wrong_averages(of)]
-        if wrong:
-            yield Finding(
-                id=f"averages/{table}",
-                claim=f"Table {table} prints average ranks and the places of the methods by them.",
-                truth=f"{len(wrong)} methods have another average, another place, or both.",
-                how=f"mean over the data sets of the {_RULE}; equal averages share the smaller place.",
-                severity="conclusion" if any(f"{_SUBJECT} " in text for text in wrong) else "slip",
-                details=tuple(wrong),
-            )
+    for table, _, wrong in _disagreements(rows, _wrong_averages):
+        yield _finding(
+            f"averages/{table}",
+            wrong,
+            claim=f"Table {table} prints average ranks and the places of the methods by them.",
+            truth=f"{len(wrong)} methods have another average, another place, or both.",
+            how=f"mean over the data sets of the {_RULE}; equal averages share the smaller place.",
+        )
 
 
 def check_directions(rows: Sequence[Row]) -> Iterator[Finding]:
@@ -131,6 +125,22 @@ def _by_table(rows: Sequence[Row]) -> dict[str, list[RankedTable]]:
     for of in ranked_tables(rows):
         tables.setdefault(of.table, []).append(of)
     return tables
+
+
+def _disagreements(
+    rows: Sequence[Row], wrong_in: Callable[[RankedTable], Iterator[str]]
+) -> Iterator[tuple[str, list[RankedTable], tuple[str, ...]]]:
+    """Tables in which something printed is wrong, with what it is."""
+    for table, metrics in _by_table(rows).items():
+        wrong = tuple(text for of in metrics for text in wrong_in(of))
+        if wrong:
+            yield table, metrics, wrong
+
+
+def _finding(id: str, wrong: tuple[str, ...], **words: str) -> Finding:
+    """A conclusion hangs on it if a number of the paper's own method is among those that are wrong."""
+    own = any(f"{_SUBJECT} " in text for text in wrong)
+    return Finding(id=id, severity="conclusion" if own else "slip", details=wrong, **words)
 
 
 def _wrong_cells(of: RankedTable) -> Iterator[str]:
