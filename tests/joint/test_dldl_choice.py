@@ -8,7 +8,8 @@ from protocol import Split
 from ldlearn import DLDL, UniformLE
 from ldlearn.datasets import make_label_distributions
 from ldlearn.joint import dldl_path
-from ldlearn.joint.dldl_choice import _climb, choose_weights
+from ldlearn.joint.dldl_choice import _highest, choose_weights
+from ldlearn.joint.label_model import Competition
 from ldlearn.metrics import intersection
 from ldlearn.solvers.features import Features
 
@@ -68,7 +69,8 @@ def test_weights_that_are_given_stay():
     assert (both.beta_, both.gamma_, both.choice_) == (0.7, 0.2, "")
     one = DLDL(beta=0.7).fit(X, Y)
     assert one.beta_ == 0.7
-    assert one.choice_.startswith("gamma=")
+    assert "gamma=" in one.choice_
+    assert "beta=" not in one.choice_
     other = DLDL(gamma=0.2).fit(X, Y)
     assert other.gamma_ == 0.2
     assert "beta=" in other.choice_
@@ -116,12 +118,40 @@ def test_labels_that_say_nothing_do_no_harm():
     np.testing.assert_allclose(model.label_distributions_, 0.2, atol=0.02)
 
 
-@pytest.mark.parametrize("peak", range(7))
+@pytest.mark.parametrize("peak", [0, 1.3, 2.4, 3, 4.8, 6])
 @pytest.mark.parametrize("start", [0, 3, 6])
 def test_climbing_finds_the_top_of_one_hill(peak, start):
-    known = {}
-    assert _climb(lambda k: -abs(k - peak), start, 7, known) == peak
-    assert all(k in known for k in (peak - 1, peak, peak + 1) if 0 <= k < 7)
+    """Of a parabola exactly, and no further than the ends."""
+    asked = []
+
+    def hill(k):
+        asked.append(k)
+        return -((k - peak) ** 2)
+
+    assert _highest(hill, start, 7) == pytest.approx(min(max(peak, 0), 6))
+    assert len(asked) == len(set(asked))
+
+
+def test_rationed_ticks_mean_equal_shares():
+    """Where everybody ticks two labels, these are known to be the largest; how large they are is not."""
+    data = make_label_distributions(500, 10, 6, labels="top-k", k=2)
+    model = DLDL().fit(data.X, data.Y)
+    assert model.beta_ == 100
+    assert "rationed" in model.choice_
+    votes = make_label_distributions(500, 10, 6, labels="votes", n_raters=5)
+    assert "rationed" not in DLDL().fit(votes.X, votes.Y).choice_
+
+
+def test_doubt_flattens_the_degrees_that_beta_follows(monkeypatch):
+    """The same labels with less trust in votes: never a smaller beta."""
+    data = make_label_distributions(400, 10, 5, labels="votes", n_raters=20)
+    features, Y, betas = Features(data.X), data.Y > 0, []
+    for trust in (1.0, 0.7, 0.4, 0.1, 0.0):
+        monkeypatch.setattr(Competition, "trust", trust)
+        betas.append(choose_weights(data.X, Y, features, gamma=1.0).beta)
+    assert betas == sorted(betas)
+    assert betas[-1] == 100
+    assert betas[2] > 2 * betas[0]
 
 
 def test_tweets_need_no_truth():

@@ -1,5 +1,7 @@
 """What a 1 means: the folds, the test's size and power, its verdicts on real labels."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from protocol import load
@@ -8,7 +10,7 @@ from scipy import sparse
 from ldlearn.core import binarize, softmax
 from ldlearn.datasets import load_uk_budget_shares, make_label_distributions
 from ldlearn.joint import competition_test
-from ldlearn.joint.label_model import best_penalty, held_out_folds, held_out_splits
+from ldlearn.joint.label_model import _count_variances, best_penalty, held_out_folds, held_out_splits
 
 
 def test_folds_cover_the_rows_and_do_not_depend_on_their_order():
@@ -93,8 +95,28 @@ def test_words_and_figures_agree():
     assert f"{votes.z:+.1f}" in votes.words
     top = verdicts(1, labels="top-k")[0]
     assert top.z_count < -5
+    assert top.rationed
+    assert top.words.startswith("labels are rationed")
     undecided = competition_test(*_coins())
     assert undecided.competing
+
+
+@pytest.mark.parametrize("n_raters", [5, 15, 40])
+def test_the_number_of_positives_varies_as_that_of_votes(n_raters):
+    """Of rows with the same small shares, the ratio is 1: the variance is that of the occupancy problem."""
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet(np.full(20, 5.0))
+    Y = rng.multinomial(n_raters, p, size=20_000) > 0
+    observed, expected = _count_variances(np.log(n_raters * p) + np.zeros(Y.shape), Y)
+    assert observed.mean() / expected.mean() == pytest.approx(1.0, abs=0.1)
+
+
+def test_trust_follows_the_verdict():
+    votes = verdicts(1, labels="votes", n_raters=20)[0]
+    assert votes.trust == 1.0
+    assert verdicts(1, labels="presence")[0].trust == 0.0
+    assert verdicts(1, labels="top-k")[0].trust == 0.0
+    assert replace(votes, p_value=0.2).trust == pytest.approx(0.4)
 
 
 def _coins():

@@ -74,11 +74,11 @@ class DLDL(WeighsRows, EnhancesNewRows, Joint):
         Weight of the graph term. 0 skips the graph altogether; where it helped, 0.01 to 0.1 did, and little.
     beta : float, default=None
         Weight of ``|D|^2``: large values push the degrees of a row towards equal shares of its positive labels.
-        None chooses by the 0/1 labels alone: the one whose degrees are nearest to those of `VoteLDL`, raised where it
-        is in doubt that labels are votes; the largest if labels stand alone (see ``label_model``).
+        None chooses by the 0/1 labels alone: the one whose degrees are nearest to those of `VoteLDL`, made flatter
+        where it is in doubt that labels are votes; the largest if labels stand alone or are rationed (`label_model`).
     gamma : float, default=None
-        Weight of ``|W|^2``. None chooses among 0.3, 1, 3 and 10 times 0.03 times the sum of the features' variances
-        (0.03 m for m standardised features), whichever makes held-out labels likeliest under the predictions.
+        Weight of ``|W|^2``. None chooses from 0.1 to 32 times 0.03 times the sum of the features' variances (0.03 m for
+        m standardised features): whichever predicts such degrees best on rows held out.
     label_model : {"auto", "votes", "presence"}, default="auto"
         What a 1 means, for the choice of beta: a share of the row's votes, taken from the other labels, or mere
         presence. "auto" tests which (`competition_test`).

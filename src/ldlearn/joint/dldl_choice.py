@@ -7,35 +7,25 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.stats import norm
 
 from ldlearn.core.simplex import Array, Mask, log_softmax, normalize_rows
+from ldlearn.core.support import Support
 from ldlearn.core.targets import fill_unknown
 from ldlearn.joint.default_gamma import default_gamma
-from ldlearn.joint.label_model import Split, best_penalty, compare, held_out_splits, judging_weights
+from ldlearn.joint.label_model import HeldOut, Split, best_penalty, compare, held_out_splits, judging_weights
 from ldlearn.solvers.features import Features
 from ldlearn.solvers.newton_simplex import newton_simplex
 from ldlearn.solvers.softmax_regression import SoftmaxFit, softmax_regression
-from ldlearn.solvers.vote_regression import (
-    VoteFit,
-    competing_votes,
-    expected_votes,
-    label_counts,
-    profile_log_rate,
-)
+from ldlearn.solvers.vote_regression import competing_votes, expected_votes, vote_regression
 
 LABEL_MODELS = ("auto", "votes", "presence")
 _BETAS = np.geomspace(0.03, 100.0, 9)  # from degrees that follow the predictor to equal shares
-_START = 4  # the middle of them
-_RATIOS = (0.3, 1.0, 3.0, 10.0)  # of gamma to its default
-_DEFAULT_RATIO = 1  # where 1 stands among them
+_MIDDLE_BETA = 4  # where to begin among them
+_RATIOS = 10.0 ** np.arange(-1.0, 2.0, 0.5)  # of gamma to its default
+_DEFAULT_RATIO = 2  # where 1 stands among them
 _NO_EVIDENCE_BETA = 1.0
-# The less labels look like votes, the nearer to equal shares were the best degrees: beta is multiplied by this to the
-# power of the evidence that labels stand alone (0: none, 1: all there can be).
-_DOUBT = 8.0
-_ROUGH = 1e-4  # accuracy per row that is enough to compare weights
-_SETTLED = 1e-3  # mean change of a degree
+_ROUGH = 1e-3  # accuracy per row that is enough to compare weights
+_SETTLED = 3e-3  # mean change of a degree
 
 
 @dataclass(frozen=True)
@@ -60,9 +50,10 @@ def choose_weights(
 ) -> Choice:
     """Choose the weights that are None.
 
-    beta: the one whose degrees are nearest (mean intersection) to those of the vote model, raised where it is in doubt
-    that labels are votes; the largest if labels stand alone. gamma: the one under whose predictions held-out labels
-    are likeliest, by the vote likelihood. At most 2,000 rows take part, and which ones depends on their features alone.
+    The labels themselves suggest degrees: those of the vote model, to the power of the trust in it
+    (`Competition.trust`), so equal shares of the positive labels where there is none. beta is the one whose degrees are
+    nearest to these (mean intersection), gamma the one whose predictions of them on held-out rows are best, by DLDL's
+    own loss KL(D, P). At most 2,000 rows take part, and which ones depends on their features alone.
 
     Parameters
     ----------
@@ -85,105 +76,134 @@ def choose_weights(
     if not splits:
         chosen = _NO_EVIDENCE_BETA if beta is None else beta
         return Choice(chosen, unit if gamma is None else gamma, "too few rows to choose by: the weights are defaults")
-    words = [] if beta is not None else [f"label_model={label_model!r}"]
-    trials: list[_Trial] | None = None
-    if beta is None:
-        doubt = 0.0
-        together = None if label_model == "presence" else best_penalty(splits, competing=True)
-        if label_model == "auto" and together is not None:
-            verdict = compare(together, best_penalty(splits, competing=False))
-            words, doubt = [verdict.words], float(norm.cdf(verdict.z))
-            together = together if verdict.competing else None
-        if together is None:
-            beta = float(_BETAS[-1])
-            words.append(f"beta={beta:g}: equal shares of the positive labels, nearly")
-        else:
-            trials = _trials(splits, max_iter, together.fits)
-            nearest = _nearest_beta(trials, unit if gamma is None else gamma)
-            beta = min(nearest * _DOUBT**doubt, float(_BETAS[-1]))
-            words.append(f"beta={beta:.2g}: near the degrees of the vote model (nearest at {nearest:.2g})")
+    suggested = _suggest(splits, label_model)
+    words = [suggested.words]
     if gamma is None:
-        ratio = _likeliest_ratio(trials or _trials(splits, max_iter, ()), unit, beta)
+        ratio = _best_ratio(splits, suggested)
         gamma = ratio * unit
-        words.append(f"gamma={gamma:.3g}: held-out labels are likeliest at {ratio:g} times its default")
+        words.append(f"gamma={gamma:.3g}: held-out degrees are predicted best at {ratio:.2g} times its default")
+    if beta is None and suggested.trust == 0.0:
+        beta = float(_BETAS[-1])
+        words.append(f"beta={beta:g}: equal shares of the positive labels, nearly")
+    elif beta is None:
+        beta = _nearest_beta(_all_rows(features, Y, known, splits, suggested), gamma, max_iter)
+        power = "" if suggested.trust == 1.0 else f" to the power of {suggested.trust:.2g}, for they are in doubt"
+        words.append(f"beta={beta:.2g}: nearest to the degrees of the vote model{power}")
     return Choice(float(beta), float(gamma), "; ".join(words))
 
 
-def _trials(splits: list[Split], max_iter: int, votes: tuple[VoteFit, ...]) -> list[_Trial]:
-    """All splits but one: weights are compared often, and a half of many rows, or two thirds of few, judge well."""
-    return [_Trial(split, max_iter, votes[k] if votes else None) for k, split in enumerate(splits[: len(splits) - 1])]
+@dataclass(frozen=True)
+class _Suggested:
+    """Degrees suggested by the labels: those of the vote model to the power of ``trust``."""
+
+    trust: float
+    votes: HeldOut | None  # None if there is no trust
+    words: str
+
+    def degrees(self, theta: Array, Y: Mask, known: Mask | None) -> Array:
+        """Of rows for which the vote model expects ``exp(theta)`` votes."""
+        votes = expected_votes(theta, Y, known)
+        return normalize_rows(np.where(votes > 0, votes**self.trust, 0.0))
+
+    def of_split(self, k: int, split: Split) -> tuple[Array, Array]:
+        """Of the rows that split k learns from, and of those that it judges by."""
+        if self.votes is None:
+            return (
+                normalize_rows(fill_unknown(split.Y, split.known, split.features.weights)),
+                normalize_rows(fill_unknown(split.Y_test, split.known_test, split.weights_test)),
+            )
+        fit = self.votes.fits[k]
+        learned = self.degrees(competing_votes(fit.scores, fit.log_rate), split.Y, split.known)
+        return learned, self.degrees(self.votes.thetas[k], split.Y_test, split.known_test)
 
 
-class _Trial:
-    """DLDL without a graph, roughly solved on the training rows of a split."""
+def _suggest(splits: list[Split], label_model: str) -> _Suggested:
+    if label_model == "presence":
+        return _Suggested(0.0, None, "label_model='presence'")
+    votes = best_penalty(splits, competing=True)
+    if label_model == "votes":
+        return _Suggested(1.0, votes, "label_model='votes'")
+    verdict = compare(splits, votes)
+    return _Suggested(verdict.trust, votes if verdict.trust else None, verdict.words)
 
-    def __init__(self, split: Split, max_iter: int, votes: VoteFit | None) -> None:
-        self.split, self.max_iter = split, max_iter
-        self.support = split.Y if split.known is None else split.Y | ~split.known
-        self.start = normalize_rows(fill_unknown(split.Y, split.known, split.features.weights))
-        self.target: Array | None = None
-        if votes is not None:
-            theta = competing_votes(votes.scores, votes.log_rate)
-            self.target = normalize_rows(expected_votes(theta, split.Y, split.known))
-        self._first: dict[float, SoftmaxFit] = {}
 
-    def fit(self, beta: float, gamma: float) -> tuple[Array, SoftmaxFit]:
-        """Degrees and predictor. The first step in W depends on gamma alone."""
-        features, D = self.split.features, self.start
-        if gamma not in self._first:
-            self._first[gamma] = softmax_regression(features, D, l2=gamma, tol=_ROUGH)
-        W = self._first[gamma]
-        for iteration in range(self.max_iter):
+@dataclass(frozen=True)
+class _Rows:
+    """Rows to try betas on, and the degrees suggested for them."""
+
+    features: Features
+    Y: Mask
+    known: Mask | None
+    target: Array
+
+
+def _all_rows(features: Features, Y: Mask, known: Mask | None, splits: list[Split], suggested: _Suggested) -> _Rows:
+    """All rows; of many, those that one split learns from."""
+    votes = suggested.votes
+    assert votes is not None
+    if len(Y) > sum(len(split.Y_test) for split in splits):
+        first = splits[0]
+        return _Rows(first.features, first.Y, first.known, suggested.of_split(0, first)[0])
+    l2 = votes.ratio * default_gamma(features)
+    fit = vote_regression(features, Y, l2=l2, known=known, start=votes.fits[0], tol=_ROUGH)
+    return _Rows(features, Y, known, suggested.degrees(competing_votes(fit.scores, fit.log_rate), Y, known))
+
+
+def _nearest_beta(rows: _Rows, gamma: float, max_iter: int) -> float:
+    """The beta under which DLDL's degrees are nearest to the suggested ones."""
+    support = Support(rows.Y if rows.known is None else rows.Y | ~rows.known)
+    start = normalize_rows(fill_unknown(rows.Y, rows.known, rows.features.weights))
+    first = softmax_regression(rows.features, start, l2=gamma, tol=_ROUGH)  # the same for every beta
+
+    def degrees(beta: float) -> Array:
+        """D of DLDL without a graph, roughly solved."""
+        W, D = first, start
+        for iteration in range(max_iter):
             if iteration:
-                W = softmax_regression(features, D, l2=gamma, start=W, tol=_ROUGH)
-            previous, D = D, newton_simplex(log_softmax(W.logits), self.support, beta=beta, start=D, tol=_ROUGH).D
+                W = softmax_regression(rows.features, D, l2=gamma, start=W, tol=_ROUGH)
+            previous, D = D, newton_simplex(log_softmax(W.logits), support, beta=beta, start=D, tol=_ROUGH).D
             if np.abs(D - previous).mean() <= _SETTLED:
                 break
-        return D, W
-
-    def nearness(self, beta: float, gamma: float) -> float:
-        """Mean intersection of the degrees with those of the vote model."""
-        assert self.target is not None
-        shared = np.minimum(self.fit(beta, gamma)[0], self.target).sum(axis=1)
-        return float(np.average(shared, weights=self.split.features.weights))
-
-    def held_out(self, beta: float, gamma: float) -> NDArray[np.float64]:
-        """Vote log-likelihood of the test rows under the predictions; lambda is that of the training rows."""
-        _, W = self.fit(beta, gamma)
-        counts = label_counts(self.split.features.weights, self.split.known)
-        log_rate = profile_log_rate(log_softmax(W.logits), self.split.Y, counts=counts)
-        Z = np.asarray(self.split.X_test @ W.coef + W.intercept, dtype=np.float64)
-        return self.split.log_likelihoods(competing_votes(Z, log_rate))
-
-
-def _nearest_beta(trials: list[_Trial], gamma: float) -> float:
-    """The beta whose degrees are nearest to the vote model's: the top of a parabola through the best of a grid."""
-    values: dict[int, float] = {}
+        return D
 
     def nearness(k: int) -> float:
-        return float(np.mean([trial.nearness(float(_BETAS[k]), gamma) for trial in trials]))
+        shared = np.minimum(degrees(float(_BETAS[k])), rows.target).sum(axis=1)
+        return float(np.average(shared, weights=rows.features.weights))
 
-    best = _climb(nearness, _START, len(_BETAS), values)
-    if not 0 < best < len(_BETAS) - 1:
-        return float(_BETAS[best])
-    below, top, above = (values[best + step] for step in (-1, 0, 1))
-    bend = below - 2.0 * top + above
-    shift = 0.5 * (below - above) / bend if bend < 0 else 0.0
-    return float(_BETAS[best] * (_BETAS[1] / _BETAS[0]) ** shift)
+    return _between(_BETAS, _highest(nearness, _MIDDLE_BETA, len(_BETAS)))
 
 
-def _likeliest_ratio(trials: list[_Trial], unit: float, beta: float) -> float:
-    weights = judging_weights([trial.split for trial in trials])
+def _best_ratio(splits: list[Split], suggested: _Suggested) -> float:
+    """The ratio of gamma to its default at which suggested degrees of held-out rows are predicted best, by KL(D, P).
 
-    def likelihood(k: int) -> float:
-        rows = np.concatenate([trial.held_out(beta, _RATIOS[k] * unit) for trial in trials])
-        return float(np.average(rows, weights=weights))
+    The predictor is the one that learns the suggested degrees of the other rows, so that beta plays no part.
+    """
+    cases = [(split, *suggested.of_split(k, split)) for k, split in enumerate(splits)]
+    fits: list[SoftmaxFit | None] = [None] * len(splits)
+    weights = judging_weights(splits)
 
-    return _RATIOS[_climb(likelihood, _DEFAULT_RATIO, len(_RATIOS), {})]
+    def agreement(k: int) -> float:
+        parts = []
+        for place, (split, D, D_test) in enumerate(cases):
+            gamma = float(_RATIOS[k]) * default_gamma(split.features)
+            W = softmax_regression(split.features, D, l2=gamma, start=fits[place], tol=_ROUGH)
+            fits[place] = W
+            logP = log_softmax(np.asarray(split.X_test @ W.coef + W.intercept, dtype=np.float64))
+            # No degree is taken to be nearer to 0 than the rows can tell: one far row cannot decide.
+            parts.append((D_test * np.maximum(logP, np.log(0.5 / (split.features.total + 1)))).sum(axis=1))
+        return float(np.average(np.concatenate(parts), weights=weights))
+
+    return _between(_RATIOS, _highest(agreement, _DEFAULT_RATIO, len(_RATIOS)))
 
 
-def _climb(value: Callable[[int], float], start: int, count: int, known: dict[int, float]) -> int:
-    """The place of the maximum of a function with one hill on 0, 1, ..., count - 1; ``known`` keeps what was asked."""
+def _between(values: Array, place: float) -> float:
+    """The value at a place between those of a geometric series."""
+    return float(values[0] * (values[1] / values[0]) ** place)
+
+
+def _highest(value: Callable[[int], float], start: int, count: int) -> float:
+    """Where a function with one hill on 0, 1, ..., count - 1 is highest: the top of a parabola through three places."""
+    known: dict[int, float] = {}
 
     def at(k: int) -> float:
         if k not in known:
@@ -194,4 +214,8 @@ def _climb(value: Callable[[int], float], start: int, count: int, known: dict[in
     for step in (1, -1):
         while 0 <= best + step < count and at(best + step) > at(best):
             best += step
-    return best
+    if not 0 < best < count - 1:
+        return float(best)
+    below, top, above = at(best - 1), at(best), at(best + 1)
+    bend = below - 2.0 * top + above
+    return best + (0.5 * (below - above) / bend if bend < 0 else 0.0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,9 +22,10 @@ Rows = NDArray[np.intp]
 _MOST_ROWS = 2000  # that a choice is made on
 _FEWEST_ROWS = 10  # fewer tell nothing
 _MOST_FOLDS = 3  # of few rows; many are only cut in half
-_RATIOS = (300.0, 100.0, 30.0, 10.0, 3.0, 1.0, 0.3, 0.1)  # of the penalty to DLDL's default
-_ROUGH = 1e-5  # accuracy per row that is enough to compare models
+_RATIOS = (300.0, 60.0, 12.0, 2.4, 0.5, 0.1)  # of the penalty to DLDL's default
+_ROUGH = 1e-4  # accuracy per row that is enough to compare models
 _COUNT_LEVEL = 0.01  # chance of finding too little variation where labels are independent
+_RATIONED = 0.5  # of the variance that votes would give to the number of positives
 _NOTHING = 1e-9
 
 
@@ -138,7 +139,7 @@ class HeldOut:
     ratio: float  # of the penalty to DLDL's default gamma
     log_likelihoods: NDArray[np.float64]  # of each row
     weights: NDArray[np.float64]  # how often each row counts
-    excess: NDArray[np.float64]  # (count - expected)^2 - variance, for the number of positives of each row
+    thetas: tuple[Array, ...]  # of the test rows of each split: the log of the votes that the model expects
     fits: tuple[VoteFit, ...]  # one for each split
 
     @property
@@ -150,27 +151,27 @@ class HeldOut:
 def best_penalty(splits: list[Split], *, competing: bool) -> HeldOut:
     """Try penalties from heavy to light, each fit starting from the last, until the likelihood falls."""
     weights = judging_weights(splits)
-    best = HeldOut(1.0, np.empty(0), weights, np.empty(0), ())
+    best = HeldOut(1.0, np.empty(0), weights, (), ())
     if not splits:
         return best
     for ratio, *parts in zip(_RATIOS, *(_path(split, competing) for split in splits), strict=False):
-        likelihoods, excess, fits = zip(*parts, strict=True)
-        found = HeldOut(ratio, np.concatenate(likelihoods), weights, np.concatenate(excess), fits)
+        likelihoods, thetas, fits = zip(*parts, strict=True)
+        found = HeldOut(ratio, np.concatenate(likelihoods), weights, thetas, fits)
         if best.fits and found.mean < best.mean:
             break
         best = found
     return best
 
 
-def _path(split: Split, competing: bool) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64], VoteFit]]:
-    """Log-likelihood and excess of the test rows under each penalty, and the fit."""
+def _path(split: Split, competing: bool) -> Iterator[tuple[NDArray[np.float64], Array, VoteFit]]:
+    """Under each penalty: log-likelihood and theta of the test rows, and the fit."""
     features, fit = split.features, None
     for ratio in _RATIOS:
         l2 = ratio * default_gamma(features)
         fit = vote_regression(features, split.Y, l2=l2, competing=competing, known=split.known, start=fit, tol=_ROUGH)
         Z = np.asarray(split.X_test @ fit.coef + fit.intercept, dtype=np.float64)
         theta = competing_votes(Z, fit.log_rate) if competing else Z
-        yield split.log_likelihoods(theta), _excess(theta, split.Y_test, split.known_test), fit
+        yield split.log_likelihoods(theta), theta, fit
 
 
 def _excess(theta: Array, Y: Mask, known: Mask | None = None) -> NDArray[np.float64]:
@@ -192,6 +193,21 @@ def _excess(theta: Array, Y: Mask, known: Mask | None = None) -> NDArray[np.floa
     return np.asarray((Y.sum(axis=1) - mean) ** 2 - np.maximum(second - mean**2, 0.0))
 
 
+def _count_variances(theta: Array, Y: Mask, known: Mask | None = None) -> tuple[Array, Array]:
+    r"""Squared deviation of each row's number of positives from the usual one, and its variance if raters had voted.
+
+    The number of labels with any vote, when exactly lambda votes are cast, varies less than if votes were Poisson: by
+    what the number of votes explains of it, :math:`(\sum_j \lambda p_j e^{-\lambda p_j})^2 / \lambda` (the occupancy
+    problem). Rows differ in their shares, too: so the first is no less than the second on average, if labels are votes.
+    """
+    counted = np.ones(Y.shape) if known is None else known.astype(float)
+    usual = counted @ (Y.sum(axis=0) / np.maximum(counted.sum(axis=0), 1.0))
+    votes = np.exp(np.minimum(theta, 50.0))
+    none = np.exp(-votes)
+    explained = (counted * votes * none).sum(axis=1) ** 2 / votes.sum(axis=1)
+    return (Y.sum(axis=1) - usual) ** 2, (counted * none * (1.0 - none)).sum(axis=1) - explained
+
+
 @dataclass(frozen=True)
 class Competition:
     """Verdict of `competition_test`.
@@ -210,6 +226,9 @@ class Competition:
     z_count : float
         Whether the number of positives of a row varies more (positive) or less (negative) than it would if labels
         were independent given the features.
+    count_ratio : float
+        The variance of that number over the one that votes would give it even if all rows had the same degrees: at
+        least 1 for votes, near 0 where every row has equally many positives.
     n_rows : int
         Held-out rows that the comparison is made on.
     words : str
@@ -221,8 +240,23 @@ class Competition:
     p_value: float
     gain: float
     z_count: float
+    count_ratio: float
     n_rows: int
     words: str
+
+    @property
+    def rationed(self) -> bool:
+        """Whether rows are so alike in their number of positives that these tell only which degrees are the largest."""
+        return self.count_ratio < _RATIONED
+
+    @property
+    def trust(self) -> float:
+        """How far the vote model's degrees are to be believed, from 0 (equal shares instead) to 1.
+
+        0 if labels stand alone or are rationed. Otherwise 1 if held-out labels are no likelier as labels that stand
+        alone, and the two-sided p-value of that comparison if they are.
+        """
+        return min(1.0, 2.0 * self.p_value) if self.competing and not self.rationed else 0.0
 
 
 def competition_test(X: Any, y: Any, *, fit_intercept: bool = True, level: float = 0.05) -> Competition:
@@ -261,17 +295,23 @@ def competition_test(X: Any, y: Any, *, fit_intercept: bool = True, level: float
     """
     Y, known = ticked_and_known(check_logical(y, nan="allow"))
     splits = held_out_splits(X, Y, fit_intercept, known=known)
-    return compare(best_penalty(splits, competing=True), best_penalty(splits, competing=False), level)
+    return compare(splits, best_penalty(splits, competing=True), level)
 
 
-def compare(together: HeldOut, apart: HeldOut, level: float = 0.05) -> Competition:
-    """The test on the held-out rows of the two models."""
+def compare(splits: list[Split], together: HeldOut, level: float = 0.05) -> Competition:
+    """The test, given what the model of competing labels says of the held-out rows."""
+    if not splits:
+        return Competition(True, 0.0, 0.5, 0.0, 0.0, 1.0, 0, "too few rows to tell whether labels compete")
+    apart = best_penalty(splits, competing=False)
+    weights = apart.weights
     difference = apart.log_likelihoods - together.log_likelihoods
-    gain = float(np.average(difference, weights=apart.weights)) if len(difference) else 0.0
-    z, z_count = _z(difference, apart.weights), _z(apart.excess, apart.weights)
+    gain, z = float(np.average(difference, weights=weights)), _z(difference, weights)
+    z_count, count_ratio = _z(_each(_excess, splits, apart), weights), _count_ratio(splits, together)
     p_value = float(norm.sf(z))
     counts_vary = z_count > norm.ppf(_COUNT_LEVEL)
-    if p_value < level and counts_vary:
+    if count_ratio < _RATIONED:
+        verdict = "labels are rationed: rows hardly differ in their number of positives, as if all ticked equally many"
+    elif p_value < level and counts_vary:
         verdict = "labels stand alone: each marks its own presence"
     elif z < norm.ppf(level):
         verdict = "labels compete, as votes do"
@@ -281,7 +321,19 @@ def compare(together: HeldOut, apart: HeldOut, level: float = 0.05) -> Competiti
         verdict = "the labels do not say whether they compete; they are taken as votes"
     figures = f"(held-out log-likelihood per row, independent minus competing: {gain:+.3f}, z = {z:+.1f})"
     competing = p_value >= level or not counts_vary
-    return Competition(competing, z, p_value, gain, z_count, len(difference), f"{verdict} {figures}")
+    return Competition(competing, z, p_value, gain, z_count, count_ratio, len(difference), f"{verdict} {figures}")
+
+
+def _each(function: Callable[..., Any], splits: list[Split], model: HeldOut) -> Any:
+    """What the function says of the test rows of all splits under a model."""
+    parts = (function(theta, split.Y_test, split.known_test) for theta, split in zip(model.thetas, splits, strict=True))
+    return np.concatenate([np.asarray(part) for part in parts], axis=-1)
+
+
+def _count_ratio(splits: list[Split], votes: HeldOut) -> float:
+    """Observed over expected variance of the number of positives; 0 if labels never differ and none is expected to."""
+    observed, expected = np.average(_each(_count_variances, splits, votes), axis=1, weights=votes.weights)
+    return float(observed / expected) if expected > _NOTHING else 0.0
 
 
 def _z(values: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
