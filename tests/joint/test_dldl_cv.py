@@ -100,6 +100,7 @@ def test_known_degrees_correct_a_wrong_belief(straight, scoring):
     assert told.best_params_["beta"] <= 10
     assert 0 < told.best_score_ <= 1
     assert "nearest to the degrees" in told.choice_
+    np.testing.assert_allclose(told.label_distributions_[::4], straight.D[::4], atol=1e-12)
     assert (told.cv_results_["mean_test_log_likelihood"] < 0).all()
 
 
@@ -125,9 +126,9 @@ def test_degrees_are_matched_by_name(straight):
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
-        (lambda D: D[:-1], "a row for each of the 400 rows"),
+        (lambda D: D[:-1], "400 rows and 5 columns"),
         (lambda D: np.full_like(D, np.nan), "unknown in every row"),
-        (lambda D: np.where(np.arange(5) == 2, np.nan, D), "row 0 are known in part"),
+        (lambda D: np.where(np.arange(5) == 2, np.nan, D), "all known or all NaN"),
         (lambda D: 2 * D, "sum to 1"),
     ],
 )

@@ -29,44 +29,56 @@ def problem(n=120, m=4, c=5, rate=6.0, seed=0):
     return X[keep], Y[keep], W - W.mean(axis=1, keepdims=True)
 
 
-def objective(v, X, Y, l2, competing, offset=0.0):
+LINKS = {"votes": {}, "fixed raters": {"fixed_raters": True}, "presence": {"competing": False}}
+EVERY_LINK = pytest.mark.parametrize("link", LINKS)
+
+
+def objective(v, X, Y, l2, link, offset=0.0):
     """The stated objective, term by term: likelihood, the row of half ticked labels, penalty."""
     m, c = X.shape[1], Y.shape[1]
     W, b, rate = v[: m * c].reshape(m, c), v[m * c : -1], v[-1]
     rows = np.vstack([X - X.mean(axis=0), np.zeros(m)]) @ W + b
     offset = np.append(np.broadcast_to(offset, len(X)), np.mean(offset))[:, None]
-    votes = np.exp(rate + offset) * softmax(rows) if competing else np.exp(rows)
+    P = softmax(rows)
+    votes = {
+        "votes": np.exp(rate + offset) * P,
+        "fixed raters": -np.exp(rate + offset) * np.log1p(-np.minimum(P, 1 - 1e-9)),
+        "presence": np.exp(rows),
+    }[link]
     ticked = np.vstack([Y, np.full(c, 0.5)])
     return -np.sum(ticked * np.log1p(-np.exp(-votes)) - (1 - ticked) * votes) + l2 * np.sum(W**2)
 
 
-@pytest.mark.parametrize("competing", [True, False])
-def test_the_minimum_is_that_of_a_generic_solver(competing):
+@EVERY_LINK
+def test_the_minimum_is_that_of_a_generic_solver(link):
     X, Y, _ = problem()
-    fit = vote_regression(Features(X), Y, l2=0.7, competing=competing, tol=1e-12)
+    fit = vote_regression(Features(X), Y, l2=0.7, **LINKS[link], tol=1e-12)
     start = np.zeros(4 * 5 + 5 + 1)
-    found = minimize(objective, start, (X, Y, 0.7, competing), method="BFGS", options={"gtol": 1e-4})
+    found = minimize(objective, start, (X, Y, 0.7, link), method="BFGS", options={"gtol": 1e-4})
     assert fit.converged
     assert fit.loss <= found.fun + 1e-6
     assert fit.loss == pytest.approx(found.fun, rel=1e-5)
     v = np.concatenate([fit.coef.ravel(), fit.intercept + X.mean(axis=0) @ fit.coef, [fit.log_rate]])
-    assert fit.loss == pytest.approx(objective(v, X, Y, 0.7, competing), rel=1e-10)
-    gradient = approx_fprime(v, objective, 1e-6, X, Y, 0.7, competing)
+    assert fit.loss == pytest.approx(objective(v, X, Y, 0.7, link), rel=1e-10)
+    gradient = approx_fprime(v, objective, 1e-6, X, Y, 0.7, link)
     assert np.abs(gradient[:-1]).max() < 1e-2
     assert (np.diff(fit.path) <= 0).all()
 
 
 @pytest.mark.parametrize("counted", [False, True])
-@pytest.mark.parametrize("competing", [True, False])
-def test_derivatives_by_finite_differences(competing, counted):
+@EVERY_LINK
+def test_derivatives_by_finite_differences(link, counted):
     rng = np.random.default_rng(3)
     Y = np.vstack([rng.random((6, 4)) < 0.5, np.full(4, 0.5)])
     labels = module._Labels(Y, rng.integers(3, size=(6, 4)).astype(float) if counted else None)
-    link = module._Competing(labels, rng.normal(size=7)) if competing else module._Independent(labels)
+    offset = rng.normal(size=7)
+    model = module._Independent(labels)
+    if link != "presence":
+        model = module._Competing(labels, offset, fixed_raters=link == "fixed raters")
     Z, rate = rng.normal(size=(7, 4)), 0.4
-    point = link.at(Z, rate)
+    point = model.at(Z, rate)
     dZ, drate, h = rng.normal(size=Z.shape), 0.7, 1e-5
-    ahead, behind = (link.at(Z + s * h * dZ, rate + s * h * drate) for s in (1, -1))
+    ahead, behind = (model.at(Z + s * h * dZ, rate + s * h * drate) for s in (1, -1))
     slope = np.vdot(point.slope, dZ) + point.rate_slope * drate
     assert (ahead.loss - behind.loss) / (2 * h) == pytest.approx(slope, rel=1e-6)
     curved, curved_rate = point.curve(dZ, drate)

@@ -13,12 +13,27 @@ from scipy.special import exprel
 from ldlearn.core.simplex import Array, Mask, log_softmax
 
 Vector = NDArray[np.float64]
-_LARGEST_THETA = 50.0  # exp(50) votes are as good as any larger number, and their square is still finite
+_LARGEST_SHARE = 1.0 - 1e-9  # of the votes of a row: a share of 1 would need no other label at all
+LARGEST_THETA = 50.0  # exp(50) votes are as good as any larger number, and their square is still finite
 
 
 def competing_votes(Z: Array, log_rate: float | Vector) -> Array:
     """theta, the log of the expected votes, of labels that share ``exp(log_rate)`` votes by a softmax of Z."""
     return np.asarray(log_softmax(Z) + np.reshape(log_rate, (-1, 1)))
+
+
+def votes_of_shares(logP: Array, fixed_raters: bool) -> tuple[Array, Array | float, Array | float]:
+    """theta for one vote a row, and its first and second derivative in the log of the share.
+
+    With a random number of votes theta is ln p; with a fixed one ln(-ln(1 - p)), since nobody of so many raters takes
+    label j with probability ``(1 - p)^lambda``.
+    """
+    if not fixed_raters:
+        return logP, 1.0, 0.0
+    P = np.minimum(np.exp(logP), _LARGEST_SHARE)
+    votes = -np.log1p(-P)
+    rise = P / ((1.0 - P) * votes)
+    return np.log(votes), rise, rise**2 * (votes / P - 1.0)
 
 
 def label_counts(weights: Vector | None, known: Mask | None) -> Array | None:
@@ -59,7 +74,7 @@ def expected_votes(theta: Array, Y: Mask, known: Mask | None = None) -> Array:
 
     Where it is not known whether a label was ticked the answer is ``exp(theta)``.
     """
-    votes = np.exp(np.minimum(theta, _LARGEST_THETA))
+    votes = np.exp(np.minimum(theta, LARGEST_THETA))
     ticked = Y / exprel(-votes)
     return np.asarray(ticked if known is None else np.where(known, ticked, votes))
 
@@ -83,7 +98,7 @@ def profile_log_rate(
         slope, curvature = slopes(base + log_rate, ticked)
         total = float((count * curvature).sum())
         step = float(np.clip(-(count * slope).sum() / max(total, np.finfo(float).tiny), -1.0, 1.0))
-        if total * step * step <= tol * size / Y.shape[1] or not -_LARGEST_THETA < log_rate + step < _LARGEST_THETA:
+        if total * step * step <= tol * size / Y.shape[1] or not -LARGEST_THETA < log_rate + step < LARGEST_THETA:
             break
         log_rate += step
     return log_rate
@@ -91,13 +106,13 @@ def profile_log_rate(
 
 def losses(theta: Array, Y: Array) -> Array:
     """Minus the log-probability of each label."""
-    votes = np.exp(np.minimum(theta, _LARGEST_THETA))
+    votes = np.exp(np.minimum(theta, LARGEST_THETA))
     return np.asarray((1.0 - Y) * votes - Y * (theta + np.log(exprel(-votes))))
 
 
 def slopes(theta: Array, Y: Array) -> tuple[Array, Array]:
     """First and second derivatives of `_losses` in theta; the second are never negative."""
-    votes = np.exp(np.minimum(theta, _LARGEST_THETA))
+    votes = np.exp(np.minimum(theta, LARGEST_THETA))
     with np.errstate(over="ignore"):
         ratio = 1.0 / exprel(votes)  # votes / (exp(votes) - 1)
     unticked = (1.0 - Y) * votes

@@ -13,7 +13,7 @@ from scipy import sparse
 from scipy.special import xlogy
 from sklearn.base import clone
 
-from ldlearn.base import EnhancesNewRows, Joint, WeighsRows
+from ldlearn.base import WeighsRows
 from ldlearn.base.sklearn_private import HasMethods, Interval, StrOptions
 from ldlearn.core.graph import NeighborGraph, laplacian, neighbor_graph, similarity
 from ldlearn.core.neighbors import common_offsets, moved
@@ -23,6 +23,7 @@ from ldlearn.core.targets import check_some_degrees, fill_unknown
 from ldlearn.joint.dldl_choice import LABEL_MODELS, Choice, choose_weights
 from ldlearn.joint.feature_map import make_feature_map
 from ldlearn.joint.held_rows import solve_around
+from ldlearn.joint.intervals import GivesIntervals, TrainingRows
 from ldlearn.solvers.admm import admm_simplex
 from ldlearn.solvers.features import Features, linear_scores
 from ldlearn.solvers.newton_simplex import SimplexSolution, newton_simplex
@@ -49,7 +50,7 @@ class _Degrees:
     weights: Weights | None  # how often each row counts
 
 
-class DLDL(WeighsRows, EnhancesNewRows, Joint):
+class DLDL(WeighsRows, GivesIntervals):
     r"""Label distribution learning directly from logical labels.
 
     Assumes that degrees are zero on negative labels, that a softmax of linear scores predicts them, and (if
@@ -338,6 +339,7 @@ class DLDL(WeighsRows, EnhancesNewRows, Joint):
         choice = self._choose_weights(features, Y, known)
         self.beta_, self.gamma_, self.choice_ = choice.beta, choice.gamma, choice.words
         self._alternate(features, self._first_degrees(X, Y, sample_weight, known, degrees), G, work)
+        self._training = TrainingRows(X, Y, sample_weight, known)
 
     def _choose_weights(self, features: Features, Y: Mask, known: Mask | None) -> Choice:
         if self.beta is not None and self.gamma is not None:
@@ -455,9 +457,11 @@ class DLDL(WeighsRows, EnhancesNewRows, Joint):
         last = self.objective_path_[::-2]
         return len(last) > 1 and bool(last[1] - last[0] <= self.tol * n)
 
+    def _mapped(self, X: Any) -> Any:
+        return X if self.feature_map_ is None else self.feature_map_.transform(self._map_input(X))
+
     def _logits(self, X: Any) -> Array:
-        mapped = X if self.feature_map_ is None else self.feature_map_.transform(self._map_input(X))
-        return linear_scores(mapped, self.coef_, self.intercept_)
+        return linear_scores(self._mapped(X), self.coef_, self.intercept_)
 
     def _predict(self, X: Any) -> Array:
         return softmax(self._logits(X))

@@ -16,13 +16,14 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.parallel import Parallel, delayed
 
-from ldlearn.base import EnhancesNewRows, Joint, check_distributions
 from ldlearn.base.sklearn_private import HasMethods, Interval, StrOptions
 from ldlearn.core.simplex import Array, Mask
+from ldlearn.core.targets import check_some_degrees
 from ldlearn.errors import InputError
 from ldlearn.joint.default_gamma import default_gamma
 from ldlearn.joint.dldl import DLDL
 from ldlearn.joint.dldl_choice import choose_weights
+from ldlearn.joint.intervals import Doubt, GivesIntervals
 from ldlearn.joint.label_model import Fold, make_folds, shuffled_by_features
 
 _BETAS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)  # tried where true degrees can judge them
@@ -32,16 +33,15 @@ _PARAMS = ("alpha", "beta", "gamma", "feature_map")
 Point = dict[str, Any]
 
 
-class DLDLCV(EnhancesNewRows, Joint):
+class DLDLCV(GivesIntervals):
     """`DLDL` with weights and feature map chosen by cross-validation.
 
     By the 0/1 labels alone: gamma and alpha are those under whose predictions held-out labels are likeliest (the vote
     likelihood, as `score` has it), and a later feature map replaces an earlier one where it makes them likelier
-    beyond chance. beta is that of DLDL's own rule, for each feature map, because the likelihood of labels
-    prefers a beta that is too large. If the true degrees of some rows are known
-    (``fit(X, y, degrees=...)``), they judge while they are held out: another setting replaces the choice of the
-    labels where it is nearer to them beyond chance. Use it when time allows to ask
-    whether features act linearly.
+    beyond chance. beta is that of DLDL's own rule, for each feature map, because the likelihood of labels prefers a
+    beta that is too large. If the true degrees of some rows are known (``fit(X, y, degrees=...)``), they are kept in
+    every fit and judge while they are held out: another setting replaces the choice of the labels where it is nearer
+    to them beyond chance. Use it when time allows to ask whether features act linearly.
 
     Parameters
     ----------
@@ -184,21 +184,23 @@ class DLDLCV(EnhancesNewRows, Joint):
         y : array-like or data frame of shape (n, c)
             Logical labels in {0, 1}.
         degrees : array-like or data frame of shape (n, c), default=None
-            True degrees where they are known, rows of NaN elsewhere. They judge the settings while they are
-            held out.
+            True degrees where they are known, rows of NaN elsewhere. They are kept in every fit, and judge the
+            settings while they are held out.
 
         Returns
         -------
         self
         """
-        self._degrees = degrees
-        try:
-            return super().fit(X, y)
-        finally:
-            del self._degrees
+        return self._fit_rows(X, y, degrees=degrees)
 
-    def _fit(self, X: Any, Y: Mask) -> None:
-        D = None if self._degrees is None else self._match_labels(self._degrees, lambda T: known_degrees(T, len(Y)))
+    def _check_row_data(self, name: str, value: Any, X: Any) -> Any:
+        D = check_some_degrees(value, self.label_names_, X.shape[0])
+        if np.isnan(D).all():
+            raise InputError("degrees are unknown in every row; leave the argument out to choose by 0/1 labels alone.")
+        return D
+
+    def _fit(self, X: Any, Y: Mask, degrees: Array | None = None) -> None:
+        D = degrees
         folds = self._folds(X, D)
         settings = [self._setting(feature_map, X, Y, D is not None) for feature_map in self.feature_maps]
         found = Parallel(n_jobs=self.n_jobs)(
@@ -210,7 +212,7 @@ class DLDLCV(EnhancesNewRows, Joint):
         self.cv_results_ = table.results()
         self.best_params_ = dict(table.points[self.best_index_])
         self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
-        self.best_estimator_ = self._template(**self.best_params_).fit(X, Y)
+        self.best_estimator_ = self._template(**self.best_params_).fit(X, Y, degrees=D)
         self.label_distributions_ = self.best_estimator_.label_distributions_
 
     def _folds(self, X: Any, D: Array | None) -> list[Fold]:
@@ -238,27 +240,18 @@ class DLDLCV(EnhancesNewRows, Joint):
         nearest = min(betas, key=lambda beta: abs(np.log(max(beta, _TINY) / max(rule.beta, _TINY))))
         return _Setting(model, points, nearest, rule.words)
 
+    def _find_doubt(self) -> Doubt:
+        doubt: Doubt = self.best_estimator_._find_doubt()
+        return doubt
+
+    def _mapped(self, X: Any) -> Any:
+        return self.best_estimator_._mapped(X)
+
     def _predict(self, X: Any) -> Array:
         return np.asarray(self.best_estimator_._predict(X))
 
     def _enhance(self, X: Any, Y: Mask) -> Array:
         return np.asarray(self.best_estimator_._enhance(X, Y))
-
-
-def known_degrees(degrees: Any, n: int) -> Array:
-    """True degrees of some rows, NaN in the others; anything else is refused."""
-    D = np.array(degrees, dtype=np.float64)
-    if D.ndim != 2 or len(D) != n:
-        raise InputError(f"degrees must have a row for each of the {n} rows, got shape {D.shape}.")
-    unknown = np.isnan(D).all(axis=1)
-    if unknown.all():
-        raise InputError("degrees are unknown in every row; leave the argument out to choose by 0/1 labels alone.")
-    partly = np.isnan(D).any(axis=1) & ~unknown
-    if partly.any():
-        row = int(np.flatnonzero(partly)[0])
-        raise InputError(f"degrees of row {row} are known in part; give all of them, or NaN for the whole row.")
-    D[~unknown] = check_distributions(D[~unknown])
-    return D
 
 
 @dataclass(frozen=True)
@@ -284,7 +277,8 @@ def _held_out(
     likelihoods, nearness = [], []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the last fit, on all rows, says so if it matters
-        for model in setting.model.fit_path(X[fold.train], Y[fold.train], setting.points):
+        given = {} if D is None else {"degrees": D[fold.train]}
+        for model in setting.model.fit_path(X[fold.train], Y[fold.train], setting.points, **given):
             P = model.predict(X[test])
             likelihoods.append(model._label_likelihoods(P, Y[test]))
             if D is None or not len(rows):

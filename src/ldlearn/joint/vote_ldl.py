@@ -8,19 +8,20 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ldlearn.base import EnhancesNewRows, Joint, WeighsRows
+from ldlearn.base import WeighsRows
 from ldlearn.base.sklearn_private import HasMethods, Interval, StrOptions
 from ldlearn.core.neighbors import common_offsets, moved
 from ldlearn.core.simplex import Array, Mask, Weights, normalize_rows, softmax
 from ldlearn.errors import InputError
 from ldlearn.joint.default_gamma import default_gamma
 from ldlearn.joint.feature_map import make_feature_map
+from ldlearn.joint.intervals import Bounds, GivesIntervals, TrainingRows
 from ldlearn.joint.label_model import best_penalty, held_out_splits
 from ldlearn.solvers.features import Features
 from ldlearn.solvers.vote_regression import competing_votes, expected_votes, vote_regression
 
 
-class VoteLDL(WeighsRows, EnhancesNewRows, Joint):
+class VoteLDL(WeighsRows, GivesIntervals):
     r"""Label distributions from 0/1 labels that were ticked if they got any vote.
 
     Assumes that the labels of a row share about :math:`\lambda` votes, label j getting :math:`\lambda p_j` of them on
@@ -194,6 +195,26 @@ class VoteLDL(WeighsRows, EnhancesNewRows, Joint):
         """
         return self._enhance_rows(X, y, **({} if n_raters is None else {"n_raters": log_raters(n_raters, len(y))}))
 
+    def enhance_interval(self, X: Any, y: Any, coverage: float = 0.9, n_raters: Any = None) -> Bounds:
+        """Intervals for the degrees that ``enhance`` gives.
+
+        Parameters
+        ----------
+        X, y, n_raters
+            As for ``enhance``.
+        coverage : float, default=0.9
+            Share of the degrees of positive labels that the intervals are to hold; above 0 and below 1.
+
+        Returns
+        -------
+        lower, upper : ndarrays of shape (n, c)
+            For the shares of the votes that the rows did get: see `DLDL.enhance_interval`.
+        """
+        if n_raters is None:
+            return self._vote_intervals(X, y, coverage, self._typical_offset)
+        offset = log_raters(n_raters, len(y))
+        return self._vote_intervals(X, y, coverage, offset, n_raters=offset)
+
     def _fit(
         self,
         X: Any,
@@ -215,6 +236,7 @@ class VoteLDL(WeighsRows, EnhancesNewRows, Joint):
         self.objective_, self.objective_path_ = fit.loss, fit.path
         self.converged_, self.n_iter_ = fit.converged, fit.n_iter
         self.label_distributions_ = self._degrees(fit.scores, Y, offset, known)
+        self._training = TrainingRows(X, Y, sample_weight, **given)
 
     def _map_input(self, X: Any) -> Any:
         """What the feature map is given; that of a kernel of distances, rows without their common offsets."""
@@ -228,9 +250,11 @@ class VoteLDL(WeighsRows, EnhancesNewRows, Joint):
         """Expected shares of the votes, given which labels got any."""
         return normalize_rows(expected_votes(competing_votes(Z, np.log(self.lambda_) + offset), Y, known))
 
+    def _mapped(self, X: Any) -> Any:
+        return X if self.feature_map_ is None else self.feature_map_.transform(self._map_input(X))
+
     def _scores(self, X: Any) -> Array:
-        mapped = X if self.feature_map_ is None else self.feature_map_.transform(self._map_input(X))
-        return np.asarray(mapped @ self.coef_ + self.intercept_, dtype=np.float64)
+        return np.asarray(self._mapped(X) @ self.coef_ + self.intercept_, dtype=np.float64)
 
     def _predict(self, X: Any) -> Array:
         return softmax(self._scores(X))

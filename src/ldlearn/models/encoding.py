@@ -99,7 +99,9 @@ class Encoder:
             return {"type": "neighbors", "params": inner(value.get_params(), "params"), "X": inner(value._fit_X, "X")}
         if name.startswith("sklearn:"):
             _check_harmless(vars(value), f"{path}, a {type(value).__name__}")
-        state = {key: inner(child, key) for key, child in vars(value).items()}
+        # What an estimator of ours would pickle: it may hold rows of its training, which it then lets go.
+        held: Any = value.__getstate__() if isinstance(value, LabelEstimator) else vars(value)
+        state = {key: inner(child, key) for key, child in held.items()}
         return {"type": "object", "class": name, "state": state}
 
     def _keep(self, array: NDArray[Any], path: str) -> int:

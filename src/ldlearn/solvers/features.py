@@ -15,6 +15,7 @@ from ldlearn.core.simplex import Array
 _LARGEST_FACTORISATION = 2000  # features; beyond this only the diagonal of the scatter matrix is used
 _SAMPLED_ROWS = 50  # a feature: relative errors of a second derivative from so many are a few tenths
 _SAMPLED_PART = 16  # of many rows: one in so many
+_BLOCK_VALUES = 2**21  # numbers in the largest array of a block of rows
 _ALIKE = 4.0  # ratio of the largest spread to the smallest up to which one basis serves every penalty
 
 
@@ -266,6 +267,15 @@ def linear_scores(X: Any, W: Array, b: Array) -> NDArray[np.float64]:
         scores[rows] = X[rows] @ W
     scores += b
     return scores
+
+
+def centred_blocks(X: Any, mean: NDArray[np.float64], width: int) -> Iterator[tuple[slice, NDArray[np.float64]]]:
+    """``X - mean``, dense and in float64, a slice of rows at a time; ``width`` numbers are needed for each row."""
+    step = max(1, _BLOCK_VALUES // max(width, 1))
+    for start in range(0, X.shape[0], step):
+        rows = slice(start, min(start + step, X.shape[0]))
+        block = X[rows].toarray() if sparse.issparse(X) else X[rows]
+        yield rows, np.asarray(block, dtype=np.float64) - mean
 
 
 def reciprocal(values: Array) -> NDArray[np.float64]:

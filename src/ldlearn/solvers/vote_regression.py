@@ -18,12 +18,14 @@ from ldlearn.core.votes import (
     losses,
     profile_log_rate,
     slopes,
+    votes_of_shares,
 )
 from ldlearn.solvers.features import Features, reciprocal
 
 # Shapes: X (n, m); scores Z = X W + b, expected votes exp(theta), labels Y (n, c); coef W (m, c), intercept b (c,).
 # P(y_j = 1) = 1 - exp(-exp(theta_j)), where
 #   competing labels:    theta = log_softmax(Z) + log_rate + offset,
+#   of so many raters:   theta = ln(-ln(1 - softmax(Z))) + log_rate + offset,
 #   independent labels:  theta = Z.
 # What 0/1 labels say of votes is in `ldlearn.core.votes`.
 __all__ = [
@@ -63,6 +65,7 @@ def vote_regression(
     *,
     l2: float = 0.0,
     competing: bool = True,
+    fixed_raters: bool = False,
     known: Mask | None = None,
     offset: float | Vector = 0.0,
     start: VoteFit | None = None,
@@ -89,6 +92,9 @@ def vote_regression(
     Y : boolean ndarray of shape (n, c)
     l2 : float, default=0
     competing : bool, default=True
+    fixed_raters : bool, default=False
+        Whether every row has the same number of votes, so that ``P(y_j = 0) = (1 - p_j)^lambda``; else that number is
+        random, and ``P(y_j = 0) = exp(-lambda p_j)``. Only for competing labels.
     known : boolean ndarray of shape (n, c), default=None
         Where Y says anything; by default everywhere.
     offset : float or ndarray of shape (n,), default=0
@@ -110,9 +116,7 @@ def vote_regression(
     array([[2.48, 0.61],
            [0.61, 2.48]])
     """
-    Y_all = np.vstack([Y, np.full(Y.shape[1], 0.5)])
-    labels = _Labels(Y_all, label_counts(features.weights, known))
-    link = _Competing(labels, _with_mean(offset, features.weights)) if competing else _Independent(labels)
+    link = _make_link(features, Y, known, offset, competing=competing, fixed_raters=fixed_raters)
     design = _Design(features, Y.shape[1])
     v = design.start(link, start)
     Z, rate = design.apply(v)
@@ -140,6 +144,15 @@ def vote_regression(
     return VoteFit(
         W, intercept, float(log_rate), Z[:-1], path[-1], np.array(path), len(path) - 1, n_products, bool(converged)
     )
+
+
+def _make_link(
+    features: Features, Y: Mask, known: Mask | None, offset: float | Vector, *, competing: bool, fixed_raters: bool
+) -> _Link:
+    labels = _Labels(np.vstack([Y, np.full(Y.shape[1], 0.5)]), label_counts(features.weights, known))
+    if not competing:
+        return _Independent(labels)
+    return _Competing(labels, _with_mean(offset, features.weights), fixed_raters)
 
 
 @dataclass(frozen=True)
@@ -209,35 +222,40 @@ class _Independent:
 
 
 class _Competing:
-    """theta = log_softmax(Z) + log_rate + offset: labels share the votes of their row."""
+    """theta = votes_of_shares(log_softmax(Z)) + log_rate + offset: labels share the votes of their row."""
 
-    def __init__(self, labels: _Labels, offset: Vector) -> None:
-        self.labels, self.offset = labels, offset
+    def __init__(self, labels: _Labels, offset: Vector, fixed_raters: bool) -> None:
+        self.labels, self.offset, self.fixed_raters = labels, offset, fixed_raters
 
     def loss(self, Z: Array, log_rate: float) -> float:
-        return self.labels.loss(competing_votes(Z, log_rate + self.offset))
+        theta, _, _ = votes_of_shares(log_softmax(Z), self.fixed_raters)
+        return self.labels.loss(theta + np.reshape(log_rate + self.offset, (-1, 1)))
 
     def at(self, Z: Array, log_rate: float) -> _Point:
         logP = log_softmax(Z)
-        theta = logP + np.reshape(log_rate + self.offset, (-1, 1))
+        theta, rise, bend = votes_of_shares(logP, self.fixed_raters)
+        theta = theta + np.reshape(log_rate + self.offset, (-1, 1))
         P = np.exp(logP)
-        u, h = self.labels.slopes(theta)  # in theta; d theta = dZ - <P, dZ> + drate
-        U, H = u.sum(axis=1, keepdims=True), h.sum(axis=1, keepdims=True)
+        u, h = self.labels.slopes(theta)  # in theta; d theta = rise (dZ - <P, dZ>) + drate
+        s, f, r = u * rise, h * rise**2, h * rise
+        k = f + u * bend
+        U, H = s.sum(axis=1, keepdims=True), f.sum(axis=1, keepdims=True)
 
         def curve(dZ: Array, drate: float) -> tuple[Array, float]:
             pull = P * dZ
             mean = pull.sum(axis=1, keepdims=True)
-            v = h * (dZ - mean + drate)
+            change = dZ - mean
+            v = k * change + r * drate
             V = v.sum(axis=1, keepdims=True)
-            # The last term comes from the softmax's own curvature; it alone can be negative.
-            return v - P * V - U * (pull - P * mean), float(V.sum())
+            # The last term comes from the softmax's own curvature; it and `bend` alone can be negative.
+            return v - P * V - U * (pull - P * mean), float((r * change).sum() + h.sum() * drate)
 
         bent = np.maximum(-U, 0.0)
-        cross = h.T @ P
-        C = np.diag(h.sum(axis=0) + (bent * P).sum(axis=0)) - cross - cross.T + ((H - bent) * P).T @ P
-        q = (h - H * P).sum(axis=0)
-        mean_curvature = np.block([[C, q[:, None]], [q[None, :], H.sum().reshape(1, 1)]]) / self.labels.total
-        return _Point(self.labels.loss(theta), u - P * U, float(U.sum()), curve, mean_curvature)
+        cross = f.T @ P
+        C = np.diag(f.sum(axis=0) + (bent * P).sum(axis=0)) - cross - cross.T + ((H - bent) * P).T @ P
+        q = (r - r.sum(axis=1, keepdims=True) * P).sum(axis=0)
+        mean_curvature = np.block([[C, q[:, None]], [q[None, :], h.sum().reshape(1, 1)]]) / self.labels.total
+        return _Point(self.labels.loss(theta), s - P * U, float(u.sum()), curve, mean_curvature)
 
     def constant(self) -> tuple[Vector, float]:
         votes = self.labels.constant_votes()

@@ -1,0 +1,177 @@
+"""How sure are the degrees? Intervals, and a flag for rows far from the training rows, for linear joint models."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
+
+from ldlearn.base import EnhancesNewRows, Joint
+from ldlearn.core.simplex import Array, Mask
+from ldlearn.core.targets import ticked_and_known
+from ldlearn.errors import InputError, ParameterError
+from ldlearn.joint.default_gamma import default_gamma
+from ldlearn.solvers.features import Features
+from ldlearn.solvers.training_cloud import TrainingCloud
+from ldlearn.solvers.vote_posterior import VotePosterior, vote_posterior
+
+Bounds = tuple[Array, Array]
+
+
+@dataclass(frozen=True)
+class TrainingRows:
+    """The rows of a fit, until somebody asks how sure it is."""
+
+    X: Any
+    Y: Mask
+    weights: NDArray[np.float64] | None = None
+    known: Mask | None = None
+    offset: float | NDArray[np.float64] = 0.0
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """What intervals and the flag need: about m^2 numbers for m features, whatever the number of rows."""
+
+    posterior: VotePosterior
+    cloud: TrainingCloud
+
+
+class GivesIntervals(EnhancesNewRows, Joint):
+    """Also says how sure its degrees are.
+
+    A method whose predictor is a softmax of linear scores sets ``_training`` in ``_fit``, and writes ``_mapped(X)``:
+    what its predictor works on. How sure it is, is computed when it is first asked for, or when the model is pickled or
+    saved; until then the rows of the fit are kept in memory, and never in a file.
+    """
+
+    feature_map_: Any
+    fit_intercept: bool
+    _training: TrainingRows
+    _doubt: Doubt
+
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> Bounds:
+        """Intervals for the degrees that ``predict`` gives.
+
+        They are meant for p(x), the degrees that rows with these features have on average, and hold the share
+        ``coverage`` of them if 0/1 labels are votes (see `VoteLDL`) and the predictor can express p. How much a single
+        row differs from others with the same features cannot be seen in 0/1 labels: `ConformalIntervals` is for that,
+        where some true degrees are known.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, m)
+        coverage : float, default=0.9
+            Share of degrees that the intervals are to hold; above 0 and below 1.
+
+        Returns
+        -------
+        lower, upper : ndarrays of shape (n, c)
+            ``0 <= lower <= predict(X) <= upper <= 1``.
+        """
+        check_is_fitted(self)
+        check_coverage(coverage)
+        features = self._validate_features(X)
+        bounds = self._find_doubt().posterior.share_intervals(self._mapped(features), coverage)
+        return _around(self._predict(features), bounds, features.dtype)
+
+    def enhance_interval(self, X: Any, y: Any, coverage: float = 0.9) -> Bounds:
+        """Intervals for the degrees that ``enhance`` gives.
+
+        They are meant for the shares of the votes that the rows did get, given which labels got any: a label that is 0
+        has the interval [0, 0], the only label of a row [1, 1]. If the raters of a row agree more than chance would
+        have it, shares vary more than the intervals say.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, m)
+        y : array-like or data frame of shape (n, c)
+            Logical labels of these rows; the columns of a data frame are matched by name.
+        coverage : float, default=0.9
+            Share of the degrees of positive labels that the intervals are to hold; above 0 and below 1.
+
+        Returns
+        -------
+        lower, upper : ndarrays of shape (n, c)
+            ``0 <= lower <= enhance(X, y) <= upper <= 1``.
+        """
+        return self._vote_intervals(X, y, coverage)
+
+    def far_from_training(self, X: Any, level: float = 0.99) -> NDArray[np.bool_]:
+        """Whether rows lie so far from the training rows that what is said of them is a guess.
+
+        A row is far if its leverage (its Mahalanobis distance from the mean of the training rows, squared) is larger
+        than that of the share ``level`` of the training rows. Only directions and distances count: a row in a gap
+        between training rows is not noticed.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, m)
+        level : float, default=0.99
+            Of new rows from the same source, about the share ``1 - level`` is flagged.
+
+        Returns
+        -------
+        far : boolean ndarray of shape (n,)
+        """
+        check_is_fitted(self)
+        if not 0.0 < level < 1.0:
+            raise ParameterError(f"level must be above 0 and below 1, got {level!r}.")
+        features = self._validate_features(X)
+        far: NDArray[np.bool_] = self._find_doubt().cloud.is_far(features, level)
+        return far
+
+    def _vote_intervals(self, X: Any, y: Any, coverage: float, offset: Any = 0.0, **row_data: Any) -> Bounds:
+        check_is_fitted(self)
+        check_coverage(coverage)
+        features = self._validate_features(X)
+        Y, known = ticked_and_known(self._match_labels(y, self._check_targets))
+        check_consistent_length(features, Y)
+        posterior = self._find_doubt().posterior
+        bounds = posterior.vote_intervals(self._mapped(features), Y, coverage, offset, known)
+        given = row_data if known is None else row_data | {"known": known}
+        return _around(self._enhance(features, Y, **given), bounds, features.dtype)
+
+    def _find_doubt(self) -> Doubt:
+        """Computed once; the rows of the fit are let go then."""
+        state = vars(self)
+        if "_training" in state:
+            self._doubt = self._learn_doubt(self._training)
+            del self._training
+        if "_doubt" not in state:
+            raise InputError(
+                f"This {type(self).__name__} does not hold what intervals need, because it was saved by an earlier "
+                "version or fitted on distributed rows; fit it again."
+            )
+        return self._doubt
+
+    def _learn_doubt(self, rows: TrainingRows) -> Doubt:
+        features = Features(self._mapped(rows.X), self.fit_intercept, rows.weights)
+        l2 = 3.0 * default_gamma(features) or 1.0
+        # A kernel takes all rows far away to the same place: how far they are shows in the features themselves.
+        plain = features if self.feature_map_ is None else Features(rows.X, weights=rows.weights)
+        return Doubt(
+            vote_posterior(features, rows.Y, l2=l2, known=rows.known, offset=rows.offset), TrainingCloud.of(plain)
+        )
+
+    def __getstate__(self) -> Any:
+        if "_training" in vars(self):
+            self._find_doubt()
+        return super().__getstate__()
+
+    def _mapped(self, X: Any) -> Any:
+        raise NotImplementedError
+
+
+def check_coverage(coverage: float) -> None:
+    """Refuse what is no share."""
+    if not 0.0 < coverage < 1.0:
+        raise ParameterError(f"coverage must be above 0 and below 1, got {coverage!r}.")
+
+
+def _around(point: Array, bounds: Bounds, dtype: Any) -> Bounds:
+    """Intervals that also hold the point itself: a method may believe otherwise than the votes say."""
+    return np.minimum(bounds[0], point).astype(dtype), np.maximum(bounds[1], point).astype(dtype)

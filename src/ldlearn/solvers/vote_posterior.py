@@ -1,0 +1,363 @@
+"""How sure is a vote regression? The Laplace approximation of its weights, as a Bayesian would have it.
+
+Shapes: rows x - mean (n, m); scores Z (n, c); a covariance of scores (n, c, c). The prior of the weights is the
+penalty, its strength that of the largest evidence: intervals then have their coverage on average over rows, although
+penalised weights are biased (Nychka's and Wahba's argument for smoothing splines).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, exprel
+from scipy.stats import norm
+
+from ldlearn.core.simplex import Array, Mask, log_softmax
+from ldlearn.core.votes import LARGEST_THETA, Vector, label_counts, slopes, votes_of_shares
+from ldlearn.solvers.features import Features, centred_blocks, reciprocal
+from ldlearn.solvers.vote_regression import VoteFit, vote_regression
+
+Bounds = tuple[NDArray[np.float64], NDArray[np.float64]]
+_MOST_ROWS = 2000  # that the penalty and the curvature are learned on; the weights see all
+_MOST_WEIGHTS = 400  # up to which the information matrix is inverted as it is
+_ROUNDS = 3  # of the fixed point for the evidence
+_WIDEST = 1e4  # ratio of a penalty to where the search for it began, either way
+_UNLIKELY = 7.0  # in log-likelihood: a link that lost by more than this is left out
+_ROUGH = 1e-4  # accuracy per row that is enough for a penalty
+_SMALLEST = 1e-12  # of 1 - p, and of votes
+
+
+@dataclass(frozen=True)
+class KroneckerCovariance:
+    """Covariance of the weights from the inverse of ``scatter (x) information + 2 l2 I``."""
+
+    scale: Vector  # of each column
+    basis: NDArray[np.float32] | None  # of the scaled columns; None stands for the identity
+    variances: Vector  # (m, c): of the weight of a basis vector in a direction of the labels
+    directions: Vector  # (c, c), orthogonal
+    intercept: Vector  # (c, c): covariance of the intercepts
+
+    def of_scores(self, centred: Array) -> Array:
+        """Covariance of the scores of each row."""
+        rows = centred * self.scale
+        parts = np.asarray(rows if self.basis is None else rows @ self.basis, dtype=np.float64) ** 2 @ self.variances
+        V = np.einsum("jk,nk,lk->njl", self.directions, parts, self.directions, optimize=True)
+        return np.asarray(V + self.intercept)
+
+    @property
+    def width(self) -> int:
+        """Numbers that a row needs."""
+        return max(len(self.scale), len(self.directions) ** 2)
+
+
+@dataclass(frozen=True)
+class FullCovariance:
+    """Covariance of weights and intercepts as it is."""
+
+    matrix: NDArray[np.float32]  # (m + 1, c, m + 1, c); m without an intercept
+
+    def of_scores(self, centred: Array) -> Array:
+        """Covariance of the scores of each row."""
+        k, c = self.matrix.shape[:2]
+        rows = np.hstack([centred, np.ones((len(centred), k - centred.shape[1]))])
+        half = (rows @ self.matrix.reshape(k, -1)).reshape(len(rows), c, k, c)
+        return np.asarray(np.einsum("njkl,nk->njl", half, rows, optimize=True))
+
+    @property
+    def width(self) -> int:
+        """Numbers that a row needs."""
+        return int(self.matrix.shape[1] * np.prod(self.matrix.shape[2:]))
+
+
+@dataclass(frozen=True)
+class VotePosterior:
+    """What 0/1 labels say of the shares of rows: the weights, how sure they are, and how sure the link is.
+
+    Made by `vote_posterior`. Small enough to be kept in a model file: about m^2 numbers, m being the features that
+    the predictor works on.
+    """
+
+    mean: Vector  # of the features
+    coefs: Vector  # (links, m, c), the likelier link first
+    intercepts: Vector  # (links, c), of centred features
+    log_rates: Vector  # (links,)
+    fixed_raters: list[bool]  # (links,)
+    chances: Vector  # (links,): of being the right one
+    covariance: KroneckerCovariance | FullCovariance
+
+    def share_intervals(self, X: Any, coverage: float) -> Bounds:
+        """Lower and upper ends for the shares p(x) of every row: normal intervals of ln p / (1 - p)."""
+        bounds = _empty_bounds(X.shape[0], self.coefs.shape[2])
+        for rows, centred in centred_blocks(X, self.mean, self.covariance.width):
+            scores = self._scores(centred)
+            P = _below_one(np.exp(log_softmax(scores[0])))
+            V = self.covariance.of_scores(centred)
+            # d ln p_j / (1 - p_j) = <e_j - p, dz> / (1 - p_j)
+            pV = np.einsum("nk,nkl->nl", P, V)
+            spread = np.einsum("njj->nj", V) - 2.0 * pV + np.einsum("nk,nk->n", pV, P)[:, None]
+            odds = np.stack([_log_odds(np.exp(log_softmax(Z))) for Z in scores])
+            self._fill(bounds, rows, odds, spread / (1.0 - P) ** 2, coverage)
+        return bounds
+
+    def vote_intervals(
+        self, X: Any, Y: Mask, coverage: float, offset: float | Vector = 0.0, known: Mask | None = None
+    ) -> Bounds:
+        """Lower and upper ends for the shares of the votes that every row did get, given which labels got any.
+
+        A label without a vote has share 0. The votes of the others are zero-truncated Poisson numbers; if votes are
+        over-dispersed, shares vary more than that.
+        """
+        bounds = _empty_bounds(*Y.shape)
+        ticked = Y if known is None else Y | ~known
+        surely = ticked if known is None else Y & known
+        rates = self.log_rates[:, None] + np.broadcast_to(offset, len(Y))
+        for rows, centred in centred_blocks(X, self.mean, self.covariance.width):
+            scores = self._scores(centred)
+            votes = [
+                _Votes(log_softmax(Z) + rate[rows, None], ticked[rows], surely[rows])
+                for Z, rate in zip(scores, rates, strict=True)
+            ]
+            V = self.covariance.of_scores(centred)
+            spread = votes[0].noise() + votes[0].spread(np.exp(log_softmax(scores[0])), V)
+            self._fill(bounds, rows, np.stack([some.log_odds() for some in votes]), spread, coverage)
+        # A label alone in its row has all of it, one without a vote nothing.
+        alone = ticked & (ticked.sum(axis=1, keepdims=True) == 1)
+        for bound in bounds:
+            bound[~ticked] = 0.0
+            bound[alone] = 1.0
+        return bounds
+
+    def _scores(self, centred: Array) -> Array:
+        """Scores under every link: (links, n, c)."""
+        return np.stack([centred @ W + b for W, b in zip(self.coefs, self.intercepts, strict=True)])
+
+    def _fill(self, bounds: Bounds, rows: slice, odds: Array, spread: Array, coverage: float) -> None:
+        """Normal intervals around the mean over the links, as wide as they are unsure and as they differ."""
+        chances = self.chances[:, None, None]
+        centre = (chances * odds).sum(axis=0)
+        between = (chances * (odds - centre) ** 2).sum(axis=0)
+        reach = norm.ppf(0.5 + 0.5 * coverage) * np.sqrt(np.maximum(spread, 0.0) + between)
+        bounds[0][rows], bounds[1][rows] = expit(centre - reach), expit(centre + reach)
+
+
+@dataclass(frozen=True)
+class _Votes:
+    """Votes of labels, given which got any: their means, and how these follow the shares."""
+
+    theta: Array  # ln of the votes expected before any label was seen
+    ticked: Mask  # labels that may have votes
+    surely: Mask  # those that have at least one
+
+    @cached_property
+    def means(self) -> Array:
+        mu = np.exp(np.minimum(self.theta, LARGEST_THETA))
+        return np.asarray(self.ticked * np.where(self.surely, 1.0 / exprel(-mu), mu))
+
+    @cached_property
+    def rest(self) -> Array:
+        """Votes of the other labels of the row; never 0, so that a label alone does no harm."""
+        return np.asarray(np.maximum(self.means.sum(axis=1, keepdims=True) - self.means, _SMALLEST))
+
+    @cached_property
+    def elasticity(self) -> Array:
+        """d ln means / d theta; also their variance over their mean."""
+        mu = np.exp(np.minimum(self.theta, LARGEST_THETA))
+        return np.asarray(np.where(self.surely, np.maximum(1.0 + mu - self.means, 0.0), 1.0) * self.ticked)
+
+    def log_odds(self) -> Array:
+        """Of the share of each label."""
+        return np.asarray(np.log(np.maximum(self.means, _SMALLEST)) - np.log(self.rest))
+
+    def noise(self) -> Array:
+        """Variance of the log-odds because votes are random."""
+        variances = self.elasticity * self.means
+        others = variances.sum(axis=1, keepdims=True) - variances
+        return np.asarray(variances / np.maximum(self.means, _SMALLEST) ** 2 + others / self.rest**2)
+
+    def spread(self, P: Array, V: Array) -> Array:
+        """Variance of the log-odds because the scores, of covariance V, are not known."""
+        found = np.empty_like(P)
+        pulls = self.elasticity * self.means
+        for j in range(P.shape[1]):
+            slope = -pulls / self.rest[:, [j]]  # of the log-odds of label j in the theta of every label
+            slope[:, j] = self.elasticity[:, j]
+            slope -= slope.sum(axis=1, keepdims=True) * P  # and in the scores
+            found[:, j] = np.einsum("nk,nkl,nl->n", slope, V, slope, optimize=True)
+        return found
+
+
+def vote_posterior(
+    features: Features,
+    Y: Mask,
+    *,
+    l2: float,
+    start: VoteFit | None = None,
+    known: Mask | None = None,
+    offset: float | Vector = 0.0,
+) -> VotePosterior:
+    """What 0/1 labels say of the shares of rows.
+
+    The strength of the penalty is that of the largest evidence (MacKay's fixed point, from ``l2``). Two links are
+    weighed by their likelihoods: a random number of votes in each row, and the same number in all. Penalty and
+    curvature are learned on at most 2,000 rows, evenly taken, the weights on all.
+
+    Parameters
+    ----------
+    features : Features
+    Y : boolean ndarray of shape (n, c)
+    l2 : float
+        Where the search for the penalty begins; positive.
+    start : VoteFit, default=None
+        Weights to begin with.
+    known, offset
+        As for `vote_regression`.
+    """
+    some, rows = _few(features)
+    part: dict[str, Any] = {
+        "Y": Y[rows],
+        "known": None if known is None else known[rows],
+        "offset": offset if np.ndim(offset) == 0 else np.asarray(offset)[rows],
+    }
+    penalty = l2
+    fit = vote_regression(some, l2=penalty, start=start, tol=_ROUGH, **part)
+    for _ in range(_ROUNDS):
+        penalty = _likelier_penalty(_Information.of(some, fit, False, part), fit, penalty, l2)
+        fit = vote_regression(some, l2=penalty, start=fit, tol=_ROUGH, **part)
+    every: dict[str, Any] = {"Y": Y, "known": known, "offset": offset, "tol": 0.01 / features.n}
+    fits = {
+        fixed: vote_regression(features, l2=penalty, start=fit, fixed_raters=fixed, **every) for fixed in (False, True)
+    }
+    order = sorted(fits, key=lambda fixed: fits[fixed].loss)
+    losses = np.array([fits[fixed].loss for fixed in order])
+    chances = np.exp(losses[0] - losses)
+    kept = [k for k, chance in enumerate(chances) if chance > np.exp(-_UNLIKELY)]
+    best = [fits[order[k]] for k in kept]
+    if (features.m + 1) * Y.shape[1] < _MOST_WEIGHTS:
+        information = _Information.of(some, best[0], order[0], part, observed=True)
+        covariance: KroneckerCovariance | FullCovariance = information.full(penalty, features.total / some.total)
+    else:
+        covariance = _Information.of(some, best[0], order[0], part).kronecker(features, penalty)
+    return VotePosterior(
+        mean=features.mean,
+        coefs=np.stack([fit.coef for fit in best]),
+        intercepts=np.stack([fit.intercept + features.mean @ fit.coef for fit in best]),
+        log_rates=np.array([fit.log_rate for fit in best]),
+        fixed_raters=[order[k] for k in kept],
+        chances=chances[kept] / chances[kept].sum(),
+        covariance=covariance,
+    )
+
+
+def _few(features: Features) -> tuple[Features, slice]:
+    """Features of at most 2,000 rows, evenly taken."""
+    step = -(-features.n // _MOST_ROWS)
+    rows = slice(None, None, step)
+    if step == 1:
+        return features, rows
+    weights = None if features.weights is None else features.weights[rows]
+    return Features(features.X[rows], features.fit_intercept, weights), rows
+
+
+@dataclass(frozen=True)
+class _Information:
+    """What each row says of its scores, ``sum_j f_j (e_j - p)(e_j - p)' - u (diag(p) - p p')``, and of ln(lambda).
+
+    Expected (Fisher's information, u = 0) or, if ``observed``, the second derivative of the loss as it is.
+    """
+
+    features: Features
+    P: Array
+    f: Array  # in the scores
+    r: Array  # in the scores and ln(lambda)
+    i: Array  # in ln(lambda)
+    u: Vector
+
+    @classmethod
+    def of(
+        cls, features: Features, fit: VoteFit, fixed_raters: bool, part: dict[str, Any], *, observed: bool = False
+    ) -> _Information:
+        logP = log_softmax(features.times(fit.coef, fit.intercept + features.mean @ fit.coef))
+        theta, rise, bend = votes_of_shares(logP, fixed_raters)
+        theta = theta + np.reshape(fit.log_rate + part["offset"], (-1, 1))
+        u = np.zeros_like(theta)
+        if observed:
+            u, i = slopes(theta, part["Y"].astype(np.float64))
+        else:
+            votes = np.exp(np.minimum(theta, LARGEST_THETA))
+            with np.errstate(over="ignore"):
+                i = votes / exprel(votes)  # votes^2 / (exp(votes) - 1)
+        counts = label_counts(features.weights, part["known"])
+        u, i = (u, i) if counts is None else (u * counts, i * counts)
+        return cls(features, np.exp(logP), i * rise**2 + u * bend, i * rise, i, (u * rise).sum(axis=1))
+
+    def mean(self) -> Vector:
+        """Mean over rows, (c + 1, c + 1), ln(lambda) last."""
+        cross = self.f.T @ self.P
+        C = np.diag(self.f.sum(axis=0)) - cross - cross.T + (self.f.sum(axis=1, keepdims=True) * self.P).T @ self.P
+        q = (self.r - self.r.sum(axis=1, keepdims=True) * self.P).sum(axis=0)
+        return np.block([[C, q[:, None]], [q[None, :], self.i.sum().reshape(1, 1)]]) / self.features.total
+
+    def kronecker(self, features: Features, l2: float) -> KroneckerCovariance:
+        """Covariance of the weights as if every row said the same."""
+        c, M = self.P.shape[1], self.mean()
+        values, directions = np.linalg.eigh(M[:-1, :-1])
+        column, basis, scatter, identity = features.spectrum(ridge=2.0 * l2 * c)
+        inverse = reciprocal(np.outer(scatter, np.maximum(values, 0.0)) + 2.0 * l2 * identity[:, None])
+        intercept = np.asarray(np.linalg.pinv(features.total * M, rcond=1e-10, hermitian=True)[:-1, :-1])
+        return KroneckerCovariance(
+            column,
+            None if basis is None else basis.astype(np.float32),
+            inverse,
+            directions,
+            intercept * features.fit_intercept,
+        )
+
+    def full(self, l2: float, scale: float) -> FullCovariance:
+        """Covariance of the weights, if all rows say ``scale`` times what these say."""
+        m, c = self.features.m, self.P.shape[1]
+        H = np.empty((m + 1, c, m + 1, c))
+        total = self.f.sum(axis=1)
+        for j in range(c):
+            for k in range(j + 1):
+                p, q = self.P[:, j], self.P[:, k]
+                weights = (total + self.u) * p * q - self.f[:, j] * q - p * self.f[:, k]
+                weights += self.f[:, j] - self.u * p if j == k else 0.0
+                H[:, j, :, k] = H[:, k, :, j] = scale * self.features.weighted_scatter(weights)
+        H[np.arange(m), :, np.arange(m), :] += 2.0 * l2 * np.eye(c)
+        # The same number added to all scores of a row changes nothing: any variance will do for that direction.
+        H[m, :, m, :] += np.trace(H[m, :, m, :]) / c
+        cross, gb = self.features.transpose_times(self.r - self.r.sum(axis=1, keepdims=True) * self.P)
+        shared = scale * np.vstack([cross, gb]).ravel()
+        size = (m + self.features.fit_intercept) * c
+        flat = H.reshape((m + 1) * c, -1)[:size, :size]
+        flat = flat - np.outer(shared[:size], shared[:size]) / (scale * self.i.sum())  # lambda is unknown too
+        values, vectors = np.linalg.eigh(flat)
+        # Few rows may bend the other way where all do not: no direction is less certain than its prior.
+        matrix = (vectors / np.maximum(values, min(2.0 * l2, float(values.max())))) @ vectors.T
+        return FullCovariance(matrix.reshape(size // c, c, size // c, c).astype(np.float32))
+
+
+def _likelier_penalty(information: _Information, fit: VoteFit, l2: float, first: float) -> float:
+    """``2 l2 |W|^2`` = the number of weights that the labels determine: a step to the largest evidence."""
+    values = np.maximum(np.linalg.eigvalsh(information.mean()[:-1, :-1]), 0.0)
+    _, _, scatter, identity = information.features.spectrum(ridge=2.0 * l2 * len(values))
+    known = np.outer(scatter, values)
+    determined = float((known / np.maximum(known + 2.0 * l2 * identity[:, None], np.finfo(float).tiny)).sum())
+    size = max(2.0 * float(np.sum(fit.coef**2)), np.finfo(float).tiny)
+    return float(np.clip(determined / size, first / _WIDEST, first * _WIDEST))
+
+
+def _empty_bounds(n: int, c: int) -> Bounds:
+    return np.empty((n, c)), np.empty((n, c))
+
+
+def _log_odds(P: Array) -> Array:
+    return np.asarray(np.log(np.maximum(P, np.finfo(float).tiny)) - np.log(np.maximum(1.0 - P, _SMALLEST)))
+
+
+def _below_one(P: Array) -> Array:
+    return np.asarray(np.minimum(P, 1.0 - _SMALLEST))

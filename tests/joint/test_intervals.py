@@ -1,0 +1,176 @@
+"""Intervals and the flag for far rows: what they promise, and where the rows of the fit stay."""
+
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from ldlearn import DLDL, DLDLCV, VoteLDL
+from ldlearn.core import softmax
+from ldlearn.datasets import make_label_distributions
+from ldlearn.errors import InputError, ParameterError
+from ldlearn.models import load_model, save_model
+
+OLD = Path(__file__).parents[1] / "models" / "data" / "version_0_1_0" / "DLDL.ldl"
+MODELS = [DLDL(), VoteLDL(), DLDL(feature_map="rbf", n_components=20, random_state=0, fit_intercept=False)]
+EVERY = pytest.mark.parametrize("model", MODELS, ids=["DLDL", "VoteLDL", "rbf"])
+
+
+def votes_of(n, seed, rate=8.0, m=8, c=5):
+    """Features, true shares, and votes whose number differs from row to row."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, m))
+    P = softmax(X @ (0.7 * np.random.default_rng(99).normal(size=(m, c))))
+    votes = rng.poisson(rate * P)
+    keep = votes.any(axis=1)
+    return X[keep], P[keep], votes[keep]
+
+
+def held(bounds, truth, where=...):
+    return float(((bounds[0] <= truth) & (truth <= bounds[1]))[where].mean())
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_label_distributions(400, 6, 5, labels="votes", n_raters=10)
+
+
+@pytest.mark.parametrize("model", [DLDL(), VoteLDL()], ids=["DLDL", "VoteLDL"])
+def test_nine_in_ten_are_held_on_simulated_votes(model):
+    predicted, recovered = [], []
+    for seed in range(3):
+        X, P, votes = votes_of(700, seed)
+        Y = votes > 0
+        model.fit(X[:400], Y[:400])
+        shares = votes[400:] / votes[400:].sum(axis=1, keepdims=True)
+        judged = Y[400:] & (Y[400:].sum(axis=1, keepdims=True) > 1)
+        predicted.append(held(model.predict_interval(X[400:]), P[400:]))
+        recovered.append(held(model.enhance_interval(X[400:], Y[400:]), shares, judged))
+    assert 0.85 < np.mean(predicted) < 0.96
+    assert 0.86 < np.mean(recovered) < 0.96
+
+
+@EVERY
+def test_intervals_hold_the_degrees_and_grow_with_what_is_asked(model, data):
+    model.fit(data.X, data.Y)
+    P, D = model.predict(data.X), model.enhance(data.X, data.Y)
+    for give, point in ((lambda q: model.predict_interval(data.X, q), P),
+                        (lambda q: model.enhance_interval(data.X, data.Y, q), D)):  # fmt: skip
+        narrow, wide = give(0.5), give(0.95)
+        for lower, upper in (narrow, wide):
+            assert lower.shape == upper.shape == P.shape
+            assert (lower >= 0).all()
+            assert (upper <= 1).all()
+            assert (lower <= point).all()
+            assert (point <= upper).all()
+        assert (wide[0] <= narrow[0] + 1e-12).all()
+        assert (wide[1] >= narrow[1] - 1e-12).all()
+        assert (wide[1] - wide[0]).mean() > (narrow[1] - narrow[0]).mean() + 0.01
+    lower, upper = model.enhance_interval(data.X, data.Y)
+    assert (upper[data.Y == 0] == 0).all()
+    alone = (data.Y == 1) & (data.Y.sum(axis=1, keepdims=True) == 1)
+    assert alone.any()
+    assert (lower[alone] == 1).all()
+
+
+def test_more_rows_are_surer():
+    X, _, votes = votes_of(2000, 0)
+    few, many = (VoteLDL().fit(X[:n], votes[:n] > 0) for n in (200, 2000))
+    widths = [np.subtract(*model.predict_interval(X[:100])[::-1]).mean() for model in (few, many)]
+    assert widths[0] > 2.0 * widths[1]
+
+
+def test_known_numbers_of_raters_narrow_what_is_recovered(data):
+    model = VoteLDL().fit(data.X, data.Y, n_raters=np.full(400, 10))
+    few, many = (model.enhance_interval(data.X, data.Y, n_raters=np.full(400, r)) for r in (5, 50))
+    judged = (data.Y == 1) & (data.Y.sum(axis=1, keepdims=True) > 1)
+    assert (few[1] - few[0])[judged].mean() > (many[1] - many[0])[judged].mean() + 0.05
+    usual = model.enhance_interval(data.X, data.Y)
+    np.testing.assert_allclose(usual, model.enhance_interval(data.X, data.Y, n_raters=np.full(400, 10)), atol=1e-12)
+
+
+def test_a_search_is_as_sure_as_its_best_model(data):
+    search = DLDLCV(gamma_ratios=(1.0,), feature_maps=(None,), cv=2).fit(data.X, data.Y)
+    for a, b in zip(search.predict_interval(data.X), search.best_estimator_.predict_interval(data.X), strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert search.far_from_training(data.X).shape == (400,)
+
+
+@EVERY
+def test_a_file_and_a_pickle_keep_the_intervals_but_not_the_rows(model, data, tmp_path):
+    asked_before = model.fit(data.X, data.Y).predict_interval(data.X)
+    model.fit(data.X, data.Y)  # and now nobody asks before it is saved
+    save_model(model, tmp_path / "model.ldl")
+    for again in (load_model(tmp_path / "model.ldl"), pickle.loads(pickle.dumps(model))):
+        assert "_training" not in vars(again)
+        for a, b in zip(asked_before, again.predict_interval(data.X), strict=True):
+            np.testing.assert_allclose(a, b, atol=1e-6)
+        np.testing.assert_array_equal(again.far_from_training(data.X), model.far_from_training(data.X))
+        again.enhance_interval(data.X, data.Y)
+
+
+def test_a_model_of_an_earlier_version_says_what_to_do():
+    model = load_model(OLD)
+    X = np.zeros((1, model.n_features_in_))
+    with pytest.raises(InputError, match=r"earlier version .*fit it again"):
+        model.predict_interval(X)
+    with pytest.raises(InputError, match="earlier version"):
+        model.far_from_training(X)
+
+
+@pytest.mark.parametrize("coverage", [0.0, 1.0, 90])
+def test_a_coverage_that_is_no_share_is_refused(data, coverage):
+    model = DLDL(beta=1.0, gamma=1.0).fit(data.X, data.Y)
+    with pytest.raises(ParameterError, match="coverage must be above 0 and below 1"):
+        model.predict_interval(data.X, coverage)
+    with pytest.raises(ParameterError, match="level must be above 0 and below 1"):
+        model.far_from_training(data.X, coverage)
+
+
+@EVERY
+def test_about_one_row_in_a_hundred_is_far_and_strangers_are(model):
+    rng = np.random.default_rng(0)
+    X, new = rng.normal(size=(600, 5)), rng.normal(size=(4000, 5))
+    Y = (rng.random((600, 3)) < 0.5) | (np.arange(3) == 0)
+    model.fit(X, Y)
+    assert 0.003 < model.far_from_training(new).mean() < 0.03
+    assert 0.07 < model.far_from_training(new, level=0.9).mean() < 0.13
+    assert model.far_from_training(new + 8.0).all()
+    assert model.far_from_training(-50.0 * np.eye(5)).all()
+
+
+def test_as_many_features_as_rows_do_not_make_every_new_row_far():
+    rng = np.random.default_rng(0)
+    X, new = rng.normal(size=(100, 90)), rng.normal(size=(500, 90))
+    model = DLDL(beta=1.0, gamma=1.0).fit(X, (rng.random((100, 3)) < 0.5) | (np.arange(3) == 0))
+    assert model.far_from_training(new).mean() < 0.1
+    assert model.far_from_training(6.0 * new).all()
+
+
+def test_sparse_offset_weighted_and_unknown_rows_change_what_they_should(data):
+    X = np.where(np.abs(data.X) < 0.5, 0.0, data.X)
+    model = DLDL(beta=1.0, gamma=1.0)
+    dense = model.fit(X, data.Y).predict_interval(X)
+    thin = model.fit(sparse.csr_array(X), data.Y).predict_interval(sparse.csr_array(X))
+    far = model.fit(X + 1e5, data.Y).predict_interval(X + 1e5)
+    np.testing.assert_allclose(dense, thin, atol=1e-6)
+    np.testing.assert_allclose(dense, far, atol=1e-4)
+    twice = model.fit(X, data.Y, sample_weight=np.full(400, 2.0)).predict_interval(X)
+    assert (twice[1] - twice[0]).mean() < 0.9 * (dense[1] - dense[0]).mean()
+    some = np.where(np.random.default_rng(0).random(data.Y.shape) < 0.5, np.nan, data.Y)
+    lost = model.fit(X, some).predict_interval(X)
+    assert (lost[1] - lost[0]).mean() > 1.05 * (dense[1] - dense[0]).mean()
+    lower, upper = model.enhance_interval(X, some)
+    assert (lower <= upper).all()
+
+
+def test_degenerate_rows_have_intervals_too():
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    for Y in (np.ones((30, 1)), np.ones((30, 3)), np.tile([1, 0, 1], (30, 1))):
+        for features in (X, np.ones((30, 2))):
+            model = DLDL(beta=1.0, gamma=1.0).fit(features, Y)
+            for lower, upper in (model.predict_interval(features), model.enhance_interval(features, Y)):
+                assert np.isfinite(lower).all()
+                assert (lower <= upper).all()
