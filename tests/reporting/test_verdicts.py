@@ -50,7 +50,9 @@ def test_the_headline_names_the_best_and_those_below_a_floor():
 def test_ties_are_told_as_ties():
     records = make_records(methods=THREE, repeats=2)
     results, table = table_of(changed(records, A=0.1, B=0.1, UniformLE=0.4))
-    assert "A and B share the best average rank, 1.50 over 4 data sets." in headline(results, table)
+    said = headline(results, table)
+    assert "A and B share the best average rank, 1.50 over 4 data sets." in said
+    assert [each.partition(" is better than the best floor on 4 of 4")[0] for each in said[:2]] == ["A", "B"]
     assert headline_of_dataset(results, table, "yeast")[0] == "A and B share the best mean on yeast, 0.1000."
 
 

@@ -86,10 +86,11 @@ def _rank(table: TaskTable, method: Method) -> float:
 
 
 def _effect(results: Results, table: TaskTable) -> list[str]:
-    """How far the best method that is no floor is from the best floor of each data set."""
+    """How far the best method that is no floor is from the best floor of each data set; of a tie, all of the tied."""
     rivals = [method.name for method in table.ranked if not method.is_floor]
+    best = [name for name in rivals if table.average_ranks[name] <= table.average_ranks[rivals[0]] + _TIED]
     floors = {dataset: floor for dataset in table.datasets if (floor := best_floor(table, dataset))}
-    return [_compared(results, table, rivals[0], "the best floor", floors)] if rivals and floors else []
+    return [_compared(results, table, name, "the best floor", floors) for name in best] if floors else []
 
 
 def _runner_up(results: Results, table: TaskTable, best: Sequence[str]) -> list[str]:
