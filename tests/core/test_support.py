@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 from ldlearn.core import support as support_module
-from ldlearn.core.support import Support
+from ldlearn.core.support import Support, has_few_positives
 
 
 def random_labels(n=200, c=7, seed=0):
@@ -46,6 +46,11 @@ def test_entries_are_taken_from_and_put_into_any_container():
 
 
 def test_sparse_storage_is_for_few_of_many_labels():
-    assert not Support(np.eye(10, dtype=bool)).is_sparse
-    assert Support(np.eye(100, dtype=bool)).is_sparse
-    assert not Support(np.ones((3, 100), dtype=bool)).is_sparse
+    assert not has_few_positives(np.eye(10, dtype=bool))
+    assert has_few_positives(np.eye(100, dtype=bool))
+    assert not has_few_positives(np.ones((3, 100), dtype=bool))
+
+
+def test_equal_shares_are_those_of_the_dense_labels():
+    Y = random_labels()
+    np.testing.assert_allclose(Support(Y).equal_shares().toarray(), Y / Y.sum(axis=1, keepdims=True))

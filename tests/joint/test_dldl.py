@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from protocol import Split
 from scipy import sparse
 from scipy.special import xlogy
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import PolynomialFeatures
 
@@ -87,7 +88,8 @@ def test_the_path_is_the_objective_after_every_half_step(alpha, beta, gamma, ini
         path.append(stated_objective(X, D, W, b, G, alpha, beta, gamma))
         D = model.label_distributions_
         path.append(stated_objective(X, D, W, b, G, alpha, beta, gamma))
-    np.testing.assert_allclose(fits[-1].objective_path_, path, rtol=1e-8)
+    # A W-step that others follow is solved a little less well than the last one, which is that of the shorter fit.
+    np.testing.assert_allclose(fits[-1].objective_path_, path, rtol=1e-6)
 
 
 @pytest.mark.parametrize("tol", [1e-3, 1e-5])
@@ -492,3 +494,39 @@ def test_enhancing_new_rows_beats_the_floors():
     uniform = intersection(split.D_test, normalize_rows(split.Y_test.astype(float)))
     assert enhanced > uniform + 0.03
     assert enhanced > intersection(split.D_test, model.predict(split.X_test)) + 0.03
+
+
+def many_labels(n=400, m=5, c=90, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, m))
+    scores = X @ rng.normal(size=(m, c)) + rng.gumbel(size=(n, c))
+    Y = np.zeros((n, c), dtype=int)
+    np.put_along_axis(Y, np.argsort(-scores, axis=1)[:, :4], 1, axis=1)
+    return X, Y
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+def test_degrees_of_positive_labels_alone_give_the_same_model(container, weighted, monkeypatch):
+    X, Y = many_labels()
+    weights = np.random.default_rng(1).integers(1, 3, len(X)) if weighted else None
+    model = DLDL(beta=0.5, gamma=0.3, tol=1e-9)
+    few = clone(model).fit(container(X), Y, sample_weight=weights)
+    monkeypatch.setattr(module, "has_few_positives", lambda Y: False)
+    plain = clone(model).fit(container(X), Y, sample_weight=weights)
+    np.testing.assert_allclose(few.label_distributions_, plain.label_distributions_, atol=1e-3)
+    np.testing.assert_allclose(few.predict(X), plain.predict(X), atol=1e-3)
+    assert few.objective_ == pytest.approx(plain.objective_, rel=1e-5)
+    np.testing.assert_allclose(few.objective_path_, plain.objective_path_, rtol=1e-4)
+    assert few.converged_
+    assert few.weights_gap_ <= 1e-9 * (len(X) if weights is None else weights.sum())
+    assert (few.label_distributions_[Y == 0] == 0).all()
+    np.testing.assert_allclose(few.label_distributions_.sum(axis=1), 1.0)
+
+
+def test_predictions_are_made_in_the_precision_of_the_features():
+    X, _, Y = make_problem()
+    model = DLDL(beta=0.5, gamma=0.3).fit(X, Y)
+    narrow = model.predict(X.astype(np.float32))
+    assert narrow.dtype == np.float32
+    np.testing.assert_allclose(narrow, model.predict(X), atol=1e-5)

@@ -8,6 +8,7 @@ from sklearn.linear_model import LogisticRegression
 
 from ldlearn.core import offsets, softmax, threads
 from ldlearn.solvers import features as features_module
+from ldlearn.solvers import many_labels
 from ldlearn.solvers import softmax_regression as module
 from ldlearn.solvers.features import Features
 from ldlearn.solvers.softmax_regression import SoftmaxFit, loss_and_gradient, softmax_regression
@@ -354,3 +355,39 @@ def test_a_rough_fit_is_as_good_as_it_was_asked_to_be():
     assert rough.n_products < best.n_products
     assert not rough.converged
     assert 0 <= rough.loss - best.loss <= 0.1 * (nothing.loss - rough.loss)
+
+
+def few_of_many(n=300, m=4, c=40, seed=5):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, m)) * np.array([1.0, 10.0, 0.1, 1.0]) + 2.0
+    D = rng.random((n, c)) * (rng.random((n, c)) < 0.1)
+    D[np.arange(n), rng.integers(c - 1, size=n)] += 0.5
+    D[:, -1] = 0.0  # a label that no row has
+    return X, D / D.sum(axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e5])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_sparse_degrees_give_the_same_fit_and_a_true_gap(fit_intercept, dtype, offset, monkeypatch):
+    X, D = few_of_many()
+    X = (X + offset).astype(dtype)
+    dense = softmax_regression(Features(X, fit_intercept), D, l2=0.1, tol=1e-10)
+    monkeypatch.setattr(many_labels, "_BLOCK_ENTRIES", 1000)
+    monkeypatch.setattr(many_labels, "_MOST_KEPT", 0 if fit_intercept else 2**27)
+    fit = softmax_regression(Features(X, fit_intercept), sparse.csr_array(D), l2=0.1, tol=1e-8)
+    assert fit.converged
+    assert -1e-9 * len(X) <= fit.loss - dense.loss <= fit.gap <= 1e-8 * len(X)
+    logP = np.log(softmax(X.astype(float) @ fit.coef + fit.intercept))
+    np.testing.assert_allclose(fit.logits.data, logP[D > 0], atol=1e-4 if offset else 1e-8)
+    np.testing.assert_allclose(np.exp(fit.logits.data), softmax(dense.logits)[D > 0], atol=1e-3)
+
+
+def test_what_balance_is_lacking_is_added_to_the_gap(monkeypatch):
+    """Without a single sweep the column sums differ, and the bound must still hold."""
+    X, D = few_of_many()
+    best = softmax_regression(Features(X), D, l2=0.1, tol=1e-10)
+    monkeypatch.setattr(many_labels, "_BALANCED", np.inf)
+    for n_steps in range(1, 5):
+        rough = softmax_regression(Features(X), sparse.csr_array(D), l2=0.1, tol=1e-8, max_iter=n_steps)
+        assert rough.gap >= rough.loss - best.loss - 1e-9

@@ -13,6 +13,10 @@ from ldlearn.core.simplex import Array, Mask
 _BLOCK_ENTRIES = 2**14  # positive labels in a block: a dozen arrays of this size stay in cache
 
 
+_MANY_LABELS = 64
+_FEW = 8  # times as many labels as positive ones
+
+
 class Support:
     """The positive labels of each row, and the rows in blocks of equally many positive labels.
 
@@ -49,11 +53,10 @@ class Support:
             self.indptr = np.searchsorted(rows, np.arange(len(Y) + 1))
         self.blocks = _blocks(np.diff(self.indptr))
 
-    @property
-    def is_sparse(self) -> bool:
-        """Whether so few labels are positive that what belongs to them should be stored without the others."""
-        n, c = self.shape
-        return 8 * len(self.indices) < n * c and c >= 64
+    def equal_shares(self) -> sparse.csr_array:
+        """Equal shares of the positive labels of each row."""
+        counts = np.diff(self.indptr)
+        return self.csr(np.repeat(1.0 / np.maximum(counts, 1), counts))
 
     def places(self, rows: NDArray[np.intp]) -> NDArray[np.intp]:
         """Numbers of the entries of these rows, one row a column, among all entries in the order of the rows."""
@@ -94,6 +97,12 @@ class Support:
         if A.flags.f_contiguous:
             return A.T.reshape(-1), labels * np.intp(n) + rows
         return A.reshape(-1), labels + rows * np.intp(c)
+
+
+def has_few_positives(Y: Mask) -> bool:
+    """Whether so few of many labels are positive that what belongs to them should be stored without the others."""
+    n, c = Y.shape
+    return c >= _MANY_LABELS and bool(_FEW * np.count_nonzero(Y) <= n * c)
 
 
 def _blocks(counts: NDArray[np.intp]) -> list[NDArray[np.intp]]:

@@ -42,7 +42,7 @@ def in_threads(function: Callable[[Item], Result], items: Sequence[Item]) -> lis
 
 
 def sum_in_threads(function: Callable[[Item], Sequence[Any]], items: Sequence[Item]) -> list[Any]:
-    """The sums of what a function of one item returns, a sequence of numbers or arrays; each thread has its own.
+    """The sums of what a function of one item returns, a sequence of numbers or new arrays, which are added in place.
 
     Examples
     --------
@@ -56,7 +56,11 @@ def sum_in_threads(function: Callable[[Item], Sequence[Any]], items: Sequence[It
 def _added(rows: Iterable[Sequence[Any]]) -> list[Any]:
     total: list[Any] | None = None
     for row in rows:
-        total = list(row) if total is None else [a + b for a, b in zip(total, row, strict=True)]
+        if total is None:
+            total = list(row)
+        else:
+            for k, part in enumerate(row):
+                total[k] += part
     return total or []
 
 

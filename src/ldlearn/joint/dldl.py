@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.special import xlogy
 from sklearn.base import clone
 
 from ldlearn.base import WeighsRows
@@ -18,16 +17,19 @@ from ldlearn.base.sklearn_private import HasMethods, Interval, StrOptions
 from ldlearn.core.graph import NeighborGraph, laplacian, neighbor_graph, similarity
 from ldlearn.core.neighbors import common_offsets, moved
 from ldlearn.core.prototypes import pseudo_distributions
-from ldlearn.core.simplex import Array, Mask, Weights, log_softmax, normalize_rows, softmax
+from ldlearn.core.simplex import Array, Mask, Weights, log_softmax, normalize_rows
+from ldlearn.core.support import Support, has_few_positives
 from ldlearn.core.targets import check_some_degrees, fill_unknown
 from ldlearn.joint.dldl_choice import LABEL_MODELS, Choice, choose_weights
 from ldlearn.joint.feature_map import make_feature_map
 from ldlearn.joint.held_rows import solve_around
 from ldlearn.joint.intervals import GivesIntervals, TrainingRows
 from ldlearn.solvers.admm import admm_simplex
-from ldlearn.solvers.features import Features, linear_scores
+from ldlearn.solvers.features import Features, linear_scores, linear_softmax
 from ldlearn.solvers.newton_simplex import SimplexSolution, newton_simplex
 from ldlearn.solvers.softmax_regression import SoftmaxFit, softmax_regression
+
+_ROUGH = 1e4  # times tol: part of what a W-step gains that may be left where others follow
 
 
 @dataclass
@@ -44,8 +46,8 @@ class _SharedWork:
 class _Degrees:
     """What is known of the degrees of the training rows before any is recovered."""
 
-    support: Mask  # labels that may have one: ticked, or unknown
-    start: Array  # the first D
+    support: Any  # Mask or Support: labels that may have one: ticked, or unknown
+    start: Any  # the first D; a csr_array if only degrees of positive labels are stored
     held: Mask | None  # rows that stay as they start, their degrees being given; None if there are none
     weights: Weights | None  # how often each row counts
 
@@ -367,7 +369,7 @@ class DLDL(WeighsRows, GivesIntervals):
             self.weights_gap_ = W.gap
             self.converged_ = W.converged and solved
         self.objective_ = float(self.objective_path_[-1])
-        self.label_distributions_ = np.ascontiguousarray(D)
+        self.label_distributions_ = D.toarray() if sparse.issparse(D) else np.ascontiguousarray(D)
 
     def _fit_graph(self, X: Any, work: _SharedWork) -> Any:
         """Similarity graph A (Eq. 2) and its Laplacian G; nothing if alpha is 0."""
@@ -409,21 +411,36 @@ class DLDL(WeighsRows, GivesIntervals):
     def _first_degrees(
         self, X: Any, Y: Mask, weights: Weights | None, known: Mask | None, degrees: Array | None
     ) -> _Degrees:
+        if self._keeps_positives(Y, known, degrees):
+            positives = Support(Y)
+            return _Degrees(positives, positives.equal_shares(), None, weights)
         filled = fill_unknown(Y, known, weights)
         D = normalize_rows(filled if self.init == "uniform" else pseudo_distributions(X, Y, weights) * filled)
         support = Y if known is None else Y | ~known
         if degrees is None:
-            return _Degrees(support, D, None, weights)
+            return _Degrees(Support(support) if self._rows_are_separate else support, D, None, weights)
         held = np.asarray(np.isfinite(degrees).all(axis=1))
         return _Degrees(support, np.where(held[:, None], degrees, D), held, weights)
 
-    def _update_W(self, features: Features, G: Any, D: Array, W: SoftmaxFit | None) -> SoftmaxFit:
-        W = softmax_regression(features, D, l2=self.gamma_, start=W, tol=self.tol)
-        self._record("W", W.loss + float(features.weigh(xlogy(D, D)).sum()) + self._smoothness(features, G, D))
+    @property
+    def _rows_are_separate(self) -> bool:
+        """Whether the D-step may take rows in any order, and nothing but their positive labels."""
+        return self.alpha == 0 and self.solver == "newton"
+
+    def _keeps_positives(self, Y: Mask, known: Mask | None, degrees: Array | None) -> bool:
+        """Whether labels are so many, positive ones so few, that the fit stores degrees of those alone."""
+        plain = known is None and degrees is None and self.init == "uniform"
+        return plain and self._rows_are_separate and has_few_positives(Y)
+
+    def _update_W(self, features: Features, G: Any, D: Any, W: SoftmaxFit | None) -> SoftmaxFit:
+        # Paths share the first W and the last is certified; between them a W need only be good compared with its gain.
+        rtol = _ROUGH * self.tol if 1 < self.n_iter_ < self.max_iter else 0.0
+        W = softmax_regression(features, D, l2=self.gamma_, start=W, tol=self.tol, rtol=rtol)
+        self._record("W", W.loss + self._terms_in_D(features.weights, G, D))
         return W
 
     def _update_D(self, W: SoftmaxFit, degrees: _Degrees, G: Any, D: Array) -> tuple[Array, bool]:
-        logP = log_softmax(W.logits)
+        logP = W.logits if sparse.issparse(W.logits) else log_softmax(W.logits)
         problem: dict[str, Any] = {"laplacian": G, "alpha": self.alpha_, "beta": self.beta_, "weights": degrees.weights}
         if degrees.held is None:
             found = self._solve_D(logP, degrees.support, D, **problem)
@@ -434,17 +451,21 @@ class DLDL(WeighsRows, GivesIntervals):
         self._record("D", found.objective + self.gamma_ * float(np.sum(W.coef**2)))
         return found.D, found.converged
 
-    def _solve_D(self, logP: Array, support: Mask, start: Array, **problem: Any) -> SimplexSolution:
+    def _solve_D(self, logP: Any, support: Any, start: Any, **problem: Any) -> SimplexSolution:
         if self.solver == "newton":
             return newton_simplex(logP, support, **problem, start=start, tol=self.tol)
         D, n_iter, converged = admm_simplex(logP, support, **problem, start=start, tau=self.tau)
         certified = newton_simplex(logP, support, **problem, start=D, max_iter=0)
         return replace(certified, n_iter=n_iter, converged=converged)
 
-    def _smoothness(self, features: Features, G: Any, D: Array) -> float:
-        """The terms in D alone: ``alpha tr(D'GD) + beta |D|^2``."""
+    def _terms_in_D(self, weights: Weights | None, G: Any, D: Any) -> float:
+        """The terms in D alone: ``sum D ln D + beta |D|^2 + alpha tr(D'GD)``."""
         graph_term = 0.0 if G is None else self.alpha_ * float(np.vdot(D, G @ D))
-        return graph_term + self.beta_ * float(np.vdot(D, features.weigh(D)))
+        entries = D.data if sparse.issparse(D) else D
+        terms = entries * (np.log(np.maximum(entries, np.finfo(np.float64).tiny)) + self.beta_ * entries)
+        if weights is not None:
+            terms *= np.repeat(weights, np.diff(D.indptr)) if sparse.issparse(D) else weights[:, None]
+        return graph_term + float(terms.sum())
 
     def _record(self, step: str, objective: float) -> None:
         self.objective_path_ = np.append(self.objective_path_, objective)
@@ -464,7 +485,7 @@ class DLDL(WeighsRows, GivesIntervals):
         return linear_scores(self._mapped(X), self.coef_, self.intercept_)
 
     def _predict(self, X: Any) -> Array:
-        return softmax(self._logits(X))
+        return linear_softmax(self._mapped(X), self.coef_, self.intercept_)
 
     def _enhance(self, X: Any, Y: Mask, known: Mask | None = None, degrees: Array | None = None) -> Array:
         r"""The D-step for new rows, given the fitted model.

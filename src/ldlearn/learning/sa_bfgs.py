@@ -9,8 +9,8 @@ import numpy as np
 
 from ldlearn.base import Learner, WeighsRows
 from ldlearn.base.sklearn_private import Interval, StrOptions
-from ldlearn.core.simplex import Array, Weights, softmax
-from ldlearn.solvers.features import Features, linear_scores
+from ldlearn.core.simplex import Array, Weights
+from ldlearn.solvers.features import Features, linear_softmax
 from ldlearn.solvers.lbfgs import minimize_lbfgs
 from ldlearn.solvers.softmax_regression import loss_and_gradient, softmax_regression
 
@@ -129,4 +129,4 @@ class SABFGS(WeighsRows, Learner):
         self.n_iter_, self.converged_ = found.n_iter, found.converged
 
     def _predict(self, X: Any) -> Array:
-        return softmax(linear_scores(X, self.coef_, self.intercept_))
+        return linear_softmax(X, self.coef_, self.intercept_)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,11 +11,13 @@ from scipy import sparse
 
 from ldlearn.core.offsets import column_moments, removable_offsets, row_blocks, without_offsets
 from ldlearn.core.simplex import Array
+from ldlearn.core.threads import in_threads
 
 _LARGEST_FACTORISATION = 2000  # features; beyond this only the diagonal of the scatter matrix is used
 _SAMPLED_ROWS = 50  # a feature: relative errors of a second derivative from so many are a few tenths
 _SAMPLED_PART = 16  # of many rows: one in so many
 _BLOCK_VALUES = 2**21  # numbers in the largest array of a block of rows
+_MANY_LABELS = 64
 _ALIKE = 4.0  # ratio of the largest spread to the smallest up to which one basis serves every penalty
 
 
@@ -166,17 +168,17 @@ class Features(CentredColumns):
 
     @property
     def is_exact(self) -> bool:
-        """Whether products with blocks are in float64 even if nobody asks for it."""
-        return self.X.dtype == np.float64 or bool(self.offsets.any())
+        """Whether products are in float64 even if nobody asks for it: columns far from zero need it."""
+        return self.X.dtype == np.float64 or not self.fit_intercept or bool(self.offsets.any())
 
     def row_blocks(self, width: int = 0) -> Iterator[slice]:
         """Slices of rows, so short that a block of X and ``width`` columns beside it stay in cache."""
         return row_blocks(self.X, width)
 
     def block(self, rows: slice, exact: bool = False) -> Any:
-        """Rows of X without offsets, in float64 if ``exact`` or if there are offsets, else as they are."""
+        """Rows of X without offsets, in float64 if ``exact`` (or `is_exact`), else as they are."""
         block = without_offsets(self.X[rows], self.offsets)
-        return block.astype(np.float64, copy=False) if exact else block
+        return block.astype(np.float64, copy=False) if exact or self.is_exact else block
 
     def sample(self) -> Sample | None:
         """Enough rows for a rough second derivative, in single precision; None if X has not many more.
@@ -192,13 +194,15 @@ class Features(CentredColumns):
             self._sample = Sample(rows, Features(X, weights=weights, block_of=near))
         return self._sample
 
-    def multiplier(self, W: Array, b: Array, *, exact: bool = False) -> Callable[[Any], Array]:
-        """The function that makes logits ``(X - mean) W + b`` of a block."""
-        shift = b - self._rest @ W
-        own = W if exact or self.is_exact else W.astype(self.X.dtype)
+    def multiplier(
+        self, W: Array, b: Array, *, exact: bool = False, order: Literal["F", "C"] = "F", dtype: Any = np.float64
+    ) -> Callable[[Any], Array]:
+        """The function that makes logits ``(X - mean) W + b`` of a block, in the order and precision asked for."""
+        shift = (b - self._rest @ W).astype(dtype)
+        own = W if dtype == np.float64 and (exact or self.is_exact) else W.astype(np.float32)
 
         def multiply(block: Any) -> Array:
-            Z = np.asfortranarray(block @ own, dtype=np.float64)
+            Z = np.asarray(block @ own, dtype=dtype, order=order)
             Z += shift
             return Z
 
@@ -276,6 +280,31 @@ def centred_blocks(X: Any, mean: NDArray[np.float64], width: int) -> Iterator[tu
         rows = slice(start, min(start + step, X.shape[0]))
         block = X[rows].toarray() if sparse.issparse(X) else X[rows]
         yield rows, np.asarray(block, dtype=np.float64) - mean
+
+
+def linear_softmax(X: Any, W: Array, b: Array) -> Array:
+    """``softmax(X W + b)`` in the precision of X, a block of rows at a time.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> linear_softmax(np.zeros((1, 1), dtype=np.float32), np.ones((1, 2)), np.log([0.25, 0.75]))
+    array([[0.25, 0.75]], dtype=float32)
+    """
+    W, b = W.astype(X.dtype, copy=False), b.astype(X.dtype, copy=False)
+    P = np.empty((X.shape[0], W.shape[1]), dtype=X.dtype)
+    # Maxima and sums over short rows are slow: few labels are worked on one after the other, for all rows of a block.
+    order: Literal["F", "C"] = "F" if W.shape[1] < _MANY_LABELS else "C"
+
+    def fill(rows: slice) -> None:
+        Z = np.asarray(X[rows] @ W, order=order)
+        Z += b
+        Z -= Z.max(axis=1, keepdims=True)
+        np.exp(Z, out=Z)
+        np.divide(Z, Z.sum(axis=1, keepdims=True), out=P[rows])
+
+    in_threads(fill, list(row_blocks(X, W.shape[1])))
+    return P
 
 
 def reciprocal(values: Array) -> NDArray[np.float64]:

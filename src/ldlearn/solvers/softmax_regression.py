@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from scipy import linalg
+from scipy import linalg, sparse
 
 from ldlearn.core.simplex import Array
 from ldlearn.solvers.features import CentredColumns, Features, reciprocal
+from ldlearn.solvers.many_labels import SparseRows, balanced
 from ldlearn.solvers.softmax_rows import LocalRows
 
 __all__ = [
@@ -95,8 +96,9 @@ def softmax_regression(
     Parameters
     ----------
     features : Features
-    D : ndarray of shape (n, c)
-        Rows sum to one.
+    D : ndarray or csr_array of shape (n, c)
+        Rows sum to one. If sparse, nothing of size (n, c) is held: ``logits`` of the fit are then sparse too, the
+        log-predictions at the stored labels.
     l2 : float, default=0
     start : SoftmaxFit, default=None
         Where to start: an earlier fit on the same features.
@@ -119,7 +121,10 @@ def softmax_regression(
     array([[0.9, 0.1],
            [0.1, 0.9]])
     """
-    return minimize(LocalRows(features, D), l2=l2, start=start, tol=tol, rtol=rtol, max_iter=max_iter)
+    steps: dict[str, Any] = {"l2": l2, "start": start, "tol": tol, "rtol": rtol, "max_iter": max_iter}
+    if sparse.issparse(D):
+        return minimize(SparseRows(features, D), **steps, balance=balanced)
+    return minimize(LocalRows(features, D), **steps)
 
 
 class RowsAt(Protocol):
@@ -128,8 +133,11 @@ class RowsAt(Protocol):
     The solver knows the rows through this alone, so they may lie anywhere.
     """
 
-    logits: Any  # what the rows keep of it for a later start; the solver never looks
     loss: float
+
+    @property
+    def logits(self) -> Any:
+        """What the rows keep for a later start; the solver never looks."""
 
     def excess(self) -> Array:
         """Column sums of ``P - D``."""
@@ -141,7 +149,7 @@ class RowsAt(Protocol):
         """The second derivative of the loss times a direction."""
 
     def mean_curvature(self) -> Array:
-        """The mean over rows of ``diag(p) - p p'``."""
+        """The mean over rows of ``diag(p) - p p'``; of very many labels the mean of p alone."""
 
     def scatters(self) -> Iterable[Array]:
         """``Z' diag(p_j (1 - p_j)) Z`` for each label j, Z being [X - mean, 1]."""
@@ -174,12 +182,26 @@ class Rows(Protocol):
         """
 
 
+_Balance = Callable[[Any, float, float, float], tuple[Any, Array, float]]
+
+
 def minimize(
-    rows: Rows, *, l2: float, start: SoftmaxFit | None, tol: float, rtol: float = 0.0, max_iter: int = 100
+    rows: Rows,
+    *,
+    l2: float,
+    start: SoftmaxFit | None,
+    tol: float,
+    rtol: float = 0.0,
+    max_iter: int = 100,
+    balance: _Balance | None = None,
 ) -> SoftmaxFit:
-    """What `softmax_regression` does, for rows that may lie anywhere; their number enters through ``tol`` alone."""
+    """What `softmax_regression` does, for rows that may lie anywhere; their number enters through ``tol`` alone.
+
+    ``balance(rows_at, n, l2, goal)`` gives rows whose predictions have the column sums of D, what that adds to b, and
+    what it adds to the gap if the sums are only nearly the same; Newton's method on b by default.
+    """
     goal = tol * rows.n
-    problem = _Problem(rows, l2, goal)
+    problem = _Problem(rows, l2, goal, balance or _balanced)
     point = problem.start(start)
     first = point.loss
     blocks: _Solve | None = None
@@ -189,10 +211,12 @@ def minimize(
             point = problem.certified(point.W, point.b)
         converged = point.bound <= goal
         problem.goal = max(goal, rtol * (first - point.loss))
+        problem.certifies = problem.goal == goal
         if point.bound <= problem.goal or n_iter == max_iter:
             break
         direction = problem.newton_direction(point, forcing, blocks or problem.kronecker_preconditioner(point))
-        if direction.n_steps > _MANY_STEPS and point.b.size * rows.features.m**2 <= _LARGEST_BLOCKS:
+        blocks_fit = point.b.size * rows.features.m**2 <= _LARGEST_BLOCKS and balance is None
+        if direction.n_steps > _MANY_STEPS and blocks_fit:
             blocks = problem.block_preconditioner(point)
         if l2 == 0 and direction.decrement <= 2.0 * goal:
             converged = True
@@ -249,11 +273,13 @@ class _Direction:
 class _Problem:
     """Loss, gradient and Hessian with the penalty, and the moves that the solver makes."""
 
-    def __init__(self, rows: Rows, l2: float, goal: float) -> None:
+    def __init__(self, rows: Rows, l2: float, goal: float, balance: _Balance) -> None:
+        self.balance = balance
         self.rows = rows
         self.features = rows.features
         self.l2 = l2
         self.goal = goal  # distance to the minimum that is asked for
+        self.certifies = True  # whether reaching that is to be proved
         self.secants: list[_Secant] = []
 
     def start(self, fit: SoftmaxFit | None) -> _Point:
@@ -284,10 +310,12 @@ class _Problem:
     def certified(self, W: Array, b: Array) -> _Point:
         """These weights with their own logits in float64 and the intercept that is best for them."""
         rows = self.rows.at(W, b, exact=True)
+        left = 0.0
         if self.features.fit_intercept:
-            rows, shift = _balanced(rows, self.rows.n)
+            rows, shift, left = self.balance(rows, self.rows.n, self.l2, self.goal)
             b = b + shift
         point = self.point(W, b, rows)
+        point.bound += left
         point.certified = True
         return point
 
@@ -323,7 +351,7 @@ class _Problem:
         for secant, share in zip(self.secants, reversed(shares), strict=True):
             left = share - _dot(secant.gW, W, secant.gb, b) / secant.product
             W, b = W + left * secant.W, b + left * secant.b
-        ends = self._is_negligible(rW) and point.bound <= _NEAR_END * self.goal
+        ends = self.certifies and self._is_negligible(rW) and point.bound <= _NEAR_END * self.goal
         return _Direction(W, b, -_dot(point.gW, W, point.gb, b), n_steps, ends)
 
     def learn(self, point: _Point, lower: _Point | None) -> None:
@@ -354,7 +382,8 @@ class _Problem:
 
     def kronecker_preconditioner(self, point: _Point) -> _Solve:
         """Solve with ``scatter (x) C + 2 l2 I`` (weights) and ``n C`` (intercept)."""
-        values, U = np.linalg.eigh(point.rows.mean_curvature())
+        curvature = point.rows.mean_curvature()
+        values, U = np.linalg.eigh(curvature) if curvature.ndim == 2 else (curvature, None)
         values = np.maximum(values, 0.0)
         # 1 / c is the curvature of even predictions, to weigh the scatter matrix against the penalty.
         scale, Q, scatter, identity = self.features.spectrum(ridge=2.0 * self.l2 * len(values))
@@ -364,9 +393,11 @@ class _Problem:
 
         def solve(gW: Array, gb: Array) -> tuple[Array, Array]:
             g = column * gW
-            core = (g if Q is None else Q.T @ g) @ U * inverse
-            step = (core if Q is None else Q @ core) @ U.T
-            return _across_labels(column * step), _across_labels(((gb @ U) * inverse_b) @ U.T)
+            g, h = (g, gb) if U is None else (g @ U, gb @ U)
+            core = (g if Q is None else Q.T @ g) * inverse
+            step, step_b = (core if Q is None else Q @ core), h * inverse_b
+            step, step_b = (step, step_b) if U is None else (step @ U.T, step_b @ U.T)
+            return _across_labels(column * step), _across_labels(step_b)
 
         return solve
 
@@ -394,7 +425,7 @@ def _dot(A: Array, B: Array, a: Array, b: Array) -> float:
     return float(np.vdot(A, B) + np.vdot(a, b))
 
 
-def _balanced(rows: RowsAt, n: float) -> tuple[RowsAt, Array]:
+def _balanced(rows: RowsAt, n: float, l2: float, goal: float) -> tuple[RowsAt, Array, float]:
     """Rows whose predictions have the column sums of D, and what was added to b: Newton's method, damped."""
     total = np.zeros_like(rows.excess())
     for _ in range(_MAX_HALVINGS):
@@ -409,7 +440,7 @@ def _balanced(rows: RowsAt, n: float) -> tuple[RowsAt, Array]:
             if rows.loss <= before.loss + _ROUNDING * (abs(before.loss) + n):
                 break
         total += t * step
-    return rows, total
+    return rows, total, 0.0
 
 
 _Solve = Callable[[Array, Array], tuple[Array, Array]]
