@@ -18,6 +18,7 @@ _SAMPLED_ROWS = 50  # a feature: relative errors of a second derivative from so 
 _SAMPLED_PART = 16  # of many rows: one in so many
 _BLOCK_VALUES = 2**21  # numbers in the largest array of a block of rows
 _MANY_LABELS = 64
+_SMALL_SHIFT = 64.0  # of logits: in single precision it costs less than 1e-5
 _ALIKE = 4.0  # ratio of the largest spread to the smallest up to which one basis serves every penalty
 
 
@@ -285,14 +286,17 @@ def centred_blocks(X: Any, mean: NDArray[np.float64], width: int) -> Iterator[tu
 def linear_softmax(X: Any, W: Array, b: Array) -> Array:
     """``softmax(X W + b)`` in the precision of X, a block of rows at a time.
 
+    Where b is large it makes up for columns far from zero, and digits would be lost: then logits are in float64.
+
     Examples
     --------
     >>> import numpy as np
     >>> linear_softmax(np.zeros((1, 1), dtype=np.float32), np.ones((1, 2)), np.log([0.25, 0.75]))
     array([[0.25, 0.75]], dtype=float32)
     """
-    W, b = W.astype(X.dtype, copy=False), b.astype(X.dtype, copy=False)
     P = np.empty((X.shape[0], W.shape[1]), dtype=X.dtype)
+    if np.abs(b - b.mean()).max() <= _SMALL_SHIFT:
+        W, b = W.astype(X.dtype, copy=False), b.astype(X.dtype, copy=False)
     # Maxima and sums over short rows are slow: few labels are worked on one after the other, for all rows of a block.
     order: Literal["F", "C"] = "F" if W.shape[1] < _MANY_LABELS else "C"
 
@@ -301,7 +305,7 @@ def linear_softmax(X: Any, W: Array, b: Array) -> Array:
         Z += b
         Z -= Z.max(axis=1, keepdims=True)
         np.exp(Z, out=Z)
-        np.divide(Z, Z.sum(axis=1, keepdims=True), out=P[rows])
+        np.divide(Z, Z.sum(axis=1, keepdims=True), out=P[rows], casting="same_kind")
 
     in_threads(fill, list(row_blocks(X, W.shape[1])))
     return P
