@@ -253,6 +253,13 @@ class TestDistributionBars:
         display = DistributionBarsDisplay.from_estimator(MODEL, X[:5], rows=[0])
         assert list(display.bars_[0]) == ["predicted"]
 
+    def test_intervals_are_lines_from_end_to_end(self):
+        display = DistributionBarsDisplay.from_estimator(MODEL, X, Y, rows=[3], interval=0.9)
+        ends = [np.array([segment[:, 0] for segment in lines.get_segments()]) for lines in display.ax_.collections]
+        np.testing.assert_allclose(ends[0].T, np.stack(MODEL.enhance_interval(X, Y))[:, 3])
+        np.testing.assert_allclose(ends[1].T, np.stack(MODEL.predict_interval(X))[:, 3])
+        assert display.ax_.get_xlim()[1] >= min(1.0, ends[1].max())
+
     def test_truth_is_a_stroke_and_logical_labels_are_dots(self):
         panel = BarsPanel("x", {"a": [0.2, 0.8]}, logical=[1, 0], truth=[0.3, 0.7])
         display = DistributionBarsDisplay([panel], ["p", "q"]).plot()

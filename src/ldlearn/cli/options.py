@@ -48,6 +48,11 @@ Encoding = Annotated[str | None, typer.Option(metavar="NAME", help="Encoding of 
 To = Annotated[str | None, typer.Option("--to", metavar="FMT", help="Format of a piped output.")]
 Metrics = Annotated[str | None, typer.Option(metavar="NAMES", help="Metrics, as a,b; or all. Default: the usual.")]
 Round = Annotated[int | None, typer.Option("--round", metavar="N", help="Decimals of the degrees; default: all.")]
+Interval = Annotated[
+    float | None,
+    typer.Option("--interval", metavar="SHARE", help="Add LABEL_low and LABEL_high, which hold SHARE."),
+]
+FlagFar = Annotated[bool, typer.Option("--flag-far", help="Add a column far: 1 if unlike the rows of the fit.")]
 Keep = Annotated[str | None, typer.Option("--keep", metavar="COLS", help="Columns of DATA to write too.")]
 SafeCsv = Annotated[bool, typer.Option("--safe-csv", help="Disarm ids that begin like formulas.")]
 NoClobber = Annotated[bool, typer.Option("--no-clobber", help="Refuse to replace an existing file.")]

@@ -8,8 +8,10 @@ from ldlearn.cli.options import (
     Decimal,
     Delimiter,
     Encoding,
+    FlagFar,
     From,
     Id,
+    Interval,
     Json,
     Keep,
     Model,
@@ -35,6 +37,8 @@ def predict(
     encoding: Encoding = None,
     to: To = None,
     round: Round = None,
+    interval: Interval = None,
+    flag_far: FlagFar = False,
     keep: Keep = None,
     safe_csv: SafeCsv = False,
     no_clobber: NoClobber = False,
@@ -47,6 +51,7 @@ def predict(
 
     \b
     ldlearn predict new.parquet --model model.ldl -o out.csv
+    ldlearn predict new.csv -m model.ldl --interval 0.9 --flag-far -o out.csv
     ldlearn predict new.csv -m model.ldl --round 3 --keep city,price -o out.xlsx
     zcat new.csv.gz | ldlearn predict - -m model.ldl --to jsonl | head
     """
@@ -61,6 +66,8 @@ def predict(
         say=say_of_table,
         to=to,
         round=round,
+        interval=interval,
+        flag_far=flag_far,
         keep=keep,
         safe_csv=safe_csv,
         overwrite=not no_clobber,

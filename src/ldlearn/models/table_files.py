@@ -17,6 +17,7 @@ from ldlearn.io.text_style import TextStyle
 from ldlearn.io.values import are_logical, check_degrees, import_pandas, to_labels
 from ldlearn.metrics import LABEL_METRICS, METRICS, get_metric
 from ldlearn.models.column_kinds import JunkCells
+from ldlearn.models.doubts import Doubts
 from ldlearn.models.files import load_table_model
 from ldlearn.models.method_names import DEFAULT_METHOD, make_enhancer
 from ldlearn.models.progress import Progress, silent
@@ -88,6 +89,8 @@ def predict_table(
     say: Say | None = None,
     to: str | None = None,
     round: int | None = None,
+    interval: float | None = None,
+    flag_far: bool = False,
     keep: Columns | None = None,
     safe_csv: bool = False,
     overwrite: bool = True,
@@ -111,6 +114,10 @@ def predict_table(
         As for `fit_table`.
     round : int, optional
         Decimals of the degrees, which still sum to 1; by default all that a double has.
+    interval : float, optional
+        Write also ``LABEL_low`` and ``LABEL_high`` for each label: intervals that hold this share of the degrees.
+    flag_far : bool, default=False
+        Write also ``far``: 1 for rows far from those of the fit.
     keep : str or sequence, optional
         Columns of the table that are written too, between the id and the degrees.
     safe_csv : bool, default=False
@@ -122,7 +129,8 @@ def predict_table(
     """
     loaded = _loaded(model)
     writer = _Writer(output, to, [data, model], safe_csv, overwrite, round, keep)
-    return _stream(GivenTable(data, format, style, say), loaded, loaded.predict, (), writer, id, progress)
+    doubts = Doubts(loaded.labels, interval, flag_far)
+    return _stream(GivenTable(data, format, style, say), loaded, loaded.predict, (), writer, id, progress, doubts)
 
 
 def enhance_table(
@@ -145,6 +153,8 @@ def enhance_table(
     say: Say | None = None,
     to: str | None = None,
     round: int | None = None,
+    interval: float | None = None,
+    flag_far: bool = False,
     keep: Columns | None = None,
     safe_csv: bool = False,
     overwrite: bool = True,
@@ -162,7 +172,7 @@ def enhance_table(
         The model, or its file. Without one, a method is fitted.
     labels, features, numeric, categorical, date, text, ignore, method, params
         As for `fit_table`; only without a model, which knows its own.
-    id, format, to, style, say, round, keep, safe_csv, overwrite, progress
+    id, format, to, style, say, round, interval, flag_far, keep, safe_csv, overwrite, progress
         As for `predict_table`.
     """
     if (model is None) == (labels is None):
@@ -173,7 +183,8 @@ def enhance_table(
         estimator = make_enhancer(method or DEFAULT_METHOD, params)
         kinds = {"numeric": numeric, "categorical": categorical, "date": date, "text": text}
         table, columns = read_training(given, progress, labels or (), features, id, ignore, kinds, keep=keep)
-        return _enhance_by_fitting(table, columns, estimator, writer, given.where)
+        doubts = Doubts(columns.labels, interval, flag_far)
+        return _enhance_by_fitting(table, columns, estimator, writer, given.where, doubts)
     fitted_with: dict[str, Any] = {
         "features": features,
         "numeric": numeric,
@@ -191,7 +202,8 @@ def enhance_table(
             f"{model}: {type(loaded.estimator).__name__} gives degrees only to the rows it was fitted on; use "
             "`ldlearn enhance --labels ... --method ...` to fit on these rows, or a model of DLDL."
         )
-    found = _stream(given, loaded, loaded.enhance, loaded.labels, writer, id, progress)
+    doubts = Doubts(loaded.labels, interval, flag_far)
+    found = _stream(given, loaded, loaded.enhance, loaded.labels, writer, id, progress, doubts)
     if loaded.facts.get("label_kind") == "degrees":
         found.notes.append("the model was fitted on degrees, not on 0/1 labels.")
     return found
@@ -249,7 +261,10 @@ def evaluate_table(
     return Evaluation(len(P), truth_kind, scores, better, notes + junk.sentences())
 
 
-def _enhance_by_fitting(table: Any, columns: TableColumns, estimator: Any, writer: _Writer, where: str) -> WrittenTable:
+def _enhance_by_fitting(
+    table: Any, columns: TableColumns, estimator: Any, writer: _Writer, where: str, doubts: Doubts
+) -> WrittenTable:
+    doubts.check(estimator, "enhance")
     with naming(where):
         model = TableModel.fit(
             table,
@@ -260,32 +275,38 @@ def _enhance_by_fitting(table: Any, columns: TableColumns, estimator: Any, write
             id=columns.id,
         )
     degrees = import_pandas().DataFrame(model.estimator.label_distributions_, columns=columns.labels)
+    if doubts:
+        said = model.enhance(table, JunkCells(), doubt=doubts)
+        degrees[doubts.names] = said[doubts.names].to_numpy()
     with open_output(writer.output, columns.labels, writer.format) as sink:
-        sink.write(writer.rows(table, degrees, columns.id, columns.kept))
+        sink.write(writer.rows(table, degrees, columns.id, columns.kept, len(columns.labels)))
     return WrittenTable(len(degrees), columns.labels, writer.output, [])
 
 
 def _stream(
     given: GivenTable,
     model: TableModel,
-    work: Callable[[Any, JunkCells], Any],
+    work: Callable[..., Any],
     labels: tuple[str, ...],
     writer: _Writer,
     id: str | None,
     progress: Progress,
+    doubts: Doubts,
 ) -> WrittenTable:
     """Send a table through a model, piece by piece; ``labels`` are columns needed besides the features."""
-    count, junk = 0, JunkCells()
+    count, junk, n_labels = 0, JunkCells(), len(model.labels)
+    doubts.check(model.estimator, "enhance" if labels else "predict")
     with given.opened("rows", progress) as source:
         named = _id_column(source, model, id)
         kept = find_kept(source, writer.keep, named, model.labels)
         kinds, notes = _columns_to_read(source, model, labels, named, kept)
         with open_output(writer.output, model.labels, writer.format) as sink:
             for frame in source.chunks(kinds):
-                sink.write(writer.rows(frame, work(frame, junk), named, kept))
+                sink.write(writer.rows(frame, work(frame, junk, doubt=doubts), named, kept, n_labels))
                 count += len(frame)
             if not count:  # a table without rows still has columns
-                sink.write(writer.rows(_empty(kinds), _empty(dict.fromkeys(model.labels, "number")), named, kept))
+                nothing = _empty(dict.fromkeys([*model.labels, *doubts.names], "number"))
+                sink.write(writer.rows(_empty(kinds), nothing, named, kept, n_labels))
     return WrittenTable(count, list(model.labels), writer.output, notes + junk.sentences())
 
 
@@ -310,11 +331,13 @@ class _Writer:
             raise ParameterError(f"round must be from 0 to {_MOST_DIGITS} decimals, got {digits}.")
         self._safe, self._digits, self.keep = safe_csv, digits, keep
 
-    def rows(self, frame: Any, degrees: Any, id: str | None, kept: Sequence[str]) -> Any:
-        """Degrees with the ids of their rows and the kept columns before them, as they came."""
+    def rows(self, frame: Any, degrees: Any, id: str | None, kept: Sequence[str], n_labels: int) -> Any:
+        """Degrees with the ids of their rows and the kept columns before them, as they came; doubts follow."""
         if self._digits is not None:
-            degrees = degrees.copy()
-            degrees[:] = round_rows(degrees.to_numpy(dtype=np.float64), self._digits)
+            labels = list(degrees.columns[:n_labels])
+            shares = round_rows(degrees[labels].to_numpy(dtype=np.float64), self._digits)
+            degrees = degrees.round(self._digits)
+            degrees[labels] = shares
         before = ([] if id is None else [id]) + list(kept)
         for place, name in enumerate(before):
             values = frame[name]

@@ -24,6 +24,7 @@ from ldlearn.io.values import (
 )
 from ldlearn.joint import DLDL
 from ldlearn.models.column_kinds import EMPTY, FLAT, ColumnKinds, JunkCells, find_kinds
+from ldlearn.models.doubts import Doubts
 from ldlearn.models.preprocessing import check_categories, feature_frame, fill_empty, make_preprocessing
 
 _TAKES_DISTRIBUTIONS = "learner"
@@ -200,7 +201,7 @@ class TableModel:
             warnings.warn(" ".join(found.sentences()), UserWarning, stacklevel=2)
         return as_features(self.preprocessing.transform(cleaned))
 
-    def predict(self, table: Any, junk: JunkCells | None = None) -> Any:
+    def predict(self, table: Any, junk: JunkCells | None = None, *, doubt: Doubts | None = None) -> Any:
         """Label distributions of new rows, as a table with the label names as columns.
 
         Parameters
@@ -209,6 +210,8 @@ class TableModel:
             Has the feature columns, in any order; other columns are ignored.
         junk : JunkCells, optional
             As for `transform`.
+        doubt : Doubts, optional
+            Columns that say how sure the degrees are.
 
         Returns
         -------
@@ -217,17 +220,19 @@ class TableModel:
             id column instead, if the model has one and the table too.
         """
         frame = as_frame(table)
-        return self._named(self.estimator.predict(self.transform(frame, junk)), frame, table)
+        X = self.transform(frame, junk)
+        said = [] if doubt is None else doubt.of(self.estimator, X)
+        return self._named(self.estimator.predict(X), frame, table, said)
 
-    def enhance(self, table: Any, junk: JunkCells | None = None) -> Any:
+    def enhance(self, table: Any, junk: JunkCells | None = None, *, doubt: Doubts | None = None) -> Any:
         """Degrees of rows whose 0/1 labels are known, as a table with the label names as columns.
 
         Parameters
         ----------
         table : DataFrame
             Has the feature columns and the label columns.
-        junk : JunkCells, optional
-            As for `transform`.
+        junk, doubt
+            As for `predict`.
 
         Returns
         -------
@@ -245,15 +250,17 @@ class TableModel:
         check_logical_labels(Y, self.labels, frame.index, "only 0/1 labels can be enhanced.")
         if getattr(self.estimator, "empty_rows", None) != "all":
             check_some_label(Y, frame.index, "drop such rows.")
-        return self._named(self.estimator.enhance(self.transform(frame, junk), Y), frame, table)
+        X = self.transform(frame, junk)
+        said = [] if doubt is None else doubt.of(self.estimator, X, Y)
+        return self._named(self.estimator.enhance(X, Y), frame, table, said)
 
-    def _named(self, distributions: Any, frame: Any, table: Any) -> Any:
-        """Degrees as a frame of the library that the table comes from."""
-        degrees = np.asarray(distributions)
+    def _named(self, distributions: Any, frame: Any, table: Any, said: list[Any]) -> Any:
+        """Degrees as a frame of the library that the table comes from, and what else is said of them."""
+        columns = dict(zip(self.labels, np.asarray(distributions).T, strict=True)) | dict(said)
         if type(table).__module__.partition(".")[0] != "polars":
-            return import_pandas().DataFrame(degrees, index=frame.index, columns=list(self.labels))
+            return import_pandas().DataFrame(columns, index=frame.index)
         ids = {self.id: table[self.id]} if self.id in table.columns else {}
-        return type(table)(ids | dict(zip(self.labels, degrees.T, strict=True)))
+        return type(table)(ids | columns)
 
 
 def as_features(X: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -23,19 +23,20 @@ _GROUP = 0.78  # share of a label's height that its bars take
 
 @dataclass(frozen=True)
 class BarsPanel:
-    """One panel: degrees by name of the series, logical labels and truth where known."""
+    """One panel: degrees by name of the series, logical labels, truth and intervals where known."""
 
     heading: str
     degrees: Mapping[str, Any]
     logical: Any = None
     truth: Any = None
+    intervals: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)  # lower and upper ends, by series
 
 
 class DistributionBarsDisplay(Display):
     """Degrees as bars, one panel for each row or each method.
 
     A filled dot at a label's name says that its logical label is 1, a hollow one that it is 0; a black stroke is the
-    true degree.
+    true degree, a thin line through the end of a bar the interval of its degree.
 
     Parameters
     ----------
@@ -70,6 +71,7 @@ class DistributionBarsDisplay(Display):
         truth: ArrayLike | None = None,
         rows: Sequence[int] = (0,),
         label_names: Sequence[str] | None = None,
+        intervals: Mapping[str, tuple[ArrayLike, ArrayLike]] | None = None,
         ax: Any = None,
     ) -> DistributionBarsDisplay:
         """Draw a panel for each row, with a bar for each matrix of distributions.
@@ -81,12 +83,15 @@ class DistributionBarsDisplay(Display):
         rows : sequence of int
             Which rows to show.
         label_names : sequence of str, optional
+        intervals : mapping of str to (lower, upper), each array-like of shape (n, c), optional
+            Intervals of the distributions of this name.
         ax : matplotlib Axes or sequence of them, optional
 
         Returns
         -------
         DistributionBarsDisplay
         """
+        ends = {name: np.asarray(pair, dtype=float) for name, pair in (intervals or {}).items()}
         matrices = {name: np.asarray(matrix, dtype=float) for name, matrix in distributions.items()}
         known = [np.asarray(m, dtype=float) for m in (logical, truth) if m is not None]
         n_labels = next(iter([*matrices.values(), *known])).shape[1]
@@ -96,6 +101,7 @@ class DistributionBarsDisplay(Display):
                 degrees={name: matrix[row] for name, matrix in matrices.items()},
                 logical=None if logical is None else np.asarray(logical)[row],
                 truth=None if truth is None else np.asarray(truth)[row],
+                intervals={name: (pair[0, row], pair[1, row]) for name, pair in ends.items()},
             )
             for row in rows
         ]
@@ -111,6 +117,7 @@ class DistributionBarsDisplay(Display):
         *,
         rows: Sequence[int] = (0, 1, 2),
         truth: Any = None,
+        interval: float | None = None,
         ax: Any = None,
     ) -> DistributionBarsDisplay:
         """Draw what a fitted estimator recovered and predicts for rows of its training data.
@@ -125,6 +132,9 @@ class DistributionBarsDisplay(Display):
         rows : sequence of int
         truth : array-like of shape (n, c), optional
             True distributions.
+        interval : float, optional
+            Draw intervals that hold this share of the degrees, where the estimator gives any; those of what was
+            recovered need the logical labels.
         ax : matplotlib Axes or sequence of them, optional
 
         Returns
@@ -142,7 +152,14 @@ class DistributionBarsDisplay(Display):
             raise InputError(f"{type(estimator).__name__} has nothing to show for {n} rows it was not fitted on.")
         names = getattr(estimator, "label_names_", None)
         logical = None if y is None else np.asarray(y)
-        return cls.from_distributions(found, logical=logical, truth=truth, rows=rows, label_names=names, ax=ax)
+        ends: dict[str, Any] = {}
+        if interval is not None and hasattr(estimator, "predict_interval"):
+            ends["predicted"] = estimator.predict_interval(X, coverage=interval)
+            if y is not None and "recovered" in found:
+                ends["recovered"] = estimator.enhance_interval(X, y, coverage=interval)
+        return cls.from_distributions(
+            found, logical=logical, truth=truth, rows=rows, label_names=names, intervals=ends, ax=ax
+        )
 
     @classmethod
     def from_records(
@@ -210,6 +227,7 @@ class DistributionBarsDisplay(Display):
 
     def _limit(self) -> float:
         every = [v for p in self.panels for v in [*p.degrees.values(), *([] if p.truth is None else [p.truth])]]
+        every += [upper for p in self.panels for _, upper in p.intervals.values()]
         return min(1.0, 1.05 * max((float(np.max(values)) for values in every), default=1.0))
 
     def _draw(self, panel: BarsPanel, ax: Axes, limit: float) -> dict[str, Any]:
@@ -220,6 +238,9 @@ class DistributionBarsDisplay(Display):
                           color=PALETTE[i % len(PALETTE)])
             for i, (name, degrees) in enumerate(panel.degrees.items())
         }  # fmt: skip
+        for i, name in enumerate(panel.degrees):
+            if name in panel.intervals:
+                ax.hlines(places - _GROUP / 2 + (i + 0.5) * thickness, *panel.intervals[name], color=INK, linewidth=1.0)
         if panel.truth is not None:
             ax.vlines(np.asarray(panel.truth), places - _GROUP / 2, places + _GROUP / 2, color=INK, linewidth=1.6)
         self._draw_logical(ax, panel.logical)
@@ -248,6 +269,9 @@ class DistributionBarsDisplay(Display):
         if any(panel.truth is not None for panel in self.panels):
             handles.append(Line2D([], [], color=INK, linewidth=1.6))
             names.append("truth")
+        if any(panel.intervals for panel in self.panels):
+            handles.append(Line2D([], [], color=INK, linewidth=1.0))
+            names.append("interval")
         if any(panel.logical is not None for panel in self.panels):
             handles.append(Line2D([], [], marker="o", markersize=4, color=MUTED, linestyle="none"))
             names.append("logical label is 1")
