@@ -17,6 +17,7 @@ PACKAGES = (
     "models",
     "metrics",
     "datasets",
+    "distributed",
     "plotting",
     "experiments",
     "results",

@@ -30,7 +30,7 @@ from ldlearn.errors import InputError, ParameterError, hint
 from ldlearn.metrics import per_row
 from ldlearn.solvers.vote_regression import label_counts, log_likelihood, profile_log_rate
 
-_RATE_ROWS = 2000  # training rows that the number of votes is learned on
+RATE_ROWS = 2000  # training rows that the number of votes is learned on
 ENHANCER, LEARNER, JOINT = KINDS = ("enhancer", "learner", "joint")
 
 
@@ -474,7 +474,7 @@ class Joint(_TakesLogicalLabels, _Predicts):
         super()._finish(X, T, **row_data)
         weights, known = row_data.get("sample_weight"), row_data.get("known")
         counts = label_counts(weights, known)
-        some = slice(None, None, -(-X.shape[0] // _RATE_ROWS))
+        some = slice(None, None, -(-X.shape[0] // RATE_ROWS))
         logP = _log(self._predict(X[some]))
         log_rate = profile_log_rate(logP, T[some], counts=None if counts is None else counts[some])
         self.votes_per_row_ = float(np.exp(log_rate))

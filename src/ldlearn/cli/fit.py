@@ -20,12 +20,10 @@ from ldlearn.cli.options import (
     Id,
     Ignore,
     Json,
-    LabelKind,
     Labels,
     Method,
     NoClobber,
     Numeric,
-    Separator,
     Settings,
     Text,
     parse_settings,
@@ -49,8 +47,6 @@ def fit(
     id: Id = None,
     method: Method = None,
     set: Settings = None,
-    kind: LabelKind = "auto",
-    separator: Separator = None,
     holdout: Annotated[float, typer.Option(metavar="SHARE", help="Rows to check a second fit on.")] = 0.2,
     format: From = None,
     delimiter: Delimiter = None,
@@ -61,11 +57,7 @@ def fit(
 ) -> None:
     """Fit a model on a table with 0/1 label columns, and say how far to trust it.
 
-    A label may be empty where it is unknown.
-
     \b
-    ldlearn fit data.csv --labels tags --separator "|" -o model.ldl
-    ldlearn fit votes.csv --labels sky:sea --kind votes -o model.ldl
     ldlearn fit data.csv --labels sky,mountain,sea -o model.ldl
     ldlearn fit data.csv -l 'emo_*' --features x1:x20 --set alpha=0.1 -o m.ldl
     cat data.jsonl | ldlearn fit - --from jsonl -l a,b,c --id key -o m.ldl
@@ -87,8 +79,6 @@ def fit(
         method=method or DEFAULT_METHOD,
         params=parse_settings(set) if set else None,
         holdout=holdout,
-        kind=kind,
-        separator=separator,
         format=format,
         style=TextStyle(delimiter, decimal, encoding),
         say=say_of_table,

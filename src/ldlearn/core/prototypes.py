@@ -35,15 +35,25 @@ def class_prototypes(X: Any, Y: Mask, weights: Weights | None = None) -> Array:
     array([[0.5, 0.5, 0. ],
            [0. , 0. , 1. ]])
     """
-    n_positives = Y.sum(axis=1)[:, None]
-    fewest = np.where(Y, n_positives, Y.shape[1] + 1).min(axis=0)
-    purest = (Y & (n_positives == fewest)).astype(np.float64)
+    sums, totals = purest_sums(X, Y, fewest_positives(Y), weights)
+    return np.asarray(sums / np.where(totals > 0, totals, 1.0)[:, None])
+
+
+def fewest_positives(Y: Mask) -> NDArray[np.intp]:
+    """The fewest positive labels of a row that has a certain one; more than there are labels if no row has it."""
+    return np.asarray(np.where(Y, Y.sum(axis=1)[:, None], Y.shape[1] + 1).min(axis=0, initial=Y.shape[1] + 1))
+
+
+def purest_sums(
+    X: Any, Y: Mask, fewest: NDArray[np.intp], weights: Weights | None = None
+) -> tuple[Array, NDArray[np.float64]]:
+    """For each label, the sum and the number of the rows that carry it and so few labels in all."""
+    purest = (Y & (Y.sum(axis=1)[:, None] == fewest)).astype(np.float64)
     purest = purest if weights is None else purest * weights[:, None]
-    total = purest.sum(axis=0)
-    return np.asarray((X.T @ purest).T / np.where(total > 0, total, 1.0)[:, None])
+    return np.asarray((X.T @ purest).T), purest.sum(axis=0)
 
 
-def pseudo_distributions(X: Any, Y: Mask, weights: Weights | None = None) -> Array:
+def pseudo_distributions(X: Any, Y: Mask, weights: Weights | None = None, prototypes: Array | None = None) -> Array:
     r"""Pseudo label distributions of fast label enhancement: ``softmax(S + Y)``.
 
     S holds the cosines between the rows of X and the prototypes of the labels (0 where either has no length). For
@@ -55,6 +65,8 @@ def pseudo_distributions(X: Any, Y: Mask, weights: Weights | None = None) -> Arr
     Y : boolean ndarray of shape (n, c)
     weights : ndarray of shape (n,), default=None
         How often each row counts in the prototypes.
+    prototypes : ndarray of shape (c, m), default=None
+        By default those of these rows (`class_prototypes`).
 
     Returns
     -------
@@ -69,7 +81,7 @@ def pseudo_distributions(X: Any, Y: Mask, weights: Weights | None = None) -> Arr
            [0.2689, 0.7311]])
     """
     Y = np.asarray(Y, dtype=bool)
-    Q = class_prototypes(X, Y, weights)
+    Q = class_prototypes(X, Y, weights) if prototypes is None else prototypes
     lengths = np.maximum(_row_norms(X), _SMALLEST_NORM)[:, None] * np.maximum(_row_norms(Q), _SMALLEST_NORM)
     return softmax(np.asarray(X @ Q.T) / lengths + Y)
 

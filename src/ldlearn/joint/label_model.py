@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from scipy.stats import norm
 
 from ldlearn.base import check_logical
@@ -77,7 +76,7 @@ def _same_rows(X: Any) -> tuple[Rows, Rows]:
     """The rows in the order of a projection of their features, and where in it a row begins that differs."""
     direction = np.random.default_rng(0).standard_normal(X.shape[1]).astype(X.dtype)
     # Not by BLAS, in which the same row may give another number at another place.
-    projected = X @ direction if sparse.issparse(X) else np.einsum("ij,j->i", X, direction)
+    projected = np.einsum("ij,j->i", X, direction) if isinstance(X, np.ndarray) else X @ direction
     order = np.argsort(projected, kind="stable")
     return order, np.flatnonzero(np.append(True, np.diff(projected[order]) > 0))
 

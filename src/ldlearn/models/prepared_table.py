@@ -13,12 +13,11 @@ from ldlearn.io.columns import Columns
 from ldlearn.io.formats import naming
 from ldlearn.io.source import Say
 from ldlearn.io.text_style import TextStyle
-from ldlearn.io.values import check_all_known
 from ldlearn.models.column_kinds import ColumnKinds, JunkCells, find_kinds
 from ldlearn.models.preprocessing import check_categories, feature_frame, fill_empty, make_preprocessing
 from ldlearn.models.progress import silent
 from ldlearn.models.table_fit import GivenTable, read_training
-from ldlearn.models.table_model import as_features, label_columns, read_labels
+from ldlearn.models.table_model import as_features, read_labels
 
 Rows = NDArray[np.intp]
 
@@ -108,8 +107,6 @@ def prepare_table(
         junk = JunkCells()
         frame = feature_frame(table, kinds, junk)
         check_categories(frame, kinds)
-        table, names, _ = label_columns(table, columns.labels)
-        targets = read_labels(table, names)
-        check_all_known(targets, names, table.index)
-    fields = as_fields(targets, kind, names, data, normalise=False)
-    return PreparedTable(name, frame, kinds, names, **fields, junk=junk)
+        targets = read_labels(table, columns.labels)
+    fields = as_fields(targets, kind, columns.labels, data, normalise=False)
+    return PreparedTable(name, frame, kinds, list(columns.labels), **fields, junk=junk)

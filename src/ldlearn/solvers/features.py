@@ -19,6 +19,7 @@ _SAMPLED_PART = 16  # of many rows: one in so many
 _BLOCK_VALUES = 2**21  # numbers in the largest array of a block of rows
 _MANY_LABELS = 64
 _SMALL_SHIFT = 64.0  # of logits: in single precision it costs less than 1e-5
+_SAMPLED_ENTRIES = 2 * 10**7  # of the sample: more rows would not make it better by much
 _ALIKE = 4.0  # ratio of the largest spread to the smallest up to which one basis serves every penalty
 
 
@@ -78,6 +79,21 @@ class CentredColumns:
     def scatter_matrix(self) -> NDArray[np.float64]:
         """``(X - mean)' (X - mean)``."""
         raise NotImplementedError
+
+    def sampled_rows(self) -> NDArray[np.intp] | None:
+        """Which rows are enough for a rough second derivative; None if X has not many more."""
+        most = min(self.n // _SAMPLED_PART, _SAMPLED_ENTRIES // self.m)
+        size = max(_SAMPLED_ROWS * self.m, most)
+        if 2 * size > self.n:
+            return None
+        return np.sort(np.random.default_rng(0).choice(self.n, size, replace=False, shuffle=False))
+
+    def sample_of(self, X: Any, weights: NDArray[np.float64] | None = None) -> Features:
+        """Some rows of the whole, in single precision and centred as the whole is."""
+        X = without_offsets(X, self.offsets).astype(np.float32)
+        rest = self.mean - self.offsets
+        near = CentredColumns(self.n, rest, self.spread, np.zeros(self.m), self.fit_intercept)
+        return Features(X, weights=weights, block_of=near)
 
     def spectrum(self, ridge: float) -> Spectrum:
         """Eigenvectors of ``scatter + ridge I``, its columns and rows first scaled to a unit diagonal.
@@ -156,6 +172,7 @@ class Features(CentredColumns):
         else:
             whole = block_of.mean, block_of.spread, block_of.offsets, block_of.fit_intercept
             super().__init__(n, *whole, total=total)
+        self._is_block = block_of is not None  # a sample of the whole is somebody else's business
         self._sample: Sample | None = None
         self._rest = self.mean - self.offsets  # what is left of the mean, small compared with the spread
 
@@ -186,13 +203,10 @@ class Features(CentredColumns):
 
         Drawn at random, always the same: rows may come in any order.
         """
-        size = max(_SAMPLED_ROWS * self.m, self.n // _SAMPLED_PART)
-        if self._sample is None and 2 * size <= self.n:
-            rows = np.sort(np.random.default_rng(0).permutation(self.n)[:size])
-            X = without_offsets(self.X[rows], self.offsets).astype(np.float32)
-            near = CentredColumns(self.n, self._rest, self.spread, np.zeros(self.m), self.fit_intercept)
+        rows = None if self._is_block or self._sample else self.sampled_rows()
+        if rows is not None:
             weights = None if self.weights is None else self.weights[rows]
-            self._sample = Sample(rows, Features(X, weights=weights, block_of=near))
+            self._sample = Sample(rows, self.sample_of(self.X[rows], weights))
         return self._sample
 
     def multiplier(

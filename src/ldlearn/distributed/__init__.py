@@ -1,0 +1,11 @@
+"""The same estimators on Dask collections: rows in blocks, on as many machines as there are workers."""
+
+from ldlearn.errors import import_optional
+
+import_optional("dask", "dask", "Collections")
+import_optional("distributed", "dask", "Clusters")
+
+from ldlearn.distributed.cluster import ClusterError, connect
+from ldlearn.distributed.dldl import DLDL
+
+__all__ = ["DLDL", "ClusterError", "connect"]

@@ -1,0 +1,310 @@
+"""DLDL on Dask collections: the same problem, solved by the same steps, over rows in blocks."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from dask import delayed
+from numpy.typing import NDArray
+from scipy.special import xlogy
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from ldlearn import joint
+from ldlearn.base.kinds import RATE_ROWS
+from ldlearn.core.graph import laplacian, neighbor_graph
+from ldlearn.core.neighbors import moved
+from ldlearn.core.offsets import column_sums
+from ldlearn.core.prototypes import fewest_positives, pseudo_distributions, purest_sums
+from ldlearn.core.simplex import Array, Mask, log_softmax, normalize_rows
+from ldlearn.distributed.cluster import Rounds
+from ldlearn.distributed.collections import blocks_in_step, check_collection
+from ldlearn.distributed.estimator import OnBlocks, array_of, enhanced
+from ldlearn.distributed.rows import BlockColumns, BlockRows, Weights
+from ldlearn.distributed.training import SampledRows, Training
+from ldlearn.errors import InputError, ParameterError
+from ldlearn.joint.feature_map import make_feature_map
+from ldlearn.solvers.features import Features
+from ldlearn.solvers.softmax_regression import SoftmaxFit, minimize
+
+
+class Degrees(NamedTuple):
+    """The degrees of a block of rows, and what the D-step says of them."""
+
+    D: Array
+    gap: NDArray[np.float64]  # of each row
+    objective: float
+    n_iter: int
+    converged: bool
+
+
+class DLDL(OnBlocks, joint.DLDL):
+    """`ldlearn.DLDL` on Dask arrays and data frames, their rows in blocks.
+
+    The same problem, solved by the same steps: without a graph the result is that of `ldlearn.DLDL` on all rows in one
+    place, to 1e-6, however they are cut into blocks. A round sends weights to the blocks and brings sums back; rows,
+    their degrees and their predictions stay where they are. Rounds are ordinary tasks, pinned to no worker: if one is
+    lost, its blocks are made again elsewhere. The features and labels are kept on the cluster while the fit lasts;
+    workers that are short of memory put them on disk.
+
+    Parameters
+    ----------
+    alpha, beta, gamma, label_model, n_neighbors, sigma, ...
+        Those of `ldlearn.DLDL`, which has their meaning. With a graph (``alpha > 0``) the neighbours of a row are found
+        among the rows of its block, so the result depends on the blocks. ``feature_map`` is None or "rbf".
+    client : distributed.Client, default=None
+        The cluster to use; None takes the current one.
+
+    Attributes
+    ----------
+    label_distributions_ : Dask array of shape (n, c)
+        D, the recovered degrees, on the cluster.
+    gap_ : Dask array of shape (n,)
+    graph_ : list of delayed csr_array, or None
+        The similarity graph of each block that has rows; None if alpha is 0.
+    n_rounds_ : int
+        How often something was asked of all blocks.
+    coef_, intercept_, objective_, objective_path_, weights_gap_, converged_, alpha_, beta_, gamma_, choice_, ...
+        Those of `ldlearn.DLDL`.
+
+    See Also
+    --------
+    ldlearn.DLDL : On data in memory.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from distributed import Client
+    >>> from ldlearn.core import binarize
+    >>> from ldlearn.datasets import load_vader_tweets
+    >>> from ldlearn.distributed import DLDL
+    >>> tweets = load_vader_tweets()
+    >>> X = da.from_array(tweets.X[:600], chunks=(200, -1))
+    >>> Y = da.from_array(binarize(tweets.D[:600]), chunks=(200, -1))
+    >>> with Client(processes=False, dashboard_address=":0") as client:
+    ...     model = DLDL(beta=1.0, gamma=10.0).fit(X, Y)
+    ...     model.predict(X)  # nothing is computed yet
+    ...     model.to_local()  # the ordinary estimator
+    dask.array<concatenate, shape=(600, 9), dtype=float64, chunksize=(200, 9), chunktype=numpy.ndarray>
+    DLDL(beta=1.0, gamma=10.0)
+    """
+
+    _of_rows: ClassVar[tuple[str, ...]] = ("label_distributions_", "gap_")
+    _left_behind: ClassVar[tuple[str, ...]] = ("graph_",)
+
+    def enhance(self, X: Any, y: Any) -> Any:
+        """Degrees of new rows whose logical labels are known, not computed yet.
+
+        Parameters
+        ----------
+        X : Dask array or data frame of shape (n, m)
+        y : Dask array or data frame of shape (n, c)
+            Logical labels of these rows; the columns of a data frame are matched by name.
+
+        Returns
+        -------
+        D : Dask array or data frame of shape (n, c)
+            Of the kind of X.
+        """
+        check_is_fitted(self)
+        if self._index is not None:
+            self._index.kneighbors(X)
+        check_collection(X, "X")
+        check_collection(y, "y")
+        return self._lazily(enhanced, X, *blocks_in_step(X, y))
+
+    def to_local(self, training_rows: bool = True) -> Any:
+        """The ordinary estimator, fitted, for data in memory.
+
+        Parameters
+        ----------
+        training_rows : bool, default=True
+            Whether to bring along what there is for each training row: ``label_distributions_`` and ``gap_``. Without
+            them the estimator is small, and predicts and enhances all the same. The graph of a fit with ``alpha > 0``
+            stays behind: such an estimator predicts, but cannot enhance.
+        """
+        local = super().to_local(training_rows)
+        local.graph_ = None
+        return local
+
+    def _check_for_blocks(self) -> None:
+        if not (self.feature_map is None or isinstance(self.feature_map, str)):
+            raise ParameterError(
+                "A transformer as feature_map would have to be fitted on all rows, which lie in blocks; apply it to X "
+                "first (map_blocks), or use feature_map='rbf'."
+            )
+
+    def _fit(self, training: Training) -> None:  # type: ignore[override]
+        self.alpha_ = float(self.alpha)
+        graphs = self._link_rows(training)
+        columns = BlockColumns(training, *self._map_features(training), self.fit_intercept)
+        choice = self._choose_weights(*columns.to_choose_by(), None)
+        self.beta_, self.gamma_, self.choice_ = choice.beta, choice.gamma, choice.words
+        degrees = training.rounds.keep(_first_degrees, training.X, training.Y, common=self._prototypes(training))
+        self._alternate_blocks(training, columns, graphs, degrees)
+
+    def _alternate_blocks(
+        self, training: Training, columns: BlockColumns, graphs: list[Any], degrees: list[Any]
+    ) -> None:
+        """Algorithm 2."""
+        rounds = training.rounds
+        self.objective_path_ = np.empty(0)
+        self.n_newton_ = []
+        self.n_iter_ = 0
+        W: SoftmaxFit | None = None
+        terms, _ = self._outcome(rounds, degrees, graphs)
+        while self.n_iter_ < self.max_iter and not self._has_settled(training.n):
+            self.n_iter_ += 1
+            W = minimize(BlockRows(columns, degrees), l2=self.gamma_, start=W, tol=self.tol)  # Eq. 8
+            self._record("W", W.loss + terms)
+            step = self._to_send(), Weights(columns.message(), W.coef, W.intercept + columns.mean @ W.coef)
+            degrees = rounds.keep(_update_degrees, columns.blocks, training.Y, graphs, degrees, common=step)  # Eq. 11
+            terms, (objective, n_newton, solved) = self._outcome(rounds, degrees, graphs)
+            self.n_newton_.append(n_newton)
+            self._record("D", objective + self.gamma_ * float(np.sum(W.coef**2)))
+            self.coef_, self.intercept_ = W.coef, W.intercept
+            self.weights_gap_ = W.gap
+            self.converged_ = W.converged and solved
+        self.objective_ = float(self.objective_path_[-1])
+        self._keep_degrees(training, degrees)
+
+    def _outcome(self, rounds: Rounds, degrees: list[Any], graphs: list[Any]) -> tuple[float, tuple[float, int, bool]]:
+        """The terms of the objective in D alone; the objective of the D-step, its iterations, whether it is solved."""
+        found = rounds.collect(_summary, degrees, graphs, common=(self.alpha_, self.beta_))
+        terms, objectives, n_iters, solved = zip(*found, strict=True)
+        return sum(terms), (sum(objectives), max(n_iters), all(solved))
+
+    def _keep_degrees(self, training: Training, degrees: list[Any]) -> None:
+        lengths, c = training.lengths.tolist(), len(self.label_names_)
+        names = ("label_distributions_", _only_degrees, (c,), training.dtype), ("gap_", _only_gap, (), np.float64)
+        for name, function, width, kind in names:
+            parts = [delayed(function, pure=False)(block, training.dtype) for block in degrees]
+            setattr(self, name, array_of(parts, lengths, width, kind))
+
+    def _link_rows(self, training: Training) -> list[Any]:
+        """The Laplacian of each block's similarity graph (Eq. 2); nothing if alpha is 0."""
+        self.graph_, self.sigma_, self._index = None, None, None
+        if self.alpha == 0:
+            return [None] * len(training.X)
+        smallest = int(np.argmin(training.lengths))
+        if training.lengths[smallest] <= self.n_neighbors:
+            raise InputError(
+                f"With a graph, neighbours are found within blocks, and a block of {training.lengths[smallest]} rows "
+                f"has no {self.n_neighbors} neighbours for each; lower n_neighbors, or rechunk into larger blocks."
+            )
+        rounds = training.rounds
+        graphs = rounds.keep(_graph, training.X, common=(self.n_neighbors, self.sigma))
+        # One width for all: the mean over rows of the statistics of their blocks.
+        self.sigma_ = float(np.average(rounds.collect(_width, graphs), weights=training.lengths))
+        self.graph_ = rounds.keep(_similarities, graphs, common=self.sigma_)
+        self._index = _NeighborsLeftBehind()
+        return rounds.keep(_laplacian, self.graph_)
+
+    def _map_features(self, training: Training) -> tuple[list[Any], Array]:
+        """What the predictor works on, and the sums of its columns."""
+        self.feature_map_, self._offsets = None, None
+        if self.feature_map is None:
+            return training.X, training.sums
+        self._offsets = BlockColumns(training, training.X, training.sums, True).offsets
+        sample = SampledRows(training, training.X, training.m, self._offsets).X
+        unfitted = make_feature_map(self.feature_map, sample, self.n_components, self.random_state)
+        # The rows that Nystroem would draw, without all the others.
+        drawn = check_random_state(unfitted.random_state).permutation(training.n)[: unfitted.n_components]
+        self.feature_map_ = unfitted.fit(sample[np.sort(drawn)])
+        X = training.rounds.keep(_mapped, training.X, common=(self._offsets, self.feature_map_))
+        (sums,) = training.rounds.total(_sums, X)
+        return X, sums
+
+    def _prototypes(self, training: Training) -> Array | None:
+        """Those of the labels, for ``init="pseudo"``."""
+        if self.init == "uniform":
+            return None
+        fewest = np.min(training.rounds.collect(_fewest, training.Y), axis=0)
+        sums, counts = training.rounds.total(_purest, training.X, training.Y, common=fewest)
+        return np.asarray(sums / np.maximum(counts, 1.0)[:, None])
+
+    def _finish_blocks(self, training: Training) -> None:
+        """The number of votes, learned on the rows that one machine would take."""
+        self._finish(*training.rows(np.arange(0, training.n, -(-training.n // RATE_ROWS))))
+        self._n_seen = training.n
+
+
+class _NeighborsLeftBehind:
+    """Takes the place of an index of the training rows, which stay in their blocks."""
+
+    def kneighbors(self, X: Any) -> Any:
+        raise InputError(
+            "With a graph, new rows need their neighbours among all training rows, which lie in blocks; fit "
+            "ldlearn.DLDL on rows in memory, or leave the graph out (alpha=0)."
+        )
+
+
+# What is done to a block.
+
+
+def _first_degrees(X: Array, Y: Mask, prototypes: Array | None) -> Degrees:
+    D = Y.astype(float) if prototypes is None else pseudo_distributions(X, Y, prototypes=prototypes) * Y
+    return Degrees(normalize_rows(D), np.zeros(len(Y)), 0.0, 0, True)
+
+
+def _update_degrees(X: Array, Y: Mask, graph: Any, degrees: Degrees, step: tuple[joint.DLDL, Weights]) -> Degrees:
+    solver, weights = step
+    logP = log_softmax(Features(X, block_of=weights.columns).times(weights.W, weights.b, exact=True))
+    problem = {"laplacian": graph, "alpha": solver.alpha_, "beta": solver.beta_}
+    found = solver._solve_D(logP, Y, degrees.D, **problem)
+    return Degrees(found.D, found.gap, found.objective, found.n_iter, found.converged)
+
+
+def _summary(degrees: Degrees, graph: Any, weights: tuple[float, float]) -> tuple[float, float, int, bool]:
+    D, (alpha, beta) = degrees.D, weights
+    terms = float(xlogy(D, D).sum()) + beta * float(np.vdot(D, D))
+    if graph is not None:
+        terms += alpha * float(np.vdot(D, graph @ D))
+    return terms, degrees.objective, degrees.n_iter, degrees.converged
+
+
+def _only_degrees(degrees: Degrees, kind: Any) -> Array:
+    return np.ascontiguousarray(degrees.D, dtype=kind)
+
+
+def _only_gap(degrees: Degrees, _: Any) -> Array:
+    return degrees.gap
+
+
+def _graph(X: Array, common: tuple[int, Any]) -> tuple[Any, float]:
+    found = neighbor_graph(X, *common)
+    return found.A, found.sigma
+
+
+def _width(graph: tuple[Any, float], _: Any) -> float:
+    return graph[1]
+
+
+def _similarities(graph: tuple[Any, float], sigma: float) -> Any:
+    """The same graph for another width: ``exp(-d^2 / (2 s^2))`` to the power of the squared ratio of the widths."""
+    A, width = graph
+    A = A.copy()
+    A.data **= (width / sigma) ** 2
+    return A
+
+
+def _laplacian(A: Any, _: Any) -> Any:
+    return laplacian(A)
+
+
+def _mapped(X: Array, common: tuple[Any, Any]) -> Array:
+    offsets, feature_map = common
+    return np.asarray(feature_map.transform(moved(X, offsets)), dtype=X.dtype)
+
+
+def _sums(X: Array, _: Any) -> list[Any]:
+    return [column_sums(X)[1]]
+
+
+def _fewest(Y: Mask, _: Any) -> NDArray[np.intp]:
+    return fewest_positives(Y)
+
+
+def _purest(X: Array, Y: Mask, fewest: NDArray[np.intp]) -> tuple[Array, Array]:
+    return purest_sums(X, Y, fewest)

@@ -1,0 +1,229 @@
+"""What estimators on Dask collections share: a client, lazy answers, and the way back to the ordinary estimator."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, ClassVar, Self
+
+import dask.array as da
+import numpy as np
+from dask import delayed
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+
+from ldlearn.base import LabelEstimator
+from ldlearn.base.kinds import JOINT
+from ldlearn.core.targets import check_distributions, check_matrix, label_names
+from ldlearn.distributed.cluster import Rounds, current_client
+from ldlearn.distributed.collections import (
+    blocks_in_step,
+    check_collection,
+    float_type,
+    is_frame,
+    row_blocks,
+)
+from ldlearn.distributed.training import Training
+from ldlearn.errors import InputError
+from ldlearn.metrics import intersection
+
+_SILENT = {"callback": None, "verbose": False}
+
+
+class OnBlocks(LabelEstimator):
+    """An ordinary estimator on collections in blocks of rows.
+
+    A class names this first and the ordinary estimator second; it takes the parameters of the latter, and ``client``.
+    """
+
+    client: Any
+    label_names_: Any
+    _ordinary: ClassVar[type[LabelEstimator]]
+    _of_rows: ClassVar[tuple[str, ...]] = ()  # fitted attributes with a row for each training row
+    _left_behind: ClassVar[tuple[str, ...]] = ()  # and those that mean nothing away from the blocks
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        cls._ordinary = cls.__mro__[2]
+        cls._parameter_constraints = {**cls._ordinary._parameter_constraints, "client": "no_validation"}  # type: ignore[dict-item]
+        cls.__init__ = _with_client(cls._ordinary.__init__)  # type: ignore[method-assign]
+
+    def __sklearn_clone__(self) -> Self:
+        params = {name: clone(value, safe=False) for name, value in self._ordinary_params().items()}
+        return type(self)(**params, client=self.client)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), "client": None}  # a client belongs to its process
+
+    def _ordinary_params(self) -> dict[str, Any]:
+        return {name: value for name, value in self.get_params(deep=False).items() if name != "client"}
+
+    def _to_send(self) -> Any:
+        """The ordinary estimator as blocks need it: fitted if this one is, without what only this process can do."""
+        params = self._ordinary_params()
+        sent = self._ordinary(**params).set_params(**{name: _SILENT[name] for name in _SILENT if name in params})
+        sent.__dict__.update(self._fitted_apart_from_rows())
+        return sent
+
+    def _fitted_apart_from_rows(self) -> dict[str, Any]:
+        here = {*self.get_params(deep=False), *self._of_rows, *self._left_behind}
+        return {name: value for name, value in vars(self).items() if name not in here}
+
+    def to_local(self, training_rows: bool = True) -> Any:
+        """The ordinary estimator, fitted, for data in memory.
+
+        Parameters
+        ----------
+        training_rows : bool, default=True
+            Whether to bring along what there is for each training row, such as ``label_distributions_``. Without it
+            the estimator is small, and does everything that concerns other rows.
+        """
+        check_is_fitted(self)
+        local = self._ordinary(**self._ordinary_params())
+        local.__dict__.update(self._fitted_apart_from_rows())
+        if training_rows:
+            lazy = [getattr(self, name) for name in self._of_rows]
+            found = current_client(self.client).compute(lazy, sync=True)
+            local.__dict__.update(zip(self._of_rows, found, strict=True))
+        return local
+
+    def predict(self, X: Any) -> Any:
+        """Label distributions of new rows, not computed yet.
+
+        Parameters
+        ----------
+        X : Dask array or data frame of shape (n, m)
+
+        Returns
+        -------
+        D : Dask array or data frame of shape (n, c)
+            Of the kind of X. Rows are non-negative and sum to one.
+        """
+        check_is_fitted(self)
+        check_collection(X, "X")
+        return self._lazily(_predicted, X, row_blocks(X))
+
+    def score(self, X: Any, y: Any, sample_weight: None = None) -> float:
+        """The score of the ordinary estimator: a mean over all rows.
+
+        Parameters
+        ----------
+        X : Dask array or data frame of shape (n, m)
+        y : Dask array or data frame of shape (n, c)
+        sample_weight : None
+            Every row counts once.
+        """
+        check_is_fitted(self)
+        if sample_weight is not None:
+            self._check_row_data("sample_weight", sample_weight, X)
+        check_collection(X, "X")
+        check_collection(y, "y")
+        rounds, (of_X, of_y) = Rounds(current_client(self.client)), blocks_in_step(X, y)
+        logical = self.kind == JOINT and all(rounds.collect(_is_logical, of_y))
+        total, n = rounds.total(_score, of_X, of_y, common=(self._to_send(), logical))
+        return float(total / n)
+
+    def _lazily(self, function: Callable[..., Any], X: Any, *blocks: list[Any]) -> Any:
+        """A collection like X of what a function makes of its blocks, given the small ordinary estimator."""
+        model = delayed(self._to_send(), pure=False, traverse=False)
+        parts = [delayed(function, pure=False)(*block, model) for block in zip(*blocks, strict=True)]
+        names, kind = [str(name) for name in self.label_names_], float_type(X)
+        if is_frame(X):
+            return _frame_of(parts, names, kind, X.divisions)
+        return array_of(parts, X.chunks[0], (len(names),), kind)
+
+    def _validate_training(self, X: Any, y: Any) -> tuple[Any, Any]:
+        self._check_for_blocks()
+        rounds = Rounds(current_client(self.client))
+        training = Training(rounds, X, y, self._to_send())
+        self.n_features_in_ = training.m
+        if is_frame(X) and all(isinstance(name, str) for name in X.columns):
+            self.feature_names_in_ = np.asarray(X.columns, dtype=object)
+        self.label_names_ = label_names(y, int(y.shape[1]))
+        return training, training
+
+    def _validate_features(self, X: Any, reset: bool = False) -> Any:
+        raise InputError(
+            "On Dask collections there are fit, predict, enhance and score; for anything else use to_local() and rows "
+            "in memory."
+        )
+
+    def _check_row_data(self, name: str, value: Any, X: Any) -> Any:
+        raise InputError(
+            f"On Dask collections {name} cannot be given; leave it out, or fit {type(self).__name__} of ldlearn on "
+            "rows in memory."
+        )
+
+    def _fit_validated(self, X: Any, T: Any, row_data: dict[str, Any]) -> None:
+        self._fit(X)
+        self._finish_blocks(X)
+        self.n_rounds_ = X.rounds.count
+
+    def _check_for_blocks(self) -> None:
+        """Refuse parameters that need all rows in one place."""
+
+    def _finish_blocks(self, training: Training) -> None:
+        """Hook after ``_fit``."""
+
+
+def array_of(parts: list[Any], lengths: Any, width: tuple[int, ...], kind: Any) -> Any:
+    """A Dask array of blocks of rows, each a row of this width."""
+    arrays = [da.from_delayed(part, (rows, *width), dtype=kind) for part, rows in zip(parts, lengths, strict=True)]
+    return da.concatenate(arrays, axis=0, allow_unknown_chunksizes=True)
+
+
+def _frame_of(parts: list[Any], names: list[str], kind: Any, divisions: Any) -> Any:
+    import dask.dataframe as dd
+    import pandas as pd
+
+    meta = pd.DataFrame(np.empty((0, len(names)), dtype=kind), columns=names)
+    return dd.from_delayed(parts, meta=meta, divisions=divisions, verify_meta=False)
+
+
+def _with_client(construct: Any) -> Any:
+    """The constructor of the ordinary estimator with one more parameter, which scikit-learn finds in its signature."""
+
+    def __init__(self: Any, *args: Any, client: Any = None, **params: Any) -> None:
+        construct(self, *args, **params)
+        self.client = client
+
+    signature = inspect.signature(construct)
+    client = inspect.Parameter("client", inspect.Parameter.KEYWORD_ONLY, default=None)
+    __init__.__signature__ = signature.replace(parameters=[*signature.parameters.values(), client])  # type: ignore[attr-defined]
+    return __init__
+
+
+# What is done to a block.
+
+
+def _like(block: Any, D: Any, model: Any) -> Any:
+    """Distributions as a frame if the block is one."""
+    if not hasattr(block, "columns"):
+        return D
+    return type(block)(D, index=block.index, columns=[str(name) for name in model.label_names_])
+
+
+def _predicted(X: Any, model: Any) -> Any:
+    empty = np.empty((0, len(model.label_names_)))
+    return _like(X, model.predict(X) if len(X) else empty, model)
+
+
+def enhanced(X: Any, y: Any, model: Any) -> Any:
+    """Degrees of the rows of a block."""
+    empty = np.empty((0, len(model.label_names_)))
+    return _like(X, model.enhance(X, y) if len(X) else empty, model)
+
+
+def _is_logical(y: Any, _: Any) -> bool:
+    return bool(np.isin(np.asarray(y), (0.0, 1.0)).all())
+
+
+def _score(X: Any, y: Any, common: tuple[Any, bool]) -> tuple[float, int]:
+    """Sum of the scores of the rows, and their number."""
+    model, logical = common
+    if not len(X):
+        return 0.0, 0
+    if logical:
+        return len(X) * model.score(X, y), len(X)
+    truth = model._match_labels(y, lambda y: check_distributions(check_matrix(y, "label distributions")))
+    return len(X) * intersection(truth, model.predict(X)), len(X)
