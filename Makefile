@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 # SCIPY_ARRAY_API lets scikit-learn run its array API check.
 TEST_ENV := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 SCIPY_ARRAY_API=1
 
-.PHONY: run test test-everywhere mutants lint types layers unit bench docs walk clean
+.PHONY: run test test-everywhere mutants lint types layers unit bench bench-scale docs walk clean
 
 run: $(VENV)/.run
 	$(BIN)/ldlearn run quick -o results/quick --jobs 2
@@ -34,6 +34,10 @@ layers: $(VENV)/.dev
 
 unit: $(VENV)/.dev
 	$(TEST_ENV) $(BIN)/pytest -n 2 --dist worksteal
+
+# The table of scale: minutes, two idle cores, 8 GB
+bench-scale: $(VENV)/.dev
+	$(BIN)/python benchmarks/scale.py
 
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/dldl_speed.py

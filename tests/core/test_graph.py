@@ -4,9 +4,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from scipy.spatial.distance import cdist
+from sklearn.neighbors import KNeighborsTransformer
+from sklearn.preprocessing import StandardScaler
 
 from ldlearn.core import knn_graph, laplacian
-from ldlearn.core.graph import bandwidth
+from ldlearn.core.graph import bandwidth, neighbor_graph
+from ldlearn.errors import InputError
 
 
 def brute_force(X, k, sigma):
@@ -77,3 +80,43 @@ def test_the_width_has_the_unit_of_the_features_even_if_most_neighbours_are_dupl
     np.testing.assert_allclose(bandwidth(unit * nearest, "median"), unit * width, rtol=1e-12)
     np.testing.assert_allclose(knn_graph(unit * X, 4).toarray(), knn_graph(X, 4).toarray(), rtol=1e-9)
     assert ((knn_graph(X, 4).toarray() > 0) & (knn_graph(X, 4).toarray() < 1)).any()
+
+
+def graph_of(X, k=5):
+    return KNeighborsTransformer(n_neighbors=k, mode="distance").fit_transform(X)
+
+
+def test_a_transformer_and_its_graph_give_the_exact_graph():
+    X = np.random.default_rng(0).normal(size=(60, 4))
+    X[7] = X[3]  # a duplicate: a stored distance of zero
+    exact = neighbor_graph(X, 5, "median")
+    for neighbors in (KNeighborsTransformer(n_neighbors=5, mode="distance"), graph_of(X), graph_of(X, 9)):
+        given = neighbor_graph(X, 5, "median", neighbors)
+        np.testing.assert_allclose(given.A.toarray(), exact.A.toarray(), atol=1e-7)
+        assert given.sigma == pytest.approx(exact.sigma, rel=1e-7)
+        new = np.random.default_rng(1).normal(size=(8, 4))
+        distances, indices = given.index.kneighbors(new)
+        expected = exact.index.kneighbors(new)
+        np.testing.assert_allclose(distances[:, :5], expected[0], rtol=1e-6)
+        np.testing.assert_array_equal(np.sort(indices[:, :5]), np.sort(expected[1]))
+
+
+def test_rows_with_few_neighbours_have_few_edges():
+    X = np.random.default_rng(0).normal(size=(6, 2))
+    graph = sparse.csr_array(np.diag(np.full(5, 2.0), 1))  # each row knows the next one
+    A = neighbor_graph(X, 3, 1.0, graph).A
+    np.testing.assert_allclose(A.toarray(), np.exp(-2.0) * (np.eye(6, k=1) + np.eye(6, k=-1)))
+
+
+@pytest.mark.parametrize(
+    ("neighbors", "words"),
+    [
+        (sparse.csr_array((5, 5)), "shape"),
+        (sparse.csr_array((6, 6)), "no entry"),
+        (sparse.csr_array(-np.eye(6)), "finite and not negative"),
+        (StandardScaler(), "sparse graph of distances"),
+    ],
+)
+def test_a_wrong_graph_is_told(neighbors, words):
+    with pytest.raises(InputError, match=words):
+        neighbor_graph(np.random.default_rng(0).normal(size=(6, 2)), 2, 1.0, neighbors)

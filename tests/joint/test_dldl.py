@@ -13,6 +13,7 @@ from scipy import sparse
 from scipy.special import xlogy
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.neighbors import KNeighborsTransformer
 from sklearn.preprocessing import PolynomialFeatures
 
 from ldlearn import DLDL, SABFGS, EnhanceThenLearn, PriorLE, ProjectedPriorLE, UniformLE
@@ -530,3 +531,14 @@ def test_predictions_are_made_in_the_precision_of_the_features():
     narrow = model.predict(X.astype(np.float32))
     assert narrow.dtype == np.float32
     np.testing.assert_allclose(narrow, model.predict(X), atol=1e-5)
+
+
+def test_neighbours_found_by_others_are_used_for_training_rows_and_new_ones():
+    X, _, Y = make_problem()
+    model = DLDL(0.5, 0.3, 0.1, n_neighbors=4)
+    exact = clone(model).fit(X[:-5], Y[:-5])
+    transformer = KNeighborsTransformer(n_neighbors=6, mode="distance")
+    for neighbors in (transformer, transformer.fit_transform(X[:-5])):
+        given = clone(model).set_params(neighbors=neighbors).fit(X[:-5], Y[:-5])
+        np.testing.assert_allclose(given.label_distributions_, exact.label_distributions_, atol=1e-6)
+        np.testing.assert_allclose(given.enhance(X[-5:], Y[-5:]), exact.enhance(X[-5:], Y[-5:]), atol=1e-6)

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.neighbors import NearestNeighbors
+from sklearn.base import clone
 
-from ldlearn.core.neighbors import neighbor_index
+from ldlearn.core.neighbors import TransformedNeighbors, moved, nearest_in_graph, neighbor_index
 from ldlearn.core.shared_neighbors import own_neighbors
 from ldlearn.errors import InputError
 
@@ -74,20 +74,55 @@ class NeighborGraph(NamedTuple):
 
     A: sparse.csr_array
     sigma: float
-    index: NearestNeighbors
+    index: Any  # has `kneighbors`
     offsets: NDArray[np.float64]  # to be taken from new rows
 
 
-def neighbor_graph(X: Any, n_neighbors: int, sigma: Bandwidth) -> NeighborGraph:
-    """The graph of `knn_graph`, the width that was used, and the index to look up the neighbours of new rows."""
-    n = X.shape[0]
+def neighbor_graph(X: Any, n_neighbors: int, sigma: Bandwidth, neighbors: Any = None) -> NeighborGraph:
+    """The graph of `knn_graph`, the width that was used, and the index to look up the neighbours of new rows.
+
+    Parameters
+    ----------
+    X : {ndarray, csr_array} of shape (n, m)
+    n_neighbors : int
+    sigma : float, "median" or "mean"
+    neighbors : None, transformer or sparse matrix of shape (n, n), default=None
+        How neighbours are found: exactly, by the graph of distances that a transformer yields, or in the one given.
+    """
     index, offsets = neighbor_index(X, n_neighbors)
-    distances, indices = own_neighbors(index, X)
-    width = bandwidth(distances, sigma)
-    weights = similarity(distances.astype(np.float64, copy=False), width)
-    pointers = np.arange(0, n * n_neighbors + 1, n_neighbors)
-    A = sparse.csr_array((weights.ravel(), indices.ravel(), pointers), shape=(n, n))
+    if neighbors is None:
+        distances, indices = own_neighbors(index, X)
+    elif sparse.issparse(neighbors):
+        distances, indices = nearest_in_graph(_checked(neighbors, X.shape[0]), n_neighbors, but_itself=True)
+    else:
+        transformer = clone(neighbors)
+        graph = transformer.fit_transform(moved(X, offsets))
+        distances, indices = nearest_in_graph(_checked(graph, X.shape[0]), n_neighbors, but_itself=True)
+        index = TransformedNeighbors(transformer, n_neighbors)
+    found = np.isfinite(distances)
+    width = bandwidth(distances[found], sigma)
+    weights = similarity(distances[found].astype(np.float64, copy=False), width)
+    pointers = np.concatenate([[0], np.cumsum(found.sum(axis=1))])
+    A = sparse.csr_array((weights, indices[found], pointers), shape=(X.shape[0],) * 2)
     return NeighborGraph(sparse.csr_array(A.maximum(A.T)), width, index, offsets)
+
+
+def _checked(graph: Any, n: int) -> Any:
+    """A sparse graph of distances between the n training rows, or one sentence."""
+    if not sparse.issparse(graph):
+        raise InputError(
+            f"The transformer in neighbors must yield a sparse graph of distances, got {type(graph).__name__}; use one "
+            "such as KNeighborsTransformer(mode='distance')."
+        )
+    if graph.shape != (n, n):
+        raise InputError(
+            f"The graph in neighbors has shape {graph.shape}, but X has {n} rows that count; make it of these rows."
+        )
+    if not graph.nnz:
+        raise InputError("The graph in neighbors has no entry; it must hold the distances to the nearest rows.")
+    if not (np.isfinite(graph.data) & (graph.data >= 0)).all():
+        raise InputError("The graph in neighbors must hold distances: finite and not negative.")
+    return graph
 
 
 def laplacian(A: sparse.csr_array) -> sparse.csr_array:

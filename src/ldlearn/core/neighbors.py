@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.neighbors import NearestNeighbors
 
 from ldlearn.core.offsets import column_moments, removable_offsets, without_offsets
@@ -46,3 +47,64 @@ def neighbor_index(X: Any, n_neighbors: int) -> tuple[NearestNeighbors, NDArray[
         )
     offsets = common_offsets(X)
     return NearestNeighbors(n_neighbors=n_neighbors).fit(moved(X, offsets)), offsets
+
+
+class TransformedNeighbors:
+    """Neighbours by a transformer that yields a sparse graph of distances, scikit-learn's convention.
+
+    Parameters
+    ----------
+    transformer : fitted transformer
+        ``KNeighborsTransformer``, or one of PyNNDescent or sklearn-ann.
+    n_neighbors : int
+        How many are taken at most of those that it finds.
+    """
+
+    def __init__(self, transformer: Any, n_neighbors: int) -> None:
+        self.transformer, self.n_neighbors = transformer, n_neighbors
+
+    def kneighbors(self, X: Any) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+        """Distances and numbers of the nearest training rows, as `nearest_in_graph` gives them."""
+        return nearest_in_graph(self.transformer.transform(X), self.n_neighbors)
+
+
+def nearest_in_graph(
+    graph: Any, n_neighbors: int, *, but_itself: bool = False
+) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+    """The nearest columns of each row of a sparse graph of distances, nearest first.
+
+    Stored zeros are distances. A row with fewer than ``n_neighbors`` entries is filled up with infinite distances.
+
+    Parameters
+    ----------
+    graph : sparse matrix of shape (n, n_training)
+    n_neighbors : int
+    but_itself : bool, default=False
+        Leave out the diagonal.
+
+    Examples
+    --------
+    >>> from scipy import sparse
+    >>> graph = sparse.csr_array([[0.0, 2.0, 1.0], [2.0, 0.0, 0.0], [1.0, 3.0, 0.0]])
+    >>> nearest_in_graph(graph, 2)
+    (array([[ 1.,  2.],
+           [ 2., inf],
+           [ 1.,  3.]]), array([[2, 1],
+           [0, 0],
+           [0, 1]]))
+    """
+    graph = sparse.csr_array(graph)
+    rows = np.repeat(np.arange(graph.shape[0]), np.diff(graph.indptr))
+    labels, values = graph.indices, np.asarray(graph.data, dtype=np.float64)
+    if but_itself:
+        others = rows != labels
+        rows, labels, values = rows[others], labels[others], values[others]
+    order = np.lexsort((values, rows))
+    rows, labels, values = rows[order], labels[order], values[order]
+    places = np.arange(len(rows)) - np.searchsorted(rows, rows)
+    near = places < n_neighbors
+    distances = np.full((graph.shape[0], n_neighbors), np.inf)
+    indices = np.zeros((graph.shape[0], n_neighbors), dtype=np.intp)
+    distances[rows[near], places[near]] = values[near]
+    indices[rows[near], places[near]] = labels[near]
+    return distances, indices

@@ -87,6 +87,10 @@ class DLDL(WeighsRows, GivesIntervals):
         presence. "auto" tests which (`competition_test`).
     n_neighbors : int, default=20
         k of the graph.
+    neighbors : None, transformer or sparse matrix of shape (n, n), default=None
+        How the neighbours are found: exactly; by a transformer that yields a sparse graph of distances, as
+        ``KNeighborsTransformer`` does and those of PyNNDescent and sklearn-ann, which are approximate and quick; or in
+        such a graph itself. The ``n_neighbors`` nearest that it holds are used.
     sigma : float, "median" or "mean", default="median"
         Width of the Gaussian similarity; the strings are statistics of the distances to the k nearest neighbours.
     fit_intercept : bool, default=True
@@ -198,6 +202,7 @@ class DLDL(WeighsRows, GivesIntervals):
         "gamma": [Interval(Real, 0, None, closed="left"), None],
         "label_model": [StrOptions(set(LABEL_MODELS))],
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "neighbors": [HasMethods(["fit_transform", "transform"]), "sparse matrix", None],
         "sigma": [Interval(Real, 0, None, closed="neither"), StrOptions({"median", "mean"})],
         "fit_intercept": ["boolean"],
         "feature_map": [StrOptions({"rbf"}), HasMethods(["fit_transform", "transform"]), None],
@@ -221,6 +226,7 @@ class DLDL(WeighsRows, GivesIntervals):
         *,
         label_model: str = "auto",
         n_neighbors: int = 20,
+        neighbors: Any = None,
         sigma: float | str = "median",
         fit_intercept: bool = True,
         feature_map: Any = None,
@@ -240,6 +246,7 @@ class DLDL(WeighsRows, GivesIntervals):
         self.gamma = gamma
         self.label_model = label_model
         self.n_neighbors = n_neighbors
+        self.neighbors = neighbors
         self.sigma = sigma
         self.fit_intercept = fit_intercept
         self.feature_map = feature_map
@@ -379,7 +386,7 @@ class DLDL(WeighsRows, GivesIntervals):
         if self.alpha == 0:
             return None
         if work.graph is None:
-            work.graph = neighbor_graph(X, self.n_neighbors, self.sigma)
+            work.graph = neighbor_graph(X, self.n_neighbors, self.sigma, self.neighbors)
         self.graph_, self.sigma_, self._index, self._offsets = work.graph
         return laplacian(self.graph_)
 
