@@ -20,10 +20,12 @@ from ldlearn.core.prototypes import pseudo_distributions
 from ldlearn.core.simplex import Array, Mask, Weights, log_softmax, normalize_rows
 from ldlearn.core.support import Support, has_few_positives
 from ldlearn.core.targets import check_some_degrees, fill_unknown
+from ldlearn.errors import ParameterError
 from ldlearn.joint.dldl_choice import LABEL_MODELS, Choice, choose_weights
 from ldlearn.joint.feature_map import make_feature_map
 from ldlearn.joint.held_rows import solve_around
 from ldlearn.joint.intervals import GivesIntervals, TrainingRows
+from ldlearn.joint.ordered_labels import choose_ordered, roughness
 from ldlearn.solvers.admm import admm_simplex
 from ldlearn.solvers.features import Features, linear_scores, linear_softmax
 from ldlearn.solvers.newton_simplex import SimplexSolution, newton_simplex
@@ -85,6 +87,10 @@ class DLDL(WeighsRows, GivesIntervals):
     label_model : {"auto", "votes", "presence"}, default="auto"
         What a 1 means, for the choice of beta: a share of the row's votes, taken from the other labels, or mere
         presence. "auto" tests which (`competition_test`).
+    ordered : bool or float, default=False
+        Whether the labels are ordered, as ratings and ages are. Adds ``ordered * |second differences of d|^2`` along
+        the labels to each row, so that degrees change evenly from label to label; True chooses the weight by the
+        likelihood of held-out labels, given beta and gamma.
     n_neighbors : int, default=20
         k of the graph.
     neighbors : None, transformer or sparse matrix of shape (n, n), default=None
@@ -147,6 +153,8 @@ class DLDL(WeighsRows, GivesIntervals):
         Whether the last W-step and the last D-step were solved to ``tol``.
     alpha_, beta_, gamma_ : float
         The weights used.
+    ordered_ : float
+        The weight of the second differences; 0 if labels are not ordered.
     choice_ : str
         What was concluded from the labels to choose beta and gamma, and why; empty if both were given.
     sigma_ : float or None
@@ -201,6 +209,7 @@ class DLDL(WeighsRows, GivesIntervals):
         "beta": [Interval(Real, 0, None, closed="left"), None],
         "gamma": [Interval(Real, 0, None, closed="left"), None],
         "label_model": [StrOptions(set(LABEL_MODELS))],
+        "ordered": ["boolean", Interval(Real, 0, None, closed="left")],
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "neighbors": [HasMethods(["fit_transform", "transform"]), "sparse matrix", None],
         "sigma": [Interval(Real, 0, None, closed="neither"), StrOptions({"median", "mean"})],
@@ -225,6 +234,7 @@ class DLDL(WeighsRows, GivesIntervals):
         gamma: float | None = None,
         *,
         label_model: str = "auto",
+        ordered: bool | float = False,
         n_neighbors: int = 20,
         neighbors: Any = None,
         sigma: float | str = "median",
@@ -245,6 +255,7 @@ class DLDL(WeighsRows, GivesIntervals):
         self.beta = beta
         self.gamma = gamma
         self.label_model = label_model
+        self.ordered = ordered
         self.n_neighbors = n_neighbors
         self.neighbors = neighbors
         self.sigma = sigma
@@ -347,6 +358,7 @@ class DLDL(WeighsRows, GivesIntervals):
         self.alpha_ = float(self.alpha)
         choice = self._choose_weights(features, Y, known)
         self.beta_, self.gamma_, self.choice_ = choice.beta, choice.gamma, choice.words
+        self.ordered_ = self._choose_ordered(features, Y, known)
         self._alternate(features, self._first_degrees(X, Y, sample_weight, known, degrees), G, work)
         self._training = TrainingRows(X, Y, sample_weight, known)
 
@@ -358,6 +370,19 @@ class DLDL(WeighsRows, GivesIntervals):
         if self.verbose:
             print(f"[DLDL] {choice.words}", flush=True)
         return choice
+
+    def _choose_ordered(self, features: Features, Y: Mask, known: Mask | None) -> float:
+        """The weight of the second differences; whether there is any, and what solver can take it."""
+        if not self.ordered:
+            return 0.0
+        if self.solver == "admm":
+            raise ParameterError("solver='admm' cannot take ordered labels; use solver='newton'.")
+        if self.ordered is not True:
+            return float(self.ordered)
+        settings: dict[str, Any] = {"beta": self.beta_, "gamma": self.gamma_, "max_iter": self.max_iter}
+        chosen = choose_ordered(features, Y, known, **settings)
+        self.choice_ = "; ".join(part for part in (self.choice_, chosen.words) if part)
+        return chosen.weight
 
     def _alternate(self, features: Features, degrees: _Degrees, G: Any, work: _SharedWork) -> None:
         """Algorithm 2."""
@@ -432,7 +457,17 @@ class DLDL(WeighsRows, GivesIntervals):
     @property
     def _rows_are_separate(self) -> bool:
         """Whether the D-step may take rows in any order, and nothing but their positive labels."""
-        return self.alpha == 0 and self.solver == "newton"
+        return self.alpha == 0 and self.solver == "newton" and not self.ordered
+
+    @property
+    def label_invariant(self) -> bool:  # type: ignore[override]
+        """Not if their order has a meaning."""
+        return not self.ordered
+
+    def _between_labels(self, c: int) -> dict[str, Any]:
+        """What ordered labels add to the D-step; models of earlier versions know of none."""
+        weight = getattr(self, "ordered_", 0.0)
+        return {"between_labels": weight * roughness(c)} if weight else {}
 
     def _keeps_positives(self, Y: Mask, known: Mask | None, degrees: Array | None) -> bool:
         """Whether labels are so many, positive ones so few, that the fit stores degrees of those alone."""
@@ -449,6 +484,7 @@ class DLDL(WeighsRows, GivesIntervals):
     def _update_D(self, W: SoftmaxFit, degrees: _Degrees, G: Any, D: Array) -> tuple[Array, bool]:
         logP = W.logits if sparse.issparse(W.logits) else log_softmax(W.logits)
         problem: dict[str, Any] = {"laplacian": G, "alpha": self.alpha_, "beta": self.beta_, "weights": degrees.weights}
+        problem |= self._between_labels(D.shape[1])
         if degrees.held is None:
             found = self._solve_D(logP, degrees.support, D, **problem)
         else:
@@ -466,10 +502,12 @@ class DLDL(WeighsRows, GivesIntervals):
         return replace(certified, n_iter=n_iter, converged=converged)
 
     def _terms_in_D(self, weights: Weights | None, G: Any, D: Any) -> float:
-        """The terms in D alone: ``sum D ln D + beta |D|^2 + alpha tr(D'GD)``."""
+        """The terms in D alone: ``sum D ln D + beta |D|^2 + alpha tr(D'GD)``, and what ordered labels add."""
         graph_term = 0.0 if G is None else self.alpha_ * float(np.vdot(D, G @ D))
         entries = D.data if sparse.issparse(D) else D
         terms = entries * (np.log(np.maximum(entries, np.finfo(np.float64).tiny)) + self.beta_ * entries)
+        for Q in self._between_labels(D.shape[1]).values():
+            terms = terms + D * (D @ Q)
         if weights is not None:
             terms *= np.repeat(weights, np.diff(D.indptr)) if sparse.issparse(D) else weights[:, None]
         return graph_term + float(terms.sum())
@@ -515,5 +553,5 @@ class DLDL(WeighsRows, GivesIntervals):
             logP = logP + 2.0 * self.alpha_ * pulls
             beta = self.beta_ + self.alpha_ * weights.sum(axis=1)
         support = Y if known is None else Y | ~known
-        D = np.asarray(newton_simplex(logP, support, beta=beta, tol=self.tol).D)
+        D = np.asarray(newton_simplex(logP, support, beta=beta, **self._between_labels(Y.shape[1]), tol=self.tol).D)
         return D if degrees is None else np.where(np.isfinite(degrees), degrees, D)

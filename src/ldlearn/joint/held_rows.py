@@ -26,6 +26,7 @@ def solve_around(
     alpha: float,
     beta: float,
     weights: Array | None,
+    between_labels: Array | None = None,
 ) -> SimplexSolution:
     """Minimise the objective of `newton_simplex` over the rows that are not held, the others staying as D has them.
 
@@ -35,6 +36,8 @@ def solve_around(
     free = ~held
     fixed = D[held]
     entropy = (xlogy(fixed, fixed) - fixed * logP[held] + beta * fixed**2).sum(axis=1)
+    if between_labels is not None:
+        entropy = entropy + ((fixed @ between_labels) * fixed).sum(axis=1)
     constant = float(entropy.sum() if weights is None else weights[held] @ entropy)
     prior = logP[free]
     among = None
@@ -46,7 +49,10 @@ def solve_around(
     if not free.any():
         return SimplexSolution(D, np.zeros(len(D)), constant, 0, 0, True)
     counts = None if weights is None else weights[free]
-    found = solve(prior, support[free], D[free], laplacian=among, alpha=alpha, beta=beta, weights=counts)
+    problem: dict[str, Any] = {"laplacian": among, "alpha": alpha, "beta": beta, "weights": counts}
+    if between_labels is not None:
+        problem["between_labels"] = between_labels
+    found = solve(prior, support[free], D[free], **problem)
     whole, gap = D.copy(), np.zeros(len(D))
     whole[free], gap[free] = found.D, found.gap
     return replace(found, D=whole, gap=gap, objective=found.objective + constant)

@@ -45,6 +45,7 @@ class _Problem:
         alpha: float = 0.0,
         beta: float | Array = 0.0,
         weights: Array | None = None,
+        between_labels: Array | None = None,
     ) -> None:
         self.support = None if support is None else np.asfortranarray(support)  # None: every label of every row
         self.L = self.on_support(np.asfortranarray(log_prior), 0.0)
@@ -52,9 +53,12 @@ class _Problem:
         self.alpha = alpha
         self.weight = None if weights is None else weights[:, None]  # of a row's entropy, prior and beta
         self.curvature = self.weigh(2.0 * np.reshape(np.asarray(beta, dtype=float), (-1, 1)))  # separable quadratic
+        self.Q = None if between_labels is None else 2.0 * between_labels
         self.diagonal = self.curvature
+        if self.Q is not None:
+            self.diagonal = self.diagonal + self.weigh(np.diag(self.Q)[None, :])
         if self.G is not None:
-            self.diagonal = self.curvature + 2.0 * alpha * np.asarray(self.G.diagonal())[:, None]
+            self.diagonal = self.diagonal + 2.0 * alpha * np.asarray(self.G.diagonal())[:, None]
         self.n_products = 0
 
     def weigh(self, A: Array) -> Array:
@@ -65,11 +69,14 @@ class _Problem:
         return A if self.support is None else np.where(self.support, A, elsewhere)
 
     def pull(self, D: Array) -> Array:
-        """Gradient of the quadratic part: ``2 alpha G D + 2 beta D``."""
+        """Gradient of the quadratic part: ``2 alpha G D + 2 beta D + 2 D Q``."""
+        pull = np.asarray(self.curvature * D)
+        if self.Q is not None:
+            pull += self.weigh(D @ self.Q)
         if self.G is None:
-            return np.asarray(self.curvature * D)
+            return pull
         self.n_products += 1
-        return np.asarray(np.asfortranarray(self.G @ (2.0 * self.alpha * D)) + self.curvature * D)
+        return np.asarray(np.asfortranarray(self.G @ (2.0 * self.alpha * D)) + pull)
 
     def row_values(self, D: Array, logD: Array, pull: Array) -> NDArray[np.float64]:
         """Objective row by row (the graph term shared among its rows)."""
@@ -89,13 +96,16 @@ def newton_simplex(
     alpha: float = 0.0,
     beta: float | Array = 0.0,
     weights: Array | None = None,
+    between_labels: Array | None = None,
     start: Array | None = None,
     tol: float = 1e-9,
     max_iter: int = 100,
 ) -> SimplexSolution:
     r"""Minimise entropy plus a quadratic over rows on the simplex of their supports.
 
-    .. math:: U(D) = \sum_i w_i (\sum_j D_{ij} (\ln D_{ij} - L_{ij}) + \beta_i |d_i|^2) + \alpha\, tr(D^T G D)
+    .. math::
+
+        U(D) = \sum_i w_i (\sum_j D_{ij} (\ln D_{ij} - L_{ij}) + \beta_i |d_i|^2 + d_i^T Q d_i) + \alpha\, tr(D^T G D)
 
     With ``L = ln P`` this is the D-step of DLDL. U is strictly convex for a Laplacian G.
 
@@ -119,6 +129,8 @@ def newton_simplex(
         One weight, or one for each row.
     weights : ndarray of shape (n,), default=None
         w, how often each row counts: positive, all 1 by default. The graph term does not count rows.
+    between_labels : ndarray of shape (c, c), default=None
+        Q, symmetric positive semi-definite: what the degrees of a row are to have to do with each other.
     start : ndarray of shape (n, c), default=None
         Distributions to start from; by default ``exp(L)`` renormalised on the support. Whichever of the two is lower
         (row by row, if there is no graph) is used, so the result is never above ``U(start)``.
@@ -140,10 +152,11 @@ def newton_simplex(
     >>> newton_simplex(np.log(P), Y, beta=1e6).D.round(3)
     array([[0.5, 0.5, 0. ]])
     """
-    if laplacian is None or alpha == 0:
+    if (laplacian is None or alpha == 0) and between_labels is None:
         return _row_by_row(log_prior, support, beta, weights, start, tol, max_iter)
     mask = support.mask() if isinstance(support, Support) else support
-    return _solve(_Problem(log_prior, mask, laplacian, alpha, beta, weights), start, tol, max_iter)
+    problem = _Problem(log_prior, mask, laplacian, alpha, beta, weights, between_labels)
+    return _solve(problem, start, tol, max_iter)
 
 
 def _row_by_row(
@@ -251,7 +264,7 @@ def _newton_direction(problem: _Problem, D: Array, gradient: Array) -> Array:
     R = np.einsum("ij,ij->i", D, gradient)[:, None] - gradient
     Z = precondition(R)
     rho = first = float(np.einsum("ij,ij,ij->", D, R, Z))
-    if problem.G is None or first <= 0.0:
+    if (problem.G is None and problem.Q is None) or first <= 0.0:
         return Z  # the preconditioner is the Hessian
     S = Z
     for _ in range(D.size):
