@@ -62,8 +62,8 @@ def test_conventions_agree_where_there_are_no_zeros():
 
 
 def test_pyldl_clips_degrees_above_one_too():
-    assert metrics.canberra([[2.0]], [[4.0]], convention="pyldl") == 0.0
-    assert metrics.canberra([[0.5]], [[4.0]], convention="pyldl") == pytest.approx(1 / 3)
+    assert metrics.canberra([[1.0]], [[4.0]], convention="pyldl") == 0.0
+    assert metrics.canberra([[0.5, 0.5]], [[4.0, 0.5]], convention="pyldl") == pytest.approx(1 / 3)
 
 
 def test_unknown_convention():

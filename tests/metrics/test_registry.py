@@ -170,3 +170,12 @@ def test_inputs_are_untouched_and_types_do_not_matter():
     np.testing.assert_array_equal(prediction, before[1])
     assert scores == pytest.approx(score_all(D, P), nan_ok=True)
     assert metrics.chebyshev([[1, 0]], [[True, False]]) == 0.0
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_a_truth_whose_rows_sum_to_two_is_refused(name):
+    metric, D = METRICS[name].function, np.array([[0.5, 0.3, 0.2], [0.6, 0.3, 0.1]])
+    with pytest.raises(ValueError, match="row 0 sums to 2 instead of 1; divide each row by its sum"):
+        metric(2 * D, D)
+    metric(D.round(1) * 0.99, D)  # rounded shares
+    metric(D, 2 * D)  # a recovery before it is normalised

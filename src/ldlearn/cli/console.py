@@ -19,7 +19,7 @@ from ldlearn.errors import printable
 from ldlearn.io.source import PIPE
 from ldlearn.models import WrittenTable
 from ldlearn.models.progress import silent
-from ldlearn.models.quality import Score, held_out_scores
+from ldlearn.models.quality import Score, held_out_scores, signal_words
 
 
 def note(text: str) -> None:
@@ -117,6 +117,8 @@ def show_scores(facts: dict[str, Any]) -> None:
     scores = held_out_scores(facts)
     if scores:
         show(score_table(scores, f"On {facts['holdout']['rows']:,} rows held out"))
+        if facts["holdout"]["better_than_floors"]:  # otherwise it is among the warnings
+            say(signal_words(facts["holdout"]))
 
 
 def score_table(scores: list[Score], title: str) -> Any:

@@ -44,4 +44,4 @@ def evaluate(
         return
     show(score_table(found.scores, f"{found.rows:,} rows, {found.truth}"))
     if not found.better_than_floors:
-        note("warning: the model predicts no better than the mean training distribution for every row.")
+        note("warning: the predictions say no more of these rows than one prediction for all of them.")

@@ -90,7 +90,7 @@ class Metric:
         if self.against_labels:  # conventions are about zeros of true distributions
             _check_labels(D_true)
             return self._rows(D_true, D_pred, **options)
-        _refuse_labels(D_true)
+        _check_distributions(D_true)
         pair = apply_convention(D_true, D_pred, convention, clipped_by_pyldl=self.clipped_by_pyldl)
         return self._rows(*pair, **options)
 
@@ -105,15 +105,25 @@ USUAL_METRICS = ("chebyshev", "clark", "canberra", "kl_divergence", "cosine", "i
 HEADLINE_METRICS = ("chebyshev", "clark", "threshold_error", "intersection")
 
 
-def _refuse_labels(D: FloatArray) -> None:
-    """0/1 labels are no distributions: a distance to them says nothing about degrees."""
+_ROUNDED_SHARES = 0.05  # how far a row of shares may be from 1: ten printed per cents, each rounded
+
+
+def _check_distributions(D: FloatArray) -> None:
+    """Refuse a truth whose rows do not sum to one: a distance to 0/1 labels, votes or per cents says nothing."""
     sums = D.sum(axis=1)
-    if sums.max() > 1 and np.isin(D, (0.0, 1.0)).all():
-        row = int(np.argmax(sums > 1))
+    wrong = np.abs(sums - 1.0) > _ROUNDED_SHARES
+    if not wrong.any():
+        return
+    row = int(np.argmax(wrong))
+    if np.isin(D, (0.0, 1.0)).all():
         raise InputError(
             f"The truth must hold distributions, but it holds 0/1 labels and row {row} sums to {sums[row]:g}; compare "
             "with true degrees, or use a metric against labels such as average_precision."
         )
+    raise InputError(
+        f"The truth must hold distributions, but row {row} sums to {sums[row]:g} instead of 1; divide each row by its "
+        "sum (ldlearn.core.normalize_rows)."
+    )
 
 
 def _check_labels(Y: FloatArray) -> None:
@@ -295,7 +305,7 @@ float
 
 _DISTRIBUTIONS = """
 D_true, D_pred : array-like of shape (n, c)
-    True and predicted distributions: finite and not negative; rows need not sum to one.
+    True and predicted distributions: finite and not negative; rows of the first sum to one, up to rounded shares.
 convention : {{"exact", "pyldl", "dldl", "dldl-recovery"}}
     What happens to zeros. "exact": 0/0 and 0 ln 0 count as 0. "pyldl": {pyldl}.
     "dldl": the paper's demo for predictions, machine epsilon added to both. "dldl-recovery": the

@@ -8,7 +8,7 @@ from typing import Any
 
 from ldlearn.errors import import_optional
 from ldlearn.io.atomic import writing
-from ldlearn.models.quality import held_out_scores
+from ldlearn.models.quality import held_out_scores, signal_words
 
 
 def write_card(known: dict[str, Any], path: str | os.PathLike[str]) -> None:
@@ -33,10 +33,9 @@ def _verdict(known: dict[str, Any]) -> dict[str, str]:
     held = known["holdout"]
     if held is None:
         return {"class": "unknown", "text": "Not checked on rows it has not seen: treat its degrees as a guess."}
+    text = signal_words(held)
     if not held["better_than_floors"]:
-        text = "Predicts no better than one mean distribution for all rows: do not trust differences between rows."
         return {"class": "bad", "text": text}
-    text = f"Predicts better than both floors on {held['rows']:,} rows that it had not seen."
     if known["warnings"]:
         return {"class": "unknown", "text": text + " Read the warnings first."}
     return {"class": "good", "text": text}

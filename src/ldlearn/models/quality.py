@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.utils.extmath import row_norms
 
 from ldlearn.core.neighbors import neighbor_index
-from ldlearn.core.simplex import normalize_rows
+from ldlearn.core.simplex import normalize_rows, softmax
 from ldlearn.errors import InputError, some
 from ldlearn.io.values import are_logical
 from ldlearn.metrics import LABEL_METRICS, METRICS, USUAL_METRICS, Metric, get_metric, per_row
@@ -26,6 +26,7 @@ _DUPLICATE_DISTANCE = 0.001  # of the typical distance between two rows
 _DUPLICATE_SHARE = 0.01
 _RARE = 5
 _NEEDS_MORE_THAN = 2.0  # standard errors by which a model must beat the floor
+_STEP = 0.01  # of the way from the mean prediction to the predictions, to take a slope
 
 Matrix = NDArray[np.float64]
 
@@ -129,7 +130,7 @@ def _hold_out(
         return f"a fit without them failed ({error})"
     mean, logical = mean_distribution(T[train]), are_logical(T)
     truth = np.asarray(T[test] if logical else normalize_rows(T[test]), dtype=np.float64)
-    advantage, error_of = advantage_over_mean(truth, P, mean, logical)
+    advantage, error_of = advantage_over_constant(truth, P, mean, logical)
     return {
         "rows": len(test),
         "share": float(share),
@@ -144,18 +145,24 @@ def _hold_out(
 def _about_scores(held: dict[str, Any] | str) -> list[str]:
     if isinstance(held, str):
         return [f"The model was not checked on rows it has not seen: {held}."]
+    return [] if held["better_than_floors"] else [signal_words(held)]
+
+
+def signal_words(held: dict[str, Any]) -> str:
+    """What rows held out say of the signal in the features, as sentences."""
+    rows, gain, error = f"{held['rows']:,} rows held out", held["advantage"], held["standard_error"]
+    if not any(score["name"] == "vote_likelihood" for score in held["scores"]):  # degrees, or a file of version 0.1.0
+        said = "the predictions are{} better than the same mean distribution for every row"
+    else:
+        said = "labels are{} likelier under the predictions than under one prediction for all rows"
+        said += f" (slope of the log-likelihood per row {gain:+.3f}, standard error {error:.3f})"
     if held["better_than_floors"]:
-        return []
-    n = held["rows"]
-    if held["advantage"] > held["standard_error"]:
-        return [
-            f"Not certain: on {n} rows held out the model predicts better than one mean distribution for all rows, but "
-            "by no more than chance might give. More rows would tell."
-        ]
-    return [
-        f"Uninformative features: on {n} rows held out the model predicts no better than the same mean distribution "
-        "for every row. Do not trust its differences between rows."
-    ]
+        return f"The features tell something: on {rows} {said.format('')}."
+    if gain == error == 0:
+        return f"Nothing to judge by: the labels of {rows} fit every prediction equally well."
+    if gain > error:
+        return f"Not certain: on {rows} {said.format('')}, but by no more than chance might give. More rows would tell."
+    return f"Uninformative features: on {rows} {said.format(' no')}. Do not trust differences between rows."
 
 
 def _about_labels(T: Matrix, labels: Sequence[str]) -> list[str]:
@@ -281,16 +288,22 @@ def choose_metrics(names: Sequence[str] | None, logical: bool) -> list[Metric]:
     return chosen
 
 
-def advantage_over_mean(truth: Matrix, P: Matrix, mean: Matrix, logical: bool) -> tuple[float, float]:
-    """How much better than the constant mean distribution, per row, and the standard error of that.
+def advantage_over_constant(truth: Matrix, P: Matrix, mean: Matrix, logical: bool) -> tuple[float, float]:
+    """How much better than one prediction for all rows, per row, and the standard error of that.
 
-    Measured by what a constant cannot win by being sharp or flat: the ranks of the positive labels, or
-    the Kullback-Leibler divergence from true degrees, of which the mean is the best constant.
+    Of true degrees: the gain in Kullback-Leibler divergence over their mean, which is the best constant. Of 0/1 labels:
+    the slope of their vote log-likelihood on the way from the mean prediction to the predictions. It is 0 on average if
+    the features say nothing, whatever the labels mean and however sharp or flat the predictions are, while the
+    likelihood itself would also blame a prediction that is too sharp.
     """
-    floor = np.tile(mean, (len(P), 1))
     if logical:
-        gain = per_row("average_precision", truth, P) - per_row("average_precision", truth, floor)
+        shares = np.log(np.maximum(P, np.finfo(np.float64).tiny))
+        constant = np.log(np.maximum(P.mean(axis=0), np.finfo(np.float64).tiny)) + np.zeros_like(shares)
+        moved = constant + _STEP * (shares - constant)
+        ahead, behind = (per_row("vote_likelihood", truth, softmax(logits)) for logits in (moved, constant))
+        gain = (ahead - behind) / _STEP
     else:
+        floor = np.tile(mean, (len(P), 1))
         gain = per_row("kl_divergence", truth, floor + 1e-9) - per_row("kl_divergence", truth, P + 1e-9)
     return float(gain.mean()), float(gain.std(ddof=1) / np.sqrt(len(gain))) if len(gain) > 1 else float("inf")
 

@@ -21,7 +21,7 @@ from ldlearn.models.doubts import Doubts
 from ldlearn.models.files import load_table_model
 from ldlearn.models.method_names import DEFAULT_METHOD, make_enhancer
 from ldlearn.models.progress import Progress, silent
-from ldlearn.models.quality import Score, advantage_over_mean, clearly_better, score_predictions
+from ldlearn.models.quality import Score, advantage_over_constant, clearly_better, score_predictions
 from ldlearn.models.table_fit import GivenTable, read_training
 from ldlearn.models.table_model import TableModel, check_columns
 
@@ -256,7 +256,7 @@ def evaluate_table(
         names = list(LABEL_METRICS if logical else METRICS)
     mean = np.asarray(loaded.facts["mean_distribution"])
     scores = score_predictions(truth, P, mean, names, logical=logical)
-    better = clearly_better(*advantage_over_mean(truth, P, mean, logical))
+    better = clearly_better(*advantage_over_constant(truth, P, mean, logical))
     truth_kind = "0/1 labels" if logical else "true degrees"
     return Evaluation(len(P), truth_kind, scores, better, notes + junk.sentences())
 
