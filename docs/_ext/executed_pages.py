@@ -60,7 +60,8 @@ class RunBlocks(SphinxTransform):
         target.parent.mkdir(exist_ok=True)
         display.save(target)
         wide = ["wide"] if display.figure_.get_figwidth() > _WIDE else []
-        image = nodes.image(uri=f"/_pictures/{name}", alt=type(display).__name__, classes=["picture", *wide])
+        alt = f"{type(display).__name__}, drawn by the code above"
+        image = nodes.image(uri=f"/_pictures/{name}", alt=alt, classes=["picture", *wide])
         return nodes.container("", image, classes=["picture-frame"])
 
 

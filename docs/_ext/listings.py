@@ -1,4 +1,4 @@
-"""Sphinx extension: tables made from the library's own registries: methods, metrics, data sets, plans."""
+"""Sphinx extension: tables made from the library's own registries: methods, metrics, data sets, plans, commands."""
 
 from __future__ import annotations
 
@@ -67,6 +67,30 @@ def plans() -> str:
     return "\n".join(lines)
 
 
+def command(name: str) -> str:
+    """The arguments and options of a command, from the command itself."""
+    from ldlearn.cli.app import load_command
+    from ldlearn.cli.commands import COMMANDS
+
+    found = load_command(next(line for line in COMMANDS if line.name == name))
+    inner = getattr(found, "commands", {})
+    rows = [row for each in (found, *inner.values()) for row in _parameters(each, inner)]
+    return "\n".join(["| argument or option | what it is |", "|---|---|", *rows])
+
+
+def _parameters(found: Any, inner: dict[str, Any]) -> list[str]:
+    """A line for each argument and option that a user should know of, those of an inner command after its name."""
+    before = f"{found.name} " if found in inner.values() else ""
+    rows = []
+    for param in found.params:
+        if getattr(param, "hidden", False) or param.name == "help":
+            continue
+        names = ", ".join(param.opts) if param.param_type_name == "option" else ""
+        value = "" if getattr(param, "is_flag", False) else (param.metavar or param.name.upper())
+        rows.append(f"| `{before}{' '.join(filter(None, (names, value)))}` | {_tidy(param.help or '')} |")
+    return rows
+
+
 def _tidy(text: str) -> str:
     """A line of a docstring as Markdown in a cell of a table."""
     return text.replace("``", "`").replace("|", "\\|")
@@ -76,7 +100,7 @@ LISTINGS = {"metrics": metrics, "datasets": datasets, "plans": plans}
 
 
 class Listing(SphinxDirective):
-    """``{listing} metrics`` or ``{listing} methods joint``."""
+    """``{listing} metrics``, ``{listing} methods joint`` or ``{listing} command fit``."""
 
     required_arguments = 1
     optional_arguments = 1
@@ -84,7 +108,8 @@ class Listing(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         """Parse the table as if it stood in the page."""
         what, *rest = self.arguments
-        text = methods(*rest) if what == "methods" else LISTINGS[what]()
+        makers = {"methods": methods, "command": command}
+        text = makers[what](*rest) if what in makers else LISTINGS[what]()
         return list(self.parse_text_to_nodes(text))
 
 

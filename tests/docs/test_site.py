@@ -12,6 +12,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
+from accessibility import violations_of_file
 
 ROOT = Path(__file__).resolve().parents[2]
 if not (ROOT / "docs").is_dir():
@@ -95,7 +96,7 @@ def is_elsewhere(url: str) -> bool:
 
 
 def problems_in_a_browser(site: Path) -> list[str]:
-    """Errors, requests to elsewhere, and pages that scroll sideways, on a desk and on a phone."""
+    """Errors, requests to elsewhere, pages that scroll sideways, and what axe-core has against some."""
     playwright = pytest.importorskip("playwright.sync_api")
     found: list[str] = []
     with playwright.sync_playwright() as driver:
@@ -108,6 +109,8 @@ def problems_in_a_browser(site: Path) -> list[str]:
                 page.goto((site / f"{name}.html").as_uri())
                 if page.evaluate("document.documentElement.scrollWidth > window.innerWidth"):
                     found.append(f"{name} scrolls sideways at a width of {size['width']}")
+        for name in ("index", "guide/commands", "api/estimators"):
+            found += violations_of_file(browser, site / f"{name}.html")
         browser.close()
     return found
 

@@ -4,8 +4,8 @@ const DATA = JSON.parse(one("#data").textContent);
 const FLOORS = new Set(all("tr.floor th[scope=row]").map((cell) => cell.dataset.v));
 const MOST_LABELS = 14;
 
-function panel(title, note, chart, floor = false) {
-  const heading = make("h4", {}, title, ...(note ? [make("small", {}, note)] : []));
+function panel(title, note, chart, floor = false, level = "h3") {
+  const heading = make(level, {}, title, ...(note ? [make("small", {}, note)] : []));
   return make("div", { class: floor ? "panel floor" : "panel" }, heading, chart);
 }
 
@@ -69,7 +69,7 @@ function drawSensitivity() {
     const panels = curves.map((curve) => panel(curve.parameter, "", lineChart({
       series: [{ ...curve, color: colors[task] }], at: curve.x, names: curve.names,
       label: `${task} score against ${curve.parameter}: ${curve.names.map((name, i) => `${name} gives ${curve.y[i]}`).join(", ")}`,
-    })));
+    }), false, "h4"));
     const heading = make("h3", {}, task === "recovery" ? "Recovery" : "Prediction", make("small", {}, `validation, ${curves[0].score}`));
     return make("div", { class: "group" }, heading, make("div", { class: "panels" }, ...panels));
   });
@@ -139,6 +139,7 @@ addEventListener("hashchange", () => unfold(location.hash));
 addEventListener("beforeprint", () => all("details.fold").forEach((part) => { part.open = true; }));
 for (const link of all(".links a")) link.addEventListener("click", () => unfold(link.getAttribute("href")));
 unfold(location.hash);
+all("table[data-sortable]").forEach(markSorted);
 for (const head of all("th[aria-sort]")) one("button", head).addEventListener("click", () => sortBy(head));
 for (const form of all("form")) form.addEventListener("submit", (event) => event.preventDefault());
 setOptions(one("#sample-dataset"), Object.keys(DATA.samples));

@@ -1,0 +1,40 @@
+"""The page of the commands says something of every command, and of nothing else."""
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from ldlearn.cli.commands import COMMANDS, EXPERIMENTS, OWN_TABLES
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+if not DOCS.is_dir():
+    pytest.skip("the documents are not part of this copy of the project", allow_module_level=True)
+PAGE = (DOCS / "guide" / "commands.md").read_text(encoding="utf-8")
+NAMES = [line.name for line in COMMANDS]
+
+
+def test_every_command_has_a_row_and_a_section():
+    rows = re.findall(r"^\| \[`([\w-]+)`\]\(#([\w-]+)\) \| (.+?) \| (.+?) \|$", PAGE, flags=re.MULTILINE)
+    assert [name for name, *_ in rows] == [anchor for _, anchor, *_ in rows] == NAMES
+    assert re.findall(r"^## ([\w-]+)$", PAGE, flags=re.MULTILINE) == NAMES
+    assert re.findall(r"^```\{listing\} command ([\w-]+)$", PAGE, flags=re.MULTILINE) == NAMES
+
+
+def test_options_come_from_the_commands(monkeypatch):
+    pytest.importorskip("sphinx")
+    monkeypatch.setattr(sys, "path", [str(DOCS / "_ext"), *sys.path])
+    from listings import command
+
+    listed = {name: command(name) for name in NAMES}
+    assert "| `--labels, -l COLS` | Labels: a,b or emo_* or x1:x9. |" in listed["fit"]
+    assert "| `DATA` |" in listed["predict"]
+    assert "| `--round N` |" in listed["predict"]
+    assert "| `fetch NAME` |" in listed["datasets"]
+    assert all(line.count("|") - line.count("\\|") == 3 for text in listed.values() for line in text.splitlines())
+
+
+def test_own_tables_come_first_in_the_help():
+    panels = [line.panel for line in COMMANDS]
+    assert panels == sorted(panels, key=[OWN_TABLES, EXPERIMENTS].index)

@@ -1,0 +1,84 @@
+"""The report for everybody: axe-core finds nothing, and tables can be read on a phone."""
+
+import shutil
+
+import pytest
+from accessibility import violations_of_file
+from synthetic_records import DATASETS, make_records
+
+from ldlearn.reporting import Report
+
+CHROMIUM = shutil.which("chromium")
+TWO_SETS = dict(list(DATASETS.items())[:2])  # the checker looks at every dot of every picture
+pytestmark = [pytest.mark.browser, pytest.mark.skipif(CHROMIUM is None, reason="no browser")]
+
+
+@pytest.fixture(scope="module")
+def browser():
+    playwright = pytest.importorskip("playwright.sync_api")
+    with playwright.sync_playwright() as driver:
+        chromium = driver.chromium.launch(
+            executable_path=CHROMIUM, args=["--headless", "--no-sandbox", "--disable-gpu"]
+        )
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    return Report(make_records(TWO_SETS, repeats=2)).write(tmp_path_factory.mktemp("report"), formats=[])
+
+
+def test_the_checker_finds_faults(browser, tmp_path):
+    (tmp_path / "bad.html").write_text('<html><img src="data:,"><p style="color:#ccc">pale</p></html>')
+    found = " ".join(violations_of_file(browser, tmp_path / "bad.html"))
+    for rule in ("image-alt", "color-contrast", "html-has-lang", "document-title"):
+        assert rule in found
+
+
+def test_the_report(browser, report):
+    assert violations_of_file(browser, report) == []
+
+
+def test_a_report_without_truth(browser, tmp_path):
+    records = [
+        record
+        | {"recovery": {}, "degrees": {"prediction": [[0.5, 0.5]], "recovery": [[0.5, 0.5]]}}
+        | {"prediction": record["prediction"] and {"vote_likelihood": -1.0 - record["repeat"]}}
+        | ({"samples": record["samples"] | {"truth": None}} if record.get("samples") else {})
+        for record in make_records({"mine": ["a", "b"]}, repeats=2, missing=())
+        if record["kind"] != "learner"
+    ]
+    page = Report(records).write(tmp_path, formats=[])
+    assert violations_of_file(browser, page) == []
+    errors = []
+    opened = browser.new_page()
+    opened.on("pageerror", lambda error: errors.append(str(error)))
+    opened.goto(page.as_uri())
+    opened.click('.links a[href="#agreement"]')
+    assert opened.locator("#agreement table").first.is_visible()
+    opened.click('.links a[href="#samples"]')
+    opened.click("#sample-next")
+    assert errors == []
+    opened.close()
+
+
+def test_method_and_sorted_column_stay_in_view_on_a_phone(browser, report):
+    page = browser.new_page(viewport={"width": 390, "height": 844})
+    page.goto(report.as_uri())
+    table = page.locator("#recovery .metric:not([hidden]) table.scores")
+    middle = table.locator("thead th").nth(2)
+    for head in (table.locator("thead th.rank-head"), middle):
+        head.locator("button").click()
+        for place in ("0", "this.scrollWidth"):
+            page.evaluate(
+                "(place) => { const box = document.querySelector('#recovery .metric:not([hidden]) .scroll');"
+                " box.scrollLeft = place === '0' ? 0 : box.scrollWidth; }",
+                place,
+            )
+            row = table.locator("tbody tr").first
+            for cell in (row.locator("th"), row.locator(".sorted"), head):
+                box = cell.bounding_box()
+                assert box["x"] >= 0
+                assert box["x"] + box["width"] <= 390
+    page.close()
