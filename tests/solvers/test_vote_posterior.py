@@ -109,3 +109,13 @@ def test_a_vote_more_or_less_is_what_recovered_shares_are_unsure_by():
     assert 0.88 < ((lower <= shares) & (shares <= upper))[judged].mean() < 0.95
     assert (lower[~Y] == 0).all()
     assert (upper[~Y] == 0).all()
+
+
+@pytest.mark.parametrize("Y", [np.ones((60, 4), dtype=bool), np.eye(4, dtype=bool)[np.zeros(60, dtype=int)]])
+def test_labels_that_never_differ_say_nothing_of_features(Y):
+    X = np.random.default_rng(0).normal(size=(60, 20))
+    posterior = vote_posterior(Features(X), Y, l2=1.0)
+    assert np.abs(posterior.coefs).max() < 1e-3
+    lower, upper = posterior.share_intervals(X, 0.9)
+    assert np.isfinite(lower).all()
+    assert (lower < upper).all()

@@ -202,7 +202,7 @@ def vote_posterior(
     """What 0/1 labels say of the shares of rows.
 
     The strength of the penalty is that of the largest evidence (MacKay's fixed point, from ``l2``). Two links are
-    weighed by their likelihoods: a random number of votes in each row, and the same number in all. Penalty and
+    weighed by their evidence: a random number of votes in each row, and the same number in all. Penalty and
     curvature are learned on at most 2,000 rows, evenly taken, the weights on all.
 
     Parameters
@@ -231,14 +231,15 @@ def vote_posterior(
     fits = {
         fixed: vote_regression(features, l2=penalty, start=fit, fixed_raters=fixed, **every) for fixed in (False, True)
     }
-    order = sorted(fits, key=lambda fixed: fits[fixed].loss)
-    losses = np.array([fits[fixed].loss for fixed in order])
-    chances = np.exp(losses[0] - losses)
+    scale = features.total / some.total
+    losses = {fixed: _against_evidence(fit, fixed, penalty, some, part, scale) for fixed, fit in fits.items()}
+    order = sorted(fits, key=losses.__getitem__)
+    chances = np.exp([losses[order[0]] - losses[fixed] for fixed in order])
     kept = [k for k, chance in enumerate(chances) if chance > np.exp(-_UNLIKELY)]
     best = [fits[order[k]] for k in kept]
     if (features.m + 1) * Y.shape[1] < _MOST_WEIGHTS:
         information = _Information.of(some, best[0], order[0], part, observed=True)
-        covariance: KroneckerCovariance | FullCovariance = information.full(penalty, features.total / some.total)
+        covariance: KroneckerCovariance | FullCovariance = information.full(penalty, scale)
     else:
         covariance = _Information.of(some, best[0], order[0], part).kronecker(features, penalty)
     return VotePosterior(
@@ -250,6 +251,24 @@ def vote_posterior(
         chances=chances[kept] / chances[kept].sum(),
         covariance=covariance,
     )
+
+
+def _against_evidence(
+    fit: VoteFit, fixed_raters: bool, l2: float, some: Features, part: dict[str, Any], scale: float
+) -> float:
+    """Minus the log of the evidence of a link, up to what links share: loss, and half the log-determinant of its bend.
+
+    Rows without any vote are never seen, where labels are not: each row is one of those with some.
+    """
+    information = _Information.of(some, fit, fixed_raters, part)
+    values = np.maximum(np.linalg.eigvalsh(information.mean()[:-1, :-1]), 0.0)
+    _, _, scatter, identity = some.spectrum(ridge=2.0 * l2 * len(values))
+    bends = scale * np.outer(scatter, values) + 2.0 * l2 * identity[:, None]
+    value = fit.loss + 0.5 * float(np.log(np.maximum(bends, np.finfo(float).tiny)).sum())
+    if part["Y"].any(axis=1).all():
+        seen = np.log(-np.expm1(-information.votes.sum(axis=1)))
+        value += scale * float(seen.sum() if some.weights is None else seen @ some.weights)
+    return value
 
 
 def _few(features: Features) -> tuple[Features, slice]:
@@ -275,6 +294,7 @@ class _Information:
     r: Array  # in the scores and ln(lambda)
     i: Array  # in ln(lambda)
     u: Vector
+    votes: Array  # expected
 
     @classmethod
     def of(
@@ -283,16 +303,15 @@ class _Information:
         logP = log_softmax(features.times(fit.coef, fit.intercept + features.mean @ fit.coef))
         theta, rise, bend = votes_of_shares(logP, fixed_raters)
         theta = theta + np.reshape(fit.log_rate + part["offset"], (-1, 1))
-        u = np.zeros_like(theta)
+        u, votes = np.zeros_like(theta), np.exp(np.minimum(theta, LARGEST_THETA))
         if observed:
             u, i = slopes(theta, part["Y"].astype(np.float64))
         else:
-            votes = np.exp(np.minimum(theta, LARGEST_THETA))
             with np.errstate(over="ignore"):
                 i = votes / exprel(votes)  # votes^2 / (exp(votes) - 1)
         counts = label_counts(features.weights, part["known"])
         u, i = (u, i) if counts is None else (u * counts, i * counts)
-        return cls(features, np.exp(logP), i * rise**2 + u * bend, i * rise, i, (u * rise).sum(axis=1))
+        return cls(features, np.exp(logP), i * rise**2 + u * bend, i * rise, i, (u * rise).sum(axis=1), votes)
 
     def mean(self) -> Vector:
         """Mean over rows, (c + 1, c + 1), ln(lambda) last."""
@@ -347,8 +366,8 @@ def _likelier_penalty(information: _Information, fit: VoteFit, l2: float, first:
     _, _, scatter, identity = information.features.spectrum(ridge=2.0 * l2 * len(values))
     known = np.outer(scatter, values)
     determined = float((known / np.maximum(known + 2.0 * l2 * identity[:, None], np.finfo(float).tiny)).sum())
-    size = max(2.0 * float(np.sum(fit.coef**2)), np.finfo(float).tiny)
-    return float(np.clip(determined / size, first / _WIDEST, first * _WIDEST))
+    size, least, most = 2.0 * float(np.sum(fit.coef**2)), first / _WIDEST, first * _WIDEST
+    return most if determined >= most * size else max(determined / size, least)
 
 
 def _empty_bounds(n: int, c: int) -> Bounds:
