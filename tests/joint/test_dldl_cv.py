@@ -111,7 +111,7 @@ def test_few_known_degrees_do_not_overrule_the_labels(straight):
         DLDLCV(feature_maps=(None,), **QUICK).fit(straight.X, straight.Y, degrees=known) for known in (None, degrees)
     )
     assert told.best_params_ == free.best_params_
-    assert "1 rows of known degrees do not object" in told.choice_
+    assert "known degrees (1 rows) prefer nothing else" in told.choice_
 
 
 def test_degrees_are_matched_by_name(straight):
@@ -121,6 +121,23 @@ def test_degrees_are_matched_by_name(straight):
     search = DLDLCV(feature_maps=(None,), **QUICK)
     in_order = search.fit(straight.X, y, degrees=degrees).best_score_
     assert search.fit(straight.X, y, degrees=degrees[names[::-1]]).best_score_ == pytest.approx(in_order)
+
+
+def test_weights_and_unknown_labels_reach_every_fit(straight):
+    """Rows of another world that count for nearly nothing, and labels nobody has seen, change nothing that matters."""
+    strange = np.vstack([straight.Y[:300], 1 - straight.Y[300:]])
+    strange[strange.sum(axis=1) == 0, 0] = 1
+    search = DLDLCV(feature_maps=(None,), **QUICK)
+    plain = search.fit(straight.X[:300], straight.Y[:300])
+    P = plain.predict(straight.X)
+    misled = search.fit(straight.X, strange).predict(straight.X)
+    weighed = search.fit(straight.X, strange, np.where(np.arange(400) < 300, 1.0, 1e-3)).predict(straight.X)
+    unknown = strange.astype(float)
+    unknown[300:] = np.nan
+    blind = search.fit(straight.X, unknown).predict(straight.X)
+    near, far = (intersection(P, other) for other in (weighed, misled))
+    assert near > far + 0.02
+    assert intersection(P, blind) > far + 0.02
 
 
 @pytest.mark.parametrize(

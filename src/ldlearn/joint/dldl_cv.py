@@ -16,8 +16,9 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.parallel import Parallel, delayed
 
+from ldlearn.base import WeighsRows
 from ldlearn.base.sklearn_private import HasMethods, Interval, StrOptions
-from ldlearn.core.simplex import Array, Mask
+from ldlearn.core.simplex import Array, Mask, Weights
 from ldlearn.core.targets import check_some_degrees
 from ldlearn.errors import InputError
 from ldlearn.joint.default_gamma import default_gamma
@@ -33,7 +34,7 @@ _PARAMS = ("alpha", "beta", "gamma", "feature_map")
 Point = dict[str, Any]
 
 
-class DLDLCV(GivesIntervals):
+class DLDLCV(WeighsRows, GivesIntervals):
     """`DLDL` with weights and feature map chosen by cross-validation.
 
     By the 0/1 labels alone: gamma and alpha are those under whose predictions held-out labels are likeliest (the vote
@@ -108,6 +109,8 @@ class DLDLCV(GivesIntervals):
     """
 
     keeps_support = True
+    takes_unknown = True
+    weights_repeat_rows = False  # a row twice may be in two folds
     _accepts_sparse = True
     _test_params: ClassVar[tuple[dict[str, Any], ...]] = (
         {"cv": 2, "gamma_ratios": (0.3, 1.0), "feature_maps": (None,)},
@@ -174,7 +177,7 @@ class DLDLCV(GivesIntervals):
             seed.set_state(self.random_state.get_state())  # the same for every fit, and the user's own untouched
         return template.set_params(random_state=seed, **params)
 
-    def fit(self, X: Any, y: Any, degrees: Any = None) -> Self:  # type: ignore[override]
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, degrees: Any = None) -> Self:  # type: ignore[override]
         """Choose the weights and the feature map, then fit on all rows.
 
         Parameters
@@ -182,7 +185,9 @@ class DLDLCV(GivesIntervals):
         X : array-like, data frame or sparse matrix of shape (n, m)
             Features.
         y : array-like or data frame of shape (n, c)
-            Logical labels in {0, 1}.
+            Logical labels: 1, 0, or NaN where it is unknown.
+        sample_weight : array-like of shape (n,), default=None
+            How often each row counts, in every fit and where it judges.
         degrees : array-like or data frame of shape (n, c), default=None
             True degrees where they are known, rows of NaN elsewhere. They are kept in every fit, and judge the
             settings while they are held out.
@@ -191,20 +196,29 @@ class DLDLCV(GivesIntervals):
         -------
         self
         """
-        return self._fit_rows(X, y, degrees=degrees)
+        return self._fit_rows(X, y, sample_weight=sample_weight, degrees=degrees)
 
     def _check_row_data(self, name: str, value: Any, X: Any) -> Any:
+        if name != "degrees":
+            return super()._check_row_data(name, value, X)
         D = check_some_degrees(value, self.label_names_, X.shape[0])
         if np.isnan(D).all():
             raise InputError("degrees are unknown in every row; leave the argument out to choose by 0/1 labels alone.")
         return D
 
-    def _fit(self, X: Any, Y: Mask, degrees: Array | None = None) -> None:
-        D = degrees
-        folds = self._folds(X, D)
-        settings = [self._setting(feature_map, X, Y, D is not None) for feature_map in self.feature_maps]
+    def _fit(
+        self,
+        X: Any,
+        Y: Mask,
+        sample_weight: Weights | None = None,
+        known: Mask | None = None,
+        degrees: Array | None = None,
+    ) -> None:
+        rows = _Rows(X, Y, sample_weight, known, degrees)
+        folds = self._folds(X, degrees)
+        settings = [self._setting(feature_map, rows) for feature_map in self.feature_maps]
         found = Parallel(n_jobs=self.n_jobs)(
-            delayed(_held_out)(setting, X, Y, D, fold, self.scoring) for setting in settings for fold in folds
+            delayed(_held_out)(setting, rows, fold, self.scoring) for setting in settings for fold in folds
         )
         table = _Table.of(settings, len(folds), found)
         self.n_splits_ = len(folds)
@@ -212,7 +226,7 @@ class DLDLCV(GivesIntervals):
         self.cv_results_ = table.results()
         self.best_params_ = dict(table.points[self.best_index_])
         self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
-        self.best_estimator_ = self._template(**self.best_params_).fit(X, Y, degrees=D)
+        self.best_estimator_ = self._template(**self.best_params_).fit(*rows.targets(), **rows.given())
         self.label_distributions_ = self.best_estimator_.label_distributions_
 
     def _folds(self, X: Any, D: Array | None) -> list[Fold]:
@@ -223,17 +237,17 @@ class DLDLCV(GivesIntervals):
         n_folds = min(self.cv, len(rows) // 2)
         return make_folds(rows, n_folds) if n_folds > 1 else []
 
-    def _setting(self, feature_map: Any, X: Any, Y: Mask, judged: bool) -> _Setting:
+    def _setting(self, feature_map: Any, rows: _Rows) -> _Setting:
         """The points to try with one feature map, and DLDL's own beta for it."""
         model = self._template(feature_map=feature_map)
-        features = model.make_features(X)
+        features = model.make_features(rows.X, rows.weights)
         unit = default_gamma(features)
-        given = {"gamma": unit, "label_model": model.label_model, "max_iter": model.max_iter}
-        rule = choose_weights(features.X, Y, features, **given)
+        given = {"gamma": unit, "label_model": model.label_model, "max_iter": model.max_iter, "known": rows.known}
+        rule = choose_weights(features.X, rows.Y, features, **given)
         if self.betas is not None:
             betas = [float(beta) for beta in self.betas]
         else:
-            betas = [rule.beta, *(_BETAS if judged else ())]
+            betas = [rule.beta, *(() if rows.degrees is None else _BETAS)]
         # gamma slowest, then alpha: so that `fit_path` shares most
         grid = product(self.gamma_ratios, self.alphas, betas)
         points = [{"alpha": float(a), "beta": b, "gamma": float(ratio * unit)} for ratio, a, b in grid]
@@ -250,8 +264,8 @@ class DLDLCV(GivesIntervals):
     def _predict(self, X: Any) -> Array:
         return np.asarray(self.best_estimator_._predict(X))
 
-    def _enhance(self, X: Any, Y: Mask) -> Array:
-        return np.asarray(self.best_estimator_._enhance(X, Y))
+    def _enhance(self, X: Any, Y: Mask, **row_data: Any) -> Array:
+        return np.asarray(self.best_estimator_._enhance(X, Y, **row_data))
 
 
 @dataclass(frozen=True)
@@ -264,28 +278,71 @@ class _Setting:
     words: str
 
 
-Rows = NDArray[np.float64]  # one number for each row
+@dataclass(frozen=True)
+class _Rows:
+    """Everything that is known of the training rows."""
+
+    X: Any
+    Y: Mask
+    weights: Weights | None
+    known: Mask | None
+    degrees: Array | None
+
+    def targets(self, part: Any = slice(None)) -> tuple[Any, Array]:
+        """Features and labels of some rows, as `fit` takes them."""
+        Y = self.Y[part].astype(np.float64)
+        return self.X[part], Y if self.known is None else np.where(self.known[part], Y, np.nan)
+
+    def given(self, part: Any = slice(None)) -> dict[str, Any]:
+        """What else `fit` takes of these rows."""
+        data = {"sample_weight": self.weights, "degrees": self.degrees}
+        return {name: value[part] for name, value in data.items() if value is not None}
 
 
-def _held_out(
-    setting: _Setting, X: Any, Y: Mask, D: Array | None, fold: Fold, scoring: str
-) -> tuple[list[Rows], list[Rows]]:
+@dataclass(frozen=True)
+class _Judged:
+    """What rows held out say of a point: one number for each, and how often it counts."""
+
+    values: NDArray[np.float64]
+    weights: NDArray[np.float64]
+
+    @classmethod
+    def joined(cls, parts: list[_Judged]) -> _Judged:
+        """Those of all folds."""
+        return cls(np.concatenate([part.values for part in parts]), np.concatenate([part.weights for part in parts]))
+
+    @property
+    def mean(self) -> float:
+        """NaN without any row."""
+        return float(np.average(self.values, weights=self.weights)) if len(self.values) else np.nan
+
+    def is_beyond_chance(self, other: _Judged) -> bool:
+        """Whether this is greater than what the same rows say of another point, by a paired test."""
+        if len(self.values) < 2:
+            return False
+        gain = self.values - other.values
+        mean = np.average(gain, weights=self.weights)
+        error = np.sqrt(np.sum((self.weights * (gain - mean)) ** 2)) / self.weights.sum()
+        return bool(mean > _BEYOND_CHANCE * error)
+
+
+def _held_out(setting: _Setting, rows: _Rows, fold: Fold, scoring: str) -> tuple[list[_Judged], list[_Judged]]:
     """Of each point, the log-likelihoods of the labels held out, and the intersections with the degrees held out."""
     test = fold.test
-    known = np.zeros(len(test), dtype=bool) if D is None else ~np.isnan(D[test, 0])
-    rows = test[known]
+    X, Y, known = rows.X[test], rows.Y[test], None if rows.known is None else rows.known[test]
+    weights = np.ones(len(test)) if rows.weights is None else rows.weights[test]
+    D = np.full(Y.shape, np.nan) if rows.degrees is None else rows.degrees[test]
+    true = ~np.isnan(D[:, 0])
     likelihoods, nearness = [], []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the last fit, on all rows, says so if it matters
-        given = {} if D is None else {"degrees": D[fold.train]}
-        for model in setting.model.fit_path(X[fold.train], Y[fold.train], setting.points, **given):
-            P = model.predict(X[test])
-            likelihoods.append(model._label_likelihoods(P, Y[test]))
-            if D is None or not len(rows):
-                nearness.append(np.empty(0))
-            else:
-                found = P[known] if scoring == "prediction" else model.enhance(X[rows], Y[rows])
-                nearness.append(np.minimum(found, D[rows]).sum(axis=1))
+        for model in setting.model.fit_path(*rows.targets(fold.train), setting.points, **rows.given(fold.train)):
+            P = model.predict(X)
+            likelihoods.append(_Judged(model._label_likelihoods(P, Y, known), weights))
+            found = P[true]
+            if scoring == "recovery" and true.any():
+                found = model.enhance(*rows.targets(test[true]))
+            nearness.append(_Judged(np.minimum(found, D[true]).sum(axis=1), weights[true]))
     return likelihoods, nearness
 
 
@@ -295,8 +352,8 @@ class _Table:
 
     points: list[Point]
     by_labels: list[list[int]]  # for each feature map, the points with the beta of its rule
-    likelihoods: list[list[Rows]]  # for each point and fold
-    nearness: list[list[Rows]]  # the same, of the rows with known degrees
+    likelihoods: list[list[_Judged]]  # for each point and fold
+    nearness: list[list[_Judged]]  # the same, of the rows with known degrees
     words: list[str]  # of each point
 
     @classmethod
@@ -317,7 +374,7 @@ class _Table:
     @property
     def judged(self) -> bool:
         """Whether any degree is known."""
-        return any(len(rows) for rows in self.nearness[0])
+        return any(len(rows.values) for rows in self.nearness[0])
 
     def choose(self) -> tuple[int, str]:
         """The place of the best point, and why it is that."""
@@ -330,23 +387,23 @@ class _Table:
         return chosen, f"{_described(self.points[chosen])}: {why}"
 
     def _by_likelihood(self) -> tuple[int, str]:
-        rows = [np.concatenate(parts) for parts in self.likelihoods]
-        best = [max(group, key=lambda k: float(rows[k].mean())) for group in self.by_labels]
+        rows = [_Judged.joined(parts) for parts in self.likelihoods]
+        best = [max(group, key=lambda k: rows[k].mean) for group in self.by_labels]
         chosen = best[0]
         for later in best[1:]:
-            gain, error = _mean_and_error(rows[later] - rows[chosen])
-            chosen = later if gain > _BEYOND_CHANCE * error else chosen
-        why = f"held-out labels are likeliest (log-likelihood per row {rows[chosen].mean():.3f})"
+            chosen = later if rows[later].is_beyond_chance(rows[chosen]) else chosen
+        why = f"held-out labels are likeliest (log-likelihood per row {rows[chosen].mean:.3f})"
         return chosen, f"{why}; {self.words[chosen]}"
 
     def _by_degrees(self, chosen: int, why: str) -> tuple[int, str]:
         """Another point than the labels chose, if it is nearer to known degrees beyond chance."""
-        rows = [np.concatenate(parts) for parts in self.nearness]
-        nearest = max(range(len(rows)), key=lambda k: float(rows[k].mean()))
-        gain, error = _mean_and_error(rows[nearest] - rows[chosen])
-        if gain > _BEYOND_CHANCE * error:
-            return nearest, f"nearest to the degrees held out (gain {gain:.3f}, standard error {error:.3f})"
-        return chosen, f"the {len(rows[0])} rows of known degrees do not object; {why}"
+        rows = [_Judged.joined(parts) for parts in self.nearness]
+        nearest = max(range(len(rows)), key=lambda k: rows[k].mean)
+        n = len(rows[0].values)
+        if rows[nearest].is_beyond_chance(rows[chosen]):
+            gain = rows[nearest].mean - rows[chosen].mean
+            return nearest, f"nearest to the degrees held out, by {gain:.3f} in {n} rows"
+        return chosen, f"known degrees ({n} rows) prefer nothing else beyond chance; {why}"
 
     def results(self) -> dict[str, Any]:
         """``cv_results_``."""
@@ -362,15 +419,9 @@ class _Table:
         return {"params": self.points, **columns}
 
 
-def _mean_and_error(values: Rows) -> tuple[float, float]:
-    error = float(values.std(ddof=1)) / np.sqrt(len(values)) if len(values) > 1 else np.inf
-    return float(values.mean()), error
-
-
-def _means(parts: list[list[Rows]]) -> NDArray[np.float64]:
-    """The mean of each part, NaN if it is empty: shape (points, folds)."""
-    values = [[float(rows.mean()) if len(rows) else np.nan for rows in folds] for folds in parts]
-    return np.array(values).reshape(len(parts), -1)
+def _means(parts: list[list[_Judged]]) -> NDArray[np.float64]:
+    """The mean of each part: shape (points, folds)."""
+    return np.array([[rows.mean for rows in folds] for folds in parts]).reshape(len(parts), -1)
 
 
 def _described(point: Point) -> str:
