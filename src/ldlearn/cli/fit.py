@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -24,6 +24,7 @@ from ldlearn.cli.options import (
     Method,
     NoClobber,
     Numeric,
+    Scheduler,
     Settings,
     Text,
     parse_settings,
@@ -52,6 +53,7 @@ def fit(
     delimiter: Delimiter = None,
     decimal: Decimal = None,
     encoding: Encoding = None,
+    scheduler: Scheduler = None,
     no_clobber: NoClobber = False,
     as_json: Json = False,
 ) -> None:
@@ -61,30 +63,37 @@ def fit(
     ldlearn fit data.csv --labels sky,mountain,sea -o model.ldl
     ldlearn fit data.csv -l 'emo_*' --features x1:x20 --set alpha=0.1 -o m.ldl
     cat data.jsonl | ldlearn fit - --from jsonl -l a,b,c --id key -o m.ldl
+    ldlearn fit 'part-*.parquet' -l a,b,c --scheduler tcp://host:8786 -o m.ldl
     """
     # Model files have a suffix of their own, so that a slip does not overwrite the data.
     if Path(output).suffix != ".ldl":
         raise typer.BadParameter(f"a model file ends in .ldl, {output!r} does not.", param_hint="-o")
-    model = fit_table(
-        data,
-        labels,
-        output,
-        features=features,
-        numeric=numeric,
-        categorical=categorical,
-        date=date,
-        text=text,
-        ignore=ignore,
-        id=id,
-        method=method or DEFAULT_METHOD,
-        params=parse_settings(set) if set else None,
-        holdout=holdout,
-        format=format,
-        style=TextStyle(delimiter, decimal, encoding),
-        say=say_of_table,
-        overwrite=not no_clobber,
-        progress=progress,
-    )
+    kinds: dict[str, Any] = {"numeric": numeric, "categorical": categorical, "date": date, "text": text}
+    wanted: dict[str, Any] = {
+        "features": features,
+        "ignore": ignore,
+        "id": id,
+        "method": method or DEFAULT_METHOD,
+        "params": parse_settings(set) if set else None,
+        "overwrite": not no_clobber,
+    }
+    if scheduler is not None:
+        from ldlearn.models.table_parts import fit_parts
+
+        model = fit_parts(data, labels, output, scheduler=scheduler, kinds=kinds, **wanted)
+    else:
+        model = fit_table(
+            data,
+            labels,
+            output,
+            **kinds,
+            **wanted,
+            holdout=holdout,
+            format=format,
+            style=TextStyle(delimiter, decimal, encoding),
+            say=say_of_table,
+            progress=progress,
+        )
     if as_json:
         show_json({"model": output} | describe_model(model))
         return

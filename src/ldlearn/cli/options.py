@@ -59,6 +59,7 @@ NoClobber = Annotated[bool, typer.Option("--no-clobber", help="Refuse to replace
 Jobs = Annotated[int, typer.Option("--jobs", "-j", help="Processes on this machine; -1 for all cores.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")]
 Log = Annotated[bool, typer.Option("--log", help="One line for each cell instead of a progress bar.")]
+Scheduler = Annotated[str | None, typer.Option(metavar="ADDRESS", help="Dask does it; DATA: a pattern.")]
 Json = Annotated[bool, typer.Option("--json", help="Results as JSON on standard output.")]
 
 _WORDS = {"none": None, "null": None, "true": True, "false": False}

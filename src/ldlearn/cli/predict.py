@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ldlearn.cli.console import check_one_stdout, progress_beside, say_of_table, show_written
 from ldlearn.cli.options import (
     Data,
@@ -19,6 +21,7 @@ from ldlearn.cli.options import (
     Output,
     Round,
     SafeCsv,
+    Scheduler,
     To,
 )
 from ldlearn.io.source import PIPE
@@ -41,13 +44,13 @@ def predict(
     flag_far: FlagFar = False,
     keep: Keep = None,
     safe_csv: SafeCsv = False,
+    scheduler: Scheduler = None,
     no_clobber: NoClobber = False,
     as_json: Json = False,
 ) -> None:
     """Predict the degrees of new rows; tables larger than the memory are fine.
 
-    The feature columns are found by name, in any order. The result has the id, if there is one, what --keep names, and
-    the labels.
+    Features are found by name. The result has the id, what --keep names, and the labels.
 
     \b
     ldlearn predict new.parquet --model model.ldl -o out.csv
@@ -56,21 +59,22 @@ def predict(
     zcat new.csv.gz | ldlearn predict - -m model.ldl --to jsonl | head
     """
     check_one_stdout(output, as_json)
-    written = predict_table(
-        data,
-        model,
-        output,
-        id=id,
-        format=format,
-        style=TextStyle(delimiter, decimal, encoding),
-        say=say_of_table,
-        to=to,
-        round=round,
-        interval=interval,
-        flag_far=flag_far,
-        keep=keep,
-        safe_csv=safe_csv,
-        overwrite=not no_clobber,
-        progress=progress_beside(output),
-    )
+    wanted: dict[str, Any] = {
+        "id": id,
+        "format": format,
+        "style": TextStyle(delimiter, decimal, encoding),
+        "to": to,
+        "round": round,
+        "interval": interval,
+        "flag_far": flag_far,
+        "keep": keep,
+        "safe_csv": safe_csv,
+        "overwrite": not no_clobber,
+    }
+    if scheduler is not None:
+        from ldlearn.models.table_parts import predict_parts
+
+        written = predict_parts(data, model, output, scheduler=scheduler, **wanted)
+    else:
+        written = predict_table(data, model, output, **wanted, say=say_of_table, progress=progress_beside(output))
     show_written(written, as_json)

@@ -242,7 +242,7 @@ def evaluate_table(
     loaded = _loaded(model)
     truths, predictions, rows, junk = [], [], [], JunkCells()
     with GivenTable(data, format, style, say).opened("rows", progress) as source:
-        kinds, notes = _columns_to_read(source, loaded, loaded.labels)
+        kinds, notes = columns_to_read(source, loaded, loaded.labels)
         for frame in source.chunks(kinds):
             truths.append(to_labels(frame, loaded.labels))
             predictions.append(loaded.predict(frame, junk).to_numpy())
@@ -299,7 +299,7 @@ def _stream(
     with given.opened("rows", progress) as source:
         named = _id_column(source, model, id)
         kept = find_kept(source, writer.keep, named, model.labels)
-        kinds, notes = _columns_to_read(source, model, labels, named, kept)
+        kinds, notes = columns_to_read(source, model, labels, named, kept)
         with open_output(writer.output, model.labels, writer.format) as sink:
             for frame in source.chunks(kinds):
                 sink.write(writer.rows(frame, work(frame, junk, doubt=doubts), named, kept, n_labels))
@@ -358,7 +358,7 @@ class _Writer:
         return import_pandas().Series(texts, dtype=object).to_numpy()
 
 
-def _columns_to_read(
+def columns_to_read(
     source: Source, model: TableModel, labels: tuple[str, ...], id: str | None = None, kept: Sequence[str] = ()
 ) -> tuple[dict[str, Kind], list[str]]:
     """The columns to read; missing ones are an error, superfluous ones a note."""

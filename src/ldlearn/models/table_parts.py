@@ -1,0 +1,239 @@
+"""Tables in many files, fitted and predicted on a Dask cluster: each file is a block, and each worker reads its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from glob import glob
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+from scipy import sparse
+
+from ldlearn.errors import FileError, ParameterError, TableError, import_optional
+from ldlearn.io.columns import Columns
+from ldlearn.io.formats import check_output, format_of, naming
+from ldlearn.io.values import import_pandas, to_labels
+from ldlearn.joint import DLDL
+from ldlearn.models.column_kinds import JunkCells
+from ldlearn.models.files import load_table_model, save_model
+from ldlearn.models.method_names import DEFAULT_METHOD, make_predictor
+from ldlearn.models.progress import silent
+from ldlearn.models.table_files import WrittenTable, columns_to_read, predict_table
+from ldlearn.models.table_fit import GivenTable, read_training
+from ldlearn.models.table_model import TableModel, check_targets, mean_distribution
+
+_LEARNED_ON = 20_000  # rows that medians, scales and categories are learned on
+_CHEAP: dict[str, Any] = {"beta": 1.0, "gamma": 1.0, "max_iter": 1, "tol": 1e-2, "empty_rows": "all"}
+
+
+def fit_parts(
+    data: str,
+    labels: Columns,
+    output: str | None = None,
+    *,
+    scheduler: str,
+    features: Columns | None = None,
+    kinds: Mapping[str, Columns | None] | None = None,
+    ignore: Columns | None = None,
+    id: str | None = None,
+    method: str = DEFAULT_METHOD,
+    params: Mapping[str, Any] | None = None,
+    overwrite: bool = True,
+) -> TableModel:
+    """Fit DLDL on a table in many files, on a cluster whose workers can read them, and write the model file.
+
+    What columns are, medians, scales and categories are learned from some rows of the first, the middle and the last
+    file; everything else from all rows. No rows are held out.
+
+    Parameters
+    ----------
+    data : str
+        A pattern such as ``"part-*.parquet"``; the files are blocks of rows, in the order of their names.
+    labels, output, features, ignore, id, params, overwrite
+        As for `fit_table`; labels are 0/1.
+    scheduler : str
+        Address of the Dask scheduler, ``"tcp://host:8786"``.
+    kinds : mapping, optional
+        Columns by what they are to be taken for: numeric, categorical, date, text.
+    method : str, default="DLDL"
+        There is no other.
+
+    Returns
+    -------
+    TableModel
+    """
+    parts = _parts(data)
+    if output is not None:
+        check_output(output, parts, overwrite=overwrite)
+    given = make_predictor(method, params)
+    if type(given) is not DLDL:
+        raise ParameterError(f"On a cluster only DLDL is fitted, not {method}; leave --scheduler out.")
+    model = _learn_columns(parts, labels, features, id, ignore, kinds)
+    cluster, client = _connect(scheduler)
+    with client:
+        X, Y = _collections(parts, replace(model, estimator=given), model.facts["transformed_features"])
+        X, Y = client.persist([X, Y])  # files are read once
+        fitted = cluster.DLDL(**given.get_params(deep=False), client=client).fit(X, Y)
+        sums, shares, positives = client.compute([Y.sum(axis=0), _shares(Y), Y.sum()], sync=True)
+    model.estimator = fitted.to_local(training_rows=False)
+    model.estimator.label_names_ = np.asarray(model.labels, dtype=object)
+    n = int(fitted._n_seen)
+    model.facts |= {
+        "rows": n,
+        "label_means": dict(zip(model.labels, (sums / n).tolist(), strict=True)),
+        "positives_per_row": float(positives / n),
+        "mean_distribution": (shares / n).tolist(),
+        "missing": {},
+        "warnings": ["Medians, scales and categories were learned on a sample, and no rows were held out for a check."],
+        "source": GivenTable(data, None, None, None).identity(),
+    }
+    if output is not None:
+        save_model(model, output)
+    return model
+
+
+def predict_parts(
+    data: str,
+    model: str | TableModel,
+    output: str,
+    *,
+    scheduler: str,
+    to: str | None = None,
+    overwrite: bool = True,
+    **options: Any,
+) -> WrittenTable:
+    """Predict the rows of a table in many files, on a cluster; one file is written for each.
+
+    Parameters
+    ----------
+    data : str
+        A pattern such as ``"part-*.parquet"``.
+    model : str or TableModel
+        The model, or its file.
+    output : str
+        The folder to write to, which the workers see under the same name; files keep their names.
+    scheduler : str
+        Address of the Dask scheduler.
+    to : str, optional
+        Format of the files; by default that of the parts.
+    overwrite : bool, default=True
+        Whether existing files are replaced.
+    **options
+        The others of `predict_table`.
+    """
+    parts = _parts(data)
+    folder = Path(output).resolve()  # workers stand elsewhere
+    if output == "-" or folder.is_file():
+        raise FileError(f"On a cluster each file is predicted into a folder, and {output!r} is none; name one with -o.")
+    loaded = load_table_model(model) if isinstance(model, str) else model
+    folder.mkdir(parents=True, exist_ok=True)
+    outputs = [str(folder / (Path(part).name if to is None else f"{Path(part).stem}.{to}")) for part in parts]
+    for name in outputs:
+        check_output(name, parts, overwrite=overwrite)
+        format_of(name, to)
+    _, client = _connect(scheduler)
+    with client:
+        sent = client.submit(_itself, loaded, pure=False)
+        options |= {"to": to, "overwrite": overwrite}
+        written = client.gather(
+            [
+                client.submit(_predict_part, *both, sent, options, pure=False)
+                for both in zip(parts, outputs, strict=True)
+            ]
+        )
+    notes = [f"{Path(table.output).name}: {text}" for table in written for text in table.notes]
+    return WrittenTable(sum(table.rows for table in written), list(loaded.labels), output, notes)
+
+
+def _parts(data: str) -> list[str]:
+    found = sorted(glob(data))
+    if not found:
+        raise FileError(f"No file is called {data!r}; with --scheduler, DATA is a pattern such as 'part-*.parquet'.")
+    return [str(Path(name).resolve()) for name in found]
+
+
+def _connect(scheduler: str) -> tuple[Any, Any]:
+    cluster = import_optional("ldlearn.distributed", "dask", "Clusters")
+    return cluster, cluster.connect(scheduler)
+
+
+def _learn_columns(
+    parts: list[str], labels: Columns, features: Columns | None, id: str | None, ignore: Any, kinds: Any
+) -> TableModel:
+    """A model with the columns, kinds and preprocessing of the table, and no estimator worth the name."""
+    tables = []
+    for name in sorted({parts[0], parts[len(parts) // 2], parts[-1]}):
+        table, columns = read_training(GivenTable(name, None, None, None), silent, labels, features, id, ignore, kinds)
+        tables.append(table)
+    table = import_pandas().concat(tables, ignore_index=True)
+    if len(table) > _LEARNED_ON:
+        table = table.sample(_LEARNED_ON, random_state=0)
+    with naming(parts[0]):
+        return TableModel.fit(
+            table,
+            columns.labels,
+            features=columns.features,
+            estimator=DLDL(**_CHEAP),
+            **cast(Any, columns.kinds),
+            id=columns.id,
+        )
+
+
+def _collections(parts: list[str], model: TableModel, width: int) -> tuple[Any, Any]:
+    """Features and labels as Dask arrays, a block for each file."""
+    import dask.array as da
+    from dask import delayed
+
+    sent = delayed(model, pure=False, traverse=False)
+    read = [delayed(_read_part, pure=False)(name, sent) for name in parts]
+    X, Y = (
+        da.concatenate(
+            [da.from_delayed(delayed(_half)(both, k), (np.nan, size), dtype=kind) for both in read],
+            allow_unknown_chunksizes=True,
+        )
+        for k, size, kind in ((0, width, np.float64), (1, len(model.labels), np.int8))
+    )
+    return X, Y
+
+
+def _shares(Y: Any) -> Any:
+    return Y.map_blocks(_share_sums, dtype=float, chunks=((1,) * Y.numblocks[0], (Y.shape[1],))).sum(axis=0)
+
+
+# What a worker does to a file.
+
+
+def _read_part(name: str, model: TableModel) -> tuple[Any, Any]:
+    """The numbers that the estimator sees, and its labels."""
+    X, Y = [], []
+    with GivenTable(name, None, None, _hush).opened("rows", silent) as source:
+        kinds, _ = columns_to_read(source, model, model.labels)
+        for frame in source.chunks(kinds):
+            found = model.transform(frame, JunkCells())
+            X.append(found.toarray() if sparse.issparse(found) else found)
+            Y.append(check_targets(to_labels(frame, model.labels), model.labels, frame.index, model.estimator))
+    if not X:
+        raise TableError("the table has no rows.", where=name)
+    return np.concatenate(X), np.concatenate(Y).astype(np.int8)
+
+
+def _half(both: tuple[Any, Any], k: int) -> Any:
+    return both[k]
+
+
+def _share_sums(Y: Any) -> Any:
+    return len(Y) * mean_distribution(Y.astype(float))[None]
+
+
+def _predict_part(name: str, output: str, model: TableModel, options: dict[str, Any]) -> WrittenTable:
+    return predict_table(name, model, output, say=_hush, **options)
+
+
+def _hush(*words: Any) -> None:
+    """What is unusual about a text table is not said once for each file."""
+
+
+def _itself(model: TableModel) -> TableModel:
+    return model

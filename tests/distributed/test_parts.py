@@ -1,0 +1,70 @@
+"""Tables in many files through a cluster, from the command line and from Python."""
+
+import numpy as np
+import pytest
+
+from ldlearn.cli.main import main
+from ldlearn.datasets import make_label_distributions
+from ldlearn.errors import FileError, ParameterError
+from ldlearn.models import load_table_model, predict_table
+from ldlearn.models.table_parts import fit_parts, predict_parts
+
+pd = pytest.importorskip("pandas")
+pytest.importorskip("pyarrow")
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Three files of features, a text and labels; the same rows in one."""
+    monkeypatch.chdir(tmp_path)
+    data = make_label_distributions(600, 4, 3, labels="votes", random_state=0)
+    table = pd.DataFrame(data.X, columns=list("stuv"))
+    table["place"] = np.where(data.X[:, 0] > 0, "coast", "inland")
+    table[["sky", "sea", "sun"]] = data.Y.astype(int)
+    table["key"] = [f"row {k}" for k in range(600)]
+    for k, rows in enumerate((slice(0, 100), slice(100, 350), slice(350, 600))):
+        table[rows].to_parquet(tmp_path / f"part-{k}.parquet")
+    table.to_parquet(tmp_path / "all.parquet")
+    return tmp_path
+
+
+def run(*words):
+    with pytest.raises(SystemExit) as ended:
+        main(list(words))
+    return ended.value.code
+
+
+def test_fit_and_predict_in_parts_from_the_command_line(folder, cluster):
+    address = cluster.scheduler_address
+    options = ("-l", "sky,sea,sun", "--id", "key", "--set", "beta=0.3", "--set", "gamma=0.3", "--set", "max_iter=2")
+    assert run("fit", "part-*.parquet", *options, "-o", "m.ldl", "--scheduler", address) == 0
+    assert run("fit", "all.parquet", *options, "-o", "one.ldl", "--holdout", "0") == 0
+    model, one = load_table_model("m.ldl"), load_table_model("one.ldl")
+    assert (model.features, model.labels, model.id) == (one.features, one.labels, one.id)
+    np.testing.assert_allclose(model.estimator.coef_, one.estimator.coef_, atol=1e-6)
+    for fact in ("rows", "label_means", "positives_per_row", "mean_distribution", "transformed_features"):
+        assert model.facts[fact] == pytest.approx(one.facts[fact])
+    assert run("predict", "part-*.parquet", "-m", "m.ldl", "-o", "out", "--scheduler", address) == 0
+    predict_table("all.parquet", "one.ldl", "all_degrees.parquet")
+    written = pd.concat([pd.read_parquet(f"out/part-{k}.parquet") for k in range(3)], ignore_index=True)
+    together = pd.read_parquet("all_degrees.parquet")
+    assert list(written.columns) == ["key", "sky", "sea", "sun"]
+    assert written["key"].tolist() == together["key"].tolist()
+    np.testing.assert_allclose(written[["sky", "sea", "sun"]], together[["sky", "sea", "sun"]], atol=1e-6)
+
+
+def test_what_parts_cannot_be_is_one_sentence(folder, cluster):
+    address = cluster.scheduler_address
+    with pytest.raises(FileError, match="No file is called 'none-"):
+        fit_parts("none-*.csv", "sky", scheduler=address)
+    with pytest.raises(ParameterError, match="On a cluster only DLDL is fitted, not L2"):
+        fit_parts("part-*.parquet", "sky,sea,sun", scheduler=address, method="L2")
+    with pytest.raises(FileError, match="into a folder, and 'all.parquet' is none".replace(".", r"\.")):
+        predict_parts("part-*.parquet", "m.ldl", "all.parquet", scheduler=address)
+
+
+def test_no_scheduler_is_one_sentence(folder, monkeypatch):
+    monkeypatch.setattr("ldlearn.distributed.cluster._CONNECT_SECONDS", 1)
+    with pytest.raises(FileError, match="No Dask scheduler answers at tcp:"):
+        fit_parts("part-*.parquet", "sky,sea,sun", features="s,t", scheduler="tcp://127.0.0.1:9")
