@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import pytest
 from practice_tables import LABELS, make_table
 from sklearn.metrics import label_ranking_average_precision_score
 
+import ldlearn
 from ldlearn import DLDL, EnhanceThenLearn
 from ldlearn.metrics import score_all
 from ldlearn.models import TableModel, load_model
@@ -275,11 +277,23 @@ def test_inspect_and_the_model_card(model, run):
     for part in parts:
         assert part in page
     assert "http" not in page.replace("http-equiv", "")
+    for part in ("<main>", 'scope="col"', 'scope="row"', 'tabindex="0"', "prefers-color-scheme: dark", 'role="img"'):
+        assert part in page
     known = json.loads(run("inspect", model, "--json").out)
     assert known["certified_gap"]["per_row"] < 1e-5
     assert "beta=" in known["choice"]
     assert known["choice"] in page
     assert known["features"] == {"numbers": ["height", "wet"], "texts": ["place"]}
+    assert known["columns"] == {"height": "numbers", "wet": "numbers", "place": "categories"}
+    source = known["source"]
+    with open("data.csv", "rb") as file:
+        assert source["sha256"] == hashlib.sha256(file.read()).hexdigest()
+    assert source["file"] == "data.csv"
+    for part in (source["sha256"], source["date"], f"ldlearn {ldlearn.__version__}", "categories (1)"):
+        assert part in page
+    for label, spread in known["degrees"].items():
+        assert f"{label}: mean degree {spread['mean']:#.4g}" in page
+        assert sorted(spread["quartiles"]) == spread["quartiles"]
 
 
 def test_names_cannot_smuggle_markup_into_the_card(here, run):

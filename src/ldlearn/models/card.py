@@ -8,6 +8,7 @@ from typing import Any
 
 from ldlearn.errors import import_optional
 from ldlearn.io.atomic import writing
+from ldlearn.models.column_kinds import columns_by_kind
 from ldlearn.models.quality import held_out_scores, signal_words
 
 
@@ -25,7 +26,8 @@ def render_card(known: dict[str, Any]) -> str:
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     scores = held_out_scores({"holdout": known["holdout"]})
-    return str(environment.from_string(template).render(known, scores=scores, verdict=_verdict(known)))
+    made = {"scores": scores, "verdict": _verdict(known), "kinds": columns_by_kind(known["columns"])}
+    return str(environment.from_string(template).render(known, **made))
 
 
 def _verdict(known: dict[str, Any]) -> dict[str, str]:

@@ -209,9 +209,14 @@ def check_not_all_junk(series: Any, column: str, junk: Mask) -> None:
         )
 
 
-def describe_kinds(words: Mapping[str, str]) -> list[str]:
-    """What columns were taken for, in a few lines: by kind, the first names and how many more."""
+def columns_by_kind(words: Mapping[str, str]) -> dict[str, list[str]]:
+    """The columns by what they were taken for."""
     groups: dict[str, list[str]] = {}
     for name, kind in words.items():
         groups.setdefault(kind, []).append(name)
-    return [f"{kind}: {some(names)}" for kind, names in groups.items()]
+    return groups
+
+
+def describe_kinds(words: Mapping[str, str]) -> list[str]:
+    """What columns were taken for, in a few lines: by kind, the first names and how many more."""
+    return [f"{kind}: {some(names)}" for kind, names in columns_by_kind(words).items()]

@@ -34,6 +34,7 @@ def describe_model(model: TableModel) -> dict[str, Any]:
         "id": model.id,
         "preprocessing": list(STATEMENT),
         "strongest_features": strongest(model),
+        "degrees": training_degrees(model),
         "data": {key: value for key, value in model.facts.items() if key not in _TOLD_ELSEWHERE},
         "holdout": model.facts.get("holdout"),
         "warnings": model.facts.get("warnings", []),
@@ -68,6 +69,16 @@ def strongest(model: TableModel) -> dict[str, list[tuple[str, float]]] | None:
         return None
     pushes = strongest_features(found[0], transformed_names(model.preprocessing))
     return dict(zip(model.labels, pushes, strict=True))
+
+
+def training_degrees(model: TableModel) -> dict[str, dict[str, Any]] | None:
+    """How the recovered degrees of the training rows spread, by label: mean and quartiles; None if they are not kept."""
+    D = getattr(model.estimator, "label_distributions_", None)
+    if D is None or np.ndim(D) != 2 or not len(D) or np.shape(D)[1] != len(model.labels):
+        return None
+    quartiles = np.quantile(D, [0, 0.25, 0.5, 0.75, 1], axis=0).T
+    spread = zip(model.labels, np.mean(D, axis=0), quartiles, strict=True)
+    return {label: {"mean": float(mean), "quartiles": found.tolist()} for label, mean, found in spread}
 
 
 def _learned(estimator: Any) -> dict[str, Any]:
