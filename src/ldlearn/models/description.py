@@ -13,7 +13,7 @@ from ldlearn.errors import ModelFileError
 from ldlearn.models.files import load_table_model
 from ldlearn.models.linear import linear_softmax, strongest_features
 from ldlearn.models.method_names import method_name
-from ldlearn.models.preprocessing import STATEMENT, transformed_names
+from ldlearn.models.preprocessing import STATEMENT
 from ldlearn.models.table_model import TableModel
 
 _TOLD_ELSEWHERE = ("holdout", "warnings", "columns", "source")
@@ -67,12 +67,12 @@ def strongest(model: TableModel) -> dict[str, list[tuple[str, float]]] | None:
     found = linear_softmax(model.estimator)
     if found is None:
         return None
-    pushes = strongest_features(found[0], transformed_names(model.preprocessing))
+    pushes = strongest_features(found[0], model.preprocessing.feature_names())
     return dict(zip(model.labels, pushes, strict=True))
 
 
 def training_degrees(model: TableModel) -> dict[str, dict[str, Any]] | None:
-    """How the recovered degrees of the training rows spread, by label: mean and quartiles; None if they are not kept."""
+    """How the recovered degrees of the training rows spread, by label: mean and quartiles; None if not kept."""
     D = getattr(model.estimator, "label_distributions_", None)
     if D is None or np.ndim(D) != 2 or not len(D) or np.shape(D)[1] != len(model.labels):
         return None

@@ -225,11 +225,12 @@ _MAKERS: dict[str, Callable[[Decoder, Any, _Inner], Any]] = {
 
 # Packages whose classes hold nothing but numbers; their modules are never imported for a file's sake.
 _OWN_PACKAGES = ("joint", "enhancement", "learning", "compose", "solvers", "core")
+_OWN_CLASSES = ("ldlearn.models.preprocessing:TablePreprocessing",)
 
 
 @cache
 def _sklearn_classes() -> dict[str, type]:
-    """Transformers and models of scikit-learn that our estimators and the preprocessing are made of."""
+    """Transformers and models of scikit-learn that our estimators and the preprocessing, now or once, are made of."""
     from sklearn.cluster import KMeans
     from sklearn.compose import ColumnTransformer
     from sklearn.decomposition import PCA, TruncatedSVD
@@ -296,7 +297,8 @@ def class_of_name(name: str) -> type:
 def _own_class(name: str) -> type | None:
     """A class defined in one of our method packages, looked up among the modules already imported."""
     module_name, _, class_name = name.partition(":")
-    if not module_name.startswith(tuple(f"ldlearn.{package}." for package in _OWN_PACKAGES)):
+    in_packages = module_name.startswith(tuple(f"ldlearn.{package}." for package in _OWN_PACKAGES))
+    if not in_packages and name not in _OWN_CLASSES:
         return None
     found = vars(sys.modules.get(module_name, object())).get(class_name) if module_name in sys.modules else None
     return found if isinstance(found, type) and found.__module__ == module_name else None

@@ -20,6 +20,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.lib import format as npy_format
 from numpy.typing import NDArray
+from sklearn.compose import ColumnTransformer
 
 from ldlearn.base import LabelEstimator
 from ldlearn.errors import FileError, ModelFileError, TableError
@@ -28,6 +29,7 @@ from ldlearn.io.npz import read_array
 from ldlearn.io.values import import_pandas
 from ldlearn.models.column_kinds import JunkCells
 from ldlearn.models.encoding import Decoder, Encoder
+from ldlearn.models.preprocessing import TablePreprocessing, from_column_transformer
 from ldlearn.models.table_model import TableModel, check_summary
 from ldlearn.versions import installed_versions
 
@@ -135,14 +137,14 @@ def _rebuild(content: dict[str, Any], arrays: list[Any]) -> Any:
         raise ModelFileError("it holds no estimator of ldlearn")
     if content["kind"] == "estimator":
         return estimator
+    if isinstance(parts["preprocessing"], ColumnTransformer):
+        parts["preprocessing"] = from_column_transformer(parts["preprocessing"])
     _check_table_parts(parts)
     check_summary(parts["facts"], parts["labels"])
     return TableModel(**parts)
 
 
 def _check_table_parts(parts: dict[str, Any]) -> None:
-    from sklearn.compose import ColumnTransformer
-
     names = [*(parts[field] for field in ("numeric", "categorical", "labels")), parts.get("texts", ())]
     dates = parts.get("dates", {})
     sound = (
@@ -150,7 +152,7 @@ def _check_table_parts(parts: dict[str, Any]) -> None:
         and isinstance(dates, dict)
         and all(isinstance(text, str) for pair in dates.items() for text in pair)
         and all(isinstance(group, tuple) and all(isinstance(name, str) for name in group) for group in names)
-        and isinstance(parts["preprocessing"], ColumnTransformer)
+        and isinstance(parts["preprocessing"], TablePreprocessing)
         and isinstance(parts["id"], str | None)
         and hasattr(parts["estimator"], "predict")
     )
@@ -249,7 +251,9 @@ def _check_end(file: IO[bytes], size: int) -> None:
         file.seek(max(0, size - _LONGEST_COMMENT))
         problem = "has bytes after its end" if _END_SIGNATURE in file.read() else "is truncated or damaged"
         raise ModelFileError(f"it {problem}")
-    if not end.startswith(_END_SIGNATURE) or not end.endswith(b"\0\0"):  # the length of a comment, which no model has
+    if not end.startswith(_END_SIGNATURE):  # its last record has begun and is not complete
+        raise ModelFileError("it is truncated or damaged")
+    if not end.endswith(b"\0\0"):  # the length of a comment, which no model has
         raise ModelFileError("it has bytes after its end")
 
 

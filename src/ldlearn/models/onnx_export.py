@@ -59,11 +59,11 @@ def _scores(graph: _Graph, model: TableModel, coef: Matrix, intercept: Matrix) -
     total = graph.constant("intercept", intercept)
     n_numbers = len(model.numeric)
     if n_numbers:
-        impute, scale = (model.preprocessing.named_transformers_["numbers"][k] for k in (0, 1))
-        weights = coef[:n_numbers] / scale.scale_[:, None]
-        total = graph.add(total, graph.constant("shift", -(scale.mean_ / scale.scale_) @ coef[:n_numbers]))
+        steps = model.preprocessing
+        weights = coef[:n_numbers] / steps.scales[:, None]
+        total = graph.add(total, graph.constant("shift", -(steps.means / steps.scales) @ coef[:n_numbers]))
         missing = graph.node("IsNaN", ["numbers"], "missing")
-        filled = graph.node("Where", [missing, graph.constant("medians", impute.statistics_), "numbers"], "filled")
+        filled = graph.node("Where", [missing, graph.constant("medians", steps.medians), "numbers"], "filled")
         total = graph.add(total, graph.node("MatMul", [filled, graph.constant("weights", weights)], "from_numbers"))
     return _add_texts(graph, model, coef[n_numbers:], total)
 
@@ -72,14 +72,12 @@ def _add_texts(graph: _Graph, model: TableModel, coef: Matrix, total: str) -> st
     """Add the scores of each text column: its one-hot code times its weights."""
     if not model.categorical:
         return total
-    impute, encode = (model.preprocessing.named_transformers_["texts"][k] for k in (0, 1))
-    first = 0
-    for j, values in enumerate(encode.categories_):
-        values = [str(value) for value in values]
+    first, steps = 0, model.preprocessing
+    for j, (values, mode) in enumerate(zip(steps.categories, steps.modes, strict=True)):
         weights = coef[first : first + len(values)]
         first += len(values)
         # An empty text is one more value, with the weights of the value that missing ones get; so is another spelling.
-        alike = {"": str(impute.statistics_[j])}
+        alike = {"": mode}
         alike |= {other: usual for other, usual in TRUTH_SPELLINGS.items() if usual in values}
         same = [weights[values.index(usual)] for usual in alike.values()]
         column = graph.node("Gather", ["texts", graph.index(f"column_{j}", j)], f"text_{j}", axis=1)

@@ -9,7 +9,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from sklearn.base import clone
 
 from ldlearn.core.simplex import normalize_rows
@@ -25,7 +24,7 @@ from ldlearn.io.values import (
 from ldlearn.joint import DLDL
 from ldlearn.models.column_kinds import EMPTY, FLAT, ColumnKinds, JunkCells, find_kinds
 from ldlearn.models.doubts import Doubts
-from ldlearn.models.preprocessing import check_categories, feature_frame, fill_empty, make_preprocessing
+from ldlearn.models.preprocessing import TablePreprocessing, check_categories, feature_frame
 
 _TAKES_DISTRIBUTIONS = "learner"
 # The form of `TableModel.facts`, which a file must keep.
@@ -64,7 +63,7 @@ class TableModel:
     ----------
     estimator : fitted estimator
         Any estimator of the library that predicts.
-    preprocessing : fitted ColumnTransformer
+    preprocessing : TablePreprocessing
         Median or most frequent value for what is missing, one-hot categories, words of texts, standardised numbers.
     numeric, categorical : tuple of str
         The feature columns of numbers and of categories.
@@ -98,7 +97,7 @@ class TableModel:
     """
 
     estimator: Any
-    preprocessing: Any
+    preprocessing: TablePreprocessing
     numeric: tuple[str, ...]
     categorical: tuple[str, ...]
     labels: tuple[str, ...]
@@ -158,11 +157,10 @@ class TableModel:
         read = read_labels(table, labels) if targets is None else targets
         targets = check_targets(read, labels, table.index, estimator)
         junk = JunkCells()
-        cleaned = fill_empty(feature_frame(table, kinds, junk), kinds)
+        cleaned = feature_frame(table, kinds, junk)
         check_categories(cleaned, kinds)
         may_be_sparse = bool(getattr(estimator, "_accepts_sparse", False))
-        preprocessing = make_preprocessing(kinds, sparse=may_be_sparse, embedding=embedding)
-        X = as_features(preprocessing.fit_transform(cleaned))
+        preprocessing, X = TablePreprocessing.fit(cleaned, kinds, sparse=may_be_sparse, embedding=embedding)
         estimator.fit(X, import_pandas().DataFrame(targets, columns=list(labels)))
         facts = training_summary(table, labels, targets, X.shape[1]) | _column_summary(kinds, cleaned, junk)
         names = (kinds.numeric, kinds.categorical, tuple(labels), id)
@@ -199,7 +197,7 @@ class TableModel:
         cleaned = feature_frame(table, self.kinds, found)
         if junk is None and found.counts:
             warnings.warn(" ".join(found.sentences()), UserWarning, stacklevel=2)
-        return as_features(self.preprocessing.transform(cleaned))
+        return self.preprocessing.transform(cleaned)
 
     def predict(self, table: Any, junk: JunkCells | None = None, *, doubt: Doubts | None = None) -> Any:
         """Label distributions of new rows, as a table with the label names as columns.
@@ -261,11 +259,6 @@ class TableModel:
             return import_pandas().DataFrame(columns, index=frame.index)
         ids = {self.id: table[self.id]} if self.id in table.columns else {}
         return type(table)(ids | columns)
-
-
-def as_features(X: Any) -> Any:
-    """Doubles, as a CSR matrix or as an array."""
-    return X.tocsr().astype(np.float64, copy=False) if sparse.issparse(X) else np.asarray(X, dtype=np.float64)
 
 
 def as_frame(table: Any) -> Any:
