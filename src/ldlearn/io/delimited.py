@@ -31,6 +31,8 @@ _CELL = re.compile(
     r"In CSV column #(\d+): Row #(\d+): CSV conversion error to \w+: (?:invalid value '(.*)')?", re.DOTALL
 )
 
+_Cells = list[list[Any]]  # of every column its parts, arrays of texts
+
 
 class DelimitedSource(Source):
     """A text table whose first line names the columns, unless it is a row of numbers."""
@@ -56,26 +58,26 @@ class DelimitedSource(Source):
 
     def blocks(self, kinds: Mapping[int, Kind]) -> Iterator[list[NDArray[Any]]]:
         """See `Source.blocks`; columns of kind "any" become numbers if all of their values in the block are."""
-        for table in self._gathered(self._batches(kinds)):
-            numbers = self._numbers(table, kinds)
+        for cells in self._gathered(self._batches(kinds)):
+            numbers = self._numbers(cells, kinds)
             yield [
-                self._texts(table, k, kind) if found is None else found
-                for k, (kind, found) in enumerate(zip(kinds.values(), numbers, strict=True))
+                self._texts(column, kind) if found is None else found
+                for column, kind, found in zip(cells, kinds.values(), numbers, strict=True)
             ]
 
     def _read_columns(self, kinds: Mapping[int, Kind]) -> list[NDArray[Any]]:
         """A column of kind "any" becomes numbers if all of its values are."""
-        pieces = [(table, self._numbers(table, kinds)) for table in self._gathered(self._batches(kinds))]
+        pieces = [(cells, self._numbers(cells, kinds)) for cells in self._gathered(self._batches(kinds))]
         if not pieces:
             return [np.empty(0) for _ in kinds]
         found: list[NDArray[Any]] = []
         for k, kind in enumerate(kinds.values()):
             numbers = [column for _, columns in pieces if (column := columns[k]) is not None]
             texts = len(numbers) < len(pieces)  # in one piece at least
-            found.append(np.concatenate([self._texts(table, k, kind) for table, _ in pieces] if texts else numbers))
+            found.append(np.concatenate([self._texts(cells[k], kind) for cells, _ in pieces] if texts else numbers))
         return found
 
-    def _numbers(self, table: Any, kinds: Mapping[int, Kind]) -> list[NDArray[np.float64] | None]:
+    def _numbers(self, cells: _Cells, kinds: Mapping[int, Kind]) -> list[NDArray[np.float64] | None]:
         """The columns of kind "any" that hold nothing but numbers, None for the others.
 
         All columns are converted at one stroke, because a call for every column would take most of the time of wide
@@ -85,11 +87,10 @@ class DelimitedSource(Source):
         found: list[NDArray[np.float64] | None] = [None] * len(kinds)
         if not wanted:
             return found
-        cells = self._arrow.concat_arrays([chunk for k in wanted for chunk in table.column(k).chunks])
-        values, known = self._parse_numbers(cells)
-        shape = (len(wanted), table.num_rows)
-        for k, numbers, are_known in zip(wanted, values.reshape(shape), known.reshape(shape), strict=True):
-            found[k] = numbers if are_known.all() else None
+        values, known = self._parse_numbers(self._arrow.concat_arrays([part for k in wanted for part in cells[k]]))
+        are_known = np.logical_and.reduce(known.reshape(len(wanted), -1), axis=1).tolist()
+        for k, numbers, all_known in zip(wanted, values.reshape(len(wanted), -1), are_known, strict=True):
+            found[k] = numbers if all_known else None
         return found
 
     def _parse_numbers(self, cells: Any) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
@@ -113,8 +114,8 @@ class DelimitedSource(Source):
         values = compute.cast(texts, arrow.float64()).to_numpy(zero_copy_only=False)
         return values, compute.or_(missing, plain).to_numpy(zero_copy_only=False)
 
-    def _texts(self, table: Any, k: int, kind: Kind) -> NDArray[Any]:
-        column = table.column(k)
+    def _texts(self, parts: list[Any], kind: Kind) -> NDArray[Any]:
+        column = self._arrow.chunked_array(parts)
         commas = kind == "any" and self._style.decimal == ","
         texts: NDArray[Any] = (self._with_dots(column) if commas else column).to_numpy()
         return texts
@@ -151,18 +152,18 @@ class DelimitedSource(Source):
             if "Empty CSV file" not in str(error):
                 raise self._explain(str(error)) from None
 
-    def _gathered(self, batches: Iterator[Any]) -> Iterator[Any]:
-        """Tables of some thousand rows, because every column of every table has a price."""
-        held: list[Any] = []
-        rows = size = 0
+    def _gathered(self, batches: Iterator[Any]) -> Iterator[_Cells]:
+        """The columns of some thousand rows, because every column of every block has a price."""
+        held: list[list[Any]] = []
+        rows = 0
         for batch in batches:
-            held.append(batch)
-            rows, size = rows + batch.num_rows, size + batch.nbytes
-            if rows >= CHUNK_ROWS or size >= CHUNK_BYTES:
-                yield self._arrow.Table.from_batches(held)
-                held, rows, size = [], 0, 0
+            held.append(batch.columns)
+            rows += batch.num_rows
+            if rows >= CHUNK_ROWS or len(held) * self._block >= CHUNK_BYTES:
+                yield [list(parts) for parts in zip(*held, strict=True)]
+                held, rows = [], 0
         if held:
-            yield self._arrow.Table.from_batches(held)
+            yield [list(parts) for parts in zip(*held, strict=True)]
 
     def _explain(self, error: str) -> TableError:
         """Put what the parser says into our words."""

@@ -7,12 +7,12 @@ import csv
 import re
 from dataclasses import dataclass, replace
 from io import StringIO
-from itertools import islice
+from itertools import chain, islice
 
 from ldlearn.errors import ParameterError
 
 SAMPLE_BYTES = 1 << 20
-_ROWS = 50
+_ROWS, _CELLS = 50, 5000  # looked at
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _WORDS = {"comma": ",", "semicolon": ";", "tab": "\t", "\\t": "\t", "bar": "|", "space": " "}
 _MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
@@ -106,7 +106,7 @@ def _find_delimiter(text: str, usual: str) -> str:
     for mark in (usual, *(mark for mark in _SEPARATORS if mark != usual)):
         rows = _rows(text, mark)
         if rows and len(rows[0]) > 1 and {len(row) for row in rows} == {len(rows[0])}:
-            cells = [cell.strip() for row in rows[1:] for cell in row]
+            cells = [cell.strip() for cell in islice(chain.from_iterable(rows[1:]), _CELLS)]
             numbers = sum(bool(_DOT.fullmatch(cell) or (mark != "," and _COMMA.fullmatch(cell))) for cell in cells)
             shares[mark] = numbers / max(len(cells), 1)
     return max(shares, key=lambda mark: shares[mark], default=usual)
@@ -124,7 +124,7 @@ def _rows(text: str, delimiter: str) -> list[list[str]]:
 
 
 def _has_decimal_commas(rows: list[list[str]]) -> bool:
-    cells = [cell.strip(" \t%$€£¥") for row in rows for cell in row]
+    cells = [cell.strip(" \t%$€£¥") for cell in islice(chain.from_iterable(rows), _CELLS)]
     commas = [cell for cell in cells if _COMMA.fullmatch(cell) or _EUROPEAN.fullmatch(cell)]
     european = any(_EUROPEAN.fullmatch(cell) for cell in commas)
     # 1.234 is no evidence of a decimal point where 1.234,5 is about

@@ -22,6 +22,7 @@ from ldlearn.models.table_model import TableModel, as_frame, mean_distribution, 
 
 _FEWEST_ROWS = 30
 _DUPLICATE_ROWS = 4000  # rows looked at
+_DUPLICATE_DIRECTIONS = 100
 _DUPLICATE_DISTANCE = 0.001  # of the typical distance between two rows
 _DUPLICATE_SHARE = 0.01
 _RARE = 5
@@ -190,6 +191,8 @@ def near_duplicate_share(X: Any) -> float:
     """Share of the rows (of at most 4,000) that lie very near another row; X may be sparse."""
     rng = np.random.default_rng(0)
     sample = X[np.sort(rng.permutation(X.shape[0])[:_DUPLICATE_ROWS])]
+    if sample.shape[1] > _DUPLICATE_DIRECTIONS:  # distances along that many random directions are enough to tell
+        sample = sample @ rng.normal(size=(sample.shape[1], _DUPLICATE_DIRECTIONS))
     n = sample.shape[0]
     if n < 2:
         return 0.0
