@@ -179,12 +179,12 @@ def _probe(model: Any) -> dict[str, NDArray[Any]]:
 
 def _made_up_table(model: TableModel) -> Any:
     """Rows with missing, ordinary and unseen values in every column."""
-    columns: dict[str, Any] = dict.fromkeys(model.numeric, np.array([np.nan, 0.0, 1.0]))
-    columns |= dict.fromkeys(
-        (*model.categorical, *model.texts), np.array([None, "a value never seen", "0"], dtype=object)
-    )
+    pandas, numeric = import_pandas(), list(model.numeric)
+    numbers = pandas.DataFrame(np.tile([[np.nan], [0.0], [1.0]], len(numeric)), columns=numeric)
+    texts = np.array([None, "a value never seen", "0"], dtype=object)
+    columns: dict[str, Any] = dict.fromkeys((*model.categorical, *model.texts), texts)
     columns |= dict.fromkeys(model.dates, np.array([None, "not a date", ""], dtype=object))
-    return import_pandas().DataFrame(columns)
+    return pandas.concat([numbers, pandas.DataFrame(columns)], axis=1)
 
 
 def _check_probe(model: Any, expected: Any, made_with: Any, path: Path) -> None:
@@ -215,7 +215,7 @@ def _write_archive(file: IO[bytes], content: dict[str, Any], arrays: list[NDArra
             digests.append(hashlib.sha256(blob).hexdigest())
             archive.writestr(zipfile.ZipInfo(_member(number), _FIXED_DATE), blob)
         head = {"format": MAGIC, "version": VERSION, "arrays": digests}
-        text = json.dumps(head | content, allow_nan=False, ensure_ascii=False, indent=1).encode()
+        text = json.dumps(head | content, allow_nan=False, ensure_ascii=False).encode()
         archive.writestr(zipfile.ZipInfo(_CONTENT, _FIXED_DATE), text)
         archive.writestr(zipfile.ZipInfo(_CHECKSUM, _FIXED_DATE), hashlib.sha256(text).hexdigest())
 

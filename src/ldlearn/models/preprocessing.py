@@ -135,9 +135,10 @@ class TablePreprocessing:
 
 def _medians(values: Matrix) -> Matrix:
     """The median of each column over what is known, 0 where nothing is."""
-    medians = np.median(values, axis=0) if len(values) else np.zeros(values.shape[1])
+    columns = np.ascontiguousarray(values.T)  # several times faster than along the first axis
+    medians = np.median(columns, axis=1) if len(values) else np.zeros(len(columns))
     for j in np.flatnonzero(np.isnan(medians)):
-        known = values[~np.isnan(values[:, j]), j]
+        known = columns[j][~np.isnan(columns[j])]
         medians[j] = np.median(known) if len(known) else 0.0
     return np.asarray(medians, dtype=np.float64)
 
