@@ -275,6 +275,11 @@ def test_what_users_say_on_the_command_line(tmp_path, monkeypatch, capfd):
     model = load_model("m.ldl")
     assert set(model.features) == {"height", "wet", "zone", "when", "place"}
     assert model.facts["source"]["file"] == "data.csv"
+    with_columns(when=days(), zone="1", flat=0).to_csv("flat.csv", index=False)
+    for line in (["fit", "flat.csv", *words[2:]], ["predict", "flat.csv", "-m", "m.ldl", "-o", "out.csv"]):
+        with pytest.raises(SystemExit):
+            main(line)
+    assert "ignored" not in capfd.readouterr().err  # what the fit has left out is no surprise
     with pytest.raises(SystemExit) as ended:
         main([*words, "--categorical", "zone", "--numeric", "zone"])
     assert ended.value.code == 2

@@ -13,8 +13,8 @@ import scipy.sparse
 from ldlearn.cli.main import main
 from ldlearn.metrics import intersection
 
-N = 600
-SEEN = 400  # the others are predicted
+N = 900
+SEEN = 600  # the others are predicted
 LABELS = ["calm", "glad", "upset"]
 WITHIN = 0.01
 
@@ -25,7 +25,7 @@ class World:
     def __init__(self, features: np.ndarray, seed: int = 0) -> None:
         rng = np.random.default_rng(seed)
         scaled = (features - features.mean(axis=0)) / features.std(axis=0)
-        scores = 1.5 * scaled @ rng.normal(size=(features.shape[1], 3)) / np.sqrt(features.shape[1])
+        scores = scaled @ rng.normal(size=(features.shape[1], 3)) / np.sqrt(features.shape[1])
         self.D = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
         self.votes = np.array([rng.multinomial(2, row) for row in self.D])
         self.Y = (self.votes > 0).astype(int)

@@ -14,10 +14,10 @@ from ldlearn.io.formats import naming
 from ldlearn.io.source import Say
 from ldlearn.io.text_style import TextStyle
 from ldlearn.models.column_kinds import ColumnKinds, JunkCells, find_kinds
-from ldlearn.models.preprocessing import check_categories, feature_frame, fill_empty, make_preprocessing
+from ldlearn.models.preprocessing import TablePreprocessing, check_categories, feature_frame
 from ldlearn.models.progress import silent
 from ldlearn.models.table_fit import GivenTable, read_training
-from ldlearn.models.table_model import as_features, read_labels
+from ldlearn.models.table_model import read_labels
 
 Rows = NDArray[np.intp]
 
@@ -61,9 +61,8 @@ class PreparedTable:
 
     def numbers(self, train: Rows, *others: Rows) -> list[NDArray[np.float64]]:
         """The features of several parts as `fit` would make them of the first, which alone is learned from."""
-        preprocessing = make_preprocessing(self.kinds)
-        preprocessing.fit(fill_empty(self.frame.iloc[train], self.kinds))
-        return [as_features(preprocessing.transform(self.frame.iloc[rows])) for rows in (train, *others)]
+        preprocessing, X = TablePreprocessing.fit(self.frame.iloc[train], self.kinds)
+        return [X, *(preprocessing.transform(self.frame.iloc[rows]) for rows in others)]
 
 
 def prepare_table(

@@ -364,7 +364,7 @@ def columns_to_read(
     """The columns to read; missing ones are an error, superfluous ones a note."""
     check_columns(source.names, model.features, "feature")
     check_columns(source.names, labels, "label")
-    known = {*model.features, *model.labels, id, model.id, *kept}
+    known = {*model.features, *model.facts.get("columns", ()), *model.labels, id, model.id, *kept}
     ignored = [name for name in source.names if name not in known]
     notes = [f"columns that the model does not know are ignored: {some(ignored)}."] if ignored else []
     kinds: dict[str, Kind] = dict.fromkeys(model.numeric, "any")
