@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ _ARMIJO = 1e-4
 _MAX_HALVINGS = 40
 _ROUNDING = 1e-15  # rises of this size relative to the terms of U are not rises
 _SMALLEST_CURVATURE = 1e-30  # that of an isolated row without beta is 0, and its logarithm is needed
+_QUICK_STEPS = 30  # of the multipliers' method; a dozen is the most that was seen
 _STALLED = 1e3  # a gap of so many rounding errors that does not shrink will not shrink
 
 
@@ -179,9 +181,12 @@ def _row_by_row(
     betas = np.broadcast_to(np.asarray(beta, dtype=float), n)
 
     def solve(rows: NDArray[np.intp]) -> SimplexSolution:
-        prior = support.take(log_prior, rows).T
-        problem = _Problem(prior, None, beta=betas[rows], weights=None if weights is None else weights[rows])
-        found = _solve(problem, None if start is None else support.take(start, rows).T, tol, max_iter)
+        prior, first = support.take(log_prior, rows), None if start is None else support.take(start, rows)
+        counts = None if weights is None else weights[rows]
+        found = _by_multipliers(prior, 2.0 * betas[rows], counts, first, tol) if max_iter >= _QUICK_STEPS else None
+        if found is None:
+            problem = _Problem(prior.T, None, beta=betas[rows], weights=counts)
+            found = _solve(problem, None if first is None else first.T, tol, max_iter)
         support.put(D, rows, found.D.T)
         gap[rows] = found.gap
         return found
@@ -195,6 +200,40 @@ def _row_by_row(
         0,
         all(block.converged for block in found),
     )
+
+
+def _by_multipliers(
+    L: Array, q: Array, weights: Array | None, start: Array | None, tol: float
+) -> SimplexSolution | None:
+    """Rows of their own, a column each: ``ln d + q d = L + nu`` with the multiplier nu that makes d sum to one.
+
+    Newton's method on both equations at once, one exponential an entry and step. No logarithm of a degree is let above
+    0, from where the steps go down to the solution one by one; that takes the place of a line search. None if some row
+    has not got there after many steps: then rounding is in the way, which `_solve` knows how to handle.
+    """
+    u = L - L.max(axis=0) if start is None else np.log(np.maximum(start, np.finfo(np.float64).tiny))
+    for n_iter in count():
+        e = np.exp(u)
+        total = e.sum(axis=0)
+        curvature, rest = q * e, u - L
+        gradient = rest + curvature / total  # of d = e / total, up to a constant in each row
+        gap = np.einsum("ij,ij->j", e, gradient) / total - gradient.min(axis=0)
+        moving = gap > tol
+        if not moving.any():
+            break
+        if n_iter == _QUICK_STEPS:
+            return None
+        rest += curvature
+        slope = 1.0 + curvature
+        share = e / slope
+        nu = (1.0 - total + np.einsum("ij,ij->j", share, rest)) / share.sum(axis=0)
+        u += moving * ((nu - rest) / slope)
+        np.minimum(u, 0.0, out=u)
+    e /= total
+    values = np.einsum("ij,ij->j", e, gradient - 0.5 * q * e) - np.log(total)
+    if weights is not None:
+        gap, values = weights * gap, weights * values
+    return SimplexSolution(e.T, gap, float(values.sum()), n_iter, 0, True)
 
 
 def _solve(problem: _Problem, start: Array | None, tol: float, max_iter: int) -> SimplexSolution:
