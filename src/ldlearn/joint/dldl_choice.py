@@ -19,10 +19,10 @@ from ldlearn.solvers.softmax_regression import SoftmaxFit, softmax_regression
 from ldlearn.solvers.vote_regression import competing_votes, expected_votes, vote_regression
 
 LABEL_MODELS = ("auto", "votes", "presence")
+_MOST_ROWS = 1000  # to choose on: they cost as much as a fit on twenty thousand
 _BETAS = np.geomspace(0.03, 100.0, 9)  # from degrees that follow the predictor to equal shares
 _MIDDLE_BETA = 4  # where to begin among them
 _RATIOS = 10.0 ** np.arange(-1.0, 2.0, 0.5)  # of gamma to its default
-_DEFAULT_RATIO = 2  # where 1 stands among them
 _NO_EVIDENCE_BETA = 1.0
 _ROUGH = 1e-3  # accuracy per row that is enough to compare weights
 _SETTLED = 3e-3  # mean change of a degree
@@ -53,7 +53,7 @@ def choose_weights(
     The labels themselves suggest degrees: those of the vote model, to the power of the trust in it
     (`Competition.trust`), so equal shares of the positive labels where there is none. beta is the one whose degrees are
     nearest to these (mean intersection), gamma the one whose predictions of them on held-out rows are best, by DLDL's
-    own loss KL(D, P). At most 2,000 rows take part, and which ones depends on their features alone.
+    own loss KL(D, P). At most 1,000 rows take part, and which ones depends on their features alone.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def choose_weights(
         Where Y says anything; by default everywhere.
     """
     unit = default_gamma(features)
-    splits = held_out_splits(X, Y, features.fit_intercept, features.weights, known)
+    splits = held_out_splits(X, Y, features.fit_intercept, features.weights, known, _MOST_ROWS)
     if not splits:
         chosen = _NO_EVIDENCE_BETA if beta is None else beta
         return Choice(chosen, unit if gamma is None else gamma, "too few rows to choose by: the weights are defaults")
@@ -99,6 +99,7 @@ class _Suggested:
     trust: float
     votes: HeldOut | None  # None if there is no trust
     words: str
+    ratio: float = 1.0  # of the vote model's penalty to DLDL's default gamma: where to look for gamma first
 
     def degrees(self, theta: Array, Y: Mask, known: Mask | None) -> Array:
         """Of rows for which the vote model expects ``exp(theta)`` votes."""
@@ -122,9 +123,9 @@ def _suggest(splits: list[Split], label_model: str) -> _Suggested:
         return _Suggested(0.0, None, "label_model='presence'")
     votes = best_penalty(splits, competing=True)
     if label_model == "votes":
-        return _Suggested(1.0, votes, "label_model='votes'")
+        return _Suggested(1.0, votes, "label_model='votes'", votes.ratio)
     verdict = compare(splits, votes)
-    return _Suggested(verdict.trust, votes if verdict.trust else None, verdict.words)
+    return _Suggested(verdict.trust, votes if verdict.trust else None, verdict.words, votes.ratio)
 
 
 @dataclass(frozen=True)
@@ -193,7 +194,8 @@ def _best_ratio(splits: list[Split], suggested: _Suggested) -> float:
             parts.append((D_test * np.maximum(logP, np.log(0.5 / (split.features.total + 1)))).sum(axis=1))
         return float(np.average(np.concatenate(parts), weights=weights))
 
-    return _between(_RATIOS, _highest(agreement, _DEFAULT_RATIO, len(_RATIOS)))
+    first = int(np.abs(np.log(_RATIOS / suggested.ratio)).argmin())
+    return _between(_RATIOS, _highest(agreement, first, len(_RATIOS)))
 
 
 def _between(values: Array, place: float) -> float:

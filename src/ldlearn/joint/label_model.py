@@ -19,8 +19,8 @@ from ldlearn.solvers.vote_regression import VoteFit, competing_votes, log_likeli
 
 Rows = NDArray[np.intp]
 _MOST_ROWS = 2000  # that a choice is made on
+_MANY_ROWS = 1000  # are only cut in half
 _FEWEST_ROWS = 10  # fewer tell nothing
-_MOST_FOLDS = 3  # of few rows; many are only cut in half
 _RATIOS = (300.0, 60.0, 12.0, 2.4, 0.5, 0.1)  # of the penalty to DLDL's default
 _ROUGH = 1e-4  # accuracy per row that is enough to compare models
 _COUNT_LEVEL = 0.01  # chance of finding too little variation where labels are independent
@@ -52,7 +52,7 @@ def held_out_folds(X: Any, most_rows: int = _MOST_ROWS) -> list[Fold]:
     shuffled = np.random.default_rng(1).permutation(len(starts))
     taken = int(np.searchsorted(np.cumsum((ends - starts)[shuffled]), most_rows, side="right"))
     groups = [order[starts[k] : ends[k]] for k in shuffled[: max(taken, _FEWEST_ROWS)]]
-    n_folds = min(max(2, -(-most_rows // len(groups))), _MOST_FOLDS)
+    n_folds = 3 if len(groups) < _MANY_ROWS else 2
     parts = [np.concatenate(groups[k::n_folds]) for k in range(n_folds)]
     return _folds_of(parts)
 
@@ -104,6 +104,7 @@ def held_out_splits(
     fit_intercept: bool = True,
     weights: NDArray[np.float64] | None = None,
     known: Mask | None = None,
+    most_rows: int = _MOST_ROWS,
 ) -> list[Split]:
     """The rows of each of `held_out_folds`."""
 
@@ -120,7 +121,7 @@ def held_out_splits(
             part(known, fold.test),
             part(weights, fold.test),
         )
-        for fold in held_out_folds(X)
+        for fold in held_out_folds(X, most_rows)
     ]
 
 
