@@ -434,3 +434,14 @@ def test_a_missing_package_is_named(tmp_path, monkeypatch, module, name, extra):
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(ImportError, match=rf"{module}.*ldlearn\[{extra}\]"):
         read_dataset(path)
+
+
+def test_labels_in_one_column_of_lists(tmp_path):
+    path = tmp_path / "photos.csv"
+    path.write_text("width,tags\n1.5,sky|sea\n2.5,\n3.5,hill\n")
+    data = read_dataset(path, labels="tags", separator="|")
+    assert list(data.label_names) == ["hill", "sea", "sky"]
+    np.testing.assert_array_equal(data.Y, [[0, 1, 1], [0, 0, 0], [1, 0, 0]])
+    np.testing.assert_array_equal(data.X, [[1.5], [2.5], [3.5]])
+    with pytest.raises(DatasetError, match="separator is for one label column"):
+        read_dataset(path, labels="width", separator="|")

@@ -17,7 +17,8 @@ from ldlearn.io.columns import Columns, plain_name
 from ldlearn.io.content import TEXT_FIELDS, Content
 from ldlearn.io.formats import open_output, open_table
 from ldlearn.io.limits import DEFAULT_MAX_BYTES
-from ldlearn.io.source import Source, reading
+from ldlearn.io.label_lists import expand_label_list
+from ldlearn.io.source import Kind, Source, reading
 from ldlearn.io.text_style import TextStyle
 
 _KIND_OF_FIELD = {"D": "distribution", "Y": "logical", "counts": "votes"}
@@ -35,6 +36,7 @@ def read_dataset(
     delimiter: str | None = None,
     decimal: str | None = None,
     encoding: str | None = None,
+    separator: str | None = None,
 ) -> LabelDataset:
     """Read a data set from a file.
 
@@ -66,6 +68,8 @@ def read_dataset(
     delimiter, decimal, encoding : str, optional
         How a text table is written: what separates its columns, ``"."`` or ``","`` before fractions, and an encoding
         that Python knows. By default its first rows tell, and a warning says what is not the usual.
+    separator : str, optional
+        What stands between labels if one column holds lists of them (``sky|sea``); "json" for JSON lists.
 
     Returns
     -------
@@ -101,6 +105,8 @@ def read_dataset(
             reading(source.given),
         ):
             parts = _choose(source, features, labels)
+            if separator is not None:
+                return _from_lists(source, parts, path, separator, name)
             matrices = source.matrices(parts)
             return _as_dataset(source, parts, matrices, path, kind, normalise, name)
     except TableError as error:
@@ -123,6 +129,25 @@ def _choose(source: Source, features: Columns, labels: Columns) -> dict[str, lis
     if not chosen:
         raise TableError("no column is left for the features.")
     return {"X": chosen, **by_field}
+
+
+def _from_lists(
+    source: Source, parts: dict[str, list[int]], path: Path, separator: str, name: str | None
+) -> LabelDataset:
+    """A table whose labels stand in one column."""
+    chosen, listed = ([source.names[i] for i in positions] for positions in parts.values())
+    kinds: dict[str, Kind] = dict.fromkeys(chosen, "number")
+    frame = source.read(kinds | dict.fromkeys(listed, "any"))
+    table, labels, _ = expand_label_list(frame[listed], listed, separator)
+    return LabelDataset(
+        X=_as_features(frame[chosen].to_numpy(dtype=np.float64)),
+        Y=table[labels].to_numpy().astype(np.int8),
+        feature_names=chosen,
+        label_names=labels,
+        name=name or path.stem,
+        source=str(path),
+        checksum=f"sha256:{sha256_of(path)}",
+    )
 
 
 def _as_dataset(
