@@ -87,7 +87,9 @@ TABLES = {
     "no feature left": (NOTHING, ("fit", "data.csv", "-l", "1:7", "-o", "o.ldl"), ["no column is left"]),
     "categorical no feature": (NOTHING, (*FIT, "--categorical", "key"), ["categorical names 'key'"]),
     "label 2": (cell(4, "sea", "2"), FIT, ["data.csv, row 4, column 'sea': 2 is neither 0 nor 1"]),
-    "label missing": (cell(9, "sky", ""), FIT, ["data.csv, row 9, column 'sky': the label is missing"]),
+    "label missing": (
+        cell(9, "sky", ""), (*FIT, "--method", "L2"), ["data.csv, row 9, column 'sky': the label is missing", "DLDL"],
+    ),
     "label a word": (cell(2, "sky", "maybe"), FIT, ["column 'sky': 'maybe' is not a finite number; write 0 or 1"]),
     "no positive label": (
         frame(lambda t: t.assign(sky=0, sea=0)), FIT, ["data.csv: rows 1,", "more): no label is 1", "empty_rows"],

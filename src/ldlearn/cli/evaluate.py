@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ldlearn.cli.console import note, progress, say_of_table, score_table, show, show_json
-from ldlearn.cli.options import Data, Decimal, Delimiter, Encoding, From, Json, Metrics, Model, split_names
+from ldlearn.cli.options import Data, Decimal, Delimiter, Encoding, From, Json, LabelKind, Metrics, Model, split_names
 from ldlearn.io.text_style import TextStyle
 from ldlearn.models import evaluate_table
 from ldlearn.models.table_files import ALL_METRICS
@@ -13,6 +13,7 @@ def evaluate(
     data: Data,
     model: Model,
     metrics: Metrics = None,
+    kind: LabelKind = "auto",
     format: From = None,
     delimiter: Delimiter = None,
     decimal: Decimal = None,
@@ -32,6 +33,7 @@ def evaluate(
         data,
         model,
         metrics=names,
+        kind=kind,
         format=format,
         style=TextStyle(delimiter, decimal, encoding),
         say=say_of_table,

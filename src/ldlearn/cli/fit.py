@@ -20,11 +20,13 @@ from ldlearn.cli.options import (
     Id,
     Ignore,
     Json,
+    LabelKind,
     Labels,
     Method,
     NoClobber,
     Numeric,
     Scheduler,
+    Separator,
     Settings,
     Text,
     parse_settings,
@@ -48,6 +50,8 @@ def fit(
     id: Id = None,
     method: Method = None,
     set: Settings = None,
+    kind: LabelKind = "auto",
+    separator: Separator = None,
     holdout: Annotated[float, typer.Option(metavar="SHARE", help="Rows to check a second fit on.")] = 0.2,
     format: From = None,
     delimiter: Delimiter = None,
@@ -59,7 +63,11 @@ def fit(
 ) -> None:
     """Fit a model on a table with 0/1 label columns, and say how far to trust it.
 
+    A label may be empty where it is unknown.
+
     \b
+    ldlearn fit data.csv --labels tags --separator "|" -o model.ldl
+    ldlearn fit votes.csv --labels sky:sea --kind votes -o model.ldl
     ldlearn fit data.csv --labels sky,mountain,sea -o model.ldl
     ldlearn fit data.csv -l 'emo_*' --features x1:x20 --set alpha=0.1 -o m.ldl
     cat data.jsonl | ldlearn fit - --from jsonl -l a,b,c --id key -o m.ldl
@@ -78,6 +86,8 @@ def fit(
         "overwrite": not no_clobber,
     }
     if scheduler is not None:
+        if kind != "auto" or separator is not None:
+            raise typer.BadParameter("a cluster takes 0/1 label columns or degrees only.", param_hint="--scheduler")
         from ldlearn.models.table_parts import fit_parts
 
         model = fit_parts(data, labels, output, scheduler=scheduler, kinds=kinds, **wanted)
@@ -89,6 +99,8 @@ def fit(
             **kinds,
             **wanted,
             holdout=holdout,
+            kind=kind,
+            separator=separator,
             format=format,
             style=TextStyle(delimiter, decimal, encoding),
             say=say_of_table,

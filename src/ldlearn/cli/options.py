@@ -22,6 +22,8 @@ Output = Annotated[
     str, typer.Option("--output", "-o", metavar="FILE", show_default=False, help="Table to write; default: a pipe.")
 ]
 Labels = Annotated[str, typer.Option("--labels", "-l", metavar="COLS", help="Labels: a,b or emo_* or x1:x9.")]
+LabelKind = Annotated[str, typer.Option("--kind", metavar="KIND", help="votes: labels are counts of votes.")]
+Separator = Annotated[str | None, typer.Option(metavar="CHAR", help="Between labels of one column of lists.")]
 Features = Annotated[str | None, typer.Option(metavar="COLS", help="Features, likewise; default: the rest.")]
 Categorical = Annotated[str | None, typer.Option(metavar="COLS", help="Features that are codes, not numbers.")]
 Numeric = Annotated[str | None, typer.Option(metavar="COLS", help="Features that are numbers, junk or not.")]

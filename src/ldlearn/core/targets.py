@@ -151,6 +151,39 @@ def fill_unknown(
     return np.where(known, Y, shares)
 
 
+def votes_to_degrees(counts: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Counts of votes as degrees and weights: the shares of the votes of each row, and how many there are.
+
+    A row without votes has unknown degrees (NaN) and weight 0.
+
+    Parameters
+    ----------
+    counts : array-like of shape (n, c)
+
+    Returns
+    -------
+    degrees : ndarray of shape (n, c)
+    weights : ndarray of shape (n,)
+
+    Examples
+    --------
+    >>> degrees, weights = votes_to_degrees([[3, 1], [0, 0]])
+    >>> degrees
+    array([[0.75, 0.25],
+           [ nan,  nan]])
+    >>> weights
+    array([4., 0.])
+    """
+    votes = check_matrix(counts, "counts of votes", nan="write 0 where nobody voted.")
+    if (votes < 0).any():
+        raise InputError(
+            f"Votes must not be negative, but {describe_rows((votes < 0).any(axis=1))} has a negative one."
+        )
+    weights = votes.sum(axis=1)
+    with np.errstate(invalid="ignore"):
+        return votes / weights[:, None], weights
+
+
 def check_some_degrees(degrees: Any, names: Iterable[object], n: int) -> NDArray[np.float64]:
     """True degrees of some rows as a float array of shape (n, c), rows of NaN where they are not known."""
     order, D = label_order(degrees, names), check_matrix(degrees, "degrees", nan="allow")

@@ -16,8 +16,8 @@ from ldlearn.errors import DatasetError, TableError
 from ldlearn.io.columns import Columns, plain_name
 from ldlearn.io.content import TEXT_FIELDS, Content
 from ldlearn.io.formats import open_output, open_table
-from ldlearn.io.limits import DEFAULT_MAX_BYTES
 from ldlearn.io.label_lists import expand_label_list
+from ldlearn.io.limits import DEFAULT_MAX_BYTES
 from ldlearn.io.source import Kind, Source, reading
 from ldlearn.io.text_style import TextStyle
 

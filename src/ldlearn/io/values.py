@@ -141,8 +141,13 @@ def _text(value: Any, row: Callable[[], object], column: str) -> str:
     )
 
 
+def is_label_word(value: Any) -> bool:
+    """Whether a text is one of the words that stand for 0 and 1."""
+    return str(value).strip().lower() in _AS_LABEL
+
+
 def to_labels(frame: Any, labels: Sequence[str]) -> NDArray[np.float64]:
-    """Label columns as a matrix: numbers, or the words true/false and yes/no; a missing one is an error."""
+    """Label columns as a matrix: numbers, or the words true/false and yes/no; NaN where the cell is empty."""
     return np.column_stack([_to_label(frame[name], name) for name in labels])
 
 
@@ -150,10 +155,6 @@ def _to_label(series: Any, column: str) -> NDArray[np.float64]:
     pandas = import_pandas()
     if series.dtype == bool:
         return np.asarray(series.to_numpy(), dtype=np.float64)
-    missing = is_missing(series)
-    if missing.any():
-        first = series.index[int(np.argmax(missing))]
-        raise TableError("the label is missing; write 0 or 1, or drop the row.", row=first, column=column)
     if not _is_plain_number(series):
         words = series.map(lambda v: _AS_LABEL.get(str(v).strip().lower(), v))
         series = pandas.Series(words.to_numpy(dtype=object), index=series.index)
@@ -161,13 +162,22 @@ def _to_label(series: Any, column: str) -> NDArray[np.float64]:
 
 
 def are_logical(targets: NDArray[np.float64]) -> bool:
-    """Whether a label matrix holds only 0 and 1."""
-    return bool(np.isin(targets, (0.0, 1.0)).all())
+    """Whether a label matrix holds only 0 and 1, or nothing."""
+    return bool((np.isin(targets, (0.0, 1.0)) | np.isnan(targets)).all())
+
+
+def check_all_known(targets: NDArray[np.float64], labels: Sequence[str], rows: Any, advice: str = "") -> None:
+    """Refuse empty label cells, naming the first."""
+    missing = np.isnan(targets)
+    if missing.any():
+        i, j = np.argwhere(missing)[0]
+        advice = advice or "write 0 or 1, or drop the row."
+        raise TableError(f"the label is missing; {advice}", row=rows[i], column=labels[j])
 
 
 def check_logical_labels(targets: NDArray[np.float64], labels: Sequence[str], rows: Any, advice: str) -> None:
-    """Refuse label columns that are not 0/1, naming the first cell."""
-    bad = ~np.isin(targets, (0.0, 1.0))
+    """Refuse label columns that are neither 0/1 nor empty, naming the first cell."""
+    bad = ~np.isin(targets, (0.0, 1.0)) & ~np.isnan(targets)
     if bad.any():
         i, j = np.argwhere(bad)[0]
         raise TableError(f"{targets[i, j]:g} is neither 0 nor 1; {advice}", row=rows[i], column=labels[j])
@@ -175,6 +185,7 @@ def check_logical_labels(targets: NDArray[np.float64], labels: Sequence[str], ro
 
 def check_degrees(targets: NDArray[np.float64], labels: Sequence[str], rows: Any) -> NDArray[np.float64]:
     """Label distributions, rescaled to sum exactly to one; anything else is refused by row."""
+    check_all_known(targets, labels, rows, "write its degree, or drop the row.")
     problems, sums = find_row_problems(targets), targets.sum(axis=1)
     if "negative degree" in problems:
         i, j = np.argwhere(targets < 0)[0]
@@ -191,8 +202,8 @@ def check_degrees(targets: NDArray[np.float64], labels: Sequence[str], rows: Any
 
 
 def check_some_label(targets: NDArray[np.float64], rows: Any, advice: str) -> None:
-    """Refuse rows without a positive label."""
-    empty = ~(targets > 0).any(axis=1)
+    """Refuse rows without a positive label, unless some are unknown."""
+    empty = ~((targets > 0) | np.isnan(targets)).any(axis=1)
     if empty.any():
         raise TableError(f"{describe_rows(empty, rows)}: no label is 1; {advice}")
 

@@ -13,11 +13,12 @@ from ldlearn.io.columns import Columns
 from ldlearn.io.formats import naming
 from ldlearn.io.source import Say
 from ldlearn.io.text_style import TextStyle
+from ldlearn.io.values import check_all_known
 from ldlearn.models.column_kinds import ColumnKinds, JunkCells, find_kinds
 from ldlearn.models.preprocessing import TablePreprocessing, check_categories, feature_frame
 from ldlearn.models.progress import silent
 from ldlearn.models.table_fit import GivenTable, read_training
-from ldlearn.models.table_model import read_labels
+from ldlearn.models.table_model import label_columns, read_labels
 
 Rows = NDArray[np.intp]
 
@@ -106,6 +107,8 @@ def prepare_table(
         junk = JunkCells()
         frame = feature_frame(table, kinds, junk)
         check_categories(frame, kinds)
-        targets = read_labels(table, columns.labels)
-    fields = as_fields(targets, kind, columns.labels, data, normalise=False)
-    return PreparedTable(name, frame, kinds, list(columns.labels), **fields, junk=junk)
+        table, names, _ = label_columns(table, columns.labels)
+        targets = read_labels(table, names)
+        check_all_known(targets, names, table.index)
+    fields = as_fields(targets, kind, names, data, normalise=False)
+    return PreparedTable(name, frame, kinds, names, **fields, junk=junk)

@@ -14,11 +14,12 @@ from sklearn.utils.extmath import row_norms
 
 from ldlearn.core.neighbors import neighbor_index
 from ldlearn.core.simplex import normalize_rows, softmax
+from ldlearn.core.targets import votes_to_degrees
 from ldlearn.errors import InputError, some
 from ldlearn.io.values import are_logical
 from ldlearn.metrics import LABEL_METRICS, METRICS, USUAL_METRICS, Metric, get_metric, per_row
 from ldlearn.models.column_kinds import JunkCells
-from ldlearn.models.table_model import TableModel, as_frame, mean_distribution, read_labels
+from ldlearn.models.table_model import TableModel, as_frame, label_columns, mean_distribution, read_labels
 
 _FEWEST_ROWS = 30
 _DUPLICATE_ROWS = 4000  # rows looked at
@@ -48,12 +49,15 @@ def fit_and_check(
     holdout: float = 0.2,
     seed: int = 0,
     targets: Matrix | None = None,
+    kind: str = "auto",
+    separator: str | None = None,
 ) -> TableModel:
     """Fit a `TableModel` and fill its ``facts``: figures of the data, scores on rows held out, warnings.
 
     Parameters
     ----------
     table, labels, features, estimator, numeric, categorical, date, text, ignore, embedding, id, targets
+    kind, separator
         As in `TableModel.fit`.
     holdout : float, default=0.2
         Share of the rows that a second model, fitted on the others only, is scored on; 0 for none. The model
@@ -71,7 +75,7 @@ def fit_and_check(
     >>> model.facts["holdout"]["better_than_floors"]
     True
     """
-    table = as_frame(table)
+    table, labels, listed = label_columns(as_frame(table), labels, separator)
     T = read_labels(table, labels) if targets is None else targets
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -88,12 +92,15 @@ def fit_and_check(
             embedding=embedding,
             id=id,
             targets=T,
+            kind=kind,
         )
-    held = _hold_out(table, model, estimator, embedding, T, holdout, seed) if holdout > 0 else "not asked for"
+    if listed is not None:
+        model.facts["label_list"] = listed._asdict()
+    held = _hold_out(table, model, estimator, embedding, T, holdout, seed, kind) if holdout > 0 else "not asked for"
     model.facts["holdout"] = held if isinstance(held, dict) else None
     model.facts["warnings"] = [
         *dict.fromkeys(" ".join(str(warning.message).split()) for warning in caught),
-        *_about_labels(T, labels),
+        *_about_labels(T if kind == "auto" else votes_to_degrees(T)[0], labels),
         *model.facts["warnings"],
         *_about_duplicates(model.transform(table, JunkCells())),
         *_about_scores(held),
@@ -102,7 +109,7 @@ def fit_and_check(
 
 
 def _hold_out(
-    table: Any, model: TableModel, estimator: Any, embedding: Any, T: Any, share: float, seed: int
+    table: Any, model: TableModel, estimator: Any, embedding: Any, T: Any, share: float, seed: int, kind: str
 ) -> dict[str, Any] | str:
     """Scores of a model that has not seen some of the rows, or why there are none."""
     n = len(table)
@@ -125,11 +132,17 @@ def _hold_out(
                 text=model.texts,
                 embedding=embedding,
                 targets=T[train],
+                kind=kind,
             )
             P = part.predict(table.iloc[test]).to_numpy()
     except ValueError as error:
         return f"a fit without them failed ({error})"
-    mean, logical = mean_distribution(T[train]), are_logical(T)
+    T = T if kind == "auto" else votes_to_degrees(T)[0]
+    mean, logical = mean_distribution(T[train]), are_logical(T) and kind == "auto"
+    known = ~np.isnan(T[test]).any(axis=1)
+    if known.sum() < 2:
+        return "hardly any of them has all its labels known"
+    test, P = test[known], P[known]
     truth = np.asarray(T[test] if logical else normalize_rows(T[test]), dtype=np.float64)
     advantage, error_of = advantage_over_constant(truth, P, mean, logical)
     return {
@@ -168,11 +181,12 @@ def signal_words(held: dict[str, Any]) -> str:
 
 def _about_labels(T: Matrix, labels: Sequence[str]) -> list[str]:
     if not are_logical(T):
-        never = [name for name, column in zip(labels, T.T, strict=True) if not column.any()]
+        never = [name for name, column in zip(labels, np.nan_to_num(T).T, strict=True) if not column.any()]
         return _listed({"Labels never seen (no degree above 0 in any row)": never})
-    counts = dict(zip(labels, T.sum(axis=0).astype(int).tolist(), strict=True))
+    counts = dict(zip(labels, np.nansum(T, axis=0).astype(int).tolist(), strict=True))
+    seen = dict(zip(labels, (~np.isnan(T)).sum(axis=0).tolist(), strict=True))
     never = [name for name, count in counts.items() if count == 0]
-    always = [name for name, count in counts.items() if count == len(T)]
+    always = [name for name, count in counts.items() if count == seen[name] > 0]
     rare = [name for name, count in counts.items() if 0 < count < min(_RARE, len(T))]
     return _listed(
         {
@@ -248,7 +262,13 @@ class Score:
 
 
 def score_predictions(
-    truth: Matrix, P: Matrix, mean: Matrix, metrics: Sequence[str] | None = None, *, logical: bool
+    truth: Matrix,
+    P: Matrix,
+    mean: Matrix,
+    metrics: Sequence[str] | None = None,
+    *,
+    logical: bool,
+    weights: Matrix | None = None,
 ) -> list[Score]:
     """Scores of predictions beside those of two constant ones.
 
@@ -264,6 +284,8 @@ def score_predictions(
         Names of `ldlearn.metrics`; by default the usual six, or all of those against 0/1 labels.
     logical : bool
         Whether ``truth`` holds 0/1 labels.
+    weights : ndarray of shape (n,), optional
+        How often each row counts.
     """
     floors = {"mean": np.tile(mean, (len(P), 1)), "uniform": np.full(P.shape, 1.0 / P.shape[1])}
     return [
@@ -271,11 +293,19 @@ def score_predictions(
             metric.name,
             metric.title,
             metric.greater_is_better,
-            metric.function(truth, P),
-            **{name: metric.function(truth, floor) for name, floor in floors.items()},
+            _mean(metric.rows(truth, P), weights),
+            **{name: _mean(metric.rows(truth, floor), weights) for name, floor in floors.items()},
         )
         for metric in choose_metrics(metrics, logical)
     ]
+
+
+def _mean(rows: Matrix, weights: Matrix | None) -> float:
+    """Of the rows that have a value."""
+    defined = ~np.isnan(rows)
+    if not defined.any():
+        return float("nan")
+    return float(np.average(rows[defined], weights=None if weights is None else weights[defined]))
 
 
 def choose_metrics(names: Sequence[str] | None, logical: bool) -> list[Metric]:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, cast
 
 import numpy as np
 
 from ldlearn.core.simplex import round_rows
+from ldlearn.core.targets import votes_to_degrees
 from ldlearn.errors import ParameterError, TableError, some
 from ldlearn.io.columns import Columns, TableColumns, find_kept
 from ldlearn.io.formats import check_output, format_of, naming, open_output
 from ldlearn.io.source import PIPE, Kind, Say, Source
 from ldlearn.io.text_style import TextStyle
-from ldlearn.io.values import are_logical, check_degrees, import_pandas, to_labels
+from ldlearn.io.values import are_logical, check_all_known, check_degrees, import_pandas, to_labels
 from ldlearn.metrics import LABEL_METRICS, METRICS, get_metric
 from ldlearn.models.column_kinds import JunkCells
 from ldlearn.models.doubts import Doubts
@@ -23,7 +24,7 @@ from ldlearn.models.method_names import DEFAULT_METHOD, make_enhancer
 from ldlearn.models.progress import Progress, silent
 from ldlearn.models.quality import Score, advantage_over_constant, clearly_better, score_predictions
 from ldlearn.models.table_fit import GivenTable, read_training
-from ldlearn.models.table_model import TableModel, check_columns
+from ldlearn.models.table_model import LABEL_KINDS, TableModel, check_columns, label_columns
 
 ALL_METRICS = "all"
 _FORMULA_MARKS = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet takes a text that begins so for a formula
@@ -148,6 +149,7 @@ def enhance_table(
     id: str | None = None,
     method: str | None = None,
     params: Mapping[str, Any] | None = None,
+    separator: str | None = None,
     format: str | None = None,
     style: TextStyle | None = None,
     say: Say | None = None,
@@ -170,7 +172,7 @@ def enhance_table(
         The table to write; standard output by default.
     model : str or TableModel, optional
         The model, or its file. Without one, a method is fitted.
-    labels, features, numeric, categorical, date, text, ignore, method, params
+    labels, features, numeric, categorical, date, text, ignore, method, params, separator
         As for `fit_table`; only without a model, which knows its own.
     id, format, to, style, say, round, interval, flag_far, keep, safe_csv, overwrite, progress
         As for `predict_table`.
@@ -183,8 +185,12 @@ def enhance_table(
         estimator = make_enhancer(method or DEFAULT_METHOD, params)
         kinds = {"numeric": numeric, "categorical": categorical, "date": date, "text": text}
         table, columns = read_training(given, progress, labels or (), features, id, ignore, kinds, keep=keep)
-        doubts = Doubts(columns.labels, interval, flag_far)
-        return _enhance_by_fitting(table, columns, estimator, writer, given.where, doubts)
+        with naming(given.where):
+            expanded, names, listed = label_columns(table, columns.labels, separator)
+        if listed is not None and listed.column in columns.kept:
+            expanded[listed.column] = table[listed.column]
+        columns, doubts = replace(columns, labels=names), Doubts(names, interval, flag_far)
+        return _enhance_by_fitting(expanded, columns, estimator, writer, given.where, doubts)
     fitted_with: dict[str, Any] = {
         "features": features,
         "numeric": numeric,
@@ -192,7 +198,7 @@ def enhance_table(
         "date": date,
         "text": text,
     }
-    fitted_with |= {"ignore": ignore, "method": method, "set": params or None}
+    fitted_with |= {"ignore": ignore, "method": method, "set": params or None, "separator": separator}
     for name, value in fitted_with.items():
         if value is not None:
             raise ParameterError(f"{name} has no meaning beside a model, which is fitted already; leave it out.")
@@ -214,6 +220,7 @@ def evaluate_table(
     model: str | TableModel,
     *,
     metrics: Sequence[str] | str | None = None,
+    kind: str = "auto",
     format: str | None = None,
     style: TextStyle | None = None,
     say: Say | None = None,
@@ -229,6 +236,9 @@ def evaluate_table(
         The model, or its file.
     metrics : sequence of str or "all", optional
         Names of `ldlearn.metrics` that fit such labels; by default the usual ones.
+    kind : {"auto", "votes"}, default="auto"
+        What the label columns hold. The shares of counts of votes are degrees, and a row counts as often as it has
+        votes.
     format : str, optional
         Format of the table if its name does not tell.
     style, say
@@ -244,21 +254,39 @@ def evaluate_table(
     with GivenTable(data, format, style, say).opened("rows", progress) as source:
         kinds, notes = columns_to_read(source, loaded, loaded.labels)
         for frame in source.chunks(kinds):
-            truths.append(to_labels(frame, loaded.labels))
+            truths.append(to_labels(loaded.with_label_columns(frame), loaded.labels))
             predictions.append(loaded.predict(frame, junk).to_numpy())
             rows.extend(frame.index)
         if not rows:
             raise TableError("the table has no rows.")
         truth, P = np.concatenate(truths), np.concatenate(predictions)
-        logical = are_logical(truth)
-        truth = truth if logical else check_degrees(truth, loaded.labels, rows)
+        truth, weights, logical, left_out = _truth(truth, kind, loaded.labels, rows)
+    if not np.isfinite(truth).all(axis=1).any():
+        raise TableError("no row has all its labels, so there is nothing to compare with.")
+    judged = np.isfinite(truth).all(axis=1)
+    truth, P, weights = truth[judged], P[judged], None if weights is None else weights[judged]
     if metrics == ALL_METRICS:
         names = list(LABEL_METRICS if logical else METRICS)
     mean = np.asarray(loaded.facts["mean_distribution"])
-    scores = score_predictions(truth, P, mean, names, logical=logical)
+    scores = score_predictions(truth, P, mean, names, logical=logical, weights=weights)
     better = clearly_better(*advantage_over_constant(truth, P, mean, logical))
     truth_kind = "0/1 labels" if logical else "true degrees"
-    return Evaluation(len(P), truth_kind, scores, better, notes + junk.sentences())
+    return Evaluation(len(P), truth_kind, scores, better, notes + left_out + junk.sentences())
+
+
+def _truth(T: Any, kind: str, labels: Sequence[str], rows: Any) -> tuple[Any, Any, bool, list[str]]:
+    """What predictions are compared with (NaN in rows that cannot be), how often rows count, and what to say."""
+    if kind not in LABEL_KINDS:
+        raise ParameterError(f"kind must be one of {', '.join(LABEL_KINDS)}, got {kind!r}.")
+    if kind == "votes":
+        check_all_known(T, labels, rows, "write 0 where nobody voted.")
+        T, weights = votes_to_degrees(T)
+        logical, why = False, "without votes"
+    else:
+        weights, logical, why = None, are_logical(T), "with unknown labels"
+        T = T if logical else check_degrees(T, labels, rows)
+    n = int(np.isnan(T).any(axis=1).sum())
+    return T, weights, logical, [f"{n} rows {why} are left out."] if n else []
 
 
 def _enhance_by_fitting(
@@ -363,8 +391,10 @@ def columns_to_read(
 ) -> tuple[dict[str, Kind], list[str]]:
     """The columns to read; missing ones are an error, superfluous ones a note."""
     check_columns(source.names, model.features, "feature")
+    if labels and model.label_list is not None and model.label_list.column in source.names:
+        labels = (model.label_list.column,)
     check_columns(source.names, labels, "label")
-    known = {*model.features, *model.facts.get("columns", ()), *model.labels, id, model.id, *kept}
+    known = {*model.features, *model.facts.get("columns", ()), *model.labels, *labels, id, model.id, *kept}
     ignored = [name for name in source.names if name not in known]
     notes = [f"columns that the model does not know are ignored: {some(ignored)}."] if ignored else []
     kinds: dict[str, Kind] = dict.fromkeys(model.numeric, "any")

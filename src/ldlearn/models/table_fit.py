@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -21,7 +22,7 @@ from ldlearn.models.files import save_model
 from ldlearn.models.method_names import DEFAULT_METHOD, make_predictor
 from ldlearn.models.progress import Progress, silent
 from ldlearn.models.quality import fit_and_check
-from ldlearn.models.table_model import TableModel, read_labels
+from ldlearn.models.table_model import TableModel, label_columns, read_labels
 from ldlearn.versions import installed_versions
 
 _READ_AS_TEXT = ("categorical", "date", "text")
@@ -43,6 +44,8 @@ def fit_table(
     method: str = DEFAULT_METHOD,
     params: Mapping[str, Any] | None = None,
     holdout: float = 0.2,
+    kind: str = "auto",
+    separator: str | None = None,
     format: str | None = None,
     style: TextStyle | None = None,
     say: Say | None = None,
@@ -56,7 +59,8 @@ def fit_table(
     data : str
         The table; "-" for standard input.
     labels : str or sequence
-        The label columns: names, prefixes (``emo_*``), ranges (``x1:x9``), joined by commas.
+        The label columns: names, prefixes (``emo_*``), ranges (``x1:x9``), joined by commas. Or one column that holds
+        lists of labels.
     output : str, optional
         The model file to write.
     features : str or sequence, optional
@@ -74,6 +78,10 @@ def fit_table(
         Parameters of the method.
     holdout : float, default=0.2
         Share of the rows that a second fit is checked on; 0 for none.
+    kind : {"auto", "votes"}, default="auto"
+        What the label columns hold; counts of votes are said to be.
+    separator : str, optional
+        What separates labels in one column of lists; found by default.
     format : str, optional
         Format of the table if its name does not tell.
     style : TextStyle, optional
@@ -98,9 +106,14 @@ def fit_table(
     kinds = {"numeric": numeric, "categorical": categorical, "date": date, "text": text}
     table, columns = read_training(given, progress, labels, features, id, ignore, kinds)
     with naming(given.where):
-        targets = read_labels(table, columns.labels)
-        estimator = make_predictor(method, params, logical=are_logical(targets))
-        model = _fit_watched(table, columns, targets, estimator, embedding, holdout, progress)
+        table, names, listed = label_columns(table, columns.labels, separator)
+        targets = read_labels(table, names)
+        estimator = make_predictor(method, params, logical=are_logical(targets) and kind == "auto")
+        columns = replace(columns, labels=names)
+        model = _fit_watched(table, columns, targets, estimator, embedding, holdout, progress, kind)
+        if listed is not None:
+            model.facts["label_list"] = listed._asdict()
+            (say or warnings.warn)(f"{given.where}: {listed.in_words(names)}")
         model.facts["source"] = given.identity()
     if output is not None:
         save_model(model, output)
@@ -183,6 +196,7 @@ def _fit_watched(
     embedding: Any,
     holdout: float,
     progress: Progress,
+    kind: str,
 ) -> TableModel:
     """Fit; estimators that take a callback tell how far they are."""
     watched = "callback" in estimator.get_params(deep=False)
@@ -200,6 +214,7 @@ def _fit_watched(
             id=columns.id,
             holdout=holdout,
             targets=targets,
+            kind=kind,
         )
     if watched:
         model.estimator.set_params(callback=None)

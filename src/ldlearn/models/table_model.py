@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,9 +13,12 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from ldlearn.core.simplex import normalize_rows
-from ldlearn.errors import ModelFileError, TableError, nearest_names, some
+from ldlearn.core.targets import fill_unknown, ticked_and_known, votes_to_degrees
+from ldlearn.errors import ModelFileError, ParameterError, TableError, nearest_names, some
+from ldlearn.io.label_lists import LabelList, expand_label_list, with_label_columns
 from ldlearn.io.values import (
     are_logical,
+    check_all_known,
     check_degrees,
     check_logical_labels,
     check_some_label,
@@ -50,7 +54,8 @@ _FACTS = {
     "warnings": list,
 }
 # Facts that files of version 0.1.0 do not have.
-_LATER_FACTS = {"columns": dict, "source": dict}
+_LATER_FACTS = {"columns": dict, "source": dict, "label_list": dict}
+LABEL_KINDS = ("auto", "votes")
 
 
 @dataclass
@@ -122,6 +127,8 @@ class TableModel:
         embedding: Any = None,
         id: str | None = None,
         targets: NDArray[np.float64] | None = None,
+        kind: str = "auto",
+        separator: str | None = None,
     ) -> Self:
         """Fit preprocessing and estimator on a table.
 
@@ -130,7 +137,8 @@ class TableModel:
         table : DataFrame
             One row a sample.
         labels : sequence of str
-            The label columns: 0/1, or degrees that sum to 1 if the estimator is a learner.
+            The label columns: 0/1 (empty where unknown, if the estimator takes that), degrees that sum to 1 if the
+            estimator is a learner, or votes (see ``kind``). Or one column of lists: ``sky|sea``.
         features : sequence of str, optional
             The feature columns; by default all that are neither labels nor the id. A column is taken for what it looks
             like: numbers (a few cells that are none count as missing), dates, categories, prose; it is left out if
@@ -147,22 +155,29 @@ class TableModel:
             A column that names the rows.
         targets : ndarray of shape (n, c), optional
             The label columns as numbers, where somebody has read them already.
+        kind : {"auto", "votes"}, default="auto"
+            What the label columns hold; counts of votes are said to be, see `training_targets`.
+        separator : str, optional
+            What separates labels in one column of lists; found by default, see `expand_label_list`.
         """
-        table = as_frame(table)
+        table, labels, listed = label_columns(as_frame(table), labels, separator)
         chosen = _feature_columns(table, labels, features, id, ignore)
         kinds = find_kinds(table, chosen, numeric=numeric, categorical=categorical, date=date, text=text)
         if len(kinds.left_out) == len(chosen):
             raise TableError("no column is left for the features: none of them has two different values.")
         estimator = DLDL() if estimator is None else clone(estimator)
         read = read_labels(table, labels) if targets is None else targets
-        targets = check_targets(read, labels, table.index, estimator)
+        given = training_targets(read, labels, table.index, estimator, kind)
         junk = JunkCells()
         cleaned = feature_frame(table, kinds, junk)
         check_categories(cleaned, kinds)
         may_be_sparse = bool(getattr(estimator, "_accepts_sparse", False))
         preprocessing, X = TablePreprocessing.fit(cleaned, kinds, sparse=may_be_sparse, embedding=embedding)
-        estimator.fit(X, import_pandas().DataFrame(targets, columns=list(labels)))
-        facts = training_summary(table, labels, targets, X.shape[1]) | _column_summary(kinds, cleaned, junk)
+        estimator.fit(X, import_pandas().DataFrame(given.y, columns=list(labels)), **given.row_data)
+        facts = training_summary(labels, given, X.shape[1]) | _column_summary(kinds, cleaned, junk)
+        facts["warnings"] = [*given.notes, *facts["warnings"]]
+        if listed is not None:
+            facts["label_list"] = listed._asdict()
         names = (kinds.numeric, kinds.categorical, tuple(labels), id)
         return cls(estimator, preprocessing, *names, facts, dict(kinds.dates), kinds.texts)
 
@@ -242,15 +257,29 @@ class TableModel:
                 f"{type(self.estimator).__name__} gives degrees only to the rows it was fitted on; fit it on this "
                 "table, or use a model fitted with DLDL."
             )
-        frame = as_frame(table)
+        frame = self.with_label_columns(as_frame(table))
         check_columns(list(frame.columns), self.labels, "label")
         Y = to_labels(frame, self.labels)
         check_logical_labels(Y, self.labels, frame.index, "only 0/1 labels can be enhanced.")
+        if not self.estimator.takes_unknown:
+            check_all_known(Y, self.labels, frame.index)
         if getattr(self.estimator, "empty_rows", None) != "all":
             check_some_label(Y, frame.index, "drop such rows.")
         X = self.transform(frame, junk)
         said = [] if doubt is None else doubt.of(self.estimator, X, Y)
         return self._named(self.estimator.enhance(X, Y), frame, table, said)
+
+    @property
+    def label_list(self) -> LabelList | None:
+        """The column of lists that the labels came from, if they did."""
+        return LabelList(**self.facts["label_list"]) if "label_list" in self.facts else None
+
+    def with_label_columns(self, table: Any) -> Any:
+        """A table whose labels stand in one column of lists, as it was at the fit, with a 0/1 column for each."""
+        found = self.label_list
+        if found is None or found.column not in table.columns:
+            return table
+        return with_label_columns(table, found, self.labels)
 
     def _named(self, distributions: Any, frame: Any, table: Any, said: list[Any]) -> Any:
         """Degrees as a frame of the library that the table comes from, and what else is said of them."""
@@ -294,6 +323,15 @@ def check_columns(present: Sequence[str], needed: Sequence[str], kind: str) -> N
     raise TableError(f"{len(missing)} {kind} {are} missing: {some(missing)}{hint}.")
 
 
+def label_columns(
+    table: Any, labels: Sequence[str], separator: str | None = None
+) -> tuple[Any, list[str], LabelList | None]:
+    """The table with a column for each label: only a single label column can hold lists; see `expand_label_list`."""
+    if len(labels) != 1 and separator is None:
+        return table, list(labels), None
+    return expand_label_list(table, labels, separator)
+
+
 def read_labels(table: Any, labels: Sequence[str]) -> NDArray[np.float64]:
     """The label columns as numbers, whatever kind of targets they are."""
     if not labels:
@@ -302,14 +340,82 @@ def read_labels(table: Any, labels: Sequence[str]) -> NDArray[np.float64]:
     return to_labels(table, labels)
 
 
+@dataclass(frozen=True)
+class TrainingTargets:
+    """Labels of a table as an estimator takes them.
+
+    Attributes
+    ----------
+    y : ndarray of shape (n, c)
+        What ``fit`` gets.
+    row_data : dict
+        What else it gets: weights, degrees, numbers of raters.
+    truth : ndarray of shape (n, c)
+        What predictions are compared with: 0/1 labels or degrees, NaN where unknown.
+    kind : {"0/1", "degrees", "votes"}
+    notes : list of str
+        What the user should know.
+    """
+
+    y: NDArray[np.float64]
+    row_data: dict[str, Any]
+    truth: NDArray[np.float64]
+    kind: str
+    notes: list[str]
+
+
+def training_targets(
+    targets: NDArray[np.float64], labels: Sequence[str], rows: Any, estimator: Any, kind: str = "auto"
+) -> TrainingTargets:
+    """Label columns as the estimator takes them; anything else is refused by row and column.
+
+    Counts of votes (``kind="votes"``) become degrees with the number of votes as weight: for a learner, and for a joint
+    model that can be told degrees. Any other joint model is given the 0/1 labels that votes are when only some or none
+    are counted, and the number of raters if it takes that.
+    """
+    if kind not in LABEL_KINDS:
+        raise ParameterError(f"kind must be one of {', '.join(LABEL_KINDS)}, got {kind!r}.")
+    if kind == "votes":
+        return _votes(targets, labels, rows, estimator)
+    y = check_targets(targets, labels, rows, estimator)
+    unknown = int(np.isnan(y).sum())
+    notes = [f"{unknown} empty label cells of {y.size} are unknown: neither 0 nor 1."] if unknown else []
+    return TrainingTargets(y, {}, y, "0/1" if are_logical(y) else "degrees", notes)
+
+
+def _votes(counts: NDArray[np.float64], labels: Sequence[str], rows: Any, estimator: Any) -> TrainingTargets:
+    check_all_known(counts, labels, rows, "write 0 where nobody voted.")
+    degrees, totals = votes_to_degrees(counts)
+    voted = totals > 0
+    if not voted.any():
+        raise TableError("nobody voted: every count is 0.")
+    notes = [] if voted.all() else [f"{int((~voted).sum())} rows without votes teach nothing."]
+    takes = inspect.signature(estimator.fit).parameters
+    if estimator.kind == _TAKES_DISTRIBUTIONS:
+        y, told = np.where(voted[:, None], degrees, 1.0 / len(labels)), {"sample_weight": totals}
+    else:
+        y = np.where(voted[:, None], counts > 0, np.nan)
+        told = {"sample_weight": totals, "degrees": degrees} if "degrees" in takes else {}
+        if "n_raters" in takes:
+            told = {"n_raters": np.maximum(totals, 1.0)}
+    unused = [name for name in told if name not in takes]
+    if unused:
+        notes.append(f"{type(estimator).__name__} takes no weights: a row counts once, however many voted.")
+        told = {name: value for name, value in told.items() if name not in unused}
+    return TrainingTargets(y, told, degrees, "votes", notes)
+
+
 def check_targets(
     targets: NDArray[np.float64], labels: Sequence[str], rows: Any, estimator: Any
 ) -> NDArray[np.float64]:
     """Labels as the kind of targets that the estimator takes; anything else is refused by row and column."""
     if estimator.kind == _TAKES_DISTRIBUTIONS:
         return check_degrees(targets, labels, rows)
-    advice = f"{type(estimator).__name__} learns from 0/1 labels; for degrees use a learner such as SABFGS."
+    name = type(estimator).__name__
+    advice = f"{name} learns from 0/1 labels; for degrees use a learner such as SABFGS, for counts say kind='votes'."
     check_logical_labels(targets, labels, rows, advice)
+    if not estimator.takes_unknown:
+        check_all_known(targets, labels, rows, f"write 0 or 1: {name} takes no unknown labels, DLDL does.")
     if getattr(estimator, "empty_rows", None) != "all":
         choice = ", or set empty_rows=all" if hasattr(estimator, "empty_rows") else ""
         check_some_label(targets, rows, f"drop such rows{choice}.")
@@ -339,13 +445,14 @@ def _feature_columns(
     return chosen
 
 
-def training_summary(table: Any, labels: Sequence[str], T: NDArray[np.float64], n_transformed: int) -> dict[str, Any]:
+def training_summary(labels: Sequence[str], given: TrainingTargets, n_transformed: int) -> dict[str, Any]:
     """Figures of a training table; `fit_and_check` adds scores and warnings."""
+    T = given.truth
     return {
-        "rows": len(table),
+        "rows": len(T),
         "transformed_features": n_transformed,
-        "label_kind": "0/1" if are_logical(T) else "degrees",
-        "label_means": dict(zip(labels, T.mean(axis=0).tolist(), strict=True)),
+        "label_kind": given.kind,
+        "label_means": dict(zip(labels, np.nanmean(T, axis=0).tolist(), strict=True)),
         "positives_per_row": float((T > 0).sum(axis=1).mean()),
         "mean_distribution": mean_distribution(T).tolist(),
         "holdout": None,
@@ -368,7 +475,12 @@ def _column_summary(kinds: ColumnKinds, cleaned: Any, junk: JunkCells) -> dict[s
 
 
 def mean_distribution(T: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Mean over the rows of the degrees, or of equal shares of the positive labels; a row without any counts as all."""
+    """Mean over the rows of the degrees, or of equal shares of the positive labels; a row without any counts as all.
+
+    Unknown labels count as their share of ticks elsewhere, rows of unknown degrees not at all.
+    """
+    if np.isnan(T).any():
+        T = fill_unknown(*ticked_and_known(T)) if are_logical(T) else T[~np.isnan(T).any(axis=1)]
     return np.asarray(normalize_rows(np.where(T.any(axis=1, keepdims=True), T, 1.0)).mean(axis=0), dtype=np.float64)
 
 

@@ -14,7 +14,7 @@ from scipy import sparse
 from ldlearn.errors import FileError, ParameterError, TableError, import_optional
 from ldlearn.io.columns import Columns
 from ldlearn.io.formats import check_output, format_of, naming
-from ldlearn.io.values import import_pandas, to_labels
+from ldlearn.io.values import check_all_known, import_pandas, to_labels
 from ldlearn.joint import DLDL
 from ldlearn.models.column_kinds import JunkCells
 from ldlearn.models.files import load_table_model, save_model
@@ -213,7 +213,9 @@ def _read_part(name: str, model: TableModel) -> tuple[Any, Any]:
         for frame in source.chunks(kinds):
             found = model.transform(frame, JunkCells())
             X.append(found.toarray() if sparse.issparse(found) else found)
-            Y.append(check_targets(to_labels(frame, model.labels), model.labels, frame.index, model.estimator))
+            labels = to_labels(frame, model.labels)
+            check_all_known(labels, model.labels, frame.index, "on a cluster every label is 0 or 1.")
+            Y.append(check_targets(labels, model.labels, frame.index, model.estimator))
     if not X:
         raise TableError("the table has no rows.", where=name)
     return np.concatenate(X), np.concatenate(Y).astype(np.int8)

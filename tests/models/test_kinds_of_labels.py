@@ -1,0 +1,151 @@
+"""The kinds of labels that people have: unknown cells, counts of votes, one column of lists."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from ldlearn import AAKNN, DLDL, L2, SABFGS, VoteLDL
+from ldlearn.core.targets import votes_to_degrees
+from ldlearn.errors import InputError, TableError
+from ldlearn.models import TableModel, evaluate_table, fit_and_check, fit_table, load_table_model, save_model
+
+NAMES = ["sky", "sea", "hill"]
+
+
+@pytest.fixture(scope="module")
+def tables():
+    """Features, and counts of votes that depend on them; row 0 has none."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 3))
+    P = np.exp(X @ rng.normal(size=(3, 3)))
+    counts = rng.poisson(6.0 * P / P.sum(axis=1, keepdims=True))
+    counts[counts.sum(axis=1) == 0, 0] = 1
+    return pd.DataFrame(X, columns=list("abc")), counts
+
+
+def beside(features, values, names=NAMES):
+    return pd.concat([features, pd.DataFrame(values, columns=names)], axis=1)
+
+
+def test_an_empty_cell_is_an_unknown_label(tables, tmp_path):
+    features, counts = tables
+    Y = (counts > 0).astype(float)
+    hidden = np.random.default_rng(1).random(Y.shape) < 0.2
+    partial = np.where(hidden, np.nan, Y)
+    model = fit_and_check(beside(features, partial), NAMES, estimator=DLDL(beta=1.0, gamma=0.3))
+    direct = DLDL(beta=1.0, gamma=0.3).fit(model.transform(features), partial)
+    np.testing.assert_allclose(model.predict(features), direct.predict(model.transform(features)))
+    assert model.facts["warnings"][0] == f"{hidden.sum()} empty label cells of 240 are unknown: neither 0 nor 1."
+    assert model.facts["label_kind"] == "0/1"
+    assert model.facts["label_means"]["sea"] == pytest.approx(np.nanmean(partial[:, 1]))
+    assert 2 <= model.facts["holdout"]["rows"] < 16  # those of which all labels are known
+    enhanced = model.enhance(beside(features, partial)).to_numpy()
+    np.testing.assert_allclose(enhanced, direct.enhance(model.transform(features), partial))
+    path = tmp_path / "partial.csv"
+    beside(features, partial).to_csv(path, index=False)
+    found = evaluate_table(str(path), model)
+    assert found.rows == int((~hidden).all(axis=1).sum())
+    assert any("rows with unknown labels are left out" in note for note in found.notes)
+
+
+def test_a_method_that_cannot_take_it_names_row_and_label(tables):
+    features, counts = tables
+    Y = (counts > 0).astype(float)
+    Y[3, 1] = np.nan
+    table = beside(features, Y).set_axis(range(1, 81), axis=0)
+    with pytest.raises(TableError, match=r"row 4, column 'sea': the label is missing; .*L2 takes no unknown labels"):
+        TableModel.fit(table, NAMES, estimator=L2())
+    with pytest.raises(TableError, match="row 4, column 'sea': the label is missing"):
+        TableModel.fit(table, NAMES, estimator=SABFGS())
+
+
+def test_votes_are_degrees_with_their_number_as_weight(tables):
+    features, counts = tables
+    counts = counts.copy()
+    counts[5] = 0
+    degrees, weights = votes_to_degrees(counts)
+    assert np.isnan(degrees[5]).all()
+    assert weights[5] == 0
+    kept = weights > 0
+    table = beside(features, counts)
+    learner = TableModel.fit(table, NAMES, estimator=SABFGS(l2=0.5), kind="votes")
+    X = learner.transform(features)
+    direct = SABFGS(l2=0.5).fit(X[kept], degrees[kept], sample_weight=weights[kept])
+    np.testing.assert_allclose(learner.predict(features), direct.predict(X), atol=1e-6)
+    joint = TableModel.fit(table, NAMES, estimator=DLDL(beta=1.0, gamma=0.5), kind="votes")
+    np.testing.assert_allclose(joint.predict(features), direct.predict(X), atol=2e-3)
+    np.testing.assert_allclose(joint.estimator.label_distributions_[kept], degrees[kept])
+    raters = TableModel.fit(table[kept], NAMES, estimator=VoteLDL(gamma=0.5), kind="votes")
+    again = VoteLDL(gamma=0.5).fit(raters.transform(features[kept]), counts[kept] > 0, n_raters=weights[kept])
+    assert raters.estimator.lambda_ == pytest.approx(again.lambda_, rel=1e-6)
+    assert learner.facts["label_kind"] == "votes"
+    assert learner.facts["warnings"] == ["1 rows without votes teach nothing."]
+    alike = TableModel.fit(table[kept], NAMES, estimator=AAKNN(3), kind="votes")
+    assert "takes no weights" in alike.facts["warnings"][0]
+
+
+def test_votes_in_files(tables, tmp_path):
+    features, counts = tables
+    path = tmp_path / "votes.csv"
+    beside(features, counts).to_csv(path, index=False)
+    model = fit_table(str(path), "sky:hill", method="SABFGS", kind="votes", holdout=0.25)
+    assert type(model.estimator).__name__ == "SABFGS"
+    assert [score["name"] for score in model.facts["holdout"]["scores"]][-1] == "intersection"
+    found = evaluate_table(str(path), model, metrics=["intersection"], kind="votes")
+    degrees, weights = votes_to_degrees(counts)
+    shared = np.minimum(degrees, model.predict(features)).sum(axis=1)
+    assert found.scores[0].model == pytest.approx(np.average(shared, weights=weights))
+    with pytest.raises(TableError, match="for counts say kind='votes'"):
+        fit_table(str(path), "sky:hill")
+
+
+def test_bad_votes_are_refused():
+    with pytest.raises(InputError, match=r"row 1 has a negative one"):
+        votes_to_degrees([[1, 2], [3, -1]])
+    with pytest.raises(InputError, match="write 0 where nobody voted"):
+        votes_to_degrees([[1, np.nan]])
+
+
+@pytest.mark.parametrize("form", ["|", ";", ", ", "json", "objects"])
+def test_one_column_of_lists_is_a_column_for_each_label(tables, form, tmp_path):
+    features, counts = tables
+    lists = [[name for name, count in zip(NAMES, row, strict=True) if count] for row in counts]
+    cells = {"json": [json.dumps(cell) for cell in lists], "objects": lists}.get(form) or [form.join(c) for c in lists]
+    table = features.assign(tags=cells)
+    model = TableModel.fit(table, ["tags"], estimator=DLDL(beta=1.0, gamma=0.5))
+    labels = sorted(NAMES)
+    plain = TableModel.fit(beside(features, counts > 0)[[*"abc", *labels]], labels, estimator=DLDL(beta=1.0, gamma=0.5))
+    assert model.labels == tuple(labels)
+    np.testing.assert_array_equal(model.predict(features), plain.predict(features))
+    save_model(model, tmp_path / "m.ldl")
+    loaded = load_table_model(tmp_path / "m.ldl")
+    np.testing.assert_array_equal(loaded.enhance(table), plain.enhance(beside(features, counts > 0)))
+    with pytest.raises(TableError, match="row 2, column 'tags': 'moon' is none of the labels 'hill', 'sea', 'sky'"):
+        loaded.enhance(table.assign(tags=[["moon"] if i == 2 else cell for i, cell in enumerate(lists)]))
+
+
+def test_lists_in_files_and_empty_cells(tables, tmp_path):
+    features, counts = tables
+    path = tmp_path / "tags.csv"
+    cells = ["/".join(n for n, count in zip(NAMES, row, strict=True) if count) for row in counts]
+    features.assign(tags=cells).to_csv(path, index=False)
+    said = []
+    model = fit_table(str(path), "tags", separator="/", params={"beta": 1.0}, say=said.append)
+    assert said == [f"{path}: the column 'tags' holds lists of labels, separated by '/': 'hill', 'sea', 'sky'."]
+    assert model.labels == ("hill", "sea", "sky")
+    assert evaluate_table(str(path), model).rows == 80
+    cells[7] = ""
+    features.assign(tags=cells).to_csv(path, index=False)
+    with pytest.raises(TableError, match="row 8: no label is 1"):
+        fit_table(str(path), "tags", separator="/")
+
+
+def test_what_looks_like_prose_is_no_list_of_labels(tables):
+    features, _ = tables
+    table = features.assign(note=[f"note {i}" for i in range(80)])
+    with pytest.raises(TableError, match="80 different labels in 80 rows look like texts"):
+        TableModel.fit(table, ["note"])
+    with pytest.raises(TableError, match="separator is for one label column of texts"):
+        TableModel.fit(table, ["a"], separator="|")
