@@ -443,5 +443,6 @@ def test_labels_in_one_column_of_lists(tmp_path):
     assert list(data.label_names) == ["hill", "sea", "sky"]
     np.testing.assert_array_equal(data.Y, [[0, 1, 1], [0, 0, 0], [1, 0, 0]])
     np.testing.assert_array_equal(data.X, [[1.5], [2.5], [3.5]])
+    path.write_text("width,height\n1.5,2\n2.5,3\n")
     with pytest.raises(DatasetError, match="separator is for one label column"):
         read_dataset(path, labels="width", separator="|")
