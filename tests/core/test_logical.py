@@ -2,8 +2,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import sparse
 
 from ldlearn.core import binarize
+from ldlearn.core.targets import check_logical
+from ldlearn.errors import InputError
 
 
 def distributions(seed, n=20, c=6):
@@ -47,3 +50,30 @@ def test_unknown_rule_and_wrong_shape():
         binarize(distributions(0), rule="median")
     with pytest.raises(ValueError, match="2-D"):
         binarize([0.5, 0.5])
+
+
+@pytest.mark.parametrize("dtype", [bool, np.uint8, int, float])
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array, sparse.coo_array, sparse.csc_array])
+def test_labels_of_any_kind_are_the_same_truth_values(container, dtype):
+    Y = np.random.default_rng(0).random((40, 5)) < 0.4
+    Y[:, 2] = True
+    given = container(Y.astype(dtype))
+    checked = check_logical(given)
+    assert checked.dtype == bool
+    np.testing.assert_array_equal(checked, Y)
+    checked[:] = False  # ours to change
+    np.testing.assert_array_equal(given if container is np.asarray else given.toarray(), Y)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        np.array([[2, 1]]),
+        np.array([[-1, 1]], dtype=np.int8),
+        sparse.csr_array([[0.5, 1.0]]),
+        sparse.coo_array((np.ones(2), ([0, 0], [0, 0])), shape=(1, 2)),  # the same entry twice
+    ],
+)
+def test_other_numbers_are_told_whatever_they_are_stored_in(wrong):
+    with pytest.raises(InputError, match="only 0 and 1"):
+        check_logical(wrong)

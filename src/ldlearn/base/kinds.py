@@ -31,6 +31,7 @@ from ldlearn.metrics import per_row
 from ldlearn.solvers.vote_regression import label_counts, log_likelihood, profile_log_rate
 
 RATE_ROWS = 2000  # training rows that the number of votes is learned on
+_RATE_ENTRIES = 2 * 10**6  # labels of them, where there are very many
 ENHANCER, LEARNER, JOINT = KINDS = ("enhancer", "learner", "joint")
 
 
@@ -474,7 +475,8 @@ class Joint(_TakesLogicalLabels, _Predicts):
         super()._finish(X, T, **row_data)
         weights, known = row_data.get("sample_weight"), row_data.get("known")
         counts = label_counts(weights, known)
-        some = slice(None, None, -(-X.shape[0] // RATE_ROWS))
+        rows = min(RATE_ROWS, max(1, _RATE_ENTRIES // T.shape[1]))
+        some = slice(None, None, -(-X.shape[0] // rows))
         logP = _log(self._predict(X[some]))
         log_rate = profile_log_rate(logP, T[some], counts=None if counts is None else counts[some])
         self.votes_per_row_ = float(np.exp(log_rate))

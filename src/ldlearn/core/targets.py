@@ -94,8 +94,9 @@ def check_logical(y: Any, empty_rows: str | None = None, *, nan: str | None = No
     nan : str, default=None
         As in `check_matrix`: "allow" if labels may be unknown.
     """
-    Y = check_matrix(y, "0/1 labels", nan=nan)
-    unknown = np.isnan(Y)
+    whole = _whole_labels(y)
+    Y = check_matrix(y, "0/1 labels", nan=nan) if whole is None else whole
+    unknown = np.isnan(Y) if whole is None else np.zeros((1, 1), dtype=bool)
     bad = (Y != 0) & (Y != 1) & ~unknown
     if bad.any():
         row, column = np.argwhere(bad)[0]
@@ -111,7 +112,22 @@ def check_logical(y: Any, empty_rows: str | None = None, *, nan: str | None = No
                 f"Every row needs a positive label, but {describe_rows(empty)} of y has none; drop such rows{choice}."
             )
         Y[empty] = 1.0
-    return Y if unknown.any() else Y.astype(bool)
+    return Y if unknown.any() else Y.astype(bool, copy=False)
+
+
+def _whole_labels(y: Any) -> NDArray[np.bool_] | None:
+    """Labels that are stored as zeros and ones of a kind that knows no others, without an array of floats; else None.
+
+    A table of many labels would be eight times as large as floats.
+    """
+    if isinstance(y, np.ndarray) and y.ndim == 2 and y.shape[1] and y.dtype.kind in "bui":
+        Y = y.astype(bool)
+        return Y if y.dtype.kind == "b" or np.array_equal(Y, y) else None
+    if sparse.issparse(y) and y.ndim == 2 and y.shape[1] and y.dtype.kind in "buif":
+        labels = y.tocsr(copy=True)
+        labels.sum_duplicates()
+        return np.asarray(labels.astype(bool).toarray()) if np.isin(labels.data, (0, 1)).all() else None
+    return None
 
 
 def ticked_and_known(Y: NDArray[Any]) -> tuple[NDArray[np.bool_], NDArray[np.bool_] | None]:

@@ -401,7 +401,12 @@ class DLDL(WeighsRows, GivesIntervals):
             self.weights_gap_ = W.gap
             self.converged_ = W.converged and solved
         self.objective_ = float(self.objective_path_[-1])
-        self.label_distributions_ = D.toarray() if sparse.issparse(D) else np.ascontiguousarray(D)
+        self.label_distributions_ = self._dense(D, features.X.dtype)
+
+    @staticmethod
+    def _dense(D: Any, dtype: Any) -> Array:
+        """Degrees as one array; those of many labels in the precision of X at once, since they are large."""
+        return np.asarray(D.astype(dtype).toarray()) if sparse.issparse(D) else np.ascontiguousarray(D)
 
     def _fit_graph(self, X: Any, work: _SharedWork) -> Any:
         """Similarity graph A (Eq. 2) and its Laplacian G; nothing if alpha is 0."""
@@ -553,5 +558,6 @@ class DLDL(WeighsRows, GivesIntervals):
             logP = logP + 2.0 * self.alpha_ * pulls
             beta = self.beta_ + self.alpha_ * weights.sum(axis=1)
         support = Y if known is None else Y | ~known
-        D = np.asarray(newton_simplex(logP, support, beta=beta, **self._between_labels(Y.shape[1]), tol=self.tol).D)
+        found = newton_simplex(logP, support, beta=beta, **self._between_labels(Y.shape[1]), tol=self.tol)
+        D = np.ascontiguousarray(found.D)
         return D if degrees is None else np.where(np.isfinite(degrees), degrees, D)

@@ -16,7 +16,7 @@ from ldlearn.solvers.features import Features
 _BALANCED = 0.01  # largest excess of a label's predictions that is left, compared with what a row may lack
 _MAX_SWEEPS = 30
 _BLOCK_ENTRIES = 2**20  # of predictions: so many that adding up the gradients of blocks costs little beside
-_MOST_KEPT = 2**27  # bytes of predictions that are kept while a Newton system is solved
+_MOST_KEPT = 2**30  # bytes of predictions that are kept while a Newton system is solved: half of what the result takes
 
 
 class SparseRows:
