@@ -88,7 +88,7 @@ TABLES = {
     "categorical no feature": (NOTHING, (*FIT, "--categorical", "key"), ["categorical names 'key'"]),
     "label 2": (cell(4, "sea", "2"), FIT, ["data.csv, row 4, column 'sea': 2 is neither 0 nor 1"]),
     "label missing": (
-        cell(9, "sky", ""), (*FIT, "--method", "L2"), ["data.csv, row 9, column 'sky': the label is missing", "DLDL"],
+        cell(9, "sky", ""), (*FIT, "--method", "GLLE+SABFGS"), ["data.csv, row 9, column 'sky': the label is missing"],
     ),
     "label a word": (cell(2, "sky", "maybe"), FIT, ["column 'sky': 'maybe' is not a finite number; write 0 or 1"]),
     "no positive label": (

@@ -311,3 +311,8 @@ def test_blocks_are_added_in_a_tree(client, monkeypatch):
     assert total == 210
     np.testing.assert_array_equal(squares, [91, 91])
     assert rounds.count == 1
+
+
+def test_ordered_labels_are_refused():
+    with pytest.raises(ParameterError, match="ordered labels are not there on Dask collections"):
+        ld.DLDL(ordered=True)._check_for_blocks()

@@ -204,3 +204,20 @@ def test_reference_numbers(start):
     data = sjaffe()
     model = quiet_fit(L2(fit_intercept=False, max_iter=15, **start), data.Z, data.Y)
     assert_recovery(model.label_distributions_, ".0720 .2692 .5520 .0282 .9720 .9048")
+
+
+def test_unknown_labels_are_left_out_of_the_label_term_alone():
+    """D is stationary in the stated objective with the term |D - Y|^2 over known labels."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 3))
+    Y = (rng.random((30, 4)) < 0.5).astype(float)
+    Y[np.arange(30), rng.integers(4, size=30)] = 1.0
+    partial = np.where(rng.random(Y.shape) < 0.3, np.nan, Y)
+    model = L2(n_neighbors=4, lam=0.1, beta=0.02, alpha=0.05, tol=1e-6, max_iter=500).fit(X, partial)
+    D, S, P = model.scores_, model.weights_.toarray(), model.predict(X)
+    known = ~np.isnan(partial)
+    M = (np.eye(30) - S).T @ (np.eye(30) - S)
+    slope = 0.02 * (D - P) + 0.1 * known * (D - np.nan_to_num(partial)) + 0.05 * M @ D
+    assert np.abs(slope).max() < 1e-5
+    other = L2(n_neighbors=4, lam=0.1, beta=0.02, alpha=0.05, tol=1e-6, max_iter=500).fit(X, Y)
+    assert np.abs(other.scores_ - D)[~known].max() > 0.05

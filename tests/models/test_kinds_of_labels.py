@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ldlearn import AAKNN, DLDL, L2, SABFGS, VoteLDL
+from ldlearn import AAKNN, DLDL, GLLE, SABFGS, EnhanceThenLearn, VoteLDL
 from ldlearn.core.targets import votes_to_degrees
 from ldlearn.errors import InputError, TableError
 from ldlearn.models import TableModel, evaluate_table, fit_and_check, fit_table, load_table_model, save_model
@@ -55,8 +55,8 @@ def test_a_method_that_cannot_take_it_names_row_and_label(tables):
     Y = (counts > 0).astype(float)
     Y[3, 1] = np.nan
     table = beside(features, Y).set_axis(range(1, 81), axis=0)
-    with pytest.raises(TableError, match=r"row 4, column 'sea': the label is missing; .*L2 takes no unknown labels"):
-        TableModel.fit(table, NAMES, estimator=L2())
+    with pytest.raises(TableError, match=r"row 4, column 'sea': .*EnhanceThenLearn takes no unknown labels"):
+        TableModel.fit(table, NAMES, estimator=EnhanceThenLearn(GLLE()))
     with pytest.raises(TableError, match="row 4, column 'sea': the label is missing"):
         TableModel.fit(table, NAMES, estimator=SABFGS())
 

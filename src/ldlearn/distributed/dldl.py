@@ -129,6 +129,8 @@ class DLDL(OnBlocks, joint.DLDL):
         return local
 
     def _check_for_blocks(self) -> None:
+        if self.ordered:
+            raise ParameterError("ordered labels are not there on Dask collections yet; leave ordered=False.")
         if not (self.feature_map is None or isinstance(self.feature_map, str)):
             raise ParameterError(
                 "A transformer as feature_map would have to be fitted on all rows, which lie in blocks; apply it to X "

@@ -19,7 +19,7 @@ from ldlearn.core.reconstruction import (
     simplex_weights,
     weights_to_csr,
 )
-from ldlearn.core.simplex import Array, project_simplex, softmax
+from ldlearn.core.simplex import Array, Mask, project_simplex, softmax
 from ldlearn.solvers.nuclear_regression import NuclearFit, nuclear_regression
 from ldlearn.solvers.spd import solve_spd
 
@@ -43,7 +43,8 @@ class L2(Joint):
         \qquad P = softmax(X W + b)
 
     where :math:`S \ge 0` has rows that sum to one and are zero off the nearest neighbours, and :math:`|W|_*` is the sum
-    of singular values. Recovered is ``softmax(D)``, predicted ``softmax(X W + b)``.
+    of singular values. Recovered is ``softmax(D)``, predicted ``softmax(X W + b)``. Labels that are unknown (NaN in y)
+    are left out of the term with Y.
 
     Parameters
     ----------
@@ -127,6 +128,7 @@ class L2(Joint):
            [0.07, 0.93]])
     """
 
+    takes_unknown = True
     _removed_params = ("mu",)
     _test_params = (
         {"n_neighbors": 4},
@@ -175,14 +177,14 @@ class L2(Joint):
         """Whether permuting the labels permutes the result: not from a random start."""
         return self.init == "zeros"
 
-    def _fit(self, X: Any, Y: NDArray[np.bool_]) -> None:
+    def _fit(self, X: Any, Y: Mask, known: Mask | None = None) -> None:
         neighbors = nearest_rows(X, self.n_neighbors)
         # With a free intercept centring changes no value of the objective, only how fast W and b are found.
         mean = X.mean(axis=0, dtype=np.float64) if self.fit_intercept else np.zeros(X.shape[1])
         X = X - mean
         grams = local_grams(X, neighbors)
         weights = simplex_weights(grams)
-        D = propagated_labels(weights_to_csr(weights, neighbors), Y)
+        D = propagated_labels(weights_to_csr(weights, neighbors), Y if known is None else Y | ~known)
         W, b = self._start(X.shape[1], D)
         P = softmax(X @ W + b)
         path: list[float] = []
@@ -191,10 +193,10 @@ class L2(Joint):
             before = D, P
             weights = simplex_weights(grams + local_grams(D, neighbors), start=weights > 0)
             S = weights_to_csr(weights, neighbors)
-            D = self._solve_degrees(S, P, Y)
+            D = self._solve_degrees(S, P, Y, known)
             fit = self._fit_predictor(X, D, W, b)
             W, b, P = fit.coef, fit.intercept, softmax(fit.scores)
-            path.append(self._objective(fit, S, X, D, Y))
+            path.append(self._objective(fit, S, X, D, Y, known))
             moved = max(np.abs(new - old).max() for new, old in zip((D, P), before, strict=True))
             self.converged_ = bool(moved <= self.tol)
         self.coef_, self.intercept_ = W, b - mean @ W
@@ -210,14 +212,28 @@ class L2(Joint):
         shares = np.log(np.maximum(D.mean(axis=0), _SMALLEST_SHARE))
         return np.zeros((m, c)), (shares - shares.mean()) * self.fit_intercept
 
-    def _solve_degrees(self, S: sparse.csr_array, P: Array, Y: NDArray[np.bool_]) -> Array:
-        """``[(beta + lam) I + alpha (I - S)' (I - S)] D = beta P + lam Y``."""
+    def _solve_degrees(self, S: sparse.csr_array, P: Array, Y: Mask, known: Mask | None = None) -> Array:
+        """``[(beta + lam) I + alpha (I - S)' (I - S)] D = beta P + lam Y``; without lam where Y is unknown."""
+        if known is not None:
+            return self._solve_each_label(S, P, Y, known)
         total = self.beta + self.lam
         target = (self.beta * P + self.lam * Y) / total
         if self.alpha == 0:
             return np.asarray(target)
         system = sparse.eye_array(len(Y)) + (self.alpha / total) * reconstruction_laplacian(S)
         return solve_spd(sparse.csr_array(system), target, tol=1e-8)
+
+    def _solve_each_label(self, S: sparse.csr_array, P: Array, Y: Mask, known: Mask) -> Array:
+        """The same, a system for each label: where labels are unknown they differ."""
+        target, diagonal = self.beta * P + self.lam * Y, self.beta + self.lam * known
+        if self.alpha == 0:
+            return np.asarray(target / diagonal)
+        M = self.alpha * reconstruction_laplacian(S)
+        columns = [
+            solve_spd(sparse.csr_array((M + sparse.diags_array(d)) / self.beta), t[:, None] / self.beta, tol=1e-8)
+            for d, t in zip(diagonal.T, target.T, strict=True)
+        ]
+        return np.hstack(columns)
 
     def _fit_predictor(self, X: Array, D: Array, W: Array, b: Array) -> NuclearFit:
         # The Hessian of |softmax(z) - d|^2 is at most 2 (1/4 + max |p - d|): the variance of a vector of length one
@@ -232,9 +248,12 @@ class L2(Joint):
             fit_intercept=self.fit_intercept,
         )
 
-    def _objective(self, fit: NuclearFit, S: sparse.csr_array, X: Array, D: Array, Y: NDArray[np.bool_]) -> float:
+    def _objective(
+        self, fit: NuclearFit, S: sparse.csr_array, X: Array, D: Array, Y: Mask, known: Mask | None
+    ) -> float:
+        off = D - Y if known is None else (D - Y) * known
         rebuilt = float(np.sum((X - S @ X) ** 2) + np.sum((D - S @ D) ** 2))
-        return self.beta * fit.objective + self.alpha * rebuilt + self.lam * float(np.sum((D - Y) ** 2))
+        return self.beta * fit.objective + self.alpha * rebuilt + self.lam * float(np.sum(off**2))
 
     def _predict(self, X: Any) -> Array:
         return softmax(X @ self.coef_ + self.intercept_)
