@@ -96,7 +96,7 @@ def test_a_handful_of_rows_gets_defaults():
     assert "too few rows" in model.choice_
 
 
-def test_no_more_than_1000_rows_are_looked_at():
+def test_no_more_than_2000_rows_are_looked_at():
     """The same choice with forty thousand rows more that are never looked at would be luck; that it is quick is not."""
     data = make_label_distributions(6000, 5, 4, labels="votes")
     features, Y = Features(data.X), data.Y > 0
@@ -109,7 +109,7 @@ def test_no_more_than_1000_rows_are_looked_at():
             return np.asarray(super().__getitem__(key))
 
     choose_weights(data.X.view(Watched), Y, features)
-    assert sum(looked_at) == 2 * 1000  # every row of a half once to learn from and once to judge by
+    assert sum(looked_at) == 2 * 2000  # every row of a half once to learn from and once to judge by
 
 
 def test_labels_that_say_nothing_do_no_harm():

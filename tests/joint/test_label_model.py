@@ -116,7 +116,8 @@ def test_trust_follows_the_verdict():
     assert votes.trust == 1.0
     assert verdicts(1, labels="presence")[0].trust == 0.0
     assert verdicts(1, labels="top-k")[0].trust == 0.0
-    assert replace(votes, p_value=0.2).trust == pytest.approx(0.4)
+    assert replace(votes, p_value=0.2, z_count=0.0).trust == pytest.approx(0.4)
+    assert replace(votes, p_value=0.2, z_count=-5.0).trust == 1.0
 
 
 def _coins():

@@ -19,7 +19,6 @@ from ldlearn.solvers.softmax_regression import SoftmaxFit, softmax_regression
 from ldlearn.solvers.vote_regression import competing_votes, expected_votes, vote_regression
 
 LABEL_MODELS = ("auto", "votes", "presence")
-_MOST_ROWS = 1000  # to choose on: they cost as much as a fit on twenty thousand
 _BETAS = np.geomspace(0.03, 100.0, 9)  # from degrees that follow the predictor to equal shares
 _MIDDLE_BETA = 4  # where to begin among them
 _RATIOS = 10.0 ** np.arange(-1.0, 2.0, 0.5)  # of gamma to its default
@@ -53,7 +52,7 @@ def choose_weights(
     The labels themselves suggest degrees: those of the vote model, to the power of the trust in it
     (`Competition.trust`), so equal shares of the positive labels where there is none. beta is the one whose degrees are
     nearest to these (mean intersection), gamma the one whose predictions of them on held-out rows are best, by DLDL's
-    own loss KL(D, P). At most 1,000 rows take part, and which ones depends on their features alone.
+    own loss KL(D, P). At most 2,000 rows take part, and which ones depends on their features alone.
 
     Parameters
     ----------
@@ -72,14 +71,14 @@ def choose_weights(
         Where Y says anything; by default everywhere.
     """
     unit = default_gamma(features)
-    splits = held_out_splits(X, Y, features.fit_intercept, features.weights, known, _MOST_ROWS)
+    splits = held_out_splits(X, Y, features.fit_intercept, features.weights, known)
     if not splits:
         chosen = _NO_EVIDENCE_BETA if beta is None else beta
         return Choice(chosen, unit if gamma is None else gamma, "too few rows to choose by: the weights are defaults")
     suggested = _suggest(splits, label_model)
     words = [suggested.words]
     if gamma is None:
-        ratio = _best_ratio(splits, suggested)
+        ratio = _best_ratio(splits[:1] if len(Y) > _n_rows(splits) else splits, suggested)
         gamma = ratio * unit
         words.append(f"gamma={gamma:.3g}: held-out degrees are predicted best at {ratio:.2g} times its default")
     if beta is None and suggested.trust == 0.0:
@@ -128,6 +127,11 @@ def _suggest(splits: list[Split], label_model: str) -> _Suggested:
     return _Suggested(verdict.trust, votes if verdict.trust else None, verdict.words, votes.ratio)
 
 
+def _n_rows(splits: list[Split]) -> int:
+    """All rows, or those that take part if there are more: then one split is enough for what is tried often."""
+    return sum(len(split.Y_test) for split in splits)
+
+
 @dataclass(frozen=True)
 class _Rows:
     """Rows to try betas on, and the degrees suggested for them."""
@@ -142,7 +146,7 @@ def _all_rows(features: Features, Y: Mask, known: Mask | None, splits: list[Spli
     """All rows; of many, those that one split learns from."""
     votes = suggested.votes
     assert votes is not None
-    if len(Y) > sum(len(split.Y_test) for split in splits):
+    if len(Y) > _n_rows(splits):
         first = splits[0]
         return _Rows(first.features, first.Y, first.known, suggested.of_split(0, first)[0])
     l2 = votes.ratio * default_gamma(features)

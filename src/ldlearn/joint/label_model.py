@@ -104,7 +104,6 @@ def held_out_splits(
     fit_intercept: bool = True,
     weights: NDArray[np.float64] | None = None,
     known: Mask | None = None,
-    most_rows: int = _MOST_ROWS,
 ) -> list[Split]:
     """The rows of each of `held_out_folds`."""
 
@@ -121,7 +120,7 @@ def held_out_splits(
             part(known, fold.test),
             part(weights, fold.test),
         )
-        for fold in held_out_folds(X, most_rows)
+        for fold in held_out_folds(X)
     ]
 
 
@@ -253,10 +252,12 @@ class Competition:
     def trust(self) -> float:
         """How far the vote model's degrees are to be believed, from 0 (equal shares instead) to 1.
 
-        0 if labels stand alone or are rationed. Otherwise 1 if held-out labels are no likelier as labels that stand
-        alone, and the two-sided p-value of that comparison if they are.
+        0 if labels stand alone or are rationed. 1 if held-out labels are no likelier as labels that stand alone, or if
+        the number of positives varies too little for that. Otherwise the two-sided p-value of that comparison.
         """
-        return min(1.0, 2.0 * self.p_value) if self.competing and not self.rationed else 0.0
+        if not self.competing or self.rationed:
+            return 0.0
+        return min(1.0, 2.0 * self.p_value) if self.z_count > norm.ppf(_COUNT_LEVEL) else 1.0
 
 
 def competition_test(X: Any, y: Any, *, fit_intercept: bool = True, level: float = 0.05) -> Competition:
