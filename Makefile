@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 # SCIPY_ARRAY_API lets scikit-learn run its array API check.
 TEST_ENV := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 SCIPY_ARRAY_API=1
 
-.PHONY: run test test-everywhere mutants lint types layers unit bench bench-scale docs walk clean
+.PHONY: run test test-everywhere mutants lint types layers unit bench bench-scale bench-dask docs walk clean
 
 run: $(VENV)/.run
 	$(BIN)/ldlearn run quick -o results/quick --jobs 2
@@ -38,6 +38,11 @@ unit: $(VENV)/.dev
 # The table of scale: minutes, two idle cores, 8 GB
 bench-scale: $(VENV)/.dev
 	$(BIN)/python benchmarks/scale.py
+
+# On a Dask cluster of this machine: the cost model, then 4 GB on two workers of 2 GB (needs 10 GB of disk, and time)
+bench-dask: $(VENV)/.dev
+	$(BIN)/python benchmarks/on_dask.py model
+	$(BIN)/python benchmarks/on_dask.py fit 10000000 --workers 2 --memory 2GB
 
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/dldl_speed.py
