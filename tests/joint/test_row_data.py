@@ -6,7 +6,7 @@ import pytest
 from scipy.special import xlogy
 from sklearn.base import clone
 
-from ldlearn import DLDL, GLLE, SABFGS, VoteLDL
+from ldlearn import DLDL, GLLE, SABFGS, PriorLE, UniformLE, VoteLDL
 from ldlearn.core import laplacian, normalize_rows
 from ldlearn.datasets import make_label_distributions
 from ldlearn.errors import InputError
@@ -265,3 +265,19 @@ def test_what_cannot_be_used_is_refused():
         DLDL().fit(X, Y)
     with pytest.raises(InputError, match="NaN"):
         SABFGS().fit(X, np.where(Y == 1, np.nan, D))
+
+
+def test_where_a_label_is_unknown_its_share_of_ticks_elsewhere_counts():
+    """Closed forms of the floors."""
+    Y = np.array([[1.0, np.nan], [1.0, 0.0], [0.0, 1.0]])
+    X = np.zeros((3, 1))
+    share = (1 + 0.5) / (2 + 1)
+    expected = np.array([[1 / (1 + share), share / (1 + share)], [1.0, 0.0], [0.0, 1.0]])
+    np.testing.assert_allclose(UniformLE().fit_enhance(X, Y), expected)
+    prior = PriorLE().fit(X, Y).prior_
+    np.testing.assert_allclose(prior, expected.mean(axis=0))
+    weighted = (2 * 1 + 0.5) / (3 + 1)
+    shares = np.array([[1 / (1 + weighted), weighted / (1 + weighted)], [1.0, 0.0], [0.0, 1.0]])
+    found = PriorLE().fit(X, Y, sample_weight=[1, 1, 2])
+    np.testing.assert_allclose(found.prior_, np.average(shares, axis=0, weights=[1, 1, 2]))
+    np.testing.assert_allclose(found.label_distributions_[0], found.prior_)
