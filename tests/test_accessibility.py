@@ -1,11 +1,13 @@
-"""The report for everybody: axe-core finds nothing, and tables can be read on a phone."""
+"""The report and the model card for everybody: axe-core finds nothing, and tables can be read on a phone."""
 
 import shutil
 
 import pytest
 from accessibility import violations_of_file
+from practice_tables import LABELS, make_table
 from synthetic_records import DATASETS, make_records
 
+from ldlearn.models import describe_file, fit_table, write_card
 from ldlearn.reporting import Report
 
 CHROMIUM = shutil.which("chromium")
@@ -61,6 +63,13 @@ def test_a_report_without_truth(browser, tmp_path):
     opened.click("#sample-next")
     assert errors == []
     opened.close()
+
+
+def test_the_model_card(browser, tmp_path):
+    make_table().to_csv(tmp_path / "data.csv", index=False)
+    fit_table(str(tmp_path / "data.csv"), LABELS, str(tmp_path / "m.ldl"), id="key", holdout=0.25)
+    write_card(describe_file(tmp_path / "m.ldl"), tmp_path / "card.html")
+    assert violations_of_file(browser, tmp_path / "card.html") == []
 
 
 def test_method_and_sorted_column_stay_in_view_on_a_phone(browser, report):

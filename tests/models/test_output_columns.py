@@ -22,6 +22,10 @@ def test_rounded_rows_sum_to_one_and_stay_near(c, digits, seed):
     assert (np.abs(rounded - D) < 10.0**-digits + 1e-8).all()
     assert (rounded >= 0).all()
     np.testing.assert_array_equal(round_rows(rounded, digits), rounded)
+    for row, near in zip(D * 10**digits, units, strict=True):
+        up = near > row + 1e-6
+        remainder = row - np.floor(row + 1e-9)
+        assert not up.any() or remainder[up].min() >= remainder[~up].max(initial=0.0) - 1e-6
 
 
 @pytest.fixture(scope="module")
