@@ -50,6 +50,8 @@ def sum_in_threads(function: Callable[[Item], Sequence[Any]], items: Sequence[It
     [6, 14]
     """
     count = min(thread_count(), len(items)) if len(items) > 1 else 1
+    if count == 1:
+        return _added(map(function, items))
     return _added(in_threads(lambda share: _added(map(function, share)), [items[k::count] for k in range(count)]))
 
 

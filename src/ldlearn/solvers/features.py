@@ -174,6 +174,7 @@ class Features(CentredColumns):
             super().__init__(n, *whole, total=total)
         self._is_block = block_of is not None  # a sample of the whole is somebody else's business
         self._sample: Sample | None = None
+        self._far = bool(self.offsets.any())
         self._rest = self.mean - self.offsets  # what is left of the mean, small compared with the spread
 
     def scatter_matrix(self) -> NDArray[np.float64]:
@@ -187,7 +188,7 @@ class Features(CentredColumns):
     @property
     def is_exact(self) -> bool:
         """Whether products are in float64 even if nobody asks for it: columns far from zero need it."""
-        return self.X.dtype == np.float64 or not self.fit_intercept or bool(self.offsets.any())
+        return self.X.dtype == np.float64 or not self.fit_intercept or self._far
 
     def row_blocks(self, width: int = 0) -> Iterator[slice]:
         """Slices of rows, so short that a block of X and ``width`` columns beside it stay in cache."""
@@ -195,7 +196,7 @@ class Features(CentredColumns):
 
     def block(self, rows: slice, exact: bool = False) -> Any:
         """Rows of X without offsets, in float64 if ``exact`` (or `is_exact`), else as they are."""
-        block = without_offsets(self.X[rows], self.offsets)
+        block = without_offsets(self.X[rows], self.offsets) if self._far else self.X[rows]
         return block.astype(np.float64, copy=False) if exact or self.is_exact else block
 
     def sample(self) -> Sample | None:
