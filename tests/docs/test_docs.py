@@ -73,8 +73,8 @@ def test_a_block_that_fails_is_noticed(tmp_path):
             run(text)
 
 
-def test_the_gallery_has_ten_questions():
-    assert len(SCRIPTS) == 10
+def test_the_gallery_asks_questions():
+    assert len(SCRIPTS) >= 10
     for script in SCRIPTS:
         title = script.read_text(encoding="utf-8").splitlines()[1]
         assert title.endswith("?"), script.name

@@ -1,5 +1,7 @@
 """How sure a vote regression is: its curvature, its prior, its links."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.optimize import approx_fprime
@@ -68,6 +70,22 @@ def test_labels_tell_whether_all_rows_have_as_many_votes(fixed):
     assert posterior.fixed_raters[0] is fixed
     assert posterior.chances[0] > 0.9
     assert np.exp(posterior.log_rates[0]) == pytest.approx(5.0, rel=0.1)
+
+
+def test_where_the_links_differ_and_none_is_surely_right_intervals_hold_both():
+    X, votes, _ = rows_of_votes(400)
+    posterior = vote_posterior(Features(X), votes > 0, l2=1.0)
+    W, b, rate = posterior.coefs[0], posterior.intercepts[0], posterior.log_rates[0]
+    both = {"coefs": np.stack([W, 2.0 * W]), "intercepts": np.stack([b, b]), "log_rates": np.array([rate, rate])}
+    one, other, undecided = (
+        replace(posterior, **both, fixed_raters=[False, True], chances=np.array(chances))
+        for chances in ([1.0, 0.0], [0.0, 1.0], [0.5, 0.5])
+    )
+    lower, upper = undecided.share_intervals(X, 0.9)
+    for certain in (one, other):
+        a, b = certain.share_intervals(X, 0.9)
+        middle = (a + b) / 2
+        assert ((lower <= middle) & (middle <= upper)).mean() > 0.99
 
 
 def test_the_penalty_does_not_depend_on_where_the_search_begins():
