@@ -134,6 +134,10 @@ USAGE = {
     "enhance by a learner": (("enhance", "data.csv", "-l", "sky", "--method", "SABFGS"), ["learns from degrees"]),
     "no such metric": (("evaluate", "data.csv", "-m", "model.ldl", "--metrics", "cosin"), ["'cosin'", "cosine"]),
     "output of unknown kind": ((*PREDICT[:-1], "out.xls"), ["out.xls", "'.xls' is none of"]),
+    "standard output by another name": (
+        (*PREDICT[:-1], "/dev/stdout"),
+        ["/dev/stdout: standard output is written '-'"],
+    ),
     "output a folder": ((*PREDICT[:-1], "."), [".: it is a folder"]),
     "no such data set": (("datasets", "show", "vader"), ["no data set 'vader'", "vader_tweets"]),
     "demo in a file": (("demo", "--folder", "data.csv"), ["data.csv: it is not a folder"]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import select
@@ -16,6 +17,14 @@ import pandas as pd
 import pytest
 from practice_tables import make_table
 from terminal import read_terminal
+
+
+def test_an_error_of_the_system_names_its_place():
+    from ldlearn.cli.main import _explain
+
+    full = OSError(errno.ENOSPC, "No space left on device")
+    assert _explain(full) == ("standard output: No space left on device.", 2)
+    assert _explain(OSError(errno.EACCES, "Permission denied", "x.csv"))[0] == "x.csv: Permission denied."
 
 
 def test_output_has_ordinary_permissions_and_no_leftovers(model, run, here):

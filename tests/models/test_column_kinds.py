@@ -20,6 +20,7 @@ from ldlearn.models import (
     TableError,
     TableModel,
     describe_model,
+    enhance_table,
     export_onnx,
     fit_and_check,
     load_model,
@@ -284,6 +285,18 @@ def test_what_users_say_on_the_command_line(tmp_path, monkeypatch, capfd):
         main([*words, "--categorical", "zone", "--numeric", "zone"])
     assert ended.value.code == 2
     assert "numeric and categorical both name 'zone'" in capfd.readouterr().err
+
+
+def test_enhance_without_a_model_says_what_it_left_out(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    table = with_columns(flat=1)
+    table.loc[4, "wet"] = "moist"
+    table.to_csv("data.csv", index=False)
+    notes = enhance_table("data.csv", "out.csv", labels=LABELS, method="PriorLE").notes
+    assert notes == [
+        "Column 'wet': 1 cell counts as missing: row 5 'moist'.",
+        "Columns with the same value in every row, left out: 'flat'.",
+    ]
 
 
 def test_nothing_is_said_where_nothing_is_wrong():

@@ -52,7 +52,9 @@ def fit(
     set: Settings = None,
     kind: LabelKind = "auto",
     separator: Separator = None,
-    holdout: Annotated[float, typer.Option(metavar="SHARE", help="Rows to check a second fit on.")] = 0.2,
+    holdout: Annotated[
+        float, typer.Option(metavar="SHARE", show_default=False, help="Rows to check on; default 0.2.")
+    ] = 0.2,
     format: From = None,
     delimiter: Delimiter = None,
     decimal: Decimal = None,
@@ -66,11 +68,8 @@ def fit(
     A label may be empty where it is unknown.
 
     \b
-    ldlearn fit data.csv --labels tags --separator "|" -o model.ldl
-    ldlearn fit votes.csv --labels sky:sea --kind votes -o model.ldl
-    ldlearn fit data.csv --labels sky,mountain,sea -o model.ldl
+    ldlearn fit data.csv --labels sky,mountain,sea --id key -o model.ldl
     ldlearn fit data.csv -l 'emo_*' --features x1:x20 --set alpha=0.1 -o m.ldl
-    cat data.jsonl | ldlearn fit - --from jsonl -l a,b,c --id key -o m.ldl
     ldlearn fit 'part-*.parquet' -l a,b,c --scheduler tcp://host:8786 -o m.ldl
     """
     # Model files have a suffix of their own, so that a slip does not overwrite the data.

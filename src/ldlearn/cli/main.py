@@ -69,7 +69,8 @@ def _explain(error: Exception) -> tuple[str, int]:
     if isinstance(error, LDLearnError):
         return text, _WRONG_INPUT
     if isinstance(error, OSError) and error.strerror:
-        return f"{error.filename or 'the system'}: {error.strerror}.", _WRONG_INPUT
+        # files are named by whoever opened them; what has no name is where results are printed
+        return f"{error.filename or 'standard output'}: {error.strerror}.", _WRONG_INPUT
     return (
         f"this is a fault of ldlearn, not yours ({type(error).__name__}: {text}); please report it with the command, "
         "the output of `ldlearn --version`, and what the same command shows with --debug.",

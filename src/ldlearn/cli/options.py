@@ -16,13 +16,15 @@ def complete_method(incomplete: str) -> Iterable[str]:
     return [name for name, _ in all_estimators() if name.lower().startswith(incomplete.lower())]
 
 
-Data = Annotated[str, typer.Argument(metavar="DATA", help="Table: .csv .xlsx .parquet .npz ...; or - (pipe).")]
+Data = Annotated[str, typer.Argument(metavar="DATA", help="Table: .csv .xlsx .parquet ...; - a pipe.")]
 Model = Annotated[str, typer.Option("--model", "-m", metavar="FILE", help="The model, an .ldl file.")]
 Output = Annotated[
     str, typer.Option("--output", "-o", metavar="FILE", show_default=False, help="Table to write; default: a pipe.")
 ]
 Labels = Annotated[str, typer.Option("--labels", "-l", metavar="COLS", help="Labels: a,b or emo_* or x1:x9.")]
-LabelKind = Annotated[str, typer.Option("--kind", metavar="KIND", help="votes: labels are counts of votes.")]
+LabelKind = Annotated[
+    str, typer.Option("--kind", metavar="KIND", show_default=False, help="votes: labels are counts of votes.")
+]
 Separator = Annotated[str | None, typer.Option(metavar="CHAR", help="Between labels of one column of lists.")]
 Features = Annotated[str | None, typer.Option(metavar="COLS", help="Features, likewise; default: the rest.")]
 Categorical = Annotated[str | None, typer.Option(metavar="COLS", help="Features that are codes, not numbers.")]
@@ -30,6 +32,7 @@ Numeric = Annotated[str | None, typer.Option(metavar="COLS", help="Features that
 Date = Annotated[str | None, typer.Option(metavar="COLS", help="Features that are dates.")]
 Text = Annotated[str | None, typer.Option(metavar="COLS", help="Features that are prose: words count.")]
 Ignore = Annotated[str | None, typer.Option(metavar="COLS", help="Columns to leave out.")]
+KindAsInFit = Annotated[str | None, typer.Option(metavar="COLS", hidden=True)]  # a screen has so many lines
 Id = Annotated[str | None, typer.Option("--id", metavar="COL", help="A column that names the rows.")]
 Method = Annotated[
     str | None,

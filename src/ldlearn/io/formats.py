@@ -34,6 +34,8 @@ FORMATS = {
     "svmlight": "ldlearn.io.libsvm:LIBSVM",
 }
 
+_STANDARD_OUTPUT = ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")  # nothing can be moved to their place
+
 
 @dataclass(frozen=True)
 class Format:
@@ -170,6 +172,8 @@ def check_output(name: str, inputs: Sequence[str] = (), *, overwrite: bool = Tru
     """
     if name == PIPE:
         return
+    if name in _STANDARD_OUTPUT:
+        raise FileError(f"{name}: standard output is written {PIPE!r} here; its format is csv unless you say another.")
     path = Path(name)
     if path.is_file():
         for other in inputs:

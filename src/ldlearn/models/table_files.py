@@ -308,7 +308,7 @@ def _enhance_by_fitting(
         degrees[doubts.names] = said[doubts.names].to_numpy()
     with open_output(writer.output, columns.labels, writer.format) as sink:
         sink.write(writer.rows(table, degrees, columns.id, columns.kept, len(columns.labels)))
-    return WrittenTable(len(degrees), columns.labels, writer.output, [])
+    return WrittenTable(len(degrees), columns.labels, writer.output, model.facts["warnings"])
 
 
 def _stream(
