@@ -342,8 +342,11 @@ def test_from_an_export_to_degrees(export, tmp_path, capsys):
     assert load_model(model).labels == ("calm", "fear", "joy")
 
 
-def test_votes_are_read_as_votes(export, tmp_path):
+def test_votes_are_read_as_votes(export, tmp_path, capsys):
     assert command("import", export, "-o", tmp_path / "votes.csv") == 0
+    told = capsys.readouterr().out.splitlines()[-1].removeprefix("Next: ldlearn ").removesuffix("model.ldl")
+    assert "--kind votes" in told
+    assert command(*told.split(), tmp_path / "m.ldl") == 0
     data = read_dataset(tmp_path / "votes.csv", features="x1:x2", labels="calm:joy")
     assert data.counts.sum(axis=1).tolist() == [4] * 60
 

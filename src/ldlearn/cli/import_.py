@@ -55,4 +55,5 @@ def import_(
     elif output != PIPE:
         say(f"{len(found.table):,} rows, {len(labels)} labels: {output}")
         columns = f"--labels {quote(found.labels_option)} --id {quote(found.id)}"
+        columns += " --kind votes" if found.kind == "votes" else ""
         say(f"Next: ldlearn fit {quote(output)} {columns} -o model.ldl")
