@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 from pathlib import Path
 from statistics import mean
@@ -55,3 +56,23 @@ def test_curves_pay_on_the_artificial_set():
 
 def test_nothing_failed():
     assert STORED["failed"] == []
+
+
+def truthless():
+    """The study of what is lost without a truth, which is no part of the package."""
+    path = FILE.parents[2] / "benchmarks" / "truthless.py"
+    spec = importlib.util.spec_from_file_location("truthless", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("name", ["truthless", "truthless_new_sets"])
+def test_the_pages_quote_the_truthless_study(name):
+    study, stored = truthless(), json.loads(FILE.with_name(f"{name}.json").read_text(encoding="utf-8"))
+    lines = [*study.case_table(stored["cases"]), *study.summary(stored["cases"]), *study.curve(stored["cases"])]
+    lines += study.verdicts(stored) if stored["simulations"] else []
+    pages = "".join(
+        (FILE.parents[1] / page).read_text(encoding="utf-8") for page in ("defaults.md", "without_truth.md")
+    )
+    assert [line for line in lines if line not in pages] == []
