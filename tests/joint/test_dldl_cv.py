@@ -11,6 +11,7 @@ from ldlearn import DLDL, DLDLCV
 from ldlearn.core import softmax
 from ldlearn.datasets import make_label_distributions, make_logical_labels
 from ldlearn.errors import InputError
+from ldlearn.joint.dldl_cv import _Judged
 from ldlearn.metrics import intersection
 from ldlearn.models import fit_table, load_model
 from ldlearn.plotting import SensitivityDisplay
@@ -113,6 +114,25 @@ def test_few_known_degrees_do_not_overrule_the_labels(straight):
     )
     assert told.best_params_ == free.best_params_
     assert "known degrees (1 rows) prefer nothing else" in told.choice_
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_every_fold_has_its_share_of_the_known_rows(seed):
+    rng = np.random.default_rng(seed)
+    D = np.full((60, 2), np.nan)
+    D[rng.permutation(60)[:3]] = 0.5
+    folds = DLDLCV(cv=3)._folds(rng.normal(size=(60, 2)), D)
+    assert [int(np.isfinite(D[fold.test, 0]).sum()) for fold in folds] == [1, 1, 1]
+
+
+def test_a_difference_that_may_be_chance_decides_nothing():
+    rng = np.random.default_rng(0)
+    noise, ones = rng.normal(size=100), np.ones(100)
+    noise -= noise.mean() - 0.05  # a mean of half a standard error
+    nothing = _Judged(np.zeros(100), ones)
+    assert not _Judged(noise, ones).is_beyond_chance(nothing)
+    assert _Judged(noise + 0.3, ones).is_beyond_chance(nothing)
+    assert not _Judged(noise[:1] + 9.0, ones[:1]).is_beyond_chance(_Judged(np.zeros(1), ones[:1]))
 
 
 def test_degrees_are_matched_by_name(straight):
