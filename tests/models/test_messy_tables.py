@@ -140,10 +140,10 @@ def excel():
 
 
 def junk():
-    """Two cells of a hundred hold something that is no number."""
-    X = numbers(4)
+    """Two cells of a hundred hold something that is no number; what they held is lost, in new rows too."""
+    X = numbers(2)
     rng = np.random.default_rng(3)
-    clean = pd.DataFrame(X, columns=list("abcd"))
+    clean = pd.DataFrame(X, columns=list("ab"))
     messy = clean.astype(object)
     for i, j in np.argwhere(rng.random(X.shape) < 0.02):
         messy.iat[i, j] = rng.choice(["?", "-", "n/a", "ERR", "see note", "#REF!"])
