@@ -8,11 +8,12 @@ import dask
 import dask.array as da
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.preprocessing import StandardScaler
 from tiny_plans import tiny_plan
 
-from ldlearn import DLDL
+from ldlearn import DLDL, SABFGS
 from ldlearn import distributed as ld
 from ldlearn.datasets import make_label_distributions
 from ldlearn.errors import InputError, ParameterError
@@ -94,6 +95,18 @@ def test_single_precision_stays_single(rows, client):
     assert model.label_distributions_.dtype == np.float32
     D = client.compute(model.label_distributions_, sync=True)
     np.testing.assert_allclose(D, DLDL(**GIVEN).fit(X, rows[1]).label_distributions_, atol=1e-6)
+
+
+def test_softmax_regression_on_degrees_in_blocks_is_that_in_one_place(rows, local, client):
+    X, D = in_blocks(rows[0], UNEVEN[3]), in_blocks(local.label_distributions_, UNEVEN[3])
+    model = ld.SABFGS(l2=0.3, client=client).fit(X, D)
+    one = SABFGS(l2=0.3).fit(rows[0], local.label_distributions_)
+    np.testing.assert_allclose(model.coef_, one.coef_, atol=1e-6)
+    np.testing.assert_allclose(client.compute(model.predict(X), sync=True), one.predict(rows[0]), atol=1e-6)
+    assert model.score(X, D) == pytest.approx(one.score(rows[0], local.label_distributions_), rel=1e-6)
+    assert type(model.to_local()) is SABFGS
+    with pytest.raises(ParameterError, match="the solver is 'newton', not 'lbfgs'"):
+        ld.SABFGS(solver="lbfgs", client=client).fit(X, D)
 
 
 class Killer:
@@ -257,6 +270,8 @@ def test_what_needs_all_rows_at_once_is_one_sentence(rows, client):
         ld.DLDL(**GIVEN, feature_map=StandardScaler(), client=client).fit(X, Y)
     with pytest.raises(InputError, match="On Dask collections sample_weight cannot be given"):
         ld.DLDL(**GIVEN, client=client).fit(X, Y, sample_weight=np.ones(700))
+    with pytest.raises(ParameterError, match="A graph given as neighbors ties rows of different blocks"):
+        ld.DLDL(**GIVEN, alpha=0.1, neighbors=sparse.eye_array(700, format="csr"), client=client).fit(X, Y)
     with pytest.raises(InputError, match="a block of 1 rows has no 20 neighbours"):
         ld.DLDL(alpha=0.1, **GIVEN, client=client).fit(X, Y)
 

@@ -7,5 +7,6 @@ import_optional("distributed", "dask", "Clusters")
 
 from ldlearn.distributed.cluster import ClusterError, connect
 from ldlearn.distributed.dldl import DLDL
+from ldlearn.distributed.sa_bfgs import SABFGS
 
-__all__ = ["DLDL", "ClusterError", "connect"]
+__all__ = ["DLDL", "SABFGS", "ClusterError", "connect"]

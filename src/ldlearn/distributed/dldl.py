@@ -7,6 +7,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from dask import delayed
 from numpy.typing import NDArray
+from scipy import sparse
 from scipy.special import xlogy
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -131,6 +132,11 @@ class DLDL(OnBlocks, joint.DLDL):
     def _check_for_blocks(self) -> None:
         if self.ordered:
             raise ParameterError("ordered labels are not there on Dask collections yet; leave ordered=False.")
+        if sparse.issparse(self.neighbors):
+            raise ParameterError(
+                "A graph given as neighbors ties rows of different blocks; give a transformer, which finds neighbours "
+                "within each block, or leave it out."
+            )
         if not (self.feature_map is None or isinstance(self.feature_map, str)):
             raise ParameterError(
                 "A transformer as feature_map would have to be fitted on all rows, which lie in blocks; apply it to X "
@@ -138,7 +144,7 @@ class DLDL(OnBlocks, joint.DLDL):
             )
 
     def _fit(self, training: Training) -> None:  # type: ignore[override]
-        self.alpha_ = float(self.alpha)
+        self.alpha_, self.ordered_ = float(self.alpha), 0.0
         graphs = self._link_rows(training)
         columns = BlockColumns(training, *self._map_features(training), self.fit_intercept)
         choice = self._choose_weights(*columns.to_choose_by(), None)
@@ -158,7 +164,8 @@ class DLDL(OnBlocks, joint.DLDL):
         terms, _ = self._outcome(rounds, degrees, graphs)
         while self.n_iter_ < self.max_iter and not self._has_settled(training.n):
             self.n_iter_ += 1
-            W = minimize(BlockRows(columns, degrees), l2=self.gamma_, start=W, tol=self.tol)  # Eq. 8
+            rows = BlockRows(columns, degrees)
+            W = minimize(rows, l2=self.gamma_, start=W, tol=self.tol, rtol=self._rough_rtol)  # Eq. 8
             self._record("W", W.loss + terms)
             step = self._to_send(), Weights(columns.message(), W.coef, W.intercept + columns.mean @ W.coef)
             degrees = rounds.keep(_update_degrees, columns.blocks, training.Y, graphs, degrees, common=step)  # Eq. 11
@@ -196,7 +203,7 @@ class DLDL(OnBlocks, joint.DLDL):
                 f"has no {self.n_neighbors} neighbours for each; lower n_neighbors, or rechunk into larger blocks."
             )
         rounds = training.rounds
-        graphs = rounds.keep(_graph, training.X, common=(self.n_neighbors, self.sigma))
+        graphs = rounds.keep(_graph, training.X, common=(self.n_neighbors, self.sigma, self.neighbors))
         # One width for all: the mean over rows of the statistics of their blocks.
         self.sigma_ = float(np.average(rounds.collect(_width, graphs), weights=training.lengths))
         self.graph_ = rounds.keep(_similarities, graphs, common=self.sigma_)
@@ -274,7 +281,7 @@ def _only_gap(degrees: Degrees, _: Any) -> Array:
     return degrees.gap
 
 
-def _graph(X: Array, common: tuple[int, Any]) -> tuple[Any, float]:
+def _graph(X: Array, common: tuple[int, Any, Any]) -> tuple[Any, float]:
     found = neighbor_graph(X, *common)
     return found.A, found.sigma
 

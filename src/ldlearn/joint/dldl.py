@@ -479,10 +479,13 @@ class DLDL(WeighsRows, GivesIntervals):
         plain = known is None and degrees is None and self.init == "uniform"
         return plain and self._rows_are_separate and has_few_positives(Y)
 
-    def _update_W(self, features: Features, G: Any, D: Any, W: SoftmaxFit | None) -> SoftmaxFit:
+    @property
+    def _rough_rtol(self) -> float:
         # Paths share the first W and the last is certified; between them a W need only be good compared with its gain.
-        rtol = _ROUGH * self.tol if 1 < self.n_iter_ < self.max_iter else 0.0
-        W = softmax_regression(features, D, l2=self.gamma_, start=W, tol=self.tol, rtol=rtol)
+        return _ROUGH * self.tol if 1 < self.n_iter_ < self.max_iter else 0.0
+
+    def _update_W(self, features: Features, G: Any, D: Any, W: SoftmaxFit | None) -> SoftmaxFit:
+        W = softmax_regression(features, D, l2=self.gamma_, start=W, tol=self.tol, rtol=self._rough_rtol)
         self._record("W", W.loss + self._terms_in_D(features.weights, G, D))
         return W
 
