@@ -43,7 +43,7 @@ ITERATIVE = pytest.mark.parametrize(
     "estimator", [e for e in instances() if "max_iter" in e.get_params(deep=False)], ids=case_id
 )
 OUR_NAMES_FOR = {
-    "n_neighbors": {"k", "n_neighbours", "neighbors"},
+    "n_neighbors": {"k", "n_neighbours"},
     "n_estimators": {"n_trees"},
     "max_depth": {"depth"},
     "learning_rate": {"lr", "eta"},
