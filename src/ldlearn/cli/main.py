@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import signal
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import NoReturn
 
 from ldlearn.cli import interrupts
@@ -32,17 +34,20 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     debug = "--debug" in given or bool(os.environ.get("LDLEARN_DEBUG"))
     try:
         _run([word for word in given if word != "--debug"])
-    except KeyboardInterrupt:
-        _interrupted()
-    except Exception as error:
-        if interrupts.was_interrupted():
-            _interrupted()
-        if debug:
+        code = 0
+    except SystemExit as end:
+        if not isinstance(end.code, int):
             raise
-        sentence, code = _explain(error)
-        print(f"ldlearn: {sentence}", file=sys.stderr)
-        raise SystemExit(code) from None
-    raise SystemExit(0)
+        code = end.code
+    except KeyboardInterrupt:
+        code = _interrupted()
+    except Exception as error:
+        if debug and not interrupts.was_interrupted():
+            raise
+        code = _interrupted() if interrupts.was_interrupted() else _told(error)
+    if code and arguments is None:
+        _end_process(code)
+    raise SystemExit(code)
 
 
 def _run(words: list[str]) -> None:
@@ -56,9 +61,28 @@ def _run(words: list[str]) -> None:
     app(args=words, prog_name="ldlearn")
 
 
-def _interrupted() -> NoReturn:
+def _interrupted() -> int:
     print(interrupts.MESSAGE, file=sys.stderr)
-    raise SystemExit(interrupts.EXIT_CODE) from None
+    return interrupts.EXIT_CODE
+
+
+def _told(error: Exception) -> int:
+    sentence, code = _explain(error)
+    print(f"ldlearn: {sentence}", file=sys.stderr)
+    return code
+
+
+def _end_process(code: int) -> NoReturn:
+    """End a process that stopped in the middle of its work.
+
+    A thread of Arrow may still wait for rows. At an ordinary exit Python would end it where C++ allows no end, and the
+    process would die of SIGABRT instead of saying how it went. What is registered for the exit is done as ever.
+    """
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):  # nobody listens any more, or it is closed
+            stream.flush()
+    os._exit(code)
 
 
 def _explain(error: Exception) -> tuple[str, int]:
