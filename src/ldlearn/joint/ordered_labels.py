@@ -24,8 +24,8 @@ def roughness(c: int) -> NDArray[np.float64]:
 
     Examples
     --------
-    >>> d = np.array([0.1, 0.2, 0.3, 0.4])
-    >>> round(float(d @ roughness(4) @ d), 12), float(np.eye(4)[1] @ roughness(4) @ np.eye(4)[1])
+    >>> d = np.array([1.0, 2.0, 3.0, 4.0])
+    >>> float(d @ roughness(4) @ d), float(np.eye(4)[1] @ roughness(4) @ np.eye(4)[1])
     (0.0, 5.0)
     """
     S = np.diff(np.eye(c), n=2, axis=0) if c > 2 else np.zeros((1, c))
