@@ -174,6 +174,12 @@ def test_too_few_data_sets_are_the_one_statement(count):
     assert verdict.pairs is None
 
 
+def test_a_rank_over_two_data_sets_is_said_to_show_nothing():
+    two = dict(list(DATASETS.items())[:2])
+    said = " ".join(headline(*table_of(make_records(two, repeats=1))))
+    assert "over 2 data sets, too few for any test of ranks." in said
+
+
 def test_without_a_difference_no_pair_is_tested():
     rng = np.random.default_rng(0)
     noise = [

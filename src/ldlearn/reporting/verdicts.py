@@ -16,6 +16,7 @@ from ldlearn.stats import FriedmanResult, PostHocResult, TooFewDatasetsWarning, 
 ALPHA = 0.05
 _NAMED_DATASETS = 3  # that a sentence goes through one by one
 _TIED = 5e-5  # scores that print the same are called equal
+_FEWEST_TO_TEST = 3  # data sets: two cannot show which of several methods differ, whatever the scores
 
 
 @dataclass(frozen=True)
@@ -134,7 +135,8 @@ def _against(results: Results, table: TaskTable, name: str, other: str, dataset:
 
 
 def _ranks(table: TaskTable, best: Sequence[str]) -> str:
-    rank, where = table.average_ranks[best[0]], plural(len(table.datasets), "data set")
+    rank, n = table.average_ranks[best[0]], len(table.datasets)
+    where = plural(n, "data set") + (", too few for any test of ranks" if n < _FEWEST_TO_TEST else "")
     if len(best) == 1:
         return f"{best[0]} has the best average rank, {rank:.2f} over {where}."
     return f"{enumerate_names(best)} share the best average rank, {rank:.2f} over {where}."
@@ -182,7 +184,7 @@ def compare_methods(table: TaskTable, subject: str | None) -> Verdict:
     options: dict[str, Any] = {"greater_is_better": table.metric.greater_is_better, "methods": names, "alpha": ALPHA}
     scores, _ = table.matrix()
     omnibus = _if_possible(friedman, scores, **options)
-    if omnibus is None or n < 3:
+    if omnibus is None or n < _FEWEST_TO_TEST:
         verdict.sentences.append(
             f"{plural(n, 'data set')} cannot show which of {len(names)} methods differ, whatever the scores: no test "
             "over data sets is reported. How far methods are apart on each of them can be said."
