@@ -111,10 +111,39 @@ def test_a_file_and_a_pickle_keep_the_intervals_but_not_the_rows(model, data, tm
         again.enhance_interval(data.X, data.Y)
 
 
+@pytest.mark.parametrize("container", [np.array, sparse.csr_array], ids=["dense", "sparse"])
+@pytest.mark.parametrize("changed", ["X", "weights"])
+def test_rows_that_are_changed_after_the_fit_give_no_intervals(container, changed, data):
+    """They are kept by reference until they are asked for; silently wrong intervals would be the price."""
+    X, weights = container(data.X), np.ones(len(data.X))
+    model = DLDL(beta=1.0, gamma=1.0).fit(X, data.Y, weights)
+    if changed == "X":
+        X *= 2.0
+    else:
+        weights[::2] = 3.0
+    for other in (model, pickle.loads(pickle.dumps(model))):  # it can still be kept and predict
+        with pytest.raises(InputError, match="fit it again"):
+            other.predict_interval(data.X)
+        assert np.isfinite(other.predict(data.X)).all()
+
+
+def test_of_many_labels_a_model_is_kept_without_intervals(monkeypatch):
+    """A covariance between all labels would make saving cost more than the fit, and at last impossible."""
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(120, 3)), np.zeros((120, 201), dtype=bool)
+    Y[np.arange(120)[:, None], rng.integers(0, 201, (120, 5))] = True
+    monkeypatch.setattr("ldlearn.joint.intervals.vote_posterior", None)  # is not even asked for
+    model = pickle.loads(pickle.dumps(DLDL(beta=1.0, gamma=1.0).fit(X, Y)))
+    with pytest.raises(InputError, match="at most 200 labels, and this model has 201"):
+        model.predict_interval(X)
+    assert not model.far_from_training(X).all()
+    assert model.far_from_training(100.0 * X[:1]).all()
+
+
 def test_a_model_of_an_earlier_version_says_what_to_do():
     model = load_model(OLD)
     X = np.zeros((1, model.n_features_in_))
-    with pytest.raises(InputError, match=r"earlier version .*fit it again"):
+    with pytest.raises(InputError, match=r"earlier version,.*fit it again"):
         model.predict_interval(X)
     with pytest.raises(InputError, match="earlier version"):
         model.far_from_training(X)

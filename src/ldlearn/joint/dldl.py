@@ -111,8 +111,9 @@ class DLDL(WeighsRows, GivesIntervals):
         sharpen the degrees until a small beta no longer holds them.
     tol : float, default=1e-6
         Accuracy of each step, per row: certified gaps, ``gap_`` for D and ``weights_gap_`` for W (if gamma is 0 there
-        is none for W, and an estimate takes its place). The outer iterations end when one lowers the objective by
-        less than this per row.
+        is none for W, and an estimate takes its place). W-steps between the first and the last are only solved until
+        ``1e4 * tol`` of what they gain is left, a tenth at most. The outer iterations end when one lowers the objective
+        by less than ``tol`` per row.
     init : {"uniform", "pseudo"}, default="uniform"
         First D: equal shares of the positive labels (an unknown label counts as its share of ticks elsewhere), or the
         pseudo distributions of fast label enhancement, restricted to the positive labels.
@@ -482,7 +483,7 @@ class DLDL(WeighsRows, GivesIntervals):
     @property
     def _rough_rtol(self) -> float:
         # Paths share the first W and the last is certified; between them a W need only be good compared with its gain.
-        return _ROUGH * self.tol if 1 < self.n_iter_ < self.max_iter else 0.0
+        return min(_ROUGH * self.tol, 0.1) if 1 < self.n_iter_ < self.max_iter else 0.0
 
     def _update_W(self, features: Features, G: Any, D: Any, W: SoftmaxFit | None) -> SoftmaxFit:
         W = softmax_regression(features, D, l2=self.gamma_, start=W, tol=self.tol, rtol=self._rough_rtol)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from ldlearn.base import EnhancesNewRows, Joint
@@ -19,24 +21,46 @@ from ldlearn.solvers.training_cloud import TrainingCloud
 from ldlearn.solvers.vote_posterior import VotePosterior, vote_posterior
 
 Bounds = tuple[Array, Array]
+# A row's scores have a c x c covariance; with more labels than this, keeping a model would cost far more than its fit.
+_MOST_LABELS = 200
+_GLIMPSE = 200  # rows by which one sees whether the arrays of a fit are still what they were
 
 
 @dataclass(frozen=True)
 class TrainingRows:
-    """The rows of a fit, until somebody asks how sure it is."""
+    """The rows of a fit, until somebody asks how sure it is.
+
+    X and weights may be the caller's own arrays: copies of some rows are kept to notice a change by.
+    """
 
     X: Any
     Y: Mask
     weights: NDArray[np.float64] | None = None
     known: Mask | None = None
     offset: float | NDArray[np.float64] = 0.0
+    glimpse: tuple[Any, Any] = field(init=False)
+
+    def __post_init__(self) -> None:
+        X, weights = self._some_rows()
+        object.__setattr__(self, "glimpse", (X.copy(), None if weights is None else weights.copy()))
+
+    @property
+    def are_unchanged(self) -> bool:
+        """Whether nobody has written into the arrays since the fit, as far as some of their rows tell."""
+        (X, weights), (seen_X, seen_weights) = self._some_rows(), self.glimpse
+        same_X = (seen_X != X).nnz == 0 if sparse.issparse(X) else np.array_equal(X, seen_X)
+        return bool(same_X and np.array_equal(weights, seen_weights))
+
+    def _some_rows(self) -> tuple[Any, Any]:
+        some = slice(None, None, -(-self.X.shape[0] // _GLIMPSE))
+        return self.X[some], None if self.weights is None else self.weights[some]
 
 
 @dataclass(frozen=True)
 class Doubt:
     """What intervals and the flag need: about m^2 numbers for m features, whatever the number of rows."""
 
-    posterior: VotePosterior
+    posterior: VotePosterior | None  # None if labels are too many for it
     cloud: TrainingCloud
 
 
@@ -75,7 +99,7 @@ class GivesIntervals(EnhancesNewRows, Joint):
         check_is_fitted(self)
         check_coverage(coverage)
         features = self._validate_features(X)
-        bounds = self._find_doubt().posterior.share_intervals(self._mapped(features), coverage)
+        bounds = self._find_posterior().share_intervals(self._mapped(features), coverage)
         return _around(self._predict(features), bounds, features.dtype)
 
     def enhance_interval(self, X: Any, y: Any, coverage: float = 0.9) -> Bounds:
@@ -130,21 +154,30 @@ class GivesIntervals(EnhancesNewRows, Joint):
         features = self._validate_features(X)
         Y, known = ticked_and_known(self._match_labels(y, self._check_targets))
         check_consistent_length(features, Y)
-        posterior = self._find_doubt().posterior
-        bounds = posterior.vote_intervals(self._mapped(features), Y, coverage, offset, known)
+        bounds = self._find_posterior().vote_intervals(self._mapped(features), Y, coverage, offset, known)
         given = row_data if known is None else row_data | {"known": known}
         return _around(self._enhance(features, Y, **given), bounds, features.dtype)
 
+    def _find_posterior(self) -> VotePosterior:
+        posterior = self._find_doubt().posterior
+        if posterior is None:
+            raise InputError(
+                f"Intervals are given for at most {_MOST_LABELS} labels, and this model has {len(self.label_names_)}; "
+                "ConformalIntervals has no such limit, if some true degrees are known."
+            )
+        return posterior
+
     def _find_doubt(self) -> Doubt:
         """Computed once; the rows of the fit are let go then."""
-        state = vars(self)
-        if "_training" in state:
-            self._doubt = self._learn_doubt(self._training)
+        if "_training" in vars(self):
+            rows = self._training
             del self._training
-        if "_doubt" not in state:
+            if rows.are_unchanged:
+                self._doubt = self._learn_doubt(rows)
+        if "_doubt" not in vars(self):
             raise InputError(
                 f"This {type(self).__name__} does not hold what intervals need, because it was saved by an earlier "
-                "version or fitted on distributed rows; fit it again."
+                "version, fitted on distributed rows, or its training arrays were changed after the fit; fit it again."
             )
         return self._doubt
 
@@ -153,13 +186,15 @@ class GivesIntervals(EnhancesNewRows, Joint):
         l2 = 3.0 * default_gamma(features) or 1.0
         # A kernel takes all rows far away to the same place: how far they are shows in the features themselves.
         plain = features if self.feature_map_ is None else Features(rows.X, weights=rows.weights)
-        return Doubt(
-            vote_posterior(features, rows.Y, l2=l2, known=rows.known, offset=rows.offset), TrainingCloud.of(plain)
-        )
+        posterior = None
+        if rows.Y.shape[1] <= _MOST_LABELS:
+            posterior = vote_posterior(features, rows.Y, l2=l2, known=rows.known, offset=rows.offset)
+        return Doubt(posterior, TrainingCloud.of(plain))
 
     def __getstate__(self) -> Any:
         if "_training" in vars(self):
-            self._find_doubt()
+            with suppress(InputError):  # a model that cannot give intervals is kept without them
+                self._find_doubt()
         return super().__getstate__()
 
     def _mapped(self, X: Any) -> Any:
