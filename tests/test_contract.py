@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import inspect
 import pickle
+import re
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from estimator_cases import case_id, instances, make_problem, targets, tweets
+from estimator_cases import case_id, instances, make_problem, solved_exactly, targets, tweets
 from scipy import sparse
 from sklearn import config_context
 from sklearn.base import clone
@@ -19,7 +21,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from ldlearn import SABFGS, FromClassifier, VoteLDL, all_estimators
+from ldlearn import L2, SABFGS, FromClassifier, VoteLDL, all_estimators
 from ldlearn.base import LabelEstimator
 from ldlearn.errors import InputError, ParameterError
 
@@ -444,6 +446,35 @@ def test_a_row_of_weight_zero_teaches_nothing(estimator):
         assert model.label_distributions_.shape == Y.shape
 
 
+REPEATING = [e for e in instances() if e.takes_weights and e.weights_repeat_rows] + [L2(alpha=0.0, gamma=1e-4)]
+
+
+@pytest.mark.parametrize("estimator", REPEATING, ids=case_id)
+def test_weight_two_is_the_row_twice_and_weight_zero_no_row(estimator):
+    X, D, Y = make_problem()
+    T = targets(estimator, D, Y)
+    counts = np.arange(len(X)) % 3  # 0, 1 or 2 times
+    weighted = solved_exactly(estimator).fit(X, T, sample_weight=counts)
+    repeated = solved_exactly(estimator).fit(np.repeat(X, counts, axis=0), np.repeat(T, counts, axis=0))
+    if hasattr(weighted, "predict"):
+        np.testing.assert_allclose(weighted.predict(X), repeated.predict(X), atol=1e-5)
+    if hasattr(weighted, "label_distributions_"):
+        found = np.repeat(weighted.label_distributions_, counts, axis=0)
+        np.testing.assert_allclose(found, repeated.label_distributions_, atol=1e-5)
+
+
+def test_what_takes_no_weights_joins_rows_with_each_other():
+    """And the guide says of every method where it stands."""
+    refusing = {type(e).__name__ for e in instances() if not e.takes_weights}
+    guide = (Path(__file__).parents[1] / "docs" / "guide" / "labels.md").read_text()
+    lines = [line for line in guide.partition("## Weights")[2].splitlines() if line.startswith("| ")][1:]
+    named = [set(re.findall(r"`(\w+)`", line)) - {"alpha", "lam"} for line in lines]
+    assert named[-1] == refusing
+    assert set.union(*named) == {name for name, _ in all_estimators()}
+    assert sum(map(len, named)) == len(all_estimators())
+    assert {type(e).__name__ for e in REPEATING} - named[3] == named[0] | named[1]
+
+
 @PREDICTING
 def test_score_counts_rows_as_often_as_their_weights(estimator):
     X, D, Y = make_problem()
@@ -457,12 +488,12 @@ def test_weights_are_routed_by_scikit_learn():
     X, D, Y = make_problem()
     w = np.linspace(0.1, 3.0, len(X))
     with config_context(enable_metadata_routing=True):
-        for cls, T in ((SABFGS, D), (VoteLDL, Y)):
-            model = cls().set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
+        for made, T in ((SABFGS, D), (VoteLDL, Y), (lambda: L2(n_neighbors=4), Y)):
+            model = made().set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
             pipeline = make_pipeline(StandardScaler().set_fit_request(sample_weight=False), model)
             search = GridSearchCV(pipeline, {}, cv=2).fit(X, T, sample_weight=w)
             Z = StandardScaler().fit_transform(X)
-            np.testing.assert_allclose(search.predict(X), cls().fit(Z, T, sample_weight=w).predict(Z), atol=1e-8)
+            np.testing.assert_allclose(search.predict(X), made().fit(Z, T, sample_weight=w).predict(Z), atol=1e-8)
 
 
 @ENHANCING

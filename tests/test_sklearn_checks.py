@@ -6,23 +6,13 @@ import inspect
 from functools import partial
 
 import pytest
-from estimator_cases import instances, legal_targets
-from sklearn.base import clone
+from estimator_cases import instances, legal_targets, solved_exactly
 from sklearn.utils import estimator_checks
 from sklearn.utils.estimator_checks import parametrize_with_checks
-
-from ldlearn import DLDL, SABFGS, EnhanceThenLearn, FromDistributions, VoteLDL
 
 HOOK = "_enforce_estimator_tags_y"
 OWN_TARGETS = ("check_sample_weights_pandas_series", "check_sample_weights_not_an_array")
 EQUIVALENCE = ("check_sample_weight_equivalence_on_dense_data", "check_sample_weight_equivalence_on_sparse_data")
-EXACT = {
-    DLDL: {"tol": 1e-12},
-    VoteLDL: {"tol": 1e-12},
-    SABFGS: {"tol": 1e-12},
-    FromDistributions: {"estimator": DLDL(tol=1e-12)},
-    EnhanceThenLearn: {"learner": SABFGS(tol=1e-12)},
-}
 EQUIVALENT = 1e-5  # scikit-learn asks for seven digits, which no solver that stops at a tolerance has
 ONE_LABEL = ("check_estimator_sparse_array", "check_estimator_sparse_matrix")
 
@@ -38,16 +28,11 @@ def test_sklearn_check(estimator, check, monkeypatch):
     if name in EQUIVALENCE:
         if not estimator.weights_repeat_rows:
             pytest.skip(f"{type(estimator).__name__} says that weights do not repeat rows here")
-        estimator = _solved_exactly(estimator)
+        estimator = solved_exactly(estimator)
         near = partial(estimator_checks.assert_allclose_dense_sparse, rtol=0.0, atol=EQUIVALENT)
         monkeypatch.setattr(estimator_checks, "assert_allclose_dense_sparse", near)
     monkeypatch.setattr(estimator_checks, HOOK, lambda est, y: legal_targets(est, y, n_labels))
     check(estimator)
-
-
-def _solved_exactly(estimator):
-    """So that what is left of a difference is not where two solvers stopped."""
-    return clone(estimator).set_params(**EXACT.get(type(estimator), {}))
 
 
 def test_the_hook_is_where_we_think_it_is():

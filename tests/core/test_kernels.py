@@ -33,6 +33,16 @@ def test_blocks_make_the_whole(monkeypatch):
     assert mean_distance(X) == pytest.approx(width, rel=1e-12)
 
 
+def test_a_row_of_weight_two_is_the_row_twice(monkeypatch):
+    monkeypatch.setattr(kernels, "_BLOCK_ENTRIES", 12 * 5)
+    X, w = np.random.default_rng(0).normal(size=(12, 3)), np.arange(12) % 4
+    assert mean_distance(X, w * 1.0) == pytest.approx(mean_distance(np.repeat(X, w, axis=0)))
+    # Weights that sum to less than a row still have a mean, that of different rows.
+    pairs = np.triu(np.outer(w, w), 1)
+    between = (pairs * cdist(X, X)).sum() / pairs.sum()
+    assert mean_distance(X, w * 1e-3) == pytest.approx(between)
+
+
 def test_identical_rows_and_single_rows():
     same = np.full((7, 3), 0.1)
     assert mean_distance(same) == 0.0

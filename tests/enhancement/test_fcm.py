@@ -134,3 +134,18 @@ def test_a_tolerance_bounds_the_last_change_of_the_memberships():
     assert np.abs(after - before).max() <= 1e-3
     earlier = by_loops(X, Y, 4, 1.5, stopped.n_iter_ - 2)[0]
     assert np.abs(before - earlier).max() > 1e-3
+
+
+def test_weights_repeat_rows_where_the_start_does_not_matter():
+    """Three groups far apart: whatever is drawn first, the same clusters are found."""
+    rng = np.random.default_rng(0)
+    group = np.arange(30) % 3
+    X = 20.0 * np.eye(3)[group] + rng.normal(size=(30, 3))
+    Y = np.eye(3, dtype=int)[group] | (rng.random((30, 3)) < 0.3)
+    w = np.arange(30) % 4
+    weighted = FCM(n_clusters=3, tol=1e-10, random_state=0).fit(X, Y, sample_weight=w)
+    repeated = FCM(n_clusters=3, tol=1e-10, random_state=1).fit(np.repeat(X, w, axis=0), np.repeat(Y, w, axis=0))
+    np.testing.assert_allclose(
+        np.repeat(weighted.label_distributions_, w, axis=0), repeated.label_distributions_, atol=1e-6
+    )
+    assert weighted.objective_ == pytest.approx(repeated.objective_)

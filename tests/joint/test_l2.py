@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ldlearn.core.reconstruction import local_grams, nearest_rows, reconstruction_weights
 from ldlearn.core.simplex import softmax
 from ldlearn.joint import L2
-from ldlearn.joint.l2 import propagated_labels, squared_error
+from ldlearn.joint.l2 import _Rows, propagated_labels, squared_error
 
 
 def quiet_fit(model, X, Y):
@@ -55,7 +55,7 @@ def test_degrees_solve_their_linear_system(alpha, lam):
     X, _, Y = make_problem()
     model = L2(alpha, 0.3, lam=lam, n_neighbors=5)
     S, P = reconstruction_weights(X, 5, "simplex"), softmax(X @ np.ones((4, 5)) * np.arange(5))
-    D = model._solve_degrees(S, P, Y == 1)
+    D = model._solve_degrees(S, P, _Rows(X, Y == 1, np.ones(len(Y)), None))
     R = D - S @ D
     gradient = 0.3 * (D - P) + alpha * (R - S.T @ R) + lam * (D - Y)
     np.testing.assert_allclose(gradient, 0.0, atol=1e-6)

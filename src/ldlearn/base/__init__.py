@@ -1,6 +1,15 @@
 """The kinds of estimator: what they take and give, and the contract that every method keeps."""
 
-from ldlearn.base.kinds import KINDS, Enhancer, EnhancesNewRows, Joint, LabelEstimator, Learner, WeighsRows
+from ldlearn.base.kinds import (
+    KINDS,
+    Enhancer,
+    EnhancesNewRows,
+    Joint,
+    LabelEstimator,
+    Learner,
+    SetsRowsAside,
+    WeighsRows,
+)
 from ldlearn.core.targets import check_distributions, check_logical
 
 __all__ = [
@@ -10,6 +19,7 @@ __all__ = [
     "Joint",
     "LabelEstimator",
     "Learner",
+    "SetsRowsAside",
     "WeighsRows",
     "check_distributions",
     "check_logical",

@@ -327,7 +327,7 @@ class _TakesLogicalLabels(LabelEstimator):
         self._recover(X, T, row_data)
 
     def _recover(self, X: Any, Y: NDArray[np.bool_], row_data: RowData) -> None:
-        """Every row gets degrees, so none is left out: a method that does not enhance new rows sees weights of 0."""
+        """Every row gets degrees, so none is left out: a method sees weights of 0 unless it `SetsRowsAside`."""
         self._fit(X, Y, **row_data)
         self._finish(X, Y, **row_data)
 
@@ -398,11 +398,32 @@ class _Predicts(LabelEstimator):
         return float(np.average(values, weights=weights))
 
 
-class EnhancesNewRows(_TakesLogicalLabels):
+class SetsRowsAside(_TakesLogicalLabels):
+    """Rows of weight 0 take no part in the fit, not even as neighbours.
+
+    Their degrees come from ``_enhance(X, Y)``, which a method writes, as those of any new row with known labels would.
+    """
+
+    _rows_kept: NDArray[np.intp] | None = None  # training rows whose weight was not 0; None if all
+
+    def _recover(self, X: Any, Y: NDArray[np.bool_], row_data: RowData) -> None:
+        fitted_X, fitted_Y, fitted_data, kept = _rows_that_count(X, Y, row_data)
+        self.__dict__.pop("_rows_kept", None)
+        super()._recover(fitted_X, fitted_Y, fitted_data)
+        if kept is not None:
+            rest = {name: value[~kept] for name, value in row_data.items() if name != "sample_weight"}
+            D = np.empty(Y.shape, dtype=self.label_distributions_.dtype)
+            D[kept], D[~kept] = self.label_distributions_, self._enhance(X[~kept], Y[~kept], **rest)
+            self.label_distributions_, self._rows_kept = D, np.flatnonzero(kept)
+
+    def _enhance(self, *rows: Any, **row_data: Any) -> Array:
+        raise NotImplementedError
+
+
+class EnhancesNewRows(SetsRowsAside):
     """Also recovers the degrees of new rows whose 0/1 labels are known; a method writes ``_enhance(X, Y)``."""
 
     can_enhance = True
-    _rows_kept: NDArray[np.intp] | None = None  # training rows whose weight was not 0; None if all
 
     def enhance(self, X: Any, y: Any) -> Array:
         """Degrees of new rows whose logical labels are known.
@@ -430,20 +451,6 @@ class EnhancesNewRows(_TakesLogicalLabels):
             check_consistent_length(features, Y)
         given = row_data if known is None else row_data | {"known": known}
         return np.asarray(self._enhance(features, Y, **given), dtype=features.dtype)
-
-    def _enhance(self, *rows: Any, **row_data: Any) -> Array:
-        raise NotImplementedError
-
-    def _recover(self, X: Any, Y: NDArray[np.bool_], row_data: RowData) -> None:
-        """Fit without the rows of weight 0, which then are rows like any new one."""
-        fitted_X, fitted_Y, fitted_data, kept = _rows_that_count(X, Y, row_data)
-        self.__dict__.pop("_rows_kept", None)
-        super()._recover(fitted_X, fitted_Y, fitted_data)
-        if kept is not None:
-            rest = {name: value[~kept] for name, value in row_data.items() if name != "sample_weight"}
-            D = np.empty(Y.shape, dtype=self.label_distributions_.dtype)
-            D[kept], D[~kept] = self.label_distributions_, self._enhance(X[~kept], Y[~kept], **rest)
-            self.label_distributions_, self._rows_kept = D, np.flatnonzero(kept)
 
 
 class Enhancer(_TakesLogicalLabels):

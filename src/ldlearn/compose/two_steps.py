@@ -97,9 +97,8 @@ class EnhanceThenLearn(WeighsRows, Joint):
 
     @property
     def weights_repeat_rows(self) -> bool:  # type: ignore[override]
-        """If both steps say so, or the enhancer looks at each row alone."""
-        enhancer, learner = self._steps
-        return bool(enhancer.is_floor and getattr(learner, "weights_repeat_rows", True))
+        """If both steps take weights and say so."""
+        return all(getattr(s, "takes_weights", False) and getattr(s, "weights_repeat_rows", True) for s in self._steps)
 
     def _fit(self, X: Any, Y: Mask, sample_weight: Weights | None = None, known: Mask | None = None) -> None:
         enhancer, learner = self._steps

@@ -34,10 +34,10 @@ def squared_distances(X: NDArray[np.float64], Z: NDArray[np.float64]) -> NDArray
     return np.asarray(squares)
 
 
-def mean_distance(X: Array) -> float:
+def mean_distance(X: Array, weights: NDArray[np.float64] | None = None) -> float:
     """Mean Euclidean distance over the n (n - 1) / 2 pairs of rows; 0 for a single row.
 
-    Computed in blocks: no n x n array is kept.
+    Computed in blocks: no n x n array is kept. A row of weight 2 counts as the row twice, also in the number of pairs.
 
     Examples
     --------
@@ -47,13 +47,18 @@ def mean_distance(X: Array) -> float:
     """
     n = len(X)
     X = _centred(X, X)
-    total = 0.0
+    total, pairs = 0.0, n * (n - 1) / 2
+    if weights is not None:
+        # Pairs of different rows, and those of a row with its own copies; a weight below 1 makes no copy.
+        pairs = 0.5 * (weights.sum() ** 2 - weights @ weights + weights @ np.maximum(weights - 1.0, 0.0))
     for rows in _blocks(n, n):
         squares = squared_distances(X[rows], X[rows.start :])
         distances = np.sqrt(squares, out=squares)
+        if weights is not None:
+            distances *= weights[rows, None] * weights[rows.start :]
         twice, once = np.hsplit(distances, [len(distances)])  # pairs within the block stand there in both orders
         total += 0.5 * float(twice.sum()) + float(once.sum())
-    return total / max(n * (n - 1) / 2, 1.0)
+    return total / pairs if pairs > 0 else 0.0
 
 
 def rbf_kernel(X: Array, Z: Array | None = None, *, width: float) -> NDArray[np.float64]:

@@ -35,7 +35,8 @@ def class_prototypes(X: Any, Y: Mask, weights: Weights | None = None) -> Array:
     array([[0.5, 0.5, 0. ],
            [0. , 0. , 1. ]])
     """
-    sums, totals = purest_sums(X, Y, fewest_positives(Y), weights)
+    counted = Y if weights is None else Y & (weights > 0)[:, None]  # a row of weight 0 is not the purest of any
+    sums, totals = purest_sums(X, Y, fewest_positives(counted), weights)
     return np.asarray(sums / np.where(totals > 0, totals, 1.0)[:, None])
 
 

@@ -6,18 +6,17 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg
 
-from ldlearn.base import Enhancer
+from ldlearn.base import Enhancer, WeighsRows
 from ldlearn.base.sklearn_private import Interval, StrOptions
 from ldlearn.core.graph import knn_graph, laplacian
 from ldlearn.core.scores import OUTPUT_MAPS, to_distributions
-from ldlearn.core.simplex import Array
+from ldlearn.core.simplex import Array, Mask, Weights
 from ldlearn.solvers.spd import solve_semidefinite
 
 
-class BDLE(Enhancer):
+class BDLE(WeighsRows, Enhancer):
     r"""Bidirectional label enhancement (BD-LE, a reconstruction): labels from features and features from labels.
 
     Assumes that one matrix W maps features to labels and, transposed, labels back to features; recovers the smooth
@@ -117,24 +116,36 @@ class BDLE(Enhancer):
         self.fit_intercept = fit_intercept
         self.normalize = normalize
 
-    def _fit(self, X: Array, Y: NDArray[np.bool_]) -> None:
+    @property
+    def weights_repeat_rows(self) -> bool:  # type: ignore[override]
+        """Whether weight 2 is the row twice: not with a graph, in which the row would be its own neighbour."""
+        return self.lam == 0
+
+    def _fit(self, X: Array, Y: Mask, sample_weight: Weights | None = None) -> None:
         features, labels = np.asarray(X, dtype=np.float64), Y.astype(float)
-        mean_x = features.mean(axis=0) if self.fit_intercept else np.zeros(features.shape[1])
-        mean_y = labels.mean(axis=0) if self.fit_intercept else np.zeros(labels.shape[1])
+        w = np.ones(len(Y)) if sample_weight is None else sample_weight
+        mean_x, mean_y = np.zeros(features.shape[1]), np.zeros(labels.shape[1])
+        if self.fit_intercept:
+            mean_x, mean_y = (np.average(array, axis=0, weights=w) for array in (features, labels))
         features, labels = features - mean_x, labels - mean_y
-        self.coef_ = self._solve(features, labels, self._smoothed(X, features))
+        counted = w > 0
+        # Both squared errors are sums over rows: a row that counts w times is one that is sqrt(w) times as long.
+        root = np.sqrt(w[counted, None])
+        rough = self._smoothness(X[counted], features[counted])
+        self.coef_ = self._solve(root * features[counted], root * labels[counted], rough / root)
         self.intercept_ = mean_y - mean_x @ self.coef_
         self.scores_ = features @ self.coef_ + mean_y
         self.label_distributions_ = to_distributions(self.scores_, self.normalize)
 
-    def _smoothed(self, X: Array, features: Array) -> Array:
-        """``(I + lambda G) X``."""
+    def _smoothness(self, X: Array, features: Array) -> Array:
+        """``lambda G X``."""
         if self.lam == 0:
-            return features
-        return np.asarray(features + self.lam * (laplacian(knn_graph(X, self.n_neighbors, self.sigma)) @ features))
+            return np.zeros_like(features)
+        return np.asarray(self.lam * (laplacian(knn_graph(X, self.n_neighbors, self.sigma)) @ features))
 
-    def _solve(self, X: Array, Y: Array, smoothed: Array) -> Array:
+    def _solve(self, X: Array, Y: Array, rough: Array) -> Array:
         """W of the Sylvester equation; it lies in the row space of X, in which the equation is solved if m > n."""
+        smoothed = X + rough  # (I + lambda G) X
         basis = linalg.qr(X.T, mode="economic")[0] if X.shape[1] > len(X) else None
         if basis is not None:
             X, smoothed = X @ basis, smoothed @ basis

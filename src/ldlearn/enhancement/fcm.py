@@ -7,17 +7,16 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from ldlearn.base import Enhancer
+from ldlearn.base import Enhancer, WeighsRows
 from ldlearn.base.sklearn_private import Interval, StrOptions
 from ldlearn.core.kernels import squared_distances
 from ldlearn.core.scores import OUTPUT_MAPS, to_distributions
-from ldlearn.core.simplex import Array
+from ldlearn.core.simplex import Array, Mask, Weights
 
 
-class FCM(Enhancer):
+class FCM(WeighsRows, Enhancer):
     r"""Fuzzy c-means (FCM): a row inherits the labels that go with the clusters it belongs to.
 
     Assumes that rows form clusters and that a label is tied to some of them; negative labels get a degree too. Use it
@@ -92,6 +91,7 @@ class FCM(Enhancer):
     """
 
     order_invariant = False
+    weights_repeat_rows = False  # the first memberships of a row and of its copy differ
     _test_params = (
         {"n_clusters": 3, "b": 1.5, "random_state": 0},
         {"n_clusters": 2, "b": 1.2, "normalize": "softmax", "random_state": 0},
@@ -122,30 +122,33 @@ class FCM(Enhancer):
         self.normalize = normalize
         self.random_state = random_state
 
-    def _fit(self, X: Array, Y: NDArray[np.bool_]) -> None:
+    def _fit(self, X: Array, Y: Mask, sample_weight: Weights | None = None) -> None:
+        w = np.ones(len(Y)) if sample_weight is None else sample_weight
         p = 10 * Y.shape[1] if self.n_clusters is None else self.n_clusters
-        self._cluster(np.asarray(X, dtype=np.float64), p)
-        self.associations_ = _associate(Y, self.memberships_)
+        self._cluster(np.asarray(X, dtype=np.float64), p, w)
+        self.associations_ = _associate(Y * w[:, None], self.memberships_)
         self.scores_ = np.column_stack([(self.memberships_ * row).max(axis=1) for row in self.associations_])
         self.label_distributions_ = to_distributions(self.scores_, self.normalize)
 
-    def _cluster(self, X: Array, p: int) -> None:
+    def _cluster(self, X: Array, p: int, w: Weights) -> None:
         """Alternate between centres and memberships; each step minimises the objective over one of them."""
-        mean = X.mean(axis=0)
-        centred = X - mean
-        U = check_random_state(self.random_state).uniform(size=(len(X), p))
+        counted = w > 0  # rows of weight 0 move no centre, and what is drawn for the others must not depend on them
+        mean = np.average(X, axis=0, weights=w)
+        centred, counts = (X - mean)[counted], w[counted, None]
+        U = check_random_state(self.random_state).uniform(size=(len(centred), p))
         U /= U.sum(axis=1, keepdims=True)
-        weights = U**self.b
+        weights = counts * U**self.b
         path: list[float] = []
         self.converged_ = False
         while not self.converged_ and len(path) < self.max_iter:
             centres = (weights.T @ centred) / weights.sum(axis=0)[:, None]
             squares = squared_distances(centred, centres)
             before, U = U, _memberships(squares, self.b)
-            weights = U**self.b
+            weights = counts * U**self.b
             path.append(float(np.vdot(weights, squares)))
             self.converged_ = bool(np.abs(U - before).max() <= self.tol)
-        self.memberships_, self.cluster_centers_ = U, centres + mean
+        self.memberships_ = U if counted.all() else _memberships(squared_distances(X - mean, centres), self.b)
+        self.cluster_centers_ = centres + mean
         self.objective_path_, self.objective_, self.n_iter_ = np.asarray(path), path[-1], len(path)
         self._warn_if_collapsed(U)
 
@@ -170,9 +173,9 @@ def _memberships(squares: Array, b: float) -> Array:
     return np.asarray(U / U.sum(axis=1, keepdims=True))
 
 
-def _associate(Y: NDArray[np.bool_], U: Array) -> Array:
+def _associate(Y: Array, U: Array) -> Array:
     """``Y' U``, columns then rows divided by their sums; a label without positive rows keeps zeros."""
-    A = Y.T.astype(float) @ U
+    A = Y.T @ U
     for axis in (0, 1):
         sums = A.sum(axis=axis, keepdims=True)
         A = A / np.where(sums > 0, sums, 1.0)

@@ -6,17 +6,16 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ldlearn.base import Enhancer
+from ldlearn.base import Enhancer, WeighsRows
 from ldlearn.base.sklearn_private import Interval
 from ldlearn.core.nonnegative import nonnegative_quadratic
 from ldlearn.core.prototypes import pseudo_distributions
 from ldlearn.core.scaling import feature_scaling
-from ldlearn.core.simplex import normalize_rows
+from ldlearn.core.simplex import Array, Mask, Weights, normalize_rows
 
 
-class FLE(Enhancer):
+class FLE(WeighsRows, Enhancer):
     r"""Fast label enhancement (FLE, a reconstruction).
 
     Assumes that a sample is a mixture of one prototype per label and that the shares of the mixture are its degrees.
@@ -122,36 +121,34 @@ class FLE(Enhancer):
         self.tol = tol
         self.max_iter = max_iter
 
-    def _fit(self, X: Any, Y: NDArray[np.bool_]) -> None:
-        X = feature_scaling(X).apply(X) if self.standardize else np.asarray(X, dtype=np.float64)
+    def _fit(self, X: Any, Y: Mask, sample_weight: Weights | None = None) -> None:
+        scaling = feature_scaling(X, weights=sample_weight) if self.standardize else None
+        X = np.asarray(X, dtype=np.float64) if scaling is None else scaling.apply(X)
         m, c = X.shape[1], Y.shape[1]
-        S = pseudo_distributions(X, Y)
+        w = np.ones(len(Y)) if sample_weight is None else sample_weight
+        S = pseudo_distributions(X, Y, sample_weight)
         path: list[float] = []
         P, before = S, np.inf
         self.converged_ = False
         while not self.converged_ and len(path) < self.max_iter:
-            Q = np.linalg.solve(P.T @ P + self.gamma * np.eye(c), P.T @ X)
-            # Non-negative least squares for P: the row problems share this Hessian (halved), not the linear term.
+            weighted = P.T * w
+            Q = np.linalg.solve(weighted @ P + self.gamma * np.eye(c), weighted @ X)
+            # Non-negative least squares for P: the row problems share this Hessian (halved), not the linear term. Given
+            # Q no row sees another, so that its own weight does not move it.
             H = Q @ Q.T / m + (self.alpha + self.beta) * np.eye(c) + self.lam
             P = nonnegative_quadratic(H, X @ Q.T / m + self.alpha * Y + self.beta * S + self.lam, P > 0)
-            path.append(self._objective(X, Y, S, P, Q))
+            path.append(self._objective(X, Y, S, P, Q, w))
             self.converged_ = before - path[-1] <= self.tol * path[-1]
             before = path[-1]
         self.prototypes_, self.coefficients_ = Q, P
         self.objective_path_, self.objective_, self.n_iter_ = np.asarray(path), path[-1], len(path)
         self.label_distributions_ = normalize_rows(P)
 
-    def _objective(
-        self,
-        X: NDArray[np.float64],
-        Y: NDArray[np.bool_],
-        S: NDArray[np.floating],
-        P: NDArray[np.float64],
-        Q: NDArray[np.float64],
-    ) -> float:
-        return float(
-            (np.sum((X - P @ Q) ** 2) + self.gamma * np.sum(Q**2)) / X.shape[1]
-            + self.alpha * np.sum((P - Y) ** 2)
-            + self.beta * np.sum((P - S) ** 2)
-            + self.lam * np.sum((P.sum(axis=1) - 1.0) ** 2)
+    def _objective(self, X: Array, Y: Mask, S: Array, P: Array, Q: Array, weights: Weights) -> float:
+        rows = (
+            np.sum((X - P @ Q) ** 2, axis=1) / X.shape[1]
+            + self.alpha * np.sum((P - Y) ** 2, axis=1)
+            + self.beta * np.sum((P - S) ** 2, axis=1)
+            + self.lam * (P.sum(axis=1) - 1.0) ** 2
         )
+        return float(weights @ rows + self.gamma * np.sum(Q**2) / X.shape[1])

@@ -11,7 +11,7 @@ from ldlearn.core.simplex import Mask, Weights, normalize_rows, project_simplex
 from ldlearn.core.targets import fill_unknown
 
 
-class UniformLE(Enhancer):
+class UniformLE(WeighsRows, Enhancer):
     r"""Equal shares for the positive labels: ``d_i = y_i / |y_i|``.
 
     A floor: no feature is looked at. It beats several published methods, so it belongs in every table. A label that is
@@ -38,8 +38,8 @@ class UniformLE(Enhancer):
     takes_unknown = True
     _accepts_sparse = True
 
-    def _fit(self, X: Any, Y: Mask, known: Mask | None = None) -> None:
-        self.label_distributions_ = normalize_rows(fill_unknown(Y, known))
+    def _fit(self, X: Any, Y: Mask, sample_weight: Weights | None = None, known: Mask | None = None) -> None:
+        self.label_distributions_ = normalize_rows(fill_unknown(Y, known, sample_weight))
 
 
 class PriorLE(WeighsRows, Enhancer):

@@ -6,18 +6,17 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ldlearn.base import Enhancer
+from ldlearn.base import Enhancer, WeighsRows
 from ldlearn.base.sklearn_private import Interval, StrOptions
 from ldlearn.core.kernels import mean_distance, upper_rbf_blocks
 from ldlearn.core.scores import OUTPUT_MAPS, to_distributions
-from ldlearn.core.simplex import Array
+from ldlearn.core.simplex import Array, Mask, Weights
 
 _NO_MEMBERSHIP = 1e-9  # a row whose memberships are all below this is on the rim of each of its labels
 
 
-class KM(Enhancer):
+class KM(WeighsRows, Enhancer):
     r"""Kernel method (KM): a label describes a row the better, the nearer the row is to the label's centre.
 
     Assumes that the rows which carry a label form a ball in the feature space of a Gaussian kernel, and that the degree
@@ -94,21 +93,26 @@ class KM(Enhancer):
         """Whether negative labels get degree 0: only with ``normalize="l1"``."""
         return self.normalize == "l1"
 
-    def _fit(self, X: Array, Y: NDArray[np.bool_]) -> None:
-        squares = self._squared_distances_to_centres(X, Y.astype(float))
-        radii = np.where(Y, squares, 0.0).max(axis=0)
+    def _fit(self, X: Array, Y: Mask, sample_weight: Weights | None = None) -> None:
+        counted = Y if sample_weight is None else Y * sample_weight[:, None]
+        squares = self._squared_distances_to_centres(X, counted.astype(float), sample_weight)
+        radii = np.where(counted, squares, 0.0).max(axis=0)
         self.radii_ = np.sqrt(radii)
         self.scores_ = np.where(Y, 1.0 - np.sqrt(squares / (radii + self.delta)), 0.0)
         outside = self.scores_.max(axis=1, keepdims=True) <= _NO_MEMBERSHIP
         self.label_distributions_ = to_distributions(np.where(outside, Y, self.scores_), self.normalize)
 
-    def _squared_distances_to_centres(self, X: Array, Y: Array) -> Array:
-        """``s^2 = 1 - 2 (K Y) / n_l + diag(Y' K Y) / n_l^2``: only sums over the kernel are needed."""
-        width = mean_distance(X) if isinstance(self.sigma, str) else self.sigma
+    def _squared_distances_to_centres(self, X: Array, Y: Array, weights: Weights | None) -> Array:
+        """``s^2 = 1 - 2 (K Y) / n_l + diag(Y' K Y) / n_l^2``: only sums over the kernel are needed.
+
+        The entries of Y are the weights of the rows that carry a label.
+        """
+        width = mean_distance(X, weights) if isinstance(self.sigma, str) else self.sigma
         KY = np.zeros(Y.shape)
         for rows, block in upper_rbf_blocks(X, width=width):
             KY[rows] += block @ Y[rows.start :]
             KY[rows.stop :] += block[:, len(block) :].T @ Y[rows]
-        counts = np.maximum(Y.sum(axis=0), 1.0)
+        counts = Y.sum(axis=0)
+        counts[counts == 0] = 1.0  # a label without rows has no centre, and nobody asks for its distances
         within = np.einsum("il,il->l", Y, KY) / counts**2
         return np.asarray(np.maximum(1.0 - 2.0 * KY / counts + within, 0.0))

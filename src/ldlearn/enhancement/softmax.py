@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from ldlearn.base import Enhancer
-from ldlearn.core.simplex import softmax
+from ldlearn.base import Enhancer, WeighsRows
+from ldlearn.core.simplex import Mask, Weights, softmax
 
 
-class SoftmaxLE(Enhancer):
+class SoftmaxLE(WeighsRows, Enhancer):
     r"""Softmax of the logical labels: ``d_i = softmax(y_i)``.
 
     A floor: no feature is looked at. It is what a method with a softmax at its end gives when it learns nothing, for
@@ -41,5 +38,5 @@ class SoftmaxLE(Enhancer):
     _accepts_sparse = True
     is_floor = True
 
-    def _fit(self, X: Any, Y: NDArray[np.bool_]) -> None:
+    def _fit(self, X: Any, Y: Mask, sample_weight: Weights | None = None) -> None:  # rows do not see each other
         self.label_distributions_ = softmax(Y.astype(float))

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import check_random_state
 
-from ldlearn.base import Joint
+from ldlearn.base import Joint, SetsRowsAside, WeighsRows
 from ldlearn.base.sklearn_private import Interval, StrOptions
 from ldlearn.core.reconstruction import (
     local_grams,
@@ -19,14 +19,14 @@ from ldlearn.core.reconstruction import (
     simplex_weights,
     weights_to_csr,
 )
-from ldlearn.core.simplex import Array, Mask, project_simplex, softmax
+from ldlearn.core.simplex import Array, Mask, Weights, project_simplex, softmax
 from ldlearn.solvers.nuclear_regression import NuclearFit, nuclear_regression
 from ldlearn.solvers.spd import solve_spd
 
 _SMALLEST_SHARE = 1e-3  # of a label in the constant that the predictor starts from
 
 
-class L2(Joint):
+class L2(WeighsRows, SetsRowsAside, Joint):
     r"""Unified framework for learning with label distributions (L2).
 
     Assumes that samples which rebuild each other's features also rebuild each other's degrees, and that a predictor of
@@ -44,12 +44,13 @@ class L2(Joint):
 
     where :math:`S \ge 0` has rows that sum to one and are zero off the nearest neighbours, and :math:`|W|_*` is the sum
     of singular values. Recovered is ``softmax(D)``, predicted ``softmax(X W + b)``. Labels that are unknown (NaN in y)
-    are left out of the term with Y.
+    are left out of the term with Y. With ``sample_weight`` each row's first and third term count so often; the graph is
+    not weighted. A row of weight 0 is nobody's neighbour, and its degrees are those that it would have without any.
 
     Parameters
     ----------
     alpha : float, default=1e-3
-        Weight of the reconstruction by neighbours.
+        Weight of the reconstruction by neighbours. 0 needs no graph.
     beta : float, default=1e-4
         Weight of the agreement between degrees and predictor.
     gamma : float, default=1e-3
@@ -77,9 +78,9 @@ class L2(Joint):
     intercept_ : ndarray of shape (c,)
         b.
     scores_ : ndarray of shape (n, c)
-        D.
+        D, of the rows that count.
     weights_ : csr_array of shape (n, n)
-        S.
+        S, of the same rows; empty if ``alpha = 0``.
     objective_path_ : ndarray of shape (n_iter_,)
         The objective after each iteration; never rises.
     objective_ : float
@@ -177,93 +178,135 @@ class L2(Joint):
         """Whether permuting the labels permutes the result: not from a random start."""
         return self.init == "zeros"
 
-    def _fit(self, X: Any, Y: Mask, known: Mask | None = None) -> None:
-        neighbors = nearest_rows(X, self.n_neighbors)
+    @property
+    def weights_repeat_rows(self) -> bool:  # type: ignore[override]
+        """Whether weight 2 is the row twice: not with a graph, in which the row would be its own neighbour."""
+        return self.alpha == 0
+
+    def _fit(self, X: Any, Y: Mask, sample_weight: Weights | None = None, known: Mask | None = None) -> None:
         # With a free intercept centring changes no value of the objective, only how fast W and b are found.
-        mean = X.mean(axis=0, dtype=np.float64) if self.fit_intercept else np.zeros(X.shape[1])
-        X = X - mean
-        grams = local_grams(X, neighbors)
-        weights = simplex_weights(grams)
-        D = propagated_labels(weights_to_csr(weights, neighbors), Y if known is None else Y | ~known)
-        W, b = self._start(X.shape[1], D)
-        P = softmax(X @ W + b)
+        features = np.asarray(X, dtype=np.float64)
+        mean = np.average(features, axis=0, weights=sample_weight) if self.fit_intercept else np.zeros(X.shape[1])
+        graph = _Graph(features - mean, nearest_rows(X, self.n_neighbors)) if self.alpha > 0 else _NoGraph(len(Y))
+        rows = _Rows(features - mean, Y, np.ones(len(Y)) if sample_weight is None else sample_weight, known)
+        D = propagated_labels(graph.S, Y if known is None else Y | ~known)
+        W, b = self._start(rows, D)
+        P = softmax(rows.X @ W + b)
         path: list[float] = []
         self.converged_ = False
         while not self.converged_ and len(path) < self.max_iter:
             before = D, P
-            weights = simplex_weights(grams + local_grams(D, neighbors), start=weights > 0)
-            S = weights_to_csr(weights, neighbors)
-            D = self._solve_degrees(S, P, Y, known)
-            fit = self._fit_predictor(X, D, W, b)
+            graph.follow(D)
+            D = self._solve_degrees(graph.S, P, rows)
+            fit = self._fit_predictor(rows, D, W, b)
             W, b, P = fit.coef, fit.intercept, softmax(fit.scores)
-            path.append(self._objective(fit, S, X, D, Y, known))
+            path.append(self._objective(fit, graph.S, D, rows))
             moved = max(np.abs(new - old).max() for new, old in zip((D, P), before, strict=True))
             self.converged_ = bool(moved <= self.tol)
         self.coef_, self.intercept_ = W, b - mean @ W
-        self.scores_, self.weights_ = D, S
+        self.scores_, self.weights_ = D, graph.S
         self.objective_path_, self.objective_, self.n_iter_ = np.asarray(path), path[-1], len(path)
         self.label_distributions_ = softmax(D)
 
-    def _start(self, m: int, D: Array) -> tuple[Array, Array]:
+    def _enhance(self, X: Any, Y: Mask, known: Mask | None = None) -> Array:
+        """Degrees by the labels and the predictor alone."""
+        return softmax(self._pulled(self._predict(X), Y, known))
+
+    def _pulled(self, P: Array, Y: Mask, known: Mask | None) -> Array:
+        """Where the D of a row goes without a graph: the mean of its prediction and of its known labels."""
+        return np.asarray((self.beta * P + self.lam * Y) / (self.beta + self.lam * (1.0 if known is None else known)))
+
+    def _start(self, rows: _Rows, D: Array) -> tuple[Array, Array]:
         """W and b: at zero the best constant, which is the mean of distributions D."""
-        c = D.shape[1]
+        m, c = rows.X.shape[1], D.shape[1]
         if self.init == "random":
             return check_random_state(self.random_state).uniform(size=(m, c)), np.zeros(c)
-        shares = np.log(np.maximum(D.mean(axis=0), _SMALLEST_SHARE))
+        shares = np.log(np.maximum(np.average(D, axis=0, weights=rows.w), _SMALLEST_SHARE))
         return np.zeros((m, c)), (shares - shares.mean()) * self.fit_intercept
 
-    def _solve_degrees(self, S: sparse.csr_array, P: Array, Y: Mask, known: Mask | None = None) -> Array:
-        """``[(beta + lam) I + alpha (I - S)' (I - S)] D = beta P + lam Y``; without lam where Y is unknown."""
-        if known is not None:
-            return self._solve_each_label(S, P, Y, known)
-        total = self.beta + self.lam
-        target = (self.beta * P + self.lam * Y) / total
+    def _solve_degrees(self, S: sparse.csr_array, P: Array, rows: _Rows) -> Array:
+        """``[diag(w) (beta + lam) + alpha (I - S)' (I - S)] D = diag(w) (beta P + lam Y)``; no lam where y is NaN."""
         if self.alpha == 0:
-            return np.asarray(target)
-        system = sparse.eye_array(len(Y)) + (self.alpha / total) * reconstruction_laplacian(S)
-        return solve_spd(sparse.csr_array(system), target, tol=1e-8)
-
-    def _solve_each_label(self, S: sparse.csr_array, P: Array, Y: Mask, known: Mask) -> Array:
-        """The same, a system for each label: where labels are unknown they differ."""
-        target, diagonal = self.beta * P + self.lam * Y, self.beta + self.lam * known
-        if self.alpha == 0:
-            return np.asarray(target / diagonal)
+            return self._pulled(P, rows.Y, rows.known)
         M = self.alpha * reconstruction_laplacian(S)
+        # Divided by the weights of the terms, so that the solver's tolerance means the same for all of them.
+        if rows.known is None:
+            scale = self.beta + self.lam
+            system = sparse.diags_array(rows.w) + M / scale
+            return solve_spd(sparse.csr_array(system), rows.w[:, None] * self._pulled(P, rows.Y, None), tol=1e-8)
+        # Where labels are unknown, every label has a system of its own.
+        target = rows.w[:, None] * (self.beta * P + self.lam * rows.Y)
+        diagonal = rows.w[:, None] * (self.beta + self.lam * rows.known)
         columns = [
             solve_spd(sparse.csr_array((M + sparse.diags_array(d)) / self.beta), t[:, None] / self.beta, tol=1e-8)
             for d, t in zip(diagonal.T, target.T, strict=True)
         ]
         return np.hstack(columns)
 
-    def _fit_predictor(self, X: Array, D: Array, W: Array, b: Array) -> NuclearFit:
+    def _fit_predictor(self, rows: _Rows, D: Array, W: Array, b: Array) -> NuclearFit:
         # The Hessian of |softmax(z) - d|^2 is at most 2 (1/4 + max |p - d|): the variance of a vector of length one
         # under p is at most 1/2.
         farthest = max(float(D.max()), 1.0 - float(D.min()))
         return nuclear_regression(
-            X,
-            lambda Z: squared_error(Z, D),
+            rows.X,
+            lambda Z: squared_error(Z, D, rows.w),
             self.gamma / self.beta,
             (W, b),
             curvature=0.5 + 2.0 * farthest,
             fit_intercept=self.fit_intercept,
+            sample_weight=rows.w,
         )
 
-    def _objective(
-        self, fit: NuclearFit, S: sparse.csr_array, X: Array, D: Array, Y: Mask, known: Mask | None
-    ) -> float:
-        off = D - Y if known is None else (D - Y) * known
-        rebuilt = float(np.sum((X - S @ X) ** 2) + np.sum((D - S @ D) ** 2))
-        return self.beta * fit.objective + self.alpha * rebuilt + self.lam * float(np.sum(off**2))
+    def _objective(self, fit: NuclearFit, S: sparse.csr_array, D: Array, rows: _Rows) -> float:
+        off = D - rows.Y if rows.known is None else (D - rows.Y) * rows.known
+        rebuilt = float(np.sum((rows.X - S @ rows.X) ** 2) + np.sum((D - S @ D) ** 2)) if self.alpha else 0.0
+        return self.beta * fit.objective + self.alpha * rebuilt + self.lam * float(rows.w @ np.sum(off**2, axis=1))
 
     def _predict(self, X: Any) -> Array:
         return softmax(X @ self.coef_ + self.intercept_)
 
 
-def squared_error(Z: Array, D: Array) -> tuple[float, Array]:
-    """``|softmax(Z) - D|^2`` and its gradient."""
+class _Rows(NamedTuple):
+    """Centred features, labels, how often each row counts, and where its labels are known (None: everywhere)."""
+
+    X: Array
+    Y: Mask
+    w: Weights
+    known: Mask | None
+
+
+class _Graph:
+    """S: how rows are rebuilt from their nearest neighbours, by features alone at first."""
+
+    def __init__(self, X: Array, neighbors: NDArray[np.integer]) -> None:
+        self.neighbors, self.grams = neighbors, local_grams(X, neighbors)
+        self.weights = simplex_weights(self.grams)
+
+    @property
+    def S(self) -> sparse.csr_array:
+        return weights_to_csr(self.weights, self.neighbors)
+
+    def follow(self, D: Array) -> None:
+        """The best S for features and degrees together; the last one says which weights may stay zero."""
+        self.weights = simplex_weights(self.grams + local_grams(D, self.neighbors), start=self.weights > 0)
+
+
+class _NoGraph:
+    """With alpha = 0 no term asks for a graph."""
+
+    def __init__(self, n: int) -> None:
+        self.S = sparse.csr_array((n, n))
+
+    def follow(self, D: Array) -> None:
+        pass
+
+
+def squared_error(Z: Array, D: Array, weights: Weights | None = None) -> tuple[float, Array]:
+    """``|softmax(Z) - D|^2``, each row as often as it counts, and its gradient."""
     P = softmax(Z)
     R = P - D
-    return float(np.sum(R * R)), 2.0 * P * (R - np.einsum("ij,ij->i", R, P)[:, None])
+    weighted = R if weights is None else R * weights[:, None]
+    return float(np.vdot(R, weighted)), 2.0 * P * (weighted - np.einsum("ij,ij->i", weighted, P)[:, None])
 
 
 def propagated_labels(S: sparse.csr_array, Y: NDArray[np.bool_], tol: float = 1e-3, max_iter: int = 100) -> Array:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ldlearn.core.simplex import Array
+from ldlearn.core.simplex import Array, Weights
 from ldlearn.solvers.low_rank import nuclear_norm, singular_value_threshold
 
 RowLoss = Callable[[Array], tuple[float, Array]]
@@ -36,6 +36,7 @@ def nuclear_regression(
     *,
     curvature: float,
     fit_intercept: bool = True,
+    sample_weight: Weights | None = None,
     tol: float = 1e-7,
     max_iter: int = 1000,
 ) -> NuclearFit:
@@ -48,7 +49,7 @@ def nuclear_regression(
     Parameters
     ----------
     X : ndarray of shape (n, m)
-        With an intercept: columns of mean zero, for which W and b do not interact in the curvature.
+        With an intercept: columns of (weighted) mean zero, for which W and b do not interact in the curvature.
     row_loss : callable
         ``f(Z) -> (loss, gradient)`` for scores Z of shape (n, c).
     weight : float
@@ -57,6 +58,8 @@ def nuclear_regression(
         Bound on the largest eigenvalue of the Hessian of the loss of a row.
     fit_intercept : bool, default=True
         Whether b moves.
+    sample_weight : ndarray of shape (n,), default=None
+        How often ``row_loss`` counts each row, for the bounds on the curvature.
     tol : float, default=1e-7
         Stop when some steps in a row lower the objective by less than this share of it.
     max_iter : int, default=1000
@@ -74,7 +77,7 @@ def nuclear_regression(
     array([[2.5, 0. ],
            [0. , 0.5]])
     """
-    problem = _Problem(X, row_loss, weight, curvature, fit_intercept)
+    problem = _Problem(X, row_loss, weight, curvature, fit_intercept, sample_weight)
     here = problem.point(*(np.asarray(array, dtype=np.float64) for array in start))
     objective = problem.objective(here)
     ahead, momentum, small, n_iter = here, 1.0, 0, 0
@@ -104,10 +107,20 @@ class _Point(NamedTuple):
 class _Problem:
     """The objective, and proximal steps whose length adapts to the curvature that is met."""
 
-    def __init__(self, X: Array, row_loss: RowLoss, weight: float, curvature: float, fit_intercept: bool) -> None:
+    def __init__(
+        self,
+        X: Array,
+        row_loss: RowLoss,
+        weight: float,
+        curvature: float,
+        fit_intercept: bool,
+        sample_weight: Weights | None,
+    ) -> None:
         self.X, self.row_loss, self.weight, self.fit_intercept = X, row_loss, weight, fit_intercept
-        spectral = float(np.linalg.norm(X, 2))
-        self.bounds = curvature * (spectral**2 if spectral > 0 else 1.0), curvature * len(X)
+        counts = np.ones(len(X)) if sample_weight is None else sample_weight
+        spectral = float(np.linalg.norm(X if sample_weight is None else X * np.sqrt(counts)[:, None], 2))
+        # The Hessian in W is at most curvature * X' diag(counts) X, that in b at most curvature * the number of rows.
+        self.bounds = curvature * (spectral**2 if spectral > 0 else 1.0), curvature * float(counts.sum())
         self.share = _FIRST_SHARE
 
     def point(self, W: NDArray[np.float64], b: NDArray[np.float64]) -> _Point:
