@@ -113,14 +113,14 @@ def test_links_between_pages_lead_somewhere(page):
 
 
 def test_the_new_method_of_the_page_keeps_the_contract():
-    """A stranger's file passes the checks that KM passes: an enhancer that neither predicts, weighs nor iterates."""
+    """A stranger's file passes the checks that LP passes: an enhancer that neither predicts, weighs nor iterates."""
     method = load(DOCS / "new_method" / "neighbour_mean.py").NeighbourMeanLE
     checks = [
         check
         for title, check in vars(importlib.import_module("test_contract")).items()
         if title.startswith("test_")
         and list(inspect.signature(check).parameters) == ["estimator"]
-        and any(type(estimator).__name__ == "KM" for estimator in check.pytestmark[0].args[1])
+        and any(type(estimator).__name__ == "LP" for estimator in check.pytestmark[0].args[1])
     ]
     for check in checks:
         for settings in method._test_params:
