@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.neighbors import NearestNeighbors
 
+from ldlearn.core.exact_neighbors import exact_neighbors
+
+_FEW_FEATURES = 15  # scikit-learn's own limit for trees
 Found: TypeAlias = tuple[NDArray[np.floating], NDArray[np.integer]]
 
 
@@ -52,7 +55,7 @@ class SharedNeighbors:
         key = _digest(X), int(index.n_neighbors)
         if key not in self._found:
             self.n_searches += 1
-            self._found[key] = _protected(index.kneighbors())
+            self._found[key] = _protected(_search(index, X))
         self._found.move_to_end(key)
         while len(self._found) > 1 and sum(map(_size, self._found.values())) > self.most_bytes:
             self._found.popitem(last=False)
@@ -74,7 +77,14 @@ def own_neighbors(index: NearestNeighbors, X: Any) -> Found:
         What is known within `SharedNeighbors` by its content.
     """
     shared = _active.get()
-    return index.kneighbors() if shared is None else shared.look_up(index, X)
+    return _search(index, X) if shared is None else shared.look_up(index, X)
+
+
+def _search(index: NearestNeighbors, X: Any) -> Found:
+    # In few dimensions the index is a tree, which need not compare all rows.
+    by_products = not sparse.issparse(X) and X.shape[1] > _FEW_FEATURES
+    found = exact_neighbors(X, index.n_neighbors) if by_products else None
+    return index.kneighbors() if found is None else found
 
 
 def _digest(X: Any) -> str:

@@ -1,0 +1,217 @@
+"""Exact nearest rows of many dense rows: products in single precision find candidates, double precision decides."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldlearn.core.simplex import Array
+from ldlearn.core.threads import in_threads
+
+# With x centred, |x_i - x_j|^2 / 2 = |x_i|^2 / 2 + |x_j|^2 / 2 - <x_i, x_j>. "Closeness" is its negative, computed in
+# float32 by one product of matrices, and never less than the true one: half the squared norms are made smaller by more
+# than all rounding errors (see `_Closeness`). So a row whose closeness is below a bound is farther than that bound.
+_BLOCK_ROWS = 1024  # a block of closeness takes 4 MB
+_MOST_NEIGHBORS = 4096  # places within a block fit into 16 bits
+_MOST_FEATURES = 100_000  # with more, rounding may be as large as the distances
+_UNIT = 2.0**-24  # of float32
+_SMALL = 1e-30  # more than underflow can take from a closeness, where the longest row has length 1
+_CENTRE_ROWS = 1000  # are enough to know where most rows are
+_GROUP = 4  # columns that are looked at together for the first bounds
+_CROWDED = 8  # times as many candidates as neighbours: rows are too alike to be told apart in float32
+_PAIR_ENTRIES = 2**16  # of rows whose differences are formed at once
+
+
+def exact_neighbors(X: Array, n_neighbors: int) -> tuple[NDArray[np.float64], NDArray[np.intp]] | None:
+    """Distances and numbers of the nearest other rows of each row, nearest first, of equally near ones the first.
+
+    Half of all pairs of blocks of rows are multiplied, each product serving its rows and its columns. The n-th nearest
+    of the rows seen so far bounds what can be a neighbour; only entries within the bounds of their row or column are
+    looked at singly. The bounds are tightened whenever candidates have become many.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, m)
+    n_neighbors : int
+        Less than n.
+
+    Returns
+    -------
+    distances, indices : ndarrays of shape (n, n_neighbors), or None
+        None if single precision cannot tell rows apart, as where very many are equal: search in another way.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> exact_neighbors(np.array([[0.0], [1.0], [3.0]]), 1)
+    (array([[1.],
+           [1.],
+           [2.]]), array([[1],
+           [0],
+           [1]]))
+    """
+    if n_neighbors > _MOST_NEIGHBORS or X.shape[1] > _MOST_FEATURES:
+        return None
+    search = _Search(_Closeness(X), n_neighbors)
+    return search.decide(X) if search.collect() else None
+
+
+class _Closeness:
+    """Upper bounds, in float32, of ``-|x_i - x_j|^2 / 2`` of the rows of X in a random order and a unit of their own.
+
+    With K = m + 2 terms, halves ``h = |x|^2 / 2`` and g = (m + 8) units of rounding, slightly more than K of them, a
+    product errs by at most ``2 g (h_i + h_j)``, the rounding of its factors included. Hence with ``(1 - 4 g) h`` in
+    place of h it is never below the true value, and never above it by more than ``6 g (h_i + h_j)``.
+    """
+
+    def __init__(self, X: Array) -> None:
+        n, m = X.shape
+        self.error = 1.05 * (m + 8) * _UNIT
+        # Sorted rows would meet their neighbours last, and the bounds would be loose until then.
+        self.order = np.random.default_rng(0).permutation(n)
+        # Rows near the centre lose no digits. A mean may be far from every row but the one that moved it.
+        centred = X - np.median(X[self.order[:_CENTRE_ROWS]], axis=0).astype(np.float64)
+        halves = 0.5 * np.einsum("ij,ij->i", centred, centred)
+        longest = float(np.sqrt(2.0 * halves.max())) or 1.0
+        self.halves = (halves / longest**2)[self.order]
+        shrunk = (1.0 - 4.0 * self.error) * self.halves
+        self.left, self.right = np.empty((n, m + 2), dtype=np.float32), np.empty((n, m + 2), dtype=np.float32)
+        np.divide(centred[self.order], longest, out=self.left[:, :m], casting="same_kind")
+        self.right[:, :m] = self.left[:, :m]
+        self.left[:, m], self.left[:, m + 1] = shrunk, 1.0
+        self.right[:, m], self.right[:, m + 1] = -1.0, -shrunk
+
+    def between(self, rows: slice, columns: slice) -> NDArray[np.float32]:
+        return np.asarray(self.left[rows] @ self.right[columns].T)
+
+    def bounds(self, rows: slice, closeness: NDArray[np.float32]) -> NDArray[np.float32]:
+        """What no neighbour is below if so many others have at least the given closeness to each of the rows.
+
+        From ``q <= -closeness + 6 g (h_i + h_j)`` for ``q = |x_i - x_j|^2 / 2`` and ``h_j <= 2 h_i + 2 q``.
+        """
+        most = (18.0 * self.error * self.halves[rows] + _SMALL - closeness) / (1.0 - 12.0 * self.error)
+        return np.asarray(np.nextafter((-most).astype(np.float32), np.float32(-np.inf)))
+
+
+# Of the rows of one block: their places in it, the numbers of other rows, closeness.
+_Candidates = tuple[NDArray[np.uint16], NDArray[np.int32], NDArray[np.float32]]
+
+
+class _Search:
+    """Candidates of every row, block by block of rows, and the closeness that a candidate must have at least."""
+
+    def __init__(self, closeness: _Closeness, n_neighbors: int) -> None:
+        self.closeness, self.k, n = closeness, n_neighbors, len(closeness.order)
+        self.n_blocks = max(1, n // max(_BLOCK_ROWS, 4 * n_neighbors))
+        edges = np.linspace(0, n, self.n_blocks + 1).astype(int).tolist()
+        self.blocks = [slice(start, stop) for start, stop in pairwise(edges)]
+        self.bounds = np.full(n, -np.inf, dtype=np.float32)
+        self.found: list[list[_Candidates]] = [[] for _ in self.blocks]
+        self.crowded = False
+
+    def collect(self) -> bool:
+        """Let every two blocks meet once, those equally far apart at a time; whether the candidates were few enough."""
+        usual = self.k * len(self.bounds)
+        for shift in range(self.n_blocks // 2 + 1):
+            first = range(self.n_blocks // 2 if 2 * shift == self.n_blocks else self.n_blocks)
+            in_threads(self._meet, [(block, (block + shift) % self.n_blocks) for block in first])
+            if self._count() > 2 * usual or shift == self.n_blocks // 2:
+                in_threads(self._tighten, range(self.n_blocks))
+            if self.crowded or self._count() > _CROWDED * usual:
+                return False
+        return True
+
+    def _count(self) -> int:
+        return sum(len(piece[0]) for pieces in self.found for piece in pieces)
+
+    def _meet(self, pair: tuple[int, int]) -> None:
+        """Collect the candidates among the rows of one block for those of another, and the other way round."""
+        one, other = pair
+        rows, columns = self.blocks[one], self.blocks[other]
+        C = self.closeness.between(rows, columns)
+        if one == other:
+            np.fill_diagonal(C, -np.inf)  # a row is not its own neighbour
+            self._bound(rows, _group_maxima(C, self.k))
+        near = self.bounds[rows, None] <= C
+        if one != other:
+            near |= self.bounds[columns] <= C
+        entries = np.flatnonzero(near)
+        if len(entries) > _CROWDED * self.k * sum(C.shape):
+            self.crowded = True
+        if self.crowded:
+            return
+        i = entries // C.shape[1]
+        j = entries - i * C.shape[1]
+        values = C.ravel()[entries]
+        self._add(one, i, j + columns.start, values)
+        if one != other:
+            self._add(other, j, i + rows.start, values)
+
+    def _add(self, block: int, places: Array, others: Array, values: NDArray[np.float32]) -> None:
+        near = values >= self.bounds[self.blocks[block]][places]
+        self.found[block].append((places[near].astype(np.uint16), others[near].astype(np.int32), values[near]))
+
+    def _bound(self, rows: slice, C: NDArray[np.float32]) -> None:
+        """Bounds from the closeness of some others, in any order."""
+        place = C.shape[1] - self.k
+        if place >= 0:
+            bounds = self.closeness.bounds(rows, np.partition(C, place, axis=1)[:, place])
+            np.maximum(self.bounds[rows], bounds, out=self.bounds[rows])
+
+    def _tighten(self, block: int) -> None:
+        """Tighten the bounds of a block by all its candidates, and forget those beyond."""
+        rows = self.blocks[block]
+        places, others, values = (np.concatenate(parts) for parts in zip(*self.found[block], strict=True))
+        order = np.argsort(places, kind="stable")  # by radix: they have 16 bits
+        places, others, values = places[order], others[order], values[order]
+        self._bound(rows, _as_rows(places, values, rows.stop - rows.start, np.float32(-np.inf)))
+        near = values >= self.bounds[rows][places]
+        self.found[block] = [(places[near], others[near], values[near])]
+
+    def decide(self, X: Array) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+        """The nearest of the candidates by their distances in float64."""
+        n, order = len(self.bounds), self.closeness.order
+        distances, indices = np.empty((n, self.k)), np.empty((n, self.k), dtype=np.intp)
+
+        def decide(block: int) -> None:
+            rows = order[self.blocks[block]]
+            places, others, _ = self.found[block][0]
+            near = np.sort(_as_rows(places, order[others], len(rows), n), axis=1)
+            there = near < n
+            squares = np.full(near.shape, np.inf)
+            squares[there] = _squared_distances(X, np.repeat(rows, there.sum(axis=1)), near[there])
+            nearest = np.argsort(squares, axis=1, kind="stable")[:, : self.k]
+            distances[rows] = np.sqrt(np.take_along_axis(squares, nearest, axis=1))
+            indices[rows] = np.take_along_axis(near, nearest, axis=1)
+
+        in_threads(decide, range(self.n_blocks))
+        return distances, indices
+
+
+def _group_maxima(C: NDArray[np.float32], k: int) -> NDArray[np.float32]:
+    """The largest of each group of columns: the k-th largest of these is hardly below that of all, and found sooner."""
+    width = C.shape[1] // _GROUP
+    if width < 4 * k:
+        return C
+    return np.asarray(C[:, : width * _GROUP].reshape(len(C), _GROUP, width).max(axis=1))
+
+
+def _as_rows(places: NDArray[np.uint16], values: NDArray[Any], n_rows: int, fill: Any) -> NDArray[Any]:
+    """Values with the number of their row, in order of these, as the rows of a matrix that is filled up."""
+    counts = np.bincount(places, minlength=n_rows)
+    table = np.full((n_rows, int(counts.max())), fill, dtype=values.dtype)
+    table[np.arange(table.shape[1]) < counts[:, None]] = values
+    return table
+
+
+def _squared_distances(X: Array, rows: NDArray[np.intp], others: NDArray[np.intp]) -> NDArray[np.float64]:
+    squares = np.empty(len(rows))
+    step = max(1, _PAIR_ENTRIES // X.shape[1])
+    for start in range(0, len(rows), step):
+        pairs = slice(start, start + step)
+        away = np.subtract(X[rows[pairs]], X[others[pairs]], dtype=np.float64)
+        np.einsum("ij,ij->i", away, away, out=squares[pairs])
+    return squares
