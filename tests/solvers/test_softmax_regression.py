@@ -391,3 +391,42 @@ def test_what_balance_is_lacking_is_added_to_the_gap(monkeypatch):
     for n_steps in range(1, 5):
         rough = softmax_regression(Features(X), sparse.csr_array(D), l2=0.1, tol=1e-8, max_iter=n_steps)
         assert rough.gap >= rough.loss - best.loss - 1e-9
+
+
+def normal_features(n=1500, m=12, c=80, seed=0):
+    """Features whose spread is the same wherever a label is predicted, and labels with means far apart."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, m))
+    P = softmax(X @ rng.standard_normal((m, c)) * 0.7)
+    return X, sparse.csr_array(np.where(np.sort(P, axis=1)[:, [-4]] <= P, 0.25, 0.0))
+
+
+def test_many_labels_are_centred_where_they_are_predicted(monkeypatch):
+    """Newton systems take half the products where the preconditioner knows that weights move intercepts."""
+    X, D = normal_features()
+    centred = softmax_regression(Features(X), D, l2=0.3, tol=1e-6)
+    monkeypatch.setattr(many_labels, "reciprocal", np.zeros_like)  # no label is predicted anywhere but in the middle
+    apart = softmax_regression(Features(X), D, l2=0.3, tol=1e-6)
+    assert centred.converged
+    assert apart.converged
+    assert centred.n_products < 0.7 * apart.n_products
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_shift_of_the_intercept_balances_the_predictions(weighted):
+    X, D = few_of_many()
+    weights = np.random.default_rng(0).integers(1, 4, len(X)).astype(float) if weighted else None
+    rows = many_labels.SparseRows(Features(X, weights=weights), sparse.csr_array(D))
+    b = np.where(rows.degrees > 0, 0.0, -60.0)
+    at = rows.at(np.random.default_rng(1).normal(size=(X.shape[1], len(b))) * 0.1, b, exact=True)
+    balanced = at.shifted(at.balancing_shift(1e-12))
+    present = rows.degrees > 0
+    assert np.abs(at.excess()[present] / at.sums[present]).max() > 0.1
+    assert np.abs(balanced.excess()[present] / balanced.sums[present]).max() < 1e-5
+
+
+def test_many_labels_are_solved_to_float64_though_most_of_the_work_is_not():
+    X, D = few_of_many()
+    fit = softmax_regression(Features(X), sparse.csr_array(D), l2=0.1, tol=1e-13)
+    assert fit.converged
+    assert fit.gap <= 1e-13 * len(X)

@@ -104,7 +104,7 @@ class BlockRowsAt:
     logits = None
 
     def __init__(self, rows: BlockRows, weights: Weights) -> None:
-        self.rows, self.weights = rows, weights
+        self.rows, self.weights, self.exact = rows, weights, weights.exact
         found = rows.rounds.total(_sums_at, rows.X, rows.degrees, common=weights)
         self.loss, self._gW, self._gb, self._excess, self._curvature = found
         self._sampled: Any = None  # the sample at these weights

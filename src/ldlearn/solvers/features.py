@@ -226,8 +226,8 @@ class Features(CentredColumns):
 
     def block_transpose_times(self, block: Any, R: Array) -> Array:
         """``block' R``, to be summed and `centred`."""
-        if sparse.issparse(block):
-            return np.asarray(block.T @ R)
+        if sparse.issparse(block) or R.flags.c_contiguous:
+            return np.asarray(block.T @ R, dtype=np.float64)
         return np.asarray((R.T.astype(block.dtype, copy=False) @ block).T, dtype=np.float64)
 
     def centred(self, product: Array, sums: Array) -> tuple[Array, Array]:

@@ -1,17 +1,17 @@
-"""Training rows of a softmax regression with many labels, few of them positive: nothing of size n x c is ever held."""
+"""Training rows of a softmax regression with many labels, few of them positive: predictions are made block by block."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
 from ldlearn.core.simplex import Array
 from ldlearn.core.threads import sum_in_threads
-from ldlearn.solvers.features import Features
+from ldlearn.solvers.features import Features, reciprocal
 
 _BALANCED = 0.01  # largest excess of a label's predictions that is left, compared with what a row may lack
 _MAX_SWEEPS = 30
@@ -19,11 +19,18 @@ _BLOCK_ENTRIES = 2**20  # of predictions: so many that adding up the gradients o
 _MOST_KEPT = 2**30  # bytes of predictions that are kept while a Newton system is solved: half of what the result takes
 
 
+class LabelCurvatures(NamedTuple):
+    """Second derivatives of each label alone, as far as they are linear in predictions: of many each has little."""
+
+    shares: Array  # (c,): means of the predictions
+    means: Array  # (m, c): of the centred features where the label is predicted; 0 without an intercept
+
+
 class SparseRows:
     """Features, and degrees that are stored for positive labels only.
 
-    Predictions are made from the weights, block by block, whenever they are needed: one more product with X, which
-    costs less than keeping them.
+    Predictions are made from the weights, block by block, in single precision until a result is to be certified:
+    products with X take most of the time, and those of single precision half as much of it.
 
     Parameters
     ----------
@@ -40,10 +47,11 @@ class SparseRows:
         self.n = features.total
         self.n_products = 0
         self.sampled = False  # of a rare label a sample knows nothing
-        # Of second derivatives: centred columns can do with single precision, columns far from zero cannot.
+        # Centred columns can do with single precision, columns far from zero cannot.
         self.precision: Any = np.float32 if features.fit_intercept else np.float64
         rows = max(1, _BLOCK_ENTRIES // D.shape[1])
         self.blocks = [slice(k, min(k + rows, D.shape[0])) for k in range(0, D.shape[0], rows)]
+        self.keeps_predictions = np.dtype(self.precision).itemsize * D.shape[0] * D.shape[1] <= _MOST_KEPT
         self._known: _SparseRowsAt | None = None
 
     @cached_property
@@ -63,125 +71,149 @@ class SparseRows:
         return self.degrees / self.n
 
     def at(self, W: Array, b: Array, *, logits: Any = None, exact: bool = False) -> _SparseRowsAt:
-        """The rows at weights, always in float64."""
+        """The rows at weights; ``exact`` asks for float64 throughout."""
+        exact = exact or self.precision == np.float64
         known = self._known
-        if known is None or not (np.array_equal(known.W, W) and np.array_equal(known.b, b)):
-            known = self._known = _SparseRowsAt(self, W, b)
+        if known is not None and not (np.array_equal(known.W, W) and np.array_equal(known.b, b)):
+            known = None
+        if known is None or exact > known.exact:
+            kept = {} if known is None else known.kept
+            known = self._known = _SparseRowsAt(self, W, b, exact, kept)
         return known
 
 
 class _SparseRowsAt:
     """Loss and gradient from one pass over the rows."""
 
-    def __init__(self, rows: SparseRows, W: Array, b: Array) -> None:
-        self.rows, self.W, self.b = rows, W, b
-        self._kept: dict[int, Array] = {}
-        features, weights = rows.features, rows.features.weights
-        multiply = features.multiplier(W, b, exact=True, order="C")
+    def __init__(self, rows: SparseRows, W: Array, b: Array, exact: bool, kept: dict[int, Array]) -> None:
+        self.rows, self.W, self.b, self.exact = rows, W, b, exact
+        self.kept = kept  # predictions of blocks in the precision of the rows, by their first row
+        D, features = rows.D, rows.features
+        log_predictions = np.empty(D.nnz)
 
         def part(some: slice) -> tuple[Any, ...]:
-            X, D = features.block(some, exact=True), rows.D[some]
-            Z = multiply(X)
-            Z -= Z.max(axis=1, keepdims=True)
-            where = _places(D)
-            linear = float(D.data @ Z[where])
-            totals = _softmax(Z)
-            logs = np.log(totals)
-            loss = float(logs.sum() if weights is None else weights[some] @ logs) - linear
+            X = self._block(some, exact)
+            Z = self._logits(X, exact)
+            entries = slice(D.indptr[some.start], D.indptr[some.stop])
+            places = np.repeat(np.arange(len(Z)), np.diff(D.indptr[some.start : some.stop + 1])), D.indices[entries]
+            chosen = Z[places]
+            log_predictions[entries] = chosen - np.log(_softmax(Z))[places[0]]
+            if rows.keeps_predictions and Z.dtype == rows.precision:
+                self.kept[some.start] = Z
             P = features.weigh(Z, some)
-            sums = P.sum(axis=0)
-            P[where] -= D.data
-            return loss, features.block_transpose_times(X, P), sums
+            return features.block_transpose_times(X, P), P.sum(axis=0).astype(np.float64)
 
-        self.loss, self._product, self.sums = sum_in_threads(part, rows.blocks)
+        self._product, self.sums = sum_in_threads(part, rows.blocks)
+        # At the stored labels; that is all the loss needs, and all the D-step.
+        self.logits = sparse.csr_array((log_predictions, D.indices, D.indptr), shape=D.shape)
+        self.loss = -float(D.data @ log_predictions)
         rows.n_products += 2
 
-    @property
-    def logits(self) -> sparse.csr_array:
-        """Log-predictions at the stored labels, which are logits up to what the labels of a row share."""
-        features, D = self.rows.features, self.rows.D
-        values = np.empty(D.nnz)
-        multiply = features.multiplier(self.W, self.b, exact=True, order="C")
+    def _block(self, some: slice, exact: bool) -> Any:
+        return self.rows.features.block(some).astype(np.float64 if exact else self.rows.precision, copy=False)
 
-        def part(some: slice) -> tuple[Any, ...]:
-            Z = multiply(features.block(some, exact=True))
-            Z -= Z.max(axis=1, keepdims=True)
-            where = _places(D[some])
-            chosen = Z[where]
-            values[D.indptr[some.start] : D.indptr[some.stop]] = chosen - np.log(_softmax(Z))[where[0]]
-            return ()
-
-        sum_in_threads(part, self.rows.blocks)
-        self.rows.n_products += 1
-        return sparse.csr_array((values, D.indices, D.indptr), shape=D.shape)
+    def _logits(self, X: Any, exact: bool) -> Array:
+        """Of a block of X, the largest of each row being 0."""
+        dtype = np.float64 if exact else self.rows.precision
+        Z = self.rows.features.multiplier(self.W, self.b, exact=True, order="C", dtype=dtype)(X)
+        Z -= Z.max(axis=1, keepdims=True)
+        return Z
 
     def excess(self) -> Array:
         return np.asarray(self.sums - self.rows.degrees)
 
     def gradient(self) -> tuple[Array, Array]:
-        return self.rows.features.centred(self._product, self.excess())
+        predicted, _ = self.rows.features.centred(self._product, self.sums)
+        excess = self.excess()
+        return predicted - self.rows.pull, excess if self.rows.features.fit_intercept else np.zeros_like(excess)
 
     def hessian_times(self, W: Array, b: Array) -> tuple[Array, Array]:
-        features, precision = self.rows.features, self.rows.precision
-        multiply = features.multiplier(W, b, exact=True, order="C", dtype=precision)
+        features = self.rows.features
+        multiply = features.multiplier(W, b, exact=True, order="C", dtype=self.rows.precision)
 
         def part(some: slice) -> tuple[Any, ...]:
-            X = features.block(some).astype(precision, copy=False)
+            X = self._block(some, exact=False)
             P, U = self._predictions(some, X), multiply(X)
             U -= np.einsum("ij,ij->i", P, U)[:, None]
             U *= P
             U = features.weigh(U, some)
-            return features.block_transpose_times(X, U), U.sum(axis=0, dtype=np.float64)
+            return features.block_transpose_times(X, U), U.sum(axis=0).astype(np.float64)
 
         product, sums = sum_in_threads(part, self.rows.blocks)
         self.rows.n_products += 2
         return features.centred(product, sums)
 
-    def _predictions(self, some: slice, X: Any) -> Array:
-        """Of a block; kept for the next direction if those of all rows take little memory."""
-        P = self._kept.get(some.start)
+    def _predictions(self, some: slice, X: Any = None) -> Array:
+        """Of a block; kept for the next time if those of all rows take little memory."""
+        P = self.kept.get(some.start)
         if P is None:
-            features, precision = self.rows.features, self.rows.precision
-            P = features.multiplier(self.W, self.b, exact=True, order="C", dtype=precision)(X)
-            P -= P.max(axis=1, keepdims=True)
+            P = self._logits(self._block(some, exact=False) if X is None else X, exact=False)
             _softmax(P)
-            if P.itemsize * self.rows.D.shape[0] * P.shape[1] <= _MOST_KEPT:
-                self._kept[some.start] = P
+            if self.rows.keeps_predictions:
+                self.kept[some.start] = P
         return P
 
-    def mean_curvature(self) -> Array:
-        """Its diagonal alone, and of that what is linear in the predictions: of many labels each has little."""
-        return np.asarray(self.sums / self.rows.n)
+    def mean_curvature(self) -> LabelCurvatures:
+        predicted, _ = self.rows.features.centred(self._product, self.sums)
+        means = predicted * reciprocal(self.sums) * self.rows.features.fit_intercept
+        return LabelCurvatures(self.sums / self.rows.n, means)
 
     def scatters(self) -> Iterable[Array]:
         raise NotImplementedError("one block for each of many labels is too much")
 
     def along(self, W: Array, b: Array) -> Callable[[float], _SparseRowsAt]:
-        return lambda t: self.rows.at(self.W + t * W, self.b + t * b)
+        self.kept.clear()  # rarely needed once a direction is found, and as large as what is made next
+        return lambda t: self.rows.at(self.W + t * W, self.b + t * b, exact=self.exact)
 
     def shifted(self, b: Array) -> _SparseRowsAt:
-        return self.rows.at(self.W, self.b + b)
+        return self.rows.at(self.W, self.b + b, exact=self.exact)
 
+    def balancing_shift(self, accuracy: float) -> Array:
+        """What to add to b so that predictions get the column sums of D.
 
-def _places(D: sparse.csr_array) -> tuple[Any, Any]:
-    """Rows and columns of the entries of D."""
-    return np.repeat(np.arange(D.shape[0]), np.diff(D.indptr)), D.indices
+        Sinkhorn's method: each sweep multiplies the predictions of a label by the factor that its sum lacks. That takes
+        no exponentials and no product with X; single precision does, since it is the change of the sums that is
+        computed in it.
+        """
+        present = self.rows.degrees > 0
+        factors = np.ones_like(self.sums)
+        for _ in range(_MAX_SWEEPS):
+            before, sums = factors, self.sums - self._lost_to_others(factors)
+            factors = np.where(present, self.rows.degrees / np.where(present, sums, 1.0), 1.0)
+            if np.abs(factors / before - 1.0).max() <= accuracy:
+                break
+        return np.asarray(np.log(factors))
+
+    def _lost_to_others(self, factors: Array) -> Array:
+        """What the sums of a label lose, before its own factor, once rows are normalised again."""
+        weights, change = self.rows.features.weights, (factors - 1.0).astype(self.rows.precision)
+
+        def part(some: slice) -> tuple[Any, ...]:
+            P = self._predictions(some)
+            added = P @ change
+            lost = added / (1.0 + added)
+            if weights is not None:
+                lost *= weights[some].astype(P.dtype)
+            return ((lost @ P).astype(np.float64),)
+
+        (sums,) = sum_in_threads(part, self.rows.blocks)
+        return np.asarray(sums)
 
 
 def _softmax(Z: Array) -> Array:
     """Make rows of logits, none of them positive, predictions; returns what they were divided by."""
     np.exp(Z, out=Z)
-    totals = Z.sum(axis=1, dtype=np.float64)
-    Z /= totals[:, None].astype(Z.dtype, copy=False)
+    totals = Z.sum(axis=1)
+    Z /= totals[:, None]
     return np.asarray(totals)
 
 
 def balanced(rows: _SparseRowsAt, n: float, l2: float, goal: float) -> tuple[_SparseRowsAt, Array, float]:
     """Rows whose predictions have nearly the column sums of D, what was added to b, and what "nearly" costs the bound.
 
-    Each sweep multiplies the predictions of a label by the factor that its sum lacks. What excess is left, at most a
-    part e of a label's predictions, is mixed away: ``Q = (1 - e) P + e E``, E being the same distribution in every row,
-    has the column sums of D and, X being centred, ``X'Q = (1 - e) X'P``. Its entropy is at least ``(1 - e)`` that of P.
+    What excess is left, at most a part e of a label's predictions, is mixed away: ``Q = (1 - e) P + e E``, E being the
+    same distribution in every row, has the column sums of D and, X being centred, ``X'Q = (1 - e) X'P``. Its entropy is
+    at least ``(1 - e)`` that of P.
     """
     shift = np.zeros_like(rows.b)
     present = rows.rows.degrees > 0
@@ -189,8 +221,7 @@ def balanced(rows: _SparseRowsAt, n: float, l2: float, goal: float) -> tuple[_Sp
         part = float(np.max(rows.excess()[present] / rows.sums[present]))
         if part <= _BALANCED * goal / n:
             break
-        step = np.zeros_like(shift)
-        step[present] = np.log(rows.rows.degrees[present] / rows.sums[present])
+        step = rows.balancing_shift(0.1 * _BALANCED * goal / n)
         rows, shift = rows.shifted(step), shift + step
     part = min(max(part, 0.0), 1.0)
     gW, gb = rows.gradient()

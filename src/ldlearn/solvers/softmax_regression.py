@@ -11,7 +11,7 @@ from scipy import linalg, sparse
 
 from ldlearn.core.simplex import Array
 from ldlearn.solvers.features import CentredColumns, Features, reciprocal
-from ldlearn.solvers.many_labels import SparseRows, balanced
+from ldlearn.solvers.many_labels import LabelCurvatures, SparseRows, balanced
 from ldlearn.solvers.softmax_rows import LocalRows
 
 __all__ = [
@@ -134,6 +134,7 @@ class RowsAt(Protocol):
     """
 
     loss: float
+    exact: bool  # in float64 throughout
 
     @property
     def logits(self) -> Any:
@@ -148,8 +149,8 @@ class RowsAt(Protocol):
     def hessian_times(self, W: Array, b: Array) -> tuple[Array, Array]:
         """The second derivative of the loss times a direction."""
 
-    def mean_curvature(self) -> Array:
-        """The mean over rows of ``diag(p) - p p'``; of very many labels the mean of p alone."""
+    def mean_curvature(self) -> Any:
+        """The mean over rows of ``diag(p) - p p'``; of very many labels `LabelCurvatures`."""
 
     def scatters(self) -> Iterable[Array]:
         """``Z' diag(p_j (1 - p_j)) Z`` for each label j, Z being [X - mean, 1]."""
@@ -214,7 +215,7 @@ def minimize(
         problem.certifies = problem.goal == goal
         if point.bound <= problem.goal or n_iter == max_iter:
             break
-        direction = problem.newton_direction(point, forcing, blocks or problem.kronecker_preconditioner(point))
+        direction = problem.newton_direction(point, forcing, blocks or problem.preconditioner(point))
         blocks_fit = point.b.size * rows.features.m**2 <= _LARGEST_BLOCKS and balance is None
         if direction.n_steps > _MANY_STEPS and blocks_fit:
             blocks = problem.block_preconditioner(point)
@@ -226,7 +227,9 @@ def minimize(
         if rows.sampled:
             problem.learn(point, lower)
         elif lower is None or (invisible and point.bound >= 0.5 * previous):
-            break  # no further progress in floating point
+            if point.exact:
+                break  # no further progress in floating point
+            lower = problem.exact(point.W, point.b)
         previous, forcing = point.bound, min(_FORCING, np.sqrt(direction.decrement / rows.n))
         point = lower or point
         n_iter += 1
@@ -248,7 +251,8 @@ class _Point:
     gW: Array  # gradient
     gb: Array
     bound: float  # of the distance to the minimum, if b is optimal for W
-    certified: bool = False  # it is, and all was computed in float64
+    exact: bool = False  # all was computed in float64
+    certified: bool = False  # and b is optimal for W
 
 
 class _Secant(NamedTuple):
@@ -299,7 +303,7 @@ class _Problem:
         gW, gb = rows.gradient()
         gW = _across_labels(gW + 2.0 * self.l2 * W)
         bound = float(np.vdot(gW, gW)) / (4.0 * self.l2) if self.l2 > 0 else np.inf
-        return _Point(W, b, rows, self.loss(W, rows), gW, _across_labels(gb), bound)
+        return _Point(W, b, rows, self.loss(W, rows), gW, _across_labels(gb), bound, rows.exact)
 
     def loss(self, W: Array, rows: RowsAt) -> float:
         return rows.loss + self.l2 * float(np.vdot(W, W))
@@ -307,8 +311,12 @@ class _Problem:
     def rounding(self, point: _Point) -> float:
         return _ROUNDING * (abs(point.loss) + self.rows.n)
 
+    def exact(self, W: Array, b: Array) -> _Point:
+        """These weights with their own logits in float64."""
+        return self.point(W, b, self.rows.at(W, b, exact=True))
+
     def certified(self, W: Array, b: Array) -> _Point:
-        """These weights with their own logits in float64 and the intercept that is best for them."""
+        """The same with the intercept that is best for the weights."""
         rows = self.rows.at(W, b, exact=True)
         left = 0.0
         if self.features.fit_intercept:
@@ -380,11 +388,35 @@ class _Problem:
             t *= 0.5
         return None
 
-    def kronecker_preconditioner(self, point: _Point) -> _Solve:
-        """Solve with ``scatter (x) C + 2 l2 I`` (weights) and ``n C`` (intercept)."""
+    def preconditioner(self, point: _Point) -> _Solve:
+        """Solve with ``scatter (x) C + 2 l2 I`` (weights) and ``n C`` (intercept), C being the mean curvature.
+
+        Of very many labels C is diagonal. Then features can be centred for each label where it is predicted: around
+        that mean they spread about as much as features do at all (just as much if they are normal, their density being
+        multiplied by the exponential of a linear score), and apart from it weights and intercept have little to do
+        with each other.
+        """
         curvature = point.rows.mean_curvature()
-        values, U = np.linalg.eigh(curvature) if curvature.ndim == 2 else (curvature, None)
-        values = np.maximum(values, 0.0)
+        if isinstance(curvature, LabelCurvatures):
+            apart, means = self._diagonal_solve(curvature.shares), curvature.means
+
+            def solve(gW: Array, gb: Array) -> tuple[Array, Array]:
+                step, step_b = apart(gW - means * gb, gb)
+                return _across_labels(step), _across_labels(step_b - np.einsum("ij,ij->j", means, step))
+
+            return solve
+        values, U = np.linalg.eigh(curvature)
+        apart = self._diagonal_solve(values)
+
+        def solve_rotated(gW: Array, gb: Array) -> tuple[Array, Array]:
+            step, step_b = apart(gW @ U, gb @ U)
+            return _across_labels(step @ U.T), _across_labels(step_b @ U.T)
+
+        return solve_rotated
+
+    def _diagonal_solve(self, curvature: Array) -> _Solve:
+        """`preconditioner` for a diagonal C without negative parts, weights and intercept apart."""
+        values = np.maximum(curvature, 0.0)
         # 1 / c is the curvature of even predictions, to weigh the scatter matrix against the penalty.
         scale, Q, scatter, identity = self.features.spectrum(ridge=2.0 * self.l2 * len(values))
         inverse = reciprocal(np.outer(scatter, values) + 2.0 * self.l2 * identity[:, None])
@@ -393,11 +425,8 @@ class _Problem:
 
         def solve(gW: Array, gb: Array) -> tuple[Array, Array]:
             g = column * gW
-            g, h = (g, gb) if U is None else (g @ U, gb @ U)
             core = (g if Q is None else Q.T @ g) * inverse
-            step, step_b = (core if Q is None else Q @ core), h * inverse_b
-            step, step_b = (step, step_b) if U is None else (step @ U.T, step_b @ U.T)
-            return _across_labels(column * step), _across_labels(step_b)
+            return column * (core if Q is None else Q @ core), gb * inverse_b
 
         return solve
 
