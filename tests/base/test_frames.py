@@ -1,4 +1,4 @@
-"""Data frames out: `set_output` as scikit-learn means it, for predict, enhance and fit_enhance."""
+"""Data frames out: `set_output` as scikit-learn means it, for predict, enhance, fit_enhance and intervals."""
 
 import numpy as np
 import pandas as pd
@@ -8,7 +8,7 @@ import sklearn
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
-from ldlearn import DLDL, SABFGS, EnhanceThenLearn, FromDistributions, UniformLE, VoteLDL
+from ldlearn import DLDL, SABFGS, ConformalIntervals, EnhanceThenLearn, FromDistributions, UniformLE, VoteLDL
 from ldlearn.errors import ParameterError
 from ldlearn.models import TableModel, load_model, save_model
 
@@ -31,6 +31,10 @@ def results(model, X, Y):
     verbs["predict"] = lambda: model.predict(X)
     if hasattr(model, "enhance"):
         verbs["enhance"] = lambda: model.enhance(X, Y)
+    if hasattr(model, "predict_interval"):
+        for k, end in enumerate(("lower", "upper")):
+            verbs[f"predict_interval, {end}"] = lambda k=k: model.predict_interval(X)[k]
+            verbs[f"enhance_interval, {end}"] = lambda k=k: model.enhance_interval(X, Y)[k]
     return {name: verb() for name, verb in verbs.items()}
 
 
@@ -89,6 +93,16 @@ def test_wrappers_and_scores_take_models_that_give_frames(data):
     assert isinstance(search.predict(X), pd.DataFrame)
     two = EnhanceThenLearn(UniformLE().set_output(transform="polars"), SABFGS().set_output(transform="pandas"))
     assert type(two.fit_enhance(X, Y)) is np.ndarray
+
+
+def test_conformal_intervals_are_frames_too(data):
+    X, Y = data
+    D = Y.div(Y.sum(axis=1), axis=0)
+    sure = ConformalIntervals(DLDL(**FIXED).set_output(transform="pandas").fit(X, Y)).fit(X, D)
+    arrays = sure.predict_interval(X)
+    assert all(type(end) is np.ndarray for end in arrays)
+    for end, frame in zip(arrays, sure.set_output(transform="pandas").predict_interval(X), strict=True):
+        pd.testing.assert_frame_equal(frame, pd.DataFrame(end, columns=LABELS, index=X.index))
 
 
 def test_a_wrong_container_is_told():

@@ -52,6 +52,70 @@ def test_nine_in_ten_are_held_on_simulated_votes(model):
     assert 0.86 < np.mean(recovered) < 0.96
 
 
+def agreeing(n, seed, R, kappa, m=8, c=5):
+    """Features, the shares that the R raters of each row vote by, and their votes."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, m))
+    P = softmax(X @ (0.7 * np.random.default_rng(99).normal(size=(m, c))))
+    shares = rng.standard_gamma(kappa * P)
+    shares /= shares.sum(axis=1, keepdims=True)
+    return X, shares, rng.multinomial(R, shares)
+
+
+@pytest.mark.parametrize(("R", "kappa"), [(5, 5.0), (20, 10.0)])
+def test_the_number_of_raters_shows_how_much_they_agree(R, kappa):
+    """Which 0/1 labels alone do not: then intervals must do with a guess, and are for the average row."""
+    model, held_by = VoteLDL(gamma=1.0), []
+    for seed in range(3):
+        X, shares, votes = agreeing(900, seed, R, kappa)
+        train, new = slice(0, 600), slice(600, None)
+        Y = votes > 0
+        model.fit(X[train], Y[train])
+        assert kappa / 2 < model._find_agreement(R) < kappa * 2
+        ticked = Y[new] & (Y[new].sum(axis=1, keepdims=True) > 1)
+        realised = votes[new] / R
+        held_by.append(
+            [
+                held(model.predict_interval(X[new]), shares[new]),
+                held(model.predict_interval(X[new], n_raters=R), shares[new]),
+                held(model.enhance_interval(X[new], Y[new]), realised, ticked),
+                held(model.enhance_interval(X[new], Y[new], n_raters=R), realised, ticked),
+            ]
+        )
+    average, own, guessed, told = np.mean(held_by, axis=0)
+    assert average < 0.4  # is not what the intervals are for
+    assert 0.84 < own < 0.96
+    assert 0.82 < guessed < 0.94
+    assert 0.87 < told < 0.97
+
+
+def test_raters_who_do_not_agree_leave_the_rows_alike(data):
+    """As many ticks as independent raters would leave: nothing is added to the doubt of p(x), or nearly so."""
+    X, _, votes = votes_of(2000, 0)
+    model = VoteLDL(gamma=1.0).fit(X, votes > 0)
+    plain, own = model.predict_interval(X[:200]), model.predict_interval(X[:200], n_raters=7)  # fewer than there were
+    np.testing.assert_allclose(own, plain, atol=0.02)
+
+
+def test_raters_known_to_the_fit_tell_it_too():
+    X, _, votes = agreeing(800, 0, 20, 5.0)
+    Y, twenty = votes > 0, np.full(800, 20)
+    told = VoteLDL(gamma=1.0).fit(X, Y, n_raters=twenty)
+    asked = VoteLDL(gamma=1.0).fit(X, Y)
+    np.testing.assert_allclose(told.enhance_interval(X, Y), asked.enhance_interval(X, Y, n_raters=20), atol=1e-4)
+    by_row = told.enhance_interval(X, Y, n_raters=twenty)
+    np.testing.assert_allclose(told.enhance_interval(X, Y), by_row, atol=1e-9)
+    with pytest.raises(InputError, match="n_raters were not given to fit"):
+        asked.enhance(X, Y, n_raters=twenty)
+
+
+@pytest.mark.parametrize("n_raters", [0, np.nan, [5, 5]])
+def test_impossible_numbers_of_raters_are_refused(data, n_raters):
+    model = DLDL(beta=1.0, gamma=1.0).fit(data.X, data.Y)
+    with pytest.raises(InputError, match="n_raters must be a positive number"):
+        model.predict_interval(data.X, n_raters=n_raters)
+
+
 @EVERY
 def test_intervals_hold_the_degrees_and_grow_with_what_is_asked(model, data):
     model.fit(data.X, data.Y)

@@ -5,10 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.optimize import approx_fprime
+from scipy.stats import nbinom
 
 from ldlearn.core import softmax
 from ldlearn.solvers import vote_posterior as module
 from ldlearn.solvers.features import Features
+from ldlearn.solvers.rater_agreement import excess_variance
 from ldlearn.solvers.vote_posterior import vote_posterior
 from ldlearn.solvers.vote_regression import vote_regression
 
@@ -127,6 +129,22 @@ def test_a_vote_more_or_less_is_what_recovered_shares_are_unsure_by():
     assert 0.88 < ((lower <= shares) & (shares <= upper))[judged].mean() < 0.95
     assert (lower[~Y] == 0).all()
     assert (upper[~Y] == 0).all()
+
+
+@pytest.mark.parametrize("kappa", [3.0, 1e6])
+def test_the_noise_of_ticked_labels_is_that_of_truncated_votes(kappa):
+    """Two labels, of which only the first varies: its log-odds varies as its votes do, over their mean."""
+    R, p = 12.0, np.array([0.05, 0.4])
+    rate = kappa * np.log1p(R / kappa)
+    v = np.arange(1, 2000)
+    for share in p:
+        chances = nbinom.pmf(v, kappa * share, 1 / (1 + R / kappa))
+        chances /= chances.sum()
+        mean = chances @ v
+        theta = np.log(rate * np.array([[share, 1e6]]))  # so many votes for the second that they hardly vary
+        ticked = np.ones((1, 2), dtype=bool)
+        found = module._Votes(theta, ticked, ticked, excess_variance(np.array([[rate]]), kappa)).noise()[0, 0]
+        assert found == pytest.approx(chances @ (v - mean) ** 2 / mean**2, rel=1e-4)
 
 
 @pytest.mark.parametrize("Y", [np.ones((60, 4), dtype=bool), np.eye(4, dtype=bool)[np.zeros(60, dtype=int)]])

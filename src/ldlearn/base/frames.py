@@ -1,4 +1,4 @@
-"""Degrees as data frames: scikit-learn's `set_output`, for what `predict`, `enhance` and `fit_enhance` give."""
+"""Degrees as data frames: scikit-learn's `set_output`, for what `predict`, `enhance` and their like give."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class SetOutput:
     label_names_: Any
 
     def set_output(self, *, transform: str | None = None) -> Self:
-        """Choose what `predict`, `enhance` and `fit_enhance` give.
+        """Choose what `predict`, `enhance`, `fit_enhance` and intervals of these give.
 
         Without a choice, `sklearn.set_config(transform_output=...)` holds, as for any transformer of scikit-learn; the
         default of that are arrays.
@@ -38,7 +38,7 @@ class SetOutput:
 
 
 def frames_out(method: _Method) -> _Method:
-    """Give what a method returns, shape (n, c), in the container that `set_output` asks for."""
+    """Give what a method returns, one array of shape (n, c) or several, in the container that `set_output` asks for."""
 
     @wraps(method)
     def wrapped(self: SetOutput, X: Any, *args: Any, **params: Any) -> Any:
@@ -46,6 +46,9 @@ def frames_out(method: _Method) -> _Method:
         adapter = get_container_adapter("transform", self)
         if adapter is None:
             return degrees
-        return adapter.create_container(degrees, X, columns=list(self.label_names_), inplace=False)
+        parts = degrees if isinstance(degrees, tuple) else (degrees,)
+        names = list(self.label_names_)
+        frames = tuple(adapter.create_container(part, X, columns=names, inplace=False) for part in parts)
+        return frames if isinstance(degrees, tuple) else frames[0]
 
     return cast(_Method, wrapped)

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from ldlearn.base import check_distributions
+from ldlearn.base.frames import SetOutput, frames_out
 from ldlearn.core.targets import label_order
 from ldlearn.errors import InputError, ParameterError
 
@@ -18,7 +19,7 @@ Bounds = tuple[NDArray[np.float64], NDArray[np.float64]]
 _LEAST_SPREAD = 0.1  # of a degree, as a standard deviation: that of a share of 0.01
 
 
-class ConformalIntervals(BaseEstimator):
+class ConformalIntervals(SetOutput, BaseEstimator):
     """Intervals around the degrees that a fitted estimator predicts, calibrated on rows with true degrees.
 
     Split conformal prediction: if the calibration rows and the new rows come from the same source in no particular
@@ -38,6 +39,8 @@ class ConformalIntervals(BaseEstimator):
     residuals_ : ndarray of shape (n, c) or (n, 1)
         ``|d - p| / sqrt(p (1 - p))`` of the calibration rows, sorted down each column; no p counts as nearer to 0 or 1
         than 0.01. If the promise is simultaneous, the largest of each row.
+    label_names_ : ndarray of shape (c,)
+        Those of the estimator.
 
     Examples
     --------
@@ -66,7 +69,8 @@ class ConformalIntervals(BaseEstimator):
             Their true degrees; the columns of a data frame are matched by name. Rows of NaN are left out.
         """
         check_is_fitted(self.estimator)
-        order = label_order(y, self.estimator.label_names_)
+        self.label_names_ = self.estimator.label_names_
+        order = label_order(y, self.label_names_)
         degrees = np.asarray(y, dtype=np.float64)
         known = ~np.isnan(degrees).all(axis=1) if degrees.ndim == 2 else np.ones(len(degrees), dtype=bool)
         if not known.any():
@@ -78,6 +82,7 @@ class ConformalIntervals(BaseEstimator):
         self.residuals_ = _residuals(predicted[known], truth if order is None else truth[:, order], self.simultaneous)
         return self
 
+    @frames_out
     def predict_interval(self, X: Any, coverage: float = 0.9) -> Bounds:
         """Intervals for the degrees of new rows.
 
@@ -91,7 +96,7 @@ class ConformalIntervals(BaseEstimator):
         Returns
         -------
         lower, upper : ndarrays of shape (n, c)
-            ``0 <= lower <= predict(X) <= upper <= 1``.
+            ``0 <= lower <= predict(X) <= upper <= 1``; data frames if `set_output` asks for them.
         """
         check_is_fitted(self, "residuals_")
         return _intervals(self.residuals_, np.asarray(self.estimator.predict(X), dtype=np.float64), coverage)

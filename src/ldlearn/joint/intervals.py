@@ -12,6 +12,7 @@ from scipy import sparse
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from ldlearn.base import EnhancesNewRows, Joint
+from ldlearn.base.frames import frames_out
 from ldlearn.core.simplex import Array, Mask
 from ldlearn.core.targets import ticked_and_known
 from ldlearn.errors import InputError, ParameterError
@@ -77,37 +78,45 @@ class GivesIntervals(EnhancesNewRows, Joint):
     _training: TrainingRows
     _doubt: Doubt
 
-    def predict_interval(self, X: Any, coverage: float = 0.9) -> Bounds:
+    @frames_out
+    def predict_interval(self, X: Any, coverage: float = 0.9, n_raters: Any = None) -> Bounds:
         """Intervals for the degrees that ``predict`` gives.
 
-        They are meant for p(x), the degrees that rows with these features have on average, and hold the share
-        ``coverage`` of them if 0/1 labels are votes (see `VoteLDL`) and the predictor can express p. How much a single
-        row differs from others with the same features cannot be seen in 0/1 labels: `ConformalIntervals` is for that,
-        where some true degrees are known.
+        They hold the share ``coverage`` of what they are meant for, if 0/1 labels are votes (see `VoteLDL`) and the
+        predictor can express their mean. Without ``n_raters`` that is p(x), the degrees that rows with these features
+        have on average. How much a single row differs from others like it cannot be seen in 0/1 labels alone. Their
+        number of raters shows it: where raters of a row agree, the same p(x) leaves fewer ticks. So with ``n_raters``
+        intervals are meant for the degrees of the very row, and are wider. `ConformalIntervals` is for these too, where
+        some true degrees are known.
 
         Parameters
         ----------
         X : array-like of shape (n, m)
         coverage : float, default=0.9
             Share of degrees that the intervals are to hold; above 0 and below 1.
+        n_raters : float, default=None
+            How many raters voted on a typical row of the training data, if that is known.
 
         Returns
         -------
         lower, upper : ndarrays of shape (n, c)
-            ``0 <= lower <= predict(X) <= upper <= 1``.
+            ``0 <= lower <= predict(X) <= upper <= 1``; data frames if `set_output` asks for them.
         """
         check_is_fitted(self)
         check_coverage(coverage)
         features = self._validate_features(X)
-        bounds = self._find_posterior().share_intervals(self._mapped(features), coverage)
+        concentration = None if n_raters is None else self._find_agreement(n_raters)
+        bounds = self._find_posterior().share_intervals(self._mapped(features), coverage, concentration)
         return _around(self._predict(features), bounds, features.dtype)
 
-    def enhance_interval(self, X: Any, y: Any, coverage: float = 0.9) -> Bounds:
+    @frames_out
+    def enhance_interval(self, X: Any, y: Any, coverage: float = 0.9, n_raters: Any = None) -> Bounds:
         """Intervals for the degrees that ``enhance`` gives.
 
         They are meant for the shares of the votes that the rows did get, given which labels got any: a label that is 0
-        has the interval [0, 0], the only label of a row [1, 1]. If the raters of a row agree more than chance would
-        have it, shares vary more than the intervals say.
+        has the interval [0, 0], the only label of a row [1, 1]. The more the raters of a row agree, the more these
+        shares vary. 0/1 labels do not show how much they agree; their number of raters does. Without it a little
+        agreement is assumed.
 
         Parameters
         ----------
@@ -116,13 +125,15 @@ class GivesIntervals(EnhancesNewRows, Joint):
             Logical labels of these rows; the columns of a data frame are matched by name.
         coverage : float, default=0.9
             Share of the degrees of positive labels that the intervals are to hold; above 0 and below 1.
+        n_raters : float, default=None
+            How many raters voted on a typical row of the training data, if that is known.
 
         Returns
         -------
         lower, upper : ndarrays of shape (n, c)
-            ``0 <= lower <= enhance(X, y) <= upper <= 1``.
+            ``0 <= lower <= enhance(X, y) <= upper <= 1``; data frames if `set_output` asks for them.
         """
-        return self._vote_intervals(X, y, coverage)
+        return self._vote_intervals(X, y, coverage, self._find_agreement(n_raters))
 
     def far_from_training(self, X: Any, level: float = 0.99) -> NDArray[np.bool_]:
         """Whether rows lie so far from the training rows that what is said of them is a guess.
@@ -148,13 +159,25 @@ class GivesIntervals(EnhancesNewRows, Joint):
         far: NDArray[np.bool_] = self._find_doubt().cloud.is_far(features, level)
         return far
 
-    def _vote_intervals(self, X: Any, y: Any, coverage: float, offset: Any = 0.0, **row_data: Any) -> Bounds:
+    def _find_agreement(self, n_raters: Any) -> float | None:
+        """The concentration of the raters of a row, if there are so many; None if their number is not known."""
+        check_is_fitted(self)
+        if n_raters is None:
+            return None
+        if np.ndim(n_raters) or not (np.isfinite(n_raters) and n_raters > 0):
+            raise InputError(f"n_raters must be a positive number, that of the raters of a row, got {n_raters!r}.")
+        return self._find_posterior().concentration(float(n_raters))
+
+    def _vote_intervals(
+        self, X: Any, y: Any, coverage: float, concentration: float | None, offset: Any = 0.0, **row_data: Any
+    ) -> Bounds:
         check_is_fitted(self)
         check_coverage(coverage)
         features = self._validate_features(X)
         Y, known = ticked_and_known(self._match_labels(y, self._check_targets))
         check_consistent_length(features, Y)
-        bounds = self._find_posterior().vote_intervals(self._mapped(features), Y, coverage, offset, known)
+        posterior = self._find_posterior()
+        bounds = posterior.vote_intervals(self._mapped(features), Y, coverage, offset, known, concentration)
         given = row_data if known is None else row_data | {"known": known}
         return _around(self._enhance(features, Y, **given), bounds, features.dtype)
 

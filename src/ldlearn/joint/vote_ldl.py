@@ -7,8 +7,10 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from ldlearn.base import WeighsRows
+from ldlearn.base.frames import frames_out
 from ldlearn.base.sklearn_private import HasMethods, Interval, StrOptions
 from ldlearn.core.neighbors import common_offsets, moved
 from ldlearn.core.simplex import Array, Mask, Weights, normalize_rows, softmax
@@ -187,33 +189,52 @@ class VoteLDL(WeighsRows, GivesIntervals):
         y : array-like of shape (n, c)
             Logical labels of these rows.
         n_raters : array-like of shape (n,), default=None
-            How many raters voted on each row. None: as many as on a typical row of the training data.
+            How many raters voted on each row. None: as many as on a typical row of the training data. Only if ``fit``
+            knew them too.
 
         Returns
         -------
         D : ndarray of shape (n, c)
         """
-        return self._enhance_rows(X, y, **({} if n_raters is None else {"n_raters": log_raters(n_raters, len(y))}))
+        return self._enhance_rows(X, y, **({} if n_raters is None else {"n_raters": self._log_raters(n_raters, y)}))
 
+    def _log_raters(self, n_raters: Any, y: Any) -> NDArray[np.float64]:
+        check_is_fitted(self)
+        if not self._knows_raters:
+            raise InputError("n_raters were not given to fit: the votes of a rater are not known; fit with them too.")
+        return log_raters(n_raters, len(y))
+
+    @frames_out
     def enhance_interval(self, X: Any, y: Any, coverage: float = 0.9, n_raters: Any = None) -> Bounds:
         """Intervals for the degrees that ``enhance`` gives.
 
         Parameters
         ----------
-        X, y, n_raters
+        X, y
             As for ``enhance``.
         coverage : float, default=0.9
             Share of the degrees of positive labels that the intervals are to hold; above 0 and below 1.
+        n_raters : array-like of shape (n,) or float, default=None
+            If ``fit`` knew the numbers of raters, those of these rows, as for ``enhance``. Otherwise the number on a
+            typical row, as for `DLDL.enhance_interval`.
 
         Returns
         -------
         lower, upper : ndarrays of shape (n, c)
             For the shares of the votes that the rows did get: see `DLDL.enhance_interval`.
         """
-        if n_raters is None:
-            return self._vote_intervals(X, y, coverage, self._typical_offset)
-        offset = log_raters(n_raters, len(y))
-        return self._vote_intervals(X, y, coverage, offset, n_raters=offset)
+        agreement = self._find_agreement(n_raters)
+        if n_raters is None or not self._knows_raters:
+            return self._vote_intervals(X, y, coverage, agreement, self._typical_offset)
+        offset = self._log_raters(n_raters, y)
+        return self._vote_intervals(X, y, coverage, agreement, offset, n_raters=offset)
+
+    def _find_agreement(self, n_raters: Any) -> float | None:
+        """Known, if the numbers of raters were known to the fit."""
+        check_is_fitted(self)
+        if not self._knows_raters:
+            return super()._find_agreement(n_raters)
+        return self._find_posterior().concentration(float(np.exp(self._typical_offset)), self._typical_offset)
 
     def _fit(
         self,
@@ -223,6 +244,7 @@ class VoteLDL(WeighsRows, GivesIntervals):
         known: Mask | None = None,
         n_raters: Array | None = None,
     ) -> None:
+        self._knows_raters = n_raters is not None
         offset = np.zeros(1) if n_raters is None else n_raters
         self._typical_offset = float(np.average(offset, weights=None if n_raters is None else sample_weight))
         self._offsets = common_offsets(X) if isinstance(self.feature_map, str) else None

@@ -63,8 +63,8 @@ class Doubts:
         if self.interval is not None:
             given = (X,) if Y is None else (X, Y)
             give = estimator.predict_interval if Y is None else estimator.enhance_interval
-            lower, upper = give(*given, coverage=self.interval)
-            columns += [end for pair in zip(lower.T, upper.T, strict=True) for end in pair]
+            lower, upper = (np.asarray(end).T for end in give(*given, coverage=self.interval))
+            columns += [end for pair in zip(lower, upper, strict=True) for end in pair]
         if self.flag_far:
             columns.append(estimator.far_from_training(X).astype(np.int8))
         return list(zip(self.names, columns, strict=True))

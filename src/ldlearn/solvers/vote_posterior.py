@@ -7,21 +7,24 @@ penalised weights are biased (Nychka's and Wahba's argument for smoothing spline
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, exprel
+from scipy.special import betaincinv, expit, exprel
 from scipy.stats import norm
 
 from ldlearn.core.simplex import Array, Mask, log_softmax
 from ldlearn.core.votes import LARGEST_THETA, Vector, label_counts, slopes, votes_of_shares
 from ldlearn.solvers.features import Features, centred_blocks, reciprocal
+from ldlearn.solvers.rater_agreement import excess_variance, find_concentration
 from ldlearn.solvers.vote_regression import VoteFit, vote_regression
 
 Bounds = tuple[NDArray[np.float64], NDArray[np.float64]]
+_Ends = Callable[[Array, Array, float], tuple[Array, Array]]  # of a centre and a variance of log-odds
 _MOST_ROWS = 2000  # that the penalty and the curvature are learned on; the weights see all
 _MOST_WEIGHTS = 400  # up to which the information matrix is inverted as it is
 _ROUNDS = 3  # of the fixed point for the evidence
@@ -29,6 +32,8 @@ _WIDEST = 1e4  # ratio of a penalty to where the search for it began, either way
 _UNLIKELY = 7.0  # in log-likelihood: a link that lost by more than this is left out
 _ROUGH = 1e-4  # accuracy per row that is enough for a penalty
 _SMALLEST = 1e-12  # of 1 - p, and of votes
+_TYPICAL = 400  # quantiles of the training rows' shares that are kept
+_VAGUE, _CERTAIN = 0.5, 1e8  # concentrations of a Beta distribution that is nearly all of [0, 1], or a point
 
 
 @dataclass(frozen=True)
@@ -88,9 +93,20 @@ class VotePosterior:
     fixed_raters: list[bool]  # (links,)
     chances: Vector  # (links,): of being the right one
     covariance: KroneckerCovariance | FullCovariance
+    typical: Vector  # quantiles of the training rows' shares
 
-    def share_intervals(self, X: Any, coverage: float) -> Bounds:
-        """Lower and upper ends for the shares p(x) of every row: normal intervals of ln p / (1 - p)."""
+    def concentration(self, n_raters: float, offset: float = 0.0) -> float:
+        """How much the raters of a row agree, if there were so many: see `find_concentration`."""
+        votes = np.exp(self.log_rates[0] + offset + votes_of_shares(np.log(self.typical), self.fixed_raters[0])[0])
+        return find_concentration(self.typical, float(-np.expm1(-votes).mean()), n_raters)
+
+    def share_intervals(self, X: Any, coverage: float, concentration: float | None = None) -> Bounds:
+        """Lower and upper ends for the shares of every row.
+
+        Without a concentration those of p(x), normal intervals of ln p / (1 - p). With one, those of the row's own
+        shares q, which are drawn from a Dirichlet distribution around p(x).
+        """
+        own_variance, ends = (0.0, _normal_ends) if concentration is None else (1.0 / concentration, _beta_ends)
         bounds = _empty_bounds(X.shape[0], self.coefs.shape[2])
         for rows, centred in centred_blocks(X, self.mean, self.covariance.width):
             scores = self._scores(centred)
@@ -100,16 +116,23 @@ class VotePosterior:
             pV = np.einsum("nk,nkl->nl", P, V)
             spread = np.einsum("njj->nj", V) - 2.0 * pV + np.einsum("nk,nk->n", pV, P)[:, None]
             odds = np.stack([_log_odds(np.exp(log_softmax(Z))) for Z in scores])
-            self._fill(bounds, rows, odds, spread / (1.0 - P) ** 2, coverage)
+            spread = spread / (1.0 - P) ** 2 + own_variance / np.maximum(P * (1.0 - P), _SMALLEST)
+            self._fill(bounds, rows, odds, spread, coverage, ends)
         return bounds
 
     def vote_intervals(
-        self, X: Any, Y: Mask, coverage: float, offset: float | Vector = 0.0, known: Mask | None = None
+        self,
+        X: Any,
+        Y: Mask,
+        coverage: float,
+        offset: float | Vector = 0.0,
+        known: Mask | None = None,
+        concentration: float | None = None,
     ) -> Bounds:
         """Lower and upper ends for the shares of the votes that every row did get, given which labels got any.
 
-        A label without a vote has share 0. The votes of the others are zero-truncated Poisson numbers; if votes are
-        over-dispersed, shares vary more than that.
+        A label without a vote has share 0. The votes of the others are zero-truncated, and over-dispersed as those of
+        raters who agree by this concentration (None: a little); a Beta distribution stands for that of a share.
         """
         bounds = _empty_bounds(*Y.shape)
         ticked = Y if known is None else Y | ~known
@@ -118,12 +141,17 @@ class VotePosterior:
         for rows, centred in centred_blocks(X, self.mean, self.covariance.width):
             scores = self._scores(centred)
             votes = [
-                _Votes(log_softmax(Z) + rate[rows, None], ticked[rows], surely[rows])
+                _Votes(
+                    log_softmax(Z) + rate[rows, None],
+                    ticked[rows],
+                    surely[rows],
+                    excess_variance(np.exp(rate[rows, None]), concentration),
+                )
                 for Z, rate in zip(scores, rates, strict=True)
             ]
             V = self.covariance.of_scores(centred)
             spread = votes[0].noise() + votes[0].spread(np.exp(log_softmax(scores[0])), V)
-            self._fill(bounds, rows, np.stack([some.log_odds() for some in votes]), spread, coverage)
+            self._fill(bounds, rows, np.stack([some.log_odds() for some in votes]), spread, coverage, _beta_ends)
         # A label alone in its row has all of it, one without a vote nothing.
         alone = ticked & (ticked.sum(axis=1, keepdims=True) == 1)
         for bound in bounds:
@@ -135,13 +163,12 @@ class VotePosterior:
         """Scores under every link: (links, n, c)."""
         return np.stack([centred @ W + b for W, b in zip(self.coefs, self.intercepts, strict=True)])
 
-    def _fill(self, bounds: Bounds, rows: slice, odds: Array, spread: Array, coverage: float) -> None:
-        """Normal intervals around the mean over the links, as wide as they are unsure and as they differ."""
+    def _fill(self, bounds: Bounds, rows: slice, odds: Array, spread: Array, coverage: float, ends: _Ends) -> None:
+        """Intervals around the mean over the links, as wide as they are unsure and as they differ."""
         chances = self.chances[:, None, None]
         centre = (chances * odds).sum(axis=0)
         between = (chances * (odds - centre) ** 2).sum(axis=0)
-        reach = norm.ppf(0.5 + 0.5 * coverage) * np.sqrt(np.maximum(spread, 0.0) + between)
-        bounds[0][rows], bounds[1][rows] = expit(centre - reach), expit(centre + reach)
+        bounds[0][rows], bounds[1][rows] = ends(centre, np.maximum(spread, 0.0) + between, coverage)
 
 
 @dataclass(frozen=True)
@@ -151,6 +178,7 @@ class _Votes:
     theta: Array  # ln of the votes expected before any label was seen
     ticked: Mask  # labels that may have votes
     surely: Mask  # those that have at least one
+    excess: float | Vector  # variance of votes over that of Poisson votes: see `excess_variance`
 
     @cached_property
     def means(self) -> Array:
@@ -164,7 +192,7 @@ class _Votes:
 
     @cached_property
     def elasticity(self) -> Array:
-        """d ln means / d theta; also their variance over their mean."""
+        """d ln means / d theta."""
         mu = np.exp(np.minimum(self.theta, LARGEST_THETA))
         return np.asarray(np.where(self.surely, np.maximum(1.0 + mu - self.means, 0.0), 1.0) * self.ticked)
 
@@ -173,10 +201,18 @@ class _Votes:
         return np.asarray(np.log(np.maximum(self.means, _SMALLEST)) - np.log(self.rest))
 
     def noise(self) -> Array:
-        """Variance of the log-odds because votes are random."""
-        variances = self.elasticity * self.means
+        """Variance of the log-odds because votes are random.
+
+        Before any label was seen, votes have mean mu and variance ``excess * mu``, in a unit that shares do not know.
+        Given that there is one, E[v^2] and E[v] grow by ``1 / (1 - exp(-mu))``: var / mean^2 is
+        ``(1 - exp(-mu)) (excess / mu + 1) - 1``.
+        """
+        mu = np.exp(np.clip(self.theta, np.log(_SMALLEST), LARGEST_THETA))
+        relative = np.where(self.surely, -np.expm1(-mu) * (self.excess / mu + 1.0) - 1.0, self.excess / mu)
+        relative = self.ticked * np.maximum(relative, 0.0)
+        variances = relative * self.means**2
         others = variances.sum(axis=1, keepdims=True) - variances
-        return np.asarray(variances / np.maximum(self.means, _SMALLEST) ** 2 + others / self.rest**2)
+        return np.asarray(relative + others / self.rest**2)
 
     def spread(self, P: Array, V: Array) -> Array:
         """Variance of the log-odds because the scores, of covariance V, are not known."""
@@ -250,7 +286,15 @@ def vote_posterior(
         fixed_raters=[order[k] for k in kept],
         chances=chances[kept] / chances[kept].sum(),
         covariance=covariance,
+        typical=_typical_shares(some, best[0]),
     )
+
+
+def _typical_shares(features: Features, fit: VoteFit) -> Vector:
+    """Shares of labels of rows as a few quantiles."""
+    P = np.exp(log_softmax(features.times(fit.coef, fit.intercept + features.mean @ fit.coef)))
+    counted = P if features.weights is None else P[features.weights > 0]
+    return np.quantile(np.maximum(counted, _SMALLEST), (np.arange(_TYPICAL) + 0.5) / _TYPICAL)
 
 
 def _against_evidence(
@@ -372,6 +416,26 @@ def _likelier_penalty(information: _Information, fit: VoteFit, l2: float, first:
 
 def _empty_bounds(n: int, c: int) -> Bounds:
     return np.empty((n, c)), np.empty((n, c))
+
+
+def _normal_ends(centre: Array, variance: Array, coverage: float) -> tuple[Array, Array]:
+    """Of shares whose log-odds are normal."""
+    reach = norm.ppf(0.5 + 0.5 * coverage) * np.sqrt(variance)
+    return expit(centre - reach), expit(centre + reach)
+
+
+def _beta_ends(centre: Array, variance: Array, coverage: float) -> tuple[Array, Array]:
+    """Of shares that are Beta distributed: few votes make them skewed, and they may lie near 0 or 1.
+
+    Let ``v / (v + w)`` be a share, v and w gamma variables of shapes a and b. It has the Beta distribution of a and b,
+    with the mean ``m = a / (a + b)``, and 1/a + 1/b, the sum of the relative variances of v and w, is what small
+    changes make of the variance of its log-odds: ``1 / ((a + b) m (1 - m))``.
+    """
+    m = np.clip(expit(centre), _SMALLEST, 1.0 - _SMALLEST)
+    size = np.clip(1.0 / np.maximum(m * (1.0 - m) * variance, _SMALLEST), _VAGUE, _CERTAIN)
+    tail = 0.5 - 0.5 * coverage
+    a, b = size * m, size * (1.0 - m)
+    return np.asarray(betaincinv(a, b, tail)), np.asarray(betaincinv(a, b, 1.0 - tail))
 
 
 def _log_odds(P: Array) -> Array:
