@@ -84,6 +84,7 @@ def test_the_number_of_raters_shows_how_much_they_agree(R, kappa):
         )
     average, own, guessed, told = np.mean(held_by, axis=0)
     assert average < 0.4  # is not what the intervals are for
+    assert (model.predict_interval(X, n_raters=R)[0] == 0).mean() > 0.1  # a label may have no vote at all
     assert 0.84 < own < 0.96
     assert 0.82 < guessed < 0.94
     assert 0.87 < told < 0.97

@@ -33,6 +33,7 @@ _UNLIKELY = 7.0  # in log-likelihood: a link that lost by more than this is left
 _ROUGH = 1e-4  # accuracy per row that is enough for a penalty
 _SMALLEST = 1e-12  # of 1 - p, and of votes
 _TYPICAL = 400  # quantiles of the training rows' shares that are kept
+_NO_DEGREE = 0.01  # less does not count as one anywhere in the library: see `binarize`
 _VAGUE, _CERTAIN = 0.5, 1e8  # concentrations of a Beta distribution that is nearly all of [0, 1], or a point
 
 
@@ -118,6 +119,8 @@ class VotePosterior:
             odds = np.stack([_log_odds(np.exp(log_softmax(Z))) for Z in scores])
             spread = spread / (1.0 - P) ** 2 + own_variance / np.maximum(P * (1.0 - P), _SMALLEST)
             self._fill(bounds, rows, odds, spread, coverage, ends)
+        if concentration is not None:
+            bounds[0][bounds[0] < _NO_DEGREE] = 0.0  # where raters agree, a label may have no vote at all
         return bounds
 
     def vote_intervals(
