@@ -33,10 +33,11 @@ def table():
 def files(table, tmp_path, monkeypatch):
     """The table with 0/1 labels, with votes and with degrees."""
     monkeypatch.chdir(tmp_path)
-    logical, degrees = table.copy(), table.copy()
+    logical, degrees, unknown = table.copy(), table.copy(), table.copy()
     logical[LABELS] = (table[LABELS] > 0).astype(int)
     degrees[LABELS] = table[LABELS].div(table[LABELS].sum(axis=1), axis=0)
-    for name, frame in {"logical": logical, "votes": table, "degrees": degrees}.items():
+    unknown[LABELS] = logical[LABELS].astype(object).mask(np.random.default_rng(1).random((60, 3)) < 0.2)
+    for name, frame in {"logical": logical, "votes": table, "degrees": degrees, "unknown": unknown}.items():
         frame.to_csv(f"{name}.csv", index=False)
     return tmp_path
 
@@ -58,6 +59,21 @@ def test_a_table_of_0_and_1_in_one_line(run, files):
     assert {record.method for record in records} == {"VoteLDL", "PriorLE + SABFGS", "UniformLE + MeanLDL"}
     again = run("run", "logical-methods/plan.toml", "-o", "logical-methods", "--log")
     assert "0 computed now" in again.out
+
+
+def test_unknown_labels_leave_some_methods_out(run, files):
+    words = ["compare-methods", "unknown.csv", "-l", "sky:sun", "--id", "photo", "--repeats", 1, "--log"]
+    found = run(*words, "--methods", f"{QUICK},GLLE,LP+MeanLDL")
+    assert found.code == 0, found.err
+    told = "some labels are unknown, and what cannot do without them is left out: GLLE + SABFGS, LP + MeanLDL."
+    assert told in found.err
+    records = read_records("unknown-methods")
+    assert [record.status for record in records] == ["ok"] * 3
+    assert all(np.isfinite(record.prediction["vote_likelihood"]) for record in records)
+    assert "labels, of which some are unknown, judged by" in (files / "unknown-methods" / "plan.toml").read_text()
+    found = run(*words, "--methods", "GLLE")
+    assert found.code == 2
+    assert "GLLE + SABFGS cannot do without them; DLDL can" in found.message
 
 
 @pytest.mark.parametrize(("kind", "threshold"), [("votes", 0.0), ("degrees", 0.01)])

@@ -7,9 +7,11 @@ import pandas as pd
 import pytest
 from tiny_plans import tiny_dict
 
+from ldlearn import VoteLDL
 from ldlearn.datasets import make_label_distributions
 from ldlearn.errors import InputError
 from ldlearn.experiments import Plan, run_plan
+from ldlearn.experiments.splits import make_split
 from ldlearn.metrics import LABEL_METRICS, intersection, vote_likelihood
 from ldlearn.reporting import write_report
 from ldlearn.reporting.report import Report
@@ -44,6 +46,57 @@ def plan_of(path, **changes):
         "selection": {"mode": "logical"},
     }
     return Plan.from_dict(tiny_dict(**content | changes))
+
+
+@pytest.fixture(scope="module")
+def partial(table, tmp_path_factory):
+    """The same, one label in five unknown, and one row of which none is known."""
+    frame = pd.read_csv(table).astype(object)
+    hidden = np.random.default_rng(1).random((80, 3)) < 0.2
+    hidden[:2], hidden[5] = False, True
+    frame.iloc[:, 3:] = frame.iloc[:, 3:].mask(hidden)
+    path = tmp_path_factory.mktemp("partial") / "mine.csv"
+    frame.to_csv(path, index=False)
+    return path
+
+
+def preprocessed(path):
+    return {"mine": {"path": str(path), "labels": "joy:fear", "preprocess": True}}
+
+
+def test_unknown_labels_are_no_part_of_choice_or_judgement(partial, tmp_path):
+    methods = {
+        "VoteLDL": {"grid": {"gamma": [0.1, 10.0]}},
+        "UniformLE + MeanLDL": METHODS["UniformLE + MeanLDL"],
+        "GLLE": {"params": {"n_neighbors": 3}},
+        "PriorLE": {},
+    }
+    plan = plan_of(partial, methods=methods, datasets=preprocessed(partial), protocol={"repeats": 1})
+    records = {record.method: record for record in run_plan(plan, tmp_path / "run").records}
+    assert "GLLE needs every label to be 0 or 1" in records.pop("GLLE").message
+    assert {record.status for record in records.values()} == {"ok"}
+    split = make_split(plan.datasets[0].load(needs_truth=False), plan.datasets[0], plan.protocol, 0)
+    models = [VoteLDL(gamma=gamma).fit(split.train.X, split.train.Y) for gamma in (0.1, 10.0)]
+    chosen = [vote_likelihood(split.validation.Y, model.predict(split.validation.X)) for model in models]
+    found = records["VoteLDL"]
+    assert [point.prediction for point in found.grid] == pytest.approx(chosen)
+    P = models[int(np.argmax(chosen))].predict(split.test.X)
+    assert found.prediction["vote_likelihood"] == pytest.approx(vote_likelihood(split.test.Y, P))
+    assert found.samples.logical is None  # a picture would show an unknown label as not there
+    write_report(tmp_path / "run", tmp_path / "report", formats=())
+
+
+def test_equal_shares_of_unknown_labels_choose_nothing(partial, tmp_path):
+    methods, selection = {"DLDL": {"params": FAST}}, {"mode": "logical", "prediction": "kl_divergence"}
+    plan = plan_of(partial, methods=methods, datasets=preprocessed(partial), selection=selection)
+    record = run_plan(plan, tmp_path).records[0]
+    assert 'write prediction = "vote_likelihood"' in record.message
+
+
+def test_a_file_that_is_not_preprocessed_has_no_unknown_labels(partial, tmp_path):
+    message = run_plan(plan_of(partial), tmp_path).records[0].message
+    assert ": the label is unknown; write 0 or 1, or, in a plan, preprocess = true" in message
+    assert "row 4, column 'joy'" in message
 
 
 @pytest.fixture(scope="module")

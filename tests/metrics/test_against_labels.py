@@ -8,7 +8,7 @@ from hypothesis.extra.numpy import arrays
 from sklearn.metrics import label_ranking_average_precision_score, label_ranking_loss
 
 from ldlearn.errors import InputError
-from ldlearn.metrics import CONVENTIONS, LABEL_METRICS, error_probability, intersection, per_row
+from ldlearn.metrics import CONVENTIONS, LABEL_METRICS, error_probability, intersection, per_row, score_all
 
 TOL = 1e-12
 DEGREE = st.sampled_from([0.0, 0.1, 0.2, 0.25, 0.5]) | st.floats(0.0, 1.0)
@@ -66,3 +66,28 @@ def test_ranges_and_conventions(pair):
 def test_only_labels_are_taken():
     with pytest.raises(InputError, match=r"must hold 0/1 labels, but row 1, column 0 holds 0\.5"):
         per_row("ranking_loss", [[1, 0], [0.5, 0.5]], [[0.5, 0.5], [0.5, 0.5]])
+
+
+@pytest.mark.parametrize("name", LABEL_METRICS)
+def test_unknown_labels_count_for_nothing(name):
+    rng = np.random.default_rng(0)
+    P, Y = rng.dirichlet(np.ones(6), size=40), rng.integers(0, 2, size=(40, 6)).astype(float)
+    without = P[:, :4] / P[:, :4].sum(axis=1, keepdims=True) if name == "positive_mass" else P[:, :4]
+    expected = per_row(name, Y[:, :4], without)
+    Y[:, 4:] = np.nan
+    np.testing.assert_allclose(per_row(name, Y, P), expected, atol=1e-6)
+    # Another label in each row, and a row of which nothing is known, which has no value at all.
+    Y[np.arange(40), np.arange(40) % 4] = np.nan
+    Y[7] = np.nan
+    found = per_row(name, Y, P)
+    assert np.isnan(found[7])
+    assert score_all(Y, P, [name])[name] == pytest.approx(np.nanmean(found))
+    if name != "vote_likelihood":  # whose number of votes is that of all rows
+        row = ~np.isnan(Y[0])
+        share = P[0, row].sum() if name == "positive_mass" else 1.0
+        assert found[0] == pytest.approx(per_row(name, Y[:1, row], P[:1, row])[0] / share)
+
+
+def test_distances_between_distributions_take_no_unknown_degree():
+    with pytest.raises(InputError, match="D_true must be finite"):
+        score_all([[np.nan, 1.0]], [[0.5, 0.5]], ["chebyshev"])

@@ -81,9 +81,18 @@ def _show(console: Console, plan: Plan, found: RunSummary) -> None:
             _table(console, f"{dataset}: {task}", [row for row in rows if row.dataset == dataset], plan.metrics)
     for name in [dataset.name for dataset in results.present if not dataset.has_truth]:
         _show_agreement(console, results, name)
+    for name, why in _failures(found).items() if found.count("ok") else ():
+        console.print(f"Left out: {name}: {why}", highlight=False, markup=False)
     counts = ", ".join(f"{found.count(status)} {status}" for status in ("ok", "failed", "missing"))
     console.print(f"{len(found.records)} cells: {counts}; {found.computed} computed now.", highlight=False)
     console.print(f"Records: {found.path / 'records.jsonl'}", highlight=False, soft_wrap=True)
+
+
+def _failures(found: RunSummary) -> dict[str, str]:
+    """By method of which no cell could be computed, the reason that the first gave."""
+    computed = {record.method for record in found.records if record.is_ok}
+    failed = [record for record in found.records if not record.is_ok and record.method not in computed]
+    return {record.method: record.message for record in reversed(failed)}
 
 
 def _show_agreement(console: Console, results: Results, dataset: str) -> None:

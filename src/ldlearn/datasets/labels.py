@@ -38,9 +38,11 @@ def as_fields(
     """Fields of a `LabelDataset` (D, Y, counts) that a label matrix of a file gives; messages count rows from 1."""
     if kind not in KINDS:
         raise DatasetError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}.")
+    names = label_names or default_label_names(matrix.shape[1])
+    if kind in ("auto", "logical"):
+        _refuse_unknown(matrix, names, where)
     if kind == "auto":
         kind = guess_kind(matrix)
-    names = label_names or default_label_names(matrix.shape[1])
     if kind == "logical":
         return {"Y": _as_logical(matrix, names, where)}
     if kind == "votes":
@@ -48,6 +50,17 @@ def as_fields(
         raise_row_problems(matrix, names, sums=False, where=where, advice=advice, first_row=1)
         return {"counts": matrix, "D": matrix / matrix.sum(axis=1, keepdims=True, dtype=np.float64)}
     return {"D": as_distributions(matrix, names, where, normalise)}
+
+
+def _refuse_unknown(matrix: NDArray[Any], label_names: Sequence[str], where: str) -> None:
+    """0/1 labels of which some are unknown: a data set has none of these, a table that is preprocessed may."""
+    unknown = np.isnan(matrix) if matrix.dtype.kind == "f" else np.zeros(matrix.shape, dtype=bool)
+    if unknown.any() and not unknown.all() and _is_logical(matrix[~unknown]):
+        row, column = np.argwhere(unknown)[0]
+        raise DatasetError(
+            f"{where}, row {row + 1}, column {label_names[column]!r}: the label is unknown; write 0 or 1, or, in a "
+            "plan, preprocess = true, under which methods that can do without it are compared."
+        )
 
 
 def _as_logical(matrix: NDArray[Any], label_names: Sequence[str], where: str) -> NDArray[np.int8]:

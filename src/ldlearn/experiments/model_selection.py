@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
@@ -27,16 +28,15 @@ class ValidationScorer:
     ----------
     split : Split
     selection : Selection
-        Under ``"oracle"`` the truth is that of the data set; under ``"logical"`` equal shares of the positive labels
-        stand for it, so that nothing but 0/1 labels is used.
+        Under ``"oracle"`` the truth is that of the data set. Under ``"logical"`` nothing but 0/1 labels is used: their
+        likelihood, or another metric against labels, those that are known counting; for a metric between distributions
+        equal shares of the positive labels stand for the truth.
     """
 
     def __init__(self, split: Split, selection: Selection) -> None:
         self.split, self.selection = split, selection
         self.oracle = selection.mode == "oracle"
         self._on_training_rows = selection.recovery_rows == "training"
-        part = split.validation
-        self._target = part.truth if self.oracle else normalize_rows(part.Y.astype(float))
 
     def basis(self, model: Any) -> str:
         """The rows that choose the parameters for recovery: this goes into the record."""
@@ -56,16 +56,33 @@ class ValidationScorer:
 
     def scores(self, task: str, model: Any) -> dict[str, float]:
         """Scores of a model by the metrics that decide."""
+        deciding = self.selection.deciding(task)
+        if not self.oracle:
+            return self._scores_of_labels(model, deciding)
         truth, found = self._recovered(model) if task == "recovery" else self._predicted(model)
-        return score_all(truth, found, self.selection.deciding(task))
+        return score_all(truth, found, deciding)
+
+    def _scores_of_labels(self, model: Any, deciding: list[str]) -> dict[str, float]:
+        """How predictions fit 0/1 labels, whatever the task: without the truth, degrees are worth what they teach."""
+        train, validation = self.split.train, self.split.validation
+        teaches = model if hasattr(model, "predict") else SABFGS().fit(train.X, model.label_distributions_)
+        P = teaches.predict(validation.X)
+        ours = [name for name in deciding if get_metric(name).against_labels]
+        scores = score_all(validation.Y, P, ours)
+        if not np.isnan(validation.Y).any():
+            shares = normalize_rows(validation.Y.astype(float))
+            return scores | score_all(shares, P, [name for name in deciding if name not in ours])
+        if deciding[0] not in ours:
+            raise NotJudgedError(
+                f'{deciding[0]} needs every label, but some are unknown; write prediction = "vote_likelihood".'
+            )
+        return scores
 
     def _predicted(self, model: Any) -> tuple[NDArray[Any], Any]:
-        return self._target, model.predict(self.split.validation.X)
+        return self.split.validation.truth, model.predict(self.split.validation.X)
 
     def _recovered(self, model: Any) -> tuple[NDArray[Any], Any]:
         train, validation = self.split.train, self.split.validation
-        if not self.oracle:
-            return self._predicted(model if hasattr(model, "predict") else _taught_by(model, train.X))
         if self._on_training_rows:
             return train.truth, model.label_distributions_
         if model.can_enhance:
@@ -88,8 +105,3 @@ def is_better(metric: str, new: float, old: float) -> bool:
     if math.isnan(new) or math.isnan(old):
         return math.isnan(old) and not math.isnan(new)
     return new > old if get_metric(metric).greater_is_better else new < old
-
-
-def _taught_by(enhancer: Any, X: Any) -> Any:
-    """A predictor trained on what an enhancer recovered: without the truth, degrees are as good as what they teach."""
-    return SABFGS().fit(X, enhancer.label_distributions_)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ldlearn.discovery import find_estimator
-from ldlearn.errors import ParameterError
+from ldlearn.errors import InputError, ParameterError
 from ldlearn.experiments.plan import Plan
 from ldlearn.io.source import Say
 from ldlearn.metrics import HEADLINE_METRICS
@@ -42,7 +45,7 @@ def plan_for_table(
     Parameters
     ----------
     path : str
-        The table: 0/1 labels, counts of votes, or degrees.
+        The table: 0/1 labels (some may be unknown), counts of votes, or degrees.
     labels : str
         Its label columns.
     methods : sequence of str
@@ -70,6 +73,8 @@ def plan_for_table(
         "methods": dict(map(_method, methods)),
     }
     table = Plan.from_dict(content).datasets[0].prepare(say)
+    if table.Y is not None and np.isnan(table.Y).any():
+        _leave_out(content["methods"], say)
     has_truth = table.D is not None
     if has_truth and table.counts is not None:
         content["protocol"]["threshold"] = 0.0  # a label is ticked if it got any vote
@@ -78,9 +83,23 @@ def plan_for_table(
     return Plan.from_dict(content), table
 
 
+def _leave_out(methods: dict[str, dict[str, Any]], say: Say | None) -> None:
+    """Methods that need every label, since some are unknown."""
+    first_steps = {name: find_estimator(content.get("estimator", name)) for name, content in methods.items()}
+    names = [name for name, first in first_steps.items() if not first().takes_unknown]
+    if len(names) == len(methods):
+        raise InputError(f"Some labels are unknown, and {', '.join(names)} cannot do without them; DLDL can.")
+    if names:
+        sentence = f"some labels are unknown, and what cannot do without them is left out: {', '.join(names)}."
+        warnings.warn(sentence, UserWarning, stacklevel=3) if say is None else say(sentence)
+    for name in names:
+        del methods[name]
+
+
 def _judged(table: PreparedTable) -> str:
     if table.D is None:
-        return "0/1 labels, judged by how likely labels held out are, and by each other, because there is no truth"
+        known = "" if table.Y is None or not np.isnan(table.Y).any() else ", of which some are unknown"
+        return f"0/1 labels{known}, judged by how likely labels held out are, and by each other, as there is no truth"
     if table.counts is not None:
         return "they see which labels got any vote, and are compared with the shares of the votes"
     return "they see which labels have a degree above 0.01, and are compared with the degrees"

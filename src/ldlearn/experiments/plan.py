@@ -69,7 +69,8 @@ class Selection:
     Attributes
     ----------
     mode : {"oracle", "logical"}
-        Compare with the true distributions of the validation part, or only with its 0/1 labels (as equal shares).
+        Compare with the true distributions of the validation part, or only with its 0/1 labels. Of these, a metric
+        between distributions takes equal shares for the truth.
     recovery, prediction : str
         Names of the metrics that decide, for the two tasks separately.
     recovery_rows : {"validation", "training"}
@@ -100,8 +101,9 @@ class Selection:
         """Names of the metrics that choose parameters for a task; the first chooses those that a record shows."""
         first = self.recovery if task == "recovery" else self.prediction
         # Records have no scores that depend on the order of the labels, so those choose nothing by themselves.
-        others = [name for name, metric in METRICS.items() if not metric.ordinal_only] if self.per_metric else []
-        return list(dict.fromkeys([first, *others]))
+        others = [name for name, metric in METRICS.items() if not metric.ordinal_only]
+        others += [] if self.mode == "oracle" else LABEL_METRICS
+        return list(dict.fromkeys([first, *others] if self.per_metric else [first]))
 
 
 @dataclass(frozen=True)
@@ -307,15 +309,16 @@ def _shares(table: TomlTable, default: tuple[float, ...]) -> tuple[float, ...]:
 
 def _selection(table: TomlTable) -> Selection:
     mode = table.text("mode", "oracle", MODES)
-    # Equal shares of the positive labels stand for the truth under "logical": there the divergence is a likelihood.
-    metric = "chebyshev" if mode == "oracle" else "kl_divergence"
+    # Without a truth the same likelihood chooses that judges.
+    metric = "chebyshev" if mode == "oracle" else "vote_likelihood"
+    known = METRICS if mode == "oracle" else {**LABEL_METRICS, **METRICS}
     for key in ("recovery", "recovery_rows"):
         if mode == "logical" and key in table:
             raise table.fail(
                 key, 'with mode = "logical" recovery is judged by the predictions it leads to; name only prediction.'
             )
-    prediction = _metric(table, "prediction", metric)
-    recovery = _metric(table, "recovery", prediction if mode == "logical" else metric)
+    prediction = _metric(table, "prediction", metric, known)
+    recovery = _metric(table, "recovery", prediction if mode == "logical" else metric, known)
     rows = table.text("recovery_rows", "validation", RECOVERY_ROWS)
     selection = Selection(
         mode,
@@ -336,9 +339,9 @@ def _metrics(table: TomlTable, key: str, default: tuple[str, ...], known: Mappin
     return names
 
 
-def _metric(table: TomlTable, key: str, default: str) -> str:
+def _metric(table: TomlTable, key: str, default: str, known: Mapping[str, Metric]) -> str:
     name: str = table.text(key, default)
-    _check_metric(table, key, name, METRICS)
+    _check_metric(table, key, name, known)
     return name
 
 

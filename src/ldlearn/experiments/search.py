@@ -199,7 +199,9 @@ class CellSearch:
         D = np.asarray(model.label_distributions_, dtype=np.float64)
         shown = slice(None, _SAMPLES)
         truth = None if train.D is None else train.D[shown].round(4).tolist()
-        samples = Samples(train.rows[shown].tolist(), truth, train.Y[shown].tolist(), D[shown].round(4).tolist())
+        # Pictures show a label as there or not there, so that rows with unknown ones are shown without.
+        labels = None if np.isnan(train.Y[shown]).any() else train.Y[shown].astype(int).tolist()
+        samples = Samples(train.rows[shown].tolist(), truth, labels, D[shown].round(4).tolist())
         return _scored(train, D, "dldl-recovery") | {"samples": samples, "convergence": _convergence(model)}
 
     def _predicted(self, model: Any) -> dict[str, Any]:

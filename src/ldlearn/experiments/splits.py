@@ -23,11 +23,14 @@ Rows = NDArray[np.intp]
 
 @dataclass(frozen=True)
 class Part:
-    """Rows of one part of a split: their numbers, features, logical labels and, if known, true distributions."""
+    """Rows of one part of a split: their numbers, features, logical labels and, if known, true distributions.
+
+    Labels are whole numbers, or floats with NaN where some are unknown.
+    """
 
     rows: Rows
     X: Any
-    Y: NDArray[np.int8]
+    Y: NDArray[Any]
     D: NDArray[np.float64] | None
 
     @property
@@ -121,13 +124,14 @@ def _scaled(X: Any, parts: Sequence[Rows], scaling: str) -> list[Any]:
     return [scale.transform(_dense_floats(X[part])) for part in parts]
 
 
-def _given_labels(data: AnyDataset, spec: DatasetSpec) -> NDArray[np.int8]:
-    Y: NDArray[np.int8] = np.asarray(data.Y, dtype=np.int8)
-    empty = ~Y.any(axis=1)
+def _given_labels(data: AnyDataset, spec: DatasetSpec) -> NDArray[Any]:
+    """0/1 labels, NaN where they are unknown."""
+    Y: NDArray[Any] = np.asarray(data.Y)
+    empty = ~Y.any(axis=1)  # an unknown label may be there
     if empty.any():
         where = describe_rows(empty, range(1, len(Y) + 1))
         raise InputError(f"{spec.name!r}, {where}: no label is 1; drop such rows.")
-    return Y
+    return Y if np.isnan(Y).any() else Y.astype(np.int8)
 
 
 def _logical(D: NDArray[np.float64], spec: DatasetSpec, protocol: Protocol) -> NDArray[np.int8]:

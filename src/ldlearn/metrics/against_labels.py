@@ -3,7 +3,8 @@
 import numpy as np
 from scipy.stats import rankdata
 
-from ldlearn.core.votes import log_likelihood, profile_log_rate
+from ldlearn.core.targets import ticked_and_known
+from ldlearn.core.votes import label_counts, log_likelihood, profile_log_rate
 from ldlearn.metrics.inputs import FloatArray
 from ldlearn.metrics.registry import register
 
@@ -51,7 +52,7 @@ def ranking_loss(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
     """
     positive, above, positives_above = _ranks(D_true, D_pred)
     wrong = np.where(positive, above - positives_above, 0.0).sum(axis=1)
-    pairs = positive.sum(axis=1) * (~positive).sum(axis=1)
+    pairs = positive.sum(axis=1) * (D_true == 0).sum(axis=1)
     return np.asarray(wrong / np.maximum(pairs, 1))
 
 
@@ -74,7 +75,7 @@ def top_label_error(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
     >>> top_label_error([[1, 0], [1, 0]], [[0.6, 0.4], [0.2, 0.8]])
     0.5
     """
-    top = D_pred.argmax(axis=1)[:, np.newaxis]
+    top = np.where(np.isnan(D_true), -1.0, D_pred).argmax(axis=1)[:, np.newaxis]
     return 1.0 - np.take_along_axis(D_true, top, axis=1)[:, 0]
 
 
@@ -94,7 +95,13 @@ def positive_mass(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
     >>> positive_mass([[1, 0, 1]], [[0.5, 0.25, 0.25]])
     0.75
     """
-    return np.asarray((D_true * D_pred).sum(axis=1))
+    unknown = np.isnan(D_true)
+    mass = np.where(D_true > 0, D_pred, 0.0).sum(axis=1)
+    if not unknown.any():
+        return np.asarray(mass)
+    # Of the mass on labels that are known: what lies elsewhere is neither right nor wrong.
+    known_mass = np.where(unknown, 0.0, D_pred).sum(axis=1)
+    return np.asarray(mass / np.where(known_mass > 0, known_mass, 1.0))
 
 
 @register(
@@ -118,16 +125,18 @@ def vote_likelihood(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
     >>> right > vote_likelihood(labels, [[0.5, 0.5]] * 4)
     True
     """
-    positive = D_true > 0
+    positive, known = ticked_and_known(D_true)
     log_shares = np.log(np.maximum(D_pred, np.finfo(np.float64).tiny))
-    theta = log_shares + profile_log_rate(log_shares, positive)
-    return log_likelihood(theta, positive, n_seen=len(positive))
+    theta = log_shares + profile_log_rate(log_shares, positive, counts=label_counts(None, known))
+    n_seen = len(positive) if known is None else int(known.any(axis=1).sum())
+    return log_likelihood(theta, positive, n_seen=n_seen, known=known)
 
 
 def _ranks(Y: FloatArray, P: FloatArray) -> tuple[np.ndarray, FloatArray, FloatArray]:
     """Which labels are positive; how many labels, and how many positive ones, rank at least as high as each."""
     positive = Y > 0
-    above = rankdata(-P, method="max", axis=1)
+    # Labels that are unknown rank behind all others, so that they are above none.
+    above = rankdata(np.where(np.isnan(Y), np.inf, -P), method="max", axis=1)
     # Negative labels rank behind all positive ones here; their own ranks are not used.
     positives_above = rankdata(np.where(positive, -P, np.inf), method="max", axis=1)
     return positive, above, positives_above

@@ -10,14 +10,15 @@ from ldlearn.errors import InputError
 FloatArray: TypeAlias = NDArray[np.float64]
 
 
-def check_pair(D_true: ArrayLike, D_pred: ArrayLike) -> tuple[FloatArray, FloatArray]:
+def check_pair(D_true: ArrayLike, D_pred: ArrayLike, *, unknown: bool = False) -> tuple[FloatArray, FloatArray]:
     """Return both matrices as float64, or say in one sentence why they cannot be compared.
 
     Row sums of D_pred are free: metrics are also asked about recoveries before they are normalised. Those of D_true
-    are for the metric to check, which knows whether it compares with distributions or with 0/1 labels.
+    are for the metric to check, which knows whether it compares with distributions or with 0/1 labels. Of the latter
+    some may be unknown (NaN).
     """
     _check_same_label_order(D_true, D_pred)
-    truth, prediction = _check_one(D_true, "D_true"), _check_one(D_pred, "D_pred")
+    truth, prediction = _check_one(D_true, "D_true", unknown), _check_one(D_pred, "D_pred")
     if truth.shape != prediction.shape:
         raise InputError(
             f"D_true and D_pred must have the same shape, got {truth.shape} and {prediction.shape}; "
@@ -26,7 +27,7 @@ def check_pair(D_true: ArrayLike, D_pred: ArrayLike) -> tuple[FloatArray, FloatA
     return truth, prediction
 
 
-def _check_one(D: ArrayLike, name: str) -> FloatArray:
+def _check_one(D: ArrayLike, name: str, unknown: bool = False) -> FloatArray:
     raw = np.asarray(D)
     if raw.ndim != 2:
         raise InputError(f"{name} must be 2-D (rows are samples, columns are labels), got shape {raw.shape}.")
@@ -38,7 +39,7 @@ def _check_one(D: ArrayLike, name: str) -> FloatArray:
         values = raw.astype(np.float64)
     except (TypeError, ValueError) as error:
         raise InputError(f"{name} must hold real numbers: {error}.") from error
-    _refuse(~np.isfinite(values), values, name, "must be finite")
+    _refuse(np.isinf(values) if unknown else ~np.isfinite(values), values, name, "must be finite")
     _refuse(values < 0, values, name, "must not be negative")
     return values
 

@@ -82,14 +82,15 @@ class Metric:
         self, D_true: ArrayLike, D_pred: ArrayLike, *, convention: Convention = "exact", **options: Any
     ) -> FloatArray:
         """Return the value of every row, shape (n,)."""
-        return self._checked_rows(*check_pair(D_true, D_pred), convention, options)
+        return self._checked_rows(*check_pair(D_true, D_pred, unknown=self.against_labels), convention, options)
 
     def _checked_rows(
         self, D_true: FloatArray, D_pred: FloatArray, convention: Convention, options: dict[str, Any]
     ) -> FloatArray:
         if self.against_labels:  # conventions are about zeros of true distributions
             _check_labels(D_true)
-            return self._rows(D_true, D_pred, **options)
+            values = self._rows(D_true, D_pred, **options)
+            return np.where(np.isnan(D_true).all(axis=1), np.nan, values)  # a row of which nothing is known
         _check_distributions(D_true)
         pair = apply_convention(D_true, D_pred, convention, clipped_by_pyldl=self.clipped_by_pyldl)
         return self._rows(*pair, **options)
@@ -127,7 +128,7 @@ def _check_distributions(D: FloatArray) -> None:
 
 
 def _check_labels(Y: FloatArray) -> None:
-    wrong = (Y != 0) & (Y != 1)
+    wrong = (Y != 0) & (Y != 1) & ~np.isnan(Y)
     if wrong.any():
         row, column = np.argwhere(wrong)[0]
         raise InputError(f"The truth must hold 0/1 labels, but row {row}, column {column} holds {Y[row, column]:g}.")
@@ -271,7 +272,7 @@ def score_all(
     if names is None:
         names = [name for name, metric in METRICS.items() if not metric.ordinal_only]
     metrics = [get_metric(name) for name in names]
-    pair = check_pair(D_true, D_pred)
+    pair = check_pair(D_true, D_pred, unknown=all(metric.against_labels for metric in metrics))
     return {metric.name: mean_of_defined(metric._checked_rows(*pair, convention, {})) for metric in metrics}
 
 
@@ -314,7 +315,7 @@ convention : {{"exact", "pyldl", "dldl", "dldl-recovery"}}
 
 _LABELS = """
 D_true : array-like of shape (n, c)
-    The 0/1 labels.
+    The 0/1 labels; NaN where one is unknown, which then counts for nothing.
 D_pred : array-like of shape (n, c)
     Predicted distributions, or any scores that are not negative.
 convention : {"exact", "pyldl", "dldl", "dldl-recovery"}

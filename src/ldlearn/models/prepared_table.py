@@ -13,7 +13,7 @@ from ldlearn.io.columns import Columns
 from ldlearn.io.formats import naming
 from ldlearn.io.source import Say
 from ldlearn.io.text_style import TextStyle
-from ldlearn.io.values import check_all_known
+from ldlearn.io.values import are_logical, check_all_known
 from ldlearn.models.column_kinds import ColumnKinds, JunkCells, find_kinds
 from ldlearn.models.preprocessing import TablePreprocessing, check_categories, feature_frame
 from ldlearn.models.progress import silent
@@ -36,7 +36,7 @@ class PreparedTable:
         What each of them was taken for.
     label_names : list of str
     Y, D, counts : ndarray of shape (n, c) or None
-        0/1 labels; or degrees, and the votes that they are shares of.
+        0/1 labels, NaN where unknown; or degrees, and the votes that they are shares of.
     junk : JunkCells
         Cells that count as missing.
     """
@@ -109,6 +109,8 @@ def prepare_table(
         check_categories(frame, kinds)
         table, names, _ = label_columns(table, columns.labels)
         targets = read_labels(table, names)
-        check_all_known(targets, names, table.index)
-    fields = as_fields(targets, kind, names, data, normalise=False)
+        unknown = bool(np.isnan(targets).any())
+        if unknown and not (are_logical(targets) and kind in ("auto", "logical")):
+            check_all_known(targets, names, table.index, "only of 0/1 labels some may be unknown.")
+    fields = {"Y": targets} if unknown else as_fields(targets, kind, names, data, normalise=False)
     return PreparedTable(name, frame, kinds, names, **fields, junk=junk)

@@ -139,9 +139,9 @@ def _hold_out(
         return f"a fit without them failed ({error})"
     T = T if kind == "auto" else votes_to_degrees(T)[0]
     mean, logical = mean_distribution(T[train]), are_logical(T) and kind == "auto"
-    known = ~np.isnan(T[test]).any(axis=1)
+    known = judged_rows(T[test], logical)
     if known.sum() < 2:
-        return "hardly any of them has all its labels known"
+        return "hardly any of them has a label that is known"
     test, P = test[known], P[known]
     truth = np.asarray(T[test] if logical else normalize_rows(T[test]), dtype=np.float64)
     advantage, error_of = advantage_over_constant(truth, P, mean, logical)
@@ -319,6 +319,12 @@ def choose_metrics(names: Sequence[str] | None, logical: bool) -> list[Metric]:
         others = some(list(LABEL_METRICS if logical else METRICS))
         raise InputError(f"The metric {unfit[0]} needs {needed}, but the table has {given}; choose among {others}.")
     return chosen
+
+
+def judged_rows(truth: Matrix, logical: bool) -> NDArray[np.bool_]:
+    """Rows that say something: of 0/1 labels those that are known count, degrees must be there all."""
+    missing = np.isnan(truth)
+    return np.asarray(~(missing.all(axis=1) if logical else missing.any(axis=1)))
 
 
 def advantage_over_constant(truth: Matrix, P: Matrix, mean: Matrix, logical: bool) -> tuple[float, float]:

@@ -22,7 +22,7 @@ from ldlearn.models.doubts import Doubts
 from ldlearn.models.files import load_table_model
 from ldlearn.models.method_names import DEFAULT_METHOD, make_enhancer
 from ldlearn.models.progress import Progress, silent
-from ldlearn.models.quality import Score, advantage_over_constant, clearly_better, score_predictions
+from ldlearn.models.quality import Score, advantage_over_constant, clearly_better, judged_rows, score_predictions
 from ldlearn.models.table_fit import GivenTable, read_training
 from ldlearn.models.table_model import LABEL_KINDS, TableModel, check_columns, label_columns
 
@@ -261,9 +261,9 @@ def evaluate_table(
             raise TableError("the table has no rows.")
         truth, P = np.concatenate(truths), np.concatenate(predictions)
         truth, weights, logical, left_out = _truth(truth, kind, loaded.labels, rows)
-    if not np.isfinite(truth).all(axis=1).any():
-        raise TableError("no row has all its labels, so there is nothing to compare with.")
-    judged = np.isfinite(truth).all(axis=1)
+    judged = judged_rows(truth, logical)
+    if not judged.any():
+        raise TableError("no row has a label that is known, so there is nothing to compare with.")
     truth, P, weights = truth[judged], P[judged], None if weights is None else weights[judged]
     if metrics == ALL_METRICS:
         names = list(LABEL_METRICS if logical else METRICS)
@@ -281,12 +281,12 @@ def _truth(T: Any, kind: str, labels: Sequence[str], rows: Any) -> tuple[Any, An
     if kind == "votes":
         check_all_known(T, labels, rows, "write 0 where nobody voted.")
         T, weights = votes_to_degrees(T)
-        logical, why = False, "without votes"
-    else:
-        weights, logical, why = None, are_logical(T), "with unknown labels"
-        T = T if logical else check_degrees(T, labels, rows)
-    n = int(np.isnan(T).any(axis=1).sum())
-    return T, weights, logical, [f"{n} rows {why} are left out."] if n else []
+        unvoted = int((weights == 0).sum())
+        return T, weights, False, [f"{unvoted} rows without votes are left out."] if unvoted else []
+    if not are_logical(T):
+        return check_degrees(T, labels, rows), None, False, []
+    n = int(np.isnan(T).sum())
+    return T, None, True, [f"{n} empty label cells of {T.size} are unknown, and count for nothing."] if n else []
 
 
 def _enhance_by_fitting(
