@@ -20,8 +20,6 @@ name = "small & <quick>"
 description = "A test of everything."
 metrics = ["intersection", "chebyshev"]
 """
-REPORT = Report(RECORDS, PLAN)
-HTML = REPORT.html()
 
 
 class Page(HTMLParser):
@@ -48,99 +46,112 @@ class Page(HTMLParser):
         return " ".join(t for where, t in self.texts if not {"script", "style"} & set(where))
 
 
-PAGE = Page(HTML)
+@pytest.fixture(scope="module")
+def report():
+    return Report(RECORDS, PLAN)
 
 
-def test_nothing_comes_from_elsewhere():
-    for tag, attributes in PAGE.elements:
+@pytest.fixture(scope="module")
+def html(report):
+    return report.html()
+
+
+@pytest.fixture(scope="module")
+def page(html):
+    return Page(html)
+
+
+def test_nothing_comes_from_elsewhere(html, page):
+    for tag, attributes in page.elements:
         for key in ("src", "href", "xlink:href", "action", "data", "poster", "srcset"):
             link = attributes.get(key) or ""
             assert link.startswith("#") or link in ("", "data:,"), (tag, link)
-    style = re.search(r"<style>(.*?)</style>", HTML, re.DOTALL)[1]
+    style = re.search(r"<style>(.*?)</style>", html, re.DOTALL)[1]
     assert "url(" not in style
     assert "@import" not in style
     assert "@font-face" not in style
 
 
-def test_only_the_script_of_the_page_may_run():
-    policy = next(a["content"] for tag, a in PAGE.elements if a.get("http-equiv") == "Content-Security-Policy")
-    script = re.search(r"<script>(.*?)</script>", HTML, re.DOTALL)[1]
+def test_only_the_script_of_the_page_may_run(html, page):
+    policy = next(a["content"] for tag, a in page.elements if a.get("http-equiv") == "Content-Security-Policy")
+    script = re.search(r"<script>(.*?)</script>", html, re.DOTALL)[1]
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     assert f"script-src 'sha256-{digest}'" in policy
     assert "default-src 'none'" in policy
-    handlers = [key for _, attributes in PAGE.elements for key in attributes if key.startswith("on")]
+    handlers = [key for _, attributes in page.elements for key in attributes if key.startswith("on")]
     assert handlers == []
 
 
-def test_ids_are_unique():
-    ids = [attributes["id"] for _, attributes in PAGE.elements if "id" in attributes]
+def test_ids_are_unique(page):
+    ids = [attributes["id"] for _, attributes in page.elements if "id" in attributes]
     assert len(ids) == len(set(ids))
 
 
-def test_the_plan_gives_title_description_and_metrics():
-    assert "<title>Experiment “small &amp; &lt;quick&gt;”</title>" in HTML
-    assert "A test of everything." in PAGE.text()
-    options = [a["value"] for tag, a in PAGE.elements if tag == "option"]
+def test_the_plan_gives_title_description_and_metrics(html, page):
+    assert "<title>Experiment “small &amp; &lt;quick&gt;”</title>" in html
+    assert "A test of everything." in page.text()
+    options = [a["value"] for tag, a in page.elements if tag == "option"]
     assert options[:3] == ["intersection", "chebyshev", "clark"]
 
 
-def test_every_score_is_in_the_page():
-    text = PAGE.text()
-    for table in REPORT.tables.values():
+def test_every_score_is_in_the_page(report, page):
+    text = page.text()
+    for table in report.tables.values():
         for cell in table.scores.values():
             if cell.spread:
                 assert f"{cell.spread.mean:.4f}" in text
 
 
-def test_floors_are_shaded_and_the_best_is_bold():
-    assert sum(a.get("class") == "floor" for tag, a in PAGE.elements if tag == "tr") > 0
-    n_best = sum(a.get("class") == "best" for tag, a in PAGE.elements if tag == "td")
-    assert n_best == sum(cell.best for table in REPORT.tables.values() for cell in table.scores.values())
+def test_floors_are_shaded_and_the_best_is_bold(report, page):
+    assert sum(a.get("class") == "floor" for tag, a in page.elements if tag == "tr") > 0
+    n_best = sum(a.get("class") == "best" for tag, a in page.elements if tag == "td")
+    assert n_best == sum(cell.best for table in report.tables.values() for cell in table.scores.values())
 
 
-def test_missing_and_failed_cells_are_said():
-    text = PAGE.text()
+def test_missing_and_failed_cells_are_said(page):
+    text = page.text()
     assert "raf_ml is not on this machine" in text
     assert "ValueError: the kernel matrix is singular" in text
     assert "1 failed" in text
-    assert any(a.get("value") == "raf_ml" and "disabled" in a for tag, a in PAGE.elements if tag == "option")
+    assert any(a.get("value") == "raf_ml" and "disabled" in a for tag, a in page.elements if tag == "option")
 
 
-def test_a_newcomer_finds_the_terms():
-    terms = [text for where, text in PAGE.texts if where[-1:] == ("dt",)]
+def test_a_newcomer_finds_the_terms(page):
+    terms = [text for where, text in page.texts if where[-1:] == ("dt",)]
     assert {"Recovery", "Prediction", "Floor", "Rank", "Label distribution"} <= set(terms)
 
 
-def test_only_metrics_of_the_plan_are_tested():
-    assert {metric for _, metric in REPORT.verdicts} == {"intersection", "chebyshev"}
-    diagrams = sum(verdict.pairs is not None for verdict in REPORT.verdicts.values())
-    assert HTML.count('<figure class="diagram">') == 4 + diagrams + 1  # differences, and the picture of costs
+def test_only_metrics_of_the_plan_are_tested(report, html):
+    assert {metric for _, metric in report.verdicts} == {"intersection", "chebyshev"}
+    diagrams = sum(verdict.pairs is not None for verdict in report.verdicts.values())
+    assert html.count('<figure class="diagram">') == 4 + diagrams + 1  # differences, and the picture of costs
 
 
 def test_a_diagram_of_ranks_is_shown_only_where_it_tells_methods_apart():
-    few = Report(make_records({"a": ["x", "y"], "b": ["x", "y"]}, repeats=1, missing=()))
+    plan = 'metrics = ["chebyshev"]'
+    few = Report(make_records({"a": ["x", "y"], "b": ["x", "y"]}, repeats=1, missing=()), plan)
     assert "Critical-difference diagram" not in few.html()
-    many = Report(make_records({f"set{i}": ["a", "b", "c"] for i in range(12)}, repeats=1, missing=()))
+    many = Report(make_records({f"set{i}": ["a", "b", "c"] for i in range(12)}, repeats=1, missing=()), plan)
     assert (
         many.html().count("Critical-difference diagram") == sum(v.pairs is not None for v in many.verdicts.values()) > 0
     )
 
 
-def test_the_first_screen_says_how_parameters_were_chosen():
-    top = HTML[: HTML.index('<nav class="bar"')]
+def test_the_first_screen_says_how_parameters_were_chosen(html):
+    top = html[: html.index('<nav class="bar"')]
     assert "Parameters were chosen by the true distributions of the validation rows" in top
     assert "18 for DLDL, DLDL (paper) and L2; 1 (nothing to choose) for GLLE" in top
-    assert "never saw" not in HTML
+    assert "never saw" not in html
 
 
-def test_in_short_has_sentences_for_every_data_set():
-    shown = [a for _, a in PAGE.elements if "data-summary" in a]
+def test_in_short_has_sentences_for_every_data_set(page):
+    shown = [a for _, a in page.elements if "data-summary" in a]
     assert {a["data-summary"] for a in shown} == {"", *DATASETS}
     assert all(("hidden" in a) == (a["data-summary"] != "") for a in shown)
 
 
-def test_diagrams_use_the_colours_of_the_page():
-    diagrams = re.findall(r"<svg.*?</svg>", HTML, re.DOTALL)
+def test_diagrams_use_the_colours_of_the_page(html):
+    diagrams = re.findall(r"<svg.*?</svg>", html, re.DOTALL)
     assert diagrams
     for diagram in diagrams:
         assert "var(--ink)" in diagram
@@ -148,8 +159,8 @@ def test_diagrams_use_the_colours_of_the_page():
         assert "metadata" not in diagram
 
 
-def test_the_data_of_the_page_are_those_of_the_records():
-    embedded = re.search(r'<script type="application/json" id="data">(.*?)</script>', HTML, re.DOTALL)[1]
+def test_the_data_of_the_page_are_those_of_the_records(html):
+    embedded = re.search(r'<script type="application/json" id="data">(.*?)</script>', html, re.DOTALL)[1]
     data = json.loads(embedded)
     sample = data["samples"]["yeast"]["rows"][2]
     record = next(r for r in RECORDS if (r["dataset"], r["method"], r["repeat"]) == ("yeast", "GLLE", 0))
@@ -171,7 +182,7 @@ def test_all_repeats_are_there_unless_they_are_too_many(monkeypatch):
 
 
 def test_names_cannot_become_markup():
-    text = Report(hostile_records(), f"name = {json.dumps(HOSTILE[1])}").html()
+    text = Report(hostile_records(), f'name = {json.dumps(HOSTILE[1])}\nmetrics = ["chebyshev"]').html()
     page = Page(text)
     assert [tag for tag, _ in page.elements].count("script") == 2
     assert "img" not in [tag for tag, _ in page.elements]

@@ -16,10 +16,14 @@ from ldlearn.results import files
 
 SMALL = {"yeast": ["a", "b", "c"], "vader_tweets": ["x", "y"]}
 FEW = {name: METHODS[name] for name in ("DLDL", "UniformLE")}
+SOME = {
+    name: METHODS[name] for name in ("DLDL", "GLLE", "UniformLE", "PriorLE", "GLLE + SABFGS", "UniformLE + MeanLDL")
+}
 
 
 def test_writes_the_page_tables_and_figures(tmp_path):
-    run = make_run(tmp_path / "run", datasets=SMALL, repeats=1)
+    run = make_run(tmp_path / "run", datasets=SMALL, methods=SOME, repeats=1)
+    (run / "plan.toml").write_text('metrics = ["chebyshev", "clark"]')
     page = write_report(run, formats=["svg"])
     assert page == run / "report.html"
     assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
@@ -37,13 +41,14 @@ def test_writes_the_page_tables_and_figures(tmp_path):
 
 
 def test_a_file_of_records_is_enough_and_is_read_once(tmp_path, monkeypatch):
-    plain = make_run(tmp_path / "run", datasets=SMALL, repeats=1) / "records.jsonl"
+    plain = make_run(tmp_path / "run", datasets={"yeast": ["a", "b"]}, methods=FEW, repeats=1) / "records.jsonl"
     alone = tmp_path / "mine.jsonl.xz"
     alone.write_bytes(lzma.compress(plain.read_bytes()))
     parsed, original = [], files._parse
     monkeypatch.setattr(files, "_parse", lambda *args: parsed.append(args) or original(*args))
     monkeypatch.setattr(Plan, "from_dict", None)
     monkeypatch.setattr(DatasetSpec, "load", None)
+    monkeypatch.setitem(write_report.__kwdefaults__, "formats", ["svg"])  # every format draws every figure again
     with pytest.raises(SystemExit) as ended:
         main(["report", str(alone), "-o", str(tmp_path / "out")])
     assert ended.value.code in (0, None)
@@ -51,25 +56,25 @@ def test_a_file_of_records_is_enough_and_is_read_once(tmp_path, monkeypatch):
     assert "Experiment" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
 
 
-def test_another_folder_and_other_formats(tmp_path):
+@pytest.fixture
+def small_run(tmp_path):
     run = make_run(tmp_path / "run", datasets={"yeast": ["a", "b"]}, methods=FEW, repeats=1)
-    before = sorted(path.name for path in run.iterdir())
-    page = write_report(run, tmp_path / "out", formats=["pdf", "png"])
+    (run / "plan.toml").write_text('metrics = ["chebyshev"]')  # every metric has figures of its own
+    return run
+
+
+def test_another_folder_and_other_formats(small_run, tmp_path):
+    before = sorted(path.name for path in small_run.iterdir())
+    page = write_report(small_run, tmp_path / "out", formats=["pdf", "png"])
     assert page == tmp_path / "out" / "report.html"
-    assert sorted(path.name for path in run.iterdir()) == before
+    assert sorted(path.name for path in small_run.iterdir()) == before
     assert {path.suffix for path in (tmp_path / "out" / "figures").iterdir()} == {".pdf", ".png"}
 
 
-def test_no_formats_no_figures(tmp_path):
-    run = make_run(tmp_path / "run", datasets={"yeast": ["a", "b"]}, repeats=1)
-    write_report(run, formats=[])
-    assert not (run / "figures").exists()
-
-
-def test_a_report_can_be_written_again(tmp_path):
-    run = make_run(tmp_path / "run", datasets={"yeast": ["a", "b"]}, repeats=1)
-    first = write_report(run, formats=[]).read_bytes()
-    assert write_report(run, formats=[]).read_bytes() == first
+def test_no_formats_no_figures_and_the_same_page_when_it_is_written_again(small_run):
+    first = write_report(small_run, formats=[]).read_bytes()
+    assert not (small_run / "figures").exists()
+    assert write_report(small_run, formats=[]).read_bytes() == first
 
 
 def test_a_folder_without_records_is_named(tmp_path):

@@ -118,7 +118,7 @@ class DLDLCV(WeighsRows, GivesIntervals):
             "cv": 2,
             "gamma_ratios": (1.0,),
             "alphas": (0.0, 0.1),
-            "betas": (1.0, 10.0),
+            "betas": (10.0,),
             "feature_maps": (None, "rbf"),
             "estimator": DLDL(n_neighbors=1, n_components=4),
         },
