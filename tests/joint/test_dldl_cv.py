@@ -6,12 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from joblib import parallel_config
+from sklearn.ensemble import RandomTreesEmbedding
 
 from ldlearn import DLDL, DLDLCV
 from ldlearn.core import softmax
 from ldlearn.datasets import make_label_distributions, make_logical_labels
 from ldlearn.errors import InputError
-from ldlearn.joint.dldl_cv import _Judged
+from ldlearn.joint.judged_points import Judged
 from ldlearn.metrics import intersection
 from ldlearn.models import fit_table, load_model
 from ldlearn.plotting import SensitivityDisplay
@@ -79,8 +80,34 @@ def test_processes_change_nothing(straight):
     np.testing.assert_array_equal(one.predict(straight.X), two.predict(straight.X))
 
 
+def test_weights_are_those_of_the_rule_even_where_likelihood_likes_others(straight):
+    """Labels are likelier under weights that are too large."""
+    plain = DLDL().fit(straight.X, straight.Y)
+    tried = DLDLCV(gamma_ratios=(0.3, 1.0, 3.0), feature_maps=(None,), cv=2).fit(straight.X, straight.Y)
+    assert tried.best_params_["gamma"] == pytest.approx(plain.gamma_)
+    assert tried.best_params_["beta"] == pytest.approx(plain.beta_)
+    assert np.argmax(tried.cv_results_["mean_test_score"]) == 2
+    np.testing.assert_allclose(tried.predict(straight.X), plain.predict(straight.X), atol=1e-6)
+
+
+def test_weights_that_the_estimator_has_stand_for_the_rule(straight):
+    given = DLDLCV(DLDL(beta=2.0, gamma=0.7), feature_maps=(None,), cv=2).fit(straight.X, straight.Y)
+    assert given.best_params_ == {"alpha": 0.0, "beta": 2.0, "gamma": 0.7, "feature_map": None}
+    assert given.choice_.startswith("alpha=0, beta=2, gamma=0.7, feature_map=None: ")
+
+
+def test_trees_are_a_predictor_like_any(curved):
+    trees = RandomTreesEmbedding(10, max_depth=3, random_state=0)
+    model = DLDLCV(DLDL(max_iter=2), feature_maps=(None, trees), cv=2).fit(curved.X[:300], curved.Y[:300])
+    assert model.best_params_["feature_map"] is trees
+    assert model.cv_results_["param_feature_map"][1].startswith("RandomTreesEmbedding(")
+    D, X = curved.D[300:], curved.X[300:]
+    plain = DLDL().fit(curved.X[:300], curved.Y[:300])
+    assert intersection(D, model.predict(X)) > intersection(D, plain.predict(X)) + 0.05
+
+
 def test_beta_is_that_of_the_rule_even_where_likelihood_likes_another(straight):
-    rule = DLDL(gamma=0.03 * straight.X.var(axis=0).sum()).fit(straight.X, straight.Y).beta_
+    rule = DLDL().fit(straight.X, straight.Y).beta_
     free = DLDLCV(feature_maps=(None,), **QUICK).fit(straight.X, straight.Y)
     assert free.best_params_["beta"] == pytest.approx(rule)
     betas = (rule / 2, rule * 2.2, rule * 30)
@@ -110,7 +137,8 @@ def test_few_known_degrees_do_not_overrule_the_labels(straight):
     degrees = np.full(straight.D.shape, np.nan)
     degrees[0] = straight.D[0]
     free, told = (
-        DLDLCV(feature_maps=(None,), **QUICK).fit(straight.X, straight.Y, degrees=known) for known in (None, degrees)
+        DLDLCV(gamma_ratios=(1.0,), feature_maps=(None,), cv=2).fit(straight.X, straight.Y, degrees=known)
+        for known in (None, degrees)
     )
     assert told.best_params_ == free.best_params_
     assert "known degrees (1 rows) prefer nothing else" in told.choice_
@@ -129,17 +157,17 @@ def test_a_difference_that_may_be_chance_decides_nothing():
     rng = np.random.default_rng(0)
     noise, ones = rng.normal(size=100), np.ones(100)
     noise -= noise.mean() - 0.05  # a mean of half a standard error
-    nothing = _Judged(np.zeros(100), ones)
-    assert not _Judged(noise, ones).is_beyond_chance(nothing)
-    assert _Judged(noise + 0.3, ones).is_beyond_chance(nothing)
-    assert not _Judged(noise[:1] + 9.0, ones[:1]).is_beyond_chance(_Judged(np.zeros(1), ones[:1]))
+    nothing = Judged(np.zeros(100), ones)
+    assert not Judged(noise, ones).is_beyond_chance(nothing)
+    assert Judged(noise + 0.3, ones).is_beyond_chance(nothing)
+    assert not Judged(noise[:1] + 9.0, ones[:1]).is_beyond_chance(Judged(np.zeros(1), ones[:1]))
 
 
 def test_degrees_are_matched_by_name(straight):
     names = list("abcde")
     y = pd.DataFrame(straight.Y, columns=names)
     degrees = pd.DataFrame(np.where(np.arange(400)[:, None] % 4, np.nan, straight.D), columns=names)
-    search = DLDLCV(feature_maps=(None,), **QUICK)
+    search = DLDLCV(betas=(1.0,), gamma_ratios=(1.0,), feature_maps=(None,), cv=2)
     in_order = search.fit(straight.X, y, degrees=degrees).best_score_
     assert search.fit(straight.X, y, degrees=degrees[names[::-1]]).best_score_ == pytest.approx(in_order)
 

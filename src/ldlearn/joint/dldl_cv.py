@@ -10,8 +10,6 @@ from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.stats import rankdata
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.parallel import Parallel, delayed
@@ -21,40 +19,42 @@ from ldlearn.base.sklearn_private import HasMethods, Interval, StrOptions
 from ldlearn.core.simplex import Array, Mask, Weights
 from ldlearn.core.targets import check_some_degrees
 from ldlearn.errors import InputError
-from ldlearn.joint.default_gamma import default_gamma
 from ldlearn.joint.dldl import DLDL
-from ldlearn.joint.dldl_choice import choose_weights
 from ldlearn.joint.intervals import Doubt, GivesIntervals
+from ldlearn.joint.judged_points import Judged, JudgedPoint, choose_point, results
 from ldlearn.joint.label_model import Fold, make_folds, shuffled_by_features
 
 _BETAS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)  # tried where true degrees can judge them
-_TINY = 1e-9  # instead of a beta of 0, which has no logarithm
-_BEYOND_CHANCE = 1.645  # standard errors of a paired difference: a level of 5 %
-_PARAMS = ("alpha", "beta", "gamma", "feature_map")
-Point = dict[str, Any]
+_RATIOS = (0.1, 0.3, 3.0, 10.0)  # of gamma to that of the rule, likewise
+_TINY = 1e-9  # instead of a weight of 0, which has no logarithm
 
 
 class DLDLCV(WeighsRows, GivesIntervals):
     """`DLDL` with weights and feature map chosen by cross-validation.
 
-    By the 0/1 labels alone: gamma and alpha are those under whose predictions held-out labels are likeliest (the vote
-    likelihood, as `score` has it), and a later feature map replaces an earlier one where it makes them likelier
-    beyond chance. beta is that of DLDL's own rule, for each feature map, because the likelihood of labels prefers a
-    beta that is too large. If the true degrees of some rows are known (``fit(X, y, degrees=...)``), they are kept in
-    every fit and judge while they are held out: another setting replaces the choice of the labels where it is nearer
-    to them beyond chance. Use it when time allows to ask whether features act linearly.
+    By the 0/1 labels alone: a later feature map or alpha replaces an earlier one where held-out labels are likelier
+    beyond chance under its predictions (the vote likelihood, as `score` has it). beta and gamma are those of DLDL's own
+    rule, for each feature map, because the likelihood of labels prefers weights that are too large; so where nothing is
+    better beyond chance, this is DLDL(). If the true degrees of some rows are known (``fit(X, y, degrees=...)``), they
+    are kept in every fit and judge while they are held out: another setting replaces the choice of the labels where
+    it is nearer to them beyond chance. Use it when time allows to ask whether features act linearly.
+
+    The predictor of DLDL is a softmax of what is linear in the mapped features: so feature maps are the predictors to
+    choose from. Kernels, splines, polynomials or trees (`sklearn.ensemble.RandomTreesEmbedding`) will do.
 
     Parameters
     ----------
     estimator : DLDL, default=None
-        Everything that is not searched: neighbours, number of components, iterations. None means ``DLDL()``.
+        Everything that is not searched: neighbours, number of components, iterations. Its beta and gamma, if it has
+        any, stand for those of the rule. None means ``DLDL()``.
     alphas : sequence of float, default=(0.0,)
-        Weights of the graph term to try.
+        Weights of the graph term to try, the one to keep in doubt first.
     betas : sequence of float, default=None
         Weights of ``|D|^2`` to try. None is the one of DLDL's rule; besides it, where degrees are known, 0.1 to 100.
         Without known degrees the one nearest to the rule's is chosen.
-    gamma_ratios : sequence of float, default=(0.1, 0.3, 1.0, 3.0, 10.0)
-        Weights of ``|W|^2`` to try, as multiples of 0.03 times the sum of the (mapped) features' variances.
+    gamma_ratios : sequence of float, default=None
+        Weights of ``|W|^2`` to try, as multiples of the one of DLDL's rule. None is 1; besides it, where degrees are
+        known, 0.1, 0.3, 3 and 10. Without known degrees the one nearest to 1 is chosen.
     feature_maps : sequence of None, "rbf" or transformer, default=(None, "rbf")
         Feature maps to try, the one to keep in doubt first.
     scoring : {"prediction", "recovery"}, default="prediction"
@@ -102,8 +102,8 @@ class DLDLCV(WeighsRows, GivesIntervals):
     >>> search = DLDLCV(DLDL(n_components=30), cv=2, random_state=0).fit(data.X, data.Y)
     >>> sorted(search.best_params_)
     ['alpha', 'beta', 'feature_map', 'gamma']
-    >>> len(search.cv_results_["mean_test_score"])  # five gammas, two feature maps
-    10
+    >>> search.cv_results_["param_feature_map"]
+    array([None, 'rbf'], dtype=object)
     >>> search.predict(data.X[:2]).shape
     (2, 3)
     """
@@ -127,7 +127,7 @@ class DLDLCV(WeighsRows, GivesIntervals):
         "estimator": [HasMethods(["fit", "predict", "fit_path"]), None],
         "alphas": ["array-like"],
         "betas": ["array-like", None],
-        "gamma_ratios": ["array-like"],
+        "gamma_ratios": ["array-like", None],
         "feature_maps": [list, tuple],
         "scoring": [StrOptions({"prediction", "recovery"})],
         "cv": [Interval(Integral, 2, None, closed="left")],
@@ -141,7 +141,7 @@ class DLDLCV(WeighsRows, GivesIntervals):
         *,
         alphas: Sequence[float] = (0.0,),
         betas: Sequence[float] | None = None,
-        gamma_ratios: Sequence[float] = (0.1, 0.3, 1.0, 3.0, 10.0),
+        gamma_ratios: Sequence[float] | None = None,
         feature_maps: Sequence[Any] = (None, "rbf"),
         scoring: str = "prediction",
         cv: int = 3,
@@ -220,11 +220,11 @@ class DLDLCV(WeighsRows, GivesIntervals):
         found = Parallel(n_jobs=self.n_jobs)(
             delayed(_held_out)(setting, rows, fold, self.scoring) for setting in settings for fold in folds
         )
-        table = _Table.of(settings, len(folds), found)
+        points = _judged_points(settings, len(folds), found)
         self.n_splits_ = len(folds)
-        self.best_index_, self.choice_ = table.choose()
-        self.cv_results_ = table.results()
-        self.best_params_ = dict(table.points[self.best_index_])
+        self.best_index_, self.choice_ = choose_point(points)
+        self.cv_results_ = results(points)
+        self.best_params_ = dict(points[self.best_index_].params)
         self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
         self.best_estimator_ = self._template(**self.best_params_).fit(*rows.targets(), **rows.given())
         self.label_distributions_ = self.best_estimator_.label_distributions_
@@ -238,21 +238,16 @@ class DLDLCV(WeighsRows, GivesIntervals):
         return make_folds(rows, n_folds) if n_folds > 1 else []
 
     def _setting(self, feature_map: Any, rows: _Rows) -> _Setting:
-        """The points to try with one feature map, and DLDL's own beta for it."""
+        """The points to try with one feature map, and which of them are those of DLDL's own rule."""
         model = self._template(feature_map=feature_map)
-        features = model.make_features(rows.X, rows.weights)
-        unit = default_gamma(features)
-        given = {"gamma": unit, "label_model": model.label_model, "max_iter": model.max_iter, "known": rows.known}
-        rule = choose_weights(features.X, rows.Y, features, **given)
-        if self.betas is not None:
-            betas = [float(beta) for beta in self.betas]
-        else:
-            betas = [rule.beta, *(() if rows.degrees is None else _BETAS)]
+        rule = model._choose_weights(model.make_features(rows.X, rows.weights), rows.Y, rows.known)
+        told = rows.degrees is not None  # without, nothing but the rule's weights would be chosen
+        betas = _tried(self.betas, (rule.beta, *(_BETAS if told else ())))
+        gammas = [ratio * rule.gamma for ratio in _tried(self.gamma_ratios, (1.0, *(_RATIOS if told else ())))]
         # gamma slowest, then alpha: so that `fit_path` shares most
-        grid = product(self.gamma_ratios, self.alphas, betas)
-        points = [{"alpha": float(a), "beta": b, "gamma": float(ratio * unit)} for ratio, a, b in grid]
-        nearest = min(betas, key=lambda beta: abs(np.log(max(beta, _TINY) / max(rule.beta, _TINY))))
-        return _Setting(model, points, nearest, rule.words)
+        grid = product(gammas, self.alphas, betas)
+        points = [{"alpha": float(a), "beta": b, "gamma": g} for g, a, b in grid]
+        return _Setting(model, points, _nearest(betas, rule.beta), _nearest(gammas, rule.gamma), rule.words)
 
     def _find_doubt(self) -> Doubt:
         doubt: Doubt = self.best_estimator_._find_doubt()
@@ -273,9 +268,32 @@ class _Setting:
     """What is tried with one feature map."""
 
     model: DLDL
-    points: list[Point]
-    beta: float  # of those tried, the one that the labels choose
+    points: list[dict[str, float]]
+    beta: float  # of those tried, the ones that the labels choose
+    gamma: float
     words: str
+
+
+def _judged_points(settings: list[_Setting], n_folds: int, found: list[Any]) -> list[JudgedPoint]:
+    """From one entry of ``found`` for each setting and, within it, each fold."""
+    judged = []
+    for k, setting in enumerate(settings):
+        folds = found[k * n_folds : (k + 1) * n_folds]
+        for i, point in enumerate(setting.points):
+            params = {**point, "feature_map": setting.model.feature_map}
+            of_rule = (point["beta"], point["gamma"]) == (setting.beta, setting.gamma)
+            likelihoods, nearness = [fold[0][i] for fold in folds], [fold[1][i] for fold in folds]
+            judged.append(JudgedPoint(params, of_rule, setting.words, likelihoods, nearness))
+    return judged
+
+
+def _tried(given: Sequence[float] | None, default: Sequence[float]) -> list[float]:
+    return [float(value) for value in (default if given is None else given)]
+
+
+def _nearest(values: list[float], wanted: float) -> float:
+    """Of positive numbers, by their ratio."""
+    return min(values, key=lambda value: abs(np.log(max(value, _TINY) / max(wanted, _TINY))))
 
 
 @dataclass(frozen=True)
@@ -299,34 +317,7 @@ class _Rows:
         return {name: value[part] for name, value in data.items() if value is not None}
 
 
-@dataclass(frozen=True)
-class _Judged:
-    """What rows held out say of a point: one number for each, and how often it counts."""
-
-    values: NDArray[np.float64]
-    weights: NDArray[np.float64]
-
-    @classmethod
-    def joined(cls, parts: list[_Judged]) -> _Judged:
-        """Those of all folds."""
-        return cls(np.concatenate([part.values for part in parts]), np.concatenate([part.weights for part in parts]))
-
-    @property
-    def mean(self) -> float:
-        """NaN without any row."""
-        return float(np.average(self.values, weights=self.weights)) if len(self.values) else np.nan
-
-    def is_beyond_chance(self, other: _Judged) -> bool:
-        """Whether this is greater than what the same rows say of another point, by a paired test."""
-        if len(self.values) < 2:
-            return False
-        gain = self.values - other.values
-        mean = np.average(gain, weights=self.weights)
-        error = np.sqrt(np.sum((self.weights * (gain - mean)) ** 2)) / self.weights.sum()
-        return bool(mean > _BEYOND_CHANCE * error)
-
-
-def _held_out(setting: _Setting, rows: _Rows, fold: Fold, scoring: str) -> tuple[list[_Judged], list[_Judged]]:
+def _held_out(setting: _Setting, rows: _Rows, fold: Fold, scoring: str) -> tuple[list[Judged], list[Judged]]:
     """Of each point, the log-likelihoods of the labels held out, and the intersections with the degrees held out."""
     test = fold.test
     X, Y, known = rows.X[test], rows.Y[test], None if rows.known is None else rows.known[test]
@@ -338,103 +329,9 @@ def _held_out(setting: _Setting, rows: _Rows, fold: Fold, scoring: str) -> tuple
         warnings.simplefilter("ignore", ConvergenceWarning)  # the last fit, on all rows, says so if it matters
         for model in setting.model.fit_path(*rows.targets(fold.train), setting.points, **rows.given(fold.train)):
             P = model.predict(X)
-            likelihoods.append(_Judged(model._label_likelihoods(P, Y, known), weights))
+            likelihoods.append(Judged(model._label_likelihoods(P, Y, known), weights))
             found = P[true]
             if scoring == "recovery" and true.any():
                 found = model.enhance(*rows.targets(test[true]))
-            nearness.append(_Judged(np.minimum(found, D[true]).sum(axis=1), weights[true]))
+            nearness.append(Judged(np.minimum(found, D[true]).sum(axis=1), weights[true]))
     return likelihoods, nearness
-
-
-@dataclass(frozen=True)
-class _Table:
-    """What the folds say of every point."""
-
-    points: list[Point]
-    by_labels: list[list[int]]  # for each feature map, the points with the beta of its rule
-    likelihoods: list[list[_Judged]]  # for each point and fold
-    nearness: list[list[_Judged]]  # the same, of the rows with known degrees
-    words: list[str]  # of each point
-
-    @classmethod
-    def of(cls, settings: list[_Setting], n_folds: int, found: list[Any]) -> Self:
-        """From one entry of ``found`` for each setting and, within it, each fold."""
-        table = cls([], [], [], [], [])
-        for k, setting in enumerate(settings):
-            mine = found[k * n_folds : (k + 1) * n_folds]
-            start = len(table.points)
-            table.by_labels.append([start + i for i, p in enumerate(setting.points) if p["beta"] == setting.beta])
-            for i, point in enumerate(setting.points):
-                table.points.append({**point, "feature_map": setting.model.feature_map})
-                table.words.append(setting.words)
-                table.likelihoods.append([fold[0][i] for fold in mine])
-                table.nearness.append([fold[1][i] for fold in mine])
-        return table
-
-    @property
-    def judged(self) -> bool:
-        """Whether any degree is known."""
-        return any(len(rows.values) for rows in self.nearness[0])
-
-    def choose(self) -> tuple[int, str]:
-        """The place of the best point, and why it is that."""
-        if not self.likelihoods[0]:
-            chosen, why = self.by_labels[0][0], "too few rows to choose by, the first setting"
-        else:
-            chosen, why = self._by_likelihood()
-        if self.judged:
-            chosen, why = self._by_degrees(chosen, why)
-        return chosen, f"{_described(self.points[chosen])}: {why}"
-
-    def _by_likelihood(self) -> tuple[int, str]:
-        rows = [_Judged.joined(parts) for parts in self.likelihoods]
-        best = [max(group, key=lambda k: rows[k].mean) for group in self.by_labels]
-        chosen = best[0]
-        for later in best[1:]:
-            chosen = later if rows[later].is_beyond_chance(rows[chosen]) else chosen
-        why = f"held-out labels are likeliest (log-likelihood per row {rows[chosen].mean:.3f})"
-        return chosen, f"{why}; {self.words[chosen]}"
-
-    def _by_degrees(self, chosen: int, why: str) -> tuple[int, str]:
-        """Another point than the labels chose, if it is nearer to known degrees beyond chance."""
-        rows = [_Judged.joined(parts) for parts in self.nearness]
-        nearest = max(range(len(rows)), key=lambda k: rows[k].mean)
-        n = len(rows[0].values)
-        if rows[nearest].is_beyond_chance(rows[chosen]):
-            gain = rows[nearest].mean - rows[chosen].mean
-            return nearest, f"nearest to the degrees held out, by {gain:.3f} in {n} rows"
-        return chosen, f"known degrees ({n} rows) prefer nothing else beyond chance; {why}"
-
-    def results(self) -> dict[str, Any]:
-        """``cv_results_``."""
-        splits = _means(self.nearness if self.judged else self.likelihoods)
-        columns = {f"param_{name}": _objects([_plain(point[name]) for point in self.points]) for name in _PARAMS}
-        columns |= {f"split{k}_test_score": column for k, column in enumerate(splits.T)}
-        some = np.ma.masked_invalid(splits)  # a fold may hold no known row; of few rows there is no fold at all
-        mean = some.mean(axis=1).filled(np.nan)
-        columns |= {"mean_test_score": mean, "std_test_score": some.std(axis=1).filled(np.nan)}
-        columns["rank_test_score"] = rankdata(-np.nan_to_num(mean), method="min").astype(np.int32)
-        if self.judged:
-            columns["mean_test_log_likelihood"] = _means(self.likelihoods).mean(axis=1)
-        return {"params": self.points, **columns}
-
-
-def _means(parts: list[list[_Judged]]) -> NDArray[np.float64]:
-    """The mean of each part: shape (points, folds)."""
-    return np.array([[rows.mean for rows in folds] for folds in parts]).reshape(len(parts), -1)
-
-
-def _described(point: Point) -> str:
-    weights = ", ".join(f"{name}={point[name]:.3g}" for name in _PARAMS if name != "feature_map")
-    return f"{weights}, feature_map={_plain(point['feature_map'])!r:.40}"
-
-
-def _plain(value: Any) -> Any:
-    """A value of the grid as a table can hold it: a transformer by its name."""
-    return value if value is None or isinstance(value, int | float | str) else repr(value)
-
-
-def _objects(values: list[Any]) -> NDArray[np.object_]:
-    column = np.empty(len(values), dtype=object)
-    column[:] = values
-    return column
