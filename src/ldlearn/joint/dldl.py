@@ -145,8 +145,8 @@ class DLDL(WeighsRows, GivesIntervals):
     objective_ : float
         The last of them.
     gap_ : ndarray of shape (n,)
-        Frank-Wolfe gap of each row after the last D-step. Their sum bounds from above how far the objective is from its
-        minimum over D.
+        Frank-Wolfe gap of each row after the last D-step (with a graph, a bound of it). Their sum bounds from above how
+        far the objective is from its minimum over D.
     weights_gap_ : float
         Duality gap of the last W-step: a bound from above of how far the objective was from its minimum over W and b.
         Infinite if gamma is 0.
@@ -456,7 +456,8 @@ class DLDL(WeighsRows, GivesIntervals):
         D = normalize_rows(filled if self.init == "uniform" else pseudo_distributions(X, Y, weights) * filled)
         support = Y if known is None else Y | ~known
         if degrees is None:
-            return _Degrees(Support(support) if self._rows_are_separate else support, D, None, weights)
+            by_rows = self.solver == "newton" and not self.ordered
+            return _Degrees(Support(support) if by_rows else support, D, None, weights)
         held = np.asarray(np.isfinite(degrees).all(axis=1))
         return _Degrees(support, np.where(held[:, None], degrees, D), held, weights)
 
