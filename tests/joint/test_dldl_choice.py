@@ -3,12 +3,15 @@
 import numpy as np
 import pytest
 from estimator_cases import make_problem
+from hypothesis import given
+from hypothesis import strategies as st
 from protocol import Split
 
 from ldlearn import DLDL, UniformLE
-from ldlearn.datasets import make_label_distributions
+from ldlearn.core import normalize_rows, softmax
+from ldlearn.datasets import make_label_distributions, make_logical_labels
 from ldlearn.joint import dldl_path
-from ldlearn.joint.dldl_choice import _highest, choose_weights
+from ldlearn.joint.dldl_choice import _climb, _Hill, _least_regret, choose_weights
 from ldlearn.joint.label_model import Competition
 from ldlearn.metrics import intersection
 from ldlearn.solvers.features import Features
@@ -128,8 +131,60 @@ def test_climbing_finds_the_top_of_one_hill(peak, start):
         asked.append(k)
         return -((k - peak) ** 2)
 
-    assert _highest(hill, start, 7) == pytest.approx(min(max(peak, 0), 6))
+    found = _climb(hill, start, 7)
+    assert found.top == pytest.approx(min(max(peak, 0), 6))
+    assert found.height == pytest.approx(-((found.top - peak) ** 2))
     assert len(asked) == len(set(asked))
+
+
+def parabola(top, bend):
+    return _Hill(lambda k: -bend * (k - top) ** 2, top, 0.0)
+
+
+@given(st.tuples(*[st.floats(0, 8)] * 2), st.tuples(*[st.floats(0.1, 10)] * 2), st.floats(0.01, 1))
+def test_no_place_has_less_to_lose(tops, bends, weight):
+    """Nowhere on the scale is the larger of the two losses smaller; so the answer lies between the tops."""
+    hills = [parabola(top, bend) for top, bend in zip(tops, bends, strict=True)]
+    found = _least_regret(hills, [1.0, weight])
+    assert min(tops) <= found <= max(tops)
+    places = np.append(np.linspace(0, 8, 400), found)
+    worst = np.maximum(-hills[0].at(places), -weight * hills[1].at(places))
+    assert worst[-1] <= worst.min() + 0.01 * max(bends) * (max(tops) - min(tops))
+
+
+def test_an_opinion_of_little_weight_changes_little():
+    hills = [parabola(2.3, 1.0), parabola(6.0, 1.0)]
+    found = [_least_regret(hills, [1.0, weight]) for weight in (1e-9, 1e-3, 0.1, 1.0)]
+    assert found == sorted(found)
+    assert found[0] == pytest.approx(2.3, abs=0.02)
+    assert found[-1] == pytest.approx(4.15, abs=0.05)
+    assert _least_regret(hills[:1], [1.0]) == 2.3
+
+
+def budgets(seed):
+    """Shares that differ much between labels and little between rows, and which of them exceed a tenth."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((500, 4))
+    means = softmax(0.1 * X @ rng.standard_normal((4, 6)) + np.log([0.36, 0.25, 0.13, 0.1, 0.09, 0.07]))
+    D = normalize_rows(rng.standard_gamma(15.0 * means) + 1e-9)
+    return X, D, make_logical_labels(D, "threshold", threshold=0.1)
+
+
+def test_a_label_that_always_exceeds_a_threshold_is_not_taken_to_have_all_the_votes():
+    lost = []
+    for seed in range(4):
+        X, D, Y = budgets(seed)
+        equal = UniformLE().fit_enhance(X, Y)
+        lost.append(intersection(D, equal) - intersection(D, DLDL().fit(X, Y).label_distributions_))
+    assert np.mean(lost) < 0.02  # 0.033 if beta followed the vote model alone
+
+
+def test_words_say_what_else_was_reckoned_with():
+    X, _, Y = budgets(0)
+    assert "the chances of a tick (of weight 0." in DLDL().fit(X, Y).choice_
+    assert "chances" not in DLDL(label_model="votes").fit(X, Y).choice_
+    votes = make_label_distributions(600, 10, 6, labels="votes", n_raters=20)
+    assert "chances" not in DLDL().fit(votes.X, votes.Y).choice_
 
 
 def test_rationed_ticks_mean_equal_shares():

@@ -10,7 +10,14 @@ from scipy import sparse
 from ldlearn.core import binarize, softmax
 from ldlearn.datasets import load_uk_budget_shares, make_label_distributions
 from ldlearn.joint import competition_test
-from ldlearn.joint.label_model import _count_variances, best_penalty, held_out_folds, held_out_splits
+from ldlearn.joint.label_model import (
+    _count_variances,
+    _same_sums,
+    best_penalty,
+    compare,
+    held_out_folds,
+    held_out_splits,
+)
 
 
 def test_folds_cover_the_rows_and_do_not_depend_on_their_order():
@@ -118,6 +125,37 @@ def test_trust_follows_the_verdict():
     assert verdicts(1, labels="top-k")[0].trust == 0.0
     assert replace(votes, p_value=0.2, z_count=0.0).trust == pytest.approx(0.4)
     assert replace(votes, p_value=0.2, z_count=-5.0).trust == 1.0
+
+
+def test_equal_votes_are_told_from_equal_ticks():
+    """Both sorts of labels compete; what is the same in all rows differs."""
+    found = []
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((1500, 5))
+        shares = softmax(0.8 * X @ rng.standard_normal((5, 6)) / np.sqrt(5))
+        for chances in (np.minimum(2.0 * shares, 1.0), -np.expm1(-6.0 * shares)):
+            splits = held_out_splits(X, rng.random(shares.shape) < chances)
+            found.append(compare(splits, best_penalty(splits, competing=True)).z_chances)
+    ticks, votes = np.reshape(found, (3, 2)).mean(axis=0)
+    assert ticks < 0.5
+    assert votes > 3
+
+
+def test_chances_are_reckoned_with_unless_something_speaks_for_votes():
+    verdict = competition_test(*_coins())
+    assert replace(verdict, z=0.0, z_chances=-1.0).chances == 0.5
+    assert replace(verdict, z=0.5, z_chances=1.645).chances == pytest.approx(0.05, abs=1e-3)
+    assert replace(verdict, z=-1.645, z_chances=0.0).chances == pytest.approx(0.05, abs=1e-3)
+
+
+def test_rows_are_scaled_to_the_same_sum():
+    values, weights = np.random.default_rng(0).random((5, 3)) + 0.1, np.array([1.0, 2.0, 0.0, 1.0, 1.0])
+    scaled = _same_sums(values, weights)
+    np.testing.assert_allclose(scaled / scaled.sum(axis=1, keepdims=True), values / values.sum(axis=1, keepdims=True))
+    twice = _same_sums(values[[0, 1, 1, 3, 4]], None)
+    np.testing.assert_allclose(twice, scaled[[0, 1, 1, 3, 4]])
+    np.testing.assert_allclose(np.log(scaled.sum(axis=1)), weights @ np.log(values.sum(axis=1)) / 5)
 
 
 def _coins():

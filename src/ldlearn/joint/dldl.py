@@ -80,7 +80,8 @@ class DLDL(WeighsRows, GivesIntervals):
     beta : float, default=None
         Weight of ``|D|^2``: large values push the degrees of a row towards equal shares of its positive labels.
         None chooses by the 0/1 labels alone: the one whose degrees are nearest to those of `VoteLDL`, made flatter
-        where it is in doubt that labels are votes; the largest if labels stand alone or are rationed (`label_model`).
+        where it is in doubt that labels are votes, and no nearer than is safe if degrees are the chances of a tick
+        instead; the largest if labels stand alone or are rationed (`label_model`).
     gamma : float, default=None
         Weight of ``|W|^2``. None chooses from 0.1 to 32 times 0.03 times the sum of the features' variances (0.03 m for
         m standardised features): whichever predicts such degrees best on rows held out.

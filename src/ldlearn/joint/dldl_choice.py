@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from ldlearn.core.simplex import Array, Mask, log_softmax, normalize_rows
 from ldlearn.core.support import Support
 from ldlearn.core.targets import fill_unknown
+from ldlearn.core.votes import LARGEST_THETA
 from ldlearn.joint.default_gamma import default_gamma
 from ldlearn.joint.label_model import HeldOut, Split, best_penalty, compare, held_out_splits, judging_weights
 from ldlearn.solvers.features import Features
@@ -25,6 +27,7 @@ _RATIOS = 10.0 ** np.arange(-1.0, 2.0, 0.5)  # of gamma to its default
 _NO_EVIDENCE_BETA = 1.0
 _ROUGH = 1e-3  # accuracy per row that is enough to compare weights
 _SETTLED = 3e-3  # mean change of a degree
+_FINE = 201  # places to look at between two tops
 
 
 @dataclass(frozen=True)
@@ -50,9 +53,11 @@ def choose_weights(
     """Choose the weights that are None.
 
     The labels themselves suggest degrees: those of the vote model, to the power of the trust in it
-    (`Competition.trust`), so equal shares of the positive labels where there is none. beta is the one whose degrees are
-    nearest to these (mean intersection), gamma the one whose predictions of them on held-out rows are best, by DLDL's
-    own loss KL(D, P). At most 2,000 rows take part, and which ones depends on their features alone.
+    (`Competition.trust`), so equal shares of the positive labels where there is none. gamma is the one whose
+    predictions of them on held-out rows are best, by DLDL's own loss KL(D, P). beta is the one whose degrees are
+    nearest to them (mean intersection), unless the labels leave room (`Competition.chances`) for another opinion,
+    degrees in proportion to the chances of a tick: then it is the one that has least to lose whichever is right. At
+    most 2,000 rows take part, and which ones depends on their features alone.
 
     Parameters
     ----------
@@ -85,9 +90,9 @@ def choose_weights(
         beta = float(_BETAS[-1])
         words.append(f"beta={beta:g}: equal shares of the positive labels, nearly")
     elif beta is None:
-        beta = _nearest_beta(_all_rows(features, Y, known, splits, suggested), gamma, max_iter)
+        beta = _safest_beta(_all_rows(features, Y, known, splits, suggested), gamma, max_iter)
         power = "" if suggested.trust == 1.0 else f" to the power of {suggested.trust:.2g}, for they are in doubt"
-        words.append(f"beta={beta:.2g}: nearest to the degrees of the vote model{power}")
+        words.append(f"beta={beta:.2g}: nearest to the degrees of the vote model{power}{suggested.reserve}")
     return Choice(float(beta), float(gamma), "; ".join(words))
 
 
@@ -99,11 +104,26 @@ class _Suggested:
     votes: HeldOut | None  # None if there is no trust
     words: str
     ratio: float = 1.0  # of the vote model's penalty to DLDL's default gamma: where to look for gamma first
+    chances: float = 0.0  # weight of the other opinion, degrees in proportion to the chances of a tick
 
     def degrees(self, theta: Array, Y: Mask, known: Mask | None) -> Array:
         """Of rows for which the vote model expects ``exp(theta)`` votes."""
-        votes = expected_votes(theta, Y, known)
-        return normalize_rows(np.where(votes > 0, votes**self.trust, 0.0))
+        return self._flattened(expected_votes(theta, Y, known))
+
+    def by_chances(self, theta: Array, Y: Mask, known: Mask | None) -> Array:
+        """The other opinion."""
+        chances = -np.expm1(-np.exp(np.minimum(theta, LARGEST_THETA)))
+        return self._flattened(np.where(Y if known is None else Y | ~known, chances, 0.0))
+
+    def _flattened(self, degrees: Array) -> Array:
+        return normalize_rows(np.where(degrees > 0, degrees**self.trust, 0.0))
+
+    @property
+    def reserve(self) -> str:
+        """What is said of the other opinion."""
+        if self.chances <= _SETTLED:
+            return ""
+        return f", as far as is safe if degrees are the chances of a tick (of weight {self.chances:.2g}) instead"
 
     def of_split(self, k: int, split: Split) -> tuple[Array, Array]:
         """Of the rows that split k learns from, and of those that it judges by."""
@@ -124,7 +144,8 @@ def _suggest(splits: list[Split], label_model: str) -> _Suggested:
     if label_model == "votes":
         return _Suggested(1.0, votes, "label_model='votes'", votes.ratio)
     verdict = compare(splits, votes)
-    return _Suggested(verdict.trust, votes if verdict.trust else None, verdict.words, votes.ratio)
+    chances = verdict.chances
+    return _Suggested(verdict.trust, votes if verdict.trust else None, verdict.words, votes.ratio, chances)
 
 
 def _n_rows(splits: list[Split]) -> int:
@@ -133,13 +154,21 @@ def _n_rows(splits: list[Split]) -> int:
 
 
 @dataclass(frozen=True)
+class _Opinion:
+    """Degrees that labels suggest, and how far they are to be reckoned with."""
+
+    degrees: Array
+    weight: float
+
+
+@dataclass(frozen=True)
 class _Rows:
-    """Rows to try betas on, and the degrees suggested for them."""
+    """Rows to try betas on, and what the labels suggest for them."""
 
     features: Features
     Y: Mask
     known: Mask | None
-    target: Array
+    opinions: list[_Opinion]
 
 
 def _all_rows(features: Features, Y: Mask, known: Mask | None, splits: list[Split], suggested: _Suggested) -> _Rows:
@@ -148,34 +177,42 @@ def _all_rows(features: Features, Y: Mask, known: Mask | None, splits: list[Spli
     assert votes is not None
     if len(Y) > _n_rows(splits):
         first = splits[0]
-        return _Rows(first.features, first.Y, first.known, suggested.of_split(0, first)[0])
-    l2 = votes.ratio * default_gamma(features)
-    fit = vote_regression(features, Y, l2=l2, known=known, start=votes.fits[0], tol=_ROUGH)
-    return _Rows(features, Y, known, suggested.degrees(competing_votes(fit.scores, fit.log_rate), Y, known))
+        features, Y, known, fit = first.features, first.Y, first.known, votes.fits[0]
+    else:
+        l2 = votes.ratio * default_gamma(features)
+        fit = vote_regression(features, Y, l2=l2, known=known, start=votes.fits[0], tol=_ROUGH)
+    theta = competing_votes(fit.scores, fit.log_rate)
+    opinions = [_Opinion(suggested.degrees(theta, Y, known), 1.0)]
+    if suggested.chances > _SETTLED:  # else it cannot matter more than what D is accurate to
+        opinions.append(_Opinion(suggested.by_chances(theta, Y, known), suggested.chances))
+    return _Rows(features, Y, known, opinions)
 
 
-def _nearest_beta(rows: _Rows, gamma: float, max_iter: int) -> float:
-    """The beta under which DLDL's degrees are nearest to the suggested ones."""
+def _safest_beta(rows: _Rows, gamma: float, max_iter: int) -> float:
+    """The beta under which DLDL's degrees lose least, against those nearest to an opinion, whichever is right."""
     support = Support(rows.Y if rows.known is None else rows.Y | ~rows.known)
     start = normalize_rows(fill_unknown(rows.Y, rows.known, rows.features.weights))
     first = softmax_regression(rows.features, start, l2=gamma, tol=_ROUGH)  # the same for every beta
 
-    def degrees(beta: float) -> Array:
+    @cache
+    def degrees(k: int) -> Array:
         """D of DLDL without a graph, roughly solved."""
         W, D = first, start
         for iteration in range(max_iter):
             if iteration:
                 W = softmax_regression(rows.features, D, l2=gamma, start=W, tol=_ROUGH)
-            previous, D = D, newton_simplex(log_softmax(W.logits), support, beta=beta, start=D, tol=_ROUGH).D
+            step = newton_simplex(log_softmax(W.logits), support, beta=float(_BETAS[k]), start=D, tol=_ROUGH)
+            previous, D = D, step.D
             if np.abs(D - previous).mean() <= _SETTLED:
                 break
         return D
 
-    def nearness(k: int) -> float:
-        shared = np.minimum(degrees(float(_BETAS[k])), rows.target).sum(axis=1)
+    def nearness(opinion: _Opinion, k: int) -> float:
+        shared = np.minimum(degrees(k), opinion.degrees).sum(axis=1)
         return float(np.average(shared, weights=rows.features.weights))
 
-    return _between(_BETAS, _highest(nearness, _MIDDLE_BETA, len(_BETAS)))
+    hills = [_climb(partial(nearness, opinion), _MIDDLE_BETA, len(_BETAS)) for opinion in rows.opinions]
+    return _between(_BETAS, _least_regret(hills, [opinion.weight for opinion in rows.opinions]))
 
 
 def _best_ratio(splits: list[Split], suggested: _Suggested) -> float:
@@ -199,7 +236,7 @@ def _best_ratio(splits: list[Split], suggested: _Suggested) -> float:
         return float(np.average(np.concatenate(parts), weights=weights))
 
     first = int(np.abs(np.log(_RATIOS / suggested.ratio)).argmin())
-    return _between(_RATIOS, _highest(agreement, first, len(_RATIOS)))
+    return _between(_RATIOS, _climb(agreement, first, len(_RATIOS)).top)
 
 
 def _between(values: Array, place: float) -> float:
@@ -207,21 +244,41 @@ def _between(values: Array, place: float) -> float:
     return float(values[0] * (values[1] / values[0]) ** place)
 
 
-def _highest(value: Callable[[int], float], start: int, count: int) -> float:
-    """Where a function with one hill on 0, 1, ..., count - 1 is highest: the top of a parabola through three places."""
-    known: dict[int, float] = {}
+@dataclass(frozen=True)
+class _Hill:
+    """A function of 0, 1, ... with one top, which may lie between two of them."""
 
-    def at(k: int) -> float:
-        if k not in known:
-            known[k] = value(k)
-        return known[k]
+    value: Callable[[int], float]
+    top: float
+    height: float
 
+    def at(self, places: Array) -> Array:
+        """Heights, by straight lines between whole places and the top."""
+        whole = np.arange(np.floor(places.min()), np.ceil(places.max()) + 1.0)
+        known, heights = np.append(whole, self.top), np.append([self.value(int(k)) for k in whole], self.height)
+        order = known.argsort(kind="stable")
+        return np.asarray(np.interp(places, known[order], heights[order]))
+
+
+def _climb(value: Callable[[int], float], start: int, count: int) -> _Hill:
+    """To the top of a function with one hill on 0, 1, ..., count - 1: that of the parabola through three places."""
+    at = cache(value)
     best = start
     for step in (1, -1):
         while 0 <= best + step < count and at(best + step) > at(best):
             best += step
     if not 0 < best < count - 1:
-        return float(best)
+        return _Hill(at, float(best), at(best))
     below, top, above = at(best - 1), at(best), at(best + 1)
     bend = below - 2.0 * top + above
-    return best + (0.5 * (below - above) / bend if bend < 0 else 0.0)
+    if bend >= 0.0:
+        return _Hill(at, float(best), top)
+    return _Hill(at, best + 0.5 * (below - above) / bend, top - (below - above) ** 2 / (8.0 * bend))
+
+
+def _least_regret(hills: list[_Hill], weights: list[float]) -> float:
+    """Where the most that is lost against the top of any hill, times its weight, is least: between their tops."""
+    tops = [hill.top for hill in hills]
+    places = np.linspace(min(tops), max(tops), _FINE)
+    lost = [weight * (hill.height - hill.at(places)) for hill, weight in zip(hills, weights, strict=True)]
+    return float(places[np.max(lost, axis=0).argmin()])

@@ -13,6 +13,7 @@ from scipy.stats import norm
 from ldlearn.base import check_logical
 from ldlearn.core.simplex import Array, Mask
 from ldlearn.core.targets import ticked_and_known
+from ldlearn.core.votes import LARGEST_THETA
 from ldlearn.joint.default_gamma import default_gamma
 from ldlearn.solvers.features import Features
 from ldlearn.solvers.vote_regression import VoteFit, competing_votes, log_likelihood, vote_regression
@@ -180,7 +181,7 @@ def _excess(theta: Array, Y: Mask, known: Mask | None = None) -> NDArray[np.floa
     such rows were dropped and q that of no label; a few fixed-point steps give pi. Rows with unknown labels are seen
     whatever the others are; only the others are counted.
     """
-    P = -np.expm1(-np.exp(np.minimum(theta, 50.0)))
+    P = -np.expm1(-np.exp(np.minimum(theta, LARGEST_THETA)))
     P = P if known is None else P * known
     seen = np.ones((len(P), 1))
     for _ in range(20):
@@ -201,7 +202,7 @@ def _count_variances(theta: Array, Y: Mask, known: Mask | None = None) -> tuple[
     """
     counted = np.ones(Y.shape) if known is None else known.astype(float)
     usual = counted @ (Y.sum(axis=0) / np.maximum(counted.sum(axis=0), 1.0))
-    votes = np.exp(np.minimum(theta, 50.0))
+    votes = np.exp(np.minimum(theta, LARGEST_THETA))
     none = np.exp(-votes)
     explained = (counted * votes * none).sum(axis=1) ** 2 / votes.sum(axis=1)
     return (Y.sum(axis=1) - usual) ** 2, (counted * none * (1.0 - none)).sum(axis=1) - explained
@@ -228,6 +229,9 @@ class Competition:
     count_ratio : float
         The variance of that number over the one that votes would give it even if all rows had the same degrees: at
         least 1 for votes, near 0 where every row has equally many positives.
+    z_chances : float
+        Paired statistic over held-out rows, all rows expecting equally many votes minus all expecting equally many
+        ticks; large values speak against degrees in proportion to the chances of a tick.
     n_rows : int
         Held-out rows that the comparison is made on.
     words : str
@@ -240,6 +244,7 @@ class Competition:
     gain: float
     z_count: float
     count_ratio: float
+    z_chances: float
     n_rows: int
     words: str
 
@@ -258,6 +263,16 @@ class Competition:
         if not self.competing or self.rationed:
             return 0.0
         return min(1.0, 2.0 * self.p_value) if self.z_count > norm.ppf(_COUNT_LEVEL) else 1.0
+
+    @property
+    def chances(self) -> float:
+        """How far degrees in proportion to the chances of a tick are to be reckoned with beside votes, from 0 to 1.
+
+        The smaller p-value of two tests in which votes may show: that held-out labels are no likelier as votes than as
+        labels that stand alone, and no likelier if all rows expect equally many votes than equally many ticks. So one
+        half where neither says anything.
+        """
+        return float(min(norm.cdf(self.z), norm.sf(self.z_chances)))
 
 
 def competition_test(X: Any, y: Any, *, fit_intercept: bool = True, level: float = 0.05) -> Competition:
@@ -302,12 +317,13 @@ def competition_test(X: Any, y: Any, *, fit_intercept: bool = True, level: float
 def compare(splits: list[Split], together: HeldOut, level: float = 0.05) -> Competition:
     """The test, given what the model of competing labels says of the held-out rows."""
     if not splits:
-        return Competition(True, 0.0, 0.5, 0.0, 0.0, 1.0, 0, "too few rows to tell whether labels compete")
+        return Competition(True, 0.0, 0.5, 0.0, 0.0, 1.0, 0.0, 0, "too few rows to tell whether labels compete")
     apart = best_penalty(splits, competing=False)
     weights = apart.weights
     difference = apart.log_likelihoods - together.log_likelihoods
     gain, z = float(np.average(difference, weights=weights)), _z(difference, weights)
     z_count, count_ratio = _z(_each(_excess, splits, apart), weights), _count_ratio(splits, together)
+    z_chances = _z(_votes_over_chances(splits, apart), weights)
     p_value = float(norm.sf(z))
     counts_vary = z_count > norm.ppf(_COUNT_LEVEL)
     if count_ratio < _RATIONED:
@@ -322,7 +338,31 @@ def compare(splits: list[Split], together: HeldOut, level: float = 0.05) -> Comp
         verdict = "the labels do not say whether they compete; they are taken as votes"
     figures = f"(held-out log-likelihood per row, independent minus competing: {gain:+.3f}, z = {z:+.1f})"
     competing = p_value >= level or not counts_vary
-    return Competition(competing, z, p_value, gain, z_count, count_ratio, len(difference), f"{verdict} {figures}")
+    words = f"{verdict} {figures}"
+    return Competition(competing, z, p_value, gain, z_count, count_ratio, z_chances, len(difference), words)
+
+
+def _votes_over_chances(splits: list[Split], apart: HeldOut) -> NDArray[np.float64]:
+    r"""Log-likelihood that held-out rows gain if all expect equally many votes rather than equally many ticks.
+
+    What a model of independent labels expects of a row, :math:`v_j` votes and so the chance :math:`P_j` of a tick, is
+    scaled until :math:`\sum_j v_j`, or else :math:`\sum_j P_j`, is the same in all rows: two ways to compete. Then
+    degrees, which sum to one in every row, are in proportion to :math:`v_j`, or else to :math:`P_j`.
+    """
+    gains = []
+    for theta, split in zip(apart.thetas, splits, strict=True):
+        votes = np.exp(np.clip(theta, -LARGEST_THETA, LARGEST_THETA))
+        equal_votes = _same_sums(votes, split.weights_test)
+        equal_ticks = np.minimum(_same_sums(-np.expm1(-votes), split.weights_test), 1.0 - _NOTHING)
+        as_votes, as_chances = np.log(equal_votes), np.log(-np.log1p(-equal_ticks))
+        gains.append(split.log_likelihoods(as_votes) - split.log_likelihoods(as_chances))
+    return np.concatenate(gains)
+
+
+def _same_sums(values: Array, weights: NDArray[np.float64] | None) -> Array:
+    """Rows of positive values, each scaled to the geometric mean of their sums."""
+    sums = values.sum(axis=1, keepdims=True)
+    return np.asarray(values / sums * np.exp(np.average(np.log(sums[:, 0]), weights=weights)))
 
 
 def _each(function: Callable[..., Any], splits: list[Split], model: HeldOut) -> Any:
