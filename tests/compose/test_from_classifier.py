@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 from estimator_cases import make_problem
 from scipy import sparse
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
 from sklearn.multioutput import ClassifierChain, MultiOutputClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
@@ -16,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from ldlearn import FromClassifier
 from ldlearn.core import normalize_rows
 from ldlearn.datasets import make_label_distributions
-from ldlearn.errors import ParameterError
+from ldlearn.errors import InputError, ParameterError
 from ldlearn.metrics import intersection
 
 CLASSIFIERS = {
@@ -29,6 +31,8 @@ CLASSIFIERS = {
     "outputs": MultiOutputClassifier(LogisticRegression()),
     "chain": ClassifierChain(LogisticRegression()),
     "pipeline": make_pipeline(StandardScaler(), LogisticRegression()),
+    "chain in a pipeline": make_pipeline(StandardScaler(), ClassifierChain(LogisticRegression())),
+    "search": GridSearchCV(MultiOutputClassifier(LogisticRegression()), {"estimator__C": [0.1, 1.0]}, cv=2),
 }
 
 
@@ -46,6 +50,48 @@ def test_any_classifier_will_do(name, link):
     assert (recovered[Y == 0] == 0).all()
     np.testing.assert_allclose(recovered, normalize_rows(P * Y))
     np.testing.assert_allclose(model.enhance(X, Y), recovered)
+
+
+@pytest.mark.parametrize("name", ["outputs", "chain", "chain in a pipeline", "search"])
+def test_one_label_with_contrast_or_unknown_ones_are_no_trouble_to_classifiers_of_several(name):
+    X, _, Y = make_problem()
+    one = np.column_stack([Y[:, 0], np.ones(len(Y))])
+    alone = LogisticRegression().fit(X, Y[:, 0]).predict_proba(X)[:, 1]
+    P = FromClassifier(CLASSIFIERS[name]).fit(X, one).predict(X)
+    assert np.corrcoef(P[:, 0], alone)[0, 1] > 0.9
+    some = Y.astype(float)
+    some[:2, 1] = np.nan
+    assert len(FromClassifier(CLASSIFIERS[name]).fit(X, some).classifier_) == Y.shape[1]
+
+
+@pytest.mark.parametrize(
+    "classifier",
+    [
+        make_pipeline(StandardScaler(with_std=False, with_mean=False), LogisticRegression()),
+        GridSearchCV(LogisticRegression(), {"C": [1.0]}, cv=2),
+    ],
+    ids=["pipeline", "search"],
+)
+def test_weights_of_rows_go_to_the_last_step(classifier):
+    X, _, Y = make_problem()
+    weights = np.random.default_rng(0).random(len(X)) + 0.1
+    weighed, theirs = FromClassifier(classifier), FromClassifier(LogisticRegression())
+    assert weighed.takes_weights
+    np.testing.assert_allclose(weighed.fit(X, Y, weights).predict(X), theirs.fit(X, Y, weights).predict(X), atol=1e-9)
+    assert not FromClassifier(make_pipeline(StandardScaler(), KNeighborsClassifier())).takes_weights
+
+
+def test_what_a_classifier_cannot_do_is_told_in_one_sentence():
+    X, _, Y = make_problem()
+    Y[:, 2] = 0
+    Y[3, 2] = 1
+    Y[Y.sum(axis=1) == 0, 0] = 1
+    with pytest.raises(
+        InputError, match="CalibratedClassifierCV cannot be fitted to the label 'label_2': Requesting 2"
+    ):
+        FromClassifier(CalibratedClassifierCV(LogisticRegression(), cv=2)).fit(X, Y)
+    with pytest.raises(InputError, match=r"must be an instance, LogisticRegression\(\), not the class itself"):
+        FromClassifier(LogisticRegression).fit(X, Y)
 
 
 def test_links_are_the_stated_ones():

@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
+from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
@@ -15,6 +17,7 @@ from ldlearn.base import EnhancesNewRows, Joint, WeighsRows
 from ldlearn.base.sklearn_private import HasMethods, StrOptions
 from ldlearn.core.neighbors import common_offsets, moved
 from ldlearn.core.simplex import Array, Mask, Weights, normalize_rows
+from ldlearn.errors import InputError
 from ldlearn.joint.default_gamma import default_gamma
 from ldlearn.joint.label_model import held_out_folds
 from ldlearn.solvers.features import Features
@@ -28,7 +31,8 @@ class FromClassifier(WeighsRows, EnhancesNewRows, Joint):
     The baseline that people really use: classify every label, then normalise the probabilities. Any scikit-learn
     classifier with ``predict_proba`` will do. A classifier of several labels at once gets them all; any other is fitted
     to each label. So is every classifier if some labels are unknown (NaN in y), to the rows where the label is known;
-    in the degrees of a row an unknown label counts as possible. Weights of rows go to the classifier, if it takes any.
+    in the degrees of a row an unknown label counts as possible. Weights of rows go to the classifier if it takes any,
+    or to the last step of a pipeline.
 
     .. math::
 
@@ -99,7 +103,7 @@ class FromClassifier(WeighsRows, EnhancesNewRows, Joint):
     @property
     def takes_weights(self) -> bool:  # type: ignore[override]
         """As the classifier does."""
-        return self.classifier is None or bool(has_fit_parameter(self.classifier, "sample_weight"))
+        return self.classifier is None or _weights_name(self.classifier) is not None
 
     @property
     def weights_repeat_rows(self) -> bool:  # type: ignore[override]
@@ -108,7 +112,7 @@ class FromClassifier(WeighsRows, EnhancesNewRows, Joint):
 
     @property
     def _accepts_sparse(self) -> bool:  # type: ignore[override]
-        return self.classifier is None or bool(get_tags(self.classifier).input_tags.sparse)
+        return self.classifier is None or bool(_tags(self.classifier).input_tags.sparse)
 
     def _fit(self, X: Any, Y: Mask, sample_weight: Weights | None = None, known: Mask | None = None) -> None:
         counts = np.ones(len(Y)) if sample_weight is None else sample_weight
@@ -122,20 +126,21 @@ class FromClassifier(WeighsRows, EnhancesNewRows, Joint):
         self._offsets = common_offsets(X)
         near = moved(X, self._offsets)
         if known is None and len(self.varied_) > 1 and _takes_several_labels(classifier):
-            self.classifier_: Any = _fitted(classifier, near, targets, sample_weight)
+            self.classifier_: Any = _fitted(classifier, near, targets, sample_weight, "the labels")
         else:
-            rows = [np.flatnonzero(seen[:, j]) if known is not None else slice(None) for j in self.varied_]
-            self.classifier_ = [
-                _fitted(classifier, near[r], column[r], None if sample_weight is None else sample_weight[r])
-                for r, column in zip(rows, targets.T, strict=True)
-            ]
+            self.classifier_ = []
+            for j, column in zip(self.varied_, targets.T, strict=True):
+                rows = slice(None) if known is None else np.flatnonzero(known[:, j])
+                weights = None if sample_weight is None else sample_weight[rows]
+                what = f"the label {self.label_names_[j]!r}"
+                self.classifier_.append(_fitted(classifier, near[rows], column[rows], weights, what))
         self.label_distributions_ = self._enhance(X, Y, known)
 
     def _probabilities(self, X: Any) -> Array:
         P = np.tile(self.shares_, (X.shape[0], 1))
         X = moved(X, self._offsets)
         if isinstance(self.classifier_, list):
-            parts = [_of_ones(one.predict_proba(X), one.classes_) for one in self.classifier_]
+            parts = [_of_one(one, X) for one in self.classifier_]
             found = np.column_stack(parts) if parts else np.empty((X.shape[0], 0))
         else:
             found = _of_several(self.classifier_.predict_proba(X))
@@ -150,20 +155,55 @@ class FromClassifier(WeighsRows, EnhancesNewRows, Joint):
         return normalize_rows(self._predict(X) * (Y if known is None else Y | ~known))
 
 
-def _fitted(classifier: Any, X: Any, y: Any, weights: Weights | None) -> Any:
-    counts = {} if weights is None else {"sample_weight": weights}
-    return clone(classifier).fit(X, y, **counts)
+def _fitted(classifier: Any, X: Any, y: Any, weights: Weights | None, what: str) -> Any:
+    counts = {} if weights is None else {str(_weights_name(classifier)): weights}
+    targets = y[:, None] if y.ndim == 1 and not _takes_one_label(classifier) else y
+    try:
+        return clone(classifier).fit(X, targets, **counts)
+    except ValueError as error:
+        raise InputError(f"{type(classifier).__name__} cannot be fitted to {what}: {error}") from error
+
+
+def _tags(classifier: Any) -> Any:
+    if isinstance(classifier, type):
+        raise InputError(f"classifier must be an instance, {classifier.__name__}(), not the class itself.")
+    return get_tags(classifier)
+
+
+def _last_step(classifier: Any) -> Any:
+    """What is fitted to the labels in the end: a pipeline or a search does not say of itself what labels it takes."""
+    if isinstance(classifier, Pipeline):
+        return _last_step(classifier.steps[-1][1])
+    return _last_step(classifier.estimator) if isinstance(classifier, GridSearchCV | RandomizedSearchCV) else classifier
+
+
+def _takes_one_label(classifier: Any) -> bool:
+    return bool(_tags(_last_step(classifier)).target_tags.single_output)
 
 
 def _takes_several_labels(classifier: Any) -> bool:
-    tags = get_tags(classifier)
+    tags = _tags(classifier)
     several = tags.classifier_tags is not None and tags.classifier_tags.multi_label
-    return bool(several or tags.target_tags.multi_output)
+    return bool(several or tags.target_tags.multi_output or not _takes_one_label(classifier))
 
 
-def _of_ones(probabilities: Any, classes: Any) -> NDArray[np.float64]:
-    """The column of class 1."""
-    return np.asarray(probabilities, dtype=np.float64)[:, list(classes).index(1)]
+def _weights_name(classifier: Any) -> str | None:
+    """By which name ``fit`` takes weights of rows, if it does."""
+    if has_fit_parameter(classifier, "sample_weight"):
+        return "sample_weight"
+    if isinstance(classifier, Pipeline):
+        step, last = classifier.steps[-1]
+        name = _weights_name(last)
+        return None if name is None else f"{step}__{name}"
+    return _weights_name(classifier.estimator) if isinstance(classifier, GridSearchCV | RandomizedSearchCV) else None
+
+
+def _of_one(classifier: Any, X: Any) -> NDArray[np.float64]:
+    """Probabilities of the ones of a single label."""
+    found = classifier.predict_proba(X)
+    if not _takes_one_label(classifier):
+        return _of_several(found)[:, 0]
+    return np.asarray(found, dtype=np.float64)[:, list(classifier.classes_).index(1)]
 
 
 def _of_several(probabilities: Any) -> NDArray[np.float64]:
@@ -184,12 +224,12 @@ class LikelyLogisticRegression(ClassifierMixin, BaseEstimator):
         folds = [fold for fold in held_out_folds(X) if 0 < y[fold.train].sum() < len(fold.train)]
         losses = [
             sum(
-                _log_loss(_fitted(model, X[f.train], y[f.train], w[f.train]), X[f.test], y[f.test], w[f.test])
+                _log_loss(clone(model).fit(X[f.train], y[f.train], w[f.train]), X[f.test], y[f.test], w[f.test])
                 for f in folds
             )
             for model in models
         ]
-        self.model_ = _fitted(models[int(np.argmin(losses))], X, y, sample_weight)
+        self.model_ = models[int(np.argmin(losses))].fit(X, y, sample_weight)
         self.classes_ = self.model_.classes_
         return self
 
