@@ -7,7 +7,7 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from ldlearn.core import threads
-from ldlearn.core.threads import in_threads, sum_in_threads, thread_count
+from ldlearn.core.threads import blas_threads, in_threads, own_threads, sum_in_threads, thread_count
 
 
 def test_the_limit_of_blas_is_ours():
@@ -51,3 +51,32 @@ def test_sums_are_those_of_a_loop(count, monkeypatch):
     assert numbers == 45
     np.testing.assert_array_equal(arrays, [90.0, 90.0])
     assert sum_in_threads(lambda k: (), range(10)) == []
+
+
+def of_blas():
+    return max(library.num_threads for library in threads._blas().lib_controllers)
+
+
+def test_blas_has_one_thread_while_we_have_its_own_and_gets_them_back_when_asked():
+    with threadpool_limits(2, user_api="blas"):
+        with own_threads():
+            assert (of_blas(), thread_count()) == (1, 2)
+            with own_threads():
+                assert (of_blas(), thread_count()) == (1, 2)
+            with blas_threads():
+                assert (of_blas(), thread_count()) == (2, 2)
+            assert in_threads(lambda _: thread_count(), [0, 1]) == [1, 1]
+            assert (of_blas(), thread_count()) == (1, 2)
+        assert (of_blas(), thread_count()) == (2, 2)
+
+
+def test_blas_gets_its_threads_back_after_an_error():
+    @own_threads()
+    def fail():
+        assert thread_count() == 2
+        raise ZeroDivisionError
+
+    with threadpool_limits(2, user_api="blas"):
+        with pytest.raises(ZeroDivisionError):
+            fail()
+        assert (of_blas(), thread_count()) == (2, 2)

@@ -346,6 +346,47 @@ def test_a_sample_that_misleads_gives_way_to_all_rows(monkeypatch):
     assert fit.loss == pytest.approx(plain.loss, rel=1e-9)
 
 
+@pytest.mark.parametrize("tol", [1e-6, 1e-8])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_copy_in_single_precision_changes_nothing_but_the_work(dtype, tol, monkeypatch):
+    """Columns of all scales and far from zero; the copy has no offsets, and float64 has the last word."""
+    X, D = many_rows()
+    X = (X * np.geomspace(1e-8, 1e8, X.shape[1]) + 1e3 * np.geomspace(1e-8, 1e8, X.shape[1])).astype(dtype)
+    plain = softmax_regression(Features(X), D, l2=0.1, tol=tol)
+    monkeypatch.setattr(features_module, "_WORTH_A_COPY", 1)
+    features = Features(X)
+    assert features.narrowed().X.dtype == np.float32
+    assert features.narrowed() is not features
+    fit = softmax_regression(features, D, l2=0.1, tol=tol)
+    assert plain.converged
+    assert fit.converged
+    assert fit.gap <= tol * len(X)
+    assert abs(fit.loss - plain.loss) <= tol * len(X)
+
+
+def test_no_copy_is_made_where_single_precision_cannot_hold_the_columns(monkeypatch):
+    X, D = many_rows()
+    monkeypatch.setattr(features_module, "_WORTH_A_COPY", 1)
+    monkeypatch.setattr(features_module, "_SAMPLED_ROWS", 40)
+    for scale in (1e40, 1e-40):
+        features = Features(X * np.where(np.arange(X.shape[1]) == 0, scale, 1.0))
+        assert features.narrowed() is features
+        assert features.sample() is None
+        assert np.isfinite(softmax_regression(features, D, l2=0.1, tol=1e-6).loss)
+    without = Features(X, fit_intercept=False)
+    assert without.narrowed() is without
+
+
+@pytest.mark.parametrize("scale", [1e2, 1e4])
+def test_float32_columns_of_all_scales_are_solved_to_a_certificate(scale):
+    """A large column makes the gap hard to close: single precision alone cannot."""
+    X, D = many_rows()
+    X = (X * np.geomspace(1.0 / scale, scale, X.shape[1])).astype(np.float32)
+    fit = softmax_regression(Features(X), D, l2=0.1, tol=1e-8)
+    assert fit.converged
+    assert fit.gap <= 1e-8 * len(X)
+
+
 def test_a_rough_fit_is_as_good_as_it_was_asked_to_be():
     X, D = many_rows()
     features = Features(X)
@@ -355,6 +396,7 @@ def test_a_rough_fit_is_as_good_as_it_was_asked_to_be():
     assert rough.n_products < best.n_products
     assert not rough.converged
     assert 0 <= rough.loss - best.loss <= 0.1 * (nothing.loss - rough.loss)
+    assert rough.gap > 0.1 * (nothing.loss - rough.loss)  # an estimate was enough; the bound is far above
 
 
 def few_of_many(n=300, m=4, c=40, seed=5):

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import cache
 from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
+_own: int | None = None  # threads of ours while BLAS has one; set by the main thread alone
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -23,6 +25,8 @@ def thread_count() -> int:
     """
     if threading.current_thread() is not threading.main_thread():
         return 1
+    if _own is not None:
+        return _own
     return max((library.num_threads for library in _blas().lib_controllers), default=1)
 
 
@@ -37,8 +41,38 @@ def in_threads(function: Callable[[Item], Result], items: Sequence[Item]) -> lis
     count = min(thread_count(), len(items)) if len(items) > 1 else 1
     if count == 1:
         return [function(item) for item in items]
-    with _blas().limit(limits=1):
+    with own_threads():
         return list(_pool(count).map(function, items))
+
+
+@contextmanager
+def own_threads() -> Iterator[None]:
+    """Within, BLAS has one thread and `in_threads` those that BLAS had.
+
+    Whoever works on blocks for long enters this once: small matrices between the blocks are slower in several threads
+    than in one, and the threads of BLAS would wait for the next in a busy loop.
+    """
+    global _own
+    count = thread_count()
+    if count == 1 or _own is not None:
+        yield
+        return
+    with _blas().limit(limits=1):
+        _own = count
+        try:
+            yield
+        finally:
+            _own = None
+
+
+@contextmanager
+def blas_threads() -> Iterator[None]:
+    """Within `own_threads`, give BLAS its threads back: for one large matrix."""
+    if _own is None:
+        yield
+        return
+    with _blas().limit(limits=thread_count()):
+        yield
 
 
 def sum_in_threads(function: Callable[[Item], Sequence[Any]], items: Sequence[Item]) -> list[Any]:

@@ -20,6 +20,7 @@ from ldlearn.core.prototypes import pseudo_distributions
 from ldlearn.core.simplex import Array, Mask, Weights, log_softmax, normalize_rows
 from ldlearn.core.support import Support, has_few_positives
 from ldlearn.core.targets import check_some_degrees, fill_unknown
+from ldlearn.core.threads import own_threads
 from ldlearn.errors import ParameterError
 from ldlearn.joint.dldl_choice import LABEL_MODELS, Choice, choose_weights
 from ldlearn.joint.feature_map import make_feature_map
@@ -368,7 +369,8 @@ class DLDL(WeighsRows, GivesIntervals):
         if self.beta is not None and self.gamma is not None:
             return Choice(float(self.beta), float(self.gamma), "")
         given: dict[str, Any] = {"beta": self.beta, "gamma": self.gamma, "label_model": self.label_model}
-        choice = choose_weights(features.X, Y, features, **given, max_iter=self.max_iter, known=known)
+        with own_threads():
+            choice = choose_weights(features.X, Y, features, **given, max_iter=self.max_iter, known=known)
         if self.verbose:
             print(f"[DLDL] {choice.words}", flush=True)
         return choice

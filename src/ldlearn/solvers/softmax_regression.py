@@ -10,6 +10,7 @@ import numpy as np
 from scipy import linalg, sparse
 
 from ldlearn.core.simplex import Array
+from ldlearn.core.threads import own_threads
 from ldlearn.solvers.features import CentredColumns, Features, reciprocal
 from ldlearn.solvers.many_labels import LabelCurvatures, SparseRows, balanced
 from ldlearn.solvers.softmax_rows import LocalRows
@@ -33,6 +34,7 @@ _LARGEST_BLOCKS = 2 * 10**7  # entries of that preconditioner
 _SECANTS = 10  # remembered at most
 _LITTLE = 0.25  # of the squared gradient left by a step that is still worth it
 _NEAR_END = 100.0  # a step is expected to bring the distance to the minimum down by so much
+_NEAR_END_SAMPLED = 20.0  # if second derivatives come from a sample
 _SLACK = 0.1  # part of what is asked for that the Newton system may leave
 _ARMIJO = 1e-4
 _MAX_HALVINGS = 30
@@ -106,8 +108,9 @@ def softmax_regression(
         Stop when the certified distance to the minimum is at most this per row. With ``l2 = 0`` there is no
         certificate, and half of the squared Newton decrement, an estimate of that distance, takes its place.
     rtol : float, default=0
-        Stop also when that distance is at most this part of what the loss has fallen since the start. Then it is not
-        certified: ``gap`` is what it would be if b were optimal for W.
+        Stop also when that distance, or what half of the squared Newton decrement makes of it, is at most this part of
+        what the loss has fallen since the start. Then it is not certified: ``gap`` is what it would be if b were
+        optimal for W.
     max_iter : int, default=100
         With ``l2 = 0`` there may be no finite minimiser; then the iterations end here or where progress does.
 
@@ -122,9 +125,10 @@ def softmax_regression(
            [0.1, 0.9]])
     """
     steps: dict[str, Any] = {"l2": l2, "start": start, "tol": tol, "rtol": rtol, "max_iter": max_iter}
-    if sparse.issparse(D):
-        return minimize(SparseRows(features, D), **steps, balance=balanced)
-    return minimize(LocalRows(features, D), **steps)
+    with own_threads():
+        if sparse.issparse(D):
+            return minimize(SparseRows(features, D), **steps, balance=balanced)
+        return minimize(LocalRows(features, D), **steps)
 
 
 class RowsAt(Protocol):
@@ -206,7 +210,7 @@ def minimize(
     point = problem.start(start)
     first = point.loss
     blocks: _Solve | None = None
-    n_iter, converged, previous, forcing = 0, False, np.inf, _FORCING
+    n_iter, converged, forcing = 0, False, _FORCING
     while True:
         if point.bound <= goal and not point.certified:
             point = problem.certified(point.W, point.b)
@@ -219,18 +223,19 @@ def minimize(
         blocks_fit = point.b.size * rows.features.m**2 <= _LARGEST_BLOCKS and balance is None
         if direction.n_steps > _MANY_STEPS and blocks_fit:
             blocks = problem.block_preconditioner(point)
-        if l2 == 0 and direction.decrement <= 2.0 * goal:
-            converged = True
+        if direction.decrement <= 2.0 * problem.goal and (l2 == 0 or not problem.certifies):
+            converged = l2 == 0
             break
         invisible = direction.decrement <= problem.rounding(point)
         lower = problem.line_search(point, direction)
-        if rows.sampled:
-            problem.learn(point, lower)
-        elif lower is None or (invisible and point.bound >= 0.5 * previous):
-            if point.exact:
-                break  # no further progress in floating point
-            lower = problem.exact(point.W, point.b)
-        previous, forcing = point.bound, min(_FORCING, np.sqrt(direction.decrement / rows.n))
+        slow = lower is None or np.vdot(lower.gW, lower.gW) > _LITTLE * np.vdot(point.gW, point.gW)
+        if slow and not point.exact:
+            lower = problem.exact(lower or point)  # single precision may be in the way
+        elif rows.sampled:
+            problem.learn(point, None if slow else lower)
+        elif lower is None or (invisible and slow):
+            break  # no further progress in floating point
+        forcing = min(_FORCING, np.sqrt(direction.decrement / rows.n))
         point = lower or point
         n_iter += 1
     if l2 > 0 and rtol == 0 and not point.certified:
@@ -311,12 +316,12 @@ class _Problem:
     def rounding(self, point: _Point) -> float:
         return _ROUNDING * (abs(point.loss) + self.rows.n)
 
-    def exact(self, W: Array, b: Array) -> _Point:
-        """These weights with their own logits in float64."""
-        return self.point(W, b, self.rows.at(W, b, exact=True))
+    def exact(self, point: _Point) -> _Point:
+        """The same weights with their own logits in float64."""
+        return self.point(point.W, point.b, self.rows.at(point.W, point.b, exact=True))
 
     def certified(self, W: Array, b: Array) -> _Point:
-        """The same with the intercept that is best for the weights."""
+        """Weights with their own logits in float64 and the intercept that is best for them."""
         rows = self.rows.at(W, b, exact=True)
         left = 0.0
         if self.features.fit_intercept:
@@ -359,12 +364,13 @@ class _Problem:
         for secant, share in zip(self.secants, reversed(shares), strict=True):
             left = share - _dot(secant.gW, W, secant.gb, b) / secant.product
             W, b = W + left * secant.W, b + left * secant.b
-        ends = self.certifies and self._is_negligible(rW) and point.bound <= _NEAR_END * self.goal
+        near = point.bound <= (_NEAR_END_SAMPLED if self.rows.sampled else _NEAR_END) * self.goal
+        ends = self.certifies and near and self._is_negligible(rW)
         return _Direction(W, b, -_dot(point.gW, W, point.gb, b), n_steps, ends)
 
     def learn(self, point: _Point, lower: _Point | None) -> None:
-        """Remember the change of the gradient; where there was little, let every row take part from now on."""
-        if lower is None or np.vdot(lower.gW, lower.gW) > _LITTLE * np.vdot(point.gW, point.gW):
+        """Remember the change of the gradient; where there was little of it, let every row take part from now on."""
+        if lower is None:
             self.rows.sampled = False
             self.secants = []
             return

@@ -26,14 +26,20 @@ class LocalRows:
 
     def __init__(self, features: Features, D: Array) -> None:
         self.features = features
+        self.quick = features.narrowed()  # what all work but the last is done with
         self.D = np.asfortranarray(features.weigh(D))  # a row with weight w sums to w
+        self.quick_D = self.D if self.quick.is_exact else self.D.astype(np.float32)
         self.degrees = np.asarray(self.D.sum(axis=0, dtype=np.float64))
         self.n = features.total
         self.n_products = 0
-        self.blocks = list(features.row_blocks(D.shape[1]))
+        self.blocks = list(self.quick.row_blocks(D.shape[1]))
         self.sample = features.sample()
         self.sampled = self.sample is not None  # second derivatives are taken from it
         self._known: _LocalRowsAt | None = None
+
+    def using(self, exact: bool) -> tuple[Features, Array]:
+        """Features and degrees, in float64 if ``exact``."""
+        return (self.features, self.D) if exact else (self.quick, self.quick_D)
 
     def mean_degrees(self) -> Array:
         """Column means of D."""
@@ -41,7 +47,7 @@ class LocalRows:
 
     def at(self, W: Array, b: Array, *, logits: Any = None, exact: bool = False) -> _LocalRowsAt:
         """The rows at weights, of which the logits may be known; ``exact`` asks for float64 throughout."""
-        exact = exact or self.features.is_exact
+        exact = exact or self.quick.is_exact
         known = self._known
         if known is not None and known.exact >= exact and np.array_equal(known.W, W) and np.array_equal(known.b, b):
             return known
@@ -49,20 +55,19 @@ class LocalRows:
             logits = np.tile(b, (len(self.D), 1))
         if logits is None:
             logits = self.times(W, b, exact)
-        return self.made(W, b, np.asfortranarray(logits), exact)
+        return self.made(W, b, np.asarray(logits, dtype=_precision(exact), order="F"), exact)
 
     def made(self, W: Array, b: Array, Z: Array, exact: bool, step: tuple[float, Array] | None = None) -> _LocalRowsAt:
         """The rows at weights whose logits are Z, or Z plus a multiple of a change."""
         logits, P = (np.empty_like(Z) if step else Z), np.empty_like(Z)
-        weights = self.features.weights
+        features, D = self.using(exact)
 
         def part(rows: slice) -> tuple[Any, ...]:
             if step is not None:
-                logits[rows] = Z[rows] + step[0] * step[1][rows]
-            P[rows], totals, linear = _softmax(logits[rows], self.D[rows])
-            logs = np.log(totals)
-            loss = (logs.sum() if weights is None else weights[rows] @ logs) - linear
-            return float(loss), self.features.weigh(P[rows], rows).sum(axis=0)
+                np.multiply(step[1][rows], step[0], out=logits[rows])
+                np.add(logits[rows], Z[rows], out=logits[rows])
+            totals, linear = _softmax(logits[rows], D[rows], P[rows])
+            return _total(features, np.log(totals), rows) - linear, _column_sums(features, P[rows], rows)
 
         loss, sums = sum_in_threads(part, self.blocks)
         self._known = _LocalRowsAt(self, W, b, logits, P, loss, sums, exact)
@@ -70,11 +75,12 @@ class LocalRows:
 
     def times(self, W: Array, b: Array, exact: bool) -> Array:
         """Logits ``(X - mean) W + b``."""
-        Z = np.empty(self.D.shape, order="F")
-        multiply = self.features.multiplier(W, b, exact=exact)
+        Z = np.empty(self.D.shape, dtype=_precision(exact), order="F")
+        features, _ = self.using(exact)
+        multiply = features.multiplier(W, b, exact=exact, dtype=Z.dtype)
 
         def part(rows: slice) -> tuple[Any, ...]:
-            Z[rows] = multiply(self.features.block(rows, exact))
+            Z[rows] = multiply(features.block(rows, exact))
             return ()
 
         sum_in_threads(part, self.blocks)
@@ -84,21 +90,25 @@ class LocalRows:
 
 class _LocalRowsAt:
     def __init__(
-        self, rows: LocalRows, W: Array, b: Array, logits: Array, P: Array, loss: float, sums: Array, exact: bool
+        self, rows: LocalRows, W: Array, b: Array, Z: Array, P: Array, loss: float, sums: Array, exact: bool
     ) -> None:
-        self.rows, self.W, self.b, self.logits, self.P, self.loss = rows, W, b, logits, P, loss
+        self.rows, self.W, self.b, self.Z, self.P, self.loss = rows, W, b, Z, P, loss
         self.sums = sums  # of the predictions
         self.exact = exact
         self._sampled: Array | None = None  # predictions of the sample
+
+    @property
+    def logits(self) -> Array:
+        return np.asarray(self.Z, dtype=np.float64)
 
     def excess(self) -> Array:
         return np.asarray(self.sums - self.rows.degrees)
 
     def gradient(self) -> tuple[Array, Array]:
-        features = self.rows.features
+        features, D = self.rows.using(self.exact)
 
         def part(rows: slice) -> tuple[Any, ...]:
-            R = features.weigh(self.P[rows], rows) - self.rows.D[rows]
+            R = features.weigh(self.P[rows], rows) - D[rows]
             return (features.block_transpose_times(features.block(rows, self.exact), R),)
 
         (product,) = sum_in_threads(part, self.rows.blocks)
@@ -106,15 +116,15 @@ class _LocalRowsAt:
         return features.centred(product, self.excess())
 
     def hessian_times(self, W: Array, b: Array) -> tuple[Array, Array]:
-        sample, features, P = self.rows.sample, self.rows.features, self.P
+        sample, (features, _), P = self.rows.sample, self.rows.using(self.exact), self.P
         blocks = self.rows.blocks
         if self.rows.sampled and sample is not None:
             features = sample.features
             blocks = list(features.row_blocks(P.shape[1]))
             if self._sampled is None:
-                self._sampled = np.asfortranarray(P[sample.rows])
+                self._sampled = np.asfortranarray(P[sample.rows], dtype=np.float32)
             P = self._sampled
-        multiply = features.multiplier(W, b)
+        multiply = features.multiplier(W, b, dtype=P.dtype)
 
         def part(rows: slice) -> tuple[Any, ...]:
             X, p = features.block(rows), P[rows]
@@ -122,7 +132,7 @@ class _LocalRowsAt:
             U *= p
             U -= p * U.sum(axis=1, keepdims=True)  # (diag(p) - p p') z
             U = features.weigh(U, rows)
-            return features.block_transpose_times(X, U), U.sum(axis=0)
+            return features.block_transpose_times(X, U), U.sum(axis=0).astype(np.float64)
 
         product, sums = sum_in_threads(part, blocks)
         self.rows.n_products += 2 * (not self.rows.sampled)
@@ -139,34 +149,49 @@ class _LocalRowsAt:
 
     def along(self, W: Array, b: Array) -> Callable[[float], _LocalRowsAt]:
         dZ = self.rows.times(W, b, self.exact)
-        return lambda t: self.rows.made(self.W + t * W, self.b + t * b, self.logits, self.exact, (t, dZ))
+        return lambda t: self.rows.made(self.W + t * W, self.b + t * b, self.Z, self.exact, (t, dZ))
 
     def shifted(self, b: Array) -> _LocalRowsAt:
         if np.abs(b).max() > _MOST_SHIFT:
-            return self.rows.made(self.W, self.b + b, self.logits + b, self.exact)
+            return self.rows.made(self.W, self.b + b, self.Z + b.astype(self.Z.dtype), self.exact)
         # P is proportional to P exp(b): no new exponentials.
-        P, factors, weights = np.empty_like(self.P), np.exp(b), self.rows.features.weights
+        features, _ = self.rows.using(self.exact)
+        Z, P, factors = np.empty_like(self.Z), np.empty_like(self.P), np.exp(b).astype(self.P.dtype)
 
         def part(rows: slice) -> tuple[Any, ...]:
-            P[rows] = self.P[rows] * factors
+            np.add(self.Z[rows], b, out=Z[rows], casting="same_kind")
+            np.multiply(self.P[rows], factors, out=P[rows])
             totals = P[rows].sum(axis=1)
             P[rows] /= totals[:, None]
-            logs = np.log(totals)
-            change = logs.sum() if weights is None else weights[rows] @ logs
-            return float(change), self.rows.features.weigh(P[rows], rows).sum(axis=0)
+            return _total(features, np.log(totals), rows), _column_sums(features, P[rows], rows)
 
         change, sums = sum_in_threads(part, self.rows.blocks)
         loss = self.loss + change - float(self.rows.degrees @ b)
-        moved = _LocalRowsAt(self.rows, self.W, self.b + b, self.logits + b, P, loss, sums, self.exact)
+        moved = _LocalRowsAt(self.rows, self.W, self.b + b, Z, P, loss, sums, self.exact)
         self.rows._known = moved
         return moved
 
 
-def _softmax(Z: Array, D: Array) -> tuple[Array, Array, float]:
-    """``softmax(Z)``, what its rows were divided by, and ``<D, Z>``, all for rows shifted by their own maximum."""
-    P = Z - Z.max(axis=1, keepdims=True)
-    linear = float(np.einsum("ij,ij->", D, P))
+def _precision(exact: bool) -> Any:
+    return np.float64 if exact else np.float32
+
+
+def _softmax(Z: Array, D: Array, P: Array) -> tuple[Array, float]:
+    """Make P ``softmax(Z)``; what its rows were divided by, and ``<D, Z>``, for rows shifted by their maximum."""
+    np.subtract(Z, Z.max(axis=1, keepdims=True), out=P)
+    linear = float(np.einsum("ij,ij->i", D, P).sum(dtype=np.float64))
     np.exp(P, out=P)
     totals = P.sum(axis=1)
     P /= totals[:, None]
-    return P, totals, linear
+    return totals, linear
+
+
+# Sums over the rows of a block, each counted as often as its weight says, are in float64 whatever the block is in.
+
+
+def _total(features: Features, values: Array, rows: slice) -> float:
+    return float(values.sum(dtype=np.float64) if features.weights is None else features.weights[rows] @ values)
+
+
+def _column_sums(features: Features, A: Array, rows: slice) -> Array:
+    return np.asarray(features.weigh(A, rows).sum(axis=0), dtype=np.float64)
