@@ -4,7 +4,18 @@ distributed = pytest.importorskip("distributed", reason="dask is not installed")
 
 
 @pytest.fixture(scope="session")
-def cluster():
+def quick_workers():
+    """Worker processes are forked from one that has imported everything, so that they are there at once."""
+    import dask
+    from distributed.utils import get_mp_context
+
+    with dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}):
+        get_mp_context().set_forkserver_preload(["distributed", "dask.dataframe", "ldlearn.distributed"])
+        yield
+
+
+@pytest.fixture(scope="session")
+def cluster(quick_workers):
     """Two worker processes on this machine, for all tests of the folder."""
     options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
     with distributed.LocalCluster(**options) as cluster:

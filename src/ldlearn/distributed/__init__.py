@@ -5,8 +5,8 @@ from ldlearn.errors import import_optional
 import_optional("dask", "dask", "Collections")
 import_optional("distributed", "dask", "Clusters")
 
-from ldlearn.distributed.cluster import ClusterError, connect
+from ldlearn.distributed.cluster import ClusterError, connect, versions_of_workers
 from ldlearn.distributed.dldl import DLDL
 from ldlearn.distributed.sa_bfgs import SABFGS
 
-__all__ = ["DLDL", "SABFGS", "ClusterError", "connect"]
+__all__ = ["DLDL", "SABFGS", "ClusterError", "connect", "versions_of_workers"]

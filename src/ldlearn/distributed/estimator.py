@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from ldlearn.base import LabelEstimator
 from ldlearn.base.kinds import JOINT
 from ldlearn.core.targets import check_distributions, check_matrix, label_names
-from ldlearn.distributed.cluster import Rounds, current_client
+from ldlearn.distributed.cluster import Rounds, check_workers, current_client
 from ldlearn.distributed.collections import (
     blocks_in_step,
     check_collection,
@@ -82,8 +82,7 @@ class OnBlocks(LabelEstimator):
         local = self._ordinary(**self._ordinary_params())
         local.__dict__.update(self._fitted_apart_from_rows())
         if training_rows:
-            lazy = [getattr(self, name) for name in self._of_rows]
-            found = current_client(self.client).compute(lazy, sync=True)
+            found = Rounds(current_client(self.client)).bring([getattr(self, name) for name in self._of_rows])
             local.__dict__.update(zip(self._of_rows, found, strict=True))
         return local
 
@@ -135,6 +134,7 @@ class OnBlocks(LabelEstimator):
     def _validate_training(self, X: Any, y: Any) -> tuple[Any, Any]:
         self._check_for_blocks()
         rounds = Rounds(current_client(self.client))
+        check_workers(rounds.client)
         training = Training(rounds, X, y, self._to_send())
         self.n_features_in_ = training.m
         if is_frame(X) and all(isinstance(name, str) for name in X.columns):

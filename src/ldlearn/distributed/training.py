@@ -39,7 +39,7 @@ class Training:
         check_collection(y, "y")
         self.rounds, self.m, self.dtype = rounds, int(X.shape[1]), float_type(X)
         of_X, of_y = blocks_in_step(X, y)
-        self.X = list(rounds.client.persist(as_floats(X, of_X)))
+        self.X = rounds.hold(as_floats(X, of_X))
         self.Y = rounds.keep(_checked_targets, of_y, common=checks)
         found = rounds.collect(_look, self.X, self.Y, common=checks)
         self.lengths = np.array([rows for rows, _, _ in found])

@@ -13,7 +13,7 @@ import joblib
 from joblib import Parallel, delayed, parallel_config
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 
-from ldlearn.errors import FileError, LDLearnError, MissingDependencyError, import_optional
+from ldlearn.errors import LDLearnError, import_optional
 from ldlearn.experiments.cells import Work
 from ldlearn.experiments.sources import AnyDataset
 from ldlearn.experiments.worker import THREADS, WorkResult, do_work
@@ -21,8 +21,6 @@ from ldlearn.versions import installed_versions
 
 Task = tuple[int, Work, AnyDataset]
 Executor = Callable[[Iterable[Task]], Iterator[tuple[int, WorkResult]]]
-
-_CONNECT_SECONDS = 10
 
 
 class WorkersLostError(LDLearnError, RuntimeError):
@@ -77,9 +75,10 @@ def dask_executor(address: str) -> Executor:
     """
 
     def execute(tasks: Iterable[Task]) -> Iterator[tuple[int, WorkResult]]:
-        client = _connect(address)
+        cluster = import_optional("ldlearn.distributed", "dask", "Dask schedulers")
+        client = cluster.connect(address)
         try:
-            _check_workers(client)
+            _compare_versions(cluster.versions_of_workers(client))
             yield from _results(client, list(tasks))
         finally:
             client.close()
@@ -87,20 +86,8 @@ def dask_executor(address: str) -> Executor:
     return execute
 
 
-def _connect(address: str) -> Any:
-    distributed = import_optional("distributed", "dask", "Dask schedulers")
-    try:
-        return distributed.Client(address, timeout=_CONNECT_SECONDS, set_as_default=False)
-    except (OSError, ValueError) as error:
-        raise FileError(f"No Dask scheduler answers at {address} ({type(error).__name__}).") from None
-
-
-def _check_workers(client: Any) -> None:
+def _compare_versions(theirs: dict[str, dict[str, str]]) -> None:
     ours = installed_versions()
-    try:
-        theirs = client.run(installed_versions)
-    except ImportError as error:
-        raise MissingDependencyError(f"The workers of the cluster cannot import this package ({error}).") from None
     for worker, found in theirs.items():
         other = [f"{name} {found.get(name)}" for name in ours if found.get(name) != ours[name]]
         if other:
