@@ -121,17 +121,17 @@ class Answers:
         if isinstance(self.scheduler, Exception):
             raise self.scheduler
 
-    def run(self, function, *args, on_error):
-        return self.workers if args else {name: {"ldlearn": version} for name, version in self.workers.items()}
+    def run(self, function, name, on_error):
+        return self.workers
 
 
 def test_other_versions_are_refused_before_anything_is_sent(client):
     check_workers(client)  # those of this cluster have ours
     with pytest.raises(ld.ClusterError, match=r"Worker b has ldlearn 0\.1\.0 and this process"):
-        check_workers(Answers("ours", b="0.1.0"))
+        check_workers(Answers("ours", a=OSError("lost"), b="0.1.0"))
     missing = ModuleNotFoundError("No module named 'ldlearn'")
     with pytest.raises(MissingDependencyError, match="The worker b cannot import ldlearn; install it"):
-        check_workers(Answers("ours", a="ours", b=missing))
+        check_workers(Answers("ours", a=OSError("lost"), b=missing))
     with pytest.raises(MissingDependencyError, match="The scheduler cannot import ldlearn; install it"):
         check_workers(Answers(missing))
 

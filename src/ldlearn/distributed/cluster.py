@@ -17,8 +17,8 @@ import numpy as np
 from dask import delayed
 
 from ldlearn.errors import FileError, InputError, LDLearnError, MissingDependencyError
-from ldlearn.versions import installed_versions
 
+_VERSION = "ldlearn:__version__"
 _CONNECT_SECONDS = 10
 _LOOK_SECONDS = 5  # a round that takes longer has somebody look whether there are workers at all
 _WORKERLESS_SECONDS = 60  # in which no worker can work, after which none is waited for
@@ -72,15 +72,14 @@ def current_client(client: Any = None) -> Any:
     return client
 
 
-def versions_of_workers(client: Any) -> dict[str, dict[str, str]]:
-    """`installed_versions` on each worker; one sentence if a worker, or the scheduler, cannot import this package.
+def versions_of_workers(client: Any) -> dict[str, str]:
+    """The version of this package on each worker; one sentence if one of them, or the scheduler, cannot import it.
 
     That has to be asked beforehand, by a function that any Python has: a worker that cannot read a task dies of it.
     """
-    name = "ldlearn:__version__"
     try:
-        client.run_on_scheduler(resolve_name, name)
-        found = client.run(resolve_name, name, on_error="return")
+        client.run_on_scheduler(resolve_name, _VERSION)
+        found = client.run(resolve_name, _VERSION, on_error="return")
         missing = [f"worker {worker}" for worker, answer in found.items() if isinstance(answer, ImportError)]
     except ImportError:
         missing = ["scheduler"]
@@ -89,16 +88,16 @@ def versions_of_workers(client: Any) -> dict[str, dict[str, str]]:
             f"The {missing[0]} cannot import ldlearn; install it, in the version of this process, wherever the "
             "scheduler and the workers of the cluster run."
         )
-    return dict(client.run(installed_versions, on_error="ignore"))
+    return {worker: answer for worker, answer in found.items() if isinstance(answer, str)}  # others are just lost
 
 
 def check_workers(client: Any) -> None:
     """Refuse a cluster whose workers have another version of this package, which may compute something else."""
-    ours = installed_versions()["ldlearn"]
+    ours = resolve_name(_VERSION)
     for worker, theirs in versions_of_workers(client).items():
-        if theirs["ldlearn"] != ours:
+        if theirs != ours:
             raise ClusterError(
-                f"Worker {worker} has ldlearn {theirs['ldlearn']} and this process {ours}; install the same everywhere."
+                f"Worker {worker} has ldlearn {theirs} and this process {ours}; install the same everywhere."
             )
 
 

@@ -78,7 +78,8 @@ def dask_executor(address: str) -> Executor:
         cluster = import_optional("ldlearn.distributed", "dask", "Dask schedulers")
         client = cluster.connect(address)
         try:
-            _compare_versions(cluster.versions_of_workers(client))
+            cluster.versions_of_workers(client)  # can they import it at all?
+            _compare_versions(client.run(installed_versions))
             yield from _results(client, list(tasks))
         finally:
             client.close()
