@@ -5,9 +5,10 @@ from __future__ import annotations
 import codecs
 import csv
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import partial
-from typing import Any
+from itertools import chain
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,14 +17,14 @@ from ldlearn.errors import TableError, import_optional
 from ldlearn.io.columns import is_number, marked_labels, tidy_names
 from ldlearn.io.formats import Format
 from ldlearn.io.sink import Output, Sink, Table, columns_of
-from ldlearn.io.source import CHUNK_BYTES, CHUNK_ROWS, CountedFile, Input, Kind, Source
-from ldlearn.io.text_style import COMMA_NUMBER, SAMPLE_BYTES, find_style
+from ldlearn.io.source import CHUNK_BYTES, CHUNK_ROWS, PIPE, CountedFile, Input, Kind, Source
+from ldlearn.io.text_style import COMMA_NUMBER, SAMPLE_BYTES, are_numbers, find_beginning, find_style
 from ldlearn.io.values import MISSING
 
 # The parser reads up to 32 blocks ahead, so their size decides about the memory.
-_SMALLEST_BLOCK, _USUAL_BLOCK, _LARGEST_BLOCK = 1 << 20, 16 << 20, 64 << 20
+_SMALLEST_BLOCK, _USUAL_BLOCK, _LARGEST_BLOCK = 1 << 20, 32 << 20, 64 << 20
 _BLOCK_HEADERS = 40  # rows as long as this many header lines still fit into a block
-_WIDE_HEADERS = 300  # every column of every block has a price, so that blocks of wide tables are large
+_WIDE_HEADERS = 600  # every column of every block has a price, so that blocks of wide tables are large
 _LONGEST_HEADER = 16 << 20
 _PLAIN_NUMBER = r"^[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$"
 _RAGGED = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+)")
@@ -31,67 +32,118 @@ _CELL = re.compile(
     r"In CSV column #(\d+): Row #(\d+): CSV conversion error to \w+: (?:invalid value '(.*)')?", re.DOTALL
 )
 
-_Cells = list[list[Any]]  # of every column its parts, arrays of texts
+
+class _Part(NamedTuple):
+    """Some rows as the parser gives them."""
+
+    parsed: list[int]  # columns that are numbers already
+    numbers: NDArray[np.float64]  # of these
+    texts: dict[int, Any]  # the other columns, Arrow's arrays
+
+    @classmethod
+    def of(cls, batch: Any, parsed: list[int], texts: list[int]) -> _Part:
+        numbers = np.empty((batch.num_rows, 0))
+        if parsed:
+            numbers = batch.select(parsed).to_tensor(null_to_nan=True, row_major=False).to_numpy()
+        return cls(parsed, numbers, {k: batch.column(k) for k in texts})
+
+
+_Piece = list[_Part]
+
+
+class _NotANumber(Exception):
+    """A column of numbers, as its first rows have it, holds something else further down."""
 
 
 class DelimitedSource(Source):
-    """A text table whose first line names the columns, unless it is a row of numbers."""
+    """A text table whose first line names the columns, unless it is a row of numbers; titles above it are passed over.
+
+    Columns whose first rows hold nothing but numbers are parsed as numbers at once, which is twice as fast as reading
+    texts and converting them. Where a later cell is none, reading begins again with all columns as texts.
+    """
 
     def __init__(self, given: Input, delimiter: str) -> None:
         super().__init__(given)
         self._arrow = import_optional("pyarrow", "io", "Tables")
         sample = given.file.peek(SAMPLE_BYTES)
         self._style, said = find_style(sample, given.style, delimiter)
+        self._lines_above, first = find_beginning(
+            sample.decode(self._style.encoding or "utf-8", errors="replace"), self._style.delimiter or delimiter
+        )
+        if self._lines_above:
+            lines = "a line" if self._lines_above == 1 else f"{self._lines_above} lines"
+            said.append(f"{lines} above its header passed over")
         if said:
             given.announce(f"{', and '.join(said)}")
-        self._file = _as_utf8(given.file, self._style.encoding or "utf-8")
+        self._file = self._below_titles(given.file)
         header = _read_header(self._file)
         self.names = _parse_header(header, self._style.delimiter or delimiter)
-        if _is_row_of_numbers(self.names):
+        self._has_header = not _is_row_of_numbers(self.names)
+        if not self._has_header:
             self._file.give_back(header)
             self.names = [f"column{i}" for i in range(len(self.names))]
         given.announce_names(self.names)
         self.names = tidy_names(self.names)
+        self._width = len(self.names)
+        self._drop_empty_end(first[1:])
+        self._numeric = are_numbers(first[1:], self._width, self._style.decimal)
         self.labels = marked_labels(self.names)
         wanted = max(min(_WIDE_HEADERS * len(header), _USUAL_BLOCK), _BLOCK_HEADERS * len(header))
         self._block = min(max(wanted, _SMALLEST_BLOCK), _LARGEST_BLOCK)
 
+    def _below_titles(self, file: CountedFile) -> CountedFile:
+        """The file as UTF-8, from its header on."""
+        file = _as_utf8(file, self._style.encoding or "utf-8")
+        for _ in range(self._lines_above):
+            file.readline(_LONGEST_HEADER)
+        return file
+
+    def _drop_empty_end(self, rows: list[list[str]]) -> None:
+        """Lines may end in a separator: that makes no column."""
+        if {len(row) for row in rows} == {self._width + 1} and not any(row[-1].strip() for row in rows):
+            self._width += 1
+        while rows and not self.names[-1] and not any("".join(row[len(self.names) - 1 :]).strip() for row in rows):
+            self.names.pop()
+
     def blocks(self, kinds: Mapping[int, Kind]) -> Iterator[list[NDArray[Any]]]:
         """See `Source.blocks`; columns of kind "any" become numbers if all of their values in the block are."""
-        for cells in self._gathered(self._batches(kinds)):
-            numbers = self._numbers(cells, kinds)
-            yield [
-                self._texts(column, kind) if found is None else found
-                for column, kind, found in zip(cells, kinds.values(), numbers, strict=True)
-            ]
+        done = 0
+        try:
+            for piece in self._pieces(kinds, self._quick(kinds)):
+                yield self._columns(piece, kinds)
+                done += _count_rows(piece)
+        except _NotANumber:
+            for piece in self._pieces(kinds, again=True, skip=done):
+                yield self._columns(piece, kinds)
 
     def _read_columns(self, kinds: Mapping[int, Kind]) -> list[NDArray[Any]]:
         """A column of kind "any" becomes numbers if all of its values are."""
-        pieces = [(cells, self._numbers(cells, kinds)) for cells in self._gathered(self._batches(kinds))]
-        if not pieces:
-            return [np.empty(0) for _ in kinds]
-        found: list[NDArray[Any]] = []
-        for k, kind in enumerate(kinds.values()):
-            numbers = [column for _, columns in pieces if (column := columns[k]) is not None]
-            texts = len(numbers) < len(pieces)  # in one piece at least
-            found.append(np.concatenate([self._texts(cells[k], kind) for cells, _ in pieces] if texts else numbers))
-        return found
+        try:
+            pieces = list(self._pieces(kinds, self._quick(kinds)))
+        except _NotANumber:
+            pieces = list(self._pieces(kinds, again=True))
+        return self._columns(list(chain.from_iterable(pieces)), kinds) if pieces else [np.empty(0) for _ in kinds]
 
-    def _numbers(self, cells: _Cells, kinds: Mapping[int, Kind]) -> list[NDArray[np.float64] | None]:
-        """The columns of kind "any" that hold nothing but numbers, None for the others.
+    def _quick(self, kinds: Mapping[int, Kind]) -> set[int]:
+        """The columns that are parsed as numbers, as far as their first rows tell; a pipe cannot be read again."""
+        if self.given.name == PIPE:
+            return set()
+        return {i for i, kind in kinds.items() if kind == "any" and i in self._numeric}
 
-        All columns are converted at one stroke, because a call for every column would take most of the time of wide
-        tables.
-        """
-        wanted = [k for k, kind in enumerate(kinds.values()) if kind == "any"]
-        found: list[NDArray[np.float64] | None] = [None] * len(kinds)
-        if not wanted:
-            return found
-        values, known = self._parse_numbers(self._arrow.concat_arrays([part for k in wanted for part in cells[k]]))
-        are_known = np.logical_and.reduce(known.reshape(len(wanted), -1), axis=1).tolist()
-        for k, numbers, all_known in zip(wanted, values.reshape(len(wanted), -1), are_known, strict=True):
-            found[k] = numbers if all_known else None
-        return found
+    def _columns(self, piece: _Piece, kinds: Mapping[int, Kind]) -> list[NDArray[Any]]:
+        """The columns of a piece, those of numbers at one stroke: a call for each would take most of the time."""
+        found = dict(zip(piece[0].parsed, _stacked([part.numbers for part in piece]), strict=True))
+        wanted = [k for k, kind in enumerate(kinds.values()) if kind == "any" and k not in found]
+        if wanted:
+            found |= self._numbers(piece, wanted)
+        return [found[k] if k in found else self._texts(piece, k, kind) for k, kind in enumerate(kinds.values())]
+
+    def _numbers(self, piece: _Piece, wanted: list[int]) -> dict[int, NDArray[np.float64]]:
+        """Those among the columns of texts that hold nothing but numbers."""
+        cells = self._arrow.concat_arrays([part.texts[k] for k in wanted for part in piece])
+        values, known = self._parse_numbers(cells)
+        are_known = np.logical_and.reduce(known.reshape(len(wanted), -1), axis=1)
+        return {k: values.reshape(len(wanted), -1)[row] for row, k in enumerate(wanted) if are_known[row]}
 
     def _parse_numbers(self, cells: Any) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         """Cells as numbers, NaN where missing, and which of them are either."""
@@ -114,8 +166,8 @@ class DelimitedSource(Source):
         values = compute.cast(texts, arrow.float64()).to_numpy(zero_copy_only=False)
         return values, compute.or_(missing, plain).to_numpy(zero_copy_only=False)
 
-    def _texts(self, parts: list[Any], kind: Kind) -> NDArray[Any]:
-        column = self._arrow.chunked_array(parts)
+    def _texts(self, piece: _Piece, k: int, kind: Kind) -> NDArray[Any]:
+        column = self._arrow.chunked_array([part.texts[k] for part in piece])
         commas = kind == "any" and self._style.decimal == ","
         texts: NDArray[Any] = (self._with_dots(column) if commas else column).to_numpy()
         return texts
@@ -127,17 +179,41 @@ class DelimitedSource(Source):
         bare = compute.replace_substring(compute.replace_substring(column, ".", ""), ",", ".")
         return compute.if_else(compute.match_substring_regex(column, COMMA_NUMBER), bare, column)
 
-    def _batches(self, kinds: Mapping[int, Kind]) -> Iterator[Any]:
+    def _pieces(
+        self, kinds: Mapping[int, Kind], quick: Collection[int] = (), *, again: bool = False, skip: int = 0
+    ) -> Iterator[_Piece]:
+        """Some thousand rows each, because every column of every piece has a price; some rows may be skipped."""
+        file = self._file
+        if again:
+            file = self._below_titles(self.given.reopened())
+            if self._has_header:
+                _read_header(file)
+        numbers = {i for i, kind in kinds.items() if kind == "number" or i in quick}
+        parsed, texts = ([k for k, i in enumerate(kinds) if (i in numbers) is wanted] for wanted in (True, False))
+        held: _Piece = []
+        for batch in self._batches(file, list(kinds), numbers, quick):
+            here = batch.slice(min(skip, batch.num_rows))
+            skip -= batch.num_rows - here.num_rows
+            held += [_Part.of(here, parsed, texts)] if here.num_rows else []
+            if _count_rows(held) >= CHUNK_ROWS or len(held) * self._block >= CHUNK_BYTES:
+                yield held
+                held = []
+        if held:
+            yield held
+
+    def _batches(
+        self, file: CountedFile, wanted: list[int], numbers: Collection[int], quick: Collection[int]
+    ) -> Iterator[Any]:
         import pyarrow as pa
         from pyarrow import csv as arrow_csv
 
         # names may occur twice, so columns go by their position here
-        types = {str(i): pa.float64() if kind == "number" else pa.string() for i, kind in kinds.items()}
-        positions = [str(i) for i in range(len(self.names))]
+        types = {str(i): pa.float64() if i in numbers else pa.string() for i in wanted}
+        positions = [str(i) for i in range(self._width)]
         try:
             # One thread: only then do errors carry the number of the row.
             reader = arrow_csv.open_csv(
-                pa.PythonFile(self._file, mode="r"),
+                pa.PythonFile(file, mode="r"),
                 read_options=arrow_csv.ReadOptions(column_names=positions, block_size=self._block, use_threads=False),
                 parse_options=arrow_csv.ParseOptions(delimiter=self._style.delimiter, newlines_in_values=True),
                 convert_options=arrow_csv.ConvertOptions(
@@ -149,21 +225,11 @@ class DelimitedSource(Source):
             )
             yield from (batch for batch in reader if batch.num_rows)
         except pa.ArrowInvalid as error:
+            cell = _CELL.search(str(error))
+            if cell is not None and int(cell[1]) in quick:
+                raise _NotANumber from None
             if "Empty CSV file" not in str(error):
                 raise self._explain(str(error)) from None
-
-    def _gathered(self, batches: Iterator[Any]) -> Iterator[_Cells]:
-        """The columns of some thousand rows, because every column of every block has a price."""
-        held: list[list[Any]] = []
-        rows = 0
-        for batch in batches:
-            held.append(batch.columns)
-            rows += batch.num_rows
-            if rows >= CHUNK_ROWS or len(held) * self._block >= CHUNK_BYTES:
-                yield [list(parts) for parts in zip(*held, strict=True)]
-                held, rows = [], 0
-        if held:
-            yield [list(parts) for parts in zip(*held, strict=True)]
 
     def _explain(self, error: str) -> TableError:
         """Put what the parser says into our words."""
@@ -182,6 +248,20 @@ class DelimitedSource(Source):
         value = cell[3] if len(cell[3]) <= 40 else cell[3][:37] + "..."
         advice = "correct it, or leave the cell empty if the value is unknown."
         return TableError(f"{value!r} is not a number; {advice}", row=row, column=column)
+
+
+def _count_rows(piece: _Piece) -> int:
+    return sum(len(part.numbers) for part in piece)
+
+
+def _stacked(matrices: list[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """Matrices below each other, transposed: a frame has column after column."""
+    columns = np.empty((matrices[0].shape[1], sum(map(len, matrices))))
+    start = 0
+    for matrix in matrices:
+        columns[:, start : start + len(matrix)] = matrix.T
+        start += len(matrix)
+    return columns
 
 
 def _as_utf8(file: CountedFile, encoding: str) -> CountedFile:

@@ -34,6 +34,7 @@ FORMATS = {
     "svmlight": "ldlearn.io.libsvm:LIBSVM",
 }
 
+_FIRST_COLUMN = "column1"
 _STANDARD_OUTPUT = ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")  # nothing can be moved to their place
 
 
@@ -136,7 +137,7 @@ def open_table(
         with reading(source):
             table = format.source(source)
             if by_name:
-                _check_names(table.names)
+                _check_names(table)
         with naming(source.where):
             yield table
     finally:
@@ -152,10 +153,14 @@ def naming(where: str) -> Iterator[None]:
         raise error.within(where) from None
 
 
-def _check_names(names: Sequence[str]) -> None:
-    if "" in names:
-        raise TableError(f"column {list(names).index('') + 1} has no name in the header; give it one.")
-    check_distinct(names)
+def _check_names(table: Source) -> None:
+    """Every column needs a name of its own; programs write row numbers in a first column without one."""
+    if table.names and not table.names[0] and _FIRST_COLUMN not in table.names:
+        table.names[0] = _FIRST_COLUMN
+        table.given.announce(f"its first column has no name in the header, and is called {_FIRST_COLUMN}")
+    if "" in table.names:
+        raise TableError(f"column {table.names.index('') + 1} has no name in the header; give it one.")
+    check_distinct(table.names)
 
 
 def check_output(name: str, inputs: Sequence[str] = (), *, overwrite: bool = True) -> None:

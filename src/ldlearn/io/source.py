@@ -155,8 +155,10 @@ def _frame(columns: Mapping[str, NDArray[Any]], first_row: int) -> Any:
         if name not in numbers
     }
     # doubles go in as one block: a frame of thousands of arrays is slow to make and slow to use
-    block = np.column_stack([*numbers.values()]) if numbers else np.empty((n_rows, 0))
-    frame = pandas.DataFrame(block, index=index, columns=list(numbers), copy=False)
+    block = np.stack([*numbers.values()]) if numbers else np.empty((0, n_rows))
+    # names as Python objects: those of Arrow's kind are slow to go through
+    names = pandas.Index(list(numbers), dtype=object)
+    frame = pandas.DataFrame(block.T, index=index, columns=names, copy=False)
     if others:
         frame = pandas.concat([frame, pandas.DataFrame(others, index=index)], axis=1)
     return frame[list(columns)] if list(frame.columns) != list(columns) else frame
@@ -198,9 +200,14 @@ class Input:
     @cached_property
     def file(self) -> CountedFile:
         """The bytes, from the first to the last."""
-        if self.name == PIPE:
-            return CountedFile(sys.stdin.buffer, self.told)
-        file = CountedFile(self.stack.enter_context(self.path.open("rb")), self.told)
+        return CountedFile(sys.stdin.buffer, self.told) if self.name == PIPE else self._opened(self.told)
+
+    def reopened(self) -> CountedFile:
+        """The bytes of a file once more, uncounted."""
+        return self._opened(None)
+
+    def _opened(self, told: Told | None) -> CountedFile:
+        file = CountedFile(self.stack.enter_context(self.path.open("rb")), told)
         return _unpacked(file, self.size) if is_gzip(self.name) else file
 
     @cached_property

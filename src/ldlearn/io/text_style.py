@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass, replace
 from io import StringIO
 from itertools import chain, islice
+from typing import NamedTuple
 
 from ldlearn.errors import ParameterError
 
@@ -23,6 +24,7 @@ COMMA_NUMBER = r"^\s*[-+(]?\s*[$€£¥]?\s*[-+]?(\d{1,3}(\.\d{3})+|\d+)(,\d+)?(
 _EUROPEAN = re.compile(r"[+-]?\d{1,3}(?:\.\d{3})+,\d+")
 _THOUSANDS_DOTS = re.compile(r"[+-]?[1-9]\d{0,2}(?:\.\d{3})+")
 _PERHAPS_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
+_ODD_ROWS = 0.1  # that may be shorter or longer than the header: notes at the end, which the parser will name
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,7 @@ def find_style(sample: bytes, wanted: TextStyle, delimiter: str) -> tuple[TextSt
         if found.delimiter != delimiter:
             said.append(f"its columns are separated by {_SEPARATORS[found.delimiter or delimiter]}")
     if found.decimal is None:
-        has_commas = _has_decimal_commas(_rows(text, found.delimiter or delimiter)[1:])
+        has_commas = _has_decimal_commas(find_beginning(text, found.delimiter or delimiter).rows[1:])
         found = replace(found, decimal="," if has_commas else ".")
         said += ["its numbers have decimal commas"] if has_commas else []
     return found, said
@@ -101,26 +103,65 @@ def _find_encoding(sample: bytes) -> str:
 
 
 def _find_delimiter(text: str, usual: str) -> str:
-    """The separator that gives every row as many columns as the header; of several, the one with most numbers."""
-    shares = {}
+    """The separator that gives every row as many columns as the header; of several, the one with most numbers.
+
+    Only where none does so from the first line on, lines above the header and a few odd rows are put up with.
+    """
+    shares: dict[bool, dict[str, float]] = {True: {}, False: {}}
     for mark in (usual, *(mark for mark in _SEPARATORS if mark != usual)):
-        rows = _rows(text, mark)
-        if rows and len(rows[0]) > 1 and {len(row) for row in rows} == {len(rows[0])}:
+        above, rows = find_beginning(text, mark)
+        width = len(rows[0]) if rows else 0
+        odd = sum(len(row) != width for row in rows)
+        if width > 1 and odd <= _ODD_ROWS * len(rows):
             cells = [cell.strip() for cell in islice(chain.from_iterable(rows[1:]), _CELLS)]
             numbers = sum(bool(_DOT.fullmatch(cell) or (mark != "," and _COMMA.fullmatch(cell))) for cell in cells)
-            shares[mark] = numbers / max(len(cells), 1)
-    return max(shares, key=lambda mark: shares[mark], default=usual)
+            shares[not odd and not above][mark] = numbers / max(len(cells), 1)
+    found = shares[True] or shares[False]
+    return max(found, key=lambda mark: found[mark], default=usual)
 
 
-def _rows(text: str, delimiter: str) -> list[list[str]]:
-    """The first rows; one that the sample cuts off is left out."""
+class Beginning(NamedTuple):
+    """The first rows of a text table."""
+
+    lines_above: int  # the header: a title, remarks, nothing
+    rows: list[list[str]]  # the header first; empty lines are none
+
+
+def find_beginning(text: str, delimiter: str) -> Beginning:
+    """The first rows; one that the sample cuts off is left out.
+
+    Lines above the header are told by the cells that they fill: the first alone, or fewer than half of what the table
+    is wide; or by the # that they begin with, unless they have as many cells as the table.
+    """
     if len(text) >= SAMPLE_BYTES // 4:  # letters may take four bytes
         text = text[: text.rfind("\n") + 1]
+    reader = csv.reader(StringIO(text, newline=""), delimiter=delimiter)
+    rows, starts, line = [], [], 0
     try:
-        reader = csv.reader(StringIO(text, newline=""), delimiter=delimiter)
-        return [row for row in islice(reader, _ROWS) if row]
+        for row in islice(reader, _ROWS):
+            if row:
+                rows.append(row)
+                starts.append(line)
+            line = reader.line_num
     except csv.Error:
-        return []
+        return Beginning(0, [])
+    widths = [len(row) for row in rows if len(row) > 1]
+    width = max(widths, key=widths.count, default=0)
+    first = next((k for k, row in enumerate(rows) if not _is_remark(row, width)), 0)
+    return Beginning(starts[first] if rows else 0, rows[first:])
+
+
+def _is_remark(row: list[str], width: int) -> bool:
+    filled = [k for k, cell in enumerate(row) if cell.strip()]
+    is_comment = row[0].startswith("#") and len(row) != width
+    return width > 1 and (is_comment or filled in ([], [0]) or 2 * len(row) < width)
+
+
+def are_numbers(rows: list[list[str]], width: int, decimal: str | None) -> set[int]:
+    """The columns in which the first rows hold nothing but plain numbers and nothing."""
+    number = _DOT if decimal == "." else re.compile(_DOT.pattern.replace(r"\.", ","))
+    cells = [[row[j].strip() for row in rows if j < len(row)] for j in range(width)]
+    return {j for j, column in enumerate(cells) if column and all(not c or number.fullmatch(c) for c in column)}
 
 
 def _has_decimal_commas(rows: list[list[str]]) -> bool:

@@ -18,6 +18,7 @@ EMPTY, FLAT = "no value in any row", "the same value in every row"
 _MOST_JUNK = 0.1  # of the cells of a column of numbers
 _NEARLY_UNIQUE = 0.8  # different texts, as a share of the cells
 _FEWEST_CELLS = 5  # too few cells tell nothing about how often texts come again
+_SURELY_TOLD = 1000  # so many cells tell whether a column is made of numbers
 _PROSE_WORDS = 3  # a cell, on average
 _CELLS_NAMED = 3
 # A word, or one sign of a script that writes without spaces.
@@ -140,9 +141,8 @@ def _without_content(table: Any, names: Sequence[str]) -> dict[str, str]:
 
 
 def _flat_numbers(values: NDArray[np.float64], names: list[str]) -> dict[str, str]:
-    missing = np.isnan(values)
-    known = np.where(missing, np.inf, values).min(axis=0), np.where(missing, -np.inf, values).max(axis=0)
-    empty, flat = missing.all(axis=0), (known[0] == known[1]) & (len(values) > 1)
+    lowest, highest = np.fmin.reduce(values, axis=0), np.fmax.reduce(values, axis=0)  # of what is known
+    empty, flat = np.isnan(lowest), (lowest == highest) & (len(values) > 1)
     reasons = {EMPTY: empty, FLAT: flat}
     return {names[int(j)]: reason for reason, marked in reasons.items() for j in np.flatnonzero(marked)}
 
@@ -185,10 +185,16 @@ def _has_digits(present: Any) -> bool:
 
 
 def _is_nearly_numeric(series: Any) -> bool:
+    some_cells = series.iloc[:: max(1, len(series) // _SURELY_TOLD)]
+    return _share_of_junk(some_cells) <= 0.5 and _share_of_junk(series) <= _MOST_JUNK
+
+
+def _share_of_junk(series: Any) -> float:
+    """Cells that are no numbers, among those that claim to be something."""
     numbers, junk = read_numbers(series)
     n_numbers = int((~np.isnan(numbers)).sum())
     other = sum(not is_placeholder(cell) for cell in series[junk].tolist())
-    return n_numbers > 0 and other <= _MOST_JUNK * (n_numbers + other)
+    return other / (n_numbers + other) if n_numbers else 1.0
 
 
 def _words_per_cell(present: Any) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.preprocessing import StandardScaler
+from sklearn.utils import gen_batches
 
 from ldlearn.errors import TableError
 from ldlearn.io.values import import_pandas, is_missing, read_numbers, to_texts
@@ -19,6 +19,8 @@ Matrix = NDArray[np.float64]
 
 _LARGEST = 1e100
 _SPARSE_BELOW = 0.3  # share of numbers that are not 0 below which a sparse matrix pays
+_ROUNDING = np.finfo(np.float64).eps
+_ROWS_AT_ONCE = 64  # stay in cache while their order changes
 MOST_WORDS = 2000
 STATEMENT = (
     "numbers: a missing value becomes the median, then mean 0 and variance 1",
@@ -79,17 +81,13 @@ class TablePreprocessing:
         """
         names = numeric_names(kinds)
         values = cleaned[names].to_numpy(dtype=np.float64)
-        medians = _medians(values)
-        scaler = StandardScaler().fit(np.where(np.isnan(values), medians, values)) if names else None
         modes = [_most_frequent(cleaned[name]) for name in kinds.categorical]
         filled = zip(kinds.categorical, modes, strict=True)
         made = cls(
             tuple(names),
             kinds.categorical,
             kinds.texts,
-            medians,
-            np.empty(0) if scaler is None else scaler.mean_,
-            np.empty(0) if scaler is None else scaler.scale_,
+            *_moments(values),
             modes,
             [sorted({*cleaned[name].dropna().tolist(), mode}) for name, mode in filled],
             {name: _fit_words(cleaned[name], name, embedding) for name in kinds.texts},
@@ -122,25 +120,35 @@ class TablePreprocessing:
         return parts + [transformer.transform(cleaned[name].tolist()) for name, transformer in self.words.items()]
 
     def _scaled(self, values: Matrix) -> Matrix:
-        filled = np.where(np.isnan(values), self.medians, values)
-        filled -= self.means
-        filled /= self.scales
-        return filled
+        """Row after row, as solvers read them; frames have column after column."""
+        scaled = np.empty(values.shape)
+        for rows in gen_batches(len(values), _ROWS_AT_ONCE):
+            filled = np.where(np.isnan(values[rows]), self.medians, values[rows])
+            filled -= self.means
+            np.divide(filled, self.scales, out=scaled[rows])
+        return scaled
 
     def _joined(self, parts: list[Any]) -> Any:
         if self.sparse:
             return scipy.sparse.hstack([scipy.sparse.csr_array(part) for part in parts], format="csr")
-        return np.hstack([part.toarray() if scipy.sparse.issparse(part) else np.asarray(part) for part in parts])
+        dense = [part.toarray() if scipy.sparse.issparse(part) else np.asarray(part) for part in parts]
+        return dense[0] if len(dense) == 1 else np.hstack(dense)
 
 
-def _medians(values: Matrix) -> Matrix:
-    """The median of each column over what is known, 0 where nothing is."""
+def _moments(values: Matrix) -> tuple[Matrix, Matrix, Matrix]:
+    """Of each column its median over what is known, 0 where nothing is; and mean and spread of the column so filled."""
     columns = np.ascontiguousarray(values.T)  # several times faster than along the first axis
     medians = np.median(columns, axis=1) if len(values) else np.zeros(len(columns))
-    for j in np.flatnonzero(np.isnan(medians)):
-        known = columns[j][~np.isnan(columns[j])]
-        medians[j] = np.median(known) if len(known) else 0.0
-    return np.asarray(medians, dtype=np.float64)
+    incomplete = np.flatnonzero(np.isnan(medians))
+    columns = columns.copy() if len(incomplete) else columns
+    for j in incomplete:
+        missing = np.isnan(columns[j])
+        medians[j] = 0.0 if missing.all() else np.median(columns[j][~missing])
+        columns[j][missing] = medians[j]
+    means, scales = columns.mean(axis=1), columns.std(axis=1)
+    # what is left of a constant after rounding is no spread
+    scales[scales <= _ROUNDING * len(values) * np.abs(means)] = 1.0
+    return medians, means, scales
 
 
 def _most_frequent(series: Any) -> str:

@@ -1,0 +1,116 @@
+"""Text tables as programs export them: titles above the header, separators at the end, row numbers without a name."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ldlearn.errors import TableError
+from ldlearn.io import delimited
+from ldlearn.io.formats import open_table
+
+
+def read(path, kinds=None, **options):
+    said = []
+    with open_table(str(path), say=said.append, **options) as source:
+        names = list(source.names)
+        frame = source.read(kinds or dict.fromkeys(names, "any"))
+    return frame, [text.removeprefix(f"{path}: ") for text in said]
+
+
+@pytest.mark.parametrize(
+    ("above", "said"),
+    [
+        ("Sales of the third quarter\n", "a line above its header passed over"),
+        ("Sales, third quarter\n\n", "2 lines above its header passed over"),
+        ("Sales,,,,\nall regions,,,,\n", "2 lines above its header passed over"),
+        ('"Sales,\nthird quarter"\n', "2 lines above its header passed over"),
+        ("# written by a sensor, 3 channels, 2 Hz, kept, forever, and ever\n# 2024\n", "2 lines above its header"),
+    ],
+)
+def test_titles_above_the_header_are_passed_over_and_said(tmp_path, above, said):
+    path = tmp_path / "x.csv"
+    path.write_text(above + "a,b,place,sky,sea\n1,2.5,coast,1,0\n3,4.5,land,0,1\n")
+    frame, notes = read(path)
+    assert list(frame) == ["a", "b", "place", "sky", "sea"]
+    assert frame["b"].tolist() == [2.5, 4.5]
+    assert len(notes) == 1
+    assert said in notes[0]
+
+
+@pytest.mark.parametrize("header", ["#a,b,c", "a,,c", ",b,c", "a b,b,c"])
+def test_a_header_is_no_title(tmp_path, header):
+    path = tmp_path / "x.csv"
+    path.write_text(header + "\n1,2,3\n4,5,6\n7,8,\n")
+    said = []
+    with open_table(str(path), by_name=False, say=said.append) as source:
+        assert source.names == header.split(",")
+    assert said == []
+
+
+def test_titles_above_a_table_with_semicolons_and_a_note_below_it(tmp_path):
+    path = tmp_path / "x.csv"
+    rows = "".join(f"{i},5;{i};a, b\n" for i in range(30))
+    path.write_text("Bericht\n\nhöhe;count;text\n" + rows)
+    frame, notes = read(path)
+    assert frame["höhe"].tolist() == [i + 0.5 for i in range(30)]
+    assert notes == [
+        "its columns are separated by semicolons, and its numbers have decimal commas, and 2 lines above its header "
+        "passed over."
+    ]
+    path.write_text("a;b;c\n" + "1;2;3\n" * 30 + "Source: the office\n")
+    with pytest.raises(TableError, match=r"row 31: it has 1 values for 3 columns"):
+        read(path)
+
+
+@pytest.mark.parametrize("text", ["a,b,c,\n1,2,3,\n4,5,6,\n", "a,b,c\n1,2,3,\n4,5,6,\n", "a,b,c,,\n1,2,3,,\n4,5,6,,\n"])
+def test_a_separator_at_the_end_makes_no_column(tmp_path, text):
+    path = tmp_path / "x.csv"
+    path.write_text(text)
+    frame, notes = read(path)
+    assert frame.to_dict("list") == {"a": [1, 4], "b": [2, 5], "c": [3, 6]}
+    assert notes == []
+
+
+def test_row_numbers_without_a_name_get_one(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text(",a\n0,5\n1,6\n")
+    frame, notes = read(path)
+    assert list(frame) == ["column1", "a"]
+    assert notes == ["its first column has no name in the header, and is called column1."]
+    path.write_text("a,,b\n0,5,1\n1,6,1\n")
+    with pytest.raises(TableError, match="column 2 has no name in the header"):
+        read(path)
+
+
+ROWS = 40_000
+
+
+@pytest.fixture(scope="module")
+def late_text(tmp_path_factory):
+    """A column whose only text comes after some pieces have been given out already."""
+    path = tmp_path_factory.mktemp("late") / "x.csv"
+    rows = [f"{i},{i}.5,{i}" for i in range(ROWS)]
+    rows[ROWS - 5] = f"{ROWS - 5},moist,7"
+    path.write_text("a,b,c\n" + "\n".join(rows) + "\n")
+    return path
+
+
+def test_a_text_far_down_loses_nothing(late_text, monkeypatch):
+    monkeypatch.setattr(delimited, "_SMALLEST_BLOCK", 1 << 14)
+    frame, _ = read(late_text)
+    assert frame["a"].tolist() == list(range(ROWS))
+    assert frame["b"].tolist() == [f"{i}.5" if i != ROWS - 5 else "moist" for i in range(ROWS)]
+    monkeypatch.setattr(delimited, "CHUNK_ROWS", 1000)
+    with open_table(str(late_text)) as source:
+        pieces = list(source.chunks({"b": "any", "a": "any"}))
+    assert len(pieces) > 10
+    assert pieces[0]["b"].dtype == np.float64
+    assert pieces[-1]["b"].dtype == object
+    assert [int(row) for piece in pieces for row in piece["a"]] == list(range(ROWS))
+    assert [row for piece in pieces for row in piece.index] == list(range(1, ROWS + 1))
+
+
+def test_a_text_where_a_number_must_be_is_named(late_text):
+    with pytest.raises(TableError, match=rf"row {ROWS - 4}, column 'b': 'moist' is not a number"):
+        read(late_text, {"a": "any", "b": "number"})
