@@ -114,3 +114,50 @@ def test_a_text_far_down_loses_nothing(late_text, monkeypatch):
 def test_a_text_where_a_number_must_be_is_named(late_text):
     with pytest.raises(TableError, match=rf"row {ROWS - 4}, column 'b': 'moist' is not a number"):
         read(late_text, {"a": "any", "b": "number"})
+
+
+def table(rows, header="key,price,size,sky"):
+    return "\n".join([header, *rows]) + "\n"
+
+
+DATA = [f"k{i},{i * 1.5},{i},{i % 2}" for i in range(1, 9)]
+
+
+@pytest.mark.parametrize("units", ["[id],EUR,m²,", "text,USD,cm,0/1"])
+def test_units_below_the_header_are_no_row(tmp_path, units):
+    path = tmp_path / "x.csv"
+    path.write_text(table([units, *DATA]))
+    frame, notes = read(path)
+    assert frame.index.tolist() == list(range(2, 10))
+    assert len(notes) == 1
+    assert f"its first row holds no numbers but units ('{units.split(',')[1]}'" in notes[0]
+
+
+@pytest.mark.parametrize("first", ["k0,?,-,", "k0,moist,7,1", "k0,,,", "k0,$5,moist,", "k0,moist,(3),"])
+def test_a_first_row_with_junk_is_a_row(tmp_path, first):
+    path = tmp_path / "x.csv"
+    path.write_text(table([first, *DATA]))
+    assert len(read(path)[0]) == 9
+
+
+@pytest.mark.parametrize("last", [["Total,54,36,4"], ["Summe:,,,"], ["k9,1,2,0", "Total,55,,", "Grand total,55,38,"]])
+def test_totals_at_the_end_are_no_rows(tmp_path, last):
+    path = tmp_path / "x.csv"
+    path.write_text(table(DATA + last))
+    frame, notes = read(path)
+    assert frame["key"].tolist()[-1] in ("k8", "k9")
+    assert "total" in notes[0]
+    with open_table(str(path), say=notes.append) as source:
+        assert sum(map(len, source.chunks({"key": "text", "price": "any"}))) >= 8
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [["partial,1,2,0", *DATA, "total,3,4,1"], [*DATA, "total,1,,0", "k9,1,2,0"], ["total,2,,1", *DATA, "total,1,,0"]],
+)
+def test_the_word_alone_makes_no_total(tmp_path, rows):
+    path = tmp_path / "x.csv"
+    path.write_text(table(rows))
+    frame, notes = read(path)
+    assert len(frame) == len(rows)
+    assert notes == []

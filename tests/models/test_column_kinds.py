@@ -241,7 +241,7 @@ def test_a_file_holds_only_embeddings_of_scikit_learn(tmp_path):
 
 
 def test_a_table_of_flat_columns_has_no_features():
-    with pytest.raises(TableError, match="no column is left for the features: none of them has two different values"):
+    with pytest.raises(TableError, match=r"no column is left for the features \(the same value in every row: 'flat'"):
         TableModel.fit(make_table(20).assign(flat=1), LABELS, features=["flat"])
 
 
@@ -305,3 +305,59 @@ def test_nothing_is_said_where_nothing_is_wrong():
         model = fit_and_check(with_columns(), LABELS)
         model.predict(with_columns())
     assert not any("Column" in text for text in model.facts["warnings"])
+
+
+ROWS = np.arange(N)
+SHUFFLED = np.random.default_rng(1).permutation(N)
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("n", ROWS),
+        ("row", ROWS + 1),
+        ("anything", SHUFFLED + 1),
+        ("customer_id", 10**9 + 7919 * SHUFFLED),
+        ("orderNo", 7919 * SHUFFLED),
+        ("Kunden-Nr", 5 * SHUFFLED // 6 + 4000),
+        ("column1", ROWS + 500),
+    ],
+)
+def test_whole_numbers_that_name_the_rows_are_no_feature(name, values):
+    table = with_columns(**{name: values}).infer_objects()
+    model = TableModel.fit(table, LABELS)
+    assert name not in model.features
+    assert "name the rows" in model.facts["columns"][name]
+    assert any("name the rows, left out" in text and repr(name) in text for text in model.facts["warnings"])
+    assert name in TableModel.fit(table, LABELS, numeric=[name]).features
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("seconds", 1_700_000_000 + ROWS),
+        ("price", 7919 * SHUFFLED),
+        ("monkey", 7919 * SHUFFLED),
+        ("key_size", SHUFFLED % 9),
+        ("id_score", SHUFFLED + 0.5),
+        ("even", 2 * ROWS),
+    ],
+)
+def test_other_whole_numbers_stay_features(name, values):
+    assert name in TableModel.fit(with_columns(**{name: values}).infer_objects(), LABELS).features
+
+
+def test_a_table_of_nothing_but_row_numbers_says_so():
+    table = make_table(N)[LABELS].assign(n=ROWS)
+    with pytest.raises(TableError, match=r"no column is left for the features \(whole numbers that name the rows.*'n'"):
+        TableModel.fit(table, LABELS)
+
+
+def test_few_marks_between_thousands_are_said():
+    numbers = [f"{x:.2f}" for x in np.random.default_rng(0).normal(size=N)]
+    few = ["1,234.5", *numbers[1:]]
+    assert TableModel.fit(with_columns(x=few), LABELS).facts["warnings"] == [
+        "Column 'x': 1 cell counts as written with marks between thousands: row 0 '1,234.5'."
+    ]
+    many = [f"{1000 * float(x) + 5000:,.2f}" for x in numbers]
+    assert TableModel.fit(with_columns(x=many), LABELS).facts["warnings"] == []

@@ -21,7 +21,7 @@ from ldlearn.io.atomic import naming_system_errors
 from ldlearn.io.columns import Columns, find_columns, tidy_names
 from ldlearn.io.limits import DEFAULT_MAX_BYTES, check_declared, check_total
 from ldlearn.io.text_style import TextStyle
-from ldlearn.io.values import import_pandas, to_numbers
+from ldlearn.io.values import import_pandas, is_total, to_numbers
 
 PIPE = "-"
 CHUNK_ROWS = 8192
@@ -83,17 +83,41 @@ class Source:
 
     def chunks(self, kinds: Mapping[str, Kind]) -> Iterator[Any]:
         """Data frames with the columns in ``kinds``; their index counts rows from 1 (a header is no row)."""
-        row = 1
+        row, held = 1, None
         for block in self._guarded(self._positions(kinds)):
             frame = _frame(dict(zip(kinds, block, strict=True)), row)
             row += len(frame)
-            yield frame
+            if held is not None:
+                yield held
+            held = self._without_units(frame) if held is None else frame
+        if held is not None:
+            yield self._without_totals(held)
 
     def read(self, kinds: Mapping[str, Kind]) -> Any:
-        """All rows in one frame."""
+        """All rows in one frame; units below the header and totals at the end are no rows."""
         with reading(self.given):
             columns = self._read_columns(self._positions(kinds))
-        return _frame(dict(zip(kinds, columns, strict=True)), 1)
+        frame = _frame(dict(zip(kinds, columns, strict=True)), 1)
+        return self._without_totals(self._without_units(frame))
+
+    def _without_units(self, frame: Any) -> Any:
+        if not len(frame) or any(isinstance(cell, float) and cell == cell for cell in frame.iloc[0]):
+            return frame  # the usual case, found out quickly: there is a number in the first row
+        from ldlearn.io.odd_rows import without_units
+
+        return self._said(*without_units(frame))
+
+    def _without_totals(self, frame: Any) -> Any:
+        if not len(frame) or not any(map(is_total, frame.iloc[-1])):
+            return frame
+        from ldlearn.io.odd_rows import without_totals
+
+        return self._said(*without_totals(frame))
+
+    def _said(self, frame: Any, sentence: str) -> Any:
+        if sentence:
+            self.given.announce(sentence)
+        return frame
 
     def _read_columns(self, kinds: Mapping[int, Kind]) -> list[NDArray[Any]]:
         pieces = list(self._numeric_blocks(kinds))

@@ -18,6 +18,10 @@ _PLACEHOLDERS = frozenset(
     ("?", "??", "-", "--", "---", "–", "—", ".", "..", "*", "/", "n/a", "na", "n.a.", "n.a", "n.d.", "nil", "none",
      "null", "unknown", "missing", "#n/a", "#value!", "#div/0!", "#ref!", "#name?", "#num!", "#null!")
 )  # fmt: skip
+_TOTALS = frozenset(
+    ("total", "totals", "grand total", "sum", "sums", "subtotal", "overall", "summe", "gesamt", "gesamtsumme",
+     "insgesamt", "somme", "totale", "totaal", "suma", "razem", "итого", "всего", "合计", "总计", "合計")
+)  # fmt: skip
 _CURRENCY = r"[$€£¥₹₽₩]|EUR|USD|GBP|CHF|JPY|CNY|INR|CAD|AUD|SEK|NOK|DKK|PLN|BRL"
 # 1,234.5 and 1'234.5 and 1 234.5, (12.50) for a negative amount, a currency or a percent sign beside it
 _DECORATED = re.compile(
@@ -82,9 +86,20 @@ def _undecorated(match: re.Match[str], mixed: bool) -> float:
     return -number if match["debit"] or "-" in match[0] or "−" in match[0] else number
 
 
+def has_thousands_mark(value: Any) -> bool:
+    """Whether a cell is read as a number by leaving out marks between thousands."""
+    match = _DECORATED.fullmatch(value.strip()) if isinstance(value, str) else None
+    return match is not None and match["mark"] is not None
+
+
 def is_placeholder(value: Any) -> bool:
     """Whether a cell says that there is no number in it."""
     return isinstance(value, str) and value.strip().casefold() in _PLACEHOLDERS
+
+
+def is_total(value: Any) -> bool:
+    """Whether a cell is the word that stands before sums at the end of a table."""
+    return isinstance(value, str) and value.strip(" :.").casefold() in _TOTALS
 
 
 def to_numbers(series: Any, column: str, advice: str = _ADVICE) -> NDArray[np.float64]:

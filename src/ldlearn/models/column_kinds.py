@@ -11,16 +11,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldlearn.errors import TableError, some
-from ldlearn.io.values import is_missing, is_placeholder, read_numbers, shown
+from ldlearn.io.values import has_thousands_mark, is_missing, is_placeholder, read_numbers, shown
 
 MOST_CATEGORIES = 1000
 EMPTY, FLAT = "no value in any row", "the same value in every row"
+COUNTER = "whole numbers that name the rows, like an id"
 _MOST_JUNK = 0.1  # of the cells of a column of numbers
 _NEARLY_UNIQUE = 0.8  # different texts, as a share of the cells
 _FEWEST_CELLS = 5  # too few cells tell nothing about how often texts come again
 _SURELY_TOLD = 1000  # so many cells tell whether a column is made of numbers
 _PROSE_WORDS = 3  # a cell, on average
 _CELLS_NAMED = 3
+_FEWEST_COUNTED = 20  # rows: 1, 2, 3 may be anything
+_NAME_OF_AN_ID = re.compile(
+    r"(?:^|[^A-Za-z])(?:id|ids|key|nr|no|idx|uid|uuid|guid|pk|rowid)(?:$|[^A-Za-z])|[a-z](?:Id|ID|Key|Nr|No)(?:$|[^a-z])"
+    r"|^(?:index|number|nummer|num|row|rownum|serial|record|column1|unnamed: 0)$",
+)
 # A word, or one sign of a script that writes without spaces.
 WORD = r"[\u3040-\u30ff\u3400-\u9fff]|[^\W\u3040-\u30ff\u3400-\u9fff]+"
 _LETTERS = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|\b[^\W\d_\u3040-\u30ff\u3400-\u9fff]{2,}\b")
@@ -29,15 +35,16 @@ Mask = NDArray[np.bool_]
 
 
 @dataclass
-class JunkCells:
-    """Cells that are not what their column is made of; they count as missing."""
+class NamedCells:
+    """Cells that the user should know of: how many of each column, and which are the first."""
 
+    meaning: str = "as missing"
     counts: dict[str, int] = field(default_factory=dict)
     first: dict[str, list[str]] = field(default_factory=dict)
 
-    def add(self, series: Any, column: str, junk: Mask) -> None:
+    def add(self, series: Any, column: str, cells: Mask) -> None:
         """Note the cells of a column that are marked."""
-        found = np.flatnonzero(junk)
+        found = np.flatnonzero(cells)
         if not len(found):
             return
         self.counts[column] = self.counts.get(column, 0) + len(found)
@@ -54,7 +61,24 @@ class JunkCells:
         count, named = self.counts[column], self.first[column]
         more = f" and {count - len(named):,} more" if count > len(named) else ""
         cells = "1 cell counts" if count == 1 else f"{count:,} cells count"
-        return f"Column {column!r}: {cells} as missing: {', '.join(named)}{more}."
+        return f"Column {column!r}: {cells} {self.meaning}: {', '.join(named)}{more}."
+
+
+@dataclass
+class JunkCells(NamedCells):
+    """Cells that are not what their column is made of; they count as missing."""
+
+    thousands: NamedCells = field(default_factory=lambda: NamedCells("as written with marks between thousands"))
+
+    def add_thousands(self, series: Any, column: str) -> None:
+        """Note numbers with marks between thousands where few have them: 1,234 may mean 1.234."""
+        marked = np.fromiter(map(has_thousands_mark, series.tolist()), dtype=bool, count=len(series))
+        if marked.sum() <= _MOST_JUNK * len(series):
+            self.thousands.add(series, column, marked)
+
+    def sentences(self) -> list[str]:
+        """One sentence for each column."""
+        return [*super().sentences(), *self.thousands.sentences()]
 
 
 @dataclass(frozen=True)
@@ -102,7 +126,8 @@ def find_kinds(
     """
     told = dict.fromkeys(numeric, "numeric") | dict.fromkeys(categorical, "categorical")
     told |= dict.fromkeys(text, "texts") | dict.fromkeys(date, "date")
-    left_out = _without_content(table, [name for name in features if name not in told])
+    open_to_doubt = [name for name in features if name not in told]
+    left_out = _without_content(table, open_to_doubt) | _names_of_rows(table, open_to_doubt)
     groups: dict[str, list[str]] = {"numeric": [], "categorical": [], "texts": []}
     dates: dict[str, str] = {}
     plain = _plain_numbers(table)
@@ -145,6 +170,23 @@ def _flat_numbers(values: NDArray[np.float64], names: list[str]) -> dict[str, st
     empty, flat = np.isnan(lowest), (lowest == highest) & (len(values) > 1)
     reasons = {EMPTY: empty, FLAT: flat}
     return {names[int(j)]: reason for reason, marked in reasons.items() for j in np.flatnonzero(marked)}
+
+
+def _names_of_rows(table: Any, names: Sequence[str]) -> dict[str, str]:
+    """Columns of whole numbers that count the rows from 0 or 1, or that are named like an id and hardly come again."""
+    plain = _plain_numbers(table)
+    numbers = [name for name in names if name in plain]
+    values = table[numbers].to_numpy(dtype=np.float64, na_value=np.nan)
+    whole = (values == np.floor(values)).all(axis=0)
+    return {numbers[j]: COUNTER for j in np.flatnonzero(whole) if _name_the_rows(values[:, j], numbers[j])}
+
+
+def _name_the_rows(values: NDArray[np.float64], column: str) -> bool:
+    found = np.unique(values)
+    counted = len(found) == len(values) and found[0] in (0, 1) and found[-1] - found[0] == len(values) - 1
+    named = _NAME_OF_AN_ID.search(column) or _NAME_OF_AN_ID.search(column.lower())
+    hardly_again = len(found) >= _NEARLY_UNIQUE * len(values) and len(values) >= _FEWEST_CELLS
+    return (counted and len(values) >= _FEWEST_COUNTED) or (named is not None and hardly_again)
 
 
 def _count_distinct(present: Any) -> int:

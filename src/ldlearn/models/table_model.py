@@ -26,7 +26,7 @@ from ldlearn.io.values import (
     to_labels,
 )
 from ldlearn.joint import DLDL
-from ldlearn.models.column_kinds import EMPTY, FLAT, ColumnKinds, JunkCells, find_kinds
+from ldlearn.models.column_kinds import COUNTER, EMPTY, FLAT, ColumnKinds, JunkCells, columns_by_kind, find_kinds
 from ldlearn.models.doubts import Doubts
 from ldlearn.models.preprocessing import TablePreprocessing, check_categories, feature_frame
 
@@ -164,7 +164,8 @@ class TableModel:
         chosen = _feature_columns(table, labels, features, id, ignore)
         kinds = find_kinds(table, chosen, numeric=numeric, categorical=categorical, date=date, text=text)
         if len(kinds.left_out) == len(chosen):
-            raise TableError("no column is left for the features: none of them has two different values.")
+            why = "; ".join(f"{reason}: {some(names)}" for reason, names in columns_by_kind(kinds.left_out).items())
+            raise TableError(f"no column is left for the features ({why}).")
         estimator = DLDL() if estimator is None else clone(estimator)
         read = read_labels(table, labels) if targets is None else targets
         given = training_targets(read, labels, table.index, estimator, kind)
@@ -463,11 +464,14 @@ def _column_summary(kinds: ColumnKinds, cleaned: Any, junk: JunkCells) -> dict[s
     """What is known of the feature columns: what they were taken for, what is missing, what the user should know."""
     missing = {str(name): int(count) for name, count in cleaned.isna().sum().items() if count}
     words = kinds.in_words()
-    of = {reason: [name for name, why in kinds.left_out.items() if why == reason] for reason in (EMPTY, FLAT)}
+    of = columns_by_kind(kinds.left_out)
     sparse = [name for name, count in missing.items() if 2 * count > len(cleaned)]
     listed = {
-        "Columns without any value, left out": of[EMPTY],
-        "Columns with the same value in every row, left out": of[FLAT],
+        "Columns without any value, left out": of.get(EMPTY),
+        "Columns with the same value in every row, left out": of.get(FLAT),
+        "Columns of whole numbers that name the rows, left out (name one as id, or as numeric if it counts)": of.get(
+            COUNTER
+        ),
         "Columns of which more than half is missing": sparse,
     }
     notes = [*junk.sentences(), *(f"{text}: {some(names)}." for text, names in listed.items() if names)]

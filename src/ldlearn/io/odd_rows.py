@@ -1,0 +1,67 @@
+"""Rows of a table that are no data: units below the header, totals at the end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ldlearn.errors import some
+from ldlearn.io.values import is_missing, is_placeholder, is_total, read_numbers, shown
+
+_MOST_TOTALS = 3  # rows at the end
+_LONGEST_UNIT = 15
+_ROUNDING = 1e-3  # of the sum of a column, whose printed cells are rounded
+_FEWEST_ROWS = 5
+
+
+def without_units(frame: Any) -> tuple[Any, str]:
+    """The frame without a first row of units, and a sentence on it.
+
+    Such a row holds no number, but a short text in columns that are numbers in every other row.
+    """
+    if len(frame) < _FEWEST_ROWS:
+        return frame, ""
+    units = []
+    for name in frame.columns:
+        numbers, junk = read_numbers(frame[name])
+        if not np.isnan(numbers[0]):
+            return frame, ""
+        if _is_unit(frame[name].iloc[0]) and not junk[1:].any() and not np.isnan(numbers).all():
+            units.append(str(frame[name].iloc[0]))
+    if not units:
+        return frame, ""
+    return frame.iloc[1:], f"its first row holds no numbers but units ({some(units)}), and is passed over"
+
+
+def without_totals(frame: Any) -> tuple[Any, str]:
+    """The frame without the totals at its end, and a sentence on them.
+
+    Such a row says so in a word that its column has nowhere else, and has empty cells or the sum of another column.
+    """
+    end = len(frame)
+    while len(frame) - end < _MOST_TOTALS and end > _FEWEST_ROWS and _is_total(frame, end - 1):
+        end -= 1
+    if end == len(frame):
+        return frame, ""
+    word = next(shown(cell) for cell in frame.iloc[end] if is_total(cell))
+    rows = "its last row is a total" if end == len(frame) - 1 else f"its last {len(frame) - end} rows are totals"
+    return frame.iloc[:end], f"{rows} ({word}) and passed over"
+
+
+def _is_unit(cell: Any) -> bool:
+    return isinstance(cell, str) and 0 < len(cell.strip()) <= _LONGEST_UNIT and not is_placeholder(cell)
+
+
+def _is_total(frame: Any, row: int) -> bool:
+    named = [name for name, cell in frame.iloc[row].items() if is_total(cell)]
+    if not named or any((frame[name].iloc[:row] == frame[name].iloc[row]).any() for name in named):
+        return False  # the word is one of the values of its column
+    rest = [name for name in frame.columns if name not in named]
+    return any(is_missing(frame[name].iloc[row : row + 1])[0] or _is_sum(frame[name], row) for name in rest)
+
+
+def _is_sum(series: Any, row: int) -> bool:
+    numbers, _ = read_numbers(series.iloc[: row + 1])
+    total = np.nansum(numbers[:row])
+    return bool(abs(numbers[row] - total) <= _ROUNDING * abs(total)) and total != 0
