@@ -32,6 +32,19 @@ def test_intervals_and_a_flag_in_every_kind_of_file(run, model, verb, format):
     assert (table["sky_high"] - table["sky_low"]).max() > 0.05
 
 
+@pytest.mark.parametrize("verb", ["predict", "enhance"])
+def test_who_tells_the_number_of_raters_gets_other_intervals(run, model, verb):
+    words = [verb, "data.csv", "-m", model, "--interval", "0.9"]
+    assert run(*words, "-o", "average.csv").code == 0
+    assert run(*words, "--raters", "30", "-o", "row.csv").code == 0
+    average, row = (pd.read_csv(name) for name in ("average.csv", "row.csv"))
+    assert held(row)
+    assert ((row["sky_high"] - row["sky_low"]) - (average["sky_high"] - average["sky_low"])).abs().max() > 0.01
+    alone = run(verb, "data.csv", "-m", model, "--raters", "30")
+    assert alone.code == 2
+    assert "raters are told for the sake of intervals" in " ".join(alone.err.split())
+
+
 def test_rounded_degrees_still_sum_to_one(run, model):
     assert run("predict", "data.csv", "-m", model, "--interval", "0.8", "--round", "2", "-o", "out.csv").code == 0
     table = pd.read_csv("out.csv")

@@ -57,6 +57,7 @@ Interval = Annotated[
     float | None,
     typer.Option("--interval", metavar="SHARE", help="Add LABEL_low and LABEL_high, which hold SHARE."),
 ]
+Raters = Annotated[float | None, typer.Option("--raters", metavar="N", help="For --interval: raters of a row.")]
 FlagFar = Annotated[bool, typer.Option("--flag-far", help="Add a column far: 1 if unlike the rows of the fit.")]
 Keep = Annotated[str | None, typer.Option("--keep", metavar="COLS", help="Columns of DATA to write too.")]
 SafeCsv = Annotated[bool, typer.Option("--safe-csv", help="Disarm ids that begin like formulas.")]

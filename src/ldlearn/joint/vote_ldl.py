@@ -168,7 +168,7 @@ class VoteLDL(WeighsRows, GivesIntervals):
             Logical labels: 1, 0, or NaN where it is unknown.
         sample_weight : array-like of shape (n,), default=None
             How often each row counts: 2 is the row twice, 0 no row at all.
-        n_raters : array-like of shape (n,), default=None
+        n_raters : array-like of shape (n,) or float, default=None
             How many raters voted on each row, if that is known: the votes of a row are then ``lambda_`` times this.
 
         Returns
@@ -289,6 +289,7 @@ class VoteLDL(WeighsRows, GivesIntervals):
 def log_raters(n_raters: Any, n: int) -> NDArray[np.float64]:
     """The log of each row's number of raters."""
     counts = np.asarray(n_raters, dtype=np.float64)
+    counts = np.full(n, counts) if counts.ndim == 0 else counts
     if counts.shape != (n,):
         raise InputError(f"n_raters must hold one number for each of the {n} rows, got shape {counts.shape}.")
     if not (np.isfinite(counts) & (counts > 0)).all():

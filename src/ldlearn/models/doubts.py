@@ -24,15 +24,22 @@ class Doubts:
         Share of the degrees that ``LABEL_low`` and ``LABEL_high`` are to hold; None for no such columns.
     flag_far : bool
         Whether there is a column ``far``, 1 for rows far from the training rows.
+    raters : float or None
+        How many raters voted on a row, if that is known.
     """
 
     labels: Sequence[str] = ()
     interval: float | None = None
     flag_far: bool = False
+    raters: float | None = None
 
     def __post_init__(self) -> None:
         if self.interval is not None and not 0 < self.interval < 1:
             raise ParameterError(f"interval must be above 0 and below 1, for example 0.9, got {self.interval:g}.")
+        if self.raters is not None and self.interval is None:
+            raise ParameterError(
+                "raters are told for the sake of intervals; ask for these too, for example interval=0.9."
+            )
         taken = [name for name in self.names if name in set(self.labels)]
         if taken:
             raise TableError(f"labels have the names of columns that would be added: {some(taken)}; rename them.")
@@ -63,7 +70,7 @@ class Doubts:
         if self.interval is not None:
             given = (X,) if Y is None else (X, Y)
             give = estimator.predict_interval if Y is None else estimator.enhance_interval
-            lower, upper = (np.asarray(end).T for end in give(*given, coverage=self.interval))
+            lower, upper = (np.asarray(end).T for end in give(*given, coverage=self.interval, n_raters=self.raters))
             columns += [end for pair in zip(lower, upper, strict=True) for end in pair]
         if self.flag_far:
             columns.append(estimator.far_from_training(X).astype(np.int8))

@@ -91,6 +91,7 @@ def predict_table(
     to: str | None = None,
     round: int | None = None,
     interval: float | None = None,
+    raters: float | None = None,
     flag_far: bool = False,
     keep: Columns | None = None,
     safe_csv: bool = False,
@@ -117,6 +118,8 @@ def predict_table(
         Decimals of the degrees, which still sum to 1; by default all that a double has.
     interval : float, optional
         Write also ``LABEL_low`` and ``LABEL_high`` for each label: intervals that hold this share of the degrees.
+    raters : float, optional
+        How many raters voted on a row, if that is known: intervals are then for the degrees of the very row.
     flag_far : bool, default=False
         Write also ``far``: 1 for rows far from those of the fit.
     keep : str or sequence, optional
@@ -130,7 +133,7 @@ def predict_table(
     """
     loaded = _loaded(model)
     writer = _Writer(output, to, [data, model], safe_csv, overwrite, round, keep)
-    doubts = Doubts(loaded.labels, interval, flag_far)
+    doubts = Doubts(loaded.labels, interval, flag_far, raters)
     return _stream(GivenTable(data, format, style, say), loaded, loaded.predict, (), writer, id, progress, doubts)
 
 
@@ -156,6 +159,7 @@ def enhance_table(
     to: str | None = None,
     round: int | None = None,
     interval: float | None = None,
+    raters: float | None = None,
     flag_far: bool = False,
     keep: Columns | None = None,
     safe_csv: bool = False,
@@ -174,7 +178,7 @@ def enhance_table(
         The model, or its file. Without one, a method is fitted.
     labels, features, numeric, categorical, date, text, ignore, method, params, separator
         As for `fit_table`; only without a model, which knows its own.
-    id, format, to, style, say, round, interval, flag_far, keep, safe_csv, overwrite, progress
+    id, format, to, style, say, round, interval, raters, flag_far, keep, safe_csv, overwrite, progress
         As for `predict_table`.
     """
     if (model is None) == (labels is None):
@@ -189,7 +193,7 @@ def enhance_table(
             expanded, names, listed = label_columns(table, columns.labels, separator)
         if listed is not None and listed.column in columns.kept:
             expanded[listed.column] = table[listed.column]
-        columns, doubts = replace(columns, labels=names), Doubts(names, interval, flag_far)
+        columns, doubts = replace(columns, labels=names), Doubts(names, interval, flag_far, raters)
         return _enhance_by_fitting(expanded, columns, estimator, writer, given.where, doubts)
     fitted_with: dict[str, Any] = {
         "features": features,
@@ -208,7 +212,7 @@ def enhance_table(
             f"{model}: {type(loaded.estimator).__name__} gives degrees only to the rows it was fitted on; use "
             "`ldlearn enhance --labels ... --method ...` to fit on these rows, or a model of DLDL."
         )
-    doubts = Doubts(loaded.labels, interval, flag_far)
+    doubts = Doubts(loaded.labels, interval, flag_far, raters)
     found = _stream(given, loaded, loaded.enhance, loaded.labels, writer, id, progress, doubts)
     if loaded.facts.get("label_kind") == "degrees":
         found.notes.append("the model was fitted on degrees, not on 0/1 labels.")
