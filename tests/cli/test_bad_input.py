@@ -252,7 +252,7 @@ def test_a_failure_half_way_leaves_the_earlier_output(model, run):
 JSON_LINES = {
     "no JSON": (b'{"height": 1}\n{"height": \n', ["row 2: the line is no JSON"]),
     "no object": (b"[1, 2]\n", ["row 1: the line is no JSON object"]),
-    "nested": (b'{"height": [1], "sky": 1, "mountain": 0}\n', ["row 1, column 'height': a list is neither"]),
+    "nested": (b'{"height": [1], "sky": 1, "mountain": 0}\n', ["row 1, column 'height': a list is no feature"]),
     "nothing": (b"\n\n", ["the file is empty"]),
     "too deep": (b'{"height": ' + b"[" * 100_000 + b"\n", ["row 1: the line is no JSON"]),
 }

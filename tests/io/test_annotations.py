@@ -12,7 +12,7 @@ from ldlearn.cli.main import main
 from ldlearn.datasets import read_annotations, read_dataset
 from ldlearn.errors import FileError, ParameterError, TableError
 from ldlearn.io.columns import find_columns, quote_columns
-from ldlearn.models import load_model
+from ldlearn.models import fit_table, load_model
 
 
 def choice(names, question="mood", kind="choices"):
@@ -377,3 +377,54 @@ def test_the_command_in_a_pipe(export, capsys):
     assert command("import", export, "--to", "jsonl") == 0
     assert json.loads(capsys.readouterr().out.splitlines()[0]).keys() == {"id", "x1", "x2", "calm", "fear", "joy"}
     assert command("import", export, "-o", "-", "--json") == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "labels", "roles"),
+    [
+        ("long.csv", "item,rater,label\na,1,sky\na,2,sea\nb,1,sky\nb,2,sky\n", "label", "item rater label"),
+        ("long.csv", "item,rater,label\na,1,sky\na,2,sea\nb,1,sky\nb,2,sky\n", "sky,sea", "item rater label"),
+        ("stars.csv", "photo,judge,stars\na,1,5\na,2,4\nb,1,2\nb,2,1\n", "stars --id photo", "photo judge stars"),
+        ("users.jsonl", [{"id": i // 2, "user": i, "label": ["sky"]} for i in range(8)], "label", "id user label"),
+        ("old.jsonl", [{"id": 1, "text": "a", "annotations": [{"label": 1, "user": 2}]}], "label", None),
+    ],
+)
+def test_fit_says_what_to_type_first(write, capsys, name, content, labels, roles):
+    """And what it says can be typed."""
+    path = write(name, content)
+    assert command("fit", path, "--labels", *labels.split(), "-o", "never.ldl") == 2
+    typed = capsys.readouterr().err.strip().partition("first type: ldlearn ")[2]
+    named = [] if roles is None else zip(("--item", "--rater", "--label"), roles.split(), strict=True)
+    options = [word for pair in named for word in pair]
+    assert typed.split() == ["import", path, *options, "-o", "table.csv"]
+    assert command(*typed.split()[:-2]) == 0
+
+
+def test_items_that_differ_between_rows_are_no_answers(write):
+    """Trials of one task by many people: the reaction time is a feature of the row, so that the row is the item."""
+    rng = np.random.default_rng(0)
+    rows = [(i % 4, i, rng.normal(), "fast" if i % 3 else "slow") for i in range(40)]
+    path = write("trials.csv", "task,user,time,label\n" + "".join(f"{t},u{u},{x},{y}\n" for t, u, x, y in rows))
+    said = []
+    model = fit_table(path, "label", ignore="user", holdout=0.0, params={"beta": 1.0, "gamma": 1.0}, say=said.append)
+    assert model.labels == ("fast", "slow")
+
+
+def test_json_lists_are_labels_and_no_features(write):
+    rows = [{"x": i / 10, "tags": ["sky", "sea"] if i % 2 else ["sky"], "y": i % 2} for i in range(20)]
+    path = write("tags.jsonl", rows)
+    said = []
+    settings = {"holdout": 0.0, "params": {"beta": 1.0, "gamma": 1.0, "ordered": 0.1}, "say": said.append}
+    assert fit_table(path, "tags", ignore="y", **settings).labels == ("sea", "sky")
+    assert "ordered takes the labels of the column 'tags' as sea, sky, sorted by name" in said[-1]
+    with pytest.raises(TableError, match="row 1, column 'tags': a list is no feature; leave the column out"):
+        fit_table(path, "y")
+    spans = write("spans.jsonl", [{"x": 1.0, "label": [[0, 4, "sky"]]}])
+    with pytest.raises(TableError, match=r"row 1, column 'label': .*`ldlearn import` makes a table"):
+        fit_table(spans, "label")
+
+
+def test_labels_that_are_numbers_are_in_the_order_of_numbers(write):
+    rows = [{"x": i / 10, "stars": f"{i % 12 + 1}|{(i + 1) % 12 + 1}"} for i in range(36)]
+    model = fit_table(write("stars.jsonl", rows), "stars", holdout=0.0, params={"beta": 1.0}, say=lambda text: None)
+    assert model.labels == tuple(str(j) for j in range(1, 13))

@@ -16,11 +16,10 @@ from typing import Any, Literal
 import numpy as np
 
 from ldlearn.errors import ParameterError, TableError, hint, some
+from ldlearn.io.answer_columns import Roles, find_roles
 from ldlearn.io.answers import (
-    ABOUT_THE_ANSWER,
     about_task,
     answers_of,
-    bare_name,
     flatten,
     is_nothing,
     is_task,
@@ -30,7 +29,7 @@ from ldlearn.io.answers import (
     rater_of,
     text_of,
 )
-from ldlearn.io.columns import MARKS, find_columns, is_number, quote_columns
+from ldlearn.io.columns import MARKS, quote_columns, sorted_labels
 from ldlearn.io.formats import format_of, naming, open_table
 from ldlearn.io.jsonl import parse_lines, parse_list
 from ldlearn.io.source import Input, Source, reading
@@ -39,24 +38,6 @@ from ldlearn.io.values import import_pandas
 
 KINDS = ("auto", "votes", "labels")
 _MOST_LABELS = 1000  # more than that is a column of free texts
-
-# What the columns of an answer are usually called, likeliest first; compared without case, spaces and underscores.
-_ITEM = ("item", "itemid", "task", "taskid", "docid", "documentid", "unit", "unitid", "exampleid", "id")
-_PEOPLE = ("rater", "annotator", "worker", "coder", "judge", "user", "participant", "respondent")
-_RATER = (*_PEOPLE, *(name + "id" for name in _PEOPLE), "username", "completedby")
-_LABEL = (
-    "label",
-    "labels",
-    "cats",
-    "category",
-    "categories",
-    "answer",
-    "choice",
-    "class",
-    "rating",
-    "vote",
-    "entities",
-)
 
 
 @dataclass(frozen=True)
@@ -148,7 +129,7 @@ def read_annotations(
             if export.tasks:
                 tally.add_tasks(export.tasks, label)
             else:
-                roles = _find_roles(export.names, {"item": item, "rater": rater, "label": label}, len(given) == 1)
+                roles = find_roles(export.names, {"item": item, "rater": rater, "label": label}, len(given) == 1)
                 tally.add_rows(export.rows(roles.of_the_answer), roles)
     with naming(given[0]):
         return tally.counted(kind)
@@ -212,7 +193,7 @@ class _Tally:
         self.cancelled = self.empty = 0
         self.nobody = count()
 
-    def add_rows(self, rows: Iterable[Mapping[str, Any]], roles: _Roles) -> None:
+    def add_rows(self, rows: Iterable[Mapping[str, Any]], roles: Roles) -> None:
         """Add rows of one answer each."""
         self._note(roles.described)
         self.item_name = roles.item or self.item_name
@@ -266,7 +247,7 @@ class _Tally:
             raise TableError("nobody gave a label.")
         pandas = import_pandas()
         answers = pandas.DataFrame(self.answers, columns=["item", "rater", "label"]).drop_duplicates()
-        labels = _sorted_names(answers["label"].unique())
+        labels = sorted_labels(answers["label"].unique())
         if len(labels) > _MOST_LABELS:
             raise TableError(f"there are {len(labels):,} different labels; is that the column of the labels?")
         items = [item for item in self.fields if item in self.raters]
@@ -301,54 +282,6 @@ class _Tally:
         ):
             if number:
                 self._note(f"{number:,} {what} are left out")
-
-
-@dataclass(frozen=True)
-class _Roles:
-    """Which columns of a long table are what."""
-
-    item: str | None
-    rater: str | None
-    label: str
-    about_the_item: list[str]
-
-    @property
-    def of_the_answer(self) -> list[str]:
-        """The columns that are not about the item."""
-        return [name for name in (self.item, self.rater, self.label) if name is not None]
-
-    @property
-    def described(self) -> str:
-        """What was found, to be said aloud."""
-        named = {"item": self.item, "rater": self.rater, "label": self.label}
-        said = ", ".join(f"{role} {name!r}" for role, name in named.items() if name is not None)
-        return f"one answer a row: {said}" + ("" if self.item else "; each row is an item of its own")
-
-
-def _find_roles(names: Sequence[str], given: Mapping[str, str | None], alone: bool) -> _Roles:
-    """Which columns are what: as the user says, or by their names."""
-    taken = {role: names[find_columns(names, name, role)[0]] for role, name in given.items() if name is not None}
-    for role, spellings in {"item": _ITEM, "rater": _RATER, "label": _LABEL}.items():
-        if role not in taken and (found := _usual(names, spellings, set(taken.values()))) is not None:
-            taken[role] = found
-    listing = f"the columns are {some(names, 12)}"
-    if "label" not in taken:
-        raise TableError(f"say with label which column holds the labels; {listing}.")
-    if "item" not in taken and ("rater" in taken or not alone):
-        raise TableError(f"say with item which column names what was rated; {listing}.")
-    rest = [name for name in names if name not in taken.values() and bare_name(name) not in ABOUT_THE_ANSWER]
-    return _Roles(taken.get("item"), taken.get("rater"), taken["label"], rest)
-
-
-def _usual(names: Sequence[str], spellings: Sequence[str], taken: set[str]) -> str | None:
-    by_spelling = {bare_name(name): name for name in reversed(names) if name not in taken}
-    return next((by_spelling[spelling] for spelling in spellings if spelling in by_spelling), None)
-
-
-def _sorted_names(names: Iterable[str]) -> list[str]:
-    """In alphabetical order, or by size where all are numbers."""
-    found = list(names)
-    return sorted(found, key=float) if all(is_number(name) for name in found) else sorted(found)
 
 
 def _tidy_fields(items: Sequence[Mapping[str, Any]], differing: set[str], notes: list[str]) -> dict[str, list[Any]]:

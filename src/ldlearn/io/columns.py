@@ -15,7 +15,7 @@ a list        several of all these
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -233,6 +233,18 @@ def tidy_names(names: Sequence[str]) -> list[str]:
     """Headings without the spaces around them, where they stay distinct."""
     tidy = [name.strip() for name in names]
     return tidy if len(set(tidy)) == len(set(names)) else list(names)
+
+
+def sorted_labels(names: Iterable[str]) -> list[str]:
+    """In alphabetical order, or by size where all are numbers.
+
+    Examples
+    --------
+    >>> sorted_labels(["9", "10", "1"]), sorted_labels(["sky", "hill"])
+    (['1', '9', '10'], ['hill', 'sky'])
+    """
+    found = list(names)
+    return sorted(found, key=float) if all(is_number(name) for name in found) else sorted(found)
 
 
 def is_number(text: str) -> bool:

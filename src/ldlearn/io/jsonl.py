@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from itertools import islice
+from shlex import quote
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ldlearn.errors import TableError
+from ldlearn.io.answers import is_task
 from ldlearn.io.columns import marked_labels
 from ldlearn.io.formats import Format
 from ldlearn.io.limits import check_total
@@ -29,6 +31,9 @@ class JsonLinesSource(Source):
         self._first = list(islice(self._rows, CHUNK_ROWS))
         if not self._first:
             raise TableError("the file is empty; one JSON object per line is needed.")
+        if is_task(self._first[0]):
+            command = f"ldlearn import {quote(given.name)} -o table.csv"
+            raise TableError(f"a row holds the answers of raters; first type: {command}")
         self.names = list(dict.fromkeys(name for row in self._first for name in row))
         self.labels = marked_labels(self.names)
 
@@ -78,10 +83,14 @@ def _column(rows: list[dict[str, Any]], name: str, kind: Kind, start: int) -> ND
     values = np.empty(len(rows), dtype=object)
     for i, row in enumerate(rows):
         values[i] = row.get(name)
-        if isinstance(values[i], dict | list):
-            problem = f"a {type(values[i]).__name__} is neither a number nor a text."
+        if isinstance(values[i], dict) or (isinstance(values[i], list) and any(map(_is_nested, values[i]))):
+            problem = "neither a number nor a text; of answers by raters `ldlearn import` makes a table."
             raise TableError(problem, row=start + i, column=name)
     return _floats_if_numbers(values) if kind == "any" else values
+
+
+def _is_nested(value: Any) -> bool:
+    return isinstance(value, dict | list)
 
 
 def _floats_if_numbers(values: NDArray[np.object_]) -> NDArray[Any]:

@@ -10,11 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldlearn.errors import TableError, some
+from ldlearn.io.columns import sorted_labels
 from ldlearn.io.values import import_pandas, is_label_word, is_missing, is_numeric
 
 _SEPARATORS = ("|", ";", ",")  # in this order, the first that occurs
 _JSON = "json"
 _MOST_LABELS = 50  # more are believed only if they recur
+_MOST_NAMED = 12
 _RECUR = 2.0  # rows for each label
 
 
@@ -28,6 +30,14 @@ class LabelList(NamedTuple):
         """A sentence for the user."""
         how = "as JSON" if self.separator == _JSON else f"separated by {self.separator!r}"
         return f"the column {self.column!r} holds lists of labels, {how}: {some(names)}."
+
+    def order_in_words(self, names: Sequence[str]) -> str:
+        """What an order of the labels means here: a list has none."""
+        order = ", ".join(names) if len(names) <= _MOST_NAMED else f"{names[0]}, {names[1]}, ..., {names[-1]}"
+        return (
+            f"ordered takes the labels of the column {self.column!r} as {order}, sorted by name (numbers by size); for "
+            "another order give each label a 0/1 column, in that order."
+        )
 
 
 def expand_label_list(
@@ -48,16 +58,16 @@ def expand_label_list(
     -------
     table : DataFrame
     labels : list of str
-        Sorted by name.
+        Sorted by name, or by size where all are numbers.
     found : LabelList or None
     """
-    if len(labels) != 1 or labels[0] not in table.columns or not _holds_lists(table[labels[0]], separator):
+    if len(labels) != 1 or labels[0] not in table.columns or not holds_lists(table[labels[0]], separator):
         if separator is not None and labels:
             raise TableError(f"separator is for one label column of texts; {some(labels)} hold numbers.")
         return table, list(labels), None
     column = labels[0]
     found = LabelList(column, separator or _find_separator(table[column]))
-    names = sorted({name for cell in _cells(table[column], found) for name in cell})
+    names = sorted_labels({name for cell in _cells(table[column], found) for name in cell})
     if not names:
         raise TableError("the label column is empty.", column=column)
     if len(names) > max(_MOST_LABELS, len(table) / _RECUR):
@@ -87,7 +97,8 @@ def with_label_columns(table: Any, found: LabelList, names: Sequence[str]) -> An
     return import_pandas().concat([rest, import_pandas().DataFrame(Y, index=table.index, columns=list(names))], axis=1)
 
 
-def _holds_lists(series: Any, separator: str | None) -> bool:
+def holds_lists(series: Any, separator: str | None = None) -> bool:
+    """Whether a label column holds texts other than yes/no, or lists."""
     if getattr(series.dtype, "kind", "O") in "biufc":
         return False
     present = series[~is_missing(series)]

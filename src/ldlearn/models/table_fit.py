@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -15,6 +15,7 @@ from typing import Any, cast
 from ldlearn.errors import ParameterError, TableError
 from ldlearn.io.columns import Columns, TableColumns, choose_columns, find_kept
 from ldlearn.io.formats import check_output, naming, open_table
+from ldlearn.io.label_lists import holds_lists
 from ldlearn.io.source import PIPE, Kind, Say, Source
 from ldlearn.io.text_style import TextStyle
 from ldlearn.io.values import are_logical
@@ -113,7 +114,10 @@ def fit_table(
         model = _fit_watched(table, columns, targets, estimator, embedding, holdout, progress, kind)
         if listed is not None:
             model.facts["label_list"] = listed._asdict()
-            (say or warnings.warn)(f"{given.where}: {listed.in_words(names)}")
+            told = [listed.in_words(names)]
+            told += [listed.order_in_words(names)] if getattr(estimator, "ordered", False) else []
+            for sentence in told:
+                (say or warnings.warn)(f"{given.where}: {sentence}")
         model.facts["source"] = given.identity()
     if output is not None:
         save_model(model, output)
@@ -169,9 +173,51 @@ def read_training(
 ) -> tuple[Any, TableColumns]:
     """The columns that are wanted, all rows, and what they are."""
     with given.opened("reading", progress) as source:
-        columns = choose_columns(source, labels, features, id, ignore, kinds)
+        try:
+            columns = choose_columns(source, labels, features, id, ignore, kinds)
+        except TableError:
+            _refuse_long_table(given, source.names)
+            raise
         columns = replace(columns, kept=find_kept(source, keep, columns.id, columns.labels))
-        return _read_columns(source, columns), columns
+        table = _read_columns(source, columns)
+        for name in columns.features:
+            _refuse_lists(table[name])
+        if len(columns.labels) == 1 and not _is_logical(table[columns.labels[0]]):
+            _refuse_answers(given, table, columns)
+        return table, columns
+
+
+def _is_logical(label: Any) -> bool:
+    return not holds_lists(label) and bool(label.isin((0, 1)).all())
+
+
+def _refuse_lists(feature: Any) -> None:
+    """Only labels come as lists, and a column of lists is one from its first cell on."""
+    if feature.dtype == object:
+        row, first = next(((row, v) for row, v in feature.items() if v is not None), (0, None))
+        if isinstance(first, list):
+            raise TableError("a list is no feature; leave the column out (ignore).", row=row, column=feature.name)
+
+
+def _refuse_long_table(given: GivenTable, names: Sequence[str]) -> None:
+    """A table without the columns that were asked for, but with those of answers: say what makes a table of it."""
+    from ldlearn.io.answer_columns import import_command, usual_roles
+
+    roles = usual_roles(names)
+    if roles is not None:
+        raise TableError(f"a row is an answer ({roles.described}); first type: {import_command(given.name, roles)}")
+
+
+def _refuse_answers(given: GivenTable, table: Any, columns: TableColumns) -> None:
+    """A table whose label column is there, but where items come back, one row for each answer."""
+    from ldlearn.io.answer_columns import hidden_answers, import_command
+
+    roles = hidden_answers(table, columns.labels[0], columns.id)
+    if roles is not None:
+        raise TableError(
+            f"the values of {roles.item!r} come back with other labels, so that a row is an answer and not an item; "
+            f"first type: {import_command(given.name, roles)}"
+        )
 
 
 def _read_columns(source: Source, columns: TableColumns) -> Any:

@@ -1,0 +1,111 @@
+"""Which columns of a long table, one answer a row, say what was rated, by whom, and with which label."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from shlex import quote
+from typing import Any
+
+from ldlearn.errors import TableError, some
+from ldlearn.io.answers import ABOUT_THE_ANSWER, bare_name
+from ldlearn.io.columns import find_columns
+
+_COMES_BACK = 1.5  # rows for each item, from which on rows are answers
+
+# What the columns of an answer are usually called, likeliest first; compared without case, spaces and underscores.
+_ITEM = ("item", "itemid", "task", "taskid", "docid", "documentid", "unit", "unitid", "exampleid", "id")
+_PEOPLE = ("rater", "annotator", "worker", "coder", "judge", "user", "participant", "respondent")
+_RATER = (*_PEOPLE, *(name + "id" for name in _PEOPLE), "username", "completedby")
+_LABEL = (
+    "label",
+    "labels",
+    "cats",
+    "category",
+    "categories",
+    "answer",
+    "choice",
+    "class",
+    "rating",
+    "vote",
+    "entities",
+)
+
+
+@dataclass(frozen=True)
+class Roles:
+    """Which columns of a long table are what."""
+
+    item: str | None
+    rater: str | None
+    label: str
+    about_the_item: list[str]
+
+    @property
+    def of_the_answer(self) -> list[str]:
+        """The columns that are not about the item."""
+        return [name for name in (self.item, self.rater, self.label) if name is not None]
+
+    @property
+    def described(self) -> str:
+        """What was found, to be said aloud."""
+        named = {"item": self.item, "rater": self.rater, "label": self.label}
+        said = ", ".join(f"{role} {name!r}" for role, name in named.items() if name is not None)
+        return f"one answer a row: {said}" + ("" if self.item else "; each row is an item of its own")
+
+
+def find_roles(names: Sequence[str], given: Mapping[str, str | None], alone: bool) -> Roles:
+    """Which columns are what: as the user says, or by their names."""
+    taken = {role: names[find_columns(names, name, role)[0]] for role, name in given.items() if name is not None}
+    for role, spellings in {"item": _ITEM, "rater": _RATER, "label": _LABEL}.items():
+        if role not in taken and (found := _usual(names, spellings, set(taken.values()))) is not None:
+            taken[role] = found
+    listing = f"the columns are {some(names, 12)}"
+    if "label" not in taken:
+        raise TableError(f"say with label which column holds the labels; {listing}.")
+    if "item" not in taken and ("rater" in taken or not alone):
+        raise TableError(f"say with item which column names what was rated; {listing}.")
+    rest = [name for name in names if name not in taken.values() and bare_name(name) not in ABOUT_THE_ANSWER]
+    return Roles(taken.get("item"), taken.get("rater"), taken["label"], rest)
+
+
+def _usual(names: Sequence[str], spellings: Sequence[str], taken: set[str]) -> str | None:
+    by_spelling = {bare_name(name): name for name in reversed(names) if name not in taken}
+    return next((by_spelling[spelling] for spelling in spellings if spelling in by_spelling), None)
+
+
+def hidden_answers(table: Any, label: str, id: str | None = None) -> Roles | None:
+    """The roles of the columns if a table with one label column seems to hold answers, not items.
+
+    That is so if items come back, and nothing but rater and label tells their rows apart.
+
+    Parameters
+    ----------
+    table : DataFrame
+    label : str
+        Its label column.
+    id : str, optional
+        The column that names items; by default one with a usual name.
+    """
+    names = list(table.columns)
+    item = id or _usual(names, _ITEM, {label})
+    if item is None or len(table) < _COMES_BACK * table[item].nunique():
+        return None
+    rater = _usual(names, _RATER, {label, item})
+    rest = [name for name in names if name not in (item, rater, label) and bare_name(name) not in ABOUT_THE_ANSWER]
+    if rest and (table.groupby(item)[rest].nunique() > 1).to_numpy().any():
+        return None
+    return Roles(item, rater, label, rest)
+
+
+def usual_roles(names: Sequence[str]) -> Roles | None:
+    """The roles of columns that are called as those of a long table usually are, all three; else None."""
+    found = [_usual(names, spellings, set()) for spellings in (_ITEM, _RATER, _LABEL)]
+    return None if found[2] is None or None in found[:2] else Roles(found[0], found[1], found[2], [])
+
+
+def import_command(path: str, roles: Roles) -> str:
+    """What to type, to make a table of such a file that has one row an item."""
+    named = {"item": roles.item, "rater": roles.rater, "label": roles.label}
+    options = " ".join(f"--{role} {quote(name)}" for role, name in named.items() if name is not None)
+    return f"ldlearn import {quote(path)} {options} -o table.csv"
