@@ -1,8 +1,9 @@
 """A newcomer's walk: every command and every line of Python in README and tutorial, word by word, in an empty folder.
 
-By default the installed package is used, and `pip`, `git` and `make` are stand-ins that check what they are asked for.
-With ``LDLEARN_WALK=fresh`` (``make walk``; also where the variable CI is set) a new virtual environment is made and the
-package installed into it, as a newcomer would.
+It runs in an environment of its own: the package as its wheel has it, and links to what its extra ``all`` requires, so
+that a file or a requirement that is missing there is missed. With ``LDLEARN_WALK=fresh`` (``make walk``) pip installs the
+environment instead, which takes a minute. `pip`, `git` and `make` of the documents are stand-ins that check what they
+are asked for.
 
 A block after a line ``<!-- walk: skip -->`` is left out.
 """
@@ -15,15 +16,19 @@ import re
 import stat
 import subprocess
 import sys
+import venv
+import zipfile
+from importlib.metadata import Distribution, distribution
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = ("README.md", "docs/tutorial.md")
 SHELL, PYTHON = ("bash", "sh", "shell", "console"), ("python", "py", "pycon")
 FENCE = re.compile(r"^(?P<indent> *)```(?P<kind>\w+)[^\n]*\n(?P<code>.*?)^(?P=indent)```\s*$", re.MULTILINE | re.DOTALL)
-FRESH = os.environ.get("LDLEARN_WALK") == "fresh" or bool(os.environ.get("CI"))
+FRESH = os.environ.get("LDLEARN_WALK") == "fresh"
 
 DRIVER = """
 import doctest, json, subprocess, sys
@@ -85,40 +90,70 @@ def blocks(text: str) -> list[tuple[str, str]]:
 
 
 def write_script(path: Path, code: str) -> None:
-    path.write_text(f"#!{sys.executable}\n{code}")
+    path.write_text(f"#!{path.parent / 'python'}\n{code}")
     path.chmod(path.stat().st_mode | stat.S_IXUSR)
 
 
-def make_bin(folder: Path) -> Path:
-    """A folder of programs: the package of this interpreter, and stand-ins for what changes the machine."""
-    folder.mkdir()
-    paths = {"pyproject": str(ROOT / "pyproject.toml"), "makefile": str(ROOT / "Makefile")}
-    for name, code in STAND_INS.items():
-        write_script(folder / name, code.format(**paths))
-    write_script(folder / "ldlearn", "from ldlearn.cli.main import main\nmain()")
-    for name in ("python", "python3"):  # a link would forget which environment it belongs to
-        (folder / name).write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
-        (folder / name).chmod(0o755)
-    return folder
-
-
-def make_fresh_environment(folder: Path) -> Path:
-    """A new virtual environment with the package in it, and pip pointed at this copy of the project."""
-    subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+def install(environment: Path) -> None:
+    """What a newcomer's ``pip install`` does."""
     constraints = ROOT / "constraints.txt"
     options = ["-c", str(constraints)] if constraints.exists() else []
-    subprocess.run([folder / "bin" / "pip", "install", "-q", *options, f"{ROOT}[all]"], check=True)
-    for name in ("pip", "git", "make"):
-        paths = {"pyproject": str(ROOT / "pyproject.toml"), "makefile": str(ROOT / "Makefile")}
-        (folder / "bin" / name).unlink(missing_ok=True)
-        write_script(folder / "bin" / name, STAND_INS[name].format(**paths))
-    return folder / "bin"
+    subprocess.run([sys.executable, "-m", "venv", environment], check=True)
+    subprocess.run([environment / "bin" / "pip", "install", "-q", *options, f"{ROOT}[all]"], check=True)
+
+
+def assemble(environment: Path) -> None:
+    """The same without pip and network: our wheel, unpacked, beside links to what it requires of this interpreter's."""
+    pytest.importorskip("hatchling", reason="the wheel cannot be built")
+    venv.create(environment)
+    (site,) = environment.glob("lib/python*/site-packages")
+    words = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", environment]
+    subprocess.run(words, cwd=ROOT, check=True, capture_output=True)
+    (wheel,) = environment.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(site)
+    (ours,) = site.glob("ldlearn-*.dist-info")
+    for part in requirements(Distribution.at(ours), {"all"}):
+        for name in {file.parts[0] for file in part.files or ()} - {"..", "__pycache__"}:
+            if not (site / name).exists():
+                (site / name).symlink_to(part.locate_file(name))
+    write_script(environment / "bin" / "ldlearn", "from ldlearn.cli.main import main\nmain()")
+
+
+def requirements(part: Distribution, extras: set[str], seen: frozenset[str] = frozenset()) -> list[Distribution]:
+    """The distributions that another requires, by whatever way, as they are installed here."""
+    found = []
+    for requirement in map(Requirement, part.requires or ()):
+        named = f"{requirement.name}{sorted(requirement.extras)}"
+        wanted = requirement.marker is None or any(
+            requirement.marker.evaluate({"extra": extra}) for extra in {"", *extras}
+        )
+        if wanted and named not in seen:
+            seen |= {named}
+            other = part if requirement.name == part.name else distribution(requirement.name)
+            found += [other, *requirements(other, requirement.extras, seen)]
+    return found
 
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("walk") / "environment"
-    return make_fresh_environment(folder) if FRESH else make_bin(folder)
+    environment = tmp_path_factory.mktemp("walk") / "environment"
+    (install if FRESH else assemble)(environment)
+    paths = {"pyproject": str(ROOT / "pyproject.toml"), "makefile": str(ROOT / "Makefile")}
+    for name, code in STAND_INS.items():
+        (environment / "bin" / name).unlink(missing_ok=True)
+        write_script(environment / "bin" / name, code.format(**paths))
+    return environment / "bin"
+
+
+def walk(steps: list[tuple[str, str]], programs: Path, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Do what a document says, one step after the other, as someone who has only that environment."""
+    ours = ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE", "LDLEARN_DATA")
+    environment = {name: value for name, value in os.environ.items() if name not in ours}
+    environment |= {"PATH": f"{programs}{os.pathsep}{os.environ['PATH']}", "VIRTUAL_ENV": str(programs.parent)}
+    environment |= {"MPLBACKEND": "Agg", "HOME": str(folder)}
+    options = {"cwd": folder, "env": environment, "capture_output": True, "text": True, "check": False, "timeout": 600}
+    return subprocess.run([programs / "python", "-c", DRIVER], input=json.dumps(steps), **options)
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
@@ -129,19 +164,7 @@ def test_every_command_of_the_document_works(document, programs, tmp_path):
     steps = blocks(path.read_text(encoding="utf-8"))
     if not steps:
         pytest.skip(f"{document} shows no commands")
-    environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "LDLEARN_DATA")}
-    environment |= {"PATH": f"{programs}{os.pathsep}{os.environ['PATH']}", "MPLBACKEND": "Agg", "HOME": str(tmp_path)}
-    environment |= {"VIRTUAL_ENV": str(programs.parent)} if FRESH else {}
-    done = subprocess.run(
-        [programs / "python", "-c", DRIVER],
-        input=json.dumps(steps),
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
+    done = walk(steps, programs, tmp_path)
     assert done.returncode == 0, f"{document}:\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
 
 
@@ -149,23 +172,20 @@ EXAMPLE = """
 # Title
 ```bash
 pip install "ldlearn[all]"
-echo "x,a,b" > d.csv
-for i in 1 2 3 4; do echo "$i,1,0"; echo "-$i,0,1"; done >> d.csv
-ldlearn fit d.csv --labels a,b -o m.ldl
+ldlearn --version > version.txt
 ```
 <!-- walk: skip -->
 ```bash
 exit 1
 ```
 ```python
-import numpy as np
-from ldlearn.models import load_model
-model = load_model("m.ldl")
+import ldlearn
+version = open("version.txt").read()
 ```
 - in a list:
   ```pycon
-  >>> model.labels
-  ('a', 'b')
+  >>> ldlearn.__version__ in version
+  True
   ```
 ```text
 not run
@@ -177,18 +197,13 @@ def test_the_walk_itself_can_fail(programs, tmp_path):
     """The test of the test: blocks are found, run in order in one session, and a wrong one is noticed."""
     steps = blocks(EXAMPLE)
     assert [kind for kind, _ in steps] == ["shell", "python", "python"]
-
-    def walk(steps) -> subprocess.CompletedProcess[str]:
-        environment = os.environ | {"PATH": f"{programs}{os.pathsep}{os.environ['PATH']}"}
-        arguments = {"cwd": tmp_path, "env": environment, "capture_output": True, "text": True, "check": False}
-        return subprocess.run([programs / "python", "-c", DRIVER], input=json.dumps(steps), **arguments)
-
-    assert walk(steps).returncode == 0
+    assert walk(steps, programs, tmp_path).returncode == 0
     wrong = (
         [("python", ">>> 1 + 1\n3")],
         [("shell", "false; true")],
         [("shell", "pip install nonsense")],
         [("python", "1/0")],
+        [("python", "import pytest")],  # nothing but what the package requires is there
     )
     for step in wrong:
-        assert walk(step).returncode != 0, step
+        assert walk(step, programs, tmp_path).returncode != 0, step

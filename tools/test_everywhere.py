@@ -123,7 +123,7 @@ class Cell:
         """The settings of the cell as environment variables."""
         threads = {name: str(self.threads) for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
         found = os.environ | threads | {"SCIPY_ARRAY_API": "1"}
-        for name in ("CI", "PYTHONPATH"):  # CI would install the package anew
+        for name in ("CI", "PYTHONPATH"):  # with CI every cell would try the same examples
             found.pop(name, None)
         if self.kernel:
             found["OPENBLAS_CORETYPE"] = self.kernel

@@ -14,7 +14,7 @@ def quick_workers():
         yield
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def cluster(quick_workers):
     """Two worker processes on this machine, for all tests of the folder."""
     options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
