@@ -59,6 +59,17 @@ def fitted(estimator, X, D, Y):
     return clone(estimator).fit(X, targets(estimator, D, Y))
 
 
+PLAIN_FITS = {}
+
+
+def plain_fit(estimator):
+    """The fit of the common problem, done once for all tests that only look at it."""
+    key = type(estimator), repr(estimator)
+    if key not in PLAIN_FITS:
+        PLAIN_FITS[key] = fitted(estimator, *make_problem())
+    return PLAIN_FITS[key]
+
+
 def quietly_fitted(estimator, X, D, Y):
     """The fitted estimator, and what it said about convergence."""
     with warnings.catch_warnings(record=True) as heard:
@@ -69,8 +80,8 @@ def quietly_fitted(estimator, X, D, Y):
 
 @ALL
 def test_outputs_are_distributions(estimator):
-    X, D, Y = make_problem()
-    found = outputs(fitted(estimator, X, D, Y), X)
+    X, _, Y = make_problem()
+    found = outputs(plain_fit(estimator), X)
     assert found
     for P in found:
         assert P.shape == Y.shape
@@ -80,8 +91,8 @@ def test_outputs_are_distributions(estimator):
 
 @ENHANCING
 def test_support_is_kept_where_claimed(estimator):
-    X, D, Y = make_problem()
-    R = fitted(estimator, X, D, Y).label_distributions_
+    _, _, Y = make_problem()
+    R = plain_fit(estimator).label_distributions_
     if estimator.keeps_support:
         assert (R[Y == 0] == 0).all()
     else:
@@ -94,7 +105,7 @@ def test_permuting_samples_commutes_with_the_fit(estimator):
         pytest.skip(f"{type(estimator).__name__} says that it depends on the order of samples")
     X, D, Y = make_problem()
     order = np.random.default_rng(1).permutation(len(X))
-    straight = outputs(fitted(estimator, X, D, Y), X)
+    straight = outputs(plain_fit(estimator), X)
     shuffled = outputs(fitted(estimator, X[order], D[order], Y[order]), X[order])
     for P, Q in zip(straight, shuffled, strict=True):
         np.testing.assert_allclose(P[order], Q, atol=1e-5)
@@ -106,7 +117,7 @@ def test_permuting_labels_commutes_with_the_fit(estimator):
         pytest.skip(f"{type(estimator).__name__} says that it depends on the order of labels")
     X, D, Y = make_problem()
     order = np.array([3, 0, 4, 2, 1])
-    straight = outputs(fitted(estimator, X, D, Y), X)
+    straight = outputs(plain_fit(estimator), X)
     shuffled = outputs(fitted(estimator, X, D[:, order], Y[:, order]), X)
     for P, Q in zip(straight, shuffled, strict=True):
         np.testing.assert_allclose(P[:, order], Q, atol=1e-5)
@@ -160,7 +171,7 @@ def test_same_seed_same_result_and_global_generator_untouched(estimator):
 @ALL
 def test_float32_is_kept(estimator):
     X, D, Y = make_problem()
-    wide = outputs(fitted(estimator, X, D, Y), X)
+    wide = outputs(plain_fit(estimator), X)
     X32 = X.astype(np.float32)
     narrow = outputs(fitted(estimator, X32, D, Y), X32)
     for P, Q in zip(wide, narrow, strict=True):
@@ -173,7 +184,7 @@ def test_float32_is_kept(estimator):
 @ALL
 def test_clone_pickle_and_set_params(estimator):
     X, D, Y = make_problem()
-    model = fitted(estimator, X, D, Y)
+    model = plain_fit(estimator)
     again = pickle.loads(pickle.dumps(model))
     fresh = clone(model)
     assert not hasattr(fresh, "label_names_")
@@ -195,7 +206,7 @@ def test_frames_keep_their_names(estimator, frame):
     model = clone(estimator).fit(X_frame, T_frame)
     assert list(model.label_names_) == labels
     assert list(model.feature_names_in_) == features
-    plain = fitted(estimator, X, D, Y)
+    plain = plain_fit(estimator)
     assert list(plain.label_names_) == [f"label_{j}" for j in range(5)]
     for P, Q in zip(outputs(plain, X), outputs(model, X_frame), strict=True):
         np.testing.assert_allclose(P, Q, atol=1e-6)
@@ -332,7 +343,7 @@ def test_a_fit_that_is_cut_short_says_so_once_and_in_one_way(estimator):
         if type(estimator).__name__ == "DLDL":
             return  # converged_ is about its steps: how often they alternate is part of the method
         # Whoever claims to have converged at once must not go on when allowed to.
-        for P, Q in zip(outputs(short, X), outputs(fitted(estimator, X, D, Y), X), strict=True):
+        for P, Q in zip(outputs(short, X), outputs(plain_fit(estimator), X), strict=True):
             np.testing.assert_array_equal(P, Q)
     else:
         name = type(estimator).__name__
@@ -341,8 +352,7 @@ def test_a_fit_that_is_cut_short_says_so_once_and_in_one_way(estimator):
 
 @ALL
 def test_iterations_objective_and_convergence_have_one_name_each(estimator):
-    X, D, Y = make_problem()
-    model = fitted(estimator, X, D, Y)
+    model = plain_fit(estimator)
     iterative = "max_iter" in model.get_params(deep=False)
     assert hasattr(model, "converged_") == hasattr(model, "n_iter_")
     assert hasattr(model, "converged_") or not iterative
@@ -375,7 +385,7 @@ def test_what_looks_at_no_feature_is_a_floor(estimator):
     other = np.random.default_rng(1).normal(size=X.shape)
     same = all(
         np.array_equal(P, Q)
-        for P, Q in zip(outputs(fitted(estimator, X, D, Y), X), outputs(fitted(estimator, other, D, Y), X), strict=True)
+        for P, Q in zip(outputs(plain_fit(estimator), X), outputs(fitted(estimator, other, D, Y), X), strict=True)
     )
     assert same == (estimator.is_floor and not isinstance(estimator, FromClassifier))
 
@@ -421,7 +431,7 @@ def test_weights_are_taken_or_refused_in_one_sentence(estimator):
 def test_weights_of_one_change_nothing_in_whatever_container(estimator):
     X, D, Y = make_problem()
     T = targets(estimator, D, Y)
-    plain = outputs(fitted(estimator, X, D, Y), X)
+    plain = outputs(plain_fit(estimator), X)
     for ones in ([1] * len(X), pd.Series(np.ones(len(X)), index=np.arange(len(X))[::-1])):
         weighted = outputs(clone(estimator).fit(X, T, sample_weight=ones), X)
         for P, Q in zip(plain, weighted, strict=True):
@@ -477,8 +487,8 @@ def test_what_takes_no_weights_joins_rows_with_each_other():
 
 @PREDICTING
 def test_score_counts_rows_as_often_as_their_weights(estimator):
-    X, D, Y = make_problem()
-    model = fitted(estimator, X, D, Y)
+    X, D, _ = make_problem()
+    model = plain_fit(estimator)
     w = np.random.default_rng(0).integers(0, 3, size=len(X))
     repeated = model.score(np.repeat(X, w, axis=0), np.repeat(D, w, axis=0))
     assert model.score(X, D, sample_weight=w) == pytest.approx(repeated)

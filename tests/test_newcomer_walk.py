@@ -1,7 +1,7 @@
 """A newcomer's walk: every command and every line of Python in README and tutorial, word by word, in an empty folder.
 
-It runs in an environment of its own: the package as its wheel has it, and links to what its extra ``all`` requires, so
-that a file or a requirement that is missing there is missed. With ``LDLEARN_WALK=fresh`` (``make walk``) pip installs the
+It runs in an environment of its own: the package as its wheel has it, and links to what its extra ``all`` requires.
+So a file or a requirement that is missing there is missed. With ``LDLEARN_WALK=fresh`` (``make walk``) pip installs the
 environment instead, which takes a minute. `pip`, `git` and `make` of the documents are stand-ins that check what they
 are asked for.
 

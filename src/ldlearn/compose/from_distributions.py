@@ -63,7 +63,7 @@ class FromDistributions(WeighsRows, Learner):
     True
     """
 
-    _test_params: ClassVar[tuple[dict[str, Any], ...]] = ({},)
+    _test_params: ClassVar[tuple[dict[str, Any], ...]] = ({"estimator": DLDL(beta=10.0, gamma=1.0)},)
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "estimator": [HasMethods(["fit", "predict"]), None],
         "threshold": [Interval(Real, 0, 1, closed="left")],

@@ -120,7 +120,7 @@ class DLDLCV(WeighsRows, GivesIntervals):
             "alphas": (0.0, 0.1),
             "betas": (10.0,),
             "feature_maps": (None, "rbf"),
-            "estimator": DLDL(n_neighbors=1, n_components=4),
+            "estimator": DLDL(beta=10.0, gamma=1.0, n_neighbors=1, n_components=4),
         },
     )
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
