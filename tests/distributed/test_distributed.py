@@ -83,8 +83,10 @@ def test_other_parameters_mean_the_same(rows, client, params):
 def test_weights_of_many_rows_are_chosen_on_the_sample_that_one_machine_takes(client, monkeypatch):
     data = make_label_distributions(3000, 3, 3, labels="votes", random_state=1)
     monkeypatch.setattr("ldlearn.distributed.rows._FEW_ROWS", 0)
-    model = ld.DLDL(max_iter=1, client=client).fit(in_blocks(data.X, (1000, 2000)), in_blocks(data.Y, (1000, 2000)))
-    local = DLDL(max_iter=1).fit(data.X, data.Y)
+    Y, weights = np.where(data.X[:, :1] > 1.5, np.nan, data.Y), np.linspace(0.5, 2.0, 3000)
+    X, rest = in_blocks(data.X, (1000, 2000)), da.from_array(weights, chunks=1000)
+    model = ld.DLDL(max_iter=1, client=client).fit(X, in_blocks(Y, (1000, 2000)), sample_weight=rest)
+    local = DLDL(max_iter=1).fit(data.X, Y, sample_weight=weights)
     assert (model.beta_, model.choice_) == (local.beta_, local.choice_)
     np.testing.assert_allclose(model.coef_, local.coef_, atol=1e-6)
 
@@ -99,14 +101,73 @@ def test_single_precision_stays_single(rows, client):
 
 def test_softmax_regression_on_degrees_in_blocks_is_that_in_one_place(rows, local, client):
     X, D = in_blocks(rows[0], UNEVEN[3]), in_blocks(local.label_distributions_, UNEVEN[3])
-    model = ld.SABFGS(l2=0.3, client=client).fit(X, D)
-    one = SABFGS(l2=0.3).fit(rows[0], local.label_distributions_)
+    weights = np.linspace(0.5, 2.0, 700)
+    model = ld.SABFGS(l2=0.3, client=client).fit(X, D, sample_weight=da.from_array(weights, chunks=100))
+    one = SABFGS(l2=0.3).fit(rows[0], local.label_distributions_, sample_weight=weights)
     np.testing.assert_allclose(model.coef_, one.coef_, atol=1e-6)
     np.testing.assert_allclose(client.compute(model.predict(X), sync=True), one.predict(rows[0]), atol=1e-6)
     assert model.score(X, D) == pytest.approx(one.score(rows[0], local.label_distributions_), rel=1e-6)
     assert type(model.to_local()) is SABFGS
     with pytest.raises(ParameterError, match="the solver is 'newton', not 'lbfgs'"):
         ld.SABFGS(solver="lbfgs", client=client).fit(X, D)
+
+
+@pytest.fixture(scope="module")
+def partly(rows):
+    """Labels of which some are unknown, and weights of the rows."""
+    rng = np.random.default_rng(0)
+    return np.where(rng.random(rows[1].shape) < 0.1, np.nan, rows[1]), rng.uniform(0.5, 2.0, len(rows[0]))
+
+
+@pytest.mark.parametrize(
+    "params",
+    [GIVEN, {"init": "pseudo", "fit_intercept": False, **GIVEN}, {"ordered": 0.5, **GIVEN}, {"max_iter": 2}],
+    ids=["given", "pseudo", "ordered", "chosen"],
+)
+def test_weights_and_unknown_labels_count_as_on_one_machine(rows, partly, client, params):
+    X, Y, weights = in_blocks(rows[0], UNEVEN[3]), in_blocks(partly[0], UNEVEN[3]), da.from_array(partly[1], chunks=300)
+    model = ld.DLDL(**params, client=client).fit(X, Y, sample_weight=weights)
+    local = DLDL(**params).fit(rows[0], partly[0], sample_weight=partly[1])
+    assert (model.beta_, model.choice_) == (local.beta_, local.choice_)
+    np.testing.assert_allclose(model.coef_, local.coef_, atol=1e-6)
+    np.testing.assert_allclose(model.objective_path_, local.objective_path_, rtol=1e-9)
+    D = client.compute(model.label_distributions_, sync=True)
+    np.testing.assert_allclose(D, local.label_distributions_, atol=1e-6)
+    assert model.votes_per_row_ == pytest.approx(local.votes_per_row_, rel=1e-6)
+    score = local.score(rows[0], partly[0], sample_weight=partly[1])
+    assert model.score(X, Y, sample_weight=weights) == pytest.approx(score, rel=1e-6)
+
+
+def test_weights_of_frames_are_series(rows, partly, client):
+    pd = pytest.importorskip("pandas")
+    table = pd.DataFrame(rows[0]).assign(weight=partly[1])
+    table = dd.from_pandas(table.rename(columns=str), npartitions=3)
+    Y = dd.from_pandas(pd.DataFrame(rows[1].astype(int), columns=list("abcd")), npartitions=3)
+    X = table[[column for column in table.columns if column != "weight"]]
+    model = ld.DLDL(**GIVEN, client=client).fit(X, Y, sample_weight=table["weight"])
+    local = DLDL(**GIVEN).fit(*rows, sample_weight=partly[1])
+    np.testing.assert_allclose(model.coef_, local.coef_, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("weights", "sentence"),
+    [
+        (np.ones(700), "sample_weight must be a Dask array or series"),
+        (da.ones(600), "X has 700 rows and sample_weight has 600"),
+        (da.arange(700, chunks=350), r"Block 0 .*must be positive and finite, got 0 at row 0; leave rows out"),
+        (da.ones((700, 1)), "sample_weight must be a Dask array or series, one number a row"),
+    ],
+)
+def test_weights_that_cannot_be_are_one_sentence(rows, client, weights, sentence):
+    X, Y = (in_blocks(A, UNEVEN[1]) for A in rows)
+    with pytest.raises(InputError, match=sentence):
+        ld.DLDL(**GIVEN, client=client).fit(X, Y, sample_weight=weights)
+
+
+def test_a_label_that_is_unknown_everywhere_is_one_sentence(rows, client):
+    Y = np.where([False, False, True, False], np.nan, rows[1])
+    with pytest.raises(InputError, match=r"'label_2' .column 2 of y. is unknown in every row"):
+        ld.DLDL(**GIVEN, client=client).fit(in_blocks(rows[0], UNEVEN[3]), in_blocks(Y, UNEVEN[3]))
 
 
 class Killer:
@@ -220,7 +281,6 @@ def with_bad(A, row, value):
             lambda X, Y: (X, in_blocks(with_bad(Y, 20, 2.0), UNEVEN[3])),
             "Block 0 .*must hold only 0 and 1, got 2 at row 20",
         ),
-        (lambda X, Y: (X, in_blocks(with_bad(Y, 20, np.nan), UNEVEN[3])), "Block 0 .*every label to be known"),
         (lambda X, Y: (X, da.zeros_like(Y)), "Every row needs a positive label"),
         (lambda X, Y: (X[:0], Y[:0]), "X has no rows"),
     ],
@@ -268,8 +328,8 @@ def test_what_needs_all_rows_at_once_is_one_sentence(rows, client):
     X, Y = (in_blocks(A, UNEVEN[3]) for A in rows)
     with pytest.raises(ParameterError, match="A transformer as feature_map would have to be fitted on all rows"):
         ld.DLDL(**GIVEN, feature_map=StandardScaler(), client=client).fit(X, Y)
-    with pytest.raises(InputError, match="On Dask collections sample_weight cannot be given"):
-        ld.DLDL(**GIVEN, client=client).fit(X, Y, sample_weight=np.ones(700))
+    with pytest.raises(InputError, match="On Dask collections degrees cannot be given"):
+        ld.DLDL(**GIVEN, client=client).fit(X, Y, degrees=np.full((700, 4), np.nan))
     with pytest.raises(ParameterError, match="A graph given as neighbors ties rows of different blocks"):
         ld.DLDL(**GIVEN, alpha=0.1, neighbors=sparse.eye_array(700, format="csr"), client=client).fit(X, Y)
     with pytest.raises(InputError, match="a block of 1 rows has no 20 neighbours"):
@@ -326,8 +386,3 @@ def test_blocks_are_added_in_a_tree(client, monkeypatch):
     assert total == 210
     np.testing.assert_array_equal(squares, [91, 91])
     assert rounds.count == 1
-
-
-def test_ordered_labels_are_refused():
-    with pytest.raises(ParameterError, match="ordered labels are not there on Dask collections"):
-        ld.DLDL(ordered=True)._check_for_blocks()

@@ -20,6 +20,7 @@ from ldlearn.base.sklearn_private import InvalidParameterError, check_sample_wei
 from ldlearn.core.simplex import Array
 from ldlearn.core.targets import (
     check_distributions,
+    check_labels_seen,
     check_logical,
     check_matrix,
     label_names,
@@ -320,10 +321,7 @@ class _TakesLogicalLabels(LabelEstimator):
         T, known = ticked_and_known(T)
         if known is not None:
             row_data = row_data | {"known": known}
-            unseen = np.flatnonzero(~known.any(axis=0))
-            if len(unseen):
-                name = self.label_names_[unseen[0]]
-                raise InputError(f"The label {name!r} (column {unseen[0]} of y) is unknown in every row; leave it out.")
+            check_labels_seen(self.label_names_, known.sum(axis=0))
         self._recover(X, T, row_data)
 
     def _recover(self, X: Any, Y: NDArray[np.bool_], row_data: RowData) -> None:

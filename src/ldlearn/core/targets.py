@@ -162,9 +162,29 @@ def fill_unknown(
     """
     if known is None:
         return Y.astype(np.float64)
+    return np.where(known, Y, shares_of_ticks(*count_ticks(Y, known, weights)))
+
+
+def count_ticks(
+    Y: NDArray[np.bool_], known: NDArray[np.bool_] | None, weights: NDArray[np.float64] | None = None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """In how many rows each label is ticked, and in how many it is known."""
     count = np.ones(len(Y)) if weights is None else weights
-    shares = (count @ Y + 0.5) / (count @ known + 1.0)
-    return np.where(known, Y, shares)
+    return count @ Y, np.full(Y.shape[1], count.sum()) if known is None else count @ known
+
+
+def shares_of_ticks(ticks: NDArray[np.float64], counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The share of rows that have each label, as `fill_unknown` estimates it."""
+    return np.asarray((ticks + 0.5) / (counts + 1.0))
+
+
+def check_labels_seen(names: NDArray[np.object_], counts: NDArray[Any]) -> None:
+    """Refuse a label that is known in no row."""
+    unseen = np.flatnonzero(counts == 0)
+    if len(unseen):
+        raise InputError(
+            f"The label {names[unseen[0]]!r} (column {unseen[0]} of y) is unknown in every row; leave it out."
+        )
 
 
 def votes_to_degrees(counts: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

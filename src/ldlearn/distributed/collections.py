@@ -47,7 +47,13 @@ def float_type(collection: Any) -> np.dtype[Any]:
     return np.dtype(np.float32 if narrow else np.float64)
 
 
-def blocks_in_step(X: Any, y: Any) -> tuple[list[Any], list[Any]]:
+def check_weights(sample_weight: Any) -> None:
+    """Refuse anything but a Dask array or series with one axis."""
+    if not is_dask_collection(sample_weight) or getattr(sample_weight, "ndim", None) != 1:
+        raise InputError("sample_weight must be a Dask array or series, one number a row.")
+
+
+def blocks_in_step(X: Any, y: Any, name: str = "y") -> tuple[list[Any], list[Any]]:
     """The blocks of X and of y, whole rows each, block k of y belonging to block k of X.
 
     Lengths that are not known are not looked up: whether blocks have equally many rows shows when they are made.
@@ -55,22 +61,23 @@ def blocks_in_step(X: Any, y: Any) -> tuple[list[Any], list[Any]]:
     known = _row_chunks(X), _row_chunks(y)
     if known[0] is not None and known[1] is not None and known[0] != known[1]:
         if sum(known[0]) != sum(known[1]):
-            raise InputError(f"X has {sum(known[0])} rows and y has {sum(known[1])}; each row needs its labels.")
+            raise InputError(f"X has {sum(known[0])} rows and {name} has {sum(known[1])}; each row needs its own.")
         y = y.rechunk({0: known[0]})
     of_X, of_y = row_blocks(X), row_blocks(y)
     if len(of_X) != len(of_y):
         raise InputError(
-            f"X is in {len(of_X)} blocks and y in {len(of_y)}, and not all of their lengths are known; partition them "
-            "alike, or call compute_chunk_sizes() on both as arrays."
+            f"X is in {len(of_X)} blocks and {name} in {len(of_y)}, and not all of their lengths are known; partition "
+            "them alike, or call compute_chunk_sizes() on both as arrays."
         )
     return of_X, of_y
 
 
 def row_blocks(collection: Any) -> list[Any]:
     """Its blocks of whole rows, each a delayed object."""
-    if is_frame(collection):
+    if not isinstance(collection, da.Array):
         return list(collection.to_delayed())
-    return list(collection.rechunk({1: -1}).to_delayed().ravel())
+    whole = collection.rechunk({1: -1}) if collection.ndim == 2 else collection
+    return list(whole.to_delayed().ravel())
 
 
 def as_matrix(block: Any, kind: np.dtype[Any]) -> Any:
@@ -88,6 +95,6 @@ def as_floats(collection: Any, blocks: list[Any]) -> list[Any]:
 
 def _row_chunks(collection: Any) -> tuple[int, ...] | None:
     """Rows of each block, if they are known."""
-    if is_frame(collection) or np.isnan(collection.chunks[0]).any():
+    if not isinstance(collection, da.Array) or np.isnan(collection.chunks[0]).any():
         return None
     return tuple(collection.chunks[0])

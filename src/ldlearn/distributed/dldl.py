@@ -8,22 +8,22 @@ import numpy as np
 from dask import delayed
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.special import xlogy
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ldlearn import joint
-from ldlearn.base.kinds import RATE_ROWS
 from ldlearn.core.graph import laplacian, neighbor_graph
 from ldlearn.core.neighbors import moved
 from ldlearn.core.offsets import column_sums
 from ldlearn.core.prototypes import fewest_positives, pseudo_distributions, purest_sums
-from ldlearn.core.simplex import Array, Mask, log_softmax, normalize_rows
+from ldlearn.core.simplex import Array, log_softmax, normalize_rows
+from ldlearn.core.simplex import Weights as RowWeights
+from ldlearn.core.targets import check_labels_seen, count_ticks, shares_of_ticks
 from ldlearn.distributed.cluster import Rounds
 from ldlearn.distributed.collections import blocks_in_step, check_collection
 from ldlearn.distributed.estimator import OnBlocks, array_of, enhanced
 from ldlearn.distributed.rows import BlockColumns, BlockRows, Weights
-from ldlearn.distributed.training import SampledRows, Training
+from ldlearn.distributed.training import Given, SampledRows, Training
 from ldlearn.errors import InputError, ParameterError
 from ldlearn.joint.feature_map import make_feature_map
 from ldlearn.solvers.features import Features
@@ -38,6 +38,7 @@ class Degrees(NamedTuple):
     objective: float
     n_iter: int
     converged: bool
+    weights: RowWeights | None  # how often the rows count
 
 
 class DLDL(OnBlocks, joint.DLDL):
@@ -130,8 +131,6 @@ class DLDL(OnBlocks, joint.DLDL):
         return local
 
     def _check_for_blocks(self) -> None:
-        if self.ordered:
-            raise ParameterError("ordered labels are not there on Dask collections yet; leave ordered=False.")
         if sparse.issparse(self.neighbors):
             raise ParameterError(
                 "A graph given as neighbors ties rows of different blocks; give a transformer, which finds neighbours "
@@ -144,12 +143,15 @@ class DLDL(OnBlocks, joint.DLDL):
             )
 
     def _fit(self, training: Training) -> None:  # type: ignore[override]
-        self.alpha_, self.ordered_ = float(self.alpha), 0.0
+        self.alpha_ = float(self.alpha)
         graphs = self._link_rows(training)
         columns = BlockColumns(training, *self._map_features(training), self.fit_intercept)
-        choice = self._choose_weights(*columns.to_choose_by(), None)
+        to_choose_by = (None, None, None) if self._are_weights_given else columns.to_choose_by()
+        choice = self._choose_weights(*to_choose_by)
         self.beta_, self.gamma_, self.choice_ = choice.beta, choice.gamma, choice.words
-        degrees = training.rounds.keep(_first_degrees, training.X, training.Y, common=self._prototypes(training))
+        self.ordered_ = self._choose_ordered(*to_choose_by)
+        start = self._prototypes(training), self._tick_shares(training)
+        degrees = training.rounds.keep(_first_degrees, training.X, training.given, common=start)
         self._alternate_blocks(training, columns, graphs, degrees)
 
     def _alternate_blocks(
@@ -162,13 +164,15 @@ class DLDL(OnBlocks, joint.DLDL):
         self.n_iter_ = 0
         W: SoftmaxFit | None = None
         terms, _ = self._outcome(rounds, degrees, graphs)
-        while self.n_iter_ < self.max_iter and not self._has_settled(training.n):
+        while self.n_iter_ < self.max_iter and not self._has_settled(training.total):
             self.n_iter_ += 1
             rows = BlockRows(columns, degrees)
             W = minimize(rows, l2=self.gamma_, start=W, tol=self.tol, rtol=self._rough_rtol)  # Eq. 8
             self._record("W", W.loss + terms)
             step = self._to_send(), Weights(columns.message(), W.coef, W.intercept + columns.mean @ W.coef)
-            degrees = rounds.keep(_update_degrees, columns.blocks, training.Y, graphs, degrees, common=step)  # Eq. 11
+            degrees = rounds.keep(
+                _update_degrees, columns.blocks, training.given, graphs, degrees, common=step
+            )  # Eq. 11
             terms, (objective, n_newton, solved) = self._outcome(rounds, degrees, graphs)
             self.n_newton_.append(n_newton)
             self._record("D", objective + self.gamma_ * float(np.sum(W.coef**2)))
@@ -180,7 +184,7 @@ class DLDL(OnBlocks, joint.DLDL):
 
     def _outcome(self, rounds: Rounds, degrees: list[Any], graphs: list[Any]) -> tuple[float, tuple[float, int, bool]]:
         """The terms of the objective in D alone; the objective of the D-step, its iterations, whether it is solved."""
-        found = rounds.collect(_summary, degrees, graphs, common=(self.alpha_, self.beta_))
+        found = rounds.collect(_summary, degrees, graphs, common=self._to_send())
         terms, objectives, n_iters, solved = zip(*found, strict=True)
         return sum(terms), (sum(objectives), max(n_iters), all(solved))
 
@@ -215,7 +219,7 @@ class DLDL(OnBlocks, joint.DLDL):
         self.feature_map_, self._offsets = None, None
         if self.feature_map is None:
             return training.X, training.sums
-        self._offsets = BlockColumns(training, training.X, training.sums, True).offsets
+        self._offsets = BlockColumns(training, training.X, training.sums, True, weighted=False).offsets
         sample = SampledRows(training, training.X, training.m, self._offsets).X
         unfitted = make_feature_map(self.feature_map, sample, self.n_components, self.random_state)
         # The rows that Nystroem would draw, without all the others.
@@ -229,14 +233,21 @@ class DLDL(OnBlocks, joint.DLDL):
         """Those of the labels, for ``init="pseudo"``."""
         if self.init == "uniform":
             return None
-        fewest = np.min(training.rounds.collect(_fewest, training.Y), axis=0)
-        sums, counts = training.rounds.total(_purest, training.X, training.Y, common=fewest)
-        return np.asarray(sums / np.maximum(counts, 1.0)[:, None])
+        fewest = np.min(training.rounds.collect(_fewest, training.given), axis=0)
+        sums, counts = training.rounds.total(_purest, training.X, training.given, common=fewest)
+        return np.asarray(sums / np.where(counts > 0, counts, 1.0)[:, None])
 
-    def _finish_blocks(self, training: Training) -> None:
-        """The number of votes, learned on the rows that one machine would take."""
-        self._finish(*training.rows(np.arange(0, training.n, -(-training.n // RATE_ROWS))))
-        self._n_seen = training.n
+    def _tick_shares(self, training: Training) -> Array | None:
+        """The share of rows that have each label, for where it is unknown."""
+        if not training.has_unknown:
+            return None
+        ticks, counts = training.rounds.total(_ticks, training.given)
+        check_labels_seen(self.label_names_, counts)
+        return shares_of_ticks(ticks, counts)
+
+    @property
+    def _are_weights_given(self) -> bool:
+        return self.beta is not None and self.gamma is not None and self.ordered is not True
 
 
 class _NeighborsLeftBehind:
@@ -252,24 +263,25 @@ class _NeighborsLeftBehind:
 # What is done to a block.
 
 
-def _first_degrees(X: Array, Y: Mask, prototypes: Array | None) -> Degrees:
-    D = Y.astype(float) if prototypes is None else pseudo_distributions(X, Y, prototypes=prototypes) * Y
-    return Degrees(normalize_rows(D), np.zeros(len(Y)), 0.0, 0, True)
+def _first_degrees(X: Array, given: Given, common: tuple[Array | None, Any]) -> Degrees:
+    (Y, known, weights), (prototypes, shares) = given, common
+    D = Y.astype(float) if known is None else np.where(known, Y, shares)
+    if prototypes is not None:
+        D = pseudo_distributions(X, Y, prototypes=prototypes) * D
+    return Degrees(normalize_rows(D), np.zeros(len(Y)), 0.0, 0, True, weights)
 
 
-def _update_degrees(X: Array, Y: Mask, graph: Any, degrees: Degrees, step: tuple[joint.DLDL, Weights]) -> Degrees:
-    solver, weights = step
+def _update_degrees(X: Array, given: Given, graph: Any, degrees: Degrees, step: tuple[joint.DLDL, Weights]) -> Degrees:
+    (Y, known, row_weights), (solver, weights) = given, step
     logP = log_softmax(Features(X, block_of=weights.columns).times(weights.W, weights.b, exact=True))
-    problem = {"laplacian": graph, "alpha": solver.alpha_, "beta": solver.beta_}
-    found = solver._solve_D(logP, Y, degrees.D, **problem)
-    return Degrees(found.D, found.gap, found.objective, found.n_iter, found.converged)
+    problem = {"laplacian": graph, "alpha": solver.alpha_, "beta": solver.beta_, "weights": row_weights}
+    problem |= solver._between_labels(Y.shape[1])
+    found = solver._solve_D(logP, Y if known is None else Y | ~known, degrees.D, **problem)
+    return Degrees(found.D, found.gap, found.objective, found.n_iter, found.converged, row_weights)
 
 
-def _summary(degrees: Degrees, graph: Any, weights: tuple[float, float]) -> tuple[float, float, int, bool]:
-    D, (alpha, beta) = degrees.D, weights
-    terms = float(xlogy(D, D).sum()) + beta * float(np.vdot(D, D))
-    if graph is not None:
-        terms += alpha * float(np.vdot(D, graph @ D))
+def _summary(degrees: Degrees, graph: Any, solver: joint.DLDL) -> tuple[float, float, int, bool]:
+    terms = solver._terms_in_D(degrees.weights, graph, degrees.D)
     return terms, degrees.objective, degrees.n_iter, degrees.converged
 
 
@@ -311,9 +323,13 @@ def _sums(X: Array, _: Any) -> list[Any]:
     return [column_sums(X)[1]]
 
 
-def _fewest(Y: Mask, _: Any) -> NDArray[np.intp]:
-    return fewest_positives(Y)
+def _fewest(given: Given, _: Any) -> NDArray[np.intp]:
+    return fewest_positives(given.T)
 
 
-def _purest(X: Array, Y: Mask, fewest: NDArray[np.intp]) -> tuple[Array, Array]:
-    return purest_sums(X, Y, fewest)
+def _purest(X: Array, given: Given, fewest: NDArray[np.intp]) -> tuple[Array, Array]:
+    return purest_sums(X, given.T, fewest, given.weights)
+
+
+def _ticks(given: Given, _: Any) -> tuple[Array, Array]:
+    return count_ticks(*given)

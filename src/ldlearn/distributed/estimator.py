@@ -13,19 +13,20 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from ldlearn.base import LabelEstimator
-from ldlearn.base.kinds import JOINT
-from ldlearn.core.targets import check_distributions, check_matrix, label_names
+from ldlearn.base.kinds import JOINT, RATE_ROWS
+from ldlearn.core.targets import check_distributions, label_names
 from ldlearn.distributed.cluster import Rounds, check_workers, current_client
 from ldlearn.distributed.collections import (
     blocks_in_step,
     check_collection,
+    check_weights,
     float_type,
     is_frame,
     row_blocks,
 )
 from ldlearn.distributed.training import Training
 from ldlearn.errors import InputError
-from ldlearn.metrics import intersection
+from ldlearn.metrics import per_row
 
 _SILENT = {"callback": None, "verbose": False}
 
@@ -102,24 +103,26 @@ class OnBlocks(LabelEstimator):
         check_collection(X, "X")
         return self._lazily(_predicted, X, row_blocks(X))
 
-    def score(self, X: Any, y: Any, sample_weight: None = None) -> float:
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The score of the ordinary estimator: a mean over all rows.
 
         Parameters
         ----------
         X : Dask array or data frame of shape (n, m)
         y : Dask array or data frame of shape (n, c)
-        sample_weight : None
-            Every row counts once.
+        sample_weight : Dask array or series of shape (n,), default=None
+            How often each row counts in the mean.
         """
         check_is_fitted(self)
-        if sample_weight is not None:
-            self._check_row_data("sample_weight", sample_weight, X)
         check_collection(X, "X")
         check_collection(y, "y")
         rounds, (of_X, of_y) = Rounds(current_client(self.client)), blocks_in_step(X, y)
+        weights = [None] * len(of_X)
+        if sample_weight is not None:
+            check_weights(sample_weight)
+            _, weights = blocks_in_step(X, sample_weight, "sample_weight")
         logical = self.kind == JOINT and all(rounds.collect(_is_logical, of_y))
-        total, n = rounds.total(_score, of_X, of_y, common=(self._to_send(), logical))
+        total, n = rounds.total(_score, of_X, of_y, weights, common=(self._to_send(), logical))
         return float(total / n)
 
     def _lazily(self, function: Callable[..., Any], X: Any, *blocks: list[Any]) -> Any:
@@ -149,6 +152,8 @@ class OnBlocks(LabelEstimator):
         )
 
     def _check_row_data(self, name: str, value: Any, X: Any) -> Any:
+        if name == "sample_weight":
+            return X.weigh(value)  # X stands for all that there is of the rows
         raise InputError(
             f"On Dask collections {name} cannot be given; leave it out, or fit {type(self).__name__} of ldlearn on "
             "rows in memory."
@@ -163,7 +168,11 @@ class OnBlocks(LabelEstimator):
         """Refuse parameters that need all rows in one place."""
 
     def _finish_blocks(self, training: Training) -> None:
-        """Hook after ``_fit``."""
+        """The number of votes of a joint model, learned on the rows that one machine would take."""
+        if self.kind == JOINT:
+            X, given = training.rows(np.arange(0, training.n, -(-training.n // RATE_ROWS)))
+            self._finish(X, given.T, known=given.known, sample_weight=given.weights)
+            self._n_seen = training.total if training.has_weights else training.n
 
 
 def array_of(parts: list[Any], lengths: Any, width: tuple[int, ...], kind: Any) -> Any:
@@ -215,15 +224,17 @@ def enhanced(X: Any, y: Any, model: Any) -> Any:
 
 
 def _is_logical(y: Any, _: Any) -> bool:
-    return bool(np.isin(np.asarray(y), (0.0, 1.0)).all())
+    labels = np.asarray(y, dtype=np.float64)
+    return bool((np.isin(labels, (0.0, 1.0)) | np.isnan(labels)).all())
 
 
-def _score(X: Any, y: Any, common: tuple[Any, bool]) -> tuple[float, int]:
-    """Sum of the scores of the rows, and their number."""
+def _score(X: Any, y: Any, weights: Any, common: tuple[Any, bool]) -> tuple[float, float]:
+    """Sum of the scores of the rows, and their number, both as often as they count."""
     model, logical = common
-    if not len(X):
-        return 0.0, 0
+    count = np.ones(len(X)) if weights is None else np.asarray(weights, dtype=np.float64)
+    if not count.any():
+        return 0.0, 0.0
     if logical:
-        return len(X) * model.score(X, y), len(X)
-    truth = model._match_labels(y, lambda y: check_distributions(check_matrix(y, "label distributions")))
-    return len(X) * intersection(truth, model.predict(X)), len(X)
+        return count.sum() * model.score(X, y, sample_weight=count), count.sum()
+    truth = model._match_labels(y, check_distributions)
+    return float(count @ per_row("intersection", truth, model.predict(X))), count.sum()

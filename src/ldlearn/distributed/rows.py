@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ldlearn.core.offsets import dense_offsets, deviation_sums, settled_moments
+from ldlearn.core.offsets import column_sums, dense_offsets, deviation_sums, settled_moments
 from ldlearn.core.simplex import Array
-from ldlearn.distributed.training import SampledRows, Training
+from ldlearn.distributed.training import Given, SampledRows, Training
 from ldlearn.solvers.features import CentredColumns, Features
 from ldlearn.solvers.softmax_regression import RowsAt
 from ldlearn.solvers.softmax_rows import LocalRows
@@ -21,36 +21,42 @@ _FEW_ROWS = 10_000  # may be looked at in one place
 class BlockColumns(CentredColumns):
     """What is known of the columns of features that lie in blocks."""
 
-    X: Any  # some rows are all that is asked for
-    weights = None  # every row counts once
+    X: Any  # some rows are all that is asked for, of features and of weights
+    weights: Any = None
 
-    def __init__(self, training: Training, X: Sequence[Any], sums: Array, fit_intercept: bool) -> None:
+    def __init__(
+        self, training: Training, X: Sequence[Any], sums: Any, fit_intercept: bool, weighted: bool = True
+    ) -> None:
+        """The sums are those of the columns, each row counted once; if ``weighted``, moments count it as it should."""
         self.training, self.blocks, self._rounds = training, X, training.rounds
-        n = training.n
-        away, squares = self._rounds.total(_deviations, X, common=sums / n)
-        mean, squares = settled_moments(n, sums / n, away, squares, training.dtype)
-        super().__init__(n, mean, squares, dense_offsets(n, mean, squares), fit_intercept)
+        n, total, weighted = training.n, float(training.n), weighted and training.has_weights
+        if weighted:
+            total, (sums,) = training.total, self._rounds.total(_weighted_sums, X, training.given)
+        away, squares = self._rounds.total(_deviations, X, training.given, common=(sums / total, weighted))
+        mean, squares = settled_moments(total, sums / total, away, squares, training.dtype)
+        super().__init__(n, mean, squares, dense_offsets(n, mean, squares * (n / total)), fit_intercept, total=total)
         self._sample: Features | None = None
 
     def scatter_matrix(self) -> NDArray[np.float64]:
         """``(X - mean)' (X - mean)``."""
-        (scatter,) = self._rounds.total(_scatter, self.blocks, common=self.message())
+        (scatter,) = self._rounds.total(_scatter, self.blocks, self.training.given, common=self.message())
         return np.asarray(scatter)
 
-    def to_choose_by(self) -> tuple[Any, Any]:
-        """Features and targets for the choice of weights: all of few rows, of many what it asks for."""
+    def to_choose_by(self) -> tuple[Any, Any, Any]:
+        """Features, labels, which are known, for the choice of weights: all of few rows, of many what it asks for."""
         if self.n <= _FEW_ROWS:
-            X, Y = self.training.rows(np.arange(self.n), self.blocks)
-            return Features(X, self.fit_intercept), Y
+            X, given = self.training.rows(np.arange(self.n), self.blocks)
+            return Features(X, self.fit_intercept, given.weights), given.T, given.known
         found = SampledRows(self.training, self.blocks, self.m)
-        self.X = found.X
-        return self, found.Y
+        self.X, self.weights = found.X, found.weights
+        return self, found.Y, found.known
 
     def sample(self) -> Features | None:
         """Rows for a rough second derivative, brought here; None if there are not many more."""
         rows = None if self._sample else self.sampled_rows()
         if rows is not None:
-            self._sample = self.sample_of(self.training.rows(rows, self.blocks)[0])
+            X, given = self.training.rows(rows, self.blocks)
+            self._sample = self.sample_of(X, given.weights)
         return self._sample
 
     def message(self) -> CentredColumns:
@@ -147,19 +153,24 @@ class BlockRowsAt:
         return self.rows.at(self.weights.W, self.weights.b + b, exact=self.weights.exact)
 
 
-# What is done to a block. ``degrees`` is whatever has the degrees of its rows as D.
+# What is done to a block. ``degrees`` is whatever has the degrees of its rows as D, and how often they count.
 
 
-def _deviations(X: Array, mean: NDArray[np.float64]) -> Sequence[Any]:
-    return deviation_sums(X, mean)
+def _weighted_sums(X: Array, given: Given, _: Any) -> Sequence[Any]:
+    return [column_sums(X, given.weights)[1]]
 
 
-def _scatter(X: Array, columns: CentredColumns) -> Sequence[Any]:
-    return [Features(X, block_of=columns).scatter_matrix()]
+def _deviations(X: Array, given: Given, common: tuple[NDArray[np.float64], bool]) -> Sequence[Any]:
+    mean, weighted = common
+    return deviation_sums(X, mean, given.weights if weighted else None)
+
+
+def _scatter(X: Array, given: Given, columns: CentredColumns) -> Sequence[Any]:
+    return [Features(X, weights=given.weights, block_of=columns).scatter_matrix()]
 
 
 def _column_sums(degrees: Any, _: Any) -> Sequence[Any]:
-    return [degrees.D.sum(axis=0, dtype=np.float64)]
+    return [column_sums(degrees.D, degrees.weights)[1]]
 
 
 def _sums_at(X: Array, degrees: Any, weights: Weights) -> Sequence[Any]:
@@ -177,5 +188,5 @@ def _scatters(X: Array, degrees: Any, weights: Weights) -> Sequence[Any]:
 
 
 def _at(X: Array, degrees: Any, weights: Weights) -> Any:
-    rows = LocalRows(Features(X, block_of=weights.columns), degrees.D)
+    rows = LocalRows(Features(X, weights=degrees.weights, block_of=weights.columns), degrees.D)
     return rows.at(weights.W, weights.b, exact=weights.exact)

@@ -6,17 +6,19 @@ from typing import Any, NamedTuple
 
 from ldlearn import learning
 from ldlearn.core.simplex import Array
+from ldlearn.core.simplex import Weights as RowWeights
 from ldlearn.distributed.estimator import OnBlocks
 from ldlearn.distributed.rows import BlockColumns, BlockRows
-from ldlearn.distributed.training import Training
+from ldlearn.distributed.training import Given, Training
 from ldlearn.errors import ParameterError
 from ldlearn.solvers.softmax_regression import minimize
 
 
 class _Known(NamedTuple):
-    """The degrees of a block."""
+    """The degrees of a block, and how often its rows count."""
 
     D: Array
+    weights: RowWeights | None
 
 
 class SABFGS(OnBlocks, learning.SABFGS):
@@ -46,12 +48,12 @@ class SABFGS(OnBlocks, learning.SABFGS):
 
     def _fit(self, training: Training) -> None:  # type: ignore[override]
         columns = BlockColumns(training, training.X, training.sums, self.fit_intercept)
-        rows = BlockRows(columns, training.rounds.keep(_known, training.Y))
+        rows = BlockRows(columns, training.rounds.keep(_known, training.given))
         fit = minimize(rows, l2=self.l2, start=None, tol=self.tol, max_iter=self.max_iter)
         self.coef_, self.intercept_ = fit.coef, fit.intercept
         self.objective_, self.weights_gap_ = fit.loss, fit.gap
         self.n_iter_, self.converged_ = fit.n_iter, fit.converged
 
 
-def _known(D: Array, _: Any) -> _Known:
-    return _Known(D)
+def _known(given: Given, _: Any) -> _Known:
+    return _Known(given.T, given.weights)
