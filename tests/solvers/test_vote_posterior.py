@@ -11,6 +11,7 @@ from ldlearn.core import softmax
 from ldlearn.solvers import vote_posterior as module
 from ldlearn.solvers.features import Features
 from ldlearn.solvers.rater_agreement import excess_variance
+from ldlearn.solvers.vote_intervals import _Votes
 from ldlearn.solvers.vote_posterior import vote_posterior
 from ldlearn.solvers.vote_regression import vote_regression
 
@@ -143,7 +144,7 @@ def test_the_noise_of_ticked_labels_is_that_of_truncated_votes(kappa):
         mean = chances @ v
         theta = np.log(rate * np.array([[share, 1e6]]))  # so many votes for the second that they hardly vary
         ticked = np.ones((1, 2), dtype=bool)
-        found = module._Votes(theta, ticked, ticked, excess_variance(np.array([[rate]]), kappa)).noise()[0, 0]
+        found = _Votes(theta, ticked, ticked, excess_variance(np.array([[rate]]), kappa)).noise()[0, 0]
         assert found == pytest.approx(chances @ (v - mean) ** 2 / mean**2, rel=1e-4)
 
 

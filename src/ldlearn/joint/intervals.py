@@ -19,7 +19,8 @@ from ldlearn.errors import InputError, ParameterError
 from ldlearn.joint.default_gamma import default_gamma
 from ldlearn.solvers.features import Features
 from ldlearn.solvers.training_cloud import TrainingCloud
-from ldlearn.solvers.vote_posterior import VotePosterior, vote_posterior
+from ldlearn.solvers.vote_intervals import VotePosterior
+from ldlearn.solvers.vote_posterior import vote_posterior
 
 Bounds = tuple[Array, Array]
 # A row's scores have a c x c covariance; with more labels than this, keeping a model would cost far more than its fit.
