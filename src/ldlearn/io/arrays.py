@@ -95,6 +95,42 @@ class ArraySource(Source):
             pieces = {name: dense(array[start : start + CHUNK_ROWS]) for name, array in arrays.items()}
             yield [self._column(pieces, i) for i in kinds]
 
+    def chunks(self, kinds: Mapping[str, Kind], *, sparse: bool = False) -> Iterator[Any]:
+        """See `Source.chunks`."""
+        if not sparse or not self._sparse_columns(kinds):
+            yield from super().chunks(kinds)
+            return
+        table = self.read(kinds, sparse=True)
+        for start in range(0, len(table), CHUNK_ROWS):
+            yield table.iloc[start : start + CHUNK_ROWS]
+
+    def read(self, kinds: Mapping[str, Kind], *, sparse: bool = False) -> Any:
+        """See `Source.read`."""
+        names = self._sparse_columns(kinds) if sparse else {}
+        if not names:
+            return super().read(kinds)
+        from ldlearn.io.sparse_table import SparseTable
+
+        rest = {name: kind for name, kind in kinds.items() if name not in names}
+        (owner,) = {self._places[i][0] for i in names.values()}
+        matrix = scipy.sparse.csr_array(self._arrays[owner])
+        self._common_length({owner: matrix} | {name: self._arrays[name] for name in self._owners(rest)})
+        frame = super().read(rest)
+        if not rest:
+            frame = frame.reindex(range(1, matrix.shape[0] + 1))
+        chosen = [self._places[i][1] for i in names.values()]
+        whole = chosen == list(range(matrix.shape[1]))
+        return SparseTable(frame, matrix if whole else matrix[:, chosen], list(names))
+
+    def _sparse_columns(self, kinds: Mapping[str, Kind]) -> dict[str, int]:
+        """Those that stay sparse, and their positions."""
+        found = zip(kinds, self._positions(kinds).items(), strict=True)
+        issparse = {name: scipy.sparse.issparse(array) for name, array in self._arrays.items()}
+        return {name: i for name, (i, kind) in found if kind == "any" and issparse[self._places[i][0]]}
+
+    def _owners(self, kinds: Mapping[str, Kind]) -> set[str]:
+        return {self._places[i][0] for i in self._positions(kinds)}
+
     def _common_length(self, arrays: Mapping[str, Any]) -> int:
         lengths = {name: array.shape[0] for name, array in arrays.items()}
         if len(set(lengths.values())) > 1:

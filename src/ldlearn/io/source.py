@@ -81,8 +81,11 @@ class Source:
         table = np.concatenate(pieces)
         return {field: table[:, [place[i] for i in positions]] for field, positions in parts.items()}
 
-    def chunks(self, kinds: Mapping[str, Kind]) -> Iterator[Any]:
-        """Data frames with the columns in ``kinds``; their index counts rows from 1 (a header is no row)."""
+    def chunks(self, kinds: Mapping[str, Kind], *, sparse: bool = False) -> Iterator[Any]:
+        """Data frames with the columns in ``kinds``; their index counts rows from 1 (a header is no row).
+
+        Where ``sparse`` allows it, formats that hold sparse matrices give a `SparseTable`.
+        """
         row, held = 1, None
         for block in self._guarded(self._positions(kinds)):
             frame = _frame(dict(zip(kinds, block, strict=True)), row)
@@ -93,8 +96,8 @@ class Source:
         if held is not None:
             yield self._without_totals(held)
 
-    def read(self, kinds: Mapping[str, Kind]) -> Any:
-        """All rows in one frame; units below the header and totals at the end are no rows."""
+    def read(self, kinds: Mapping[str, Kind], *, sparse: bool = False) -> Any:
+        """All rows in one frame, or as in `chunks`; units below the header and totals at the end are no rows."""
         with reading(self.given):
             columns = self._read_columns(self._positions(kinds))
         frame = _frame(dict(zip(kinds, columns, strict=True)), 1)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ldlearn.errors import TableError, some
+from ldlearn.io.sparse_table import SparseTable
 from ldlearn.io.values import has_thousands_mark, is_missing, is_placeholder, read_numbers, shown
 
 MOST_CATEGORIES = 1000
@@ -124,6 +125,17 @@ def find_kinds(
     TableError
         If a column looks like names of the rows, which say nothing of other rows.
     """
+    if isinstance(table, SparseTable):
+        rest = [name for name in features if name not in table.place]
+        others = find_kinds(
+            table.frame,
+            rest,
+            numeric=[name for name in numeric if name in rest],
+            categorical=categorical,
+            date=date,
+            text=text,
+        )
+        return _with_sparse(others, table.take_columns([name for name in features if name in table.place]))
     told = dict.fromkeys(numeric, "numeric") | dict.fromkeys(categorical, "categorical")
     told |= dict.fromkeys(text, "texts") | dict.fromkeys(date, "date")
     open_to_doubt = [name for name in features if name not in told]
@@ -143,6 +155,14 @@ def find_kinds(
         else:
             groups[kind].append(name)
     return ColumnKinds(tuple(groups["numeric"]), tuple(groups["categorical"]), dates, tuple(groups["texts"]), left_out)
+
+
+def _with_sparse(others: ColumnKinds, table: SparseTable) -> ColumnKinds:
+    """What the others are taken for, and before them the numbers of a sparse matrix; columns of zeros are flat."""
+    filled = np.bincount(table.matrix.indices[table.matrix.data != 0], minlength=len(table.names))
+    used = tuple(name for name, count in zip(table.names, filled, strict=True) if count)
+    flat = {name: FLAT for name, count in zip(table.names, filled, strict=True) if not count}
+    return replace(others, numeric=(*used, *others.numeric), left_out=flat | dict(others.left_out))
 
 
 def _plain_numbers(table: Any) -> set[str]:

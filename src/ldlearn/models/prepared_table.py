@@ -12,6 +12,7 @@ from ldlearn.datasets.labels import as_fields
 from ldlearn.io.columns import Columns
 from ldlearn.io.formats import naming
 from ldlearn.io.source import Say
+from ldlearn.io.sparse_table import SparseTable
 from ldlearn.io.text_style import TextStyle
 from ldlearn.io.values import are_logical, check_all_known
 from ldlearn.models.column_kinds import ColumnKinds, JunkCells, find_kinds
@@ -102,6 +103,7 @@ def prepare_table(
     told = {"numeric": numeric, "categorical": categorical, "date": date, "text": text}
     given = GivenTable(data, None, style, say)
     table, columns = read_training(given, silent, labels, features, id, ignore, told)
+    table = table.to_frame() if isinstance(table, SparseTable) else table  # some methods take no sparse rows
     with naming(data):
         kinds = find_kinds(table, columns.features, **columns.kinds)
         junk = JunkCells()

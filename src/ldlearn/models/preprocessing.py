@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -12,13 +13,14 @@ from sklearn.base import clone
 from sklearn.utils import gen_batches
 
 from ldlearn.errors import TableError
+from ldlearn.io.sparse_table import SparseTable
 from ldlearn.io.values import import_pandas, is_missing, read_numbers, to_texts
 from ldlearn.models.column_kinds import MOST_CATEGORIES, WORD, ColumnKinds, JunkCells, check_not_all_junk
 
 Matrix = NDArray[np.float64]
 
 _LARGEST = 1e100
-_SPARSE_BELOW = 0.3  # share of numbers that are not 0 below which a sparse matrix pays
+SPARSE_BELOW = 0.3  # share of numbers that are not 0 below which a sparse matrix pays
 _ROUNDING = np.finfo(np.float64).eps
 _ROWS_AT_ONCE = 64  # stay in cache while their order changes
 MOST_WORDS = 2000
@@ -80,14 +82,13 @@ class TablePreprocessing:
             Takes texts and gives numbers; by default TF-IDF.
         """
         names = numeric_names(kinds)
-        values = cleaned[names].to_numpy(dtype=np.float64)
         modes = [_most_frequent(cleaned[name]) for name in kinds.categorical]
         filled = zip(kinds.categorical, modes, strict=True)
         made = cls(
             tuple(names),
             kinds.categorical,
             kinds.texts,
-            *_moments(values),
+            *_moments(cleaned, names),
             modes,
             [sorted({*cleaned[name].dropna().tolist(), mode}) for name, mode in filled],
             {name: _fit_words(cleaned[name], name, embedding) for name in kinds.texts},
@@ -95,7 +96,7 @@ class TablePreprocessing:
         parts = made._parts(cleaned)
         size = sum(part.shape[0] * part.shape[1] for part in parts)
         full = sum(part.nnz if scipy.sparse.issparse(part) else part.size for part in parts)
-        made.sparse = sparse and full < _SPARSE_BELOW * size
+        made.sparse = isinstance(cleaned, SparseTable) or (sparse and full < SPARSE_BELOW * size)
         return made, made._joined(parts)
 
     def transform(self, cleaned: Any) -> Any:
@@ -114,18 +115,24 @@ class TablePreprocessing:
         return names
 
     def _parts(self, cleaned: Any) -> list[Any]:
-        parts = [self._scaled(cleaned[list(self.numbers)].to_numpy(dtype=np.float64))] if self.numbers else []
+        if isinstance(cleaned, SparseTable) and self.means[: len(cleaned.names)].any():
+            cleaned = cleaned.to_frame()  # of a model whose numbers had no such zeros
+        parts = [self._scaled(*columns) for columns in _number_columns(cleaned, self.numbers)]
         for name, mode, values in zip(self.categorical, self.modes, self.categories, strict=True):
             parts.append(_one_hot(cleaned[name], mode, values))
         return parts + [transformer.transform(cleaned[name].tolist()) for name, transformer in self.words.items()]
 
-    def _scaled(self, values: Matrix) -> Matrix:
-        """Row after row, as solvers read them; frames have column after column."""
+    def _scaled(self, values: Any, which: slice) -> Any:
+        """Row after row, as solvers read them; frames have column after column. Sparse ones have mean 0."""
+        if scipy.sparse.issparse(values):
+            return scipy.sparse.csr_array(
+                (values.data / self.scales[values.indices], values.indices, values.indptr), shape=values.shape
+            )
         scaled = np.empty(values.shape)
-        for rows in gen_batches(len(values), _ROWS_AT_ONCE):
-            filled = np.where(np.isnan(values[rows]), self.medians, values[rows])
-            filled -= self.means
-            np.divide(filled, self.scales, out=scaled[rows])
+        for rows in gen_batches(max(1, len(values)), _ROWS_AT_ONCE):
+            filled = np.where(np.isnan(values[rows]), self.medians[which], values[rows])
+            filled -= self.means[which]
+            np.divide(filled, self.scales[which], out=scaled[rows])
         return scaled
 
     def _joined(self, parts: list[Any]) -> Any:
@@ -135,7 +142,35 @@ class TablePreprocessing:
         return dense[0] if len(dense) == 1 else np.hstack(dense)
 
 
-def _moments(values: Matrix) -> tuple[Matrix, Matrix, Matrix]:
+def _number_columns(cleaned: Any, names: Sequence[str]) -> list[tuple[Any, slice]]:
+    """The columns of numbers of a cleaned table, as one array or as a sparse one and an array; and which they are."""
+    if not isinstance(cleaned, SparseTable):
+        return [(cleaned[list(names)].to_numpy(dtype=np.float64), slice(None))] if names else []
+    k = len(cleaned.names)
+    rest = _number_columns(cleaned.frame, names[k:])
+    return [(cleaned.matrix, slice(0, k)), *((values, slice(k, None)) for values, _ in rest)]
+
+
+def _moments(cleaned: Any, names: list[str]) -> tuple[Matrix, Matrix, Matrix]:
+    """Medians, means and spreads of the columns of numbers; sparse ones are not centred, so that zeros stay zeros."""
+    found = [
+        _sparse_moments(values) if scipy.sparse.issparse(values) else _dense_moments(values)
+        for values, _ in _number_columns(cleaned, names)
+    ]
+    medians, means, scales = (
+        np.concatenate([np.empty(0), *parts]) for parts in (zip(*found, strict=True) if found else [()] * 3)
+    )
+    return medians, means, scales
+
+
+def _sparse_moments(values: Any) -> tuple[Matrix, Matrix, Matrix]:
+    n, m = values.shape
+    sums, squares = (np.bincount(values.indices, weights=values.data**k, minlength=m) for k in (1, 2))
+    scales = np.sqrt(np.maximum(squares / n - (sums / n) ** 2, 0.0))
+    return np.zeros(m), np.zeros(m), np.where(scales > 0, scales, 1.0)
+
+
+def _dense_moments(values: Matrix) -> tuple[Matrix, Matrix, Matrix]:
     """Of each column its median over what is known, 0 where nothing is; and mean and spread of the column so filled."""
     columns = np.ascontiguousarray(values.T)  # several times faster than along the first axis
     medians = np.median(columns, axis=1) if len(values) else np.zeros(len(columns))
@@ -208,13 +243,29 @@ def numeric_names(kinds: ColumnKinds) -> list[str]:
 def feature_frame(table: Any, kinds: ColumnKinds, junk: JunkCells) -> Any:
     """The feature columns of a table, cleaned: floats with NaN, categories with NaN, texts; junk is noted."""
     pandas = import_pandas()
+    if isinstance(table, SparseTable):
+        rest = replace(kinds, numeric=tuple(name for name in kinds.numeric if name not in table.place))
+        sparse = table.take_columns([name for name in kinds.numeric if name in table.place])
+        _check_known(sparse)
+        return replace(sparse, frame=feature_frame(table.frame, rest, junk))
     parts = [_numbers(table, kinds, junk)]
     if kinds.dates:
         parts.append(_date_columns(table, kinds, junk))
     texts: dict[str, Any] = {name: to_texts(table[name], name) for name in kinds.categorical}
     texts |= {name: _prose(table[name]) for name in kinds.texts}
     parts.append(pandas.DataFrame(texts, index=table.index, dtype=object))
-    return pandas.concat([part for part in parts if part.shape[1]], axis=1)
+    filled = [part for part in parts if part.shape[1]]
+    return pandas.concat(filled, axis=1) if filled else parts[0]
+
+
+def _check_known(table: SparseTable) -> None:
+    """Refuse numbers of a sparse matrix that are none: a cell without a number is a 0 there."""
+    bad = ~(np.abs(table.matrix.data) <= _LARGEST)
+    if bad.any():
+        k = int(np.argmax(bad))
+        row = int(np.searchsorted(table.matrix.indptr, k, side="right")) - 1
+        problem = f"{table.matrix.data[k]:g} is no number that can be computed with; a sparse matrix has none missing."
+        raise TableError(problem, row=table.index[row], column=table.names[table.matrix.indices[k]])
 
 
 def _numbers(table: Any, kinds: ColumnKinds, junk: JunkCells) -> Any:

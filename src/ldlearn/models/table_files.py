@@ -257,7 +257,7 @@ def evaluate_table(
     truths, predictions, rows, junk = [], [], [], JunkCells()
     with GivenTable(data, format, style, say).opened("rows", progress) as source:
         kinds, notes = columns_to_read(source, loaded, loaded.labels)
-        for frame in source.chunks(kinds):
+        for frame in source.chunks(kinds, sparse=True):
             truths.append(to_labels(loaded.with_label_columns(frame), loaded.labels))
             predictions.append(loaded.predict(frame, junk).to_numpy())
             rows.extend(frame.index)
@@ -333,7 +333,7 @@ def _stream(
         kept = find_kept(source, writer.keep, named, model.labels)
         kinds, notes = columns_to_read(source, model, labels, named, kept)
         with open_output(writer.output, model.labels, writer.format) as sink:
-            for frame in source.chunks(kinds):
+            for frame in source.chunks(kinds, sparse=True):
                 sink.write(writer.rows(frame, work(frame, junk, doubt=doubts), named, kept, n_labels))
                 count += len(frame)
             if not count:  # a table without rows still has columns

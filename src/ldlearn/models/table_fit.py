@@ -228,7 +228,7 @@ def _read_columns(source: Source, columns: TableColumns) -> Any:
     kinds = aside | kinds
     if columns.id is not None:
         kinds[columns.id] = "text"
-    table = source.read(kinds)
+    table = source.read(kinds, sparse=True)
     if not len(table):
         raise TableError("the table has no rows.")
     return table

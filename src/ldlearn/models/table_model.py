@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
@@ -16,6 +16,7 @@ from ldlearn.core.simplex import normalize_rows
 from ldlearn.core.targets import fill_unknown, ticked_and_known, votes_to_degrees
 from ldlearn.errors import ModelFileError, ParameterError, TableError, nearest_names, some
 from ldlearn.io.label_lists import LabelList, expand_label_list, with_label_columns
+from ldlearn.io.sparse_table import SparseTable
 from ldlearn.io.values import (
     are_logical,
     check_all_known,
@@ -28,7 +29,7 @@ from ldlearn.io.values import (
 from ldlearn.joint import DLDL
 from ldlearn.models.column_kinds import COUNTER, EMPTY, FLAT, ColumnKinds, JunkCells, columns_by_kind, find_kinds
 from ldlearn.models.doubts import Doubts
-from ldlearn.models.preprocessing import TablePreprocessing, check_categories, feature_frame
+from ldlearn.models.preprocessing import SPARSE_BELOW, TablePreprocessing, check_categories, feature_frame
 
 _TAKES_DISTRIBUTIONS = "learner"
 # The form of `TableModel.facts`, which a file must keep.
@@ -161,18 +162,20 @@ class TableModel:
             What separates labels in one column of lists; found by default, see `expand_label_list`.
         """
         table, labels, listed = label_columns(as_frame(table), labels, separator)
+        estimator = DLDL() if estimator is None else clone(estimator)
+        may_be_sparse = bool(getattr(estimator, "_accepts_sparse", False))
+        if isinstance(table, SparseTable) and not (may_be_sparse and table.density < SPARSE_BELOW):
+            table = table.to_frame()
         chosen = _feature_columns(table, labels, features, id, ignore)
         kinds = find_kinds(table, chosen, numeric=numeric, categorical=categorical, date=date, text=text)
         if len(kinds.left_out) == len(chosen):
             why = "; ".join(f"{reason}: {some(names)}" for reason, names in columns_by_kind(kinds.left_out).items())
             raise TableError(f"no column is left for the features ({why}).")
-        estimator = DLDL() if estimator is None else clone(estimator)
         read = read_labels(table, labels) if targets is None else targets
         given = training_targets(read, labels, table.index, estimator, kind)
         junk = JunkCells()
         cleaned = feature_frame(table, kinds, junk)
         check_categories(cleaned, kinds)
-        may_be_sparse = bool(getattr(estimator, "_accepts_sparse", False))
         preprocessing, X = TablePreprocessing.fit(cleaned, kinds, sparse=may_be_sparse, embedding=embedding)
         estimator.fit(X, import_pandas().DataFrame(given.y, columns=list(labels)), **given.row_data)
         facts = training_summary(labels, given, X.shape[1]) | _column_summary(kinds, cleaned, junk)
@@ -280,6 +283,8 @@ class TableModel:
         found = self.label_list
         if found is None or found.column not in table.columns:
             return table
+        if isinstance(table, SparseTable):
+            return replace(table, frame=with_label_columns(table.frame, found, self.labels))
         return with_label_columns(table, found, self.labels)
 
     def _named(self, distributions: Any, frame: Any, table: Any, said: list[Any]) -> Any:
@@ -294,6 +299,8 @@ class TableModel:
 def as_frame(table: Any) -> Any:
     """A pandas frame with distinct text names; frames of other libraries are converted."""
     pandas = import_pandas()
+    if isinstance(table, SparseTable):
+        return table
     if not isinstance(table, pandas.DataFrame):
         if not hasattr(table, "to_pandas"):
             raise TableError(f"A table with named columns is needed (a data frame), got {type(table).__name__}.")
@@ -330,6 +337,9 @@ def label_columns(
     """The table with a column for each label: only a single label column can hold lists; see `expand_label_list`."""
     if len(labels) != 1 and separator is None:
         return table, list(labels), None
+    if isinstance(table, SparseTable):
+        frame, names, listed = expand_label_list(table.frame, labels, separator)
+        return replace(table, frame=frame), names, listed
     return expand_label_list(table, labels, separator)
 
 
@@ -462,7 +472,8 @@ def training_summary(labels: Sequence[str], given: TrainingTargets, n_transforme
 
 def _column_summary(kinds: ColumnKinds, cleaned: Any, junk: JunkCells) -> dict[str, Any]:
     """What is known of the feature columns: what they were taken for, what is missing, what the user should know."""
-    missing = {str(name): int(count) for name, count in cleaned.isna().sum().items() if count}
+    frame = cleaned.frame if isinstance(cleaned, SparseTable) else cleaned
+    missing = {str(name): int(count) for name, count in frame.isna().sum().items() if count}
     words = kinds.in_words()
     of = columns_by_kind(kinds.left_out)
     sparse = [name for name, count in missing.items() if 2 * count > len(cleaned)]

@@ -14,6 +14,7 @@ from scipy import sparse
 from ldlearn.errors import FileError, ParameterError, TableError, import_optional
 from ldlearn.io.columns import Columns
 from ldlearn.io.formats import check_output, format_of, naming
+from ldlearn.io.sparse_table import SparseTable
 from ldlearn.io.values import check_all_known, import_pandas, to_labels
 from ldlearn.joint import DLDL
 from ldlearn.models.column_kinds import JunkCells
@@ -166,7 +167,7 @@ def _learn_columns(
     tables = []
     for name in sorted({parts[0], parts[len(parts) // 2], parts[-1]}):
         table, columns = read_training(GivenTable(name, None, None, None), silent, labels, features, id, ignore, kinds)
-        tables.append(table)
+        tables.append(table.to_frame() if isinstance(table, SparseTable) else table)
     table = import_pandas().concat(tables, ignore_index=True)
     if len(table) > _LEARNED_ON:
         table = table.sample(_LEARNED_ON, random_state=0)
