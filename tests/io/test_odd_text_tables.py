@@ -25,6 +25,7 @@ def read(path, kinds=None, **options):
         ("Sales, third quarter\n\n", "2 lines above its header passed over"),
         ("Sales,,,,\nall regions,,,,\n", "2 lines above its header passed over"),
         ('"Sales,\nthird quarter"\n', "2 lines above its header passed over"),
+        ("Person,,Marks,,\n", "a line above its header passed over"),
         ("# written by a sensor, 3 channels, 2 Hz, kept, forever, and ever\n# 2024\n", "2 lines above its header"),
     ],
 )
@@ -59,7 +60,7 @@ def test_titles_above_a_table_with_semicolons_and_a_note_below_it(tmp_path):
         "passed over."
     ]
     path.write_text("a;b;c\n" + "1;2;3\n" * 30 + "Source: the office\n")
-    with pytest.raises(TableError, match=r"row 31: it has 1 values for 3 columns"):
+    with pytest.raises(TableError, match=r"row 31: it has 1 values for 3 columns; .* a note and no row, delete it"):
         read(path)
 
 
@@ -161,3 +162,9 @@ def test_the_word_alone_makes_no_total(tmp_path, rows):
     frame, notes = read(path)
     assert len(frame) == len(rows)
     assert notes == []
+
+
+def test_lines_that_end_as_on_an_old_computer_are_said(tmp_path):
+    (tmp_path / "x.csv").write_bytes(b"a,b\r1,2\r3,4\r")
+    with pytest.raises(TableError, match="its lines end in carriage returns alone"):
+        read(tmp_path / "x.csv")

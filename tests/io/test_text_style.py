@@ -96,6 +96,7 @@ def test_read_dataset_warns_and_takes_options(tmp_path):
         ("a;b\n1,234;5\n2,345;6\n", ";", "."),  # thousands, perhaps: not taken for fractions
         ("a;b\n0,234;5\n", ";", ","),
         ("a;b\n1,5;2.5\n", ";", "."),
+        ("a;b\n1.234;0,5\n", ";", ","),
         ("length, m;width, m\n1,5;2,5\n3,5;4,5\n", ";", ","),
         ('a,b\n"x;y;z",1\n', ",", "."),
         ("a,b\n1,2,3\n", ",", "."),

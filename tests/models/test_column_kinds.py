@@ -23,6 +23,7 @@ from ldlearn.models import (
     enhance_table,
     export_onnx,
     fit_and_check,
+    fit_table,
     load_model,
     save_model,
 )
@@ -54,7 +55,7 @@ def days(form: str = "%Y-%m-%d", seed: int = 0) -> list[str]:
     ("cell", "number"),
     [("1,234.5", 1234.5), ("1,234,567", 1234567), ("12%", 12), ("12.5 %", 12.5), ("$1,000", 1000), ("5.50 €", 5.5),
      ("(1,200.00)", -1200), ("-$3", -3), ("−7", -7), ("1'234", 1234), ("1\u202f234.5", 1234.5), (" 4 ", 4),
-     ("EUR 3", 3)],
+     ("EUR 3", 3), ("<0.1", 0.1), (">= 5", 5), ("≤-3", -3)],
 )  # fmt: skip
 def test_a_number_may_be_decorated(cell, number):
     numbers, junk = read_numbers(column([cell, "2"]))
@@ -361,3 +362,44 @@ def test_few_marks_between_thousands_are_said():
     ]
     many = [f"{1000 * float(x) + 5000:,.2f}" for x in numbers]
     assert TableModel.fit(with_columns(x=many), LABELS).facts["warnings"] == []
+
+
+def test_one_unit_beside_most_numbers_is_understood():
+    numbers, junk = read_numbers(column(["12.5 kg", "3kg", "(2) kg", "7", "<1 kg"]))
+    assert junk.tolist() == [False, False, True, False, False]
+    assert numbers[~junk].tolist() == [12.5, 3, 7, 1]
+    for cells in (["5 m", "3 cm", "1 m"], ["1st", "2nd", "3rd"], ["1", "2", "3 kg"], ["10 am", "3 pm"]):
+        assert [bad for bad, cell in zip(read_numbers(column(cells))[1], cells, strict=True) if not cell.isdigit()] == [
+            True
+        ] * sum(not cell.isdigit() for cell in cells)
+
+
+def test_limits_are_said():
+    cells = [f"{abs(x):.2f}" for x in np.random.default_rng(0).normal(size=N)]
+    cells[::6] = ["<0.1"] * len(cells[::6])
+    model = TableModel.fit(with_columns(x=cells), LABELS)
+    assert "x" in model.numeric
+    assert model.facts["warnings"] == [
+        "Column 'x': 20 cells count as the limit that is given: row 0 '<0.1', row 6 '<0.1', row 12 '<0.1' and 17 more."
+    ]
+
+
+def test_codes_that_begin_with_zero_are_categories(tmp_path):
+    zips = [f"{900 + 30 * (i % 7):05d}" for i in range(N)]
+    table = with_columns(zip=zips)
+    assert "zip" in TableModel.fit(table, LABELS).categorical
+    assert "zip" in TableModel.fit(table, LABELS, numeric=["zip"]).numeric
+    table.to_csv(tmp_path / "x.csv", index=False)
+    model = fit_table(str(tmp_path / "x.csv"), LABELS, holdout=0)
+    assert model.preprocessing.categories[model.categorical.index("zip")] == sorted(set(zips))
+    assert "x" in TableModel.fit(with_columns(x=[f"{0.5 + i % 9:06.2f}" for i in range(N)]), LABELS).numeric
+
+
+@pytest.mark.parametrize(("stand_in", "said"), [(-999, True), (9999, True), (3, False), (-998, False)])
+def test_numbers_that_stand_for_nothing_are_suspected(stand_in, said):
+    x = np.random.default_rng(0).normal(size=N)
+    x[::20] = stand_in
+    warned = TableModel.fit(with_columns(x=x).infer_objects(), LABELS).facts["warnings"]
+    assert any(f"Column 'x': 6 cells are {stand_in}, far from all others" in text for text in warned) == said
+    x[:] = np.arange(N) % 2 + 998  # 999 is one of many like it
+    assert TableModel.fit(with_columns(x=x).infer_objects(), LABELS).facts["warnings"] == []

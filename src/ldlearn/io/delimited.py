@@ -26,6 +26,7 @@ _SMALLEST_BLOCK, _USUAL_BLOCK, _LARGEST_BLOCK = 1 << 20, 32 << 20, 64 << 20
 _BLOCK_HEADERS = 40  # rows as long as this many header lines still fit into a block
 _WIDE_HEADERS = 600  # every column of every block has a price, so that blocks of wide tables are large
 _LONGEST_HEADER = 16 << 20
+_PADDED = [f"0{digit}" for digit in range(10)]
 _PLAIN_NUMBER = r"^[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$"
 _RAGGED = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+)")
 _CELL = re.compile(
@@ -139,9 +140,13 @@ class DelimitedSource(Source):
         return [found[k] if k in found else self._texts(piece, k, kind) for k, kind in enumerate(kinds.values())]
 
     def _numbers(self, piece: _Piece, wanted: list[int]) -> dict[int, NDArray[np.float64]]:
-        """Those among the columns of texts that hold nothing but numbers."""
+        """Those among the columns of texts that hold nothing but numbers; 01067 may be a code."""
+        from pyarrow import compute
+
         cells = self._arrow.concat_arrays([part.texts[k] for k in wanted for part in piece])
         values, known = self._parse_numbers(cells)
+        codes = compute.is_in(compute.utf8_slice_codeunits(cells, 0, 2), value_set=self._arrow.array(_PADDED))
+        known &= ~codes.to_numpy(zero_copy_only=False)
         are_known = np.logical_and.reduce(known.reshape(len(wanted), -1), axis=1)
         return {k: values.reshape(len(wanted), -1)[row] for row, k in enumerate(wanted) if are_known[row]}
 
@@ -236,7 +241,10 @@ class DelimitedSource(Source):
         ragged = _RAGGED.search(error)
         if ragged is not None:
             counts = f"it has {ragged[3]} values for {ragged[2]} columns"
-            return TableError(f"{counts}; put values that hold the separator in quotes.", row=int(ragged[1]))
+            advice = "put values that hold the separator in quotes"
+            if int(ragged[3]) < int(ragged[2]):
+                advice = "if it is cut short, complete it; if it is a note and no row, delete it"
+            return TableError(f"{counts}; {advice}.", row=int(ragged[1]))
         cell = _CELL.search(error)
         if cell is None:
             if "straddl" in error:
@@ -287,6 +295,8 @@ def _parse_header(line: bytes, delimiter: str) -> list[str]:
         raise TableError("the header is not UTF-8 text; save the file as UTF-8, or tell its encoding.") from None
     if "\0" in text and '"' not in text:
         raise TableError("it is no text table (its header holds a zero byte).")
+    if "\r" in text and '"' not in text:
+        raise TableError("its lines end in carriage returns alone; save it with the line ends of this system.")
     names = next(csv.reader([text], delimiter=delimiter), []) if text.strip() else []
     if not names:
         raise TableError("the file is empty; a header line with the names of the columns is needed.")

@@ -148,6 +148,7 @@ def find_beginning(text: str, delimiter: str) -> Beginning:
     widths = [len(row) for row in rows if len(row) > 1]
     width = max(widths, key=widths.count, default=0)
     first = next((k for k, row in enumerate(rows) if not _is_remark(row, width)), 0)
+    first += _is_heading_of_groups(rows[first : first + 2])
     return Beginning(starts[first] if rows else 0, rows[first:])
 
 
@@ -157,19 +158,32 @@ def _is_remark(row: list[str], width: int) -> bool:
     return width > 1 and (is_comment or filled in ([], [0]) or 2 * len(row) < width)
 
 
+def _is_heading_of_groups(rows: list[list[str]]) -> bool:
+    """Whether the first of two rows stands above groups of columns, and the second names them all, each differently."""
+    if len(rows) < 2 or len(rows[0]) != len(rows[1]):
+        return False
+    above, names = ([cell.strip() for cell in row] for row in rows)
+    gaps = [k for k, cell in enumerate(above) if not cell]
+    distinct = len(set(names)) == len(names) and all(names)
+    return 2 * len(gaps) >= len(above) > 2 and 0 not in gaps and distinct and not any(map(_DOT.fullmatch, names))
+
+
 def are_numbers(rows: list[list[str]], width: int, decimal: str | None) -> set[int]:
-    """The columns in which the first rows hold nothing but plain numbers and nothing."""
+    """The columns in which the first rows hold nothing but plain numbers and nothing; 01067 is a code."""
     number = _DOT if decimal == "." else re.compile(_DOT.pattern.replace(r"\.", ","))
     cells = [[row[j].strip() for row in rows if j < len(row)] for j in range(width)]
-    return {j for j, column in enumerate(cells) if column and all(not c or number.fullmatch(c) for c in column)}
+    padded = re.compile(r"0\d+")
+    return {
+        j
+        for j, column in enumerate(cells)
+        if column and all(not cell or (number.fullmatch(cell) and not padded.fullmatch(cell)) for cell in column)
+    }
 
 
 def _has_decimal_commas(rows: list[list[str]]) -> bool:
     cells = [cell.strip(" \t%$€£¥") for cell in islice(chain.from_iterable(rows), _CELLS)]
     commas = [cell for cell in cells if _COMMA.fullmatch(cell) or _EUROPEAN.fullmatch(cell)]
-    european = any(_EUROPEAN.fullmatch(cell) for cell in commas)
-    # 1.234 is no evidence of a decimal point where 1.234,5 is about
-    dotted = [cell for cell in cells if "." in cell and _DOT.fullmatch(cell)]
-    dots = any(not (european and _THOUSANDS_DOTS.fullmatch(cell)) for cell in dotted)
+    # 1.234 is no evidence of a decimal point
+    dots = any("." in cell and _DOT.fullmatch(cell) and not _THOUSANDS_DOTS.fullmatch(cell) for cell in cells)
     # 1,234 alone may be a thousand and something
     return not dots and any(not _PERHAPS_THOUSANDS.fullmatch(cell) for cell in commas)

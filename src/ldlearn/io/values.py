@@ -23,14 +23,16 @@ _TOTALS = frozenset(
      "insgesamt", "somme", "totale", "totaal", "suma", "razem", "итого", "всего", "合计", "总计", "合計")
 )  # fmt: skip
 _CURRENCY = r"[$€£¥₹₽₩]|EUR|USD|GBP|CHF|JPY|CNY|INR|CAD|AUD|SEK|NOK|DKK|PLN|BRL"
-# 1,234.5 and 1'234.5 and 1 234.5, (12.50) for a negative amount, a currency or a percent sign beside it
+_UNIT = r"[A-Za-zµ°Ω][A-Za-zµ°Ω²³/]{0,7}"
+# 1,234.5 and 1'234.5 and 1 234.5, (12.50) for a negative amount, <0.1 for a limit; a currency, a percent sign, a unit
 _DECORATED = re.compile(
-    rf"(?P<debit>\()?\s*[-+−]?\s*(?P<before>{_CURRENCY})?\s*[-+−]?"
+    rf"(?P<limit>[<>≤≥]=?)?\s*(?P<debit>\()?\s*[-+−]?\s*(?P<before>{_CURRENCY})?\s*[-+−]?"
     r"(?:\d{1,3}(?P<mark>[,'’ \u00a0\u202f])\d{3}(?:(?P=mark)\d{3})*|\d+)(?:\.\d*)?"
-    rf"\s*(?P<after>{_CURRENCY}|%)?\s*(?(debit)\))"
+    rf"\s*(?P<after>{_CURRENCY}|%|(?P<unit>{_UNIT}))?\s*(?(debit)\))"
 )
+_PADDED = re.compile(r"0\d+")
 TRUTH_SPELLINGS = {"True": "true", "TRUE": "true", "False": "false", "FALSE": "false"}
-_AS_LABEL = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0}
+_AS_LABEL = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0, "y": 1.0, "n": 0.0}
 _LARGEST_INTEGER = 10**308
 _ADVICE = "correct it, or leave the cell empty if the value is unknown."
 
@@ -59,37 +61,48 @@ def is_numeric(series: Any) -> bool:
 def read_numbers(series: Any) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """A column as floats, NaN where there is none, and the cells that hold something else than a number.
 
-    Thousands separators, percent signs, brackets around a negative amount and a currency are understood, as long as
-    the column has one currency. Truth values are no numbers.
+    Thousands separators, percent signs, brackets around a negative amount, limits (``<0.1``), a currency and a unit
+    are understood, as long as the column has one currency, and one unit in most of its cells. Truth values are no
+    numbers.
     """
     if _is_plain_number(series):
         return series.to_numpy(dtype=np.float64, na_value=np.nan), np.zeros(len(series), dtype=bool)
     numbers = _parse(series).copy()
     other = np.flatnonzero(np.isnan(numbers) & ~is_missing(series))
     if len(other):
-        numbers[other] = _decorated_numbers(series.iloc[other].tolist())
+        numbers[other] = _decorated_numbers(series.iloc[other].tolist(), int((~np.isnan(numbers)).sum()))
     junk = np.zeros(len(series), dtype=bool)
     junk[other] = np.isnan(numbers[other])
     return numbers, junk
 
 
-def _decorated_numbers(cells: list[Any]) -> list[float]:
+def _decorated_numbers(cells: list[Any], n_plain: int) -> list[float]:
     found = [_DECORATED.fullmatch(cell.strip()) if isinstance(cell, str) else None for cell in cells]
-    currencies = {match["before"] or match["after"] for match in found if match is not None} - {None, "%"}
-    return [np.nan if match is None else _undecorated(match, len(currencies) > 1) for match in found]
+    known = [match for match in found if match is not None]
+    # amounts in several currencies are not on one scale, nor are lengths in m and cm
+    currencies = {match["before"] or match["after"] for match in known if not match["unit"]} - {None, "%"}
+    units = [match["unit"] for match in known if match["unit"]]
+    one_unit = len(set(units)) == 1 and len(units) > n_plain + len(known) - len(units)
+    refused = ({"before", "after"} if len(currencies) > 1 else set()) | (set() if one_unit else {"unit"})
+    return [np.nan if match is None else _undecorated(match, refused) for match in found]
 
 
-def _undecorated(match: re.Match[str], mixed: bool) -> float:
-    if mixed and (match["before"] or match["after"] not in (None, "%")):
-        return np.nan  # amounts in several currencies are not on one scale
+def _undecorated(match: re.Match[str], refused: set[str]) -> float:
+    if any(match[mark] not in (None, "%") for mark in refused):
+        return np.nan
     number = float(re.sub(r"[^\d.]", "", match[0]))
     return -number if match["debit"] or "-" in match[0] or "−" in match[0] else number
 
 
-def has_thousands_mark(value: Any) -> bool:
-    """Whether a cell is read as a number by leaving out marks between thousands."""
+def has_mark(value: Any, mark: str) -> bool:
+    """Whether a cell is read as a number by leaving out a mark: "mark" (between thousands) or "limit" (< and >)."""
     match = _DECORATED.fullmatch(value.strip()) if isinstance(value, str) else None
-    return match is not None and match["mark"] is not None
+    return match is not None and match[mark] is not None
+
+
+def is_padded(value: Any) -> bool:
+    """Whether a cell is a code of digits that begins with 0: 01067 is no number."""
+    return isinstance(value, str) and _PADDED.fullmatch(value.strip()) is not None
 
 
 def is_placeholder(value: Any) -> bool:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ldlearn.errors import TableError, some
 from ldlearn.io.sparse_table import SparseTable
-from ldlearn.io.values import has_thousands_mark, is_missing, is_placeholder, read_numbers, shown
+from ldlearn.io.values import has_mark, is_missing, is_padded, is_placeholder, read_numbers, shown
 
 MOST_CATEGORIES = 1000
 EMPTY, FLAT = "no value in any row", "the same value in every row"
@@ -23,6 +23,8 @@ _FEWEST_CELLS = 5  # too few cells tell nothing about how often texts come again
 _SURELY_TOLD = 1000  # so many cells tell whether a column is made of numbers
 _PROSE_WORDS = 3  # a cell, on average
 _CELLS_NAMED = 3
+_STAND_INS = [sign * (10.0**k - 1) for k in range(2, 7) for sign in (-1, 1)]  # 99, 999, ... for "unknown"
+_FAR = 2.0  # times the range of the others
 _FEWEST_COUNTED = 20  # rows: 1, 2, 3 may be anything
 _NAME_OF_AN_ID = re.compile(
     r"(?:^|[^A-Za-z])(?:id|ids|key|nr|no|idx|uid|uuid|guid|pk|rowid)(?:$|[^A-Za-z])|[a-z](?:Id|ID|Key|Nr|No)(?:$|[^a-z])"
@@ -70,16 +72,19 @@ class JunkCells(NamedCells):
     """Cells that are not what their column is made of; they count as missing."""
 
     thousands: NamedCells = field(default_factory=lambda: NamedCells("as written with marks between thousands"))
+    limits: NamedCells = field(default_factory=lambda: NamedCells("as the limit that is given"))
 
-    def add_thousands(self, series: Any, column: str) -> None:
-        """Note numbers with marks between thousands where few have them: 1,234 may mean 1.234."""
-        marked = np.fromiter(map(has_thousands_mark, series.tolist()), dtype=bool, count=len(series))
+    def add_marks(self, series: Any, column: str) -> None:
+        """Note limits, and marks between thousands where few numbers have them: 1,234 may mean 1.234."""
+        cells = series.tolist()
+        marked, limited = (np.array([has_mark(cell, mark) for cell in cells], dtype=bool) for mark in ("mark", "limit"))
+        self.limits.add(series, column, limited)
         if marked.sum() <= _MOST_JUNK * len(series):
             self.thousands.add(series, column, marked)
 
     def sentences(self) -> list[str]:
         """One sentence for each column."""
-        return [*super().sentences(), *self.thousands.sentences()]
+        return [*super().sentences(), *self.thousands.sentences(), *self.limits.sentences()]
 
 
 @dataclass(frozen=True)
@@ -219,9 +224,9 @@ def _count_distinct(present: Any) -> int:
 def _looks_like(series: Any, column: str) -> str:
     if getattr(series.dtype, "kind", "O") == "M":
         return "date"
-    if _is_nearly_numeric(series):
-        return "numeric"
     present = series[~is_missing(series)]
+    if not _are_codes(present) and _is_nearly_numeric(series):
+        return "numeric"
     if _has_digits(present) and _form_of_dates(series, column) is not None:
         return "date"
     count = _count_distinct(present)
@@ -244,6 +249,12 @@ def _form_of_dates(series: Any, column: str) -> str | None:
 
 def _has_digits(present: Any) -> bool:
     return any(isinstance(cell, str) and any(map(str.isdigit, cell)) for cell in present.head(_FEWEST_CELLS).tolist())
+
+
+def _are_codes(present: Any) -> bool:
+    """Whether a column holds codes of digits, some of which begin with 0."""
+    cells = present.tolist()
+    return any(map(is_padded, cells)) and all(isinstance(cell, str) and cell.strip().isdigit() for cell in cells)
 
 
 def _is_nearly_numeric(series: Any) -> bool:
@@ -275,6 +286,20 @@ def check_not_all_junk(series: Any, column: str, junk: Mask) -> None:
             row=series.index[first],
             column=column,
         )
+
+
+def stand_ins(values: NDArray[np.float64], names: Sequence[str]) -> list[str]:
+    """Sentences on numbers such as -999 that come again, far from all others of their column."""
+    said = []
+    for end in (np.fmin.reduce(values, axis=0), np.fmax.reduce(values, axis=0)):
+        for j in np.flatnonzero(np.isin(end, _STAND_INS)).tolist():
+            column, value = values[:, j], end[j]
+            rest = column[(column != value) & ~np.isnan(column)]
+            count = int((column == value).sum())
+            if 1 < count < len(rest) and np.abs(rest - value).min() > _FAR * np.ptp(rest):
+                cells = f"Column {names[j]!r}: {count:,} cells are {value:g}"
+                said.append(f"{cells}, far from all others; leave them empty if that means unknown.")
+    return said
 
 
 def columns_by_kind(words: Mapping[str, str]) -> dict[str, list[str]]:

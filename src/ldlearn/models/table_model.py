@@ -27,7 +27,16 @@ from ldlearn.io.values import (
     to_labels,
 )
 from ldlearn.joint import DLDL
-from ldlearn.models.column_kinds import COUNTER, EMPTY, FLAT, ColumnKinds, JunkCells, columns_by_kind, find_kinds
+from ldlearn.models.column_kinds import (
+    COUNTER,
+    EMPTY,
+    FLAT,
+    ColumnKinds,
+    JunkCells,
+    columns_by_kind,
+    find_kinds,
+    stand_ins,
+)
 from ldlearn.models.doubts import Doubts
 from ldlearn.models.preprocessing import SPARSE_BELOW, TablePreprocessing, check_categories, feature_frame
 
@@ -485,8 +494,14 @@ def _column_summary(kinds: ColumnKinds, cleaned: Any, junk: JunkCells) -> dict[s
         ),
         "Columns of which more than half is missing": sparse,
     }
-    notes = [*junk.sentences(), *(f"{text}: {some(names)}." for text, names in listed.items() if names)]
+    numbers = stand_ins(frame[names].to_numpy(dtype=np.float64), names) if (names := _in(frame, kinds.numeric)) else []
+    notes = [*junk.sentences(), *numbers, *(f"{text}: {some(names)}." for text, names in listed.items() if names)]
     return {"missing": missing, "columns": words, "warnings": notes}
+
+
+def _in(frame: Any, names: Sequence[str]) -> list[str]:
+    present = set(frame.columns)
+    return [name for name in names if name in present]
 
 
 def mean_distribution(T: NDArray[np.float64]) -> NDArray[np.float64]:
