@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from estimator_cases import make_problem
 from scipy.special import xlogy
 from sklearn.base import clone
 
@@ -281,3 +282,21 @@ def test_where_a_label_is_unknown_its_share_of_ticks_elsewhere_counts():
     found = PriorLE().fit(X, Y, sample_weight=[1, 1, 2])
     np.testing.assert_allclose(found.prior_, np.average(shares, axis=0, weights=[1, 1, 2]))
     np.testing.assert_allclose(found.label_distributions_[0], found.prior_)
+
+
+def test_labels_in_columns_of_pandas_that_know_na():
+    X, _, Y = make_problem()
+    partial = Y.astype(float)
+    partial[3, 2] = np.nan
+    model = DLDL(beta=1.0, gamma=1.0)
+    expected = model.fit(X, partial).label_distributions_
+    for kind in ("boolean", "Int64", "Float64"):
+        y = pd.DataFrame(partial).astype(kind)
+        np.testing.assert_array_equal(model.fit(X, y).label_distributions_, expected)
+        assert model.score(X, y) == pytest.approx(model.score(X, partial))
+
+
+def test_counts_of_votes_are_told_what_to_become():
+    X, _, Y = make_problem()
+    with pytest.raises(InputError, match=r"got 3 at row 0, column \d; counts of votes become degrees"):
+        DLDL().fit(X, 3 * Y)

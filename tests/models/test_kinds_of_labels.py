@@ -8,7 +8,7 @@ import pytest
 
 from ldlearn import AAKNN, DLDL, GLLE, SABFGS, EnhanceThenLearn, VoteLDL
 from ldlearn.core.targets import votes_to_degrees
-from ldlearn.errors import InputError, TableError
+from ldlearn.errors import InputError, ParameterError, TableError
 from ldlearn.metrics import vote_likelihood
 from ldlearn.models import TableModel, evaluate_table, fit_and_check, fit_table, load_table_model, save_model
 
@@ -102,6 +102,32 @@ def test_votes_in_files(tables, tmp_path):
     assert found.scores[0].model == pytest.approx(np.average(shared, weights=weights))
     with pytest.raises(TableError, match="for counts say kind='votes'"):
         fit_table(str(path), "sky:hill")
+
+
+def test_degrees_of_some_rows_and_labels_of_the_rest(tables, tmp_path):
+    features, counts = tables
+    Y, D = (counts > 0).astype(float), votes_to_degrees(counts)[0]
+    known = (np.arange(80) % 4 == 0) & (counts.sum(axis=1) > 0)
+    mixed = np.where(known[:, None], D, Y)
+    mixed[1, 0] = np.nan
+    path = tmp_path / "mixed.csv"
+    beside(features, mixed).to_csv(path, index=False)
+    params = {"beta": 1.0, "gamma": 0.3}
+    model = fit_table(str(path), ",".join(NAMES), kind="mixed", params=params)
+    X = model.transform(features)
+    told = np.where(known[:, None] & ((D > 0) & (D < 1)).any(axis=1, keepdims=True), D, np.nan)
+    direct = DLDL(**params).fit(X, np.where(np.isnan(mixed), np.nan, mixed > 0), degrees=told)
+    np.testing.assert_allclose(model.predict(features), direct.predict(X))
+    n = int(np.isfinite(told).all(axis=1).sum())
+    assert model.facts["warnings"][0] == f"True degrees of {n} rows, 0/1 labels of {80 - n}."
+    assert evaluate_table(str(path), model, kind="mixed").rows == 80
+    with pytest.raises(TableError, match=r"is neither 0 nor 1; DLDL .*for degrees of some rows kind='mixed'"):
+        fit_table(str(path), ",".join(NAMES))
+    with pytest.raises(ParameterError, match="VoteLDL cannot be told the degrees of some rows; DLDL can"):
+        fit_table(str(path), ",".join(NAMES), kind="mixed", method="VoteLDL")
+    mixed[4] = [0.5, 0.2, 0.1]
+    with pytest.raises(TableError, match=r"row 4: .*sum to 0\.8"):
+        TableModel.fit(beside(features, mixed), NAMES, kind="mixed")
 
 
 def test_bad_votes_are_refused():

@@ -23,7 +23,7 @@ Output = Annotated[
 ]
 Labels = Annotated[str, typer.Option("--labels", "-l", metavar="COLS", help="Labels: a,b or emo_* or x1:x9.")]
 LabelKind = Annotated[
-    str, typer.Option("--kind", metavar="KIND", show_default=False, help="votes: labels are counts of votes.")
+    str, typer.Option("--kind", metavar="KIND", show_default=False, help="votes (counts); mixed (0/1, degrees).")
 ]
 Separator = Annotated[str | None, typer.Option(metavar="CHAR", help="Between labels of one column of lists.")]
 Features = Annotated[str | None, typer.Option(metavar="COLS", help="Features, likewise; default: the rest.")]

@@ -63,7 +63,8 @@ def check_matrix(y: Any, what: str, *, nan: str | None = None) -> NDArray[np.flo
     if np.iscomplexobj(array):
         raise InputError("Complex data not supported: y must hold real numbers.")
     try:
-        array = array.astype(np.float64)
+        # A data frame of pandas may hold NA, which is no number.
+        array = y.to_numpy(np.float64, na_value=np.nan) if _is_pandas(y) else array.astype(np.float64)
     except (TypeError, ValueError):
         raise InputError(f"y must hold numbers only: give {what} as a numeric array.") from None
     if array.ndim != 2:
@@ -79,6 +80,10 @@ def check_matrix(y: Any, what: str, *, nan: str | None = None) -> NDArray[np.flo
         where = f"first at row {row}, column {column}"
         raise InputError(f"Input y contains {kind} ({where}); {advice or 'remove or fill it.'}")
     return array
+
+
+def _is_pandas(y: Any) -> bool:
+    return type(y).__module__.partition(".")[0] == "pandas" and hasattr(y, "to_numpy")
 
 
 def check_logical(y: Any, empty_rows: str | None = None, *, nan: str | None = None) -> NDArray[Any]:
@@ -100,10 +105,11 @@ def check_logical(y: Any, empty_rows: str | None = None, *, nan: str | None = No
     bad = (Y != 0) & (Y != 1) & ~unknown
     if bad.any():
         row, column = np.argwhere(bad)[0]
-        raise InputError(
-            f"y must hold only 0 and 1, got {Y[row, column]:g} at row {row}, column {column}; turn degrees into 0/1 "
-            "labels with ldlearn.core.binarize, or use a learner, which takes distributions."
-        )
+        value = Y[row, column]
+        advice = "turn degrees into 0/1 labels with ldlearn.core.binarize, or use a learner, which takes distributions."
+        if value > 1 and value % 1 == 0:
+            advice = "counts of votes become degrees, for a learner, by ldlearn.core.votes_to_degrees."
+        raise InputError(f"y must hold only 0 and 1, got {value:g} at row {row}, column {column}; {advice}")
     empty = ~Y.any(axis=1)  # NaN counts as something
     if empty.any():
         if empty_rows != "all":

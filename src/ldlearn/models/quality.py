@@ -14,12 +14,18 @@ from sklearn.utils.extmath import row_norms
 
 from ldlearn.core.neighbors import neighbor_index
 from ldlearn.core.simplex import normalize_rows, softmax
-from ldlearn.core.targets import votes_to_degrees
 from ldlearn.errors import InputError, some
 from ldlearn.io.values import are_logical
 from ldlearn.metrics import LABEL_METRICS, METRICS, USUAL_METRICS, Metric, get_metric, per_row
 from ldlearn.models.column_kinds import JunkCells
-from ldlearn.models.table_model import TableModel, as_frame, label_columns, mean_distribution, read_labels
+from ldlearn.models.table_model import (
+    TableModel,
+    as_frame,
+    comparable_labels,
+    label_columns,
+    mean_distribution,
+    read_labels,
+)
 
 _FEWEST_ROWS = 30
 _DUPLICATE_ROWS = 4000  # rows looked at
@@ -100,7 +106,7 @@ def fit_and_check(
     model.facts["holdout"] = held if isinstance(held, dict) else None
     model.facts["warnings"] = [
         *dict.fromkeys(" ".join(str(warning.message).split()) for warning in caught),
-        *_about_labels(T if kind == "auto" else votes_to_degrees(T)[0], labels),
+        *_about_labels(comparable_labels(T, kind)[0], labels),
         *model.facts["warnings"],
         *_about_duplicates(model.transform(table, JunkCells())),
         *_about_scores(held),
@@ -137,8 +143,8 @@ def _hold_out(
             P = part.predict(table.iloc[test]).to_numpy()
     except ValueError as error:
         return f"a fit without them failed ({error})"
-    T = T if kind == "auto" else votes_to_degrees(T)[0]
-    mean, logical = mean_distribution(T[train]), are_logical(T) and kind == "auto"
+    T, logical = comparable_labels(T, kind)
+    mean = mean_distribution(T[train])
     known = judged_rows(T[test], logical)
     if known.sum() < 2:
         return "hardly any of them has a label that is known"

@@ -15,7 +15,7 @@ from ldlearn.io.columns import Columns, TableColumns, find_kept
 from ldlearn.io.formats import check_output, format_of, naming, open_output
 from ldlearn.io.source import PIPE, Kind, Say, Source
 from ldlearn.io.text_style import TextStyle
-from ldlearn.io.values import are_logical, check_all_known, check_degrees, import_pandas, to_labels
+from ldlearn.io.values import check_all_known, check_degrees, import_pandas, to_labels
 from ldlearn.metrics import LABEL_METRICS, METRICS, get_metric
 from ldlearn.models.column_kinds import JunkCells
 from ldlearn.models.doubts import Doubts
@@ -24,7 +24,7 @@ from ldlearn.models.method_names import DEFAULT_METHOD, make_enhancer
 from ldlearn.models.progress import Progress, silent
 from ldlearn.models.quality import Score, advantage_over_constant, clearly_better, judged_rows, score_predictions
 from ldlearn.models.table_fit import GivenTable, read_training
-from ldlearn.models.table_model import LABEL_KINDS, TableModel, check_columns, label_columns
+from ldlearn.models.table_model import LABEL_KINDS, TableModel, check_columns, comparable_labels, label_columns
 
 ALL_METRICS = "all"
 _FORMULA_MARKS = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet takes a text that begins so for a formula
@@ -240,9 +240,9 @@ def evaluate_table(
         The model, or its file.
     metrics : sequence of str or "all", optional
         Names of `ldlearn.metrics` that fit such labels; by default the usual ones.
-    kind : {"auto", "votes"}, default="auto"
+    kind : {"auto", "votes", "mixed"}, default="auto"
         What the label columns hold. The shares of counts of votes are degrees, and a row counts as often as it has
-        votes.
+        votes. Of 0/1 labels mixed with degrees it is compared which are not 0.
     format : str, optional
         Format of the table if its name does not tell.
     style, say
@@ -287,7 +287,8 @@ def _truth(T: Any, kind: str, labels: Sequence[str], rows: Any) -> tuple[Any, An
         T, weights = votes_to_degrees(T)
         unvoted = int((weights == 0).sum())
         return T, weights, False, [f"{unvoted} rows without votes are left out."] if unvoted else []
-    if not are_logical(T):
+    T, logical = comparable_labels(T, kind)
+    if not logical:
         return check_degrees(T, labels, rows), None, False, []
     n = int(np.isnan(T).sum())
     return T, None, True, [f"{n} empty label cells of {T.size} are unknown, and count for nothing."] if n else []

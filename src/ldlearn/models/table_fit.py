@@ -79,8 +79,8 @@ def fit_table(
         Parameters of the method.
     holdout : float, default=0.2
         Share of the rows that a second fit is checked on; 0 for none.
-    kind : {"auto", "votes"}, default="auto"
-        What the label columns hold; counts of votes are said to be.
+    kind : {"auto", "votes", "mixed"}, default="auto"
+        What the label columns hold: counts of votes, and 0/1 labels with the degrees of some rows, are said to be.
     separator : str, optional
         What separates labels in one column of lists; found by default.
     format : str, optional
@@ -109,7 +109,7 @@ def fit_table(
     with naming(given.where):
         table, names, listed = label_columns(table, columns.labels, separator)
         targets = read_labels(table, names)
-        estimator = make_predictor(method, params, logical=are_logical(targets) and kind == "auto")
+        estimator = make_predictor(method, params, logical=kind == "mixed" or (are_logical(targets) and kind == "auto"))
         columns = replace(columns, labels=names)
         model = _fit_watched(table, columns, targets, estimator, embedding, holdout, progress, kind)
         if listed is not None:

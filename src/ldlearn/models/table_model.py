@@ -65,7 +65,7 @@ _FACTS = {
 }
 # Facts that files of version 0.1.0 do not have.
 _LATER_FACTS = {"columns": dict, "source": dict, "label_list": dict}
-LABEL_KINDS = ("auto", "votes")
+LABEL_KINDS = ("auto", "votes", "mixed")
 
 
 @dataclass
@@ -165,8 +165,9 @@ class TableModel:
             A column that names the rows.
         targets : ndarray of shape (n, c), optional
             The label columns as numbers, where somebody has read them already.
-        kind : {"auto", "votes"}, default="auto"
-            What the label columns hold; counts of votes are said to be, see `training_targets`.
+        kind : {"auto", "votes", "mixed"}, default="auto"
+            What the label columns hold: counts of votes, and 0/1 labels with the degrees of some rows, are said to be;
+            see `training_targets`.
         separator : str, optional
             What separates labels in one column of lists; found by default, see `expand_label_list`.
         """
@@ -391,12 +392,15 @@ def training_targets(
 
     Counts of votes (``kind="votes"``) become degrees with the number of votes as weight: for a learner, and for a joint
     model that can be told degrees. Any other joint model is given the 0/1 labels that votes are when only some or none
-    are counted, and the number of raters if it takes that.
+    are counted, and the number of raters if it takes that. ``kind="mixed"`` is for 0/1 labels with the true degrees of
+    some rows, which DLDL keeps.
     """
     if kind not in LABEL_KINDS:
         raise ParameterError(f"kind must be one of {', '.join(LABEL_KINDS)}, got {kind!r}.")
     if kind == "votes":
         return _votes(targets, labels, rows, estimator)
+    if kind == "mixed":
+        return _mixed(targets, labels, rows, estimator)
     y = check_targets(targets, labels, rows, estimator)
     unknown = int(np.isnan(y).sum())
     notes = [f"{unknown} empty label cells of {y.size} are unknown: neither 0 nor 1."] if unknown else []
@@ -425,6 +429,28 @@ def _votes(counts: NDArray[np.float64], labels: Sequence[str], rows: Any, estima
     return TrainingTargets(y, told, degrees, "votes", notes)
 
 
+def _mixed(targets: NDArray[np.float64], labels: Sequence[str], rows: Any, estimator: Any) -> TrainingTargets:
+    if "degrees" not in inspect.signature(estimator.fit).parameters:
+        raise ParameterError(f"{type(estimator).__name__} cannot be told the degrees of some rows; DLDL can.")
+    # Of a row with a single 1 both readings are the same: all of its degree is there.
+    told = ~(np.isin(targets, (0.0, 1.0)) | np.isnan(targets)).all(axis=1)
+    degrees = np.full(targets.shape, np.nan)
+    degrees[told] = check_degrees(targets[told], labels, rows[told])
+    y, logical = comparable_labels(targets, "mixed")
+    check_targets(y, labels, rows, estimator)
+    notes = [f"True degrees of {int(told.sum())} rows, 0/1 labels of {int((~told).sum())}."]
+    return TrainingTargets(y, {"degrees": degrees}, y, "0/1" if logical else "degrees", notes)
+
+
+def comparable_labels(targets: NDArray[np.float64], kind: str) -> tuple[NDArray[np.float64], bool]:
+    """What predictions are compared with, and whether that is 0/1 labels: shares of votes, which degrees are not 0."""
+    if kind == "votes":
+        return votes_to_degrees(targets)[0], False
+    if kind == "mixed":
+        targets = np.where(np.isnan(targets), np.nan, targets > 0)
+    return targets, are_logical(targets)
+
+
 def check_targets(
     targets: NDArray[np.float64], labels: Sequence[str], rows: Any, estimator: Any
 ) -> NDArray[np.float64]:
@@ -432,7 +458,8 @@ def check_targets(
     if estimator.kind == _TAKES_DISTRIBUTIONS:
         return check_degrees(targets, labels, rows)
     name = type(estimator).__name__
-    advice = f"{name} learns from 0/1 labels; for degrees use a learner such as SABFGS, for counts say kind='votes'."
+    advice = f"{name} learns from 0/1 labels; for counts say kind='votes', for degrees of some rows kind='mixed', "
+    advice += "for degrees of all rows use a learner such as SABFGS."
     check_logical_labels(targets, labels, rows, advice)
     if not estimator.takes_unknown:
         check_all_known(targets, labels, rows, f"write 0 or 1: {name} takes no unknown labels, DLDL does.")
