@@ -110,11 +110,16 @@ def test_raters_known_to_the_fit_tell_it_too():
         asked.enhance(X, Y, n_raters=twenty)
 
 
-@pytest.mark.parametrize("n_raters", [0, np.nan, [5, 5]])
+@pytest.mark.parametrize("n_raters", [0, np.nan, np.inf, "5", [5, 5]])
 def test_impossible_numbers_of_raters_are_refused(data, n_raters):
     model = DLDL(beta=1.0, gamma=1.0).fit(data.X, data.Y)
     with pytest.raises(InputError, match="n_raters must be a positive number"):
         model.predict_interval(data.X, n_raters=n_raters)
+
+
+def test_as_many_labels_as_rows_are_needed(data):
+    with pytest.raises(InputError, match="inconsistent numbers of samples"):
+        DLDL(beta=1.0, gamma=1.0).fit(data.X, data.Y).enhance_interval(data.X, data.Y[:-1])
 
 
 @EVERY

@@ -442,13 +442,18 @@ class EnhancesNewRows(SetsRowsAside):
 
     @frames_out
     def _enhance_rows(self, X: Any, y: Any, **row_data: Any) -> Array:
+        features, Y, known = self._validate_new_rows(X, y)
+        given = row_data if known is None else row_data | {"known": known}
+        return np.asarray(self._enhance(features, Y, **given), dtype=features.dtype)
+
+    def _validate_new_rows(self, X: Any, y: Any) -> tuple[Any, NDArray[np.bool_], NDArray[np.bool_] | None]:
+        """Features, labels, and where labels are known, of rows to enhance."""
         check_is_fitted(self)
         features = self._validate_features(X)
         Y, known = ticked_and_known(self._match_labels(y, self._check_targets))
         with _as_input_errors():
             check_consistent_length(features, Y)
-        given = row_data if known is None else row_data | {"known": known}
-        return np.asarray(self._enhance(features, Y, **given), dtype=features.dtype)
+        return features, Y, known
 
 
 class Enhancer(_TakesLogicalLabels):

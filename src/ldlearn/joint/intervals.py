@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.utils.validation import check_consistent_length, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from ldlearn.base import EnhancesNewRows, Joint
 from ldlearn.base.frames import frames_out
 from ldlearn.core.simplex import Array, Mask
-from ldlearn.core.targets import ticked_and_known
 from ldlearn.errors import InputError, ParameterError
 from ldlearn.joint.default_gamma import default_gamma
 from ldlearn.solvers.features import Features
@@ -165,18 +165,15 @@ class GivesIntervals(EnhancesNewRows, Joint):
         check_is_fitted(self)
         if n_raters is None:
             return None
-        if np.ndim(n_raters) or not (np.isfinite(n_raters) and n_raters > 0):
+        if not (isinstance(n_raters, Real) and 0.0 < float(n_raters) < np.inf):
             raise InputError(f"n_raters must be a positive number, that of the raters of a row, got {n_raters!r}.")
         return self._find_posterior().concentration(float(n_raters))
 
     def _vote_intervals(
         self, X: Any, y: Any, coverage: float, concentration: float | None, offset: Any = 0.0, **row_data: Any
     ) -> Bounds:
-        check_is_fitted(self)
         check_coverage(coverage)
-        features = self._validate_features(X)
-        Y, known = ticked_and_known(self._match_labels(y, self._check_targets))
-        check_consistent_length(features, Y)
+        features, Y, known = self._validate_new_rows(X, y)
         posterior = self._find_posterior()
         bounds = posterior.vote_intervals(self._mapped(features), Y, coverage, offset, known, concentration)
         given = row_data if known is None else row_data | {"known": known}
