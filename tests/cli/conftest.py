@@ -11,6 +11,7 @@ import pytest
 from practice_tables import LABELS, make_table
 
 from ldlearn.cli.main import main
+from ldlearn.reporting import write_report
 
 
 @dataclass
@@ -40,6 +41,12 @@ def run(capfd, monkeypatch):
         return Result(0 if code is None else int(code), found.out, found.err)
 
     return call
+
+
+@pytest.fixture(autouse=True)
+def one_format(monkeypatch):
+    """Reports have their figures in one format: each draws all of them again, and tests of reports try all."""
+    monkeypatch.setitem(write_report.__kwdefaults__, "formats", ["svg"])
 
 
 @pytest.fixture

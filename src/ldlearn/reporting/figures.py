@@ -6,6 +6,8 @@ import re
 import warnings
 from collections.abc import Iterator, Sequence
 
+from matplotlib.layout_engine import PlaceHolderLayoutEngine
+
 from ldlearn.plotting import (
     ConvergenceDisplay,
     CriticalDifferenceDisplay,
@@ -26,15 +28,34 @@ _SHOWN = 12  # methods in a picture of the first screens
 _THEME = {INK: "ink", MUTED: "muted", RULE: "rule", BAND: "band"} | {c: f"c{i}" for i, c in enumerate(PALETTE)}
 
 
-def diagram(verdict: Verdict, results: Results) -> Display | None:
-    """The critical-difference diagram of a verdict."""
-    if verdict.pairs is None:
-        return None
-    floors = [method.name for method in results.methods.values() if method.is_floor]
-    return CriticalDifferenceDisplay(verdict.pairs, muted=floors).plot()
+def page_figures(results: Results, tables: Sequence[TaskTable], verdicts: Sequence[Verdict]) -> dict[str, Display]:
+    """The figures of the page, by the names of their files."""
+    found: dict[str, Display | None] = {}
+    for table, verdict in zip(tables, verdicts, strict=True):
+        of = f"{verdict.task}-{verdict.metric}"
+        found |= {
+            f"differences-{of}": _differences(table, results),
+            f"critical-difference-{of}": _ranks(verdict, results),
+        }
+    if results.finished():
+        found["time-and-memory"] = TimeMemoryDisplay.from_records(results)
+    return {name: display for name, display in found.items() if display is not None}
 
 
-def differences(table: TaskTable, results: Results) -> Display | None:
+def further_figures(results: Results) -> Iterator[tuple[str, Display]]:
+    """Figures that are only written as files, each with its name: the page draws the same from its data."""
+    for dataset in convergence(results):
+        yield f"convergence-{file_name(dataset)}", ConvergenceDisplay.from_records(results, dataset)
+    for dataset, methods in sensitivity(results).items():
+        # The page has all methods; as files, the one that others are compared with.
+        if results.subject is not None and results.subject in methods:
+            display = SensitivityDisplay.from_records(results, dataset, results.subject)
+            yield f"sensitivity-{file_name(dataset)}", display
+    for dataset in samples(results):
+        yield f"distributions-{file_name(dataset)}", DistributionBarsDisplay.from_records(results, dataset)
+
+
+def _differences(table: TaskTable, results: Results) -> Display | None:
     """Differences to the best floor: of the best methods, and of the subject wherever it stands."""
     rivals = [method.name for method in table.ranked if not method.is_floor]
     if not table.floors or not rivals:
@@ -43,37 +64,22 @@ def differences(table: TaskTable, results: Results) -> Display | None:
     return DifferencesDisplay.from_records(results, table.metric.name, task=table.task, methods=shown)
 
 
-def displays(
-    results: Results, tables: Sequence[TaskTable], verdicts: Sequence[Verdict]
-) -> Iterator[tuple[str, Display]]:
-    """Every figure of the report that is also written as a file, with the name of the file."""
-    for table, verdict in zip(tables, verdicts, strict=True):
-        drawn = {"differences": differences(table, results), "critical-difference": diagram(verdict, results)}
-        for kind, display in drawn.items():
-            if display is not None:
-                yield f"{kind}-{verdict.task}-{verdict.metric}", display
-    for dataset in convergence(results):
-        yield f"convergence-{file_name(dataset)}", ConvergenceDisplay.from_records(results, dataset)
-    for dataset, methods in sensitivity(results).items():
-        # The page has all methods; as files, the one that others are compared with.
-        if results.subject is not None and results.subject in methods:
-            yield (
-                f"sensitivity-{file_name(dataset)}",
-                SensitivityDisplay.from_records(results, dataset, results.subject),
-            )
-    for dataset in samples(results):
-        yield f"distributions-{file_name(dataset)}", DistributionBarsDisplay.from_records(results, dataset)
-    if results.finished():
-        yield "time-and-memory", TimeMemoryDisplay.from_records(results)
+def _ranks(verdict: Verdict, results: Results) -> Display | None:
+    """The critical-difference diagram of a verdict."""
+    if verdict.pairs is None:
+        return None
+    floors = [method.name for method in results.methods.values() if method.is_floor]
+    return CriticalDifferenceDisplay(verdict.pairs, muted=floors).plot()
 
 
 def contents(display: Display, formats: Sequence[str]) -> dict[str, bytes]:
     """A figure as files; letters that the font lacks are drawn as boxes, without a warning for each."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing", category=UserWarning)
-        # The layout is half of the work, and the same in every format.
-        display.figure_.draw_without_rendering()
-        display.figure_.set_layout_engine("none")
+        if not isinstance(display.figure_.get_layout_engine(), PlaceHolderLayoutEngine):
+            # The layout is half of the work, and the same in every format, on the page and in files.
+            display.figure_.draw_without_rendering()
+            display.figure_.set_layout_engine("none")
         return {format: display.to_bytes(format, dpi=160) for format in formats}
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ldlearn.errors import InputError
 from ldlearn.io.atomic import write_file
@@ -32,6 +33,9 @@ from ldlearn.reporting.verdicts import Verdict, compare_methods, headline, headl
 from ldlearn.results import TASKS, Agreement, Record, Results, Task, TaskTable, agreement, costs, read_records
 from ldlearn.results.files import find_records
 from ldlearn.results.wording import plural
+
+if TYPE_CHECKING:  # matplotlib is imported by those who draw
+    from ldlearn.plotting import Display
 
 FORMATS = ("svg", "png", "pdf")
 
@@ -153,13 +157,19 @@ class Report:
         counts = [plural(run.n_ok, "finished cell"), f"{run.n_failed} failed", f"{run.n_missing} missing"]
         return f"{', '.join(counts)}; {plural(run.repeats, 'repeat')}."
 
+    @cached_property
+    def _page_figures(self) -> dict[str, Display]:
+        from ldlearn.reporting.figures import page_figures
+
+        return page_figures(self.results, self.headline_tables(), list(self.verdicts.values()))
+
     def _write_figures(self, folder: Path, formats: Sequence[str]) -> None:
         if not formats:
             return
-        from ldlearn.reporting.figures import contents, displays
+        from ldlearn.reporting.figures import contents, further_figures
 
         taken: list[str] = []
-        for stem, display in displays(self.results, self.headline_tables(), list(self.verdicts.values())):
+        for stem, display in chain(self._page_figures.items(), further_figures(self.results)):
             taken.append(stem)
             name = stem if taken.count(stem) == 1 else f"{stem}-{taken.count(stem)}"
             for format, content in contents(display, formats).items():
@@ -167,21 +177,10 @@ class Report:
 
     def html(self) -> str:
         """The page."""
-        from ldlearn.plotting import TimeMemoryDisplay
-        from ldlearn.reporting.figures import diagram, differences, inline_svg
+        from ldlearn.reporting.figures import inline_svg
         from ldlearn.reporting.page import render
         from ldlearn.reporting.payload import page_data, script_json
 
-        pictures: dict[str, dict[tuple[Task, str], str]] = {"differences": {}, "diagrams": {}}
-        for i, (key, verdict) in enumerate(self.verdicts.items()):
-            drawn = {
-                "differences": differences(self.tables[key], self.results),
-                "diagrams": diagram(verdict, self.results),
-            }
-            for kind, display in drawn.items():
-                if display is not None:
-                    pictures[kind][key] = inline_svg(display, f"{kind}{i}")
-        cost_figure = inline_svg(TimeMemoryDisplay.from_records(self.results), "cost") if self.costs else ""
         return render(
             {
                 "report": self,
@@ -189,8 +188,7 @@ class Report:
                 "tasks": TASKS,
                 "headline": partial(headline, self.results),
                 "headline_of_dataset": partial(headline_of_dataset, self.results),
-                **pictures,
-                "cost_figure": cost_figure,
+                "figures": {name: inline_svg(display, name) for name, display in self._page_figures.items()},
                 "progress": progress(self.results),
                 "selected": selected_parameters(self.results),
                 "points": grid_points_of_methods(self.results),
