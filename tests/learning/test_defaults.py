@@ -86,23 +86,6 @@ def test_where_the_origin_lies_does_not_matter(name, offset):
 
 
 @EVERY
-def test_declared_invariances_hold_for_the_defaults(name):
-    """On real rows, where an iteration may creep: not only in the small settings of the contract."""
-    learner = as_it_comes(name)
-    if not (learner.order_invariant or learner.label_invariant):
-        pytest.skip(f"{name} declares neither")
-    table = load_vader_tweets()
-    X, D = StandardScaler().fit_transform(table.X[:150]), table.D[:150]
-    rng = np.random.default_rng(0)
-    rows, labels = rng.permutation(150), rng.permutation(D.shape[1])
-    P = quietly(as_it_comes(name), X, D).predict(X)
-    if learner.order_invariant:
-        np.testing.assert_allclose(quietly(as_it_comes(name), X[rows], D[rows]).predict(X), P, atol=1e-4)
-    if learner.label_invariant:
-        np.testing.assert_allclose(quietly(as_it_comes(name), X, D[:, labels]).predict(X), P[:, labels], atol=1e-4)
-
-
-@EVERY
 def test_a_default_fit_of_real_rows_converges(name):
     """A user who changes nothing hears no warning; warnings are errors here."""
     table = load_vader_tweets()

@@ -17,6 +17,7 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+ONE_METRIC = 'metrics = ["chebyshev"]'  # every metric has figures of its own
 pytestmark = [pytest.mark.browser, pytest.mark.skipif(CHROMIUM is None, reason="no browser")]
 
 
@@ -123,7 +124,7 @@ def test_ties_are_told_as_ties(open_page, tmp_path):
         for record in make_records(repeats=2, missing=())
         if record["kind"] in ("joint", "enhancer")
     ]
-    page = open_page(Report(records).write(tmp_path, formats=[]))
+    page = open_page(Report(records, ONE_METRIC).write(tmp_path, formats=[]))
     said = page.locator("#summary .card:visible").first.inner_text()
     assert "DLDL, DLDL (paper), L2, GLLE and FCM share the best average rank, 3.00 over 4 data sets." in said
     page.select_option("#pick-dataset", "scut_fbp")
@@ -196,7 +197,7 @@ def test_every_control_can_be_reached_by_keyboard(open_page, page_file):
 
 
 def test_hostile_names_are_only_text(open_page, tmp_path):
-    page = open_page(Report(hostile_records()).write(tmp_path, formats=[]))
+    page = open_page(Report(hostile_records(), ONE_METRIC).write(tmp_path, formats=[]))
     page.select_option("#pick-dataset", index=1)
     page.click('.links a[href="#samples"]')
     page.click("#sample-next")

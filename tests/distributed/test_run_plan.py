@@ -1,4 +1,4 @@
-"""A real cluster of worker processes, one of which is killed in the middle of a run (takes some twenty seconds)."""
+"""A plan on a real cluster of worker processes, one of which is killed in the middle of the run."""
 
 import os
 import signal
@@ -27,7 +27,7 @@ class Killer(Watcher):
             os.kill(self.killed, signal.SIGKILL)
 
 
-def test_a_cluster_that_loses_a_worker_gives_the_records_of_one_process(tmp_path):
+def test_a_cluster_that_loses_a_worker_gives_the_records_of_one_process(tmp_path, quick_workers):
     plan = tiny_plan(protocol={"repeats": 4})
     alone = run_plan(plan, tmp_path / "alone")
     options = {"n_workers": 2, "threads_per_worker": 2, "processes": True, "dashboard_address": None}
