@@ -55,6 +55,14 @@ class _Degrees:
     weights: Weights | None  # how often each row counts
 
 
+def _weighted_inner(weights: Weights | None, A: Any, B: Any) -> float:
+    """The sum of ``w_i A_ij B_ij``; sparse matrices have the same entries."""
+    if weights is None:
+        return float(np.vdot(A.data, B.data) if sparse.issparse(A) else np.einsum("ij,ij->", A, B))
+    products = A.multiply(B) if sparse.issparse(A) else A * B
+    return float(weights @ np.asarray(products.sum(axis=1)).ravel())
+
+
 class DLDL(WeighsRows, GivesIntervals):
     r"""Label distribution learning directly from logical labels.
 
@@ -394,13 +402,13 @@ class DLDL(WeighsRows, GivesIntervals):
         self.objective_path_ = np.empty(0)
         self.n_newton_: list[int] = []
         self.n_iter_ = 0
-        W = work.first_W
+        W, terms = work.first_W, self._terms_in_D(features.weights, G, D)
         while self.n_iter_ < self.max_iter and not self._has_settled(features.total):
             self.n_iter_ += 1
-            W = self._update_W(features, G, D, W)  # Eq. 8
+            W = self._update_W(features, D, W, terms)  # Eq. 8
             if self.n_iter_ == 1:
                 work.first_W = W
-            D, solved = self._update_D(W, degrees, G, D)  # Eq. 11
+            D, solved, terms = self._update_D(W, degrees, G, D)  # Eq. 11
             self.coef_, self.intercept_ = W.coef, W.intercept
             self.weights_gap_ = W.gap
             self.converged_ = W.converged and solved
@@ -489,12 +497,13 @@ class DLDL(WeighsRows, GivesIntervals):
         # Paths share the first W and the last is certified; between them a W need only be good compared with its gain.
         return min(_ROUGH * self.tol, 0.1) if 1 < self.n_iter_ < self.max_iter else 0.0
 
-    def _update_W(self, features: Features, G: Any, D: Any, W: SoftmaxFit | None) -> SoftmaxFit:
+    def _update_W(self, features: Features, D: Any, W: SoftmaxFit | None, terms_in_D: float) -> SoftmaxFit:
         W = softmax_regression(features, D, l2=self.gamma_, start=W, tol=self.tol, rtol=self._rough_rtol)
-        self._record("W", W.loss + self._terms_in_D(features.weights, G, D))
+        self._record("W", W.loss + terms_in_D)
         return W
 
-    def _update_D(self, W: SoftmaxFit, degrees: _Degrees, G: Any, D: Array) -> tuple[Array, bool]:
+    def _update_D(self, W: SoftmaxFit, degrees: _Degrees, G: Any, D: Array) -> tuple[Array, bool, float]:
+        """D, whether it is solved, and what `_terms_in_D` would say of it."""
         logP = W.logits if sparse.issparse(W.logits) else log_softmax(W.logits)
         problem: dict[str, Any] = {"laplacian": G, "alpha": self.alpha_, "beta": self.beta_, "weights": degrees.weights}
         problem |= self._between_labels(D.shape[1])
@@ -505,7 +514,7 @@ class DLDL(WeighsRows, GivesIntervals):
         self.gap_ = found.gap
         self.n_newton_.append(found.n_iter)
         self._record("D", found.objective + self.gamma_ * float(np.sum(W.coef**2)))
-        return found.D, found.converged
+        return found.D, found.converged, found.objective + _weighted_inner(degrees.weights, found.D, logP)
 
     def _solve_D(self, logP: Any, support: Any, start: Any, **problem: Any) -> SimplexSolution:
         if self.solver == "newton":
