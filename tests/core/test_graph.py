@@ -9,6 +9,7 @@ from sklearn.preprocessing import StandardScaler
 
 from ldlearn.core import knn_graph, laplacian
 from ldlearn.core.graph import bandwidth, neighbor_graph
+from ldlearn.core.neighbors import nearest_in_graph
 from ldlearn.errors import InputError
 
 
@@ -101,6 +102,30 @@ def test_a_transformer_and_its_graph_give_the_exact_graph():
         np.testing.assert_array_equal(np.sort(indices[:, :5]), np.sort(expected[1]))
 
 
+@pytest.mark.parametrize("kind", ["csc", "coo", "lil", "dok", "dia"])
+def test_a_graph_may_have_any_format(kind):
+    X = np.random.default_rng(0).normal(size=(20, 4))
+    graph = graph_of(X)
+    given = neighbor_graph(X, 5, "median", graph.asformat(kind)).A
+    np.testing.assert_array_equal(given.toarray(), neighbor_graph(X, 5, "median", graph).A.toarray())
+
+
+@pytest.mark.parametrize("itself", [False, True])
+def test_nearest_columns_of_even_and_of_uneven_rows(itself):
+    rng = np.random.default_rng(0)
+    far = rng.permutation(144).reshape(12, 12) + 1.0
+    even, uneven = (
+        np.where(np.argsort(np.argsort(rng.random((12, 12)))) < 6, far, 0.0),
+        far * (rng.random((12, 12)) < 0.5),
+    )
+    for graph in (even, uneven):
+        distances, indices = nearest_in_graph(sparse.csr_array(graph), 4, but_itself=not itself)
+        stored = np.where((graph > 0) & (itself | ~np.eye(12, dtype=bool)), graph, np.inf)
+        np.testing.assert_array_equal(distances, np.sort(stored, axis=1)[:, :4])
+        there = np.isfinite(distances)
+        np.testing.assert_array_equal(indices[there], np.argsort(stored, axis=1)[:, :4][there])
+
+
 def test_rows_with_few_neighbours_have_few_edges():
     X = np.random.default_rng(0).normal(size=(6, 2))
     graph = sparse.csr_array(np.diag(np.full(5, 2.0), 1))  # each row knows the next one
@@ -114,7 +139,10 @@ def test_rows_with_few_neighbours_have_few_edges():
         (sparse.csr_array((5, 5)), "shape"),
         (sparse.csr_array((6, 6)), "no entry"),
         (sparse.csr_array(-np.eye(6)), "finite and not negative"),
+        (sparse.csr_array(np.eye(6)), "joins no row with another"),
         (StandardScaler(), "sparse graph of distances"),
+        (KNeighborsTransformer, "can clone, such as KNeighborsTransformer"),
+        (KNeighborsTransformer(n_neighbors=50), "cannot work on these rows: Expected n_neighbors"),
     ],
 )
 def test_a_wrong_graph_is_told(neighbors, words):

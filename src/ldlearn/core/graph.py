@@ -95,11 +95,12 @@ def neighbor_graph(X: Any, n_neighbors: int, sigma: Bandwidth, neighbors: Any = 
     elif sparse.issparse(neighbors):
         distances, indices = nearest_in_graph(_checked(neighbors, X.shape[0]), n_neighbors, but_itself=True)
     else:
-        transformer = clone(neighbors)
-        graph = transformer.fit_transform(moved(X, offsets))
+        transformer, graph = _fitted(neighbors, moved(X, offsets))
         distances, indices = nearest_in_graph(_checked(graph, X.shape[0]), n_neighbors, but_itself=True)
         index = TransformedNeighbors(transformer, n_neighbors)
     found = np.isfinite(distances)
+    if not found.any():
+        raise InputError("The graph in neighbors joins no row with another; look for neighbours farther away.")
     width = bandwidth(distances[found], sigma)
     weights = similarity(distances[found].astype(np.float64, copy=False), width)
     pointers = np.concatenate([[0], np.cumsum(found.sum(axis=1))])
@@ -109,7 +110,22 @@ def neighbor_graph(X: Any, n_neighbors: int, sigma: Bandwidth, neighbors: Any = 
     return NeighborGraph(sparse.csr_array(A.maximum(A.T)), width, index, offsets)
 
 
-def _checked(graph: Any, n: int) -> Any:
+def _fitted(neighbors: Any, X: Any) -> tuple[Any, Any]:
+    """A fitted copy of the transformer and the graph it yields, or one sentence."""
+    try:
+        transformer = clone(neighbors)
+    except TypeError as error:
+        kind = neighbors.__name__ if isinstance(neighbors, type) else type(neighbors).__name__
+        raise InputError(
+            f"neighbors must be a transformer that scikit-learn can clone, such as KNeighborsTransformer(), got {kind}."
+        ) from error
+    try:
+        return transformer, transformer.fit_transform(X)
+    except ValueError as error:
+        raise InputError(f"The transformer in neighbors cannot work on these rows: {error}") from error
+
+
+def _checked(graph: Any, n: int) -> sparse.csr_array:
     """A sparse graph of distances between the n training rows, or one sentence."""
     if not sparse.issparse(graph):
         raise InputError(
@@ -120,6 +136,7 @@ def _checked(graph: Any, n: int) -> Any:
         raise InputError(
             f"The graph in neighbors has shape {graph.shape}, but X has {n} rows that count; make it of these rows."
         )
+    graph = sparse.csr_array(graph)  # whatever its format
     if not graph.nnz:
         raise InputError("The graph in neighbors has no entry; it must hold the distances to the nearest rows.")
     if not (np.isfinite(graph.data) & (graph.data >= 0)).all():

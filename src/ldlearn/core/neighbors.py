@@ -94,17 +94,18 @@ def nearest_in_graph(
            [0, 1]]))
     """
     graph = sparse.csr_array(graph)
-    rows = np.repeat(np.arange(graph.shape[0]), np.diff(graph.indptr))
-    labels, values = graph.indices, np.asarray(graph.data, dtype=np.float64)
+    n, counts = graph.shape[0], np.diff(graph.indptr)
+    rows = np.repeat(np.arange(n), counts)
+    values = np.asarray(graph.data, dtype=np.float64)
     if but_itself:
-        others = rows != labels
-        rows, labels, values = rows[others], labels[others], values[others]
-    order = np.lexsort((values, rows))
-    rows, labels, values = rows[order], labels[order], values[order]
-    places = np.arange(len(rows)) - np.searchsorted(rows, rows)
+        values = np.where(rows == graph.indices, np.inf, values)
+    if (counts == counts[0]).all():  # as transformers yield them: many short sorts are quicker than a long one
+        order = np.argsort(values.reshape(n, -1), axis=1, kind="stable").ravel() + np.repeat(graph.indptr[:-1], counts)
+    else:
+        order = np.lexsort((values, rows))
+    places = np.arange(len(rows)) - np.repeat(graph.indptr[:-1], counts)
     near = places < n_neighbors
-    distances = np.full((graph.shape[0], n_neighbors), np.inf)
-    indices = np.zeros((graph.shape[0], n_neighbors), dtype=np.intp)
-    distances[rows[near], places[near]] = values[near]
-    indices[rows[near], places[near]] = labels[near]
+    distances, indices = np.full((n, n_neighbors), np.inf), np.zeros((n, n_neighbors), dtype=np.intp)
+    distances[rows[near], places[near]] = values[order[near]]
+    indices[rows[near], places[near]] = graph.indices[order[near]]
     return distances, indices
