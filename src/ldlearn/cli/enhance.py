@@ -12,6 +12,7 @@ from ldlearn.cli.options import (
     Data,
     Decimal,
     Delimiter,
+    Embedding,
     Encoding,
     Features,
     FlagFar,
@@ -34,7 +35,7 @@ from ldlearn.cli.options import (
 )
 from ldlearn.io.source import PIPE
 from ldlearn.io.text_style import TextStyle
-from ldlearn.models import enhance_table
+from ldlearn.models import enhance_table, import_embedding
 
 
 def enhance(
@@ -52,6 +53,7 @@ def enhance(
     method: Method = None,
     set: Settings = None,
     separator: Separator = None,
+    embedding: Embedding = None,
     format: From = None,
     delimiter: Delimiter = None,
     decimal: Decimal = None,
@@ -75,6 +77,8 @@ def enhance(
     check_one_stdout(output, as_json)
     if (model is None) == (labels is None):
         raise typer.BadParameter("give either --model, or --labels to fit on.", param_hint="--model")
+    if embedding is not None:
+        import_embedding(embedding)
     written = enhance_table(
         data,
         output,

@@ -3,9 +3,21 @@
 from __future__ import annotations
 
 from ldlearn.cli.console import note, progress, say_of_table, score_table, show, show_json
-from ldlearn.cli.options import Data, Decimal, Delimiter, Encoding, From, Json, LabelKind, Metrics, Model, split_names
+from ldlearn.cli.options import (
+    Data,
+    Decimal,
+    Delimiter,
+    Embedding,
+    Encoding,
+    From,
+    Json,
+    LabelKind,
+    Metrics,
+    Model,
+    split_names,
+)
 from ldlearn.io.text_style import TextStyle
-from ldlearn.models import evaluate_table
+from ldlearn.models import evaluate_table, import_embedding
 from ldlearn.models.table_files import ALL_METRICS
 
 
@@ -14,6 +26,7 @@ def evaluate(
     model: Model,
     metrics: Metrics = None,
     kind: LabelKind = "auto",
+    embedding: Embedding = None,
     format: From = None,
     delimiter: Delimiter = None,
     decimal: Decimal = None,
@@ -28,6 +41,8 @@ def evaluate(
     ldlearn evaluate test.csv --model model.ldl
     ldlearn evaluate test.parquet -m model.ldl --metrics cosine --json
     """
+    if embedding is not None:
+        import_embedding(embedding)
     names = ALL_METRICS if metrics == ALL_METRICS else split_names(metrics)
     found = evaluate_table(
         data,

@@ -14,6 +14,7 @@ from ldlearn.cli.options import (
     Date,
     Decimal,
     Delimiter,
+    Embedding,
     Encoding,
     Features,
     From,
@@ -32,7 +33,7 @@ from ldlearn.cli.options import (
     parse_settings,
 )
 from ldlearn.io.text_style import TextStyle
-from ldlearn.models import describe_model, fit_table
+from ldlearn.models import describe_model, fit_table, import_embedding
 from ldlearn.models.column_kinds import describe_kinds
 from ldlearn.models.method_names import DEFAULT_METHOD, method_name
 
@@ -46,6 +47,7 @@ def fit(
     categorical: Categorical = None,
     date: Date = None,
     text: Text = None,
+    embedding: Embedding = None,
     ignore: Ignore = None,
     id: Id = None,
     method: Method = None,
@@ -85,8 +87,9 @@ def fit(
         "overwrite": not no_clobber,
     }
     if scheduler is not None:
-        if kind != "auto" or separator is not None:
-            raise typer.BadParameter("a cluster takes 0/1 label columns or degrees only.", param_hint="--scheduler")
+        if kind != "auto" or separator is not None or embedding is not None:
+            problem = "a cluster takes 0/1 label columns or degrees only, and no embedding."
+            raise typer.BadParameter(problem, param_hint="--scheduler")
         from ldlearn.models.table_parts import fit_parts
 
         model = fit_parts(data, labels, output, scheduler=scheduler, kinds=kinds, **wanted)
@@ -97,6 +100,7 @@ def fit(
             output,
             **kinds,
             **wanted,
+            embedding=None if embedding is None else import_embedding(embedding),
             holdout=holdout,
             kind=kind,
             separator=separator,

@@ -30,7 +30,9 @@ Features = Annotated[str | None, typer.Option(metavar="COLS", help="Features, li
 Categorical = Annotated[str | None, typer.Option(metavar="COLS", help="Features that are codes, not numbers.")]
 Numeric = Annotated[str | None, typer.Option(metavar="COLS", help="Features that are numbers, junk or not.")]
 Date = Annotated[str | None, typer.Option(metavar="COLS", help="Features that are dates.")]
-Text = Annotated[str | None, typer.Option(metavar="COLS", help="Features that are prose: words count.")]
+Text = Annotated[str | None, typer.Option(metavar="COLS", help="Prose: words count, or --embedding NAME.")]
+# Hidden, because a screen has so many lines: --text mentions it, and so does a model that needs one.
+Embedding = Annotated[str | None, typer.Option(metavar="NAME", hidden=True)]
 Ignore = Annotated[str | None, typer.Option(metavar="COLS", help="Columns to leave out.")]
 KindAsInFit = Annotated[str | None, typer.Option(metavar="COLS", hidden=True)]  # a screen has so many lines
 Id = Annotated[str | None, typer.Option("--id", metavar="COL", help="A column that names the rows.")]

@@ -9,6 +9,7 @@ from ldlearn.cli.options import (
     Data,
     Decimal,
     Delimiter,
+    Embedding,
     Encoding,
     FlagFar,
     From,
@@ -27,7 +28,7 @@ from ldlearn.cli.options import (
 )
 from ldlearn.io.source import PIPE
 from ldlearn.io.text_style import TextStyle
-from ldlearn.models import predict_table
+from ldlearn.models import import_embedding, predict_table
 
 
 def predict(
@@ -35,6 +36,7 @@ def predict(
     model: Model,
     output: Output = PIPE,
     id: Id = None,
+    embedding: Embedding = None,
     format: From = None,
     delimiter: Delimiter = None,
     decimal: Decimal = None,
@@ -61,6 +63,8 @@ def predict(
     zcat new.csv.gz | ldlearn predict - -m model.ldl --to jsonl | head
     """
     check_one_stdout(output, as_json)
+    if embedding is not None:
+        import_embedding(embedding)
     wanted: dict[str, Any] = {
         "id": id,
         "format": format,

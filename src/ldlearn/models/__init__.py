@@ -4,6 +4,7 @@ from ldlearn.errors import ModelFileError, TableError
 from ldlearn.models.card import write_card
 from ldlearn.models.comparison import Comparison, compare_tables
 from ldlearn.models.description import describe_file, describe_model
+from ldlearn.models.embedding import NamedEmbedding, import_embedding
 from ldlearn.models.files import load_model, load_table_model, save_model
 from ldlearn.models.onnx_export import export_onnx
 from ldlearn.models.prepared_table import PreparedTable, prepare_table
@@ -36,6 +37,8 @@ __all__ = [
     "Evaluation",
     "prepare_table",
     "PreparedTable",
+    "import_embedding",
+    "NamedEmbedding",
     "compare_tables",
     "Comparison",
     "ModelFileError",

@@ -225,7 +225,7 @@ _MAKERS: dict[str, Callable[[Decoder, Any, _Inner], Any]] = {
 
 # Packages whose classes hold nothing but numbers; their modules are never imported for a file's sake.
 _OWN_PACKAGES = ("joint", "enhancement", "learning", "compose", "solvers", "core")
-_OWN_CLASSES = ("ldlearn.models.preprocessing:TablePreprocessing",)
+_OWN_CLASSES = ("ldlearn.models.preprocessing:TablePreprocessing", "ldlearn.models.embedding:NamedEmbedding")
 
 
 @cache

@@ -28,6 +28,7 @@ from ldlearn.io.atomic import naming_system_errors, writing
 from ldlearn.io.npz import read_array
 from ldlearn.io.values import import_pandas
 from ldlearn.models.column_kinds import JunkCells
+from ldlearn.models.embedding import NamedEmbedding
 from ldlearn.models.encoding import Decoder, Encoder
 from ldlearn.models.preprocessing import TablePreprocessing, from_column_transformer
 from ldlearn.models.table_model import TableModel, check_summary
@@ -164,17 +165,22 @@ def _probe(model: Any) -> dict[str, NDArray[Any]]:
     """What the model says of a few made-up rows: predictions, and degrees if it can enhance."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        if isinstance(model, TableModel):
-            estimator, X = model.estimator, model.transform(_made_up_table(model), JunkCells())
+        estimator = model.estimator if isinstance(model, TableModel) else model
+        if isinstance(model, TableModel) and not _needs_an_embedding(model):
+            X = model.transform(_made_up_table(model), JunkCells())
         else:
-            estimator = model
-            X = np.random.default_rng(0).normal(size=(_PROBE_ROWS, int(model.n_features_in_)))
+            X = np.random.default_rng(0).normal(size=(_PROBE_ROWS, int(estimator.n_features_in_)))
         found = {"predict": np.asarray(estimator.predict(X))} if hasattr(estimator, "predict") else {}
         if hasattr(estimator, "enhance"):
             first_two = np.zeros((_PROBE_ROWS, len(estimator.label_names_)))
             first_two[:, :2] = 1
             found["enhance"] = np.asarray(estimator.enhance(X, first_two))
         return found
+
+
+def _needs_an_embedding(model: TableModel) -> bool:
+    """Whether texts become numbers by something outside the model, which is not there when it is loaded."""
+    return any(isinstance(made, NamedEmbedding) for made in model.preprocessing.words.values())
 
 
 def _made_up_table(model: TableModel) -> Any:

@@ -16,6 +16,7 @@ from ldlearn.errors import TableError
 from ldlearn.io.sparse_table import SparseTable
 from ldlearn.io.values import import_pandas, is_missing, read_numbers, to_texts
 from ldlearn.models.column_kinds import MOST_CATEGORIES, WORD, ColumnKinds, JunkCells, check_not_all_junk
+from ldlearn.models.embedding import NamedEmbedding
 
 Matrix = NDArray[np.float64]
 
@@ -200,6 +201,8 @@ def _one_hot(series: Any, mode: str, values: list[str]) -> Any:
 
 
 def _fit_words(texts: Any, column: str, embedding: Any) -> Any:
+    if isinstance(embedding, NamedEmbedding):
+        return embedding
     transformer = _word_weights() if embedding is None else clone(embedding)
     try:
         return transformer.fit(texts.tolist())

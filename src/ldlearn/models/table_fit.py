@@ -70,7 +70,7 @@ def fit_table(
         Those among them to be taken for numbers, categories (codes), dates or prose, or left out, whatever they look
         like; see `TableModel.fit`.
     embedding : transformer, optional
-        What makes numbers of prose; see `TableModel.fit`.
+        What makes numbers of prose; see `TableModel.fit` and `import_embedding`.
     id : str, optional
         A column that names the rows.
     method : str, default="DLDL"
