@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.preprocessing import StandardScaler
 from tiny_plans import tiny_plan
 
-from ldlearn import DLDL, SABFGS
+from ldlearn import DLDL, SABFGS, VoteLDL
 from ldlearn import distributed as ld
 from ldlearn.datasets import make_label_distributions
 from ldlearn.errors import InputError, ParameterError
@@ -168,6 +168,35 @@ def test_a_label_that_is_unknown_everywhere_is_one_sentence(rows, client):
     Y = np.where([False, False, True, False], np.nan, rows[1])
     with pytest.raises(InputError, match=r"'label_2' .column 2 of y. is unknown in every row"):
         ld.DLDL(**GIVEN, client=client).fit(in_blocks(rows[0], UNEVEN[3]), in_blocks(Y, UNEVEN[3]))
+
+
+VOTES = {"gamma": 1.0, "max_iter": 8}
+
+
+@pytest.mark.parametrize("count", UNEVEN)
+def test_votes_in_blocks_are_those_in_one_place(rows, partly, client, count):
+    X, Y = in_blocks(rows[0], UNEVEN[count]), in_blocks(partly[0], UNEVEN[count])
+    weights = da.from_array(partly[1], chunks=(UNEVEN[count],))
+    model = ld.VoteLDL(**VOTES, client=client).fit(X, Y, sample_weight=weights)
+    local = VoteLDL(**VOTES).fit(rows[0], partly[0], sample_weight=partly[1])
+    np.testing.assert_allclose(model.coef_, local.coef_, atol=1e-6)
+    assert model.lambda_ == pytest.approx(local.lambda_, rel=1e-6)
+    np.testing.assert_allclose(model.objective_path_, local.objective_path_, rtol=1e-9)
+    D = client.compute(model.label_distributions_, sync=True)
+    np.testing.assert_allclose(D, local.label_distributions_, atol=1e-6)
+    assert {name for name in vars(local) if name.endswith("_")} <= set(vars(model))
+    enhanced = client.compute(model.enhance(X, Y), sync=True)
+    np.testing.assert_allclose(enhanced, local.enhance(rows[0], partly[0]), atol=1e-6)
+
+
+def test_votes_with_a_penalty_that_is_chosen_and_without_an_intercept(rows, client):
+    X, Y = (in_blocks(A, UNEVEN[3]) for A in rows)
+    model = ld.VoteLDL(fit_intercept=False, max_iter=6, client=client).fit(X, Y)
+    local = VoteLDL(fit_intercept=False, max_iter=6).fit(*rows)
+    assert model.gamma_ == pytest.approx(local.gamma_, rel=1e-9)
+    np.testing.assert_allclose(model.to_local().predict(rows[0]), local.predict(rows[0]), atol=1e-6)
+    with pytest.raises(InputError, match="On Dask collections n_raters cannot be given"):
+        model.fit(X, Y, n_raters=np.ones(700))
 
 
 class Killer:

@@ -70,11 +70,11 @@ def test_the_minimum_is_that_of_a_generic_solver(link):
 def test_derivatives_by_finite_differences(link, counted):
     rng = np.random.default_rng(3)
     Y = np.vstack([rng.random((6, 4)) < 0.5, np.full(4, 0.5)])
-    labels = module._Labels(Y, rng.integers(3, size=(6, 4)).astype(float) if counted else None)
+    labels = module.Labels(Y, rng.integers(3, size=(7, 4)).astype(float) if counted else None)
     offset = rng.normal(size=7)
     model = module._Independent(labels)
     if link != "presence":
-        model = module._Competing(labels, offset, fixed_raters=link == "fixed raters")
+        model = module.Competing(labels, offset, fixed_raters=link == "fixed raters")
     Z, rate = rng.normal(size=(7, 4)), 0.4
     point = model.at(Z, rate)
     dZ, drate, h = rng.normal(size=Z.shape), 0.7, 1e-5

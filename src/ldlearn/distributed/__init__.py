@@ -8,5 +8,6 @@ import_optional("distributed", "dask", "Clusters")
 from ldlearn.distributed.cluster import ClusterError, connect, versions_of_workers
 from ldlearn.distributed.dldl import DLDL
 from ldlearn.distributed.sa_bfgs import SABFGS
+from ldlearn.distributed.vote_ldl import VoteLDL
 
-__all__ = ["DLDL", "SABFGS", "ClusterError", "connect", "versions_of_workers"]
+__all__ = ["DLDL", "SABFGS", "ClusterError", "VoteLDL", "connect", "versions_of_workers"]

@@ -8,24 +8,18 @@ import numpy as np
 from dask import delayed
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from ldlearn import joint
 from ldlearn.core.graph import laplacian, neighbor_graph
-from ldlearn.core.neighbors import moved
-from ldlearn.core.offsets import column_sums
 from ldlearn.core.prototypes import fewest_positives, pseudo_distributions, purest_sums
 from ldlearn.core.simplex import Array, log_softmax, normalize_rows
 from ldlearn.core.simplex import Weights as RowWeights
 from ldlearn.core.targets import check_labels_seen, count_ticks, shares_of_ticks
 from ldlearn.distributed.cluster import Rounds
-from ldlearn.distributed.collections import blocks_in_step, check_collection
-from ldlearn.distributed.estimator import OnBlocks, array_of, enhanced
+from ldlearn.distributed.estimator import JointOnBlocks
 from ldlearn.distributed.rows import BlockColumns, BlockRows, Weights
-from ldlearn.distributed.training import Given, SampledRows, Training
+from ldlearn.distributed.training import Given, Training
 from ldlearn.errors import InputError, ParameterError
-from ldlearn.joint.feature_map import make_feature_map
 from ldlearn.solvers.features import Features
 from ldlearn.solvers.softmax_regression import SoftmaxFit, minimize
 
@@ -41,7 +35,7 @@ class Degrees(NamedTuple):
     weights: RowWeights | None  # how often the rows count
 
 
-class DLDL(OnBlocks, joint.DLDL):
+class DLDL(JointOnBlocks, joint.DLDL):
     """`ldlearn.DLDL` on Dask arrays and data frames, their rows in blocks.
 
     The same problem, solved by the same steps: without a graph the result is that of `ldlearn.DLDL` on all rows in one
@@ -95,26 +89,9 @@ class DLDL(OnBlocks, joint.DLDL):
     _of_rows: ClassVar[tuple[str, ...]] = ("label_distributions_", "gap_")
     _left_behind: ClassVar[tuple[str, ...]] = ("graph_",)
 
-    def enhance(self, X: Any, y: Any) -> Any:
-        """Degrees of new rows whose logical labels are known, not computed yet.
-
-        Parameters
-        ----------
-        X : Dask array or data frame of shape (n, m)
-        y : Dask array or data frame of shape (n, c)
-            Logical labels of these rows; the columns of a data frame are matched by name.
-
-        Returns
-        -------
-        D : Dask array or data frame of shape (n, c)
-            Of the kind of X.
-        """
-        check_is_fitted(self)
+    def _check_new_rows(self, X: Any) -> None:
         if self._index is not None:
             self._index.kneighbors(X)
-        check_collection(X, "X")
-        check_collection(y, "y")
-        return self._lazily(enhanced, X, *blocks_in_step(X, y))
 
     def to_local(self, training_rows: bool = True) -> Any:
         """The ordinary estimator, fitted, for data in memory.
@@ -136,11 +113,7 @@ class DLDL(OnBlocks, joint.DLDL):
                 "A graph given as neighbors ties rows of different blocks; give a transformer, which finds neighbours "
                 "within each block, or leave it out."
             )
-        if not (self.feature_map is None or isinstance(self.feature_map, str)):
-            raise ParameterError(
-                "A transformer as feature_map would have to be fitted on all rows, which lie in blocks; apply it to X "
-                "first (map_blocks), or use feature_map='rbf'."
-            )
+        super()._check_for_blocks()
 
     def _fit(self, training: Training) -> None:  # type: ignore[override]
         self.alpha_ = float(self.alpha)
@@ -189,11 +162,11 @@ class DLDL(OnBlocks, joint.DLDL):
         return sum(terms), (sum(objectives), max(n_iters), all(solved))
 
     def _keep_degrees(self, training: Training, degrees: list[Any]) -> None:
-        lengths, c = training.lengths.tolist(), len(self.label_names_)
+        c = len(self.label_names_)
         names = ("label_distributions_", _only_degrees, (c,), training.dtype), ("gap_", _only_gap, (), np.float64)
         for name, function, width, kind in names:
             parts = [delayed(function, pure=False)(block, training.dtype) for block in degrees]
-            setattr(self, name, array_of(parts, lengths, width, kind))
+            setattr(self, name, self._array_of_rows(training, parts, width, kind))
 
     def _link_rows(self, training: Training) -> list[Any]:
         """The Laplacian of each block's similarity graph (Eq. 2); nothing if alpha is 0."""
@@ -213,21 +186,6 @@ class DLDL(OnBlocks, joint.DLDL):
         self.graph_ = rounds.keep(_similarities, graphs, common=self.sigma_)
         self._index = _NeighborsLeftBehind()
         return rounds.keep(_laplacian, self.graph_)
-
-    def _map_features(self, training: Training) -> tuple[list[Any], Array]:
-        """What the predictor works on, and the sums of its columns."""
-        self.feature_map_, self._offsets = None, None
-        if self.feature_map is None:
-            return training.X, training.sums
-        self._offsets = BlockColumns(training, training.X, training.sums, True, weighted=False).offsets
-        sample = SampledRows(training, training.X, training.m, self._offsets).X
-        unfitted = make_feature_map(self.feature_map, sample, self.n_components, self.random_state)
-        # The rows that Nystroem would draw, without all the others.
-        drawn = check_random_state(unfitted.random_state).permutation(training.n)[: unfitted.n_components]
-        self.feature_map_ = unfitted.fit(sample[np.sort(drawn)])
-        X = training.rounds.keep(_mapped, training.X, common=(self._offsets, self.feature_map_))
-        (sums,) = training.rounds.total(_sums, X)
-        return X, sums
 
     def _prototypes(self, training: Training) -> Array | None:
         """Those of the labels, for ``init="pseudo"``."""
@@ -312,15 +270,6 @@ def _similarities(graph: tuple[Any, float], sigma: float) -> Any:
 
 def _laplacian(A: Any, _: Any) -> Any:
     return laplacian(A)
-
-
-def _mapped(X: Array, common: tuple[Any, Any]) -> Array:
-    offsets, feature_map = common
-    return np.asarray(feature_map.transform(moved(X, offsets)), dtype=X.dtype)
-
-
-def _sums(X: Array, _: Any) -> list[Any]:
-    return [column_sums(X)[1]]
 
 
 def _fewest(given: Given, _: Any) -> NDArray[np.intp]:

@@ -10,10 +10,14 @@ import dask.array as da
 import numpy as np
 from dask import delayed
 from sklearn.base import clone
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ldlearn.base import LabelEstimator
 from ldlearn.base.kinds import JOINT, RATE_ROWS
+from ldlearn.core.neighbors import moved
+from ldlearn.core.offsets import column_sums
+from ldlearn.core.simplex import Array
 from ldlearn.core.targets import check_distributions, label_names
 from ldlearn.distributed.cluster import Rounds, check_workers, current_client
 from ldlearn.distributed.collections import (
@@ -24,8 +28,10 @@ from ldlearn.distributed.collections import (
     is_frame,
     row_blocks,
 )
-from ldlearn.distributed.training import Training
-from ldlearn.errors import InputError
+from ldlearn.distributed.rows import BlockColumns
+from ldlearn.distributed.training import SampledRows, Training
+from ldlearn.errors import InputError, ParameterError
+from ldlearn.joint.feature_map import make_feature_map
 from ldlearn.metrics import per_row
 
 _SILENT = {"callback": None, "verbose": False}
@@ -45,7 +51,9 @@ class OnBlocks(LabelEstimator):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        cls._ordinary = cls.__mro__[2]
+        if len(cls.__bases__) == 1:  # not an estimator, but what some have in common
+            return
+        cls._ordinary = cls.__bases__[1]
         cls._parameter_constraints = {**cls._ordinary._parameter_constraints, "client": "no_validation"}  # type: ignore[dict-item]
         cls.__init__ = _with_client(cls._ordinary.__init__)  # type: ignore[method-assign]
 
@@ -132,7 +140,7 @@ class OnBlocks(LabelEstimator):
         names, kind = [str(name) for name in self.label_names_], float_type(X)
         if is_frame(X):
             return _frame_of(parts, names, kind, X.divisions)
-        return array_of(parts, X.chunks[0], (len(names),), kind)
+        return _array_of(parts, X.chunks[0], (len(names),), kind)
 
     def _validate_training(self, X: Any, y: Any) -> tuple[Any, Any]:
         self._check_for_blocks()
@@ -175,7 +183,64 @@ class OnBlocks(LabelEstimator):
             self._n_seen = training.total if training.has_weights else training.n
 
 
-def array_of(parts: list[Any], lengths: Any, width: tuple[int, ...], kind: Any) -> Any:
+class JointOnBlocks(OnBlocks):
+    """What the joint models share: new rows with known labels, and a feature map."""
+
+    feature_map: Any
+    n_components: int
+    random_state: Any
+
+    def enhance(self, X: Any, y: Any) -> Any:
+        """Degrees of new rows whose logical labels are known, not computed yet.
+
+        Parameters
+        ----------
+        X : Dask array or data frame of shape (n, m)
+        y : Dask array or data frame of shape (n, c)
+            Logical labels of these rows; the columns of a data frame are matched by name.
+
+        Returns
+        -------
+        D : Dask array or data frame of shape (n, c)
+            Of the kind of X.
+        """
+        check_is_fitted(self)
+        self._check_new_rows(X)
+        check_collection(X, "X")
+        check_collection(y, "y")
+        return self._lazily(_enhanced, X, *blocks_in_step(X, y))
+
+    def _check_new_rows(self, X: Any) -> None:
+        """Refuse to enhance what the model cannot."""
+
+    def _check_for_blocks(self) -> None:
+        if not (self.feature_map is None or isinstance(self.feature_map, str)):
+            raise ParameterError(
+                "A transformer as feature_map would have to be fitted on all rows, which lie in blocks; apply it to X "
+                "first (map_blocks), or use feature_map='rbf'."
+            )
+
+    def _map_features(self, training: Training) -> tuple[list[Any], Array]:
+        """What the predictor works on, and the sums of its columns."""
+        self.feature_map_, self._offsets = None, None
+        if self.feature_map is None:
+            return training.X, training.sums
+        self._offsets = BlockColumns(training, training.X, training.sums, True, weighted=False).offsets
+        sample = SampledRows(training, training.X, training.m, self._offsets).X
+        unfitted = make_feature_map(self.feature_map, sample, self.n_components, self.random_state)
+        # The rows that Nystroem would draw, without all the others.
+        drawn = check_random_state(unfitted.random_state).permutation(training.n)[: unfitted.n_components]
+        self.feature_map_ = unfitted.fit(sample[np.sort(drawn)])
+        X = training.rounds.keep(_mapped, training.X, common=(self._offsets, self.feature_map_))
+        (sums,) = training.rounds.total(_sums, X)
+        return X, sums
+
+    def _array_of_rows(self, training: Training, parts: list[Any], width: tuple[int, ...], kind: Any) -> Any:
+        """A Dask array with a row for each training row."""
+        return _array_of(parts, training.lengths.tolist(), width, kind)
+
+
+def _array_of(parts: list[Any], lengths: Any, width: tuple[int, ...], kind: Any) -> Any:
     """A Dask array of blocks of rows, each a row of this width."""
     arrays = [da.from_delayed(part, (rows, *width), dtype=kind) for part, rows in zip(parts, lengths, strict=True)]
     return da.concatenate(arrays, axis=0, allow_unknown_chunksizes=True)
@@ -217,7 +282,7 @@ def _predicted(X: Any, model: Any) -> Any:
     return _like(X, model.predict(X) if len(X) else empty, model)
 
 
-def enhanced(X: Any, y: Any, model: Any) -> Any:
+def _enhanced(X: Any, y: Any, model: Any) -> Any:
     """Degrees of the rows of a block."""
     empty = np.empty((0, len(model.label_names_)))
     return _like(X, model.enhance(X, y) if len(X) else empty, model)
@@ -238,3 +303,12 @@ def _score(X: Any, y: Any, weights: Any, common: tuple[Any, bool]) -> tuple[floa
         return count.sum() * model.score(X, y, sample_weight=count), count.sum()
     truth = model._match_labels(y, check_distributions)
     return float(count @ per_row("intersection", truth, model.predict(X))), count.sum()
+
+
+def _mapped(X: Array, common: tuple[Any, Any]) -> Array:
+    offsets, feature_map = common
+    return np.asarray(feature_map.transform(moved(X, offsets)), dtype=X.dtype)
+
+
+def _sums(X: Array, _: Any) -> list[Any]:
+    return [column_sums(X)[1]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -29,11 +29,17 @@ from ldlearn.solvers.features import Features, reciprocal
 #   independent labels:  theta = Z.
 # What 0/1 labels say of votes is in `ldlearn.core.votes`.
 __all__ = [
+    "Competing",
+    "Design",
+    "Labels",
+    "Link",
+    "Point",
     "VoteFit",
     "competing_votes",
     "expected_votes",
     "label_counts",
     "log_likelihood",
+    "minimize",
     "profile_log_rate",
     "vote_regression",
 ]
@@ -117,7 +123,18 @@ def vote_regression(
            [0.61, 2.48]])
     """
     link = _make_link(features, Y, known, offset, competing=competing, fixed_raters=fixed_raters)
-    design = _Design(features, Y.shape[1])
+    fit = minimize(link, Design(features, Y.shape[1]), l2=l2, start=start, tol=tol, max_iter=max_iter)
+    return replace(fit, scores=fit.scores[:-1])
+
+
+def minimize(
+    link: Link, design: Design, *, l2: float, start: VoteFit | None = None, tol: float, max_iter: int
+) -> VoteFit:
+    """What `vote_regression` does, for rows that may lie anywhere: only the link and the design know where.
+
+    The scores of the result are whatever the design makes of parameters.
+    """
+    features = design.features
     v = design.start(link, start)
     Z, rate = design.apply(v)
     point = link.at(Z, rate)
@@ -142,21 +159,23 @@ def vote_regression(
     W, b, log_rate = design.split(v)
     intercept = b - features.mean @ W
     return VoteFit(
-        W, intercept, float(log_rate), Z[:-1], path[-1], np.array(path), len(path) - 1, n_products, bool(converged)
+        W, intercept, float(log_rate), Z, path[-1], np.array(path), len(path) - 1, n_products, bool(converged)
     )
 
 
 def _make_link(
     features: Features, Y: Mask, known: Mask | None, offset: float | Vector, *, competing: bool, fixed_raters: bool
-) -> _Link:
-    labels = _Labels(np.vstack([Y, np.full(Y.shape[1], 0.5)]), label_counts(features.weights, known))
+) -> Link:
+    counts = label_counts(features.weights, known)
+    counts = None if counts is None else np.vstack([counts, np.ones((1, counts.shape[1]))])
+    labels = Labels(np.vstack([Y, np.full(Y.shape[1], 0.5)]), counts)
     if not competing:
         return _Independent(labels)
-    return _Competing(labels, _with_mean(offset, features.weights), fixed_raters)
+    return Competing(labels, _with_mean(offset, features.weights), fixed_raters)
 
 
 @dataclass(frozen=True)
-class _Point:
+class Point:
     """A model at one value of its parameters: its loss there, and the derivatives that Newton's method needs."""
 
     loss: float
@@ -166,24 +185,32 @@ class _Point:
     mean_curvature: Vector  # (c + 1, c + 1): its mean over rows, ln(lambda) last, no negative part
 
 
-class _Link(Protocol):
-    def at(self, Z: Array, log_rate: float) -> _Point: ...
-    def loss(self, Z: Array, log_rate: float) -> float: ...
-    def constant(self) -> tuple[Vector, float]: ...
+class Link(Protocol):
+    """How scores and ln(lambda) make the labels likely. It need not look at the scores: the design makes them."""
+
+    def at(self, Z: Array, log_rate: float) -> Point:
+        """The model at some scores and ln(lambda)."""
+
+    def loss(self, Z: Array, log_rate: float) -> float:
+        """Its loss alone."""
+
+    def constant(self) -> tuple[Vector, float]:
+        """The best scores, the same for all rows, and ln(lambda)."""
 
 
-class _Labels:
-    """Labels, the row of half ticked ones last, and how often each counts."""
+class Labels:
+    """Labels, and how often each counts (`label_counts`)."""
 
     def __init__(self, Y: Array, counts: Array | None) -> None:
-        self.Y = Y
-        self.counts = None if counts is None else np.vstack([counts, np.ones((1, counts.shape[1]))])
+        self.Y, self.counts = Y, counts
 
     def loss(self, theta: Array) -> float:
+        """Minus the log-likelihood."""
         found = losses(theta, self.Y)
         return float((found if self.counts is None else found * self.counts).sum())
 
     def slopes(self, theta: Array) -> tuple[Array, Array]:
+        """First and second derivatives of each label's part of the loss."""
         first, second = slopes(theta, self.Y)
         return (first, second) if self.counts is None else (first * self.counts, second * self.counts)
 
@@ -202,36 +229,38 @@ class _Labels:
 class _Independent:
     """theta = Z: every label by itself."""
 
-    def __init__(self, labels: _Labels) -> None:
+    def __init__(self, labels: Labels) -> None:
         self.labels = labels
 
     def loss(self, Z: Array, log_rate: float) -> float:
         return self.labels.loss(Z)
 
-    def at(self, Z: Array, log_rate: float) -> _Point:
+    def at(self, Z: Array, log_rate: float) -> Point:
         slope, curvature = self.labels.slopes(Z)
 
         def curve(dZ: Array, drate: float) -> tuple[Array, float]:
             return curvature * dZ, 0.0
 
         mean = np.diag(np.append(curvature.sum(axis=0) / self.labels.total, 0.0))
-        return _Point(self.loss(Z, log_rate), slope, 0.0, curve, mean)
+        return Point(self.loss(Z, log_rate), slope, 0.0, curve, mean)
 
     def constant(self) -> tuple[Vector, float]:
         return np.log(self.labels.constant_votes()), 0.0
 
 
-class _Competing:
+class Competing:
     """theta = votes_of_shares(log_softmax(Z)) + log_rate + offset: labels share the votes of their row."""
 
-    def __init__(self, labels: _Labels, offset: Vector, fixed_raters: bool) -> None:
+    def __init__(self, labels: Labels, offset: float | Vector, fixed_raters: bool = False) -> None:
         self.labels, self.offset, self.fixed_raters = labels, offset, fixed_raters
 
     def loss(self, Z: Array, log_rate: float) -> float:
+        """Minus the log-likelihood."""
         theta, _, _ = votes_of_shares(log_softmax(Z), self.fixed_raters)
         return self.labels.loss(theta + np.reshape(log_rate + self.offset, (-1, 1)))
 
-    def at(self, Z: Array, log_rate: float) -> _Point:
+    def at(self, Z: Array, log_rate: float) -> Point:
+        """The loss and its derivatives."""
         logP = log_softmax(Z)
         theta, rise, bend = votes_of_shares(logP, self.fixed_raters)
         theta = theta + np.reshape(log_rate + self.offset, (-1, 1))
@@ -255,11 +284,12 @@ class _Competing:
         C = np.diag(f.sum(axis=0) + (bent * P).sum(axis=0)) - cross - cross.T + ((H - bent) * P).T @ P
         q = (r - r.sum(axis=1, keepdims=True) * P).sum(axis=0)
         mean_curvature = np.block([[C, q[:, None]], [q[None, :], h.sum().reshape(1, 1)]]) / self.labels.total
-        return _Point(self.labels.loss(theta), s - P * U, float(u.sum()), curve, mean_curvature)
+        return Point(self.labels.loss(theta), s - P * U, float(u.sum()), curve, mean_curvature)
 
     def constant(self) -> tuple[Vector, float]:
+        """The shares without features, as scores, and ln(lambda)."""
         votes = self.labels.constant_votes()
-        return np.log(votes / votes.sum()), float(np.log(votes.sum()) - self.offset.mean())
+        return np.log(votes / votes.sum()), float(np.log(votes.sum()) - np.mean(self.offset))
 
 
 def _with_mean(offset: float | Vector, weights: Vector | None) -> Vector:
@@ -268,21 +298,24 @@ def _with_mean(offset: float | Vector, weights: Vector | None) -> Vector:
     return values if values.ndim == 0 else np.append(values, np.average(values, weights=weights))
 
 
-class _Design:
+class Design:
     """The parameters (W, b, ln lambda) as one vector, and the linear map from them to scores."""
 
-    def __init__(self, features: Features, c: int) -> None:
+    def __init__(self, features: Any, c: int) -> None:  # Features, or what is known of their columns
         self.features, self.c = features, c
         self.n_weights = features.m * c
 
     def split(self, v: Vector) -> tuple[Array, Array, float]:
+        """W, b and ln(lambda)."""
         W = v[: self.n_weights].reshape(self.features.m, self.c)
         return W, v[self.n_weights : -1], float(v[-1])
 
     def join(self, W: Array, b: Array, rate: float) -> Vector:
+        """The vector of these parts."""
         return np.concatenate([W.ravel(), b, [rate]])
 
-    def start(self, link: _Link, earlier: VoteFit | None) -> Vector:
+    def start(self, link: Link, earlier: VoteFit | None) -> Vector:
+        """An earlier fit, or the best model without features."""
         if earlier is not None:
             centred = earlier.intercept + self.features.mean @ earlier.coef
             return self.join(earlier.coef, centred, earlier.log_rate)
@@ -297,13 +330,16 @@ class _Design:
         return np.vstack([self.features.times(W, b), b]), rate
 
     def adjoint(self, R: Array, rate: float) -> Vector:
+        """A slope in the parameters, given that in the scores and in ln(lambda)."""
         gW, gb = self.features.transpose_times(R[:-1])
         return self.join(gW, gb + R[-1] * self.features.fit_intercept, rate)
 
     def penalised(self, v: Vector) -> Vector:
+        """W alone, the rest 0."""
         return np.where(np.arange(len(v)) < self.n_weights, v, 0.0)
 
     def penalty(self, v: Vector) -> float:
+        """``|W|^2``."""
         return float(np.sum(v[: self.n_weights] ** 2))
 
     def preconditioner(self, M: Vector, l2: float) -> Callable[[Vector], Vector]:
@@ -326,7 +362,7 @@ class _Design:
         return solve
 
 
-def _newton_direction(design: _Design, point: _Point, l2: float, gradient: Vector) -> tuple[Vector, int]:
+def _newton_direction(design: Design, point: Point, l2: float, gradient: Vector) -> tuple[Vector, int]:
     """Conjugate gradients for ``Hessian d = -gradient``, ended by accuracy or by a direction of negative curvature."""
     solve = design.preconditioner(point.mean_curvature, l2)
     d = np.zeros_like(gradient)
@@ -350,7 +386,7 @@ def _newton_direction(design: _Design, point: _Point, l2: float, gradient: Vecto
 
 
 def _line_search(
-    link: _Link, design: _Design, place: Any, direction: Any, l2: float, loss: float, decrement: float
+    link: Link, design: Design, place: Any, direction: Any, l2: float, loss: float, decrement: float
 ) -> float:
     """The first of 1, 1/2, 1/4, ... at which the loss has fallen enough; 0 if none."""
     (Z, rate, v), (dZ, drate, dv) = place, direction
