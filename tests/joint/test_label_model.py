@@ -7,7 +7,7 @@ import pytest
 from protocol import load
 from scipy import sparse
 
-from ldlearn.core import binarize, softmax
+from ldlearn.core import binarize, softmax, threads
 from ldlearn.datasets import load_uk_budget_shares, make_label_distributions
 from ldlearn.joint import competition_test
 from ldlearn.joint.label_model import (
@@ -92,6 +92,18 @@ def test_power_against_presence():
     assert sum(not verdict.competing for verdict in found) >= 7
     assert "stand alone" in found[0].words
     assert all(verdict.gain > 0 for verdict in found)
+
+
+@pytest.mark.parametrize("competing", [True, False])
+def test_splits_in_threads_say_what_they_say_one_after_the_other(competing, monkeypatch):
+    data = make_label_distributions(120, 4, 3, labels="votes", n_raters=5, random_state=0)
+    splits = held_out_splits(data.X, data.Y.astype(bool))
+    found = []
+    for count in (1, 3):
+        monkeypatch.setattr(threads, "thread_count", lambda count=count: count)
+        found.append(best_penalty(splits, competing=competing))
+    assert found[0].ratio == found[1].ratio
+    np.testing.assert_array_equal(found[0].log_likelihoods, found[1].log_likelihoods)
 
 
 def test_words_and_figures_agree():

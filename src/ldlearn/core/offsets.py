@@ -9,16 +9,20 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-_BLOCK_ENTRIES = 2**18  # of a block of rows: 2 MB
+_BLOCK_ENTRIES = 2**19  # of a block of rows: 2 MB in single precision
 _NEAR = 16.0  # deviations; a column that is nearer to zero loses no digits worth the work
 _INDISTINCT = 4.0  # rounding errors of the mean; a column that varies by less is constant
 
 
 def row_blocks(X: Any, width: int = 0) -> Iterator[slice]:
-    """Slices of rows, each with few enough entries to stay in cache, those of ``width`` columns beside it included."""
+    """Slices of rows, each with few enough entries to stay in cache, those of ``width`` columns beside it included.
+
+    All are alike and, if there are several, even in number: no thread has to wait for the others.
+    """
     n = X.shape[0]
     stored = (X.nnz if sparse.issparse(X) else X.size) + n * width
-    step = max(1, _BLOCK_ENTRIES * n // max(stored, 1))
+    count = -(-stored // _BLOCK_ENTRIES)
+    step = max(1, -(-n // max(count + count % 2 if count > 1 else 1, 1)))
     return (slice(start, min(start + step, n)) for start in range(0, n, step))
 
 

@@ -52,6 +52,7 @@ class Support:
             self.indices = labels.astype(np.int32)
             self.indptr = np.searchsorted(rows, np.arange(len(Y) + 1))
         self.blocks = _blocks(np.diff(self.indptr))
+        self._where: dict[int, NDArray[np.intp]] = {}
 
     def equal_shares(self) -> sparse.csr_array:
         """Equal shares of the positive labels of each row."""
@@ -67,20 +68,15 @@ class Support:
         """Their labels."""
         return np.asarray(self.indices[self.places(rows)])
 
+    def where(self, k: int) -> NDArray[np.intp]:
+        """Where the entries of block k are in an array in Fortran order; kept, since each D-step asks for it."""
+        if k not in self._where:
+            self._where[k] = self.labels(self.blocks[k]) * np.intp(self.shape[0]) + self.blocks[k]
+        return self._where[k]
+
     def take(self, A: Any, rows: NDArray[np.intp]) -> Array:
         """The entries of A (dense, or a csr_array of these very entries) of a block, one row a column."""
-        if sparse.issparse(A):
-            return np.asarray(A.data[self.places(rows)])
-        flat, places = self._flat(A, rows)
-        return np.asarray(flat[places])
-
-    def put(self, A: Any, rows: NDArray[np.intp], values: Array) -> None:
-        """Set them."""
-        if sparse.issparse(A):
-            A.data[self.places(rows)] = values
-        else:
-            flat, places = self._flat(A, rows)
-            flat[places] = values
+        return np.asarray(A.data[self.places(rows)] if sparse.issparse(A) else A[rows, self.labels(rows)])
 
     def mask(self) -> Mask:
         """A boolean array, True at the positive labels."""
@@ -89,14 +85,6 @@ class Support:
     def csr(self, values: Array) -> sparse.csr_array:
         """A sparse array with these entries, in the order of the rows."""
         return sparse.csr_array((values, self.indices, self.indptr), shape=self.shape)
-
-    def _flat(self, A: Array, rows: NDArray[np.intp]) -> tuple[Array, NDArray[np.intp]]:
-        """A, which is contiguous in one order or the other, as a vector, and where in it the entries are."""
-        n, c = self.shape
-        labels = self.labels(rows)
-        if A.flags.f_contiguous:
-            return A.T.reshape(-1), labels * np.intp(n) + rows
-        return A.reshape(-1), labels + rows * np.intp(c)
 
 
 def has_few_positives(Y: Mask) -> bool:

@@ -13,6 +13,7 @@ from scipy.stats import norm
 from ldlearn.base import check_logical
 from ldlearn.core.simplex import Array, Mask
 from ldlearn.core.targets import ticked_and_known
+from ldlearn.core.threads import in_threads
 from ldlearn.core.votes import LARGEST_THETA
 from ldlearn.joint.default_gamma import default_gamma
 from ldlearn.solvers.features import Features
@@ -154,8 +155,9 @@ def best_penalty(splits: list[Split], *, competing: bool) -> HeldOut:
     best = HeldOut(1.0, np.empty(0), weights, (), ())
     if not splits:
         return best
-    for ratio, *parts in zip(_RATIOS, *(_path(split, competing) for split in splits), strict=False):
-        likelihoods, thetas, fits = zip(*parts, strict=True)
+    paths = [_path(split, competing) for split in splits]
+    for ratio in _RATIOS:
+        likelihoods, thetas, fits = zip(*in_threads(next, paths), strict=True)  # splits know nothing of each other
         found = HeldOut(ratio, np.concatenate(likelihoods), weights, thetas, fits)
         if best.fits and found.mean < best.mean:
             break

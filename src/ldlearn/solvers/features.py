@@ -249,23 +249,30 @@ class Features(CentredColumns):
 
     def multiplier(
         self, W: Array, b: Array, *, exact: bool = False, order: Literal["F", "C"] = "F", dtype: Any = np.float64
-    ) -> Callable[[Any], Array]:
-        """The function that makes logits ``(X - mean) W + b`` of a block, in the order and precision asked for."""
+    ) -> Callable[..., Array]:
+        """The function that makes logits ``(X - mean) W + b`` of a block, in the order and precision asked for.
+
+        It fills ``out`` if it is given that.
+        """
         shift = (b - self._rest @ W).astype(dtype)
         own = W if dtype == np.float64 and (exact or self.is_exact) else W.astype(np.float32)
 
-        def multiply(block: Any) -> Array:
-            Z = np.asarray(block @ own, dtype=dtype, order=order)
-            Z += shift
+        def multiply(block: Any, out: Array | None = None) -> Array:
+            product = np.asarray(block @ own)
+            Z = np.empty(product.shape, dtype=dtype, order=order) if out is None else out
+            np.add(product, shift, out=Z)  # one pass for the sum, the order and the precision
             return Z
 
         return multiply
 
     def block_transpose_times(self, block: Any, R: Array) -> Array:
         """``block' R``, to be summed and `centred`."""
-        if sparse.issparse(block) or R.flags.c_contiguous:
+        if sparse.issparse(block):
             return np.asarray(block.T @ R, dtype=np.float64)
-        return np.asarray((R.T.astype(block.dtype, copy=False) @ block).T, dtype=np.float64)
+        R = R.astype(block.dtype, copy=False)
+        # The same product either way, quicker with the longer side last.
+        product = block.T @ R if R.shape[1] > block.shape[1] else (R.T @ block).T
+        return np.asarray(product, dtype=np.float64)
 
     def centred(self, product: Array, sums: Array) -> tuple[Array, Array]:
         """``(X - mean)' R`` and the column sums of R (0 without an intercept), from ``(X - offsets)' R`` and them."""
@@ -276,7 +283,7 @@ class Features(CentredColumns):
         product = np.empty((self.n, W.shape[1]), order="F")
         multiply = self.multiplier(W, b, exact=exact)
         for rows in self.row_blocks(W.shape[1]):
-            product[rows] = multiply(self.block(rows, exact))
+            multiply(self.block(rows, exact), out=product[rows])
         return product
 
     def transpose_times(self, R: Array, *, exact: bool = False) -> tuple[Array, Array]:

@@ -206,21 +206,24 @@ def _row_by_row(
         D: Any = support.csr(np.zeros(len(support.indices)))
     else:
         D = np.zeros(support.shape, order="F")
+    priors, starts, degrees = _entries(log_prior), None if start is None else _entries(start), _entries(D)
     gap = np.zeros(n)
     betas = np.broadcast_to(np.asarray(beta, dtype=float), n)
 
-    def solve(rows: NDArray[np.intp]) -> SimplexSolution:
-        prior, first = support.take(log_prior, rows), None if start is None else support.take(start, rows)
+    def solve(k: int) -> SimplexSolution:
+        rows = support.blocks[k]
+        places = support.places(rows) if sparse.issparse(D) else support.where(k)
+        prior, first = priors[places], None if starts is None else starts[places]
         counts = None if weights is None else weights[rows]
         found = _by_multipliers(prior, 2.0 * betas[rows], counts, first, tol) if max_iter >= _QUICK_STEPS else None
         if found is None:
             problem = _Problem(prior.T, None, beta=betas[rows], weights=counts)
             found = _solve(problem, None if first is None else first.T, tol, max_iter)
-        support.put(D, rows, found.D.T)
+        degrees[places] = found.D.T
         gap[rows] = found.gap
         return found
 
-    found = in_threads(solve, support.blocks)
+    found = in_threads(solve, range(len(support.blocks)))
     return SimplexSolution(
         D,
         gap,
@@ -229,6 +232,11 @@ def _row_by_row(
         0,
         all(block.converged for block in found),
     )
+
+
+def _entries(A: Any) -> Array:
+    """What is stored of A, in the order of rows if it is sparse, else in Fortran order: a vector, not a copy."""
+    return np.asarray(A.data if sparse.issparse(A) else np.asfortranarray(A).T.reshape(-1))
 
 
 def _by_multipliers(

@@ -80,7 +80,7 @@ class LocalRows:
         multiply = features.multiplier(W, b, exact=exact, dtype=Z.dtype)
 
         def part(rows: slice) -> tuple[Any, ...]:
-            Z[rows] = multiply(features.block(rows, exact))
+            multiply(features.block(rows, exact), out=Z[rows])
             return ()
 
         sum_in_threads(part, self.blocks)
