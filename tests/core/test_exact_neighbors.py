@@ -22,6 +22,7 @@ def all_compared(X, k):
 def small_blocks(monkeypatch):
     """Many blocks of few rows, so that bounds are tightened and every shift is taken."""
     monkeypatch.setattr(module, "_BLOCK_ROWS", 16)
+    monkeypatch.setattr(module, "_STRIP_ROWS", 5)
 
 
 @settings(max_examples=40, deadline=None)
@@ -39,6 +40,7 @@ def test_it_is_the_exact_search(seed, n, m, k, block, scale):
     k = min(k, n - 1)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "_BLOCK_ROWS", block)
+        patch.setattr(module, "_STRIP_ROWS", 1 + block // 3)
         distances, indices = exact_neighbors(X, k)
     expected = all_compared(X, k)
     np.testing.assert_allclose(distances, expected[0], rtol=1e-12)

@@ -14,13 +14,14 @@ from ldlearn.core.threads import in_threads
 # With x centred, |x_i - x_j|^2 / 2 = |x_i|^2 / 2 + |x_j|^2 / 2 - <x_i, x_j>. "Closeness" is its negative, computed in
 # float32 by one product of matrices, and never less than the true one: half the squared norms are made smaller by more
 # than all rounding errors (see `_Closeness`). So a row whose closeness is below a bound is farther than that bound.
-_BLOCK_ROWS = 1024  # a block of closeness takes 4 MB
+_BLOCK_ROWS = 1536
+_STRIP_ROWS = 768  # of a block meet another at a time: 4 MB of closeness, in long rows
 _MOST_NEIGHBORS = 4096  # places within a block fit into 16 bits
 _MOST_FEATURES = 100_000  # with more, rounding may be as large as the distances
 _UNIT = 2.0**-24  # of float32
 _SMALL = 1e-30  # more than underflow can take from a closeness, where the longest row has length 1
 _CENTRE_ROWS = 1000  # are enough to know where most rows are
-_GROUP = 4  # columns that are looked at together for the first bounds
+_GROUP = 6  # columns that are looked at together for the first bounds
 _CROWDED = 8  # times as many candidates as neighbours: rows are too alike to be told apart in float32
 _PAIR_ENTRIES = 2**16  # of rows whose differences are formed at once
 
@@ -117,7 +118,8 @@ class _Search:
         usual = self.k * len(self.bounds)
         for shift in range(self.n_blocks // 2 + 1):
             first = range(self.n_blocks // 2 if 2 * shift == self.n_blocks else self.n_blocks)
-            in_threads(self._meet, [(block, (block + shift) % self.n_blocks) for block in first])
+            pairs = [(block, (block + shift) % self.n_blocks) for block in first]
+            in_threads(self._meet, [(strip, *pair) for pair in pairs for strip in _strips(self.blocks[pair[0]])])
             if self._count() > 2 * usual or shift == self.n_blocks // 2:
                 in_threads(self._tighten, range(self.n_blocks))
             if self.crowded or self._count() > _CROWDED * usual:
@@ -127,15 +129,15 @@ class _Search:
     def _count(self) -> int:
         return sum(len(piece[0]) for pieces in self.found for piece in pieces)
 
-    def _meet(self, pair: tuple[int, int]) -> None:
-        """Collect the candidates among the rows of one block for those of another, and the other way round."""
-        one, other = pair
-        rows, columns = self.blocks[one], self.blocks[other]
-        C = self.closeness.between(rows, columns)
+    def _meet(self, task: tuple[slice, int, int]) -> None:
+        """Collect the candidates in a block for a strip of rows of one, and the other way round."""
+        strip, one, other = task
+        columns = self.blocks[other]
+        C = self.closeness.between(strip, columns)
         if one == other:
-            np.fill_diagonal(C, -np.inf)  # a row is not its own neighbour
-            self._bound(rows, _group_maxima(C, self.k))
-        near = self.bounds[rows, None] <= C
+            np.fill_diagonal(C[:, strip.start - columns.start :], -np.inf)  # a row is not its own neighbour
+            self._bound(strip, _group_maxima(C, self.k))
+        near = self.bounds[strip, None] <= C
         if one != other:
             near |= self.bounds[columns] <= C
         entries = np.flatnonzero(near)
@@ -143,16 +145,18 @@ class _Search:
             self.crowded = True
         if self.crowded:
             return
-        i = entries // C.shape[1]
-        j = entries - i * C.shape[1]
         values = C.ravel()[entries]
-        self._add(one, i, j + columns.start, values)
+        i = entries // C.shape[1]
+        j = entries - i * C.shape[1] + columns.start
+        i += strip.start
+        self._add(one, i, j, values)
         if one != other:
-            self._add(other, j, i + rows.start, values)
+            self._add(other, j, i, values)
 
-    def _add(self, block: int, places: Array, others: Array, values: NDArray[np.float32]) -> None:
-        near = values >= self.bounds[self.blocks[block]][places]
-        self.found[block].append((places[near].astype(np.uint16), others[near].astype(np.int32), values[near]))
+    def _add(self, block: int, rows: NDArray[np.intp], others: NDArray[np.intp], values: NDArray[np.float32]) -> None:
+        near = values >= self.bounds[rows]
+        places = (rows[near] - self.blocks[block].start).astype(np.uint16)
+        self.found[block].append((places, others[near].astype(np.int32), values[near]))
 
     def _bound(self, rows: slice, C: NDArray[np.float32]) -> None:
         """Bounds from the closeness of some others, in any order."""
@@ -189,6 +193,12 @@ class _Search:
 
         in_threads(decide, range(self.n_blocks))
         return distances, indices
+
+
+def _strips(block: slice) -> list[slice]:
+    """The rows of a block in equal parts."""
+    n_strips = -(-(block.stop - block.start) // _STRIP_ROWS)
+    return [slice(*ends) for ends in pairwise(np.linspace(block.start, block.stop, n_strips + 1).astype(int).tolist())]
 
 
 def _group_maxima(C: NDArray[np.float32], k: int) -> NDArray[np.float32]:
