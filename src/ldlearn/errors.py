@@ -140,6 +140,17 @@ def nearest_names(word: str, known: Iterable[str], n: int = 3) -> list[str]:
     return [lower[found] for found in difflib.get_close_matches(word.strip().lower(), lower, n=n, cutoff=0.55)]
 
 
+def bare_name(name: str) -> str:
+    """The letters and digits of a name, in lower case: SA-BFGS and SABFGS are one name.
+
+    Examples
+    --------
+    >>> bare_name("s-JAFFE")
+    'sjaffe'
+    """
+    return "".join(sign for sign in name.lower() if sign.isalnum())
+
+
 def hint(word: str, known: Iterable[str], what: str = "known are") -> str:
     """The end of a sentence about a name that is not known.
 

@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 from synthetic_records import make_records
 
+from ldlearn.errors import bare_name
 from ldlearn.metrics import METRICS
 from ldlearn.reporting.paper_comparison import paired_tables, paper_method
 from ldlearn.reporting.printed_ranks import PAPER_METRICS
-from ldlearn.reporting.printed_results import BLOCKS, paper_datasets, plain, printed_cells
+from ldlearn.reporting.printed_results import BLOCKS, paper_datasets, printed_cells
 from ldlearn.results import Method, Results
 
 BLOCK = {block.key: block for block in BLOCKS}
@@ -63,7 +64,7 @@ class TestPrinted:
         from ldlearn.datasets import list_datasets
 
         names = [info if isinstance(info, str) else info.name for info in list_datasets()]
-        found = {paper_datasets().get(plain(name)) for name in names} - {None}
+        found = {paper_datasets().get(bare_name(name)) for name in names} - {None}
         assert found == {"NS", "SCUT", "RAF", "FBP", "REN", "Twitter"}
 
 

@@ -9,7 +9,7 @@ from importlib.resources import files
 from typing import Any
 
 from ldlearn.datasets.checksums import Checksum
-from ldlearn.errors import DatasetError, nearest_names
+from ldlearn.errors import DatasetError, bare_name, nearest_names
 
 
 @dataclass(frozen=True)
@@ -84,16 +84,11 @@ def _file(record: dict[str, Any]) -> CatalogueFile:
     )
 
 
-def plain(name: str) -> str:
-    """Letters and digits of a name, in lower case: spellings such as s-JAFFE and SJAFFE are the same."""
-    return "".join(letter for letter in name.lower() if letter.isalnum())
-
-
 def resolve(name: str, known: dict[str, tuple[str, ...]]) -> str:
     """Find the name meant, among known names with their aliases; an unknown one is an error with suggestions."""
-    spellings = {plain(spelling): key for key, others in known.items() for spelling in (key, *others)}
-    if plain(name) in spellings:
-        return spellings[plain(name)]
-    near = dict.fromkeys(spellings[word] for word in nearest_names(plain(name), spellings))
+    spellings = {bare_name(spelling): key for key, others in known.items() for spelling in (key, *others)}
+    if bare_name(name) in spellings:
+        return spellings[bare_name(name)]
+    near = dict.fromkeys(spellings[word] for word in nearest_names(bare_name(name), spellings))
     advice = f"Did you mean {', '.join(near)}?" if near else f"Known names: {', '.join(known)}."
     raise DatasetError(f"There is no data set {name!r}. {advice}")

@@ -6,25 +6,18 @@ import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
-_CHUNK = 1 << 20
-
 
 def sha256_of(path: Path) -> str:
     """SHA-256 of a file, in hexadecimal."""
-    return _digest(path, hashlib.sha256())
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def git_blob_id(path: Path) -> str:
     r"""Id under which git stores a file: SHA-1 of ``b"blob <size>\0"`` followed by the content."""
     header = f"blob {path.stat().st_size}\0".encode()
-    return _digest(path, hashlib.sha1(header, usedforsecurity=False))
-
-
-def _digest(path: Path, digest: hashlib._Hash) -> str:
     with path.open("rb") as file:
-        while chunk := file.read(_CHUNK):
-            digest.update(chunk)
-    return digest.hexdigest()
+        return hashlib.file_digest(file, lambda: hashlib.sha1(header, usedforsecurity=False)).hexdigest()
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from shlex import quote
 from typing import Any
 
-from ldlearn.errors import TableError, some
-from ldlearn.io.answers import ABOUT_THE_ANSWER, bare_name
+from ldlearn.errors import TableError, bare_name, some
+from ldlearn.io.answers import ABOUT_THE_ANSWER
 from ldlearn.io.columns import find_columns
 
 _COMES_BACK = 1.5  # rows for each item, from which on rows are answers

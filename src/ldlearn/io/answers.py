@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from ldlearn.errors import TableError
+from ldlearn.errors import TableError, bare_name
 from ldlearn.io.values import MISSING
 
 # What tools note about an answer, which says nothing of the item.
@@ -133,8 +133,3 @@ def flatten(about: Mapping[str, Any], before: str = "") -> dict[str, Any]:
     for name, value in about.items():
         flat |= flatten(value, f"{before}{name}.") if isinstance(value, Mapping) else {f"{before}{name}": value}
     return flat
-
-
-def bare_name(name: str) -> str:
-    """The letters and digits of a name, in lower case."""
-    return "".join(mark for mark in name.lower() if mark.isalnum())

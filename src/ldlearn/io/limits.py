@@ -27,9 +27,3 @@ def check_total(declared: int, max_bytes: int) -> None:
             f"it would take {declared:,} bytes of memory, more than the limit {max_bytes:,}; raise max_bytes if that "
             "is meant."
         )
-
-
-def check_width(n_columns: int) -> None:
-    """Refuse a matrix with more columns than could be named; an empty one may announce any number of them."""
-    if n_columns > MOST_NAMES:
-        raise TableError(f"it announces {n_columns:,} columns, more than the limit {MOST_NAMES:,}.")

@@ -28,7 +28,6 @@ CHUNK_ROWS = 8192
 CHUNK_BYTES = 32 << 20
 
 Kind = Literal["number", "text", "any"]
-Field = Literal["D", "Y", "counts", "auto"]
 Told = Callable[[int], None]
 Say = Callable[[str], None]
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from ldlearn.errors import bare_name
 from ldlearn.metrics import METRICS, Metric
 from ldlearn.reporting.printed_ranks import PAPER_METRICS
 from ldlearn.reporting.printed_results import (
@@ -14,7 +15,6 @@ from ldlearn.reporting.printed_results import (
     Printed,
     paper_datasets,
     paper_methods,
-    plain,
     printed_cells,
 )
 from ldlearn.results import Method, Results, Spread
@@ -71,16 +71,16 @@ def paper_method(method: Method, block: Block) -> str | None:
     """The paper's name of a method of ours in a block of tables; None if it has none."""
     ablated = _ABLATED.search(method.name)
     if block.is_ablation:
-        return f"{ablated[1]}=0" if ablated else "DLDL" if plain(method.name) == "dldl" else None
+        return f"{ablated[1]}=0" if ablated else "DLDL" if bare_name(method.name) == "dldl" else None
     if ablated or not _learner_fits(method, block):
         return None
     first = method.estimator or re.split(r"[(+,]| on ", method.name)[0]
-    return paper_methods(block).get(plain(first))
+    return paper_methods(block).get(bare_name(first))
 
 
 def _learner_fits(method: Method, block: Block) -> bool:
-    learner = plain(method.learner or (method.name.split("+")[1] if "+" in method.name else ""))
-    return learner == plain(block.learner) if learner else method.kind != "enhancer" or block.task == "recovery"
+    learner = bare_name(method.learner or (method.name.split("+")[1] if "+" in method.name else ""))
+    return learner == bare_name(block.learner) if learner else method.kind != "enhancer" or block.task == "recovery"
 
 
 class _Pairing:
@@ -90,7 +90,7 @@ class _Pairing:
         self.results, self.block, self.metric = results, block, metric
         self.printed = printed_cells().get((block.key, metric.name), {})
         known = paper_datasets()
-        self.columns = {d.name: known[plain(d.name)] for d in results.present if plain(d.name) in known}
+        self.columns = {d.name: known[bare_name(d.name)] for d in results.present if bare_name(d.name) in known}
         self.run: dict[str, list[Method]] = {name: [] for _, name in self.printed}
         for method in results.methods.values():
             name = paper_method(method, block)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
+from ldlearn.errors import bare_name
 from ldlearn.reporting.printed_ranks import AVERAGE, PAPER_METRICS, Row, ranked_tables
 from ldlearn.results import Task
 
@@ -112,15 +113,15 @@ def printed_cells() -> dict[tuple[str, str], dict[tuple[str, str], Printed]]:
 
 @cache
 def paper_methods(block: Block) -> dict[str, str]:
-    """The paper's names of the methods of a block, by how `plain` spells them."""
+    """The paper's names of the methods of a block, by how `bare_name` spells them."""
     names = [name for (key, _), cells in printed_cells().items() if key == block.key for _, name in cells]
-    return {plain(name): name for name in names}
+    return {bare_name(name): name for name in names}
 
 
 @cache
 def paper_datasets() -> dict[str, str]:
-    """The paper's abbreviation of a data set, by how `plain` spells any of its names."""
-    return {plain(name): row["abbr"] for row in _read("datasets") for name in (row["dataset"], row["abbr"])}
+    """The paper's abbreviation of a data set, by how `bare_name` spells any of its names."""
+    return {bare_name(name): row["abbr"] for row in _read("datasets") for name in (row["dataset"], row["abbr"])}
 
 
 @cache
@@ -136,11 +137,6 @@ def dataset_facts() -> dict[str, PaperDataset]:
 def known_floors() -> dict[tuple[str, str], str]:
     """Intersections of floors on public copies of the data, all rows, by (floor, abbreviated data set)."""
     return {(row["floor"], row["dataset"]): row["intersection"] for row in _read("floors")}
-
-
-def plain(name: str) -> str:
-    """Lower-case letters and digits only: SA-BFGS and SABFGS are one name."""
-    return "".join(sign for sign in name.lower() if sign.isalnum())
 
 
 def _printed(block: Block, row: Mapping[str, str]) -> Printed:

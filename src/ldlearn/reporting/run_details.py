@@ -102,8 +102,7 @@ def _chosen(records: Iterable[Record], task: Task) -> dict[str, dict[str, int]]:
     for record in records:
         if record.n_points > 1:
             for name, value in (record.selected.get(task) or {}).items():
-                by_value = counts.setdefault(name, {})
-                by_value[value_name(value)] = by_value.get(value_name(value), 0) + 1
+                counts.setdefault(name, Counter())[value_name(value)] += 1
     return counts
 
 
