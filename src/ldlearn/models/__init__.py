@@ -9,15 +9,10 @@ from ldlearn.models.files import load_model, load_table_model, save_model
 from ldlearn.models.onnx_export import export_onnx
 from ldlearn.models.prepared_table import PreparedTable, prepare_table
 from ldlearn.models.quality import fit_and_check
-from ldlearn.models.table_files import (
-    Evaluation,
-    WrittenTable,
-    enhance_table,
-    evaluate_table,
-    predict_table,
-)
+from ldlearn.models.table_files import Evaluation, enhance_table, evaluate_table, predict_table
 from ldlearn.models.table_fit import fit_table
 from ldlearn.models.table_model import TableModel
+from ldlearn.models.writing import WrittenTable
 
 __all__ = [
     "TableModel",

@@ -30,8 +30,9 @@ from ldlearn.io.values import import_pandas
 from ldlearn.models.column_kinds import JunkCells
 from ldlearn.models.embedding import NamedEmbedding
 from ldlearn.models.encoding import Decoder, Encoder
+from ldlearn.models.facts_form import check_summary
 from ldlearn.models.preprocessing import TablePreprocessing, from_column_transformer
-from ldlearn.models.table_model import TableModel, check_summary
+from ldlearn.models.table_model import TableModel
 from ldlearn.versions import installed_versions
 
 MAGIC = "ldlearn-model"

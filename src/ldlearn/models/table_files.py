@@ -4,52 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, cast
+from typing import Any, Unpack, cast
 
 import numpy as np
 
-from ldlearn.core.simplex import round_rows
 from ldlearn.core.targets import votes_to_degrees
 from ldlearn.errors import ParameterError, TableError, some
 from ldlearn.io.columns import Columns, TableColumns, find_kept
-from ldlearn.io.formats import check_output, format_of, naming, open_output
+from ldlearn.io.formats import naming, open_output
 from ldlearn.io.source import PIPE, Kind, Say, Source
 from ldlearn.io.text_style import TextStyle
 from ldlearn.io.values import check_all_known, check_degrees, import_pandas, to_labels
 from ldlearn.metrics import LABEL_METRICS, METRICS, get_metric
 from ldlearn.models.column_kinds import JunkCells
-from ldlearn.models.doubts import Doubts
 from ldlearn.models.files import load_table_model
 from ldlearn.models.method_names import DEFAULT_METHOD, make_enhancer
 from ldlearn.models.progress import Progress, silent
 from ldlearn.models.quality import Score, advantage_over_constant, clearly_better, judged_rows, score_predictions
 from ldlearn.models.table_fit import GivenTable, read_training
 from ldlearn.models.table_model import LABEL_KINDS, TableModel, check_columns, comparable_labels, label_columns
+from ldlearn.models.writing import Writer, Writing, WrittenTable
 
 ALL_METRICS = "all"
-_FORMULA_MARKS = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet takes a text that begins so for a formula
-_TEXT_FORMATS = ("csv", "tsv")
-_MOST_DIGITS = 15  # of a double
-
-
-@dataclass(frozen=True)
-class WrittenTable:
-    """A table of degrees that was written.
-
-    Attributes
-    ----------
-    rows : int
-    labels : list of str
-    output : str
-        The file; "-" for standard output.
-    notes : list of str
-        What the user should know.
-    """
-
-    rows: int
-    labels: list[str]
-    output: str
-    notes: list[str]
 
 
 @dataclass(frozen=True)
@@ -88,15 +64,8 @@ def predict_table(
     format: str | None = None,
     style: TextStyle | None = None,
     say: Say | None = None,
-    to: str | None = None,
-    round: int | None = None,
-    interval: float | None = None,
-    raters: float | None = None,
-    flag_far: bool = False,
-    keep: Columns | None = None,
-    safe_csv: bool = False,
-    overwrite: bool = True,
     progress: Progress = silent,
+    **writing: Unpack[Writing],
 ) -> WrittenTable:
     """Write the degrees that a model predicts for the rows of a table, which may be larger than the memory.
 
@@ -132,9 +101,8 @@ def predict_table(
         Is told how far the work is; see `ldlearn.models.progress`.
     """
     loaded = _loaded(model)
-    writer = _Writer(output, to, [data, model], safe_csv, overwrite, round, keep)
-    doubts = Doubts(loaded.labels, interval, flag_far, raters)
-    return _stream(GivenTable(data, format, style, say), loaded, loaded.predict, (), writer, id, progress, doubts)
+    writer = Writer(output, [data, model], **writing)
+    return _stream(GivenTable(data, format, style, say), loaded, loaded.predict, (), writer, id, progress)
 
 
 def enhance_table(
@@ -156,15 +124,8 @@ def enhance_table(
     format: str | None = None,
     style: TextStyle | None = None,
     say: Say | None = None,
-    to: str | None = None,
-    round: int | None = None,
-    interval: float | None = None,
-    raters: float | None = None,
-    flag_far: bool = False,
-    keep: Columns | None = None,
-    safe_csv: bool = False,
-    overwrite: bool = True,
     progress: Progress = silent,
+    **writing: Unpack[Writing],
 ) -> WrittenTable:
     """Write the degrees of rows whose 0/1 labels are known: by a fitted model, or by a method fitted on these rows.
 
@@ -183,26 +144,19 @@ def enhance_table(
     """
     if (model is None) == (labels is None):
         raise ParameterError("give either a model, or labels to fit a method on.")
-    writer = _Writer(output, to, [data, model], safe_csv, overwrite, round, keep)
+    writer = Writer(output, [data, model], **writing)
     given = GivenTable(data, format, style, say)
+    kinds: dict[str, Any] = {"numeric": numeric, "categorical": categorical, "date": date, "text": text}
     if model is None:
         estimator = make_enhancer(method or DEFAULT_METHOD, params)
-        kinds = {"numeric": numeric, "categorical": categorical, "date": date, "text": text}
-        table, columns = read_training(given, progress, labels or (), features, id, ignore, kinds, keep=keep)
+        table, columns = read_training(given, progress, labels or (), features, id, ignore, kinds, keep=writer.keep)
         with naming(given.where):
             expanded, names, listed = label_columns(table, columns.labels, separator)
         if listed is not None and listed.column in columns.kept:
             expanded[listed.column] = table[listed.column]
-        columns, doubts = replace(columns, labels=names), Doubts(names, interval, flag_far, raters)
-        return _enhance_by_fitting(expanded, columns, estimator, writer, given.where, doubts)
-    fitted_with: dict[str, Any] = {
-        "features": features,
-        "numeric": numeric,
-        "categorical": categorical,
-        "date": date,
-        "text": text,
-    }
-    fitted_with |= {"ignore": ignore, "method": method, "set": params or None, "separator": separator}
+        return _enhance_by_fitting(expanded, replace(columns, labels=names), estimator, writer, given.where)
+    fitted_with = {"features": features, "ignore": ignore, "method": method, "set": params or None} | kinds
+    fitted_with["separator"] = separator
     for name, value in fitted_with.items():
         if value is not None:
             raise ParameterError(f"{name} has no meaning beside a model, which is fitted already; leave it out.")
@@ -212,8 +166,7 @@ def enhance_table(
             f"{model}: {type(loaded.estimator).__name__} gives degrees only to the rows it was fitted on; use "
             "`ldlearn enhance --labels ... --method ...` to fit on these rows, or a model of DLDL."
         )
-    doubts = Doubts(loaded.labels, interval, flag_far, raters)
-    found = _stream(given, loaded, loaded.enhance, loaded.labels, writer, id, progress, doubts)
+    found = _stream(given, loaded, loaded.enhance, loaded.labels, writer, id, progress)
     if loaded.facts.get("label_kind") == "degrees":
         found.notes.append("the model was fitted on degrees, not on 0/1 labels.")
     return found
@@ -294,9 +247,8 @@ def _truth(T: Any, kind: str, labels: Sequence[str], rows: Any) -> tuple[Any, An
     return T, None, True, [f"{n} empty label cells of {T.size} are unknown, and count for nothing."] if n else []
 
 
-def _enhance_by_fitting(
-    table: Any, columns: TableColumns, estimator: Any, writer: _Writer, where: str, doubts: Doubts
-) -> WrittenTable:
+def _enhance_by_fitting(table: Any, columns: TableColumns, estimator: Any, writer: Writer, where: str) -> WrittenTable:
+    doubts = writer.doubts(columns.labels)
     doubts.check(estimator, "enhance")
     with naming(where):
         model = TableModel.fit(
@@ -321,13 +273,13 @@ def _stream(
     model: TableModel,
     work: Callable[..., Any],
     labels: tuple[str, ...],
-    writer: _Writer,
+    writer: Writer,
     id: str | None,
     progress: Progress,
-    doubts: Doubts,
 ) -> WrittenTable:
     """Send a table through a model, piece by piece; ``labels`` are columns needed besides the features."""
     count, junk, n_labels = 0, JunkCells(), len(model.labels)
+    doubts = writer.doubts(model.labels)
     doubts.check(model.estimator, "enhance" if labels else "predict")
     with given.opened("rows", progress) as source:
         named = _id_column(source, model, id)
@@ -341,54 +293,6 @@ def _stream(
                 nothing = _empty(dict.fromkeys([*model.labels, *doubts.names], "number"))
                 sink.write(writer.rows(_empty(kinds), nothing, named, kept, n_labels))
     return WrittenTable(count, list(model.labels), writer.output, notes + junk.sentences())
-
-
-class _Writer:
-    """Where degrees go, and in which form; refuses what would be lost or ignored before any work is done."""
-
-    def __init__(
-        self,
-        output: str,
-        to: str | None,
-        inputs: list[Any],
-        safe_csv: bool,
-        overwrite: bool,
-        digits: int | None = None,
-        keep: Columns | None = None,
-    ) -> None:
-        check_output(output, [name for name in inputs if isinstance(name, str)], overwrite=overwrite)
-        self.output, self.format = output, format_of(output, to)
-        if safe_csv and self.format not in _TEXT_FORMATS:
-            raise ParameterError(f"safe_csv is for CSV and TSV; {self.format} needs no such thing, leave it out.")
-        if digits is not None and not 0 <= digits <= _MOST_DIGITS:
-            raise ParameterError(f"round must be from 0 to {_MOST_DIGITS} decimals, got {digits}.")
-        self._safe, self._digits, self.keep = safe_csv, digits, keep
-
-    def rows(self, frame: Any, degrees: Any, id: str | None, kept: Sequence[str], n_labels: int) -> Any:
-        """Degrees with the ids of their rows and the kept columns before them, as they came; doubts follow."""
-        if self._digits is not None:
-            labels = list(degrees.columns[:n_labels])
-            shares = round_rows(degrees[labels].to_numpy(dtype=np.float64), self._digits)
-            degrees = degrees.round(self._digits)
-            degrees[labels] = shares
-        before = ([] if id is None else [id]) + list(kept)
-        for place, name in enumerate(before):
-            values = frame[name]
-            numbers = name != id and values.dtype.kind in "iuf"
-            degrees.insert(place, name, self._numbers(values) if numbers else self._texts(values))
-        return degrees
-
-    def _numbers(self, values: Any) -> Any:
-        """Numbers; in files with types, pieces of a column must not differ in them."""
-        return values.to_numpy() if self.format in _TEXT_FORMATS else values.to_numpy(dtype=np.float64)
-
-    def _texts(self, values: Any) -> Any:
-        """Texts; only a missing one stays empty."""
-        missing = values.isna().to_numpy()
-        texts = ["" if gone else str(value) for value, gone in zip(values.tolist(), missing, strict=True)]
-        if self._safe:
-            texts = ["'" + text if text.startswith(_FORMULA_MARKS) else text for text in texts]
-        return import_pandas().Series(texts, dtype=object).to_numpy()
 
 
 def columns_to_read(

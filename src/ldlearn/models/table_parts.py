@@ -21,9 +21,10 @@ from ldlearn.models.column_kinds import JunkCells
 from ldlearn.models.files import load_table_model, save_model
 from ldlearn.models.method_names import DEFAULT_METHOD, make_predictor
 from ldlearn.models.progress import silent
-from ldlearn.models.table_files import WrittenTable, columns_to_read, predict_table
+from ldlearn.models.table_files import columns_to_read, predict_table
 from ldlearn.models.table_fit import GivenTable, read_training
 from ldlearn.models.table_model import TableModel, check_targets, mean_distribution
+from ldlearn.models.writing import WrittenTable
 
 _LEARNED_ON = 20_000  # rows that medians, scales and categories are learned on
 _CHEAP: dict[str, Any] = {"beta": 1.0, "gamma": 1.0, "max_iter": 1, "tol": 1e-2, "empty_rows": "all"}
