@@ -100,8 +100,16 @@ def test_votes_in_files(tables, tmp_path):
     degrees, weights = votes_to_degrees(counts)
     shared = np.minimum(degrees, model.predict(features)).sum(axis=1)
     assert found.scores[0].model == pytest.approx(np.average(shared, weights=weights))
+    with pytest.raises(TableError, match=r"sum to 7; .* for counts of votes say kind='votes'"):
+        evaluate_table(str(path), model)
     with pytest.raises(TableError, match="for counts say kind='votes'"):
         fit_table(str(path), "sky:hill")
+
+
+def test_a_joint_model_that_takes_no_degrees_says_what_it_sees_of_votes(tables):
+    features, counts = tables
+    model = TableModel.fit(beside(features, counts), NAMES, estimator=EnhanceThenLearn(), kind="votes")
+    assert "EnhanceThenLearn cannot be told degrees: it sees which labels got any vote." in model.facts["warnings"]
 
 
 def test_degrees_of_some_rows_and_labels_of_the_rest(tables, tmp_path):

@@ -7,17 +7,11 @@ from scipy.optimize import minimize
 
 from ldlearn.core import knn_graph, laplacian, log_softmax, normalize_rows, softmax
 from ldlearn.core.offsets import column_moments
+from ldlearn.core.votes import competing_votes, expected_votes, label_counts, log_likelihood, profile_log_rate
 from ldlearn.solvers.features import Features
 from ldlearn.solvers.newton_simplex import newton_simplex
 from ldlearn.solvers.softmax_regression import loss_and_gradient, softmax_regression
-from ldlearn.solvers.vote_regression import (
-    competing_votes,
-    expected_votes,
-    label_counts,
-    log_likelihood,
-    profile_log_rate,
-    vote_regression,
-)
+from ldlearn.solvers.vote_regression import vote_regression
 
 CONTAINERS = pytest.mark.parametrize("container", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
 

@@ -7,15 +7,10 @@ from hypothesis import strategies as st
 from scipy.optimize import approx_fprime, minimize
 
 from ldlearn.core import normalize_rows, softmax
+from ldlearn.core.votes import competing_votes, expected_votes, log_likelihood, profile_log_rate
 from ldlearn.solvers import vote_regression as module
 from ldlearn.solvers.features import Features
-from ldlearn.solvers.vote_regression import (
-    competing_votes,
-    expected_votes,
-    log_likelihood,
-    profile_log_rate,
-    vote_regression,
-)
+from ldlearn.solvers.vote_regression import vote_regression
 
 
 def problem(n=120, m=4, c=5, rate=6.0, seed=0):

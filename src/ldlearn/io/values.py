@@ -221,9 +221,10 @@ def check_degrees(targets: NDArray[np.float64], labels: Sequence[str], rows: Any
     if problems:
         off = np.logical_or.reduce(list(problems.values()))
         first = int(np.argmax(off))
+        votes = "; for counts of votes say kind='votes'" if not (targets[first] % 1).any() else ""
         raise TableError(
             f"the labels {some(labels)} sum to {sums[first]:.4g}; degrees of a row sum to 1, and 0/1 labels are "
-            f"0 or 1 ({int(off.sum())} such row(s)).",
+            f"0 or 1 ({int(off.sum())} such row(s)){votes}.",
             row=rows[first],
         )
     return np.asarray(targets / sums[:, None])

@@ -17,7 +17,7 @@ from ldlearn.core.threads import in_threads
 from ldlearn.core.votes import LARGEST_THETA
 from ldlearn.joint.default_gamma import default_gamma
 from ldlearn.solvers.features import Features
-from ldlearn.solvers.vote_regression import VoteFit, competing_votes, log_likelihood, vote_regression
+from ldlearn.solvers.vote_regression import VoteFit, vote_regression
 
 Rows = NDArray[np.intp]
 _MOST_ROWS = 2000  # that a choice is made on

@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from ldlearn.core.simplex import Array, Mask, log_softmax, normalize_rows
 from ldlearn.core.targets import fill_unknown
+from ldlearn.core.votes import competing_votes, label_counts, profile_log_rate
 from ldlearn.joint.label_model import Split, held_out_splits, judging_weights
 from ldlearn.solvers.features import Features
 from ldlearn.solvers.newton_simplex import newton_simplex
 from ldlearn.solvers.softmax_regression import softmax_regression
-from ldlearn.solvers.vote_regression import competing_votes, label_counts, profile_log_rate
 
 _WEIGHTS = (0.0, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 _ROUGH = 1e-4  # accuracy per row that is enough to compare weights

@@ -398,6 +398,8 @@ def _votes(counts: NDArray[np.float64], labels: Sequence[str], rows: Any, estima
         told = {"sample_weight": totals, "degrees": degrees} if "degrees" in takes else {}
         if "n_raters" in takes:
             told = {"n_raters": np.maximum(totals, 1.0)}
+        if not told:
+            notes.append(f"{type(estimator).__name__} cannot be told degrees: it sees which labels got any vote.")
     unused = [name for name in told if name not in takes]
     if unused:
         notes.append(f"{type(estimator).__name__} takes no weights: a row counts once, however many voted.")

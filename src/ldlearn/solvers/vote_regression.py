@@ -11,12 +11,8 @@ import numpy as np
 from ldlearn.core.simplex import Array, Mask, log_softmax
 from ldlearn.core.votes import (
     Vector,
-    competing_votes,
-    expected_votes,
     label_counts,
-    log_likelihood,
     losses,
-    profile_log_rate,
     slopes,
     votes_of_shares,
 )
@@ -28,21 +24,6 @@ from ldlearn.solvers.features import Features, reciprocal
 #   of so many raters:   theta = ln(-ln(1 - softmax(Z))) + log_rate + offset,
 #   independent labels:  theta = Z.
 # What 0/1 labels say of votes is in `ldlearn.core.votes`.
-__all__ = [
-    "Competing",
-    "Design",
-    "Labels",
-    "Link",
-    "Point",
-    "VoteFit",
-    "competing_votes",
-    "expected_votes",
-    "label_counts",
-    "log_likelihood",
-    "minimize",
-    "profile_log_rate",
-    "vote_regression",
-]
 
 _FORCING = 0.1  # relative accuracy of the Newton system
 _MAX_STEPS = 200  # conjugate gradient steps for one of them
