@@ -10,11 +10,12 @@ import numpy as np
 from ldlearn import joint
 from ldlearn.core.simplex import Array
 from ldlearn.core.targets import check_labels_seen, count_ticks, shares_of_ticks
+from ldlearn.core.votes import label_counts
 from ldlearn.distributed.estimator import JointOnBlocks
 from ldlearn.distributed.rows import BlockColumns
 from ldlearn.distributed.training import Given, Training
 from ldlearn.solvers.features import CentredColumns, Features
-from ldlearn.solvers.vote_regression import Competing, Design, Labels, Point, label_counts, minimize
+from ldlearn.solvers.vote_regression import Competing, Design, Labels, Point, minimize
 
 
 class VoteLDL(JointOnBlocks, joint.VoteLDL):
