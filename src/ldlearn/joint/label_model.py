@@ -14,7 +14,7 @@ from ldlearn.base import check_logical
 from ldlearn.core.simplex import Array, Mask
 from ldlearn.core.targets import ticked_and_known
 from ldlearn.core.threads import in_threads
-from ldlearn.core.votes import LARGEST_THETA
+from ldlearn.core.votes import LARGEST_THETA, competing_votes, log_likelihood
 from ldlearn.joint.default_gamma import default_gamma
 from ldlearn.solvers.features import Features
 from ldlearn.solvers.vote_regression import VoteFit, vote_regression
