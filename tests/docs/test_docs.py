@@ -104,6 +104,13 @@ def exists(target: str) -> bool:
         return False
 
 
+@pytest.mark.parametrize("page", ["ARCHITECTURE.md", "CONTRIBUTING.md"])
+def test_files_that_are_named_exist(page):
+    named = re.findall(r"`((?:\w+/)+\w+\.(?:py|toml))`", (ROOT / page).read_text(encoding="utf-8"))
+    assert len(named) >= 5
+    assert [place for place in named if not any((root / place).exists() for root in (ROOT, ROOT / "src/ldlearn"))] == []
+
+
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_links_between_pages_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)#\s]+)", page.read_text(encoding="utf-8")):
