@@ -1,4 +1,4 @@
-"""A feature matrix as solvers of linear models need it: centred and equilibrated, never copied."""
+"""A feature matrix as solvers of linear models need it: centred and equilibrated, copied for quick work at most."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ class CentredColumns:
 
 
 class Features(CentredColumns):
-    """X as the solver needs it: centred and equilibrated without being copied.
+    """X as the solver needs it: centred and equilibrated without being copied, unless for quick work (`narrowed`).
 
     Making one costs a pass over X, and a factorisation when it is first asked for; every fit on the same X, whatever
     its targets, can share it.
