@@ -263,6 +263,12 @@ def test_frames_in_frames_out(rows, local, client):
     assert list(predicted.columns) == labels
     assert (predicted.index == frame.index).all()
     np.testing.assert_allclose(predicted, local.predict(rows[0]), atol=1e-6)
+    assert (predicted.dtypes == model.predict(X).dtypes).all()
+    for other in (X[names[:2]], X[names[::-1]], X.rename(columns={"x0": "z"})):
+        with pytest.raises(InputError, match="The feature names should match"):
+            model.predict(other)
+    with pytest.raises(InputError, match="X has 3 features, but DLDL is expecting 6"):
+        model.predict(da.ones((10, 3)))
     enhanced = client.compute(model.enhance(X, Y[labels[::-1]]), sync=True)  # columns are matched by name
     np.testing.assert_allclose(enhanced[labels], local.enhance(*rows), atol=1e-6)
 

@@ -1,7 +1,8 @@
 """Rows that a worker may not hold in memory: blocks go to disk, the fit goes on.
 
-The workers of these tests may keep 2 MB of data. ``benchmarks/on_dask.py fit 2400000 --workers 1 --memory 320MB
---block 10000`` is the same in earnest: three times the whole memory of a worker.
+The worker of this test may keep 2 MB of data, since a quarter of a gigabyte is Python with its libraries already.
+``benchmarks/on_dask.py fit 2400000 --workers 1 --memory 320MB --block 10000`` is the same in earnest, in some minutes:
+three times the whole memory of a worker, under the limits that Dask sets by itself.
 """
 
 import dask
@@ -20,7 +21,7 @@ LIMIT, HELD = 400 * 10**6, 2 * 10**6
 PARAMS = {"beta": 1.0, "gamma": 3.0, "max_iter": 1, "tol": 1e-3}
 
 
-def test_rows_of_three_times_what_a_worker_may_hold_are_fitted():
+def test_rows_of_three_times_what_a_worker_may_hold_are_fitted(quick_workers):
     data = make_label_distributions(8000, 100, 5, labels="votes", random_state=0)
     assert data.X.nbytes >= 3 * HELD
     X, Y = (da.from_array(A, chunks=(500, -1)) for A in (data.X, data.Y))

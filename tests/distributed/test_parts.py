@@ -5,7 +5,8 @@ import pytest
 
 from ldlearn.cli.main import main
 from ldlearn.datasets import make_label_distributions
-from ldlearn.errors import FileError, ParameterError
+from ldlearn.errors import FileError, LDLearnError, ParameterError
+from ldlearn.joint import VoteLDL
 from ldlearn.models import load_table_model, predict_table
 from ldlearn.models.table_parts import fit_parts, predict_parts
 
@@ -58,10 +59,42 @@ def test_what_parts_cannot_be_is_one_sentence(folder, cluster):
     address = cluster.scheduler_address
     with pytest.raises(FileError, match="No file is called 'none-"):
         fit_parts("none-*.csv", "sky", scheduler=address)
-    with pytest.raises(ParameterError, match="On a cluster only DLDL is fitted, not L2"):
+    with pytest.raises(ParameterError, match="On a cluster DLDL and VoteLDL are fitted, not L2"):
         fit_parts("part-*.parquet", "sky,sea,sun", scheduler=address, method="L2")
     with pytest.raises(FileError, match="into a folder, and 'all.parquet' is none".replace(".", r"\.")):
         predict_parts("part-*.parquet", "m.ldl", "all.parquet", scheduler=address)
+
+
+def test_a_part_that_is_wrong_is_named(folder, cluster):
+    address = cluster.scheduler_address
+    params = {"beta": 0.3, "gamma": 0.3, "max_iter": 1}
+    pd.read_parquet("part-2.parquet").to_parquet("part-3.parquet")
+    # Of four parts the second is the one that only a worker reads.
+    second = pd.read_parquet("part-1.parquet")
+    for change, sentence in (
+        ({"sky": 2}, r"part-1\.parquet.*0 and 1, got 2|part-1\.parquet.*sky"),
+        ({"sea": None}, r"part-1\.parquet.*every label is 0 or 1"),
+    ):
+        second.assign(**change).to_parquet("part-1.parquet")
+        with pytest.raises(LDLearnError, match=sentence):
+            fit_parts("part-*.parquet", "sky,sea,sun", scheduler=address, id="key", params=params)
+    second.to_parquet("part-1.parquet")
+    third = pd.read_parquet("part-2.parquet")  # one of those that are looked at beforehand
+    third.assign(sky=2).to_parquet("part-2.parquet")
+    with pytest.raises(LDLearnError, match=r"part-2\.parquet, row 1, column 'sky': 2 is neither"):
+        fit_parts("part-*.parquet", "sky,sea,sun", scheduler=address, id="key", params=params)
+    third.to_parquet("part-2.parquet")
+    (folder / "part-1.parquet").write_bytes(b"PAR1 and nothing else")
+    with pytest.raises(LDLearnError, match=r"part-1\.parquet"):
+        fit_parts("part-*.parquet", "sky,sea,sun", scheduler=address, id="key", params=params)
+    second.to_parquet("part-1.parquet")
+    model = fit_parts(
+        "part-*.parquet", "sky,sea,sun", scheduler=address, id="key", params={"gamma": 1.0}, method="VoteLDL"
+    )
+    assert type(model.estimator) is VoteLDL
+    second.drop(columns="s").to_parquet("part-1.parquet")
+    with pytest.raises(LDLearnError, match=r"part-1\.parquet.*'s'"):
+        predict_parts("part-*.parquet", model, "out", scheduler=address)
 
 
 def test_no_scheduler_is_one_sentence(folder, monkeypatch):

@@ -5,9 +5,9 @@ from ldlearn.errors import import_optional
 import_optional("dask", "dask", "Collections")
 import_optional("distributed", "dask", "Clusters")
 
-from ldlearn.distributed.cluster import ClusterError, connect, versions_of_workers
+from ldlearn.distributed.cluster import ClusterError, Rounds, check_workers, connect, versions_of_workers
 from ldlearn.distributed.dldl import DLDL
 from ldlearn.distributed.sa_bfgs import SABFGS
 from ldlearn.distributed.vote_ldl import VoteLDL
 
-__all__ = ["DLDL", "SABFGS", "ClusterError", "VoteLDL", "connect", "versions_of_workers"]
+__all__ = ["DLDL", "SABFGS", "ClusterError", "Rounds", "VoteLDL", "check_workers", "connect", "versions_of_workers"]

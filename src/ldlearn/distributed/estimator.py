@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
@@ -108,7 +109,7 @@ class OnBlocks(LabelEstimator):
             Of the kind of X. Rows are non-negative and sum to one.
         """
         check_is_fitted(self)
-        check_collection(X, "X")
+        self._check_columns(X)
         return self._lazily(_predicted, X, row_blocks(X))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -122,7 +123,7 @@ class OnBlocks(LabelEstimator):
             How often each row counts in the mean.
         """
         check_is_fitted(self)
-        check_collection(X, "X")
+        self._check_columns(X)
         check_collection(y, "y")
         rounds, (of_X, of_y) = Rounds(current_client(self.client)), blocks_in_step(X, y)
         weights = [None] * len(of_X)
@@ -132,6 +133,16 @@ class OnBlocks(LabelEstimator):
         logical = self.kind == JOINT and all(rounds.collect(_is_logical, of_y))
         total, n = rounds.total(_score, of_X, of_y, weights, common=(self._to_send(), logical))
         return float(total / n)
+
+    def _check_columns(self, X: Any) -> None:
+        """Refuse other features than those of the fit now, and not when somebody computes the answer."""
+        check_collection(X, "X")
+        row: Any = np.zeros((1, int(X.shape[1])))
+        if is_frame(X):
+            row = type(X._meta)(row, columns=X.columns)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # an array is taken after a fit on names, as on one machine
+            self._to_send()._validate_features(row)
 
     def _lazily(self, function: Callable[..., Any], X: Any, *blocks: list[Any]) -> Any:
         """A collection like X of what a function makes of its blocks, given the small ordinary estimator."""
@@ -206,7 +217,7 @@ class JointOnBlocks(OnBlocks):
         """
         check_is_fitted(self)
         self._check_new_rows(X)
-        check_collection(X, "X")
+        self._check_columns(X)
         check_collection(y, "y")
         return self._lazily(_enhanced, X, *blocks_in_step(X, y))
 

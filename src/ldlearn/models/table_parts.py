@@ -16,7 +16,7 @@ from ldlearn.io.columns import Columns
 from ldlearn.io.formats import check_output, format_of, naming
 from ldlearn.io.sparse_table import SparseTable
 from ldlearn.io.values import check_all_known, import_pandas, to_labels
-from ldlearn.joint import DLDL
+from ldlearn.joint import DLDL, VoteLDL
 from ldlearn.models.column_kinds import JunkCells
 from ldlearn.models.files import load_table_model, save_model
 from ldlearn.models.method_names import DEFAULT_METHOD, make_predictor
@@ -44,7 +44,7 @@ def fit_parts(
     params: Mapping[str, Any] | None = None,
     overwrite: bool = True,
 ) -> TableModel:
-    """Fit DLDL on a table in many files, on a cluster whose workers can read them, and write the model file.
+    """Fit DLDL or VoteLDL on a table in many files, on a cluster whose workers can read them, and write the model file.
 
     What columns are, medians, scales and categories are learned from some rows of the first, the middle and the last
     file; everything else from all rows. No rows are held out.
@@ -60,7 +60,7 @@ def fit_parts(
     kinds : mapping, optional
         Columns by what they are to be taken for: numeric, categorical, date, text.
     method : str, default="DLDL"
-        There is no other.
+        Or "VoteLDL".
 
     Returns
     -------
@@ -70,15 +70,16 @@ def fit_parts(
     if output is not None:
         check_output(output, parts, overwrite=overwrite)
     given = make_predictor(method, params)
-    if type(given) is not DLDL:
-        raise ParameterError(f"On a cluster only DLDL is fitted, not {method}; leave --scheduler out.")
+    if type(given) not in (DLDL, VoteLDL):
+        raise ParameterError(f"On a cluster DLDL and VoteLDL are fitted, not {method}; leave --scheduler out.")
     model = _learn_columns(parts, labels, features, id, ignore, kinds)
     cluster, client = _connect(scheduler)
     with client:
+        rounds = cluster.Rounds(client)
         X, Y = _collections(parts, replace(model, estimator=given), model.facts["transformed_features"])
-        X, Y = client.persist([X, Y])  # files are read once
-        fitted = cluster.DLDL(**given.get_params(deep=False), client=client).fit(X, Y)
-        sums, shares, positives = client.compute([Y.sum(axis=0), _shares(Y), Y.sum()], sync=True)
+        X, Y = rounds.hold([X, Y])  # files are read once
+        fitted = getattr(cluster, type(given).__name__)(**given.get_params(deep=False), client=client).fit(X, Y)
+        sums, shares, positives = rounds.bring([Y.sum(axis=0), _shares(Y), Y.sum()])
     model.estimator = fitted.to_local(training_rows=False)
     model.estimator.label_names_ = np.asarray(model.labels, dtype=object)
     n = int(fitted._n_seen)
@@ -135,16 +136,11 @@ def predict_parts(
     for name in outputs:
         check_output(name, parts, overwrite=overwrite)
         format_of(name, to)
-    _, client = _connect(scheduler)
+    cluster, client = _connect(scheduler)
     with client:
-        sent = client.submit(_itself, loaded, pure=False)
+        cluster.check_workers(client)
         options |= {"to": to, "overwrite": overwrite}
-        written = client.gather(
-            [
-                client.submit(_predict_part, *both, sent, options, pure=False)
-                for both in zip(parts, outputs, strict=True)
-            ]
-        )
+        written = cluster.Rounds(client).collect(_predict_part, parts, outputs, common=(loaded, options))
     notes = [f"{Path(table.output).name}: {text}" for table in written for text in table.notes]
     return WrittenTable(sum(table.rows for table in written), list(loaded.labels), output, notes)
 
@@ -165,10 +161,12 @@ def _learn_columns(
     parts: list[str], labels: Columns, features: Columns | None, id: str | None, ignore: Any, kinds: Any
 ) -> TableModel:
     """A model with the columns, kinds and preprocessing of the table, and no estimator worth the name."""
-    tables = []
+    tables, estimator = [], DLDL(**_CHEAP)
     for name in sorted({parts[0], parts[len(parts) // 2], parts[-1]}):
         table, columns = read_training(GivenTable(name, None, None, None), silent, labels, features, id, ignore, kinds)
         tables.append(table.to_frame() if isinstance(table, SparseTable) else table)
+        with naming(name):  # put together, nobody could tell which of them is wrong
+            check_targets(to_labels(tables[-1], columns.labels), columns.labels, tables[-1].index, estimator)
     table = import_pandas().concat(tables, ignore_index=True)
     if len(table) > _LEARNED_ON:
         table = table.sample(_LEARNED_ON, random_state=0)
@@ -177,7 +175,7 @@ def _learn_columns(
             table,
             columns.labels,
             features=columns.features,
-            estimator=DLDL(**_CHEAP),
+            estimator=estimator,
             **cast(Any, columns.kinds),
             id=columns.id,
         )
@@ -231,13 +229,10 @@ def _share_sums(Y: Any) -> Any:
     return len(Y) * mean_distribution(Y.astype(float))[None]
 
 
-def _predict_part(name: str, output: str, model: TableModel, options: dict[str, Any]) -> WrittenTable:
+def _predict_part(name: str, output: str, common: tuple[TableModel, dict[str, Any]]) -> WrittenTable:
+    model, options = common
     return predict_table(name, model, output, say=_hush, **options)
 
 
 def _hush(*words: Any) -> None:
     """What is unusual about a text table is not said once for each file."""
-
-
-def _itself(model: TableModel) -> TableModel:
-    return model
