@@ -13,6 +13,7 @@ from practice_tables import LABELS, make_table
 from sklearn.feature_extraction.text import HashingVectorizer, TfidfVectorizer
 from sklearn.pipeline import make_pipeline
 
+from ldlearn import DLDL
 from ldlearn.io.dates import date_parts, find_form
 from ldlearn.io.values import read_numbers
 from ldlearn.models import (
@@ -30,6 +31,7 @@ from ldlearn.models import (
 from ldlearn.models.column_kinds import JunkCells
 
 N = 120
+QUICK = DLDL(beta=10.0, gamma=1.0)  # to choose the weights takes most of the time, and no column depends on them
 WORDS = "the food was very good but service slow we came late and left soon".split()  # noqa: SIM905
 
 
@@ -87,25 +89,25 @@ def test_thousands_separators_change_nothing(number):
 def test_a_few_cells_do_not_change_a_column_of_numbers(word):
     table = with_columns()
     table.loc[[3, 40], "height"] = word
-    model = fit_and_check(table, LABELS)
+    model = fit_and_check(table, LABELS, estimator=QUICK)
     assert model.numeric == ("height", "wet")
     assert model.facts["missing"]["height"] == 2
     sentence = f"Column 'height': 2 cells count as missing: row 3 {word!r}, row 40 {word!r}."
     assert sentence in model.facts["warnings"]
     clean = table.copy()
     clean.loc[[3, 40], "height"] = None
-    same = TableModel.fit(clean, LABELS)
+    same = TableModel.fit(clean, LABELS, estimator=QUICK)
     np.testing.assert_array_equal(model.predict(table, JunkCells()), same.predict(clean))
 
 
 def test_many_cells_do():
     table = with_columns(size=["large" if i % 4 == 0 else str(i % 3) for i in range(N)])
-    assert "size" in TableModel.fit(table, LABELS).categorical
-    assert "size" in TableModel.fit(table, LABELS, numeric=["size"]).numeric
+    assert "size" in TableModel.fit(table, LABELS, estimator=QUICK).categorical
+    assert "size" in TableModel.fit(table, LABELS, estimator=QUICK, numeric=["size"]).numeric
 
 
 def test_junk_of_new_rows_is_counted_and_said():
-    model = TableModel.fit(with_columns(), LABELS)
+    model = TableModel.fit(with_columns(), LABELS, estimator=QUICK)
     new = with_columns()
     new.loc[[1, 2, 5, 8], "wet"] = "?"
     with pytest.warns(UserWarning, match="'wet': 4 cells count as missing: row 1 .*, row 2 .*, row 5 .* and 1 more"):
@@ -152,16 +154,16 @@ def test_times_give_an_hour_and_fractions_of_days(cell):
 def test_day_or_month_first_is_not_guessed():
     table = with_columns(when=[f"{i % 12 + 1:02d}/{i % 11 + 1:02d}/2024" for i in range(N)])
     with pytest.raises(TableError, match="column 'when': its dates may begin with the day or with the month"):
-        TableModel.fit(table, LABELS)
-    told = TableModel.fit(table, LABELS, date={"when": "%d/%m/%Y"})
+        TableModel.fit(table, LABELS, estimator=QUICK)
+    told = TableModel.fit(table, LABELS, estimator=QUICK, date={"when": "%d/%m/%Y"})
     assert told.dates == {"when": "%d/%m/%Y"}
-    assert "when" not in TableModel.fit(table, LABELS, ignore=["when"]).features
+    assert "when" not in TableModel.fit(table, LABELS, estimator=QUICK, ignore=["when"]).features
 
 
 def test_dates_texts_and_flat_columns_together(tmp_path):
     table = with_columns(when=days(), comment=prose(), flat="x", empty=None)
     table.loc[7, "when"] = "soon"
-    model = fit_and_check(table, LABELS)
+    model = fit_and_check(table, LABELS, estimator=QUICK)
     assert model.facts["columns"] == {
         "height": "numbers",
         "wet": "numbers",
@@ -187,8 +189,8 @@ def test_dates_texts_and_flat_columns_together(tmp_path):
 def test_dates_of_a_frame_are_dates():
     table = with_columns()
     table["when"] = pd.to_datetime(days())
-    native = TableModel.fit(table, LABELS)
-    texts = TableModel.fit(with_columns(when=days()), LABELS)
+    native = TableModel.fit(table, LABELS, estimator=QUICK)
+    texts = TableModel.fit(with_columns(when=days()), LABELS, estimator=QUICK)
     np.testing.assert_allclose(native.predict(table), texts.predict(with_columns(when=days())), atol=1e-12)
 
 
@@ -196,21 +198,21 @@ def test_dates_of_a_frame_are_dates():
 def test_names_of_rows_are_refused_at_any_number_of_rows(n):
     table = make_table(n)
     with pytest.raises(TableError, match=f"column 'key': {n:,} different texts in {n:,} rows are names of the rows"):
-        TableModel.fit(table, LABELS)
-    assert TableModel.fit(table, LABELS, ignore=["key"]).features == ("height", "wet", "place")
-    assert TableModel.fit(table, LABELS, text=["key"]).texts == ("key",)
+        TableModel.fit(table, LABELS, estimator=QUICK)
+    assert TableModel.fit(table, LABELS, estimator=QUICK, ignore=["key"]).features == ("height", "wet", "place")
+    assert TableModel.fit(table, LABELS, estimator=QUICK, text=["key"]).texts == ("key",)
 
 
 def test_answers_that_come_again_are_categories_however_long():
     answers = ["I strongly agree with the statement above", "I do not agree with the statement at all"]
     table = with_columns(answer=[answers[i % 2] for i in range(N)])
-    assert TableModel.fit(table, LABELS).categorical == ("place", "answer")
+    assert TableModel.fit(table, LABELS, estimator=QUICK).categorical == ("place", "answer")
 
 
 def test_scripts_without_spaces_are_prose_too():
     rng = np.random.default_rng(0)
     texts = ["".join(rng.choice(list("今日天気良店員親切料理遅味悪"), 12)) for _ in range(N)]
-    assert TableModel.fit(with_columns(comment=texts), LABELS).texts == ("comment",)
+    assert TableModel.fit(with_columns(comment=texts), LABELS, estimator=QUICK).texts == ("comment",)
 
 
 def test_words_carry_what_labels_depend_on():
@@ -218,17 +220,17 @@ def test_words_carry_what_labels_depend_on():
     table = with_columns(comment=comment)
     table["sea"] = comment.str.contains("slow").astype(int)
     table.loc[(table[LABELS] == 0).all(axis=1), "sky"] = 1
-    model = TableModel.fit(table, LABELS, features=["comment"])
+    model = TableModel.fit(table, LABELS, estimator=QUICK, features=["comment"])
     assert describe_model(model)["strongest_features"]["sea"][0][0] == "comment: slow"
 
 
 def test_an_embedding_that_the_user_names(tmp_path):
     table = with_columns(comment=prose())
-    hashed = TableModel.fit(table, LABELS, embedding=HashingVectorizer(n_features=16))
+    hashed = TableModel.fit(table, LABELS, estimator=QUICK, embedding=HashingVectorizer(n_features=16))
     assert hashed.transform(table).shape[1] == 2 + 3 + 16
     save_model(hashed, tmp_path / "m.ldl")
     np.testing.assert_array_equal(load_model(tmp_path / "m.ldl").predict(table), hashed.predict(table))
-    piped = TableModel.fit(table, LABELS, embedding=make_pipeline(TfidfVectorizer(max_features=5)))
+    piped = TableModel.fit(table, LABELS, estimator=QUICK, embedding=make_pipeline(TfidfVectorizer(max_features=5)))
     assert piped.transform(table).shape[1] == 2 + 3 + 5
 
 
@@ -243,7 +245,7 @@ def test_a_file_holds_only_embeddings_of_scikit_learn(tmp_path):
 
 def test_a_table_of_flat_columns_has_no_features():
     with pytest.raises(TableError, match=r"no column is left for the features \(the same value in every row: 'flat'"):
-        TableModel.fit(make_table(20).assign(flat=1), LABELS, features=["flat"])
+        TableModel.fit(make_table(20).assign(flat=1), LABELS, estimator=QUICK, features=["flat"])
 
 
 def test_what_users_say_on_the_command_line(tmp_path, monkeypatch, capfd):
@@ -303,7 +305,7 @@ def test_enhance_without_a_model_says_what_it_left_out(tmp_path, monkeypatch):
 def test_nothing_is_said_where_nothing_is_wrong():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        model = fit_and_check(with_columns(), LABELS)
+        model = fit_and_check(with_columns(), LABELS, estimator=QUICK)
         model.predict(with_columns())
     assert not any("Column" in text for text in model.facts["warnings"])
 
@@ -326,11 +328,11 @@ SHUFFLED = np.random.default_rng(1).permutation(N)
 )
 def test_whole_numbers_that_name_the_rows_are_no_feature(name, values):
     table = with_columns(**{name: values}).infer_objects()
-    model = TableModel.fit(table, LABELS)
+    model = TableModel.fit(table, LABELS, estimator=QUICK)
     assert name not in model.features
     assert "name the rows" in model.facts["columns"][name]
     assert any("name the rows, left out" in text and repr(name) in text for text in model.facts["warnings"])
-    assert name in TableModel.fit(table, LABELS, numeric=[name]).features
+    assert name in TableModel.fit(table, LABELS, estimator=QUICK, numeric=[name]).features
 
 
 @pytest.mark.parametrize(
@@ -345,23 +347,23 @@ def test_whole_numbers_that_name_the_rows_are_no_feature(name, values):
     ],
 )
 def test_other_whole_numbers_stay_features(name, values):
-    assert name in TableModel.fit(with_columns(**{name: values}).infer_objects(), LABELS).features
+    assert name in TableModel.fit(with_columns(**{name: values}).infer_objects(), LABELS, estimator=QUICK).features
 
 
 def test_a_table_of_nothing_but_row_numbers_says_so():
     table = make_table(N)[LABELS].assign(n=ROWS)
     with pytest.raises(TableError, match=r"no column is left for the features \(whole numbers that name the rows.*'n'"):
-        TableModel.fit(table, LABELS)
+        TableModel.fit(table, LABELS, estimator=QUICK)
 
 
 def test_few_marks_between_thousands_are_said():
     numbers = [f"{x:.2f}" for x in np.random.default_rng(0).normal(size=N)]
     few = ["1,234.5", *numbers[1:]]
-    assert TableModel.fit(with_columns(x=few), LABELS).facts["warnings"] == [
+    assert TableModel.fit(with_columns(x=few), LABELS, estimator=QUICK).facts["warnings"] == [
         "Column 'x': 1 cell counts as written with marks between thousands: row 0 '1,234.5'."
     ]
     many = [f"{1000 * float(x) + 5000:,.2f}" for x in numbers]
-    assert TableModel.fit(with_columns(x=many), LABELS).facts["warnings"] == []
+    assert TableModel.fit(with_columns(x=many), LABELS, estimator=QUICK).facts["warnings"] == []
 
 
 def test_one_unit_beside_most_numbers_is_understood():
@@ -377,7 +379,7 @@ def test_one_unit_beside_most_numbers_is_understood():
 def test_limits_are_said():
     cells = [f"{abs(x):.2f}" for x in np.random.default_rng(0).normal(size=N)]
     cells[::6] = ["<0.1"] * len(cells[::6])
-    model = TableModel.fit(with_columns(x=cells), LABELS)
+    model = TableModel.fit(with_columns(x=cells), LABELS, estimator=QUICK)
     assert "x" in model.numeric
     assert model.facts["warnings"] == [
         "Column 'x': 20 cells count as the limit that is given: row 0 '<0.1', row 6 '<0.1', row 12 '<0.1' and 17 more."
@@ -387,8 +389,8 @@ def test_limits_are_said():
 def test_codes_that_begin_with_zero_are_categories(tmp_path):
     zips = [f"{900 + 30 * (i % 7):05d}" for i in range(N)]
     table = with_columns(zip=zips)
-    assert "zip" in TableModel.fit(table, LABELS).categorical
-    assert "zip" in TableModel.fit(table, LABELS, numeric=["zip"]).numeric
+    assert "zip" in TableModel.fit(table, LABELS, estimator=QUICK).categorical
+    assert "zip" in TableModel.fit(table, LABELS, estimator=QUICK, numeric=["zip"]).numeric
     table.to_csv(tmp_path / "x.csv", index=False)
     model = fit_table(str(tmp_path / "x.csv"), LABELS, holdout=0)
     assert model.preprocessing.categories[model.categorical.index("zip")] == sorted(set(zips))
@@ -399,7 +401,7 @@ def test_codes_that_begin_with_zero_are_categories(tmp_path):
 def test_numbers_that_stand_for_nothing_are_suspected(stand_in, said):
     x = np.random.default_rng(0).normal(size=N)
     x[::20] = stand_in
-    warned = TableModel.fit(with_columns(x=x).infer_objects(), LABELS).facts["warnings"]
+    warned = TableModel.fit(with_columns(x=x).infer_objects(), LABELS, estimator=QUICK).facts["warnings"]
     assert any(f"Column 'x': 6 cells are {stand_in}, far from all others" in text for text in warned) == said
     x[:] = np.arange(N) % 2 + 998  # 999 is one of many like it
-    assert TableModel.fit(with_columns(x=x).infer_objects(), LABELS).facts["warnings"] == []
+    assert TableModel.fit(with_columns(x=x).infer_objects(), LABELS, estimator=QUICK).facts["warnings"] == []
