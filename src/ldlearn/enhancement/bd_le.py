@@ -150,7 +150,9 @@ class BDLE(WeighsRows, Enhancer):
         if basis is not None:
             X, smoothed = X @ basis, smoothed @ basis
         gram = X.T @ smoothed
+        # Symmetric but for rounding, which the solver of semi-definite systems would not forgive.
         gram = (gram + gram.T) / 2.0
+        # With Y'Y = V diag(values) V' the columns of W V do not see each other: column j has the ridge alpha values_j.
         values, V = linalg.eigh(Y.T @ Y)
         targets = (1.0 + self.alpha) * (X.T @ (Y @ V))
         if self.alpha == 0:

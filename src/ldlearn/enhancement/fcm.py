@@ -155,6 +155,7 @@ class FCM(WeighsRows, Enhancer):
     def _warn_if_collapsed(self, U: Array) -> None:
         p = U.shape[1]
         largest = float(U.max())
+        # Collapsed: no membership is even twice the uniform 1 / p (half way to 1 where p is 2 or less).
         if self.objective_ > 0 and largest < min(2.0, (p + 1) / 2.0) / p:
             warnings.warn(
                 f"The memberships of FCM collapsed (the largest is {largest:.3g}, {p} clusters): the degrees are "
@@ -168,6 +169,7 @@ def _memberships(squares: Array, b: float) -> Array:
     """``u_ik`` proportional to ``squares^(-1 / (b - 1))``; a row on a centre belongs to that centre alone."""
     nearest = squares.min(axis=1, keepdims=True)
     on_centre = nearest == 0
+    # Relative to the nearest centre no power overflows, however near to 1 b is. On a centre the limit is taken.
     ratio = np.where(on_centre, squares == 0, nearest / np.where(squares > 0, squares, 1.0))
     U = ratio ** (1.0 / (b - 1.0))
     return np.asarray(U / U.sum(axis=1, keepdims=True))

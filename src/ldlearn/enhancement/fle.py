@@ -128,9 +128,11 @@ class FLE(WeighsRows, Enhancer):
         w = np.ones(len(Y)) if sample_weight is None else sample_weight
         S = pseudo_distributions(X, Y, sample_weight)
         path: list[float] = []
+        # The pseudo distribution is the start, so that nothing is drawn and the order of rows does not matter.
         P, before = S, np.inf
         self.converged_ = False
         while not self.converged_ and len(path) < self.max_iter:
+            # Ridge regression of the features on P: the exact minimum over Q.
             weighted = P.T * w
             Q = np.linalg.solve(weighted @ P + self.gamma * np.eye(c), weighted @ X)
             # Non-negative least squares for P: the row problems share this Hessian (halved), not the linear term. Given

@@ -17,7 +17,7 @@ from ldlearn.solvers.low_rank import RowSpace, row_space, shrinkage, smooth_by_r
 from ldlearn.solvers.spectral_tensor import SpectralTensor
 
 _ARRAYS = 5  # n x n arrays of doubles at the peak
-_LARGEST_MU, _LARGEST_RHO = 1e11, 1e13
+_LARGEST_MU, _LARGEST_RHO = 1e11, 1e13  # where the penalties stop growing, as released
 
 
 class GLESC(Enhancer):
@@ -146,6 +146,7 @@ class GLESC(Enhancer):
         X, s = [view.coordinates for view in views], [view.values[:, None] for view in views]
         tensor = SpectralTensor([view.basis for view in views], n)
         E, Y, GV, WV = ([np.zeros_like(x) for x in X] for _ in range(4))  # GV, WV: of G and W / rho with the bases
+        # As released; small penalties let the first iterations go far from the constraints.
         mu = rho = 1e-4
         self.n_iter_, self.converged_ = 0, False
         while not self.converged_ and self.n_iter_ < self.max_iter:

@@ -192,6 +192,8 @@ class GLLE(Enhancer):
         if self.solver == "lbfgs":
             self.scores_ = self._stop_early(X, labels, G)
         else:
+            # A kernel expansion of distinct rows can express every D, so that the minimum over W is one over D itself:
+            # the normal equations (I + lam G) D = Y, sparse and definite.
             self.scores_ = solve_spd(sparse.csr_array(sparse.eye_array(len(labels)) + self.lam * G), labels)
             path = [_objective(self.scores_, labels, self.lam, G)]
             self.converged_ = True
@@ -218,6 +220,7 @@ class GLLE(Enhancer):
         self.groups_ = self._group(X, rng)
         members = [np.flatnonzero(self.groups_ == i) for i in range(self.groups_.max() + 1)]
         Z = rng.normal(size=(len(members), Y.shape[1], Y.shape[1]))
+        # Rows of length one make Z Z' a correlation matrix.
         Z /= np.linalg.norm(Z, axis=2, keepdims=True)
         path: list[float] = []
         D, before = self.scores_, np.inf

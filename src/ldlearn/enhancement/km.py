@@ -99,6 +99,7 @@ class KM(WeighsRows, Enhancer):
         radii = np.where(counted, squares, 0.0).max(axis=0)
         self.radii_ = np.sqrt(radii)
         self.scores_ = np.where(Y, 1.0 - np.sqrt(squares / (radii + self.delta)), 0.0)
+        # On the rim of all of its labels a row has no membership left to share out.
         outside = self.scores_.max(axis=1, keepdims=True) <= _NO_MEMBERSHIP
         self.label_distributions_ = to_distributions(np.where(outside, Y, self.scores_), self.normalize)
 
@@ -111,6 +112,7 @@ class KM(WeighsRows, Enhancer):
         KY = np.zeros(Y.shape)
         for rows, block in upper_rbf_blocks(X, width=width):
             KY[rows] += block @ Y[rows.start :]
+            # The same entries of the symmetric kernel, seen from the columns.
             KY[rows.stop :] += block[:, len(block) :].T @ Y[rows]
         counts = Y.sum(axis=0)
         counts[counts == 0] = 1.0  # a label without rows has no centre, and nobody asks for its distances

@@ -149,6 +149,7 @@ class LEMLL(Enhancer):
         base = self.l3 * float(np.vdot(signs, signs - U))
         self.objective_path_, self.n_iter_ = base + np.asarray(path), len(path)
         self.objective_ = base + min(path, default=0.0)
+        # The gradient in U is N U - 2 l3 signs + B, and 0 at the minimum.
         self.numerical_labels_ = U - solve_spd(N, self.dual_coef_)
         self.label_distributions_ = softmax(self.numerical_labels_)
 

@@ -22,7 +22,7 @@ from ldlearn.solvers.low_rank import (
     smooth_by_representation,
 )
 
-_LARGEST_MU = 1e10
+_LARGEST_MU = 1e10  # where the penalty stops growing, as released
 
 
 class LESC(Enhancer):
@@ -190,6 +190,8 @@ class LESC(Enhancer):
         """The objective at Z, and its distance to the dual value of the multiplier made feasible."""
         X, s = space.coordinates, space.values[:, None]
         self.objective_ = nuclear_norm(Z) + self.beta * float(np.linalg.norm(X - s * Z, axis=0).sum())
+        # A multiplier divided by how far it breaks either constraint of the dual obeys both; then its value bounds the
+        # minimum from below.
         longest = float(np.linalg.norm(multiplier, axis=0).max(initial=0.0))
         excess = max(1.0, longest / self.beta, _spectral_norm(s * multiplier))
         self.gap_ = self.objective_ - float(np.vdot(multiplier, X)) / excess

@@ -104,6 +104,7 @@ class LP(Enhancer):
 
     def _fit(self, X: Array, Y: NDArray[np.bool_]) -> None:
         system = self._dense_system(X) if self.n_neighbors is None else self._sparse_system(X, self.n_neighbors)
+        # The geometric series of the propagation, summed: I - alpha P is definite, since P has no eigenvalue above 1.
         self.scores_ = (1.0 - self.alpha) * solve_spd(system, Y.astype(float))
         self.label_distributions_ = to_distributions(self.scores_, self.normalize)
 
@@ -112,10 +113,12 @@ class LP(Enhancer):
         n = len(X)
         require_memory(8.0 * n * n, f"The {n} x {n} graph of LP", "n_neighbors=20 keeps the graph sparse")
         A = rbf_kernel(X, width=mean_distance(X) if isinstance(self.sigma, str) else self.sigma)
+        # A row is not its own neighbour.
         np.fill_diagonal(A, 0.0)
         scale = _inverse_root(A.sum(axis=1))
         A *= -self.alpha * scale[:, None]
         A *= scale
+        # A is -alpha P by now; with ones on its diagonal it is the system.
         np.fill_diagonal(A, 1.0)
         return A
 

@@ -118,6 +118,7 @@ class ML(Enhancer):
         n_neighbors = Y.shape[1] + 1 if self.n_neighbors is None else self.n_neighbors
         M = reconstruction_laplacian(reconstruction_weights(X, n_neighbors, reg=self.reg))
         M = sparse.csr_array(M + _RIDGE * sparse.eye_array(len(X)))
+        # Solved for the margin 1: the constraints are homogeneous, so that U grows with lam.
         fit = minimize_signed_quadratic(M, np.where(Y, 1.0, -1.0), tol=self.tol, max_iter=self.max_iter)
         self.scores_, self.n_iter_, self.converged_ = self.lam * fit.U, fit.n_iter, fit.converged
         self.objective_ = float(np.vdot(self.scores_, M @ self.scores_))

@@ -211,12 +211,14 @@ class _Network:
         self.error = float(np.vdot(residual, slope))
         delta = 2.0 * slope
         if self.is_softmax:
+            # The whole Jacobian of the softmax, diag(z) - z z'.
             delta = Z * (delta - np.sum(Z * delta, axis=1, keepdims=True))
         loss = self.error + self.l2 * sum(float(np.vdot(W, W)) for W, _ in layers)
         gradient: Layers = []
         for (W, _), inputs in zip(reversed(layers), reversed(hidden), strict=True):
             gradient.append((inputs.T @ delta + 2.0 * self.l2 * W, delta.sum(axis=0)))
             if inputs is not self.X:
+                # The derivative of tanh, from its value.
                 delta = (delta @ W.T) * (1.0 - inputs * inputs)
         return loss, gradient[::-1]
 

@@ -20,7 +20,7 @@ from ldlearn.errors import InputError
 
 # The angle is a monotone function of the cosine distance, so both have the same neighbours.
 _METRICS = {"euclidean": "euclidean", "manhattan": "manhattan", "angle": "cosine"}
-_ROUNDING = 1e-12
+_ROUNDING = 1e-12  # relative, of distances that are summed directly
 _ROUNDING_OF_PRODUCTS = 1e-7  # of Euclidean distances computed from inner products, relative to the lengths
 _BLOCK_BYTES = 2**26
 
@@ -90,6 +90,7 @@ class AAKNN(Learner):
                 f"AAKNN averages n_neighbors={self.n_neighbors} training rows but got n_samples={n}; lower n_neighbors "
                 "or add rows."
             )
+        # Angles are seen from 0, so that their rows must stay; and a sparse row would not stay sparse.
         movable = self.metric != "angle" and not sparse.issparse(X)
         self._mean = X.mean(axis=0, dtype=np.float64) if movable else np.zeros(X.shape[1])
         self._rows = self._centred(X)

@@ -16,7 +16,7 @@ from ldlearn.solvers.lbfgs import minimize_lbfgs
 from ldlearn.solvers.sinkhorn import Transport, sinkhorn, total_plan, transport_cost
 
 _SMALLEST_DEGREE = 1e-100  # transport needs positive degrees to take logarithms of
-_TRANSPORT_TOLERANCE = 1e-7
+_TRANSPORT_TOLERANCE = 1e-7  # of the margins of a plan
 
 
 class LALOT(WeighsRows, Learner):
@@ -144,6 +144,7 @@ class LALOT(WeighsRows, Learner):
         Z = scaling.apply(X)
         theta, theta0 = np.zeros((Z.shape[1], D.shape[1])), self.fit_intercept * mean_logits(D, sample_weight)
         counts = np.ones(len(D)) if sample_weight is None else sample_weight
+        # Labels that occur together are near: the kernel of the label metric before anything is learned.
         K0 = D.T @ (counts[:, None] * D)
         unit = float(squared_distances(K0).max()) or 1.0  # a single label costs nothing
         K, path = K0, list[float]()
@@ -152,6 +153,7 @@ class LALOT(WeighsRows, Learner):
             loss = TransportLoss(Z, D, squared_distances(K) / unit, self.lam, self.l2, self.fit_intercept, counts)
             fit = minimize_lbfgs(loss, [theta, theta0], max_iter=self.steps, tol=0.1 * self.tol)
             theta, theta0 = fit.arrays
+            # Costs are divided by unit, and so is the price of leaving K0: the minimum over K does not move.
             path.append(fit.loss + 0.5 * self.C / unit * float(np.sum((K - K0) ** 2)))
             K = metric_step(loss.total_plan(theta, theta0), K0, self.C)
             self.converged_ = fit.converged and before - path[-1] <= self.tol * abs(path[-1])
@@ -214,6 +216,7 @@ def squared_distances(K: Array) -> NDArray[np.float64]:
 
 def metric_step(plan: Array, K0: Array, C: float) -> NDArray[np.float64]:
     """The K that minimises ``<plan, squared_distances(K)> + C/2 |K - K0|^2`` over positive semi-definite matrices."""
+    # The gradient of <plan, squared_distances(K)>, which is linear in K: the minimum is one projected step.
     slope = np.diag(plan.sum(axis=0) + plan.sum(axis=1)) - plan - plan.T
     values, vectors = np.linalg.eigh(K0 - slope / C)
     return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T)

@@ -183,6 +183,7 @@ class LDLForest(WeighsRows, Learner):
             loss, gF = forest_loss_and_gradient(Z @ theta + theta0, D, self.nodes_, leaves)
             return loss, [Z.T @ gF, self.fit_intercept * gF.sum(axis=0)]
 
+        # A few steps only: the leaves will be moved before the splits are at their best.
         fit = minimize_lbfgs(loss_and_gradient, [theta, theta0], max_iter=self.split_steps, tol=0.0)
         return fit.arrays[0], fit.arrays[1]
 
@@ -213,6 +214,7 @@ def route(S: Array) -> Array:
         width = len(R)
         children = np.empty((width, 2, n))
         np.multiply(R, S[width - 1 : 2 * width - 1], out=children[:, 0])
+        # R (1 - S), without a second product.
         np.subtract(R, children[:, 0], out=children[:, 1])
         R = children.reshape(2 * width, n)
     return R

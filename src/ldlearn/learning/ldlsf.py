@@ -205,6 +205,7 @@ class LDLSF(WeighsRows, Learner):
             dual = rho * linalg.norm(N - before) / max(linalg.norm(V), self.tol * w_step.size, _TINY)
             self.converged_ = bool(max(primal, dual) <= self.tol)
             if len(path) % _BALANCE_EVERY == 0 and len(path) <= _BALANCE_UNTIL:
+                # Residuals of equal size: neither the constraint nor the objective lags behind.
                 rho *= min(max(np.sqrt(primal / max(dual, _TINY)), 0.1), 10.0)
         return S, C, path
 
@@ -259,6 +260,7 @@ class WStep:
         inverse = 1.0 / (self.a[:, None] * self.b + rho)
         free = (along + self.XtD) @ self.T * inverse
         weight = self.ones * inverse
+        # The constraint X W 1 = D 1 has one multiplier for each direction of X.
         multiplier = (free @ self.ones - self.sums) / (weight @ self.ones)
         core = (free - multiplier[:, None] * weight) @ self.T.T
         W = self.U @ (core - along / rho)

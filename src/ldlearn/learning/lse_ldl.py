@@ -261,8 +261,11 @@ class LatentProblem:
         inverse = self.delta * float(np.sum(state.theta**2))
         if inverse == 0.0 or quadratic + linear == 0.0:
             return state
+        # The penalties are quadratic t^2 + linear t + inverse / t^2. Their derivative, times t^3, has one positive
+        # root, which is at most that without the quadratic term.
         largest = (2.0 * inverse / linear) ** (1.0 / 3.0)
         t = optimize.brentq(lambda t: 2.0 * quadratic * t**4 + linear * t**3 - 2.0 * inverse, 0.0, 1.01 * largest)
+        # Short rows of W are penalised by their squares, which the formula above does not know: hence the comparison.
         scaled = replace(state, W=t * state.W, V=t * state.V, theta=state.theta / t)
         return scaled if self.objective(scaled) <= self.objective(state) else state
 
@@ -289,6 +292,7 @@ class LatentProblem:
 
     def _reweighted_solve(self, V: Array, lengths: Array) -> NDArray[np.float64]:
         """Minimise ``alpha |X W - V|^2 + gamma/2 sum_k |W_k|^2 / lengths_k`` by the smaller of two systems."""
+        # In the variables W / root the penalty is the same for all rows, and a ridge makes the system definite.
         root, V = np.sqrt(lengths / self.gamma)[:, None], self.root * V
         if self.gram is not None:
             return np.asarray(root * self._solve(self.gram * root.T * root, root * (self.rooted.T @ V)))

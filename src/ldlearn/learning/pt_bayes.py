@@ -168,6 +168,7 @@ def _gaussian(X: Array, weights: Array, unbiased: bool) -> tuple[Array, Array]:
     X, weights = X[used], weights[used]
     total = float(weights.sum())
     mean = weights @ X / total
+    # Deviations first, then squares: E[x x'] - mean mean' would lose digits to an offset of the features.
     deviations = (X - mean) * np.sqrt(weights)[:, None]
     return mean, deviations.T @ deviations / (max(total - 1.0, 1.0) if unbiased else total)
 

@@ -146,6 +146,7 @@ class PTSVM(WeighsRows, Learner):
         self._n_labels, self._gamma = D.shape[1], self._kernel_width(X, sample_weight)
         self.drawn_labels_ = np.flatnonzero(counts.any(axis=0))
         self.pairs_ = list(combinations(self.drawn_labels_.tolist(), 2))
+        # Platt's sigmoid needs scores of draws that the machine has not seen, else it is too sure.
         held_out = [_split(counts[:, pair], self.cv, rng) for pair in self.pairs_]
         dual_coef, intercept = self._train_machines(X, counts, held_out)
         decisions = self._decisions(X, X, dual_coef[:, :, 1:], intercept[:, 1:])

@@ -125,6 +125,7 @@ class SABFGS(WeighsRows, Learner):
         found = minimize_lbfgs(loss, start, max_iter=self.max_iter, tol=self.tol, memory=20)
         self.coef_ = found.arrays[0]
         self.intercept_ = found.arrays[1] - features.mean @ self.coef_
+        # Stopped early: nothing certifies how far the minimum is.
         self.objective_, self.weights_gap_ = found.loss, np.inf
         self.n_iter_, self.converged_ = found.n_iter, found.converged
 

@@ -15,10 +15,10 @@ from ldlearn.base.sklearn_private import Interval, StrOptions
 from ldlearn.core.scaling import Scaling, feature_scaling
 from ldlearn.core.simplex import Array, Weights, log_softmax, mean_logits, softmax
 
-_NODES = 16
+_NODES = 16  # of the interpolation over f#, the size of a row: exponentials of nodes instead of rows
 _LARGEST_SPREAD = 3.0  # |step| * half the range of f#; 16 nodes then interpolate exp to nine digits
 _LARGEST_STEP = 50.0  # |step| * largest f#
-_MAX_SWEEPS = 60
+_MAX_SWEEPS = 60  # bisection alone would reach the tolerance in some 40
 _ROOT_TOLERANCE = 1e-12
 _BLOCK_BYTES = 2**26
 
@@ -152,6 +152,7 @@ class _Scaling:
             lengths[block] = np.abs(Z).sum(axis=1)
         self.nodes, self.weights = _interpolate(lengths)
         half_range = max((lengths.max() - lengths.min()) / 2, np.finfo(float).tiny)
+        # Beyond the cap exponentials would overflow, or the interpolation lose digits; a longer way takes more steps.
         self.cap = min(_LARGEST_STEP / max(lengths.max(), np.finfo(float).tiny), _LARGEST_SPREAD / half_range)
 
     def _blocks(self) -> Iterator[tuple[slice, Array]]:
@@ -218,6 +219,7 @@ def _increasing_root(function: Any, shape: tuple[int, ...], cap: float) -> Array
     x = np.clip(np.zeros(shape), low, high)
     for _ in range(_MAX_SWEEPS):
         value, slope = function(x)
+        # The function increases: its sign says on which side of x the root is.
         low, high = np.where(value < 0, x, low), np.where(value > 0, x, high)
         newton = x - value / np.where(slope > 0, slope, np.inf)
         inside = (newton >= low) & (newton <= high)

@@ -167,6 +167,7 @@ def loss_and_gradient(
         one_plus = 1.0 + E
         scores = np.log(one_plus).sum(axis=2) + b
         scores -= scores.max(axis=1, keepdims=True)
+        # S = sigmoid(F + U) and 1 - S, in the memory of the exponentials.
         on = np.divide(E, one_plus, out=E)
         off = np.subtract(1.0, on, out=one_plus)
         loss += float(np.vdot(w[:, 0], np.log(np.exp(scores).sum(axis=1))) - np.vdot(d, scores))
