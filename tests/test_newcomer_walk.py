@@ -105,7 +105,7 @@ def install(environment: Path) -> None:
 def assemble(environment: Path) -> None:
     """The same without pip and network: our wheel, unpacked, beside links to what it requires of this interpreter's."""
     pytest.importorskip("hatchling", reason="the wheel cannot be built")
-    venv.create(environment)
+    venv.create(environment, symlinks=os.name != "nt")
     (site,) = environment.glob("lib/python*/site-packages")
     words = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", environment]
     subprocess.run(words, cwd=ROOT, check=True, capture_output=True)
