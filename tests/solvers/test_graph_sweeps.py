@@ -73,6 +73,16 @@ def test_they_end_where_newtons_method_ends(alpha, weighted, monkeypatch):
     np.testing.assert_allclose(newton_simplex.newton_simplex(L, Y, **options, tol=1e-10).D, swept.D, atol=1e-12)
 
 
+@pytest.mark.parametrize("kind", [sparse.coo_array, sparse.csc_array, sparse.lil_array, sparse.csr_array.toarray])
+def test_the_laplacian_may_have_any_format(kind, monkeypatch):
+    monkeypatch.setattr(graph_sweeps, "thread_count", lambda: 2)
+    L, Y, G, _ = problem(4)
+    expected = newton_simplex.newton_simplex(L, Y, laplacian=G, alpha=0.1).D
+    np.testing.assert_allclose(
+        newton_simplex.newton_simplex(L, Y, laplacian=kind(G), alpha=0.1).D, expected, atol=1e-12
+    )
+
+
 def test_a_weak_graph_takes_a_few_products_and_a_strong_one_is_left_to_newton():
     """A sweep is one product, and its certificate none."""
     L, Y, G, _ = problem(5)

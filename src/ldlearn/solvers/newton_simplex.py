@@ -158,6 +158,7 @@ def newton_simplex(
     if (laplacian is None or alpha == 0) and between_labels is None:
         return _row_by_row(log_prior, support, beta, weights, start, tol, max_iter)
     swept = None
+    laplacian = None if laplacian is None else sparse.csr_array(laplacian)  # the same if it is one
     if between_labels is None and max_iter >= _QUICK_STEPS and is_graph_laplacian(laplacian):
         swept = _by_sweeps(log_prior, support, laplacian, alpha, beta, weights, start, tol)
         if swept is not None and swept.converged:
