@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from ldlearn.io.values import are_logical
 from ldlearn.metrics import LABEL_METRICS, METRICS, USUAL_METRICS, Metric, get_metric, per_row
 from ldlearn.models.column_kinds import JunkCells
 from ldlearn.models.table_model import (
+    FeatureChoice,
     TableModel,
     as_frame,
     comparable_labels,
@@ -43,33 +44,28 @@ def fit_and_check(
     table: Any,
     labels: Sequence[str],
     *,
-    features: Sequence[str] | None = None,
     estimator: Any = None,
-    numeric: Sequence[str] = (),
-    categorical: Sequence[str] = (),
-    date: Sequence[str] | Mapping[str, str] = (),
-    text: Sequence[str] = (),
-    ignore: Sequence[str] = (),
     embedding: Any = None,
-    id: str | None = None,
     holdout: float = 0.2,
     seed: int = 0,
     targets: Matrix | None = None,
     kind: str = "auto",
     separator: str | None = None,
+    **columns: Unpack[FeatureChoice],
 ) -> TableModel:
     """Fit a `TableModel` and fill its ``facts``: figures of the data, scores on rows held out, warnings.
 
     Parameters
     ----------
-    table, labels, features, estimator, numeric, categorical, date, text, ignore, embedding, id, targets
-    kind, separator
+    table, labels, estimator, embedding, targets, kind, separator
         As in `TableModel.fit`.
     holdout : float, default=0.2
         Share of the rows that a second model, fitted on the others only, is scored on; 0 for none. The model
         that is returned is fitted on all rows.
     seed : int, default=0
         Of the split.
+    **columns
+        ``features, numeric, categorical, date, text, ignore, id``, as in `TableModel.fit`.
 
     Examples
     --------
@@ -85,21 +81,7 @@ def fit_and_check(
     T = read_labels(table, labels) if targets is None else targets
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        model = TableModel.fit(
-            table,
-            labels,
-            features=features,
-            estimator=estimator,
-            numeric=numeric,
-            categorical=categorical,
-            date=date,
-            text=text,
-            ignore=ignore,
-            embedding=embedding,
-            id=id,
-            targets=T,
-            kind=kind,
-        )
+        model = TableModel.fit(table, labels, estimator=estimator, embedding=embedding, targets=T, kind=kind, **columns)
     if listed is not None:
         model.facts["label_list"] = listed._asdict()
     held = _hold_out(table, model, estimator, embedding, T, holdout, seed, kind) if holdout > 0 else "not asked for"
@@ -108,7 +90,7 @@ def fit_and_check(
         *dict.fromkeys(" ".join(str(warning.message).split()) for warning in caught),
         *_about_labels(comparable_labels(T, kind)[0], labels),
         *model.facts["warnings"],
-        *_about_duplicates(model.transform(table, JunkCells())),
+        *_about_duplicates(model.transform(table.iloc[_some_rows(len(table))], JunkCells())),
         *_about_scores(held),
     ]
     return model
@@ -207,10 +189,15 @@ def _listed(groups: dict[str, list[str]]) -> list[str]:
     return [f"{text}: {some(names)}." for text, names in groups.items() if names]
 
 
+def _some_rows(n: int) -> NDArray[np.intp]:
+    """Rows that are enough to look for duplicates among."""
+    return np.sort(np.random.default_rng(0).permutation(n)[:_DUPLICATE_ROWS])
+
+
 def near_duplicate_share(X: Any) -> float:
     """Share of the rows (of at most 4,000) that lie very near another row; X may be sparse."""
     rng = np.random.default_rng(0)
-    sample = X[np.sort(rng.permutation(X.shape[0])[:_DUPLICATE_ROWS])]
+    sample = X[_some_rows(X.shape[0])]
     if sample.shape[1] > _DUPLICATE_DIRECTIONS:  # distances along that many random directions are enough to tell
         sample = sample @ rng.normal(size=(sample.shape[1], _DUPLICATE_DIRECTIONS))
     n = sample.shape[0]

@@ -6,7 +6,7 @@ import inspect
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Any, Self, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +42,18 @@ from ldlearn.models.preprocessing import SPARSE_BELOW, TablePreprocessing, check
 
 _TAKES_DISTRIBUTIONS = "learner"
 LABEL_KINDS = ("auto", "votes", "mixed")
+
+
+class FeatureChoice(TypedDict, total=False):
+    """Which columns are features, what some of them are, and which names the rows; `TableModel.fit` tells more."""
+
+    features: Sequence[str] | None
+    numeric: Sequence[str]
+    categorical: Sequence[str]
+    date: Sequence[str] | Mapping[str, str]
+    text: Sequence[str]
+    ignore: Sequence[str]
+    id: str | None
 
 
 @dataclass
