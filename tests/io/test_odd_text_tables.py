@@ -8,6 +8,7 @@ import pytest
 from ldlearn.errors import TableError
 from ldlearn.io import delimited
 from ldlearn.io.formats import open_table
+from ldlearn.io.values import read_numbers
 
 
 def read(path, kinds=None, **options):
@@ -168,3 +169,32 @@ def test_lines_that_end_as_on_an_old_computer_are_said(tmp_path):
     (tmp_path / "x.csv").write_bytes(b"a,b\r1,2\r3,4\r")
     with pytest.raises(TableError, match="its lines end in carriage returns alone"):
         read(tmp_path / "x.csv")
+
+
+def test_empty_rows_at_the_end_are_no_rows(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text(table([*DATA, ",,,", ",,,"]))
+    frame, notes = read(path)
+    assert len(frame) == len(DATA)
+    assert notes == ["its last 2 rows are empty and passed over."]
+    with open_table(str(path)) as source:  # a row to be predicted may lack all that is asked for
+        assert sum(map(len, source.chunks({"price": "any"}))) == len(DATA) + 2
+
+
+@pytest.mark.parametrize(
+    ("cell", "number"),
+    [
+        ("1 234,5", 1234.5),
+        ("1.234,5", 1234.5),
+        ("1'234,5", 1234.5),
+        ("1\u202f234,50 €", 1234.5),
+        ("12,5 kg", 12.5),
+        ("<0,1", 0.1),
+    ],
+)
+def test_numbers_with_decimal_commas_may_be_decorated(tmp_path, cell, number):
+    path = tmp_path / "x.csv"
+    path.write_text("a;b\n" + f"{cell};0,5\n" * 8, encoding="utf-8")
+    frame, notes = read(path)
+    assert read_numbers(frame["a"])[0].tolist() == [number] * 8
+    assert "decimal commas" in notes[0]

@@ -408,3 +408,14 @@ def test_numbers_that_stand_for_nothing_are_suspected(stand_in, said):
     assert any(f"Column 'x': 6 cells are {stand_in}, far from all others" in text for text in warned) == said
     x[:] = np.arange(N) % 2 + 998  # 999 is one of many like it
     assert TableModel.fit(with_columns(x=x).infer_objects(), LABELS, estimator=QUICK).facts["warnings"] == []
+
+
+def test_percent_signs_beside_some_numbers_only_are_said():
+    x = np.random.default_rng(0).normal(size=N)
+    mixed = [f"{50 + v:.1f}%" if i < 2 else f"{0.5 + v / 100:.3f}" for i, v in enumerate(x)]
+    cells = f"row 0 {mixed[0]!r}, row 1 {mixed[1]!r}"
+    assert TableModel.fit(with_columns(x=mixed), LABELS, estimator=QUICK).facts["warnings"] == [
+        f"Column 'x': 2 cells count with a percent sign, 12% as 12, others without: {cells}."
+    ]
+    alike = [f"{50 + v:.1f}%" for v in x[1:]] + ["?"]
+    assert len(TableModel.fit(with_columns(x=alike), LABELS, estimator=QUICK).facts["warnings"]) == 1

@@ -18,7 +18,7 @@ from ldlearn.io.columns import is_number, marked_labels, tidy_names
 from ldlearn.io.formats import Format
 from ldlearn.io.sink import Output, Sink, Table, columns_of
 from ldlearn.io.source import CHUNK_BYTES, CHUNK_ROWS, PIPE, CountedFile, Input, Kind, Source
-from ldlearn.io.text_style import COMMA_NUMBER, SAMPLE_BYTES, are_numbers, find_beginning, find_style
+from ldlearn.io.text_style import BETWEEN_THOUSANDS, COMMA_NUMBER, SAMPLE_BYTES, are_numbers, find_beginning, find_style
 from ldlearn.io.values import MISSING
 
 # The parser reads up to 32 blocks ahead, so their size decides about the memory.
@@ -181,7 +181,8 @@ class DelimitedSource(Source):
         """Numbers within a column of texts, written with a decimal point and without marks between thousands."""
         from pyarrow import compute
 
-        bare = compute.replace_substring(compute.replace_substring(column, ".", ""), ",", ".")
+        bare = compute.replace_substring_regex(column, BETWEEN_THOUSANDS, "")
+        bare = compute.replace_substring(bare, ",", ".")
         return compute.if_else(compute.match_substring_regex(column, COMMA_NUMBER), bare, column)
 
     def _pieces(

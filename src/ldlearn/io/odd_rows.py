@@ -1,4 +1,4 @@
-"""Rows of a table that are no data: units below the header, totals at the end."""
+"""Rows of a table that are no data: units below the header, totals and nothing at the end."""
 
 from __future__ import annotations
 
@@ -47,6 +47,15 @@ def without_totals(frame: Any) -> tuple[Any, str]:
     word = next(shown(cell) for cell in frame.iloc[end] if is_total(cell))
     rows = "its last row is a total" if end == len(frame) - 1 else f"its last {len(frame) - end} rows are totals"
     return frame.iloc[:end], f"{rows} ({word}) and passed over"
+
+
+def without_empty_end(frame: Any) -> tuple[Any, str]:
+    """The frame without the rows at its end in which every cell is empty, and a sentence on them."""
+    end = len(frame)
+    while end and all(is_missing(frame[name].iloc[end - 1 : end])[0] for name in frame.columns):
+        end -= 1
+    rows = "its last row is empty" if end == len(frame) - 1 else f"its last {len(frame) - end} rows are empty"
+    return frame.iloc[:end], f"{rows} and passed over" if end < len(frame) else ""
 
 
 def _is_unit(cell: Any) -> bool:

@@ -100,7 +100,15 @@ class Source:
         with reading(self.given):
             columns = self._read_columns(self._positions(kinds))
         frame = _frame(dict(zip(kinds, columns, strict=True)), 1)
-        return self._without_totals(self._without_units(frame))
+        return self._without_totals(self._without_empty_end(self._without_units(frame)))
+
+    def _without_empty_end(self, frame: Any) -> Any:
+        """Only of a whole table: a row to be predicted may have all of its features missing."""
+        if not len(frame) or any(cell == cell and cell not in (None, "") for cell in frame.iloc[-1]):
+            return frame
+        from ldlearn.io.odd_rows import without_empty_end
+
+        return self._said(*without_empty_end(frame))
 
     def _without_units(self, frame: Any) -> Any:
         if not len(frame) or any(isinstance(cell, float) and cell == cell for cell in frame.iloc[0]):

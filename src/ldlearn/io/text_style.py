@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass, replace
 from io import StringIO
 from itertools import chain, islice
+from string import ascii_letters
 from typing import NamedTuple
 
 from ldlearn.errors import ParameterError
@@ -19,11 +20,17 @@ _WORDS = {"comma": ",", "semicolon": ";", "tab": "\t", "\\t": "\t", "bar": "|", 
 _MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 _DOT = re.compile(r"[+-]?\d*\.?\d+(?:[eE][+-]?\d+)?")
 _COMMA = re.compile(r"[+-]?\d+,\d+(?:[eE][+-]?\d+)?")
-# A number where commas are decimal and dots stand between thousands; a currency or a percent sign may be beside it.
-COMMA_NUMBER = r"^\s*[-+(]?\s*[$€£¥]?\s*[-+]?(\d{1,3}(\.\d{3})+|\d+)(,\d+)?([eE][-+]?\d+)?\s*[$€£¥%]?\)?\s*$"
+# A number where commas are decimal and dots or spaces stand between thousands; a limit before it, a currency, a percent
+# sign or a unit beside it.
+BETWEEN_THOUSANDS = r"[. '’\x{00a0}\x{202f}]"
+COMMA_NUMBER = (
+    r"^\s*[<>≤≥]?=?\s*[-+−(]?\s*[$€£¥]?\s*[-+−]?"
+    rf"(\d{{1,3}}({BETWEEN_THOUSANDS}\d{{3}})+|\d+)(,\d+)?([eE][-+]?\d+)?\s*([$€£¥%]|[A-Za-zµ°Ω²³/]{{1,8}})?\)?\s*$"
+)
 _EUROPEAN = re.compile(r"[+-]?\d{1,3}(?:\.\d{3})+,\d+")
 _THOUSANDS_DOTS = re.compile(r"[+-]?[1-9]\d{0,2}(?:\.\d{3})+")
 _PERHAPS_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
+_BESIDE_NUMBERS = " \t%$€£¥<>≤≥=()°µ²³/" + ascii_letters
 _ODD_ROWS = 0.1  # that may be shorter or longer than the header: notes at the end, which the parser will name
 
 
@@ -181,7 +188,7 @@ def are_numbers(rows: list[list[str]], width: int, decimal: str | None) -> set[i
 
 
 def _has_decimal_commas(rows: list[list[str]]) -> bool:
-    cells = [cell.strip(" \t%$€£¥") for cell in islice(chain.from_iterable(rows), _CELLS)]
+    cells = [cell.strip(_BESIDE_NUMBERS) for cell in islice(chain.from_iterable(rows), _CELLS)]
     commas = [cell for cell in cells if _COMMA.fullmatch(cell) or _EUROPEAN.fullmatch(cell)]
     # 1.234 is no evidence of a decimal point
     dots = any("." in cell and _DOT.fullmatch(cell) and not _THOUSANDS_DOTS.fullmatch(cell) for cell in cells)

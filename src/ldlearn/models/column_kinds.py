@@ -73,10 +73,14 @@ class JunkCells(NamedCells):
 
     thousands: NamedCells = field(default_factory=lambda: NamedCells("as written with marks between thousands"))
     limits: NamedCells = field(default_factory=lambda: NamedCells("as the limit that is given"))
+    percents: NamedCells = field(default_factory=lambda: NamedCells("with a percent sign, 12% as 12, others without"))
 
-    def add_marks(self, series: Any, column: str) -> None:
-        """Note limits, and marks between thousands where few numbers have them: 1,234 may mean 1.234."""
+    def add_marks(self, series: Any, column: str, numbers: NDArray[np.float64]) -> None:
+        """Note limits, percent signs beside some numbers, and marks between thousands where few have them (1,234)."""
         cells = series.tolist()
+        percent = np.array([isinstance(cell, str) and cell.strip().endswith("%") for cell in cells], dtype=bool)
+        if (~percent & ~np.isnan(numbers)).any():
+            self.percents.add(series, column, percent)
         marked, limited = (np.array([has_mark(cell, mark) for cell in cells], dtype=bool) for mark in ("mark", "limit"))
         self.limits.add(series, column, limited)
         if marked.sum() <= _MOST_JUNK * len(series):
@@ -84,7 +88,8 @@ class JunkCells(NamedCells):
 
     def sentences(self) -> list[str]:
         """One sentence for each column."""
-        return [*super().sentences(), *self.thousands.sentences(), *self.limits.sentences()]
+        noted = (self.thousands, self.limits, self.percents)
+        return [*super().sentences(), *(text for cells in noted for text in cells.sentences())]
 
 
 @dataclass(frozen=True)

@@ -281,7 +281,7 @@ def _numbers(table: Any, kinds: ColumnKinds, junk: JunkCells) -> Any:
         values = np.empty((len(table), len(names)))
         for j, name in enumerate(names):
             values[:, j], bad = read_numbers(chosen[name])
-            junk.add_marks(chosen[name], name)
+            junk.add_marks(chosen[name], name, values[:, j])
             if bad.any():
                 check_not_all_junk(chosen[name], name, bad)
                 junk.add(chosen[name], name, bad)
