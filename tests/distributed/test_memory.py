@@ -1,8 +1,7 @@
 """Rows that a worker may not hold in memory: blocks go to disk, the fit goes on.
 
 The worker of this test may keep 2 MB of data, since a quarter of a gigabyte is Python with its libraries already.
-``benchmarks/on_dask.py fit 2400000 --workers 1 --memory 320MB --block 10000`` is the same in earnest, in some minutes:
-three times the whole memory of a worker, under the limits that Dask sets by itself.
+``benchmarks/on_dask.py fit 10000000`` is in earnest: 4 GB on two workers of 2 GB, under the limits that Dask sets.
 """
 
 import dask
