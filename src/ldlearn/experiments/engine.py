@@ -187,14 +187,10 @@ class _Waiting:
     """Collects the pieces of each family until its cells can be put together."""
 
     def __init__(self, groups: list[list[Work]]) -> None:
-        self._group_of: dict[int, tuple[int, int]] = {}
         self._groups = groups
         self._results: dict[int, dict[int, WorkResult]] = defaultdict(dict)
-        number = 0
-        for place, group in enumerate(groups):
-            for piece in range(len(group)):
-                self._group_of[number] = place, piece
-                number += 1
+        # Pieces are numbered through all groups, and come back in any order.
+        self._group_of = [(place, piece) for place, group in enumerate(groups) for piece in range(len(group))]
 
     def add(self, number: int, result: WorkResult) -> list[tuple[Cell, Record]]:
         """Take a result; returns the cells it completes, with their records."""
@@ -204,7 +200,7 @@ class _Waiting:
         group = self._groups[place]
         if len(found) < len(group):
             return []
-        ordered = [found[piece] for piece in range(len(group))]
+        ordered = [found[piece] for piece in range(len(group))]  # not as they came: records must not depend on that
         del self._results[place]
         return [(cell, cell_record(cell, _share_of(spot, ordered))) for spot, cell in enumerate(group[0].cells)]
 

@@ -44,6 +44,7 @@ def local_executor(jobs: int = 1) -> Executor:
         try:
             children = {"initializer": _end_with, "initargs": (os.getpid(),)}
             with parallel_config(backend="loky", inner_max_num_threads=THREADS, **children):
+                # One piece at a time: a batch would be recorded as a whole, and lost as a whole when the run is killed.
                 parallel = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)
                 yield from parallel(delayed(do_work)(*task) for task in tasks)
         except TerminatedWorkerError:
@@ -110,6 +111,7 @@ def _results(client: Any, tasks: list[Task]) -> Iterator[tuple[int, WorkResult]]
         for number, work, dataset in tasks:
             if id(dataset) not in data:
                 data[id(dataset)] = client.submit(_itself, dataset, key=_data_key(dataset))
+            # Not pure: a piece has a time and a memory of its own, so equal pieces are not one piece.
             futures.append(client.submit(do_work, number, work, data[id(dataset)], pure=False))
     try:
         for future in as_completed(futures, loop=client.loop):

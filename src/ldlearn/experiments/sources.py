@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
@@ -15,6 +14,7 @@ import scipy.sparse
 from ldlearn import datasets
 from ldlearn.core.logical import RULES
 from ldlearn.datasets import DatasetNotHereError, LabelDataset
+from ldlearn.datasets.checksums import sha256_of
 from ldlearn.errors import hint
 from ldlearn.experiments.toml_table import PlanError, TomlTable
 from ldlearn.io.source import Say
@@ -195,8 +195,7 @@ def _with_checksum(spec: DatasetSpec, table: TomlTable) -> DatasetSpec:
     """Tie the plan to the content of the file, so that records of other content are not taken for its own."""
     if spec.path is None or not Path(spec.path).is_file():
         return spec
-    with open(spec.path, "rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
+    found = sha256_of(Path(spec.path))
     if spec.sha256 not in (None, found):
         raise PlanError(f"{table.path}.sha256: the file {spec.path} has changed; remove the key to use it as it is.")
     return replace(spec, sha256=found)

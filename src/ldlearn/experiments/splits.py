@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, MinMaxScaler, StandardScaler
 
 from ldlearn.base import check_distributions
 from ldlearn.core.logical import binarize
@@ -91,6 +91,7 @@ def _fold(protocol: Protocol, repeat: int, n: int) -> tuple[Rows, Rows, Rows]:
     shuffle, fold = divmod(repeat, protocol.folds)
     folds = np.array_split(np.random.default_rng(protocol.seed + shuffle).permutation(n), protocol.folds)
     test = folds.pop(fold)
+    # Shuffled again: the folds are in one order, and the last rows of it would be validation rows in every fold.
     rest = np.random.default_rng([protocol.seed, repeat]).permutation(np.concatenate(folds))
     cut = int(np.floor((1.0 - protocol.validation) * len(rest) + 1e-6))
     return rest[:cut], rest[cut:], test
@@ -156,15 +157,7 @@ def _dense_floats(X: Any) -> Any:
 
 def _scaler(scaling: str, X: Any) -> Any:
     if scaling == "none":
-        return _Unscaled()
+        return FunctionTransformer()  # changes nothing
     if scaling == "minmax":
         return MaxAbsScaler() if sparse.issparse(X) else MinMaxScaler()
-    return StandardScaler(with_mean=not sparse.issparse(X))
-
-
-class _Unscaled:
-    def fit(self, X: Any) -> _Unscaled:
-        return self
-
-    def transform(self, X: Any) -> Any:
-        return X
+    return StandardScaler(with_mean=not sparse.issparse(X))  # without its mean, a sparse matrix would be dense

@@ -164,7 +164,7 @@ class CriticalDifferenceDisplay(Display):
 
     def _levels(self) -> list[tuple[float, float, int]]:
         """Start, end and line of every bar: the first line on which it touches no other."""
-        ends: list[float] = []
+        ends: list[float] = []  # of the last bar on each line
         levels = []
         for group in self.result.groups:
             start, end = (self.result.average_ranks[group[i]] for i in (0, -1))
@@ -211,6 +211,7 @@ class CriticalDifferenceDisplay(Display):
         first, overhang = self._bars_depth() + 0.2, 0.02 * (high - low)
         self.names_: dict[str, Any] = {}
         for place, method in enumerate(ordered):
+            # The better half stands at the left, the best at the top; the worse half at the right, the worst at top.
             left = place < n_left
             row = place if left else len(ordered) - 1 - place
             edge = low - overhang if left else high + overhang

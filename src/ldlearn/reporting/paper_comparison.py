@@ -69,6 +69,7 @@ def paired_tables(results: Results) -> list[PairedTable]:
 
 def paper_method(method: Method, block: Block) -> str | None:
     """The paper's name of a method of ours in a block of tables; None if it has none."""
+    # Records of 0.1.0 know only the name that a plan gave, "GLLE + SABFGS", "DLDL (paper)" or "DLDL, alpha = 0".
     ablated = _ABLATED.search(method.name)
     if block.is_ablation:
         return f"{ablated[1]}=0" if ablated else "DLDL" if bare_name(method.name) == "dldl" else None

@@ -107,6 +107,7 @@ def printed_cells() -> dict[tuple[str, str], dict[tuple[str, str], Printed]]:
         for table in block.tables:
             for row in (row for row in rows if row["table"] == table):
                 cells = tables.setdefault((block.key, PAPER_METRICS[row["metric"]]), {})
+                # The first table that has the cell counts: the supplement's, which has deviations too.
                 cells.setdefault((row["dataset"], row["method"]), _printed(block, row))
     return tables
 
