@@ -74,10 +74,14 @@ def test_the_spectrum_is_that_of_the_scatter_matrix_with_its_ridge(case, ridge):
     A, B = basis.T @ (Z.T @ Z) @ basis, basis.T @ np.diag(scale**2) @ basis
     np.testing.assert_allclose(np.diag(A), scatter, atol=1e-10)
     np.testing.assert_allclose(np.diag(B), identity, rtol=1e-8)
-    alike = case in ("near zero", "offsets")  # one basis serves every ridge, and only the scatter matrix is diagonal
-    both = A if alike else A + ridge * B
+    both = A + ridge * B
     np.testing.assert_allclose(both, np.diag(np.diag(both)), atol=1e-10)
-    np.testing.assert_allclose(np.square(Z).sum(axis=0) + (0.0 if alike else ridge * scale**2), 1.0, rtol=1e-8)
+    diagonal = np.square(Z).sum(axis=0) + ridge * scale**2
+    if case in ("near zero", "offsets"):  # one scale, and with it one basis, serves every column and ridge
+        np.testing.assert_allclose(scale, scale[0])
+        assert np.square(Z).sum(axis=0).max() == pytest.approx(1.0)
+    else:
+        np.testing.assert_allclose(diagonal, 1.0, rtol=1e-8)
 
 
 def test_one_factorisation_serves_columns_that_are_alike_and_each_ridge_has_its_own_otherwise():

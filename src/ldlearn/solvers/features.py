@@ -24,7 +24,7 @@ _SMALL_SHIFT = 64.0  # of logits: in single precision it costs less than 1e-5
 _SAMPLED_ENTRIES = 2 * 10**7  # of the sample: more rows would not make it better by much
 _WORTH_A_COPY = 2**19  # entries of a dense X from which products of single precision make up for a copy
 _SAFE = 1e30  # numbers between this and its reciprocal can be squared and still be written in single precision
-_ALIKE = 4.0  # ratio of the largest spread to the smallest up to which one basis serves every penalty
+_ALIKE = 1e4  # ratio of the largest spread to the smallest up to which rounding errors do no harm to the smallest
 
 
 class Spectrum(NamedTuple):
@@ -107,27 +107,28 @@ class CentredColumns:
         return CentredColumns(self.n, rest, self.spread, np.zeros(self.m), self.fit_intercept)
 
     def spectrum(self, ridge: float) -> Spectrum:
-        """Eigenvectors of ``scatter + ridge I``, its columns and rows first scaled to a unit diagonal.
+        """Eigenvectors of ``scatter + ridge I``, its columns and rows first scaled if their spreads differ much.
 
-        Scaled so, what is numerically zero is zero compared with its own column and not with the largest one. Beyond
-        some size only the diagonal is used. Where the spreads of all columns are alike the basis hardly
-        depends on the ridge, and one serves all.
+        Scaled to a unit diagonal, what is numerically zero is zero compared with its own column and not with the
+        largest one. Where that is no danger one scale does for all columns, and then one basis for every ridge. Beyond
+        some size only the diagonal is used.
         """
-        if self.spread.max() <= _ALIKE * self.spread.min():
-            ridge = 0.0
+        varying = self.spread[self.spread > 0.0]
+        alike = len(varying) > 0 and varying.max() <= _ALIKE * varying.min()
+        ridge = 0.0 if alike else ridge
         if self._spectrum is None or self._spectrum[0] != ridge:
-            self._spectrum = ridge, self._equilibrated(ridge)
+            diagonal = np.full(self.m, varying.max()) if alike else self.spread + ridge
+            self._spectrum = ridge, self._scaled_spectrum(diagonal, ridge)
         return self._spectrum[1]
 
-    def _equilibrated(self, ridge: float) -> Spectrum:
-        diagonal = self.spread + ridge
+    def _scaled_spectrum(self, diagonal: NDArray[np.float64], ridge: float) -> Spectrum:
         scale = np.where(diagonal > 0, 1.0 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0)), 0.0)
         if self.m > min(_LARGEST_FACTORISATION, 2 * self.n):
             return Spectrum(scale, None, self.spread * scale**2, scale**2)
         if self._scatter is None:
             self._scatter = self.scatter_matrix()
         M = scale[:, None] * self._scatter * scale
-        np.fill_diagonal(M, np.where(diagonal > 0, 1.0, 0.0))
+        np.fill_diagonal(M, (self.spread + ridge) * scale**2)
         with blas_threads() if self.m > _LARGE_FACTORISATION else nullcontext():
             values, basis = np.linalg.eigh(M)
         identity = scale**2 @ basis**2

@@ -127,16 +127,18 @@ def minimize(
         decrement = -float(gradient @ direction)
         n_products += 2 + 2 * steps
         converged = decrement <= 2.0 * tol * features.total
-        if converged or len(path) > max_iter:
+        if len(path) > max_iter or (converged and len(path) == 1):
             break
         dZ, drate = design.apply(direction)
         t = _line_search(link, design, (Z, rate, v), (dZ, drate, direction), l2, path[-1], decrement)
         if t == 0.0:  # no further decrease in floating point
-            converged = decrement <= 1e-10 * abs(path[-1])
+            converged = converged or decrement <= 1e-10 * abs(path[-1])
             break
         v, Z, rate = v + t * direction, Z + t * dZ, rate + t * drate
         point = link.at(Z, rate)
         path.append(point.loss + l2 * design.penalty(v))
+        if converged:  # its direction being known, the last step is taken: it may be worth as much as all before it
+            break
     W, b, log_rate = design.split(v)
     intercept = b - features.mean @ W
     return VoteFit(
