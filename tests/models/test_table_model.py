@@ -19,7 +19,7 @@ from ldlearn.io.values import is_numeric, to_labels, to_numbers, to_texts
 from ldlearn.models import ModelFileError, TableError, TableModel, export_onnx, fit_and_check, load_model, save_model
 from ldlearn.models.linear import linear_softmax, strongest_features
 from ldlearn.models.method_names import make_enhancer, make_predictor, method_name
-from ldlearn.models.quality import score_predictions
+from ldlearn.models.quality import held_out_scores, score_predictions
 
 FEATURES = ["height", "wet", "place"]
 
@@ -158,6 +158,23 @@ def test_the_check_up_finds_signal_and_its_absence():
     few = fit_and_check(table[:20], ["low", "high"])
     assert few.facts["holdout"] is None
     assert any("too few" in w for w in few.facts["warnings"])
+
+
+def test_a_classifier_of_each_label_stands_beside_the_floors_where_it_is_quick(tmp_path, monkeypatch):
+    rng = np.random.default_rng(2)
+    x = rng.normal(size=(120, 2))
+    labels = pd.DataFrame((x + 0.3 * rng.normal(size=x.shape) > -0.5).astype(int), columns=["low", "high"])
+    labels[~labels.any(axis=1)] = 1
+    table = pd.concat([pd.DataFrame(x, columns=["x", "z"]), labels], axis=1)
+    model = fit_and_check(table, ["low", "high"])
+    save_model(model, tmp_path / "m.ldl")
+    scores = {score.name: score for score in held_out_scores(load_model(tmp_path / "m.ldl").facts)}
+    likely = scores["vote_likelihood"]
+    assert likely.mean < likely.classifier < 0
+    monkeypatch.setattr("ldlearn.models.quality._SLOW_TO_CLASSIFY", 100)
+    assert all(score.classifier is None for score in held_out_scores(fit_and_check(table, ["low", "high"]).facts))
+    exact = fit_and_check(table.assign(low=0.25, high=0.75), ["low", "high"], estimator=SABFGS())
+    assert all(score.classifier is None for score in held_out_scores(exact.facts))
 
 
 def test_linear_models_are_recognised_and_explained():

@@ -123,8 +123,9 @@ def show_scores(facts: dict[str, Any]) -> None:
 
 def score_table(scores: list[Score], title: str) -> Any:
     """Scores as a table for the terminal."""
-    made = PlainTable(title, "model", "mean", "uniform", numbers=3)
+    beside = ["model", "mean", "uniform", *["classifier"] * all(score.classifier is not None for score in scores)]
+    made = PlainTable(title, *beside, numbers=len(beside))
     for score in scores:
         mark = "" if score.beats_floors else "  (no better than a floor)"
-        made.add_row(score.heading + mark, *(f"{value:.4f}" for value in (score.model, score.mean, score.uniform)))
+        made.add_row(score.heading + mark, *(f"{getattr(score, name):.4f}" for name in beside))
     return made

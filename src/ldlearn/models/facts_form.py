@@ -51,7 +51,7 @@ def check_summary(facts: Any, labels: Sequence[str]) -> None:
     if facts["holdout"] is not None:
         _check_record(facts["holdout"], _HOLDOUT)
         for score in facts["holdout"]["scores"]:
-            _check_record(score, _SCORE)
+            _check_record(score, _SCORE | ({"classifier": float} if "classifier" in score else {}))
 
 
 def _check_record(record: Any, form: dict[str, Any]) -> None:

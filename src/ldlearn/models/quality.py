@@ -35,6 +35,7 @@ _DUPLICATE_DISTANCE = 0.001  # of the typical distance between two rows
 _DUPLICATE_SHARE = 0.01
 _RARE = 5
 _NEEDS_MORE_THAN = 2.0  # standard errors by which a model must beat the floor
+_SLOW_TO_CLASSIFY = 3_000_000  # entries of the features, for each label
 _STEP = 0.01  # of the way from the mean prediction to the predictions, to take a slope
 
 Matrix = NDArray[np.float64]
@@ -123,6 +124,7 @@ def _hold_out(
                 kind=kind,
             )
             P = part.predict(table.iloc[test]).to_numpy()
+            usual = _classified(part, table, train, test, T) if comparable_labels(T, kind)[1] else None
     except ValueError as error:
         return f"a fit without them failed ({error})"
     T, logical = comparable_labels(T, kind)
@@ -130,18 +132,31 @@ def _hold_out(
     known = judged_rows(T[test], logical)
     if known.sum() < 2:
         return "hardly any of them has a label that is known"
-    test, P = test[known], P[known]
+    test, P, usual = test[known], P[known], None if usual is None else usual[known]
     truth = np.asarray(T[test] if logical else normalize_rows(T[test]), dtype=np.float64)
     advantage, error_of = advantage_over_constant(truth, P, mean, logical)
     return {
         "rows": len(test),
         "share": float(share),
         "seed": seed,
-        "scores": [score.as_dict() for score in score_predictions(truth, P, mean, logical=logical)],
+        "scores": [score.as_dict() for score in score_predictions(truth, P, mean, logical=logical, classifier=usual)],
         "advantage": advantage,
         "standard_error": error_of,
         "better_than_floors": clearly_better(advantage, error_of),
     }
+
+
+def _classified(
+    part: TableModel, table: Any, train: NDArray[np.intp], test: NDArray[np.intp], T: Matrix
+) -> Matrix | None:
+    """What anyone would do first, classify each label and normalise, predicts for the same rows; None if it is slow."""
+    X = part.transform(table.iloc[train], JunkCells())
+    if X.shape[0] * X.shape[1] * T.shape[1] > _SLOW_TO_CLASSIFY:
+        return None
+    from ldlearn.compose import FromClassifier
+
+    usual = FromClassifier(link="votes").fit(X, T[train])
+    return np.asarray(usual.predict(part.transform(table.iloc[test], JunkCells())))
 
 
 def _about_scores(held: dict[str, Any] | str) -> list[str]:
@@ -229,6 +244,8 @@ class Score:
     greater_is_better : bool
     model, mean, uniform : float
         The value of the model; of the mean training distribution for every row; of equal shares for every row.
+    classifier : float or None
+        The value of `FromClassifier`, fitted to the same rows; None if there is none.
     """
 
     name: str
@@ -237,6 +254,7 @@ class Score:
     model: float
     mean: float
     uniform: float
+    classifier: float | None = None
 
     @property
     def heading(self) -> str:
@@ -250,8 +268,8 @@ class Score:
         return sign * self.model > sign * (max if self.greater_is_better else min)(self.mean, self.uniform)
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON and model files."""
-        return asdict(self)
+        """Plain values that are there, for JSON and model files."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
 
 
 def score_predictions(
@@ -262,8 +280,9 @@ def score_predictions(
     *,
     logical: bool,
     weights: Matrix | None = None,
+    classifier: Matrix | None = None,
 ) -> list[Score]:
-    """Scores of predictions beside those of two constant ones.
+    """Scores of predictions beside those of two constant ones, and of a classifier.
 
     Parameters
     ----------
@@ -279,15 +298,19 @@ def score_predictions(
         Whether ``truth`` holds 0/1 labels.
     weights : ndarray of shape (n,), optional
         How often each row counts.
+    classifier : ndarray of shape (n, c), optional
+        What a classifier of the labels predicts.
     """
-    floors = {"mean": np.tile(mean, (len(P), 1)), "uniform": np.full(P.shape, 1.0 / P.shape[1])}
+    beside = {"mean": np.tile(mean, (len(P), 1)), "uniform": np.full(P.shape, 1.0 / P.shape[1])}
+    if classifier is not None:
+        beside["classifier"] = classifier
     return [
         Score(
             metric.name,
             metric.title,
             metric.greater_is_better,
             _mean(metric.rows(truth, P), weights),
-            **{name: _mean(metric.rows(truth, floor), weights) for name, floor in floors.items()},
+            **{name: _mean(metric.rows(truth, other), weights) for name, other in beside.items()},
         )
         for metric in choose_metrics(metrics, logical)
     ]
