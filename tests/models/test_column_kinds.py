@@ -203,6 +203,16 @@ def test_names_of_rows_are_refused_at_any_number_of_rows(n):
     assert TableModel.fit(table, LABELS, estimator=QUICK, text=["key"]).texts == ("key",)
 
 
+@pytest.mark.parametrize(
+    "cell", [lambda i: f"{i // 60:02d}:{i % 60:02d}", lambda i: f"{'€$£'[i % 3]}{i + 0.5}"], ids=["times", "currencies"]
+)
+def test_times_and_amounts_of_several_forms_are_not_called_names_of_rows(cell):
+    n = len(with_columns())
+    table = with_columns(odd=[cell(i) for i in range(n)])
+    with pytest.raises(TableError, match=r"column 'odd': .* neither numbers nor dates of one form"):
+        TableModel.fit(table, LABELS, estimator=QUICK)
+
+
 def test_answers_that_come_again_are_categories_however_long():
     answers = ["I strongly agree with the statement above", "I do not agree with the statement at all"]
     table = with_columns(answer=[answers[i % 2] for i in range(N)])

@@ -239,11 +239,25 @@ def _looks_like(series: Any, column: str) -> str:
         return "categorical"
     if _words_per_cell(present) >= _PROSE_WORDS:
         return "texts"
+    number, rows = f"{count:,} different texts", f"{len(series):,} rows"
+    if _mostly_digits(present):  # such as times without a date, or amounts in several currencies
+        raise TableError(
+            f"{number} in {rows}, such as {shown(present.iloc[0])} and {shown(present.iloc[-1])}, are neither numbers "
+            "nor dates of one form; write all in one form, name the column as the id, or leave it out (ignore).",
+            column=column,
+        )
     raise TableError(
-        f"{count:,} different texts in {len(series):,} rows are names of the rows, not categories; name the column as "
-        "the id, or leave it out (ignore); if it does say something, name it as categorical or text.",
+        f"{number} in {rows} are names of the rows, not categories; name the column as the id, or leave it out "
+        "(ignore); if it does say something, name it as categorical or text.",
         column=column,
     )
+
+
+def _mostly_digits(present: Any) -> bool:
+    """Whether most cells begin with a digit, or one after a sign, and half of their characters or more are digits."""
+    texts = present.astype(str).str.strip()
+    digits = texts.str.count("[0-9]") / texts.str.len().clip(lower=1)
+    return bool(((digits >= 0.5) & texts.str.match(r"\W?\d")).mean() > 0.5)
 
 
 def _form_of_dates(series: Any, column: str) -> str | None:
