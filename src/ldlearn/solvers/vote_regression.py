@@ -96,6 +96,7 @@ def vote_regression(
     Examples
     --------
     >>> import numpy as np
+    >>> from ldlearn.core.votes import competing_votes
     >>> X = np.array([[-1.0], [-1.0], [1.0], [1.0]])
     >>> Y = np.array([[1, 0], [1, 1], [0, 1], [1, 1]], dtype=bool)
     >>> fit = vote_regression(Features(X), Y, l2=1e-6)
