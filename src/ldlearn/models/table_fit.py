@@ -17,6 +17,7 @@ from ldlearn.io.columns import Columns, TableColumns, choose_columns, find_kept
 from ldlearn.io.formats import check_output, naming, open_table
 from ldlearn.io.label_lists import holds_lists
 from ldlearn.io.source import PIPE, Kind, Say, Source
+from ldlearn.io.sparse_table import SparseTable
 from ldlearn.io.text_style import TextStyle
 from ldlearn.io.values import are_logical
 from ldlearn.models.files import save_model
@@ -180,8 +181,7 @@ def read_training(
             raise
         columns = replace(columns, kept=find_kept(source, keep, columns.id, columns.labels))
         table = _read_columns(source, columns)
-        for name in columns.features:
-            _refuse_lists(table[name])
+        _refuse_lists(table.frame if isinstance(table, SparseTable) else table, set(columns.features))
         if len(columns.labels) == 1 and not _is_logical(table[columns.labels[0]]):
             _refuse_answers(given, table, columns)
         return table, columns
@@ -191,12 +191,14 @@ def _is_logical(label: Any) -> bool:
     return not holds_lists(label) and bool(label.isin((0, 1)).all())
 
 
-def _refuse_lists(feature: Any) -> None:
+def _refuse_lists(table: Any, features: set[str]) -> None:
     """Only labels come as lists, and a column of lists is one from its first cell on."""
-    if feature.dtype == object:
-        row, first = next(((row, v) for row, v in feature.items() if v is not None), (0, None))
+    for name, kind in zip(table.columns, table.dtypes, strict=True):
+        if kind.kind != "O" or name not in features:
+            continue
+        row, first = next(((row, cell) for row, cell in table[name].items() if cell is not None), (0, None))
         if isinstance(first, list):
-            raise TableError("a list is no feature; leave the column out (ignore).", row=row, column=feature.name)
+            raise TableError("a list is no feature; leave the column out (ignore).", row=row, column=name)
 
 
 def _refuse_long_table(given: GivenTable, names: Sequence[str]) -> None:
