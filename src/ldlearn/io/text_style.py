@@ -7,7 +7,7 @@ import csv
 import re
 from dataclasses import dataclass, replace
 from io import StringIO
-from itertools import chain, islice
+from itertools import chain, islice, zip_longest
 from string import ascii_letters
 from typing import NamedTuple
 
@@ -177,14 +177,11 @@ def _is_heading_of_groups(rows: list[list[str]]) -> bool:
 
 def are_numbers(rows: list[list[str]], width: int, decimal: str | None) -> set[int]:
     """The columns in which the first rows hold nothing but plain numbers and nothing; 01067 is a code."""
-    number = _DOT if decimal == "." else re.compile(_DOT.pattern.replace(r"\.", ","))
-    cells = [[row[j].strip() for row in rows if j < len(row)] for j in range(width)]
-    padded = re.compile(r"0\d+")
-    return {
-        j
-        for j, column in enumerate(cells)
-        if column and all(not cell or (number.fullmatch(cell) and not padded.fullmatch(cell)) for cell in column)
-    }
+    form = _DOT.pattern if decimal == "." else _DOT.pattern.replace(r"\.", ",")
+    plain = re.compile(rf"(?!0\d+$)(?:{form})").fullmatch
+    columns = zip_longest(*rows, fillvalue="")
+    numeric = (all(not (cell := text.strip()) or plain(cell) for text in column) for column in columns)
+    return {j for j, found in zip(range(width), numeric, strict=False) if found}
 
 
 def _has_decimal_commas(rows: list[list[str]]) -> bool:
