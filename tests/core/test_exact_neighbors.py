@@ -9,6 +9,8 @@ from scipy.spatial.distance import cdist
 from ldlearn.core import exact_neighbors as module
 from ldlearn.core import knn_graph, threads
 from ldlearn.core.exact_neighbors import exact_neighbors
+from ldlearn.core.neighbors import moved, neighbor_index
+from ldlearn.core.shared_neighbors import own_neighbors
 
 
 def all_compared(X, k):
@@ -72,6 +74,35 @@ def test_rows_that_are_all_alike_are_left_to_another_search(small_blocks):
     X[0, 0] = 1.0
     assert exact_neighbors(X, 2) is None
     assert knn_graph(X, 2).nnz > 0
+
+
+def far_clusters(rng):
+    return rng.choice([0.0, 100.0], size=(300, 1)) + 1e-2 * rng.normal(size=(300, 20))
+
+
+def mostly_equal(rng):
+    return np.where(rng.random((300, 1)) < 0.6, 1.0, rng.normal(size=(300, 20)))
+
+
+CROWDS = {
+    "constant": lambda rng: np.full((300, 20), 3.0),
+    "mostly equal": mostly_equal,
+    "far clusters": far_clusters,
+    "rare features": lambda rng: (rng.random((300, 20)) < 0.01).astype(float),
+    "too short to be squared": lambda rng: 1e-170 * rng.normal(size=(300, 20)),
+}
+
+
+@pytest.mark.parametrize("block", [40, 1536])
+@pytest.mark.parametrize("crowd", CROWDS)
+def test_crowds_are_left_to_another_search(crowd, block, monkeypatch):
+    """Already the first blocks that meet may have too many candidates, so that none are kept."""
+    monkeypatch.setattr(module, "_BLOCK_ROWS", block)
+    X = CROWDS[crowd](np.random.default_rng(0))
+    assert exact_neighbors(X, 5) is None
+    index, offsets = neighbor_index(X, 5)
+    distances, _ = own_neighbors(index, moved(X, offsets))
+    np.testing.assert_allclose(distances, all_compared(X, 5)[0], rtol=1e-5, atol=1e-7)
 
 
 def test_threads_change_nothing(small_blocks, monkeypatch):

@@ -12,6 +12,7 @@ from ldlearn.solvers import many_labels
 from ldlearn.solvers import softmax_regression as module
 from ldlearn.solvers.features import Features
 from ldlearn.solvers.softmax_regression import SoftmaxFit, loss_and_gradient, softmax_regression
+from ldlearn.solvers.softmax_rows import LocalRows
 
 
 def problem(n=80, m=6, c=4, seed=0, scale=1.0):
@@ -271,6 +272,25 @@ def test_a_block_of_the_hessian_is_inverted():
     )
 
 
+def test_a_block_that_cannot_be_factorised_is_replaced_by_its_diagonal():
+    """It only has to make the steps of a solver fewer."""
+    indefinite = np.array([[1.0, 3.0], [3.0, 4.0]])
+    np.testing.assert_allclose(module._Block(indefinite, 0.5).solve(np.array([2.0, 4.0])), [1.0, 1.0], rtol=1e-6)
+
+
+def test_more_float32_features_than_rows_and_hardly_a_penalty():
+    """Second derivatives of which all but a few are rounding: the blocks of the Hessian must stay definite."""
+    rng = np.random.default_rng(0)
+    X = (rng.normal(size=(40, 100)) + 3.0).astype(np.float32)
+    D = np.eye(3)[rng.integers(3, size=40)]
+    features = Features(X)
+    P = softmax(rng.normal(size=(40, 3))).astype(np.float32)
+    at = LocalRows(features, D).at(np.zeros((100, 3)), np.zeros(3), logits=np.log(P))
+    for scatter, p in zip(at.scatters(), at.P.astype(float).T, strict=True):
+        np.testing.assert_allclose(scatter, features.weighted_scatter(p * (1.0 - p)), rtol=1e-12, atol=1e-12)
+    assert np.isfinite(softmax_regression(features, D, l2=1e-5, tol=1e-6).loss)
+
+
 def test_a_warm_start_never_rises_and_needs_less_work():
     X, D = problem(n=200, m=10, scale=2.0)
     features = Features(X)
@@ -465,6 +485,18 @@ def test_a_shift_of_the_intercept_balances_the_predictions(weighted):
     present = rows.degrees > 0
     assert np.abs(at.excess()[present] / at.sums[present]).max() > 0.1
     assert np.abs(balanced.excess()[present] / balanced.sums[present]).max() < 1e-5
+
+
+def test_a_label_that_is_hardly_predicted_is_balanced_step_by_step():
+    """What its sum lacks is a factor that single precision cannot write."""
+    X, D = few_of_many()
+    rows = many_labels.SparseRows(Features(X), sparse.csr_array(D))
+    b = np.where(rows.degrees > 0, 0.0, -60.0)
+    b[:2] = -120.0, -2000.0  # a factor of 1e52; predictions of exactly 0, which 30 rounds do not mend
+    at, shift, left = many_labels.balanced(rows.at(np.zeros((X.shape[1], len(b))), b, exact=True), rows.n, 0.1, 1e-3)
+    assert np.isfinite(shift).all()
+    assert np.isfinite(left)
+    assert at.sums[0] == pytest.approx(rows.degrees[0], rel=0.05)
 
 
 def test_many_labels_are_solved_to_float64_though_most_of_the_work_is_not():

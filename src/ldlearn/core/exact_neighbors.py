@@ -120,9 +120,11 @@ class _Search:
             first = range(self.n_blocks // 2 if 2 * shift == self.n_blocks else self.n_blocks)
             pairs = [(block, (block + shift) % self.n_blocks) for block in first]
             in_threads(self._meet, [(strip, *pair) for pair in pairs for strip in _strips(self.blocks[pair[0]])])
+            if self.crowded:  # some candidates were not even kept
+                return False
             if self._count() > 2 * usual or shift == self.n_blocks // 2:
                 in_threads(self._tighten, range(self.n_blocks))
-            if self.crowded or self._count() > _CROWDED * usual:
+            if self._count() > _CROWDED * usual:
                 return False
         return True
 

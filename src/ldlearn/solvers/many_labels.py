@@ -15,6 +15,8 @@ from ldlearn.solvers.features import Features, reciprocal
 
 _BALANCED = 0.01  # largest excess of a label's predictions that is left, compared with what a row may lack
 _MAX_SWEEPS = 30
+_MOST_FACTOR = 1e6  # by which one call may change the predictions of a label; the next goes on from there
+_LEAST_SUM = 1e-290  # in place of that of a label whose predictions are all 0; what is divided by it stays finite
 _BLOCK_ENTRIES = 2**20  # of predictions: so many that adding up the gradients of blocks costs little beside
 _MOST_KEPT = 2**30  # bytes of predictions that are kept while a Newton system is solved: half of what the result takes
 
@@ -179,7 +181,9 @@ class _SparseRowsAt:
         factors = np.ones_like(self.sums)
         for _ in range(_MAX_SWEEPS):
             before, sums = factors, self.sums - self._lost_to_others(factors)
-            factors = np.where(present, self.rows.degrees / np.where(present, sums, 1.0), 1.0)
+            lacking = self.rows.degrees / np.maximum(sums, _LEAST_SUM)
+            # Single precision cannot write the factor of a label that is hardly predicted; the next call does the rest.
+            factors = np.where(present, np.clip(lacking, 1.0 / _MOST_FACTOR, _MOST_FACTOR), 1.0)
             if np.abs(factors / before - 1.0).max() <= accuracy:
                 break
         return np.asarray(np.log(factors))
@@ -218,7 +222,7 @@ def balanced(rows: _SparseRowsAt, n: float, l2: float, goal: float) -> tuple[_Sp
     shift = np.zeros_like(rows.b)
     present = rows.rows.degrees > 0
     for _ in range(_MAX_SWEEPS):
-        part = float(np.max(rows.excess()[present] / rows.sums[present]))
+        part = float(np.max(rows.excess()[present] / np.maximum(rows.sums[present], _LEAST_SUM)))
         if part <= _BALANCED * goal / n:
             break
         step = rows.balancing_shift(0.1 * _BALANCED * goal / n)

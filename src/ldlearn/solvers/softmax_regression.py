@@ -490,7 +490,10 @@ class _Block:
         self.scale = 1.0 / np.sqrt(np.maximum(diagonal, np.finfo(np.float64).tiny))
         scatter *= self.scale[:, None] * self.scale
         diagonal[:] = 1.0 + _RIDGE  # collinear or constant features must not stop the factorisation
-        self.factor = linalg.cho_factor(scatter, lower=True, overwrite_a=True, check_finite=False)
+        try:
+            self.factor = linalg.cho_factor(scatter, lower=True, overwrite_a=True, check_finite=False)
+        except linalg.LinAlgError:  # more rounding than the ridge makes up for: the diagonal serves as well, if slower
+            self.factor = np.eye(len(scatter)), True
 
     def solve(self, g: Array) -> Array:
         return np.asarray(self.scale * linalg.cho_solve(self.factor, self.scale * g, check_finite=False))

@@ -145,7 +145,9 @@ class _LocalRowsAt:
 
     def scatters(self) -> Iterable[Array]:
         weigh, scatter = self.rows.features.weigh, self.rows.features.weighted_scatter
-        return (scatter(w) for w in weigh(self.P * (1.0 - self.P)).T)
+        # Weights rounded to single precision, summed in two ways, would make a nearly singular matrix indefinite.
+        P = self.P.astype(np.float64, copy=False)
+        return (scatter(w) for w in weigh(P * (1.0 - P)).T)
 
     def along(self, W: Array, b: Array) -> Callable[[float], _LocalRowsAt]:
         dZ = self.rows.times(W, b, self.exact)
