@@ -80,6 +80,20 @@ def test_other_parameters_mean_the_same(rows, client, params):
     np.testing.assert_allclose(D, local.label_distributions_, atol=1e-6)
 
 
+@pytest.mark.parametrize("name", ["DLDL", "VoteLDL"])
+def test_weights_of_mapped_features_are_chosen_as_on_one_machine(client, name):
+    data = make_label_distributions(150, 5, 4, labels="votes", random_state=0)
+    params = {"feature_map": "rbf", "n_components": 10, "random_state": 0, "max_iter": 5}
+    X, Y = (in_blocks(A, (90, 60)) for A in (data.X, data.Y))
+    model = getattr(ld, name)(**params, client=client).fit(X, Y)
+    local = {"DLDL": DLDL, "VoteLDL": VoteLDL}[name](**params).fit(data.X, data.Y)
+    np.testing.assert_array_equal(model.feature_map_.component_indices_, local.feature_map_.component_indices_)
+    np.testing.assert_allclose(model.feature_map_.components_, local.feature_map_.components_, atol=1e-12)
+    assert model.gamma_ == pytest.approx(local.gamma_, rel=1e-6)
+    D = client.compute(model.label_distributions_, sync=True)
+    np.testing.assert_allclose(D, local.label_distributions_, atol=1e-6)
+
+
 def test_weights_of_many_rows_are_chosen_on_the_sample_that_one_machine_takes(client, monkeypatch):
     data = make_label_distributions(3000, 3, 3, labels="votes", random_state=1)
     monkeypatch.setattr("ldlearn.distributed.rows._FEW_ROWS", 0)
@@ -246,7 +260,21 @@ def test_the_way_back_to_one_machine(rows, local, client):
     np.testing.assert_allclose(ordinary.predict(rows[0]), local.predict(rows[0]), atol=1e-6)
     small = pickle.loads(pickle.dumps(model.to_local(training_rows=False)))
     assert not hasattr(small, "label_distributions_")
+    with pytest.raises(InputError, match="fitted on distributed rows"):
+        small.far_from_training(rows[0])
     np.testing.assert_array_equal(small.enhance(*rows), ordinary.enhance(*rows))
+
+
+def test_set_output_is_for_rows_in_memory(rows, local, client):
+    pd = pytest.importorskip("pandas")
+    X, Y = (in_blocks(A, UNEVEN[3]) for A in rows)
+    model = ld.DLDL(**GIVEN, client=client).set_output(transform="pandas").fit(X, Y)
+    for answer in (model.predict(X), model.enhance(X, Y)):
+        found = client.compute(answer, sync=True)
+        assert type(found) is np.ndarray
+        assert found.dtype == answer.dtype
+    assert model.score(X, Y) == pytest.approx(local.score(*rows), rel=1e-6)
+    assert isinstance(model.to_local(training_rows=False).enhance(*rows), pd.DataFrame)
 
 
 def test_frames_in_frames_out(rows, local, client):

@@ -73,6 +73,7 @@ class OnBlocks(LabelEstimator):
         params = self._ordinary_params()
         sent = self._ordinary(**params).set_params(**{name: _SILENT[name] for name in _SILENT if name in params})
         sent.__dict__.update(self._fitted_apart_from_rows())
+        sent._sklearn_output_config = {"transform": "default"}  # blocks are arrays; what is made of them is X's kind
         return sent
 
     def _fitted_apart_from_rows(self) -> dict[str, Any]:
@@ -82,11 +83,14 @@ class OnBlocks(LabelEstimator):
     def to_local(self, training_rows: bool = True) -> Any:
         """The ordinary estimator, fitted, for data in memory.
 
+        It predicts, enhances and scores. Intervals and ``far_from_training`` are refused: they need sums over the
+        training rows that a fit in blocks does not make.
+
         Parameters
         ----------
         training_rows : bool, default=True
             Whether to bring along what there is for each training row, such as ``label_distributions_``. Without it
-            the estimator is small, and does everything that concerns other rows.
+            the estimator is small, and predicts, enhances and scores all the same.
         """
         check_is_fitted(self)
         local = self._ordinary(**self._ordinary_params())
@@ -239,9 +243,12 @@ class JointOnBlocks(OnBlocks):
         self._offsets = BlockColumns(training, training.X, training.sums, True, weighted=False).offsets
         sample = SampledRows(training, training.X, training.m, self._offsets).X
         unfitted = make_feature_map(self.feature_map, sample, self.n_components, self.random_state)
-        # The rows that Nystroem would draw, without all the others.
+        # The rows that Nystroem would draw, without all the others. It shuffles what it is given: these are handed over
+        # so that they come out in the order of the draw, which is that of the mapped columns.
         drawn = check_random_state(unfitted.random_state).permutation(training.n)[: unfitted.n_components]
-        self.feature_map_ = unfitted.fit(sample[np.sort(drawn)])
+        shuffled = check_random_state(unfitted.random_state).permutation(len(drawn))
+        self.feature_map_ = unfitted.fit(sample[drawn[np.argsort(shuffled)]])
+        self.feature_map_.component_indices_ = drawn
         X = training.rounds.keep(_mapped, training.X, common=(self._offsets, self.feature_map_))
         (sums,) = training.rounds.total(_sums, X)
         return X, sums

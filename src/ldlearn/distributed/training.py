@@ -117,7 +117,7 @@ class SampledRows:
     Attributes
     ----------
     X, Y, known, weights
-        Have ``shape`` or a length and give the rows at positions that rise; X also gives products with a vector, one
+        Have ``shape`` or a length and give the rows at any positions; X also gives products with a vector, one
         number a row. The last two are None where there is nothing to say.
     """
 
