@@ -81,3 +81,6 @@ def test_what_cannot_be_calibrated_is_refused():
         ConformalIntervals(model).fit(data.X, np.full((60, 2), 0.5))
     with pytest.raises(ParameterError, match="coverage must be above 0 and below 1, got 90"):
         ConformalIntervals(model).fit(data.X, data.D).predict_interval(data.X, 90)
+    for coverage in ("a", None):
+        with pytest.raises(ParameterError, match=f"coverage must be above 0 and below 1, got {coverage!r}"):
+            conformal_intervals(data.D, data.D, data.D, coverage)

@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+import sklearn
 from estimator_cases import make_problem
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
@@ -79,6 +81,8 @@ def test_weights_of_rows_go_to_the_last_step(classifier):
     assert weighed.takes_weights
     np.testing.assert_allclose(weighed.fit(X, Y, weights).predict(X), theirs.fit(X, Y, weights).predict(X), atol=1e-9)
     assert not FromClassifier(make_pipeline(StandardScaler(), KNeighborsClassifier())).takes_weights
+    with sklearn.config_context(enable_metadata_routing=True):
+        np.testing.assert_array_equal(clone(weighed).fit(X, Y, weights).predict(X), weighed.predict(X))
 
 
 def test_what_a_classifier_cannot_do_is_told_in_one_sentence():

@@ -1,11 +1,12 @@
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
 from ldlearn.core import binarize
-from ldlearn.core.targets import check_logical
+from ldlearn.core.targets import check_logical, check_some_degrees
 from ldlearn.errors import InputError
 
 
@@ -77,3 +78,12 @@ def test_labels_of_any_kind_are_the_same_truth_values(container, dtype):
 def test_other_numbers_are_told_whatever_they_are_stored_in(wrong):
     with pytest.raises(InputError, match="only 0 and 1"):
         check_logical(wrong)
+
+
+def test_frames_of_floats_are_not_written_into():
+    labels = pd.DataFrame([[0.0, 0.0], [1.0, 0.0]])
+    assert check_logical(labels, "all").tolist() == [[True, True], [True, False]]
+    assert labels.to_numpy().tolist() == [[0.0, 0.0], [1.0, 0.0]]
+    degrees = pd.DataFrame([[0.3, 0.7005], [np.nan, np.nan]])
+    assert check_some_degrees(degrees, ["label_0", "label_1"], 2)[0].sum() == pytest.approx(1.0)
+    assert degrees.loc[0].tolist() == [0.3, 0.7005]

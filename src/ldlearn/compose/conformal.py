@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -146,7 +147,7 @@ def _residuals(P: NDArray[np.float64], D: NDArray[np.float64], simultaneous: boo
 
 
 def _intervals(residuals: NDArray[np.float64], P: NDArray[np.float64], coverage: float) -> Bounds:
-    if not 0.0 < coverage < 1.0:
+    if not (isinstance(coverage, Real) and 0.0 < coverage < 1.0):
         raise ParameterError(f"coverage must be above 0 and below 1, got {coverage!r}.")
     n = len(residuals)
     # A new row is as likely as any other to have any rank among n + 1; rounding must not cost a rank.

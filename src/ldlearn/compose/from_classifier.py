@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
@@ -159,7 +160,9 @@ def _fitted(classifier: Any, X: Any, y: Any, weights: Weights | None, what: str)
     counts = {} if weights is None else {str(_weights_name(classifier)): weights}
     targets = y[:, None] if y.ndim == 1 and not _takes_one_label(classifier) else y
     try:
-        return clone(classifier).fit(X, targets, **counts)
+        # Weights go to the last step by its name, which scikit-learn refuses while it routes metadata.
+        with config_context(enable_metadata_routing=False):
+            return clone(classifier).fit(X, targets, **counts)
     except ValueError as error:
         raise InputError(f"{type(classifier).__name__} cannot be fitted to {what}: {error}") from error
 

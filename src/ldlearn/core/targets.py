@@ -63,8 +63,8 @@ def check_matrix(y: Any, what: str, *, nan: str | None = None) -> NDArray[np.flo
     if np.iscomplexobj(array):
         raise InputError("Complex data not supported: y must hold real numbers.")
     try:
-        # A data frame of pandas may hold NA, which is no number.
-        array = y.to_numpy(np.float64, na_value=np.nan) if _is_pandas(y) else array.astype(np.float64)
+        # A data frame of pandas may hold NA, which is no number. Callers write into the array, never into the frame.
+        array = y.to_numpy(np.float64, copy=True, na_value=np.nan) if _is_pandas(y) else array.astype(np.float64)
     except (TypeError, ValueError):
         raise InputError(f"y must hold numbers only: give {what} as a numeric array.") from None
     if array.ndim != 2:
