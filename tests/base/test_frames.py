@@ -5,10 +5,14 @@ import pandas as pd
 import polars as pl
 import pytest
 import sklearn
-from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV
+from sklearn.base import BaseEstimator, clone
+from sklearn.compose import make_column_transformer
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.neighbors import KNeighborsTransformer
+from sklearn.pipeline import make_pipeline, make_union
+from sklearn.preprocessing import FunctionTransformer, PolynomialFeatures, StandardScaler
 
-from ldlearn import DLDL, SABFGS, ConformalIntervals, EnhanceThenLearn, FromDistributions, UniformLE, VoteLDL
+from ldlearn import DLDL, DLDLCV, SABFGS, ConformalIntervals, EnhanceThenLearn, FromDistributions, UniformLE, VoteLDL
 from ldlearn.errors import ParameterError
 from ldlearn.models import TableModel, load_model, save_model
 
@@ -130,3 +134,64 @@ def test_a_table_model_answers_in_kind(data, id):
         assert other.columns == (["key", *LABELS] if id else LABELS)
         np.testing.assert_array_equal(other.select(LABELS).to_numpy(), frame.to_numpy())
     assert verb(pl.from_pandas(table.drop(columns="key"))).columns == LABELS
+
+
+class Doubled(BaseEstimator):
+    """A transformer that cannot be told what to give."""
+
+    def fit(self, X, y=None):
+        return self
+
+    def transform(self, X):
+        return 2 * np.asarray(X)
+
+    def fit_transform(self, X, y=None):
+        return self.transform(X)
+
+
+INNER = {
+    "rbf": DLDL(feature_map="rbf", n_components=5, random_state=0, **FIXED),
+    "votes": VoteLDL(feature_map="rbf", n_components=5, random_state=0),
+    "pipeline": DLDL(feature_map=make_pipeline(StandardScaler(), PolynomialFeatures()), **FIXED),
+    "union": DLDL(feature_map=make_union(Doubled(), PolynomialFeatures()), **FIXED),
+    "search": DLDLCV(DLDL(**FIXED, n_components=5, random_state=0), cv=2),
+    "neighbors": DLDL(neighbors=KNeighborsTransformer(n_neighbors=4), n_neighbors=3, **FIXED | {"alpha": 0.1}),
+    "two steps": EnhanceThenLearn(DLDL(**FIXED), SABFGS(max_iter=2)),
+}
+
+
+@pytest.mark.parametrize("container", ["pandas", "polars"])
+@pytest.mark.parametrize("name", INNER)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_what_is_inside_a_model_gives_arrays_whatever_scikit_learn_is_set_to(data, name, container):
+    X, Y = (table.to_numpy(float) for table in data)
+    before = clone(INNER[name]).fit(X, Y)
+    P, score = before.predict(X), before.score(X, Y)
+    with sklearn.config_context(transform_output=container):
+        inside = clone(INNER[name]).fit(X, Y)
+        for model in (before, inside):
+            np.testing.assert_array_equal(model.predict(X).to_numpy(), P)
+            assert model.score(X, Y) == pytest.approx(score)
+    np.testing.assert_array_equal(inside.predict(X), P)
+
+
+@pytest.mark.parametrize("container", ["pandas", "polars"])
+def test_maps_and_neighbours_that_were_told_to_give_frames_give_arrays_inside(data, container):
+    X, Y = (table.to_numpy(float) for table in data)
+    by_name = make_column_transformer((PolynomialFeatures(), ["x0", "x1"]))
+    chosen = make_pipeline(FunctionTransformer(feature_names_out="one-to-one"), by_name)
+    expected = DLDL(feature_map=PolynomialFeatures(), **FIXED).fit(X, Y).predict(X)
+    for feature_map in (PolynomialFeatures(), make_pipeline(PolynomialFeatures()), chosen):
+        told = feature_map.set_output(transform=container)
+        np.testing.assert_allclose(DLDL(feature_map=told, **FIXED).fit(X, Y).predict(X), expected)
+    near = KNeighborsTransformer(n_neighbors=4).set_output(transform=container)
+    model = DLDL(neighbors=near, n_neighbors=3, **FIXED | {"alpha": 0.1}).fit(X, Y)
+    assert type(model.enhance(X, Y)) is np.ndarray
+
+
+@pytest.mark.parametrize("container", ["pandas", "polars"])
+def test_models_that_give_frames_are_scored_in_a_cross_validation(data, container):
+    X, Y = data
+    plain = cross_val_score(DLDL(**FIXED), X, Y, cv=2)
+    told = cross_val_score(DLDL(**FIXED).set_output(transform=container), X, Y, cv=2, error_score="raise")
+    np.testing.assert_allclose(told, plain)

@@ -75,3 +75,13 @@ def test_a_search_over_beta_chooses_well_without_any_truth():
     assert search.best_params_["beta"] < 30
     assert scores[search.best_params_["beta"]] > max(scores.values()) - 0.02
     assert scores[30.0] < max(scores.values()) - 0.03
+
+
+def test_unknown_labels_say_nothing_of_the_votes_of_a_model_that_did_not_keep_them():
+    """As models of version 0.1.0 did not: their number of votes is that of the labels that are scored."""
+    X, _, Y = make_problem()
+    model = DLDL(beta=1.0, gamma=1.0).fit(X, Y)
+    del model.votes_per_row_
+    some = Y.astype(float)
+    some[::2] = np.nan
+    assert model.score(X, some) * 2 == pytest.approx(model.score(X[1::2], Y[1::2]))

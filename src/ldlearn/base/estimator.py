@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_consistent_length, validate_data
 
-from ldlearn.base.frames import SetOutput
+from ldlearn.base.frames import SetOutput, arrays_inside
 from ldlearn.base.sklearn_private import InvalidParameterError, check_sample_weight
 from ldlearn.core.targets import label_names, label_order
 from ldlearn.errors import InputError, ParameterError, hint
@@ -118,7 +118,8 @@ class LabelEstimator(SetOutput, BaseEstimator):
                 for name, value in row_data.items()
                 if value is not None
             }
-            self._fit_validated(features, targets, given)
+            with arrays_inside():
+                self._fit_validated(features, targets, given)
         except BaseException:
             # A failed fit leaves the object as it was: never half fitted.
             self.__dict__.clear()

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from functools import wraps
 from typing import Any, Self, TypeVar, cast
+
+from sklearn import config_context
 
 from ldlearn.base.sklearn_private import ADAPTERS_MANAGER, get_container_adapter
 from ldlearn.errors import ParameterError
@@ -37,12 +40,18 @@ class SetOutput:
         return self
 
 
+def arrays_inside() -> AbstractContextManager[None]:
+    """Where inner transformers and estimators give arrays, though scikit-learn is set to give data frames."""
+    return cast(AbstractContextManager[None], config_context(transform_output="default"))
+
+
 def frames_out(method: _Method) -> _Method:
     """Give what a method returns, one array of shape (n, c) or several, in the container that `set_output` asks for."""
 
     @wraps(method)
     def wrapped(self: SetOutput, X: Any, *args: Any, **params: Any) -> Any:
-        degrees = method(self, X, *args, **params)
+        with arrays_inside():
+            degrees = method(self, X, *args, **params)
         adapter = get_container_adapter("transform", self)
         if adapter is None:
             return degrees

@@ -234,10 +234,12 @@ class Joint(_TakesLogicalLabels, _Predicts):
     ) -> NDArray[np.float64]:
         """Log-likelihood of the 0/1 labels of each row under the predictions P."""
         logP = _log(P)
-        # Models saved by version 0.1.0 do not know their number of votes.
-        rate = np.log(self.votes_per_row_) if hasattr(self, "votes_per_row_") else profile_log_rate(logP, Y)
+        if hasattr(self, "votes_per_row_"):
+            rate = float(np.log(self.votes_per_row_))
+        else:  # models saved by version 0.1.0 do not know their number of votes
+            rate = profile_log_rate(logP, Y, counts=label_counts(None, known))
         return log_likelihood(logP + rate, Y, n_seen=getattr(self, "_n_seen", len(Y)), known=known)
 
 
 def _log(P: Array) -> Array:
-    return np.asarray(np.log(np.maximum(P.astype(np.float64), np.finfo(np.float64).tiny)))
+    return np.asarray(np.log(np.maximum(np.asarray(P, dtype=np.float64), np.finfo(np.float64).tiny)))

@@ -110,4 +110,4 @@ class EnhanceThenLearn(WeighsRows, Joint):
         self.learner_.fit(X, self.label_distributions_, **counts)
 
     def _predict(self, X: Any) -> Array:
-        return self.learner_.predict(X)  # type: ignore[no-any-return]
+        return np.asarray(self.learner_.predict(X))

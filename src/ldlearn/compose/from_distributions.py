@@ -118,7 +118,7 @@ class FromDistributions(WeighsRows, Learner):
             self.label_distributions_ = self.estimator_.label_distributions_
 
     def _predict(self, X: Any) -> Array:
-        return self.estimator_.predict(X)  # type: ignore[no-any-return]
+        return np.asarray(self.estimator_.predict(X))
 
     @available_if(_inner_can_enhance)  # type: ignore[untyped-decorator]
     @frames_out

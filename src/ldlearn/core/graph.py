@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import clone
 
 from ldlearn.core.neighbors import TransformedNeighbors, moved, nearest_in_graph, neighbor_index
 from ldlearn.core.shared_neighbors import own_neighbors
+from ldlearn.core.transformers import clone_for_arrays
 from ldlearn.errors import InputError
 
 Bandwidth = float | str
@@ -113,7 +113,7 @@ def neighbor_graph(X: Any, n_neighbors: int, sigma: Bandwidth, neighbors: Any = 
 def _fitted(neighbors: Any, X: Any) -> tuple[Any, Any]:
     """A fitted copy of the transformer and the graph it yields, or one sentence."""
     try:
-        transformer = clone(neighbors)
+        transformer = clone_for_arrays(neighbors)
     except TypeError as error:
         kind = neighbors.__name__ if isinstance(neighbors, type) else type(neighbors).__name__
         raise InputError(

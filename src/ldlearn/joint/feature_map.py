@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.kernel_approximation import Nystroem
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils import check_random_state
+
+from ldlearn.core.transformers import clone_for_arrays
 
 _BANDWIDTH_ROWS = 1000  # rows that the width of the kernel is measured on
 
@@ -18,7 +19,7 @@ def make_feature_map(feature_map: Any, X: Any, n_components: int, random_state: 
     if feature_map is None:
         return None
     if not isinstance(feature_map, str):
-        return clone(feature_map)
+        return clone_for_arrays(feature_map)
     rng = check_random_state(random_state)
     n = X.shape[0]
     sample = X[np.sort(rng.permutation(n)[:_BANDWIDTH_ROWS])]
