@@ -8,11 +8,11 @@ import pytest
 from joblib import parallel_config
 from sklearn.ensemble import RandomTreesEmbedding
 
-from ldlearn import DLDL, DLDLCV
+from ldlearn import DLDL, DLDLCV, VoteLDL
 from ldlearn.core import softmax
 from ldlearn.datasets import make_label_distributions, make_logical_labels
-from ldlearn.errors import InputError
-from ldlearn.joint.judged_points import Judged
+from ldlearn.errors import InputError, ParameterError
+from ldlearn.joint.judged_points import Judged, JudgedPoint, choose_point
 from ldlearn.metrics import intersection
 from ldlearn.models import fit_table, load_model
 from ldlearn.plotting import SensitivityDisplay
@@ -232,3 +232,38 @@ def test_the_surface_can_be_drawn(search):
     one = DLDLCV(gamma_ratios=(1.0,), feature_maps=(None,), cv=2).fit(np.arange(20.0).reshape(-1, 1), np.ones((20, 2)))
     with pytest.raises(InputError, match="nothing to draw"):
         SensitivityDisplay.from_estimator(one)
+
+
+@pytest.mark.parametrize("wrong", [{"alphas": ()}, {"betas": []}, {"gamma_ratios": ()}, {"feature_maps": []}])
+def test_an_empty_grid_is_one_sentence(straight, wrong):
+    with pytest.raises(ParameterError, match=f"{next(iter(wrong))} is empty"):
+        DLDLCV(**wrong).fit(straight.X, straight.Y)
+
+
+@pytest.mark.parametrize("other", [VoteLDL(), DLDL], ids=["VoteLDL", "class"])
+def test_only_a_dldl_is_searched(straight, other):
+    with pytest.raises(ParameterError, match="'estimator' parameter"):
+        DLDLCV(other).fit(straight.X, straight.Y)
+
+
+def test_the_words_say_that_another_map_is_likelier(search):
+    assert "likelier beyond chance" in search.choice_
+    assert "nothing" not in search.choice_
+
+
+def test_few_rows_do_not_speak_for_the_best_of_many_points():
+    """Pure noise: the largest of forty means over five rows is far above 1.645 standard errors more often than not."""
+    rng = np.random.default_rng(0)
+    ones = [Judged(np.full(1, 0.0), np.ones(1))]
+
+    def points():
+        for k in range(40):
+            yield JudgedPoint(
+                {"alpha": 0.0, "beta": 1.0, "gamma": 1.0, "feature_map": None},
+                k == 0,
+                "",
+                ones,
+                [Judged(rng.normal(size=5), np.ones(5))],
+            )
+
+    assert sum(choose_point(list(points()))[0] != 0 for _ in range(100)) <= 12

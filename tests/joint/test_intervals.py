@@ -1,6 +1,7 @@
 """Intervals and the flag for far rows: what they promise, and where the rows of the fit stay."""
 
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -273,3 +274,41 @@ def test_degenerate_rows_have_intervals_too():
             for lower, upper in (model.predict_interval(features), model.enhance_interval(features, Y)):
                 assert np.isfinite(lower).all()
                 assert (lower <= upper).all()
+
+
+def test_threads_that_ask_at_once_all_get_intervals(data):
+    model = DLDL(beta=1.0, gamma=1.0).fit(data.X, data.Y)
+    with ThreadPoolExecutor(4) as threads:
+        found = list(threads.map(lambda _: model.predict_interval(data.X[:5])[0], range(8)))
+    for lower in found:
+        np.testing.assert_array_equal(lower, found[0])
+
+
+def test_intervals_are_there_after_an_interrupt_and_follow_a_second_fit(data, monkeypatch):
+    model = DLDL(beta=1.0, gamma=1.0).fit(data.X, data.Y)
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(DLDL, "_learn_doubt", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            model.predict_interval(data.X[:5])
+    first = model.predict_interval(data.X[:5])[0]
+    assert not np.allclose(model.fit(data.X[:200], data.Y[:200]).predict_interval(data.X[:5])[0], first)
+
+
+@pytest.mark.parametrize("share", ["0.9", None, 1.0])
+def test_a_share_is_a_number_between_0_and_1(data, share):
+    model = DLDL(beta=1.0, gamma=1.0).fit(data.X, data.Y)
+    with pytest.raises(ParameterError, match="coverage must be above 0 and below 1"):
+        model.predict_interval(data.X[:5], coverage=share)
+    with pytest.raises(ParameterError, match="level must be above 0 and below 1"):
+        model.far_from_training(data.X[:5], level=share)
+
+
+@pytest.mark.parametrize("raters", [-1, np.nan, "five"])
+def test_raters_of_a_model_that_knew_them_are_looked_at(data, raters):
+    model = VoteLDL(gamma=1.0).fit(data.X, data.Y, n_raters=10)
+    with pytest.raises(InputError, match="n_raters must"):
+        model.predict_interval(data.X[:5], n_raters=raters)

@@ -249,3 +249,17 @@ def test_methods_by_name():
             make_predictor(wrong)
     with pytest.raises(ParameterError, match="protocol of an experiment; name the method"):
         make_enhancer("FromDistributions")
+
+
+@pytest.mark.parametrize("kind", ["auto", "mixed"])
+def test_the_check_does_not_depend_on_the_classifier(kind):
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=90)
+    table = pd.DataFrame({"x": x, "low": (x < 0.5).astype(float), "high": (x > -0.5).astype(float)})
+    if kind == "mixed":
+        table.loc[:9, ["low", "high"]] = [0.3, 0.7]
+    else:
+        table.loc[:9, ["low", "high"]] = 0
+    model = fit_and_check(table, ["low", "high"], kind=kind, estimator=DLDL(empty_rows="all"))
+    assert all(score.classifier is not None for score in held_out_scores(model.facts))
+    assert model.facts["holdout"] is not None

@@ -15,10 +15,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.parallel import Parallel, delayed
 
 from ldlearn.base import WeighsRows
-from ldlearn.base.sklearn_private import HasMethods, Interval, StrOptions
+from ldlearn.base.sklearn_private import Interval, StrOptions
 from ldlearn.core.simplex import Array, Mask, Weights
 from ldlearn.core.targets import check_some_degrees
-from ldlearn.errors import InputError
+from ldlearn.errors import InputError, ParameterError
 from ldlearn.joint.dldl import DLDL
 from ldlearn.joint.intervals import Doubt, GivesIntervals
 from ldlearn.joint.judged_points import Judged, JudgedPoint, choose_point, results
@@ -124,7 +124,7 @@ class DLDLCV(WeighsRows, GivesIntervals):
         },
     )
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "estimator": [HasMethods(["fit", "predict", "fit_path"]), None],
+        "estimator": [DLDL, None],
         "alphas": ["array-like"],
         "betas": ["array-like", None],
         "gamma_ratios": ["array-like", None],
@@ -214,6 +214,9 @@ class DLDLCV(WeighsRows, GivesIntervals):
         known: Mask | None = None,
         degrees: Array | None = None,
     ) -> None:
+        for name in ("alphas", "betas", "gamma_ratios", "feature_maps"):
+            if getattr(self, name) is not None and len(getattr(self, name)) == 0:
+                raise ParameterError(f"{name} is empty; name at least one, or leave it out.")
         rows = _Rows(X, Y, sample_weight, known, degrees)
         folds = self._folds(X, degrees)
         settings = [self._setting(feature_map, rows) for feature_map in self.feature_maps]

@@ -104,7 +104,7 @@ class GivesIntervals(EnhancesNewRows, Joint):
             ``0 <= lower <= predict(X) <= upper <= 1``; data frames if `set_output` asks for them.
         """
         check_is_fitted(self)
-        check_coverage(coverage)
+        check_share("coverage", coverage)
         features = self._validate_features(X)
         concentration = None if n_raters is None else self._find_agreement(n_raters)
         bounds = self._find_posterior().share_intervals(self._mapped(features), coverage, concentration)
@@ -154,8 +154,7 @@ class GivesIntervals(EnhancesNewRows, Joint):
         far : boolean ndarray of shape (n,)
         """
         check_is_fitted(self)
-        if not 0.0 < level < 1.0:
-            raise ParameterError(f"level must be above 0 and below 1, got {level!r}.")
+        check_share("level", level)
         features = self._validate_features(X)
         far: NDArray[np.bool_] = self._find_doubt().cloud.is_far(features, level)
         return far
@@ -172,7 +171,7 @@ class GivesIntervals(EnhancesNewRows, Joint):
     def _vote_intervals(
         self, X: Any, y: Any, coverage: float, concentration: float | None, offset: Any = 0.0, **row_data: Any
     ) -> Bounds:
-        check_coverage(coverage)
+        check_share("coverage", coverage)
         features, Y, known = self._validate_new_rows(X, y)
         posterior = self._find_posterior()
         bounds = posterior.vote_intervals(self._mapped(features), Y, coverage, offset, known, concentration)
@@ -189,12 +188,13 @@ class GivesIntervals(EnhancesNewRows, Joint):
         return posterior
 
     def _find_doubt(self) -> Doubt:
-        """Computed once; the rows of the fit are let go then."""
-        if "_training" in vars(self):
-            rows = self._training
-            del self._training
-            if rows.are_unchanged:
-                self._doubt = self._learn_doubt(rows)
+        """Computed once; the rows of the fit are let go then, and not before: another thread may ask meanwhile."""
+        rows = vars(self).get("_training")
+        if rows is not None and rows.are_unchanged:
+            self._doubt = self._learn_doubt(rows)
+        elif rows is not None:
+            self.__dict__.pop("_doubt", None)  # that of an earlier fit
+        self.__dict__.pop("_training", None)
         if "_doubt" not in vars(self):
             raise InputError(
                 f"This {type(self).__name__} does not hold what intervals need, because it was saved by an earlier "
@@ -222,10 +222,10 @@ class GivesIntervals(EnhancesNewRows, Joint):
         raise NotImplementedError
 
 
-def check_coverage(coverage: float) -> None:
+def check_share(name: str, value: Any) -> None:
     """Refuse what is no share."""
-    if not 0.0 < coverage < 1.0:
-        raise ParameterError(f"coverage must be above 0 and below 1, got {coverage!r}.")
+    if not (isinstance(value, Real) and 0.0 < float(value) < 1.0):
+        raise ParameterError(f"{name} must be above 0 and below 1, got {value!r}.")
 
 
 def _around(point: Array, bounds: Bounds, dtype: Any) -> Bounds:

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
+from scipy.stats import t as student
 
-_BEYOND_CHANCE = 1.645  # standard errors of a paired difference: a level of 5 %
+_LEVEL = 0.05  # of the paired tests
 _PARAMS = ("alpha", "beta", "gamma", "feature_map")
 
 
@@ -31,14 +32,15 @@ class Judged:
         """NaN without any row."""
         return float(np.average(self.values, weights=self.weights)) if len(self.values) else np.nan
 
-    def is_beyond_chance(self, other: Judged) -> bool:
+    def is_beyond_chance(self, other: Judged, level: float = _LEVEL) -> bool:
         """Whether this is greater than what the same rows say of another point, by a paired test."""
-        if len(self.values) < 2:
+        n = len(self.values)
+        if n < 2:
             return False
         gain = self.values - other.values
         mean = np.average(gain, weights=self.weights)
-        error = np.sqrt(np.sum((self.weights * (gain - mean)) ** 2)) / self.weights.sum()
-        return bool(mean > _BEYOND_CHANCE * error)
+        error = np.sqrt(n / (n - 1) * np.sum((self.weights * (gain - mean)) ** 2)) / self.weights.sum()
+        return bool(mean > student.ppf(1.0 - level, n - 1) * error)
 
 
 @dataclass(frozen=True)
@@ -78,17 +80,22 @@ def _by_likelihood(points: Sequence[JudgedPoint]) -> tuple[int, str]:
     if not points[0].likelihoods:
         return chosen, "too few rows to choose by, the first setting"
     rows = [Judged.joined(point.likelihoods) for point in points]
+    first = chosen
     for other in others:
         chosen = other if rows[other].is_beyond_chance(rows[chosen]) else chosen
-    why = f"nothing makes held-out labels likelier beyond chance (log-likelihood per row {rows[chosen].mean:.3f})"
+    likelihood = f"log-likelihood per row {rows[chosen].mean:.3f}"
+    why = f"nothing makes held-out labels likelier beyond chance ({likelihood})"
+    if chosen != first:
+        why = f"held-out labels are likelier beyond chance ({likelihood}; the first setting has {rows[first].mean:.3f})"
     return chosen, "; ".join(filter(None, (why, points[chosen].words)))
 
 
 def _by_degrees(points: Sequence[JudgedPoint], chosen: int, why: str) -> tuple[int, str]:
+    """The best of many points is best by chance in some: the level is shared among them."""
     rows = [Judged.joined(point.nearness) for point in points]
     nearest = max(range(len(rows)), key=lambda k: rows[k].mean)
     n = len(rows[0].values)
-    if rows[nearest].is_beyond_chance(rows[chosen]):
+    if rows[nearest].is_beyond_chance(rows[chosen], _LEVEL / max(1, len(points) - 1)):
         gain = rows[nearest].mean - rows[chosen].mean
         return nearest, f"nearest to the degrees held out, by {gain:.3f} in {n} rows"
     return chosen, f"known degrees ({n} rows) prefer nothing else beyond chance; {why}"

@@ -203,7 +203,7 @@ class VoteLDL(WeighsRows, GivesIntervals):
         check_is_fitted(self)
         if not self._knows_raters:
             raise InputError("n_raters were not given to fit: the votes of a rater are not known; fit with them too.")
-        return log_raters(n_raters, len(y))
+        return log_raters(n_raters, np.shape(y)[0])
 
     @frames_out
     def enhance_interval(self, X: Any, y: Any, coverage: float = 0.9, n_raters: Any = None) -> Bounds:
@@ -235,6 +235,8 @@ class VoteLDL(WeighsRows, GivesIntervals):
         check_is_fitted(self)
         if not self._knows_raters:
             return super()._find_agreement(n_raters)
+        if n_raters is not None:
+            log_raters(n_raters, np.size(n_raters))
         return self._find_posterior().concentration(float(np.exp(self._typical_offset)), self._typical_offset)
 
     def _fit(
@@ -289,7 +291,10 @@ class VoteLDL(WeighsRows, GivesIntervals):
 
 def log_raters(n_raters: Any, n: int) -> NDArray[np.float64]:
     """The log of each row's number of raters."""
-    counts = np.asarray(n_raters, dtype=np.float64)
+    try:
+        counts = np.asarray(n_raters, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"n_raters must hold numbers, got {n_raters!r:.60}.") from None
     counts = np.full(n, counts) if counts.ndim == 0 else counts
     if counts.shape != (n,):
         raise InputError(f"n_raters must hold one number for each of the {n} rows, got shape {counts.shape}.")

@@ -124,10 +124,10 @@ def _hold_out(
                 kind=kind,
             )
             P = part.predict(table.iloc[test]).to_numpy()
-            usual = _classified(part, table, train, test, T) if comparable_labels(T, kind)[1] else None
     except ValueError as error:
         return f"a fit without them failed ({error})"
     T, logical = comparable_labels(T, kind)
+    usual = _classified(part, table, train, test, T) if logical else None
     mean = mean_distribution(T[train])
     known = judged_rows(T[test], logical)
     if known.sum() < 2:
@@ -149,14 +149,23 @@ def _hold_out(
 def _classified(
     part: TableModel, table: Any, train: NDArray[np.intp], test: NDArray[np.intp], T: Matrix
 ) -> Matrix | None:
-    """What anyone would do first, classify each label and normalise, predicts for the same rows; None if it is slow."""
+    """What anyone would do first, classify each label and normalise, predicts for the same rows.
+
+    None if it would be slow, or is not to be had: the check itself does not depend on it.
+    """
+    train = train[np.nansum(T[train], axis=1) > 0]
     X = part.transform(table.iloc[train], JunkCells())
     if X.shape[0] * X.shape[1] * T.shape[1] > _SLOW_TO_CLASSIFY:
         return None
     from ldlearn.compose import FromClassifier
 
-    usual = FromClassifier(link="votes").fit(X, T[train])
-    return np.asarray(usual.predict(part.transform(table.iloc[test], JunkCells())))
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            usual = FromClassifier(link="votes").fit(X, T[train])
+            return np.asarray(usual.predict(part.transform(table.iloc[test], JunkCells())))
+    except ValueError:
+        return None
 
 
 def _about_scores(held: dict[str, Any] | str) -> list[str]:
