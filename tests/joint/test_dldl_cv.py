@@ -267,3 +267,12 @@ def test_few_rows_do_not_speak_for_the_best_of_many_points():
             )
 
     assert sum(choose_point(list(points()))[0] != 0 for _ in range(100)) <= 12
+
+
+def test_a_dldl_that_gives_frames_is_searched_too(straight):
+    frames = DLDL(beta=1.0, gamma=1.0).set_output(transform="polars")
+    told = np.where(np.arange(60)[:, None] < 20, straight.D[:60], np.nan)
+    options = {"betas": (1.0,), "gamma_ratios": (1.0,), "feature_maps": (None,), "cv": 2, "scoring": "recovery"}
+    X, Y = straight.X[:60], straight.Y[:60]
+    plain, framed = (DLDLCV(model, **options).fit(X, Y, degrees=told) for model in (DLDL(), frames))
+    assert framed.best_score_ == plain.best_score_

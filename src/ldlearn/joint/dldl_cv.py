@@ -331,10 +331,10 @@ def _held_out(setting: _Setting, rows: _Rows, fold: Fold, scoring: str) -> tuple
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the last fit, on all rows, says so if it matters
         for model in setting.model.fit_path(*rows.targets(fold.train), setting.points, **rows.given(fold.train)):
-            P = model.predict(X)
+            P = np.asarray(model.predict(X))
             likelihoods.append(Judged(model._label_likelihoods(P, Y, known), weights))
             found = P[true]
             if scoring == "recovery" and true.any():
-                found = model.enhance(*rows.targets(test[true]))
+                found = np.asarray(model.enhance(*rows.targets(test[true])))
             nearness.append(Judged(np.minimum(found, D[true]).sum(axis=1), weights[true]))
     return likelihoods, nearness
