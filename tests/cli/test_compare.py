@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from ldlearn.cli.main import main
-from ldlearn.metrics import score_all
+from ldlearn.metrics import METRICS, score_all
 
 
 def ldlearn(capsys, *arguments):
@@ -130,3 +130,29 @@ def test_wrong_options(pair, capsys):
     assert ldlearn(capsys, "compare", *paths, "--convention", "mine")[0] == 2
     assert ldlearn(capsys, "compare", *paths, "--metric", "chebychev")[0] == 2
     assert ldlearn(capsys, "compare", paths[0], "nowhere.csv")[0] == 2
+
+
+def test_all_metrics_by_the_word(pair, capsys):
+    code, out, err = ldlearn(capsys, "compare", *pair[1], "--metrics", "all", "--json")
+    assert code == 0, err
+    assert set(json.loads(out)["scores"]) == set(METRICS)
+
+
+def test_whole_numbers_in_the_first_column_are_ids(pair, capsys):
+    (D, P), paths = pair
+    for frame, path in zip((D, P), paths, strict=True):
+        frame.insert(0, "key", range(1000, 1020))
+        frame.iloc[::-1].to_csv(path, index=False)
+    P.to_csv(paths[1], index=False)
+    code, out, err = ldlearn(capsys, "compare", *paths, "--json")
+    assert code == 0, err
+    found = json.loads(out)
+    assert (found["id"], found["labels"]) == ("key", ["joy", "fear", "anger"])
+    assert found["scores"] == pytest.approx(score_all(D.iloc[:, 1:].to_numpy(), P.iloc[:, 1:].to_numpy()))
+
+
+def test_degrees_of_0_and_1_are_no_ids(tmp_path, capsys):
+    path = tmp_path / "certain.csv"
+    pd.DataFrame({"joy": [1.0, 0.0], "fear": [0.0, 1.0]}).to_csv(path, index=False)
+    code, out, _ = ldlearn(capsys, "compare", path, path, "--json")
+    assert (code, json.loads(out)["id"]) == (0, None)

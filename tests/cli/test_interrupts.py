@@ -33,6 +33,13 @@ def test_while_modules_are_imported(module, how):
     assert (found.returncode, found.stdout, found.stderr) == (130, "", "ldlearn: interrupted.\n")
 
 
+def test_before_the_entry_point_is_imported():
+    program = DURING_IMPORT.format(module="ldlearn.cli.main", how=SENT).partition("from ldlearn")[0]
+    program += "import ldlearn.cli.__main__"
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (found.returncode, found.stdout, found.stderr) == (130, "", "ldlearn: interrupted.\n")
+
+
 # A command that makes another error of Ctrl-C, as compiled code does now and then.
 CONVERTED = """
 import os, signal, sys

@@ -1,5 +1,12 @@
 """So that ``python -m ldlearn.cli`` is ``ldlearn``."""
 
-from ldlearn.cli.main import main
+import signal
 
-main()
+from ldlearn.cli import interrupts
+
+signal.signal(signal.SIGINT, interrupts.quit_now)  # Ctrl-C is looked after before anything else is imported
+
+from ldlearn.cli.main import main  # noqa: E402
+
+if __name__ == "__main__":
+    main()

@@ -12,6 +12,7 @@ from typer.core import TyperCommand, TyperGroup
 from ldlearn import __version__
 from ldlearn.cli import commands
 from ldlearn.cli.interrupts import EXIT_CODE, MESSAGE, interrupt, quit_now
+from ldlearn.cli.main import READER_LEFT
 
 _SETTINGS = {"help_option_names": ["-h", "--help"]}
 
@@ -29,12 +30,14 @@ class LazyGroup(TyperGroup):
         return line and TyperCommand(line.name, help=line.help, short_help=line.help, rich_help_panel=line.panel)
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command; Ctrl-C ends it with one line."""
+        """Run the command; Ctrl-C ends it with one line, and a reader of its results who has enough without a word."""
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
             typer.echo(MESSAGE, err=True)
             raise typer.Exit(EXIT_CODE) from None
+        except BrokenPipeError:
+            raise typer.Exit(READER_LEFT) from None
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command itself."""

@@ -12,6 +12,7 @@ from ldlearn.cli.options import Decimal, Delimiter, Encoding, From, Id, Json, Me
 from ldlearn.io.text_style import TextStyle
 from ldlearn.metrics import get_metric
 from ldlearn.models import compare_tables
+from ldlearn.models.table_files import ALL_METRICS
 
 
 def compare(
@@ -34,7 +35,8 @@ def compare(
 ) -> None:
     """Compare two files of distributions, row by row: mean of every metric.
 
-    Labels are matched by name, rows by the id: that of --id, or the one column of texts that both files have.
+    Labels are matched by name, rows by the id: that of --id, or the one column of texts that both files have, or a
+    first column of distinct whole numbers.
 
     \b
     ldlearn compare truth.csv predicted.csv --id key
@@ -46,7 +48,7 @@ def compare(
         other,
         labels=",".join(labels) if labels else None,
         id=id,
-        metrics=names or None,
+        metrics=ALL_METRICS if names == [ALL_METRICS] else names or None,
         convention=convention,
         format=format,
         style=TextStyle(delimiter, decimal, encoding),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progres
 from rich.table import Table
 from rich.text import Text
 
+from ldlearn.cli.main import heard_or_not
 from ldlearn.errors import printable
 from ldlearn.io.source import PIPE
 from ldlearn.models import WrittenTable
@@ -24,15 +24,14 @@ from ldlearn.models.quality import Score, held_out_scores, signal_words
 
 def note(text: str) -> None:
     """Tell the user something on standard error."""
-    typer.echo("\n".join(printable(line) for line in text.split("\n")), err=True)
+    with heard_or_not(sys.stderr):
+        typer.echo("\n".join(printable(line) for line in text.split("\n")), err=True)
 
 
 def say(text: str) -> None:
     """Report something on standard output. If nobody listens any more, the work is done all the same."""
-    try:
+    with heard_or_not(sys.stdout):
         typer.echo(text)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def say_of_table(found: str) -> None:

@@ -6,22 +6,24 @@ import atexit
 import os
 import signal
 import sys
-from collections.abc import Sequence
-from contextlib import suppress
-from typing import NoReturn
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import NoReturn, TextIO
 
 from ldlearn.cli import interrupts
 
-__all__ = ["main"]
+__all__ = ["READER_LEFT", "heard_or_not", "main"]
 
 _WRONG_INPUT, _BUG = 2, 1
+# How a command ends when the reader of its results has left: known inside the program alone; nothing went wrong.
+READER_LEFT = 141
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line; always ends in `SystemExit`.
 
-    Exit codes: 0 success, 2 something the user can put right (one sentence on standard error), 1 a fault of ldlearn
-    itself, 130 interrupted.
+    Exit codes: 0 success (also if the reader of the results leaves early, as `head` does), 2 something the user can put
+    right (one sentence on standard error), 1 a fault of ldlearn itself, 130 interrupted.
 
     Parameters
     ----------
@@ -45,9 +47,21 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         if debug and not interrupts.was_interrupted():
             raise
         code = _interrupted() if interrupts.was_interrupted() else _told(error)
+    told = 0 if code == READER_LEFT else code
     if code and arguments is None:
-        _end_process(code)
-    raise SystemExit(code)
+        _end_process(told)
+    raise SystemExit(told)
+
+
+@contextmanager
+def heard_or_not(stream: TextIO) -> Iterator[None]:
+    """Write to a stream; if nobody listens any more, this and all that follows goes nowhere."""
+    try:
+        yield
+    except BrokenPipeError:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
 
 
 def _run(words: list[str]) -> None:
@@ -58,7 +72,11 @@ def _run(words: list[str]) -> None:
         if error.name != "typer":
             raise
         raise SystemExit('ldlearn: The command line needs typer and rich: pip install "ldlearn[cli]".') from None
-    app(args=words, prog_name="ldlearn")
+    try:
+        app(args=words, prog_name="ldlearn")
+    finally:
+        with heard_or_not(sys.stdout):  # at the end of the process it would be an error
+            print(end="", flush=True)
 
 
 def _interrupted() -> int:
@@ -68,7 +86,8 @@ def _interrupted() -> int:
 
 def _told(error: Exception) -> int:
     sentence, code = _explain(error)
-    print(f"ldlearn: {sentence}", file=sys.stderr)
+    with heard_or_not(sys.stderr):
+        print(f"ldlearn: {sentence}", file=sys.stderr, flush=True)
     return code
 
 

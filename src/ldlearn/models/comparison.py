@@ -15,7 +15,8 @@ from ldlearn.io.formats import naming, open_table
 from ldlearn.io.source import Say
 from ldlearn.io.text_style import TextStyle
 from ldlearn.io.values import check_degrees, is_numeric, to_numbers, to_texts
-from ldlearn.metrics import CONVENTIONS, score_all
+from ldlearn.metrics import CONVENTIONS, METRICS, score_all
+from ldlearn.models.table_files import ALL_METRICS
 from ldlearn.models.table_model import check_columns
 
 Matrix = NDArray[np.float64]
@@ -47,7 +48,7 @@ def compare_tables(
     *,
     labels: Columns | None = None,
     id: str | None = None,
-    metrics: Sequence[str] | None = None,
+    metrics: Sequence[str] | str | None = None,
     convention: str = "exact",
     format: str | None = None,
     style: TextStyle | None = None,
@@ -63,8 +64,8 @@ def compare_tables(
         The label columns; by default all that are not the id. They are matched by name.
     id : str, optional
         A column that names the rows, which are then matched by it. By default the one column of texts that both files
-        have; if there is none, rows are matched by their order.
-    metrics : sequence of str, optional
+        have, or a first column of distinct whole numbers; if there is none, rows are matched by their order.
+    metrics : sequence of str or "all", optional
         Names of `ldlearn.metrics`; by default all that need no order of the labels.
     convention : {"exact", "pyldl", "dldl", "dldl-recovery"}, default="exact"
         What happens to zeros.
@@ -76,7 +77,7 @@ def compare_tables(
     if convention not in CONVENTIONS:
         raise ParameterError(f"convention must be one of {', '.join(CONVENTIONS)}, got {convention!r}.")
     tables = [_read(file, labels, format, style, say) for file in (truth, other)]
-    id = _common_texts(tables) if id is None else id
+    id = _common_texts(tables) or _common_numbers(tables) if id is None else id
     names = _label_names(tables, id)
     if id is not None:
         for table in tables:
@@ -86,6 +87,8 @@ def compare_tables(
     elif len(tables[0].frame) != len(tables[1].frame):
         counts = " but ".join(f"{table.file} has {len(table.frame)} rows" for table in tables)
         raise TableError(f"{counts}; they must match, or be matched by an id.")
+    if metrics == ALL_METRICS:
+        metrics = list(METRICS)
     D, P = (table.degrees(names) for table in tables)
     return Comparison(len(D), names, id, score_all(D, P, metrics, convention=convention))  # type: ignore[arg-type]
 
@@ -136,6 +139,19 @@ def _common_texts(tables: Sequence[_Table]) -> str | None:
     texts = [{name for name in table.frame.columns if not is_numeric(table.frame[name])} for table in tables]
     common = texts[0] & texts[1]
     return str(common.pop()) if len(common) == 1 else None
+
+
+def _common_numbers(tables: Sequence[_Table]) -> str | None:
+    """A first column that both tables have and that names their rows by whole numbers, as ids that `predict` writes."""
+    for name in (table.frame.columns[0] for table in tables):
+        if all(name in table.frame.columns and _counts_rows(table.frame[name]) for table in tables):
+            return str(name)
+    return None
+
+
+def _counts_rows(column: Any) -> bool:
+    """Whether these are distinct whole numbers; some are above 1, as no degrees are."""
+    return bool(is_numeric(column) and column.is_unique and (column % 1 == 0).all() and (column > 1).any())
 
 
 def _label_names(tables: Sequence[_Table], id: str | None) -> list[str]:
