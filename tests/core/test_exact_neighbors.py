@@ -1,5 +1,7 @@
 """The quick search finds what a comparison of all rows in double precision finds."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -116,6 +118,28 @@ def test_threads_change_nothing(small_blocks, monkeypatch):
 def test_sorted_rows_are_no_worse(small_blocks):
     X = np.sort(np.random.default_rng(0).normal(size=(300, 1)), axis=0) * np.ones(20)
     np.testing.assert_array_equal(exact_neighbors(X, 4)[1], all_compared(X, 4)[1])
+
+
+def peak_memory(X):
+    tracemalloc.start()
+    try:
+        exact_neighbors(X, 5)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_row_far_from_all_others_does_not_widen_what_they_need(monkeypatch):
+    """In single precision all rows are as near to it; no other row has so many candidates."""
+    monkeypatch.setattr(module, "_BLOCK_ROWS", 100)
+    X = np.random.default_rng(0).normal(size=(1000, 20))
+    usual = peak_memory(X)
+    X[5] = 1e6
+    assert peak_memory(X) < 1.5 * usual
+    expected = all_compared(X, 5)
+    distances, indices = exact_neighbors(X, 5)
+    np.testing.assert_array_equal(indices, expected[1])
+    np.testing.assert_allclose(distances, expected[0], rtol=1e-12)
 
 
 def test_too_many_neighbours_or_features_are_left_to_another_search(monkeypatch):

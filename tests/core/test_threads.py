@@ -1,6 +1,7 @@
 """Threads: as many as BLAS may use, results in order, errors as they are."""
 
 import threading
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -68,6 +69,43 @@ def test_blas_has_one_thread_while_we_have_its_own_and_gets_them_back_when_asked
             assert in_threads(lambda _: thread_count(), [0, 1]) == [1, 1]
             assert (of_blas(), thread_count()) == (1, 2)
         assert (of_blas(), thread_count()) == (2, 2)
+
+
+class GlobalLimit:
+    """A BLAS library with one limit for all threads."""
+
+    num_threads = 2
+
+    @property
+    def lib_controllers(self):
+        return [self]
+
+    @contextmanager
+    def limit(self, limits):
+        before, self.num_threads = self.num_threads, limits
+        yield
+        self.num_threads = before
+
+
+def test_another_thread_of_the_caller_leaves_the_limit_of_blas_alone(monkeypatch):
+    """It would find the limit of one that is ours for a while, and restore that after we have given it up."""
+    inside, over = threading.Event(), threading.Event()
+
+    def factorise():
+        with blas_threads():
+            inside.set()
+            over.wait(5)
+
+    blas = GlobalLimit()
+    monkeypatch.setattr(threads, "_blas", lambda: blas)
+    other = threading.Thread(target=factorise)
+    with own_threads():
+        other.start()
+        inside.wait(5)
+        assert blas.num_threads == 1
+    over.set()
+    other.join()
+    assert blas.num_threads == 2
 
 
 def test_blas_gets_its_threads_back_after_an_error():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
@@ -60,6 +61,9 @@ def exact_neighbors(X: Array, n_neighbors: int) -> tuple[NDArray[np.float64], ND
     return search.decide(X) if search.collect() else None
 
 
+_Some = slice | NDArray[np.intp]  # rows, by their numbers in the random order
+
+
 class _Closeness:
     """Upper bounds, in float32, of ``-|x_i - x_j|^2 / 2`` of the rows of X in a random order and a unit of their own.
 
@@ -88,7 +92,7 @@ class _Closeness:
     def between(self, rows: slice, columns: slice) -> NDArray[np.float32]:
         return np.asarray(self.left[rows] @ self.right[columns].T)
 
-    def bounds(self, rows: slice, closeness: NDArray[np.float32]) -> NDArray[np.float32]:
+    def bounds(self, rows: _Some, closeness: NDArray[np.float32]) -> NDArray[np.float32]:
         """What no neighbour is below if so many others have at least the given closeness to each of the rows.
 
         From ``q <= -closeness + 6 g (h_i + h_j)`` for ``q = |x_i - x_j|^2 / 2`` and ``h_j <= 2 h_i + 2 q``.
@@ -160,12 +164,12 @@ class _Search:
         places = (rows[near] - self.blocks[block].start).astype(np.uint16)
         self.found[block].append((places, others[near].astype(np.int32), values[near]))
 
-    def _bound(self, rows: slice, C: NDArray[np.float32]) -> None:
+    def _bound(self, rows: _Some, C: NDArray[np.float32]) -> None:
         """Bounds from the closeness of some others, in any order."""
         place = C.shape[1] - self.k
         if place >= 0:
             bounds = self.closeness.bounds(rows, np.partition(C, place, axis=1)[:, place])
-            np.maximum(self.bounds[rows], bounds, out=self.bounds[rows])
+            self.bounds[rows] = np.maximum(self.bounds[rows], bounds)
 
     def _tighten(self, block: int) -> None:
         """Tighten the bounds of a block by all its candidates, and forget those beyond."""
@@ -173,7 +177,8 @@ class _Search:
         places, others, values = (np.concatenate(parts) for parts in zip(*self.found[block], strict=True))
         order = np.argsort(places, kind="stable")  # by radix: they have 16 bits
         places, others, values = places[order], others[order], values[order]
-        self._bound(rows, _as_rows(places, values, rows.stop - rows.start, np.float32(-np.inf)))
+        for some, table in _tables(places, values, np.float32(-np.inf)):
+            self._bound(some + rows.start, table)
         near = values >= self.bounds[rows][places]
         self.found[block] = [(places[near], others[near], values[near])]
 
@@ -183,15 +188,15 @@ class _Search:
         distances, indices = np.empty((n, self.k)), np.empty((n, self.k), dtype=np.intp)
 
         def decide(block: int) -> None:
-            rows = order[self.blocks[block]]
             places, others, _ = self.found[block][0]
-            near = np.sort(_as_rows(places, order[others], len(rows), n), axis=1)
-            there = near < n
-            squares = np.full(near.shape, np.inf)
-            squares[there] = _squared_distances(X, np.repeat(rows, there.sum(axis=1)), near[there])
-            nearest = np.argsort(squares, axis=1, kind="stable")[:, : self.k]
-            distances[rows] = np.sqrt(np.take_along_axis(squares, nearest, axis=1))
-            indices[rows] = np.take_along_axis(near, nearest, axis=1)
+            for some, table in _tables(places, order[others], n):
+                rows, near = order[self.blocks[block]][some], np.sort(table, axis=1)
+                there = near < n
+                squares = np.full(near.shape, np.inf)
+                squares[there] = _squared_distances(X, np.repeat(rows, there.sum(axis=1)), near[there])
+                nearest = np.argsort(squares, axis=1, kind="stable")[:, : self.k]
+                distances[rows] = np.sqrt(np.take_along_axis(squares, nearest, axis=1))
+                indices[rows] = np.take_along_axis(near, nearest, axis=1)
 
         in_threads(decide, range(self.n_blocks))
         return distances, indices
@@ -211,12 +216,24 @@ def _group_maxima(C: NDArray[np.float32], k: int) -> NDArray[np.float32]:
     return np.asarray(C[:, : width * _GROUP].reshape(len(C), _GROUP, width).max(axis=1))
 
 
-def _as_rows(places: NDArray[np.uint16], values: NDArray[Any], n_rows: int, fill: Any) -> NDArray[Any]:
-    """Values with the number of their row, in order of these, as the rows of a matrix that is filled up."""
-    counts = np.bincount(places, minlength=n_rows)
-    table = np.full((n_rows, int(counts.max())), fill, dtype=values.dtype)
-    table[np.arange(table.shape[1]) < counts[:, None]] = values
-    return table
+def _tables(
+    places: NDArray[np.uint16], values: NDArray[Any], fill: Any
+) -> Iterator[tuple[NDArray[np.intp], NDArray[Any]]]:
+    """Values with the number of their row, in order of these: numbers of some rows, and a matrix that is filled up.
+
+    Rows are together whose counts differ by less than a factor of two, since one far from all others, to which all seem
+    as near, would widen the rest to the number of all rows.
+    """
+    counts = np.bincount(places)
+    starts = np.cumsum(counts) - counts
+    order = np.argsort(counts, kind="stable")
+    sizes = np.ceil(np.log2(np.maximum(counts[order], 1)))
+    for rows in np.split(order, np.flatnonzero(np.diff(sizes)) + 1):
+        column = np.arange(counts[rows[-1]])
+        there = column < counts[rows, None]
+        table = np.full(there.shape, fill, dtype=values.dtype)
+        table[there] = values[(starts[rows, None] + column)[there]]
+        yield rows, table
 
 
 def _squared_distances(X: Array, rows: NDArray[np.intp], others: NDArray[np.intp]) -> NDArray[np.float64]:

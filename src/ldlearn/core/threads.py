@@ -68,7 +68,8 @@ def own_threads() -> Iterator[None]:
 @contextmanager
 def blas_threads() -> Iterator[None]:
     """Within `own_threads`, give BLAS its threads back: for one large matrix."""
-    if _own is None:
+    # Limits hold for all threads: one that is not the main thread would restore what is no longer so.
+    if _own is None or threading.current_thread() is not threading.main_thread():
         yield
         return
     with _blas().limit(limits=thread_count()):
