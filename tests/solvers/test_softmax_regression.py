@@ -455,6 +455,34 @@ def test_what_balance_is_lacking_is_added_to_the_gap(monkeypatch):
         assert rough.gap >= rough.loss - best.loss - 1e-9
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_the_bound_holds_for_any_intercept(seed):
+    """Best weights and an intercept that is off: what remains of the bound is what balance is lacking."""
+    rng = np.random.default_rng(seed)
+    X, l2 = rng.normal(size=(60, 3)), 10.0 ** rng.uniform(-1, 1)
+    D = rng.dirichlet(np.full(4, 0.3), size=60) + 1e-9
+    D /= D.sum(axis=1, keepdims=True)
+    features = Features(X)
+    best = softmax_regression(features, D, l2=l2, tol=1e-12)
+    rows = many_labels.SparseRows(features, sparse.csr_array(D))
+    for off in (0.01, 0.1, 1.0, 5.0):
+        b = best.intercept + features.mean @ best.coef + off * rng.normal(size=4)
+        at, shift, left = many_labels.balanced(rows.at(best.coef, b, exact=True), rows.n, l2, goal=np.inf)
+        assert not shift.any()
+        g = at.gradient()[0] + 2.0 * l2 * best.coef
+        loss = at.loss + l2 * np.vdot(best.coef, best.coef)
+        assert 0.0 < loss - best.loss <= np.vdot(g, g) / (4.0 * l2) + left + 1e-9
+
+
+@pytest.mark.parametrize("scale", [1e39, 1e-39])
+def test_many_labels_and_features_that_single_precision_cannot_write(scale):
+    X, D = few_of_many()
+    usual = softmax_regression(Features(X), sparse.csr_array(D), l2=0.1, tol=1e-8)
+    fit = softmax_regression(Features(X * scale), sparse.csr_array(D), l2=0.1 * scale**2, tol=1e-8)
+    assert fit.converged
+    assert fit.loss == pytest.approx(usual.loss, abs=2e-8 * len(X))
+
+
 def normal_features(n=1500, m=12, c=80, seed=0):
     """Features whose spread is the same wherever a label is predicted, and labels with means far apart."""
     rng = np.random.default_rng(seed)

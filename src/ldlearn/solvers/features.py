@@ -88,11 +88,12 @@ class CentredColumns:
         """Which rows are enough for a rough second derivative; None if X has not many more."""
         most = min(self.n // _SAMPLED_PART, _SAMPLED_ENTRIES // self.m)
         size = max(_SAMPLED_ROWS * self.m, most)
-        if 2 * size > self.n or not self._fit_single_precision():
+        if 2 * size > self.n or not self.fit_single_precision():
             return None
         return np.sort(np.random.default_rng(0).choice(self.n, size, replace=False, shuffle=False))
 
-    def _fit_single_precision(self) -> bool:
+    def fit_single_precision(self) -> bool:
+        """Whether the centred columns and their squares can be written in single precision."""
         deviations = np.sqrt(self.spread[self.spread > 0.0])
         return bool(np.all((deviations < _SAFE) & (deviations > 1.0 / _SAFE)))
 
@@ -226,7 +227,7 @@ class Features(CentredColumns):
     def _is_worth_a_copy(self) -> bool:
         if not self.is_exact or sparse.issparse(self.X) or not self.fit_intercept or self._is_block:
             return False
-        return self.X.size >= _WORTH_A_COPY and self._fit_single_precision()
+        return self.X.size >= _WORTH_A_COPY and self.fit_single_precision()
 
     def _narrow_copy(self) -> Features:
         X = np.empty(self.X.shape, dtype=np.float32)

@@ -49,8 +49,9 @@ class SparseRows:
         self.n = features.total
         self.n_products = 0
         self.sampled = False  # of a rare label a sample knows nothing
-        # Centred columns can do with single precision, columns far from zero cannot.
-        self.precision: Any = np.float32 if features.fit_intercept else np.float64
+        # Centred columns can do with single precision, columns far from zero or of extreme scales cannot.
+        single = features.fit_intercept and features.fit_single_precision()
+        self.precision: Any = np.float32 if single else np.float64
         rows = max(1, _BLOCK_ENTRIES // D.shape[1])
         self.blocks = [slice(k, min(k + rows, D.shape[0])) for k in range(0, D.shape[0], rows)]
         self.keeps_predictions = np.dtype(self.precision).itemsize * D.shape[0] * D.shape[1] <= _MOST_KEPT
@@ -232,4 +233,5 @@ def balanced(rows: _SparseRowsAt, n: float, l2: float, goal: float) -> tuple[_Sp
     entropy = rows.loss - float(np.vdot(gW, rows.W)) - float(gb @ rows.b)
     mixed = (1.0 - part) * gW - part * rows.rows.pull
     change = float(np.vdot(mixed, mixed)) - float(np.vdot(gW, gW))
-    return rows, shift, max(part * entropy + change / (4.0 * l2), 0.0)
+    # The gap has a term <gb, b>, which is 0 only in balance; gb sums to 0, so that the mean of b takes no digits away.
+    return rows, shift, part * entropy + change / (4.0 * l2) + float(gb @ (rows.b - rows.b.mean()))

@@ -328,7 +328,7 @@ class _Problem:
             rows, shift, left = self.balance(rows, self.rows.n, self.l2, self.goal)
             b = b + shift
         point = self.point(W, b, rows)
-        point.bound += left
+        point.bound = max(point.bound + left, 0.0)  # below 0 by rounding alone
         point.certified = True
         return point
 
