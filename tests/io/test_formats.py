@@ -21,7 +21,7 @@ from ldlearn.datasets import (
     write_dataset,
 )
 from ldlearn.errors import FileError, TableError
-from ldlearn.io.formats import FORMATS, Format, format_of, open_output, open_table
+from ldlearn.io.formats import FORMATS, Format, check_output, format_of, open_output, open_table
 from ldlearn.io.sink import Sink
 from ldlearn.io.source import Source
 from ldlearn.models import load_model
@@ -232,6 +232,19 @@ def test_a_table_without_names_of_its_own(tmp_path):
         with open_table(str(tmp_path / name)) as table:
             assert table.names == names
             assert table.read(dict.fromkeys(names, "number")).to_numpy().tolist() == [[1.5, 0.25, 0.75], [2, 0.5, 0.5]]
+
+
+def test_the_file_of_standard_input_is_not_replaced(tmp_path, monkeypatch):
+    path = tmp_path / "x.csv"
+    path.write_text("a\n1\n")
+    with path.open() as stdin:
+        monkeypatch.setattr("sys.stdin", stdin)
+        check_output(str(tmp_path / "y.csv"), ["-"])
+        with pytest.raises(FileError, match="the same file as standard input, which would be lost"):
+            check_output(str(path), ["-"])
+    for gone in (stdin, None, io.StringIO()):  # closed, absent, no file
+        monkeypatch.setattr("sys.stdin", gone)
+        check_output(str(path), ["-"])
 
 
 def test_bytes_are_counted_for_progress(tmp_path):

@@ -15,6 +15,7 @@ from ldlearn.datasets import DatasetError, read_dataset
 from ldlearn.errors import ParameterError, TableError
 from ldlearn.io.formats import open_output, open_table
 from ldlearn.io.text_style import TextStyle, find_style
+from ldlearn.io.values import read_numbers
 from ldlearn.models import load_model
 
 PLAIN = "höhe,place,sky\n1.5,küste,1\n-2.25,land,0\n"
@@ -180,3 +181,40 @@ def test_a_german_spreadsheet_goes_through_every_command(tmp_path, monkeypatch, 
     degrees = pd.read_csv("p.csv")
     degrees.to_csv("p_german.csv", index=False, sep=";", decimal=",")
     assert "p_german.csv: its columns" in ldlearn(capsys, "compare", "p.csv", "p_german.csv")
+
+
+def read_any(path, style=None):
+    said = []
+    with open_table(str(path), say=said.append, style=style) as table:
+        frame = table.read(dict.fromkeys(table.names, "any"))
+    return frame, " ".join(said)
+
+
+@pytest.mark.parametrize("name", ["x.csv", "x.csv.gz"])
+def test_one_column_may_have_decimal_commas(tmp_path, name):
+    text = 'a,b,c\n"0,126",0.5,"1,234"\n"-1,536",1.5,"2,345"\n7,2.5,"3,456"\n'
+    (tmp_path / name).write_bytes(gzip.compress(text.encode()) if name.endswith("gz") else text.encode())
+    frame, said = read_any(tmp_path / name)
+    assert frame["a"].tolist() == [0.126, -1.536, 7]
+    assert frame["b"].tolist() == [0.5, 1.5, 2.5]
+    assert frame["c"].tolist() == ["1,234", "2,345", "3,456"]  # thousands, perhaps
+    assert said.endswith("decimal commas in 'a', not in other columns.")
+    assert read_any(tmp_path / name, TextStyle(decimal="."))[0]["a"].tolist() == ["0,126", "-1,536", "7"]
+
+
+@pytest.mark.parametrize("cells", [("1,3", "0,12"), ("1,234", "2,345"), ("-0,5", "moist"), ("0,126", "1,2,3")])
+def test_lists_thousands_and_texts_are_no_decimal_commas(tmp_path, cells):
+    (tmp_path / "x.csv").write_text("a,b\n" + "".join(f'"{cell}",0.5\n' for cell in cells))
+    frame, said = read_any(tmp_path / "x.csv")
+    assert (frame["a"].tolist(), said) == (list(cells), "")
+
+
+@pytest.mark.parametrize("cell", ["0.640", "0.64", "1.5 kg", "1,234.5", ".5", "<0.1"])
+def test_a_column_has_one_decimal_mark(tmp_path, cell):
+    (tmp_path / "x.csv").write_text(f"a;b\n0,5;1.304\n{cell};{cell}\n1.234,5;2.500\n")
+    frame, said = read_any(tmp_path / "x.csv", TextStyle(decimal=","))
+    for name, known in (("a", [0.5, 1234.5]), ("b", [1304, 2500])):
+        numbers, junk = read_numbers(frame[name])
+        assert junk.tolist() == [False, True, False]
+        assert numbers[[0, 2]].tolist() == known
+    assert ("decimal points, not commas as was said, in 'b';" in said) is (cell in ("0.640", "0.64", ".5"))

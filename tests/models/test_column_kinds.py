@@ -66,12 +66,16 @@ def test_a_number_may_be_decorated(cell, number):
 
 
 @pytest.mark.parametrize(
-    "cell", ["1,23", "1,2345", "12,34.5", "a", "1 2", "3 apples", "1-2", "$", "%", "()", True, "12)"]
+    "cell", ["1,23", "0,126", "-0,536", "1,2345", "12,34.5", "a", "1 2", "3 apples", "1-2", "$", "%", "()", True, "12)"]
 )
 def test_what_is_no_number_is_junk(cell):
     numbers, junk = read_numbers(column([cell, "2"]))
     assert np.isnan(numbers[0])
     assert junk.tolist() == [True, False]
+
+
+def test_beside_a_fraction_no_comma_is_a_thousands():
+    assert read_numbers(column(["1,234", "-0,5", "7", "1'000"]))[1].tolist() == [True, True, False, True]
 
 
 def test_two_currencies_are_not_one_scale():
@@ -371,6 +375,11 @@ def test_few_marks_between_thousands_are_said():
     few = ["1,234.5", *numbers[1:]]
     assert TableModel.fit(with_columns(x=few), LABELS, estimator=QUICK).facts["warnings"] == [
         "Column 'x': 1 cell counts as written with marks between thousands: row 0 '1,234.5'."
+    ]
+    doubtful = [f"{1000 + k:,}" for k in range(N)]
+    assert TableModel.fit(with_columns(x=doubtful), LABELS, estimator=QUICK).facts["warnings"] == [
+        f"Column 'x': {N} cells count as written with marks between thousands: "
+        f"row 0 '1,000', row 1 '1,001', row 2 '1,002' and {N - 3} more."
     ]
     many = [f"{1000 * float(x) + 5000:,.2f}" for x in numbers]
     assert TableModel.fit(with_columns(x=many), LABELS, estimator=QUICK).facts["warnings"] == []

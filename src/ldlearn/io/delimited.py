@@ -13,12 +13,22 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ldlearn.errors import TableError, import_optional
+from ldlearn.errors import TableError, import_optional, some
 from ldlearn.io.columns import is_number, marked_labels, tidy_names
 from ldlearn.io.formats import Format
 from ldlearn.io.sink import Output, Sink, Table, columns_of
 from ldlearn.io.source import CHUNK_BYTES, CHUNK_ROWS, PIPE, CountedFile, Input, Kind, Source
-from ldlearn.io.text_style import BETWEEN_THOUSANDS, COMMA_NUMBER, SAMPLE_BYTES, are_numbers, find_beginning, find_style
+from ldlearn.io.text_style import (
+    BETWEEN_THOUSANDS,
+    COMMA_NUMBER,
+    POINT_NUMBER,
+    SAMPLE_BYTES,
+    are_numbers,
+    find_beginning,
+    find_decimal_commas,
+    find_decimal_points,
+    find_style,
+)
 from ldlearn.io.values import MISSING
 
 # The parser reads up to 32 blocks ahead, so their size decides about the memory.
@@ -88,6 +98,7 @@ class DelimitedSource(Source):
         self._width = len(self.names)
         self._drop_empty_end(first[1:])
         self._numeric = are_numbers(first[1:], self._width, self._style.decimal)
+        self._with_commas = self._find_commas(first[1:])
         self.labels = marked_labels(self.names)
         wanted = max(min(_WIDE_HEADERS * len(header), _USUAL_BLOCK), _BLOCK_HEADERS * len(header))
         self._block = min(max(wanted, _SMALLEST_BLOCK), _LARGEST_BLOCK)
@@ -105,6 +116,21 @@ class DelimitedSource(Source):
             self._width += 1
         while rows and not self.names[-1] and not any("".join(row[len(self.names) - 1 :]).strip() for row in rows):
             self.names.pop()
+
+    def _find_commas(self, rows: list[list[str]]) -> Collection[int]:
+        """The columns whose numbers have decimal commas; where they do not agree with the others, that is said."""
+        others = [j for j in range(len(self.names)) if j not in self._numeric]
+        if self._style.decimal == ",":
+            if pointed := [self.names[j] for j in find_decimal_points(rows, others)]:
+                advice = "leave the mark out, and it is found for each column"
+                self.given.announce(f"decimal points, not commas as was said, in {some(pointed)}; {advice}")
+            return range(self._width)
+        found = find_decimal_commas(rows, others) if self.given.style.decimal is None else set()
+        if found:
+            self.given.announce(
+                f"decimal commas in {some([self.names[j] for j in sorted(found)])}, not in other columns"
+            )
+        return found
 
     def blocks(self, kinds: Mapping[int, Kind]) -> Iterator[list[NDArray[Any]]]:
         """See `Source.blocks`; columns of kind "any" become numbers if all of their values in the block are."""
@@ -135,16 +161,18 @@ class DelimitedSource(Source):
         """The columns of a piece, those of numbers at one stroke: a call for each would take most of the time."""
         found = dict(zip(piece[0].parsed, _stacked([part.numbers for part in piece]), strict=True))
         wanted = [k for k, kind in enumerate(kinds.values()) if kind == "any" and k not in found]
-        if wanted:
-            found |= self._numbers(piece, wanted)
-        return [found[k] if k in found else self._texts(piece, k, kind) for k, kind in enumerate(kinds.values())]
+        commas = {k for k, (i, kind) in enumerate(kinds.items()) if kind == "any" and i in self._with_commas}
+        for have_commas in (True, False):
+            if alike := [k for k in wanted if (k in commas) is have_commas]:
+                found |= self._numbers(piece, alike, have_commas)
+        return [found[k] if k in found else self._texts(piece, k, k in commas) for k in range(len(kinds))]
 
-    def _numbers(self, piece: _Piece, wanted: list[int]) -> dict[int, NDArray[np.float64]]:
+    def _numbers(self, piece: _Piece, wanted: list[int], have_commas: bool) -> dict[int, NDArray[np.float64]]:
         """Those among the columns of texts that hold nothing but numbers; 01067 may be a code."""
         from pyarrow import compute
 
         cells = self._arrow.concat_arrays([part.texts[k] for k in wanted for part in piece])
-        values, known = self._parse_numbers(cells)
+        values, known = self._parse_numbers(_with_dots(cells) if have_commas else cells)
         codes = compute.is_in(compute.utf8_slice_codeunits(cells, 0, 2), value_set=self._arrow.array(_PADDED))
         known &= ~codes.to_numpy(zero_copy_only=False)
         are_known = np.logical_and.reduce(known.reshape(len(wanted), -1), axis=1)
@@ -155,8 +183,6 @@ class DelimitedSource(Source):
         from pyarrow import compute
 
         arrow = self._arrow
-        if self._style.decimal == ",":
-            cells = self._with_dots(cells)
         try:
             values = compute.cast(cells, arrow.float64()).to_numpy(
                 zero_copy_only=False
@@ -171,19 +197,10 @@ class DelimitedSource(Source):
         values = compute.cast(texts, arrow.float64()).to_numpy(zero_copy_only=False)
         return values, compute.or_(missing, plain).to_numpy(zero_copy_only=False)
 
-    def _texts(self, piece: _Piece, k: int, kind: Kind) -> NDArray[Any]:
+    def _texts(self, piece: _Piece, k: int, have_commas: bool) -> NDArray[Any]:
         column = self._arrow.chunked_array([part.texts[k] for part in piece])
-        commas = kind == "any" and self._style.decimal == ","
-        texts: NDArray[Any] = (self._with_dots(column) if commas else column).to_numpy()
+        texts: NDArray[Any] = (_with_dots(column) if have_commas else column).to_numpy()
         return texts
-
-    def _with_dots(self, column: Any) -> Any:
-        """Numbers within a column of texts, written with a decimal point and without marks between thousands."""
-        from pyarrow import compute
-
-        bare = compute.replace_substring_regex(column, BETWEEN_THOUSANDS, "")
-        bare = compute.replace_substring(bare, ",", ".")
-        return compute.if_else(compute.match_substring_regex(column, COMMA_NUMBER), bare, column)
 
     def _pieces(
         self, kinds: Mapping[int, Kind], quick: Collection[int] = (), *, again: bool = False, skip: int = 0
@@ -257,6 +274,21 @@ class DelimitedSource(Source):
         value = cell[3] if len(cell[3]) <= 40 else cell[3][:37] + "..."
         advice = "correct it, or leave the cell empty if the value is unknown."
         return TableError(f"{value!r} is not a number; {advice}", row=row, column=column)
+
+
+def _with_dots(column: Any) -> Any:
+    """Numbers within a column of texts, written with a decimal point and without marks between thousands.
+
+    A cell with a point that is not between thousands is no number in such a column: its point becomes a comma, as
+    that of the others became a point, so that no reader takes 0.64 for one beside 0,64.
+    """
+    from pyarrow import compute
+
+    bare = compute.replace_substring_regex(column, BETWEEN_THOUSANDS, "")
+    bare = compute.replace_substring(bare, ",", ".")
+    odd = compute.match_substring_regex(column, POINT_NUMBER)
+    other = compute.if_else(odd, compute.replace_substring(column, ".", ","), column)
+    return compute.if_else(compute.match_substring_regex(column, COMMA_NUMBER), bare, other)
 
 
 def _count_rows(piece: _Piece) -> int:

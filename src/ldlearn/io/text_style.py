@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import csv
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from io import StringIO
 from itertools import chain, islice, zip_longest
@@ -12,6 +13,7 @@ from string import ascii_letters
 from typing import NamedTuple
 
 from ldlearn.errors import ParameterError
+from ldlearn.io.values import MISSING, is_placeholder
 
 SAMPLE_BYTES = 1 << 20
 _ROWS, _CELLS = 50, 5000  # looked at
@@ -23,12 +25,15 @@ _COMMA = re.compile(r"[+-]?\d+,\d+(?:[eE][+-]?\d+)?")
 # A number where commas are decimal and dots or spaces stand between thousands; a limit before it, a currency, a percent
 # sign or a unit beside it.
 BETWEEN_THOUSANDS = r"[. '’\x{00a0}\x{202f}]"
-COMMA_NUMBER = (
-    r"^\s*[<>≤≥]?=?\s*[-+−(]?\s*[$€£¥]?\s*[-+−]?"
-    rf"(\d{{1,3}}({BETWEEN_THOUSANDS}\d{{3}})+|\d+)(,\d+)?([eE][-+]?\d+)?\s*([$€£¥%]|[A-Za-zµ°Ω²³/]{{1,8}})?\)?\s*$"
-)
+_BEFORE = r"^\s*[<>≤≥]?=?\s*[-+−(]?\s*[$€£¥]?\s*[-+−]?"
+_AFTER = r"([eE][-+]?\d+)?\s*([$€£¥%]|[A-Za-zµ°Ω²³/]{1,8})?\)?\s*$"
+COMMA_NUMBER = rf"{_BEFORE}([1-9]\d{{0,2}}({BETWEEN_THOUSANDS}\d{{3}})+|\d+)(,\d+)?{_AFTER}"
+POINT_NUMBER = rf"{_BEFORE}[\d,]*(\d\.|\.\d)\d*{_AFTER}"
 _EUROPEAN = re.compile(r"[+-]?\d{1,3}(?:\.\d{3})+,\d+")
 _THOUSANDS_DOTS = re.compile(r"[+-]?[1-9]\d{0,2}(?:\.\d{3})+")
+# Beside columns with decimal points, a comma must be no thousand's and no list's, such as the labels 1,3 of a row.
+_SURELY_DECIMAL = re.compile(r"[+-]?(?:0,\d{3,}|\d+,\d{4,})|[+-]\d+,\d{1,2}")
+_WHOLE = re.compile(r"[+-]?\d+")
 _PERHAPS_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
 _BESIDE_NUMBERS = " \t%$€£¥<>≤≥=()°µ²³/" + ascii_letters
 _ODD_ROWS = 0.1  # that may be shorter or longer than the header: notes at the end, which the parser will name
@@ -184,10 +189,30 @@ def are_numbers(rows: list[list[str]], width: int, decimal: str | None) -> set[i
     return {j for j, found in zip(range(width), numeric, strict=False) if found}
 
 
+def find_decimal_commas(rows: list[list[str]], columns: Iterable[int]) -> set[int]:
+    """Those of the columns whose first rows hold numbers with decimal commas."""
+    return {j for j in columns if _are_fractions([row[j].strip() for row in rows if j < len(row)])}
+
+
+def _are_fractions(cells: list[str]) -> bool:
+    numbers = [cell for cell in cells if cell not in MISSING and not is_placeholder(cell)]
+    known = all(_COMMA.fullmatch(cell) or _WHOLE.fullmatch(cell) for cell in numbers)
+    return known and any(map(_SURELY_DECIMAL.fullmatch, numbers))
+
+
+def find_decimal_points(rows: list[list[str]], columns: Iterable[int]) -> list[int]:
+    """Those of the columns whose first rows hold numbers with decimal points, and none with a comma."""
+    cells = {j: [row[j].strip() for row in rows if j < len(row)] for j in columns}
+    return [j for j in cells if any(map(_has_point, cells[j])) and not any(map(_COMMA.fullmatch, cells[j]))]
+
+
+def _has_point(cell: str) -> bool:
+    """Whether a number has a decimal point: 1.234 is no evidence of that."""
+    return "." in cell and bool(_DOT.fullmatch(cell)) and not _THOUSANDS_DOTS.fullmatch(cell)
+
+
 def _has_decimal_commas(rows: list[list[str]]) -> bool:
     cells = [cell.strip(_BESIDE_NUMBERS) for cell in islice(chain.from_iterable(rows), _CELLS)]
     commas = [cell for cell in cells if _COMMA.fullmatch(cell) or _EUROPEAN.fullmatch(cell)]
-    # 1.234 is no evidence of a decimal point
-    dots = any("." in cell and _DOT.fullmatch(cell) and not _THOUSANDS_DOTS.fullmatch(cell) for cell in cells)
     # 1,234 alone may be a thousand and something
-    return not dots and any(not _PERHAPS_THOUSANDS.fullmatch(cell) for cell in commas)
+    return not any(map(_has_point, cells)) and any(not _PERHAPS_THOUSANDS.fullmatch(cell) for cell in commas)

@@ -27,9 +27,11 @@ _UNIT = r"[A-Za-zµ°Ω][A-Za-zµ°Ω²³/]{0,7}"
 # 1,234.5 and 1'234.5 and 1 234.5, (12.50) for a negative amount, <0.1 for a limit; a currency, a percent sign, a unit
 _DECORATED = re.compile(
     rf"(?P<limit>[<>≤≥]=?)?\s*(?P<debit>\()?\s*[-+−]?\s*(?P<before>{_CURRENCY})?\s*[-+−]?"
-    r"(?:\d{1,3}(?P<mark>[,'’ \u00a0\u202f])\d{3}(?:(?P=mark)\d{3})*|\d+)(?:\.\d*)?"
+    r"(?:[1-9]\d{0,2}(?P<mark>[,'’ \u00a0\u202f])\d{3}(?:(?P=mark)\d{3})*|\d+)(?:\.\d*)?"
     rf"\s*(?P<after>{_CURRENCY}|%|(?P<unit>{_UNIT}))?\s*(?(debit)\))"
 )
+_DECIMAL_COMMA = re.compile(r"[-+−]?0,\d")  # 0,126 is no thousand
+_PERHAPS_FRACTION = re.compile(r"[-+−]?[1-9]\d{0,2},\d{3}")
 _PADDED = re.compile(r"0\d+")
 TRUTH_SPELLINGS = {"True": "true", "TRUE": "true", "False": "false", "FALSE": "false"}
 _AS_LABEL = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0, "y": 1.0, "n": 0.0}
@@ -62,8 +64,8 @@ def read_numbers(series: Any) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """A column as floats, NaN where there is none, and the cells that hold something else than a number.
 
     Thousands separators, percent signs, brackets around a negative amount, limits (``<0.1``), a currency and a unit
-    are understood, as long as the column has one currency, and one unit in most of its cells. Truth values are no
-    numbers.
+    are understood, as long as the column has one currency, and one unit in most of its cells. Beside 0,126, which is a
+    fraction, 1,234 is no thousand. Truth values are no numbers.
     """
     if _is_plain_number(series):
         return series.to_numpy(dtype=np.float64, na_value=np.nan), np.zeros(len(series), dtype=bool)
@@ -84,6 +86,9 @@ def _decorated_numbers(cells: list[Any], n_plain: int) -> list[float]:
     units = [match["unit"] for match in known if match["unit"]]
     one_unit = len(set(units)) == 1 and len(units) > n_plain + len(known) - len(units)
     refused = ({"before", "after"} if len(currencies) > 1 else set()) | (set() if one_unit else {"unit"})
+    refused |= (
+        {"mark"} if any(isinstance(cell, str) and _DECIMAL_COMMA.match(cell.strip()) for cell in cells) else set()
+    )
     return [np.nan if match is None else _undecorated(match, refused) for match in found]
 
 
@@ -98,6 +103,11 @@ def has_mark(value: Any, mark: str) -> bool:
     """Whether a cell is read as a number by leaving out a mark: "mark" (between thousands) or "limit" (< and >)."""
     match = _DECORATED.fullmatch(value.strip()) if isinstance(value, str) else None
     return match is not None and match[mark] is not None
+
+
+def is_perhaps_fraction(value: Any) -> bool:
+    """Whether a cell is read as a thousand and something, but may be meant with a decimal comma: 1,234."""
+    return isinstance(value, str) and _PERHAPS_FRACTION.fullmatch(value.strip()) is not None
 
 
 def is_padded(value: Any) -> bool:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ldlearn.errors import TableError, some
 from ldlearn.io.sparse_table import SparseTable
-from ldlearn.io.values import has_mark, is_missing, is_padded, is_placeholder, read_numbers, shown
+from ldlearn.io.values import has_mark, is_missing, is_padded, is_perhaps_fraction, is_placeholder, read_numbers, shown
 
 MOST_CATEGORIES = 1000
 EMPTY, FLAT = "no value in any row", "the same value in every row"
@@ -76,15 +76,19 @@ class JunkCells(NamedCells):
     percents: NamedCells = field(default_factory=lambda: NamedCells("with a percent sign, 12% as 12, others without"))
 
     def add_marks(self, series: Any, column: str, numbers: NDArray[np.float64]) -> None:
-        """Note limits, percent signs beside some numbers, and marks between thousands where few have them (1,234)."""
-        cells = series.tolist()
+        """Note limits, percent signs beside some numbers, and marks between thousands where nothing else shows them.
+
+        That is so where few cells have them, or every cell might as well have a decimal comma (1,234).
+        """
+        cells, known = series.tolist(), ~np.isnan(numbers)
         percent = np.array([isinstance(cell, str) and cell.strip().endswith("%") for cell in cells], dtype=bool)
-        if (~percent & ~np.isnan(numbers)).any():
+        if (~percent & known).any():
             self.percents.add(series, column, percent)
         marked, limited = (np.array([has_mark(cell, mark) for cell in cells], dtype=bool) for mark in ("mark", "limit"))
         self.limits.add(series, column, limited)
-        if marked.sum() <= _MOST_JUNK * len(series):
-            self.thousands.add(series, column, marked)
+        doubtful = all(is_perhaps_fraction(cells[i]) for i in np.flatnonzero(known))
+        if doubtful or marked.sum() <= _MOST_JUNK * len(series):
+            self.thousands.add(series, column, marked & known)
 
     def sentences(self) -> list[str]:
         """One sentence for each column."""
