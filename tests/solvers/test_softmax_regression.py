@@ -455,6 +455,16 @@ def test_what_balance_is_lacking_is_added_to_the_gap(monkeypatch):
         assert rough.gap >= rough.loss - best.loss - 1e-9
 
 
+@pytest.mark.parametrize(("off", "balances"), [(-5.0, True), (-800.0, False)])
+def test_what_cannot_be_balanced_is_not_certified(off, balances):
+    """Predictions of exactly 0 have no curvature: Newton's method does not move their label."""
+    X, D = problem()
+    rows = LocalRows(Features(X), D)
+    at, _, left = module._balanced(rows.at(np.zeros((6, 4)), np.array([off, 0.0, 0.0, 0.0])), rows.n, 0.1, 1e-6)
+    assert (np.abs(at.excess()).max() <= 1e-12 * rows.n) == balances
+    assert left == (0.0 if balances else np.inf)
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_the_bound_holds_for_any_intercept(seed):
     """Best weights and an intercept that is off: what remains of the bound is what balance is lacking."""

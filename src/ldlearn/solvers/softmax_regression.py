@@ -461,7 +461,10 @@ def _dot(A: Array, B: Array, a: Array, b: Array) -> float:
 
 
 def _balanced(rows: RowsAt, n: float, l2: float, goal: float) -> tuple[RowsAt, Array, float]:
-    """Rows whose predictions have the column sums of D, and what was added to b: Newton's method, damped."""
+    """Rows whose predictions have the column sums of D, and what was added to b: Newton's method, damped.
+
+    If they do not get these sums nothing is known of the distance to the minimum, and infinity is added to its bound.
+    """
     total = np.zeros_like(rows.excess())
     for _ in range(_MAX_HALVINGS):
         excess = rows.excess()
@@ -475,7 +478,7 @@ def _balanced(rows: RowsAt, n: float, l2: float, goal: float) -> tuple[RowsAt, A
             if rows.loss <= before.loss + _ROUNDING * (abs(before.loss) + n):
                 break
         total += t * step
-    return rows, total, 0.0
+    return rows, total, 0.0 if np.abs(rows.excess()).max() <= _BALANCED * n else np.inf
 
 
 _Solve = Callable[[Array, Array], tuple[Array, Array]]
