@@ -274,5 +274,5 @@ def test_a_dldl_that_gives_frames_is_searched_too(straight):
     told = np.where(np.arange(60)[:, None] < 20, straight.D[:60], np.nan)
     options = {"betas": (1.0,), "gamma_ratios": (1.0,), "feature_maps": (None,), "cv": 2, "scoring": "recovery"}
     X, Y = straight.X[:60], straight.Y[:60]
-    plain, framed = (DLDLCV(model, **options).fit(X, Y, degrees=told) for model in (DLDL(), frames))
+    plain, framed = (DLDLCV(model, **options).fit(X, Y, degrees=told) for model in (DLDL(beta=1.0, gamma=1.0), frames))
     assert framed.best_score_ == plain.best_score_
