@@ -105,6 +105,9 @@ TABLES = {
         frame(lambda t: t.assign(sky=1.5, mountain=-0.5, sea=0.0)), (*FIT, "--method", "SABFGS"),
         ["row 1, column 'mountain'", "-0.5 is negative"],
     ),
+    "one label": (
+        lambda: None, ("fit", "data.csv", "-l", "sky", "--id", "key", "-o", "o.ldl"), ["'sky'", "name at least two"],
+    ),
     "infinite feature": (cell(6, "height", "inf"), FIT, ["data.csv, row 6, column 'height': inf is not a finite"]),
     "number too large": (
         cell(6, "height", "1e308"), FIT, ["data.csv, row 6, column 'height': 1e+308 is too large to compute with"],
@@ -125,6 +128,10 @@ USAGE = {
     "parameter of wrong type": ((*FIT, "--set", "alpha=big"), ["'alpha' parameter of DLDL must be a float"]),
     "parameter out of range": ((*FIT, "--set", "alpha=-1"), ["'alpha'", "must be a float in the range [0.0, inf)"]),
     "parameter without value": ((*FIT, "--set", "alpha"), ["'alpha' is not of the form name=value"]),
+    "cluster with a holdout and a decimal mark": (
+        (*FIT, "--scheduler", "tcp://none:1", "--holdout", "0.3", "--decimal", ","),
+        ["no --holdout, --decimal"],
+    ),
     "holdout of 3": ((*FIT, "--holdout", "3"), ["holdout must be at least 0 and below 1, got 3"]),
     "model to a table": (("fit", "data.csv", "-l", "sky", "-o", "data.csv"), ["ends in .ldl, 'data.csv' does not"]),
     "no such folder": (("fit", "data.csv", "-l", "sky", "-o", "no/m.ldl"), ["the folder 'no' does not exist"]),

@@ -143,6 +143,7 @@ def test_from_python(files):
         (["logical.csv", "-l", "sky:sun", "--id", "photo", "--methods", "SABFGS"], "learns from no 0/1 labels"),
         (["logical.csv", "-l", "sky:sun", "--id", "photo", "--methods", "GLL"], "did you mean GLLE"),
         (["logical.csv", "-l", "skies", "--id", "photo"], "there is no column 'skies'"),
+        (["logical.csv", "-l", "sky:sun", "--id", "photo", "-o", "votes.csv"], "is a file; name a folder"),
         (["none.csv", "-l", "a"], "there is no such file"),
     ],
 )

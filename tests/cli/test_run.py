@@ -90,6 +90,7 @@ def test_a_run_without_any_result_is_an_error(plan_file, tmp_path, capsys, monke
     assert code == 2
     assert "ren_cecps is skipped: Ren-CECps is not on this machine" in err
     assert "2 cells: 0 ok, 0 failed, 2 missing" in out
+    assert "could be computed (Ren-CECps is not on this machine" in err
 
 
 def test_methods_lists_every_estimator(capsys):

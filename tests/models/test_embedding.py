@@ -72,6 +72,18 @@ def test_from_the_command_line(here, monkeypatch, capfd):
     assert model.preprocessing.feature_names()[-2:] == ["note: 0", "note: 1"]
 
 
+def test_an_embedding_without_any_use_is_refused(here, capfd):
+    named, saved = ["--embedding", "own_letters:lengths"], ["-o", "m.ldl", "--holdout", "0"]
+    fit = ["fit", "data.csv", "-l", ",".join(LABELS), "--id", "key", "--ignore", "note", *saved]
+    assert command(*fit, *named) == 2
+    assert "no column is prose" in capfd.readouterr().err
+    assert command(*fit) == 0
+    for verb in ("predict", "evaluate", "enhance"):
+        assert command(verb, "data.csv", "-m", "m.ldl", *named) == 2
+        assert "was fitted without an embedding" in capfd.readouterr().err
+    assert command("enhance", "data.csv", "-l", ",".join(LABELS), *named) == 2
+
+
 def test_numbers_are_those_of_the_embedding(here):
     named = TableModel.fit(here, LABELS, id="key", text=["note"], embedding=import_embedding("own_letters:Halves"))
     expected = np.array([[len(text), text.count("e")] for text in here["note"]]) / 2

@@ -9,6 +9,7 @@ import pytest
 from ldlearn import AAKNN, DLDL, GLLE, SABFGS, EnhanceThenLearn, VoteLDL
 from ldlearn.core.targets import votes_to_degrees
 from ldlearn.errors import InputError, ParameterError, TableError
+from ldlearn.io.values import check_degrees
 from ldlearn.metrics import vote_likelihood
 from ldlearn.models import TableModel, evaluate_table, fit_and_check, fit_table, load_table_model, save_model
 
@@ -136,6 +137,44 @@ def test_degrees_of_some_rows_and_labels_of_the_rest(tables, tmp_path):
     mixed[4] = [0.5, 0.2, 0.1]
     with pytest.raises(TableError, match=r"row 4: .*sum to 0\.8"):
         TableModel.fit(beside(features, mixed), NAMES, kind="mixed")
+
+
+def test_fractions_are_no_votes(tables, tmp_path):
+    features, counts = tables
+    table = beside(features, counts.astype(float))
+    table.loc[7, "sea"] = 0.29
+    with pytest.raises(TableError, match=r"row 7, column 'sea': 0\.29 is no count of votes; .*--kind mixed"):
+        TableModel.fit(table, NAMES, kind="votes")
+    model = TableModel.fit(beside(features, counts), NAMES, estimator=AAKNN(3), kind="votes")
+    table.to_csv(tmp_path / "votes.csv", index=False)
+    with pytest.raises(TableError, match=r"row 8, column 'sea': 0\.29 is no count of votes"):
+        evaluate_table(str(tmp_path / "votes.csv"), model, kind="votes")
+
+
+def test_mixed_without_degrees_says_so(tables):
+    features, counts = tables
+    partial = (counts > 0).astype(float)
+    partial[3, 1] = np.nan
+    params = {"estimator": DLDL(beta=1.0, gamma=0.3)}
+    model = TableModel.fit(beside(features, partial), NAMES, kind="mixed", **params)
+    assert model.facts["warnings"][0] == "No row has degrees: kind mixed was not needed."
+    assert model.facts["warnings"][1].startswith("1 empty label cells of 240 are unknown")
+    plain = TableModel.fit(beside(features, partial), NAMES, **params)
+    np.testing.assert_array_equal(model.predict(features), plain.predict(features))
+
+
+def test_the_kind_that_is_advised_is_one_that_the_table_can_hold():
+    rows = range(1, 3)
+    for table, advice in {
+        ((1, 1, 0), (0.5, 0.25, 0.25)): "kind='mixed' (--kind mixed)",
+        ((2, 1, 0), (0, 3, 1)): "kind='votes' (--kind votes)",
+    }.items():
+        with pytest.raises(TableError) as refused:
+            check_degrees(np.array(table, dtype=float), NAMES, rows)
+        assert f"say {advice}" in str(refused.value)
+        with pytest.raises(TableError) as refused:
+            check_degrees(np.array(table, dtype=float), NAMES, rows, may_be_other=False)
+        assert "kind=" not in str(refused.value)
 
 
 def test_bad_votes_are_refused():

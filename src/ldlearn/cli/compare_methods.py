@@ -23,7 +23,7 @@ from ldlearn.cli.options import (
     Log,
     Numeric,
     Quiet,
-    Text,
+    WordsOnly,
     split_names,
 )
 from ldlearn.cli.run import run_and_show
@@ -50,7 +50,7 @@ def compare_methods(
     numeric: Numeric = None,
     categorical: Categorical = None,
     date: Date = None,
-    text: Text = None,
+    text: WordsOnly = None,
     ignore: Ignore = None,
     id: Id = None,
     delimiter: Delimiter = None,

@@ -31,11 +31,12 @@ from ldlearn.cli.options import (
     Separator,
     Settings,
     To,
+    name_embedding,
     parse_settings,
 )
 from ldlearn.io.source import PIPE
 from ldlearn.io.text_style import TextStyle
-from ldlearn.models import enhance_table, import_embedding
+from ldlearn.models import enhance_table
 
 
 def enhance(
@@ -77,8 +78,10 @@ def enhance(
     check_one_stdout(output, as_json)
     if (model is None) == (labels is None):
         raise typer.BadParameter("give either --model, or --labels to fit on.", param_hint="--model")
-    if embedding is not None:
-        import_embedding(embedding)
+    if model is not None:
+        name_embedding(embedding, model)
+    elif embedding is not None:
+        raise typer.BadParameter("only a model that was fitted with one takes it.", param_hint="--embedding")
     written = enhance_table(
         data,
         output,

@@ -14,10 +14,11 @@ from ldlearn.cli.options import (
     LabelKind,
     Metrics,
     Model,
+    name_embedding,
     split_names,
 )
 from ldlearn.io.text_style import TextStyle
-from ldlearn.models import evaluate_table, import_embedding
+from ldlearn.models import evaluate_table
 from ldlearn.models.table_files import ALL_METRICS
 
 
@@ -41,8 +42,7 @@ def evaluate(
     ldlearn evaluate test.csv --model model.ldl
     ldlearn evaluate test.parquet -m model.ldl --metrics cosine --json
     """
-    if embedding is not None:
-        import_embedding(embedding)
+    name_embedding(embedding, model)
     names = ALL_METRICS if metrics == ALL_METRICS else split_names(metrics)
     found = evaluate_table(
         data,

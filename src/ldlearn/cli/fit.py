@@ -37,6 +37,8 @@ from ldlearn.models import describe_model, fit_table, import_embedding
 from ldlearn.models.column_kinds import describe_kinds
 from ldlearn.models.method_names import DEFAULT_METHOD, method_name
 
+_HOLDOUT = 0.2
+
 
 def fit(
     data: Data,
@@ -56,7 +58,7 @@ def fit(
     separator: Separator = None,
     holdout: Annotated[
         float, typer.Option(metavar="SHARE", show_default=False, help="Rows to check on; default 0.2.")
-    ] = 0.2,
+    ] = _HOLDOUT,
     format: From = None,
     delimiter: Delimiter = None,
     decimal: Decimal = None,
@@ -87,8 +89,11 @@ def fit(
         "overwrite": not no_clobber,
     }
     if scheduler is not None:
-        if kind != "auto" or separator is not None or embedding is not None:
-            problem = "a cluster takes 0/1 label columns or degrees only, and no embedding."
+        alone = {"--kind": kind != "auto", "--separator": separator, "--embedding": embedding, "--from": format}
+        alone |= {"--holdout": holdout != _HOLDOUT, "--delimiter": delimiter, "--decimal": decimal}
+        alone |= {"--encoding": encoding}
+        if given := [name for name, value in alone.items() if value]:
+            problem = f"a cluster takes 0/1 label columns or degrees in plain files, and no {', '.join(given)}."
             raise typer.BadParameter(problem, param_hint="--scheduler")
         from ldlearn.models.table_parts import fit_parts
 

@@ -30,6 +30,8 @@ Features = Annotated[str | None, typer.Option(metavar="COLS", help="Features, li
 Categorical = Annotated[str | None, typer.Option(metavar="COLS", help="Features that are codes, not numbers.")]
 Numeric = Annotated[str | None, typer.Option(metavar="COLS", help="Features that are numbers, junk or not.")]
 Date = Annotated[str | None, typer.Option(metavar="COLS", help="Features that are dates.")]
+# Where --embedding is no option.
+WordsOnly = Annotated[str | None, typer.Option("--text", metavar="COLS", help="Prose: words count.")]
 Text = Annotated[str | None, typer.Option(metavar="COLS", help="Prose: words count, or --embedding NAME.")]
 # Hidden, because a screen has so many lines: --text mentions it, and so does a model that needs one.
 Embedding = Annotated[str | None, typer.Option(metavar="NAME", hidden=True)]
@@ -81,6 +83,17 @@ def split_names(names: str | None) -> list[str] | None:
 def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
     """The parameters given by ``--set name=value``."""
     return dict(_parse_setting(setting) for setting in settings)
+
+
+def name_embedding(name: str | None, model: str) -> None:
+    """Import the embedding for a model, which must have been fitted with one: it would be ignored otherwise."""
+    if name is None:
+        return
+    from ldlearn.models import import_embedding, load_table_model
+
+    import_embedding(name)
+    if not load_table_model(model).preprocessing.embedded:
+        raise typer.BadParameter(f"{model} was fitted without an embedding; leave it out.", param_hint="--embedding")
 
 
 def _parse_setting(setting: str) -> tuple[str, Any]:

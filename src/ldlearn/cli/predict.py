@@ -25,10 +25,11 @@ from ldlearn.cli.options import (
     SafeCsv,
     Scheduler,
     To,
+    name_embedding,
 )
 from ldlearn.io.source import PIPE
 from ldlearn.io.text_style import TextStyle
-from ldlearn.models import import_embedding, predict_table
+from ldlearn.models import predict_table
 
 
 def predict(
@@ -63,8 +64,7 @@ def predict(
     zcat new.csv.gz | ldlearn predict - -m model.ldl --to jsonl | head
     """
     check_one_stdout(output, as_json)
-    if embedding is not None:
-        import_embedding(embedding)
+    name_embedding(embedding, model)
     wanted: dict[str, Any] = {
         "id": id,
         "format": format,

@@ -52,6 +52,8 @@ def run_and_show(
         raise typer.BadParameter("choose one of --quiet and --log.")
     if jobs < 1 and jobs != -1:
         raise typer.BadParameter("--jobs must be at least 1, or -1 for all cores.")
+    if output.exists() and not output.is_dir():
+        raise typer.BadParameter(f"{output} is a file; name a folder.", param_hint="-o")
     console = Console()
     if not console.is_terminal:
         console = Console(width=_PAGE)
@@ -64,7 +66,9 @@ def run_and_show(
     if not quiet:
         _show(console, plan, found)
     if not found.count("ok"):
-        raise LDLearnError(f"No cell of the plan could be computed; {found.path / 'records.jsonl'} says why for each.")
+        reason = next((record.message for record in found.records), "it has none").rstrip(".")
+        where = found.path / "records.jsonl"
+        raise LDLearnError(f"No cell of the plan could be computed ({reason}); {where} says why for each.")
 
 
 def _watcher(console: Console, quiet: bool, log: bool) -> Watcher:

@@ -196,7 +196,9 @@ def _to_label(series: Any, column: str) -> NDArray[np.float64]:
     if not _is_plain_number(series):
         words = series.map(lambda v: _AS_LABEL.get(str(v).strip().lower(), v))
         series = pandas.Series(words.to_numpy(dtype=object), index=series.index)
-    return to_numbers(series, column, "write 0 or 1, yes or no, true or false, or drop the row.")
+    return to_numbers(
+        series, column, "write 0 or 1, yes or no, true or false, nothing if it is unknown, or drop the row."
+    )
 
 
 def are_logical(targets: NDArray[np.float64]) -> bool:
@@ -213,6 +215,18 @@ def check_all_known(targets: NDArray[np.float64], labels: Sequence[str], rows: A
         raise TableError(f"the label is missing; {advice}", row=rows[i], column=labels[j])
 
 
+def check_votes(counts: NDArray[np.float64], labels: Sequence[str], rows: Any) -> None:
+    """Refuse what is no count of votes, naming the first cell."""
+    check_all_known(counts, labels, rows, "write 0 where nobody voted.")
+    bad = (counts < 0) | (counts % 1 != 0)
+    if bad.any():
+        i, j = np.argwhere(bad)[0]
+        advice = (
+            "for 0/1 labels with degrees of some rows say kind='mixed' (--kind mixed), for degrees of all rows none."
+        )
+        raise TableError(f"{counts[i, j]:g} is no count of votes; {advice}", row=rows[i], column=labels[j])
+
+
 def check_logical_labels(targets: NDArray[np.float64], labels: Sequence[str], rows: Any, advice: str) -> None:
     """Refuse label columns that are neither 0/1 nor empty, naming the first cell."""
     bad = ~np.isin(targets, (0.0, 1.0)) & ~np.isnan(targets)
@@ -221,8 +235,13 @@ def check_logical_labels(targets: NDArray[np.float64], labels: Sequence[str], ro
         raise TableError(f"{targets[i, j]:g} is neither 0 nor 1; {advice}", row=rows[i], column=labels[j])
 
 
-def check_degrees(targets: NDArray[np.float64], labels: Sequence[str], rows: Any) -> NDArray[np.float64]:
-    """Label distributions, rescaled to sum exactly to one; anything else is refused by row."""
+def check_degrees(
+    targets: NDArray[np.float64], labels: Sequence[str], rows: Any, *, may_be_other: bool = True
+) -> NDArray[np.float64]:
+    """Label distributions, rescaled to sum exactly to one; anything else is refused by row.
+
+    ``may_be_other`` says whether the user can say that labels are of another kind.
+    """
     check_all_known(targets, labels, rows, "write its degree, or drop the row.")
     problems, sums = find_row_problems(targets), targets.sum(axis=1)
     if "negative degree" in problems:
@@ -231,13 +250,20 @@ def check_degrees(targets: NDArray[np.float64], labels: Sequence[str], rows: Any
     if problems:
         off = np.logical_or.reduce(list(problems.values()))
         first = int(np.argmax(off))
-        votes = "; for counts of votes say kind='votes'" if not (targets[first] % 1).any() else ""
+        kind = _other_kind(targets, first) if may_be_other else ""
         raise TableError(
             f"the labels {some(labels)} sum to {sums[first]:.4g}; degrees of a row sum to 1, and 0/1 labels are "
-            f"0 or 1 ({int(off.sum())} such row(s)){votes}.",
+            f"0 or 1 ({int(off.sum())} such row(s)){kind}.",
             row=rows[first],
         )
     return np.asarray(targets / sums[:, None])
+
+
+def _other_kind(targets: NDArray[np.float64], row: int) -> str:
+    """What labels may be instead of degrees, as advice, judged by a row that does not sum to one."""
+    if np.isin(targets[row], (0.0, 1.0)).all():
+        return "; for 0/1 labels with degrees of some rows say kind='mixed' (--kind mixed)"
+    return "" if (targets % 1).any() else "; for counts of votes say kind='votes' (--kind votes)"
 
 
 def check_some_label(targets: NDArray[np.float64], rows: Any, advice: str) -> None:

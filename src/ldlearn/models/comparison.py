@@ -118,7 +118,7 @@ class _Table:
         """The label columns, checked; what is wrong may lie in columns that are no labels."""
         columns = [to_numbers(self.frame[name], name) for name in names]
         try:
-            return check_degrees(np.column_stack(columns), names, self.frame.index)
+            return check_degrees(np.column_stack(columns), names, self.frame.index, may_be_other=False)
         except TableError as error:
             advice = "if other columns stand beside the labels, choose the labels, or name the id."
             problem = error.problem.rstrip(".")

@@ -100,6 +100,11 @@ class TablePreprocessing:
         made.sparse = isinstance(cleaned, SparseTable) or (sparse and full < SPARSE_BELOW * size)
         return made, made._joined(parts)
 
+    @property
+    def embedded(self) -> bool:
+        """Whether an embedding that the user names makes the numbers of some texts."""
+        return any(isinstance(transformer, NamedEmbedding) for transformer in self.words.values())
+
     def transform(self, cleaned: Any) -> Any:
         """The numbers of the rows of a cleaned table: an array, or a CSR matrix."""
         return self._joined(self._parts(cleaned))

@@ -14,7 +14,7 @@ from ldlearn.io.columns import Columns, TableColumns, find_kept
 from ldlearn.io.formats import naming, open_output
 from ldlearn.io.source import PIPE, Kind, Say, Source
 from ldlearn.io.text_style import TextStyle
-from ldlearn.io.values import check_all_known, check_degrees, import_pandas, to_labels
+from ldlearn.io.values import check_degrees, check_votes, import_pandas, to_labels
 from ldlearn.metrics import LABEL_METRICS, METRICS, get_metric
 from ldlearn.models.column_kinds import JunkCells
 from ldlearn.models.files import load_table_model
@@ -236,7 +236,7 @@ def _truth(T: Any, kind: str, labels: Sequence[str], rows: Any) -> tuple[Any, An
     if kind not in LABEL_KINDS:
         raise ParameterError(f"kind must be one of {', '.join(LABEL_KINDS)}, got {kind!r}.")
     if kind == "votes":
-        check_all_known(T, labels, rows, "write 0 where nobody voted.")
+        check_votes(T, labels, rows)
         T, weights = votes_to_degrees(T)
         unvoted = int((weights == 0).sum())
         return T, weights, False, [f"{unvoted} rows without votes are left out."] if unvoted else []

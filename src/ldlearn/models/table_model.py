@@ -23,6 +23,7 @@ from ldlearn.io.values import (
     check_degrees,
     check_logical_labels,
     check_some_label,
+    check_votes,
     import_pandas,
     to_labels,
 )
@@ -169,6 +170,8 @@ class TableModel:
         if len(kinds.left_out) == len(chosen):
             why = "; ".join(f"{reason}: {some(names)}" for reason, names in columns_by_kind(kinds.left_out).items())
             raise TableError(f"no column is left for the features ({why}).")
+        if embedding is not None and not kinds.texts:
+            raise TableError("no column is prose, which an embedding needs; name one with --text (text=...).")
         read = read_labels(table, labels) if targets is None else targets
         given = training_targets(read, labels, table.index, estimator, kind)
         junk = JunkCells()
@@ -390,13 +393,16 @@ def training_targets(
     if kind == "mixed":
         return _mixed(targets, labels, rows, estimator)
     y = check_targets(targets, labels, rows, estimator)
+    return TrainingTargets(y, {}, y, "0/1" if are_logical(y) else "degrees", _unknown_cells(y))
+
+
+def _unknown_cells(y: NDArray[np.float64]) -> list[str]:
     unknown = int(np.isnan(y).sum())
-    notes = [f"{unknown} empty label cells of {y.size} are unknown: neither 0 nor 1."] if unknown else []
-    return TrainingTargets(y, {}, y, "0/1" if are_logical(y) else "degrees", notes)
+    return [f"{unknown} empty label cells of {y.size} are unknown: neither 0 nor 1."] if unknown else []
 
 
 def _votes(counts: NDArray[np.float64], labels: Sequence[str], rows: Any, estimator: Any) -> TrainingTargets:
-    check_all_known(counts, labels, rows, "write 0 where nobody voted.")
+    check_votes(counts, labels, rows)
     degrees, totals = votes_to_degrees(counts)
     voted = totals > 0
     if not voted.any():
@@ -428,7 +434,9 @@ def _mixed(targets: NDArray[np.float64], labels: Sequence[str], rows: Any, estim
     degrees[told] = check_degrees(targets[told], labels, rows[told])
     y, logical = comparable_labels(targets, "mixed")
     check_targets(y, labels, rows, estimator)
-    notes = [f"True degrees of {int(told.sum())} rows, 0/1 labels of {int((~told).sum())}."]
+    if not told.any():
+        return TrainingTargets(y, {}, y, "0/1", ["No row has degrees: kind mixed was not needed.", *_unknown_cells(y)])
+    notes = [f"True degrees of {int(told.sum())} rows, 0/1 labels of {int((~told).sum())}.", *_unknown_cells(y)]
     return TrainingTargets(y, {"degrees": degrees}, y, "0/1" if logical else "degrees", notes)
 
 
@@ -448,12 +456,14 @@ def check_targets(
     if estimator.kind == _TAKES_DISTRIBUTIONS:
         return check_degrees(targets, labels, rows)
     name = type(estimator).__name__
-    advice = f"{name} learns from 0/1 labels; for counts say kind='votes', for degrees of some rows kind='mixed', "
-    advice += "for degrees of all rows use a learner such as SABFGS."
+    advice = f"{name} learns from 0/1 labels; for counts say kind='votes' (--kind votes), for degrees of some rows "
+    advice += "kind='mixed' (--kind mixed), for degrees of all rows use a learner such as SABFGS."
     check_logical_labels(targets, labels, rows, advice)
     if not estimator.takes_unknown:
         check_all_known(targets, labels, rows, f"write 0 or 1: {name} takes no unknown labels, DLDL does.")
     if getattr(estimator, "empty_rows", None) != "all":
+        if len(labels) == 1 and (targets == 0).any():
+            raise TableError("one label has degree 1 in every row; name at least two.", column=labels[0])
         choice = ", or set empty_rows=all" if hasattr(estimator, "empty_rows") else ""
         check_some_label(targets, rows, f"drop such rows{choice}.")
     return targets
