@@ -245,6 +245,8 @@ def test_a_label_that_is_called_like_a_column(write):
         ("a.csv", "item,label\n1,\n", "nobody gave a label"),
         ("a.json", "[1, 2]", "a list of JSON objects is needed"),
         ("a.json", "[]", "a list of JSON objects is needed"),
+        ("a.json", "{}", "a list of JSON objects is needed"),
+        ("a.jsonl", [{}, {}], "the file is empty, or all of its objects are"),
         ("a.json", "{", "the file is no JSON"),
         ("a.json", "[" * 100_000, "nested too deeply"),
         ("a.jsonl", [], "the file is empty"),
@@ -264,6 +266,14 @@ def test_a_column_of_texts_is_no_label(write):
     rows = "".join(f"{i},remark number {i}\n" for i in range(1001))
     with pytest.raises(TableError, match="1,001 different labels; is that the column of the labels"):
         read_annotations(write("a.csv", "item,label\n" + rows))
+
+
+def test_no_file_counts_twice(write, tmp_path):
+    path = write("a.jsonl", [{"id": 1, "label": ["x"]}])
+    (tmp_path / "link.jsonl").symlink_to(path)
+    for again in (path, str(tmp_path / "link.jsonl")):
+        with pytest.raises(FileError, match=r"it is the same file as .*a\.jsonl; name it once"):
+            read_annotations([path, again])
 
 
 def test_kinds_and_files_are_checked(write):
@@ -360,6 +370,12 @@ def test_an_export_can_be_opened_like_a_table(export):
 def test_a_json_file_of_rows_is_a_table(write):
     data = read_dataset(write("rows.json", [{"a": 1.5, "x": 1, "y": 0}, {"a": 2.5, "x": 1, "y": 1}]), labels="x:y")
     assert data.Y.tolist() == [[1, 0], [1, 1]]
+
+
+def test_a_json_file_may_come_through_a_pipe(write, monkeypatch):
+    with open(write("a.json", '[{"id": 1, "label": "x"}]')) as stdin:
+        monkeypatch.setattr("sys.stdin", stdin)
+        assert read_annotations("-", format="json").labels == ["x"]
 
 
 def test_json_is_not_written(export, tmp_path, capsys):

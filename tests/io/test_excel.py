@@ -68,6 +68,13 @@ def test_data_sets_survive(tmp_path):
     np.testing.assert_array_equal(back.D, data.D)
 
 
+def test_a_workbook_may_come_through_a_pipe(tmp_path, monkeypatch):
+    with open(workbook(tmp_path / "x.xlsx", [["a", "b"], [1, 2]])) as stdin:
+        monkeypatch.setattr("sys.stdin", stdin)
+        with open_table("-", "xlsx") as table:
+            assert table.read({"b": "any"})["b"].tolist() == [2]
+
+
 def test_errors_name_row_and_column(tmp_path):
     name = workbook(tmp_path / "x.xlsx", [["a", "b"], [1, 2], ["tall", 3]])
     with open_table(name) as table, pytest.raises(TableError, match="row 2, column 'a': 'tall' is not a finite number"):

@@ -60,6 +60,13 @@ def test_what_is_told_is_not_questioned(tmp_path):
     assert read(tmp_path / "x.csv", style=TextStyle("semicolon", encoding="latin-1")).endswith("decimal commas.")
 
 
+@pytest.mark.parametrize("encoding", ["utf-16", "ascii"])
+def test_a_wrong_encoding_is_one_sentence_with_advice(tmp_path, encoding):
+    (tmp_path / "x.csv").write_text(PLAIN, encoding="utf-8")
+    with pytest.raises(TableError, match=f"x.csv: its text is not {encoding}; tell another encoding, or none"):
+        read(tmp_path / "x.csv", style=TextStyle(encoding=encoding))
+
+
 def test_packed_tables_in_and_out(tmp_path):
     (tmp_path / "x.csv.gz").write_bytes(gzip.compress(PLAIN.encode()))
     assert read(tmp_path / "x.csv.gz") == ""

@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import count
+from itertools import combinations, count
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
-from ldlearn.errors import ParameterError, TableError, hint, some
+from ldlearn.errors import FileError, ParameterError, TableError, hint, some
 from ldlearn.io.answer_columns import Roles, find_roles
 from ldlearn.io.answers import (
     about_task,
@@ -124,6 +125,7 @@ def read_annotations(
         raise ParameterError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}.")
     tally = _Tally()
     given = [paths] if isinstance(paths, str) else list(paths)
+    _check_distinct_files(given)
     for path in given:
         with _opened(path, format, style) as export, naming(path):
             if export.tasks:
@@ -133,6 +135,13 @@ def read_annotations(
                 tally.add_rows(export.rows(roles.of_the_answer), roles)
     with naming(given[0]):
         return tally.counted(kind)
+
+
+def _check_distinct_files(paths: Sequence[str]) -> None:
+    """Refuse a file that is named twice, under whatever name or link: its raters would count twice."""
+    for first, second in combinations(paths, 2):
+        if first == second or (Path(first).exists() and Path(second).exists() and Path(first).samefile(second)):
+            raise FileError(f"{second}: it is the same file as {first}; name it once, or its answers count twice.")
 
 
 def count_tasks(tasks: Sequence[Mapping[str, Any]]) -> Annotations:
@@ -168,8 +177,8 @@ def _read_json(path: str, parse: Callable[[Input], Iterable[dict[str, Any]]]) ->
     try:
         with reading(given):
             rows = list(parse(given))
-            if not rows:
-                raise TableError("the file is empty.")
+            if not any(rows):
+                raise TableError("the file is empty, or all of its objects are.")
             return rows
     finally:
         given.close()

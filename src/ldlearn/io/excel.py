@@ -32,7 +32,9 @@ class ExcelSource(Source):
             declared = sum(member.file_size for member in archive.infolist())
         check_declared(declared, given.size)
         check_total(declared, given.max_bytes)
-        book = openpyxl.load_workbook(given.path, read_only=True, data_only=True)
+        # a file, not its name: that of a pipe's copy has no ending, which openpyxl goes by
+        file = given.stack.enter_context(given.path.open("rb"))
+        book = openpyxl.load_workbook(file, read_only=True, data_only=True)
         given.stack.callback(book.close)
         self._rows = self._find_table(book)
         given.announce_names(self.names)

@@ -17,7 +17,7 @@ from ldlearn.io.columns import marked_labels
 from ldlearn.io.formats import Format
 from ldlearn.io.limits import check_total
 from ldlearn.io.sink import Sink, Table, columns_of
-from ldlearn.io.source import CHUNK_ROWS, Input, Kind, Source
+from ldlearn.io.source import CHUNK_ROWS, PIPE, Input, Kind, Source
 
 _LONGEST_LINE = 64 << 20
 
@@ -67,14 +67,15 @@ def parse_lines(given: Input) -> Iterator[dict[str, Any]]:
 
 def parse_list(given: Input) -> list[dict[str, Any]]:
     """The objects of a JSON file: a list of them, or one."""
-    check_total(given.size, given.max_bytes)
+    if given.name != PIPE:  # whose size is known only when it has been read
+        check_total(given.size, given.max_bytes)
     try:
         found = json.loads(given.file.read())
     except (ValueError, RecursionError) as error:
         reason = getattr(error, "msg", "it is not UTF-8 text or nested too deeply")
         raise TableError(f"the file is no JSON ({reason}).") from None
     rows = [found] if isinstance(found, dict) else found
-    if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
+    if not isinstance(rows, list) or not any(rows) or not all(isinstance(row, dict) for row in rows):
         raise TableError('a list of JSON objects is needed, such as [{"id": 1, "label": "joy"}].')
     return rows
 

@@ -368,5 +368,8 @@ def reading(given: Input) -> Iterator[None]:
     except (LDLearnError, ImportError):
         raise
     except Exception as error:
+        if isinstance(error, UnicodeError) and given.style.encoding:
+            problem = f"its text is not {given.style.encoding}; tell another encoding, or none, and it is found."
+            raise TableError(problem, where=given.where) from None
         reason = " ".join(str(error).split())[:160] or type(error).__name__
         raise TableError(f"it cannot be read as {given.title}: {reason}", where=given.where) from error
