@@ -186,7 +186,7 @@ def test_sparse_words(tmp_path, monkeypatch):
     """A TF-IDF matrix in an .npz file, labels and keys beside it."""
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(4)
-    X = scipy.sparse.random_array((N, 60), density=0.1, rng=rng, format="csr")
+    X = scipy.sparse.random_array((N, 60), density=0.1, random_state=rng, format="csr")
     world = World(X.toarray())
     keys = np.array([f"r{i:04d}" for i in range(N)])
     for name, rows in (("words.npz", slice(0, SEEN)), ("words_new.npz", slice(SEEN, N))):

@@ -20,7 +20,7 @@ def write(path, X, Y, **others):
 
 def make(rows, words, density, seed=0):
     rng = np.random.default_rng(seed)
-    X = scipy.sparse.random_array((rows, words), density=density, rng=rng, format="csr")
+    X = scipy.sparse.random_array((rows, words), density=density, random_state=rng, format="csr")
     Y = (X[:, :3].toarray() + rng.random((rows, 3)) > 0.6).astype(int)
     Y[Y.sum(axis=1) == 0, 0] = 1
     return X, Y

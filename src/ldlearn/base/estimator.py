@@ -133,7 +133,10 @@ class LabelEstimator(SetOutput, BaseEstimator):
         if name != "sample_weight":
             raise NotImplementedError(name)
         with as_input_errors():
-            return check_sample_weight(value, X, dtype=np.float64, ensure_non_negative=True)
+            weights = check_sample_weight(value, X, dtype=np.float64, ensure_non_negative=True)
+        if not weights.any():  # an older scikit-learn lets that pass
+            raise InputError("Sample weights must contain at least one non-zero number.")
+        return weights
 
     def _fit_validated(self, X: Any, T: NDArray[Any], row_data: dict[str, Any]) -> None:
         """Call ``_fit`` with the rows that count: weight 0 is as good as no row."""

@@ -105,7 +105,7 @@ def neighbor_graph(X: Any, n_neighbors: int, sigma: Bandwidth, neighbors: Any = 
     weights = similarity(distances[found].astype(np.float64, copy=False), width)
     pointers = np.concatenate([[0], np.cumsum(found.sum(axis=1))])
     # The graph has up to twice as many entries.
-    kind = sparse.get_index_dtype(maxval=max(X.shape[0], 2 * len(weights)))
+    kind = np.int32 if 2 * len(weights) < np.iinfo(np.int32).max else np.int64
     A = sparse.csr_array((weights, indices[found].astype(kind), pointers.astype(kind)), shape=(X.shape[0],) * 2)
     return NeighborGraph(sparse.csr_array(A.maximum(A.T)), width, index, offsets)
 
