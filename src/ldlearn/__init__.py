@@ -5,9 +5,9 @@ The estimators can be imported from here (``from ldlearn import DLDL``) or from 
 ``import ldlearn`` and ``ldlearn --version`` cost next to nothing.
 """
 
-from typing import TYPE_CHECKING
-
 __version__ = "0.2.0.dev0"
+
+TYPE_CHECKING = False  # as in typing, which would take longer to import than all the rest
 
 if TYPE_CHECKING:  # type checkers and editors see the names where they are
     from ldlearn.compose import *  # noqa: F403

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
-from types import FrameType
-from typing import NoReturn
+
+TYPE_CHECKING = False  # as in typing, which is not imported: Ctrl-C during that would not be looked after yet
+if TYPE_CHECKING:
+    from types import FrameType
+    from typing import NoReturn
 
 EXIT_CODE = 130
 MESSAGE = "ldlearn: interrupted."
