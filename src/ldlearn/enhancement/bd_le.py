@@ -127,11 +127,14 @@ class BDLE(WeighsRows, Enhancer):
         mean_x, mean_y = np.zeros(features.shape[1]), np.zeros(labels.shape[1])
         if self.fit_intercept:
             mean_x, mean_y = (np.average(array, axis=0, weights=w) for array in (features, labels))
+        # Each intercept enters one squared error alone (the graph does not see it: G 1 = 0) and is best where that
+        # error has mean zero, whatever W is: on centred data W is all that is left to find.
         features, labels = features - mean_x, labels - mean_y
         counted = w > 0
         # Both squared errors are sums over rows: a row that counts w times is one that is sqrt(w) times as long.
         root = np.sqrt(w[counted, None])
         rough = self._smoothness(X[counted], features[counted])
+        # The graph term counts no rows: what X' multiplies by the root again is divided by it here.
         self.coef_ = self._solve(root * features[counted], root * labels[counted], rough / root)
         self.intercept_ = mean_y - mean_x @ self.coef_
         self.scores_ = features @ self.coef_ + mean_y
@@ -154,6 +157,7 @@ class BDLE(WeighsRows, Enhancer):
         gram = (gram + gram.T) / 2.0
         # With Y'Y = V diag(values) V' the columns of W V do not see each other: column j has the ridge alpha values_j.
         values, V = linalg.eigh(Y.T @ Y)
+        # X'Y comes once from the way there and alpha times from the way back.
         targets = (1.0 + self.alpha) * (X.T @ (Y @ V))
         if self.alpha == 0:
             W = solve_semidefinite(gram, targets)

@@ -133,6 +133,7 @@ class FCM(WeighsRows, Enhancer):
     def _cluster(self, X: Array, p: int, w: Weights) -> None:
         """Alternate between centres and memberships; each step minimises the objective over one of them."""
         counted = w > 0  # rows of weight 0 move no centre, and what is drawn for the others must not depend on them
+        # Distances are computed from inner products, which lose digits where all rows are far from 0.
         mean = np.average(X, axis=0, weights=w)
         centred, counts = (X - mean)[counted], w[counted, None]
         U = check_random_state(self.random_state).uniform(size=(len(centred), p))
@@ -177,6 +178,8 @@ def _memberships(squares: Array, b: float) -> Array:
 
 def _associate(Y: Array, U: Array) -> Array:
     """``Y' U``, columns then rows divided by their sums; a label without positive rows keeps zeros."""
+    # Columns first: of the labels that a cluster's members carry, the share of each, so that large clusters say no more
+    # than small ones. Then rows: what ties a label to clusters sums to one, for frequent labels as for rare ones.
     A = Y.T @ U
     for axis in (0, 1):
         sums = A.sum(axis=axis, keepdims=True)

@@ -137,6 +137,8 @@ class FLE(WeighsRows, Enhancer):
             Q = np.linalg.solve(weighted @ P + self.gamma * np.eye(c), weighted @ X)
             # Non-negative least squares for P: the row problems share this Hessian (halved), not the linear term. Given
             # Q no row sees another, so that its own weight does not move it.
+            # The penalty on row sums, lam (p'1 - 1)^2, puts lam into every entry of the Hessian (11') and of the linear
+            # term. The last support is the first guess: few entries become or cease to be 0 in an iteration.
             H = Q @ Q.T / m + (self.alpha + self.beta) * np.eye(c) + self.lam
             P = nonnegative_quadratic(H, X @ Q.T / m + self.alpha * Y + self.beta * S + self.lam, P > 0)
             path.append(self._objective(X, Y, S, P, Q, w))

@@ -229,6 +229,8 @@ class GLLE(Enhancer):
             # Over correlation matrices R_i the last term is linear, <R_i, D_i' D_i>; over D everything is quadratic.
             Z = align_unit_rows(Z, _grams(D, members))
             R = Z @ Z.transpose(0, 2, 1)
+            # Exact, so that neither half-step can raise the objective; the labels of a row are tied by R, hence one
+            # system for all entries of D.
             D = solve_spd(_JointSystem(self.lam, G, self.l2, R, members), Y.reshape(-1, 1)).reshape(Y.shape)
             path.append(_objective(D, Y, self.lam, G) + self.l2 * float(np.sum(R * _grams(D, members))))
             self.converged_ = before - path[-1] <= self.tol * path[-1]
@@ -254,6 +256,7 @@ class _JointSystem:
         self.lam, self.G, self.l2, self.R, self.members = lam, G, l2, R, members
 
     def diagonal(self) -> Array:
+        # Correlation matrices have a unit diagonal: each adds l2 to every entry.
         return np.repeat(1.0 + self.lam * self.G.diagonal() + self.l2, self.R.shape[1])
 
     def __matmul__(self, flat: Array) -> Array:
@@ -271,6 +274,7 @@ def _objective(D: Array, Y: Array, lam: float, G: sparse.csr_array) -> float:
 def _loss_and_gradient(W: Array, K: Array, Y: Array, lam: float, G: sparse.csr_array) -> tuple[float, list[Array]]:
     D = K @ W[:-1] + W[-1]
     slope = 2.0 * (D - Y + lam * (G @ D))
+    # The adjoint of D = [K, 1] W; K is its own transpose.
     return _objective(D, Y, lam, G), [np.vstack([K @ slope, slope.sum(axis=0)])]
 
 

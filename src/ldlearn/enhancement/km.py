@@ -98,6 +98,7 @@ class KM(WeighsRows, Enhancer):
         squares = self._squared_distances_to_centres(X, counted.astype(float), sample_weight)
         radii = np.where(counted, squares, 0.0).max(axis=0)
         self.radii_ = np.sqrt(radii)
+        # delta is for labels of a single row, which is its own centre: 0 / 0 must be no distance.
         self.scores_ = np.where(Y, 1.0 - np.sqrt(squares / (radii + self.delta)), 0.0)
         # On the rim of all of its labels a row has no membership left to share out.
         outside = self.scores_.max(axis=1, keepdims=True) <= _NO_MEMBERSHIP

@@ -138,6 +138,7 @@ class LEMLL(Enhancer):
     def _fit(self, X: Any, Y: NDArray[np.bool_]) -> None:
         n = len(X)
         M = reconstruction_laplacian(reconstruction_weights(X, self.n_neighbors))
+        # The Hessian in U of the last two terms; definite, because l3 is positive.
         N = sparse.csr_array(2.0 * self.l2 * M + 2.0 * self.l3 * sparse.eye_array(n))
         signs = np.where(Y, 1.0, -1.0)
         U = solve_spd(N, 2.0 * self.l3 * signs)  # the numerical labels without a regressor
@@ -158,6 +159,7 @@ class LEMLL(Enhancer):
 
         Keeps the iterate of the least primal value; returns all of these values.
         """
+        # 2 l1 (r - eps) / r, the weight of a row with error r, is 2 l1 at most: every row is a support vector at first.
         weights = np.full(len(U), 2.0 * self.l1)
         path: list[float] = []
         self.converged_ = False
@@ -175,6 +177,7 @@ class LEMLL(Enhancer):
                 self.dual_coef_, self.intercept_ = fit.B, fit.b
             self.gap_ = min(path) - dual
             self.converged_ = self.gap_ <= self.tol * self.l3 * U.size
+            # At the solution |B_i| = 2 l1 (r_i - eps): this is |B_i| / r_i for the error r_i that belongs to B_i.
             weights = lengths / np.maximum(self.eps + lengths / (2.0 * self.l1), np.finfo(float).tiny)
         return path
 

@@ -170,6 +170,7 @@ class LESC(Enhancer):
         mu = self.mu
         self.n_iter_, self.converged_ = 0, False
         while not self.converged_ and self.n_iter_ < self.max_iter:
+            # Each of J, Z and E is the exact minimiser of the augmented Lagrangian given the others.
             J = singular_value_threshold(Z + Y2 / mu, 1.0 / mu)
             # |X - s Z - E + Y1 / mu|^2 + |Z - J + Y2 / mu|^2 is quadratic in every entry of Z by itself.
             Z = (s * (X - E + Y1 / mu) + J - Y2 / mu) / (s**2 + 1.0)

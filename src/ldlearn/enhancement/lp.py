@@ -131,4 +131,5 @@ class LP(Enhancer):
 def _inverse_root(degrees: NDArray[np.float64]) -> NDArray[np.float64]:
     """``degrees ** -0.5``, and 0 for a row without neighbours."""
     alone = degrees <= 0
+    # So far from all others that every similarity underflows: P has a row of zeros there, and the labels just stay.
     return np.asarray(np.where(alone, 0.0, 1.0 / np.sqrt(np.where(alone, 1.0, degrees))))

@@ -363,6 +363,7 @@ class DLDL(WeighsRows, GivesIntervals):
         known: Mask | None = None,
         degrees: Array | None = None,
     ) -> None:
+        # Taken away from the model: once fitted, it is not to hold the features and the graph of a whole path.
         work = self.__dict__.pop("_work", None) or _SharedWork()
         G = self._fit_graph(X, work)
         features = self._fit_features(X, work, sample_weight)
@@ -398,6 +399,8 @@ class DLDL(WeighsRows, GivesIntervals):
 
     def _alternate(self, features: Features, degrees: _Degrees, G: Any, work: _SharedWork) -> None:
         """Algorithm 2."""
+        # W before D: equal shares are a fair guess of D, and of W there is none. D last: it is solved for the W that is
+        # kept.
         D = degrees.start
         self.objective_path_ = np.empty(0)
         self.n_newton_: list[int] = []
@@ -504,6 +507,7 @@ class DLDL(WeighsRows, GivesIntervals):
 
     def _update_D(self, W: SoftmaxFit, degrees: _Degrees, G: Any, D: Array) -> tuple[Array, bool, float]:
         """D, whether it is solved, and what `_terms_in_D` would say of it."""
+        # Sparse logits are those of positive labels only, and normalised already.
         logP = W.logits if sparse.issparse(W.logits) else log_softmax(W.logits)
         problem: dict[str, Any] = {"laplacian": G, "alpha": self.alpha_, "beta": self.beta_, "weights": degrees.weights}
         problem |= self._between_labels(D.shape[1])
@@ -514,12 +518,15 @@ class DLDL(WeighsRows, GivesIntervals):
         self.gap_ = found.gap
         self.n_newton_.append(found.n_iter)
         self._record("D", found.objective + self.gamma_ * float(np.sum(W.coef**2)))
+        # The objective holds -<D, ln P>; without it the terms in D alone are left, to which the next W-step adds its
+        # own.
         return found.D, found.converged, found.objective + _weighted_inner(degrees.weights, found.D, logP)
 
     def _solve_D(self, logP: Any, support: Any, start: Any, **problem: Any) -> SimplexSolution:
         if self.solver == "newton":
             return newton_simplex(logP, support, **problem, start=start, tol=self.tol)
         D, n_iter, converged = admm_simplex(logP, support, **problem, start=start, tau=self.tau)
+        # ADMM knows only how far D and its copy are apart; without a step Newton's method gives objective and gap.
         certified = newton_simplex(logP, support, **problem, start=D, max_iter=0)
         return replace(certified, n_iter=n_iter, converged=converged)
 
@@ -527,6 +534,7 @@ class DLDL(WeighsRows, GivesIntervals):
         """The terms in D alone: ``sum D ln D + beta |D|^2 + alpha tr(D'GD)``, and what ordered labels add."""
         graph_term = 0.0 if G is None else self.alpha_ * float(np.vdot(D, G @ D))
         entries = D.data if sparse.issparse(D) else D
+        # 0 ln 0 is 0: the logarithm of something positive, times 0.
         terms = entries * (np.log(np.maximum(entries, np.finfo(np.float64).tiny)) + self.beta_ * entries)
         for Q in self._between_labels(D.shape[1]).values():
             terms = terms + D * (D @ Q)
@@ -542,6 +550,7 @@ class DLDL(WeighsRows, GivesIntervals):
             self.callback(self.n_iter_, step, objective)
 
     def _has_settled(self, n: float) -> bool:
+        # From the end backwards, after every D-step.
         last = self.objective_path_[::-2]
         return len(last) > 1 and bool(last[1] - last[0] <= self.tol * n)
 
@@ -569,8 +578,11 @@ class DLDL(WeighsRows, GivesIntervals):
         beta: float | NDArray[np.float64] = self.beta_
         if self._index is not None and self.sigma_ is not None:
             distances, nearest = self._index.kneighbors(self._moved(X))
+            # The graph knows only rows that count: those of weight 0 have a place in D, none in the index.
             nearest = nearest if self._rows_kept is None else self._rows_kept[nearest]
             weights = similarity(distances, self.sigma_)
+            # alpha sum_j a_j |d - d_j|^2 is alpha (sum_j a_j) |d|^2 - 2 alpha <sum_j a_j d_j, d> and a constant: more
+            # beta and another prior, so that rows stay separate.
             pulls = np.einsum("ik,ikj->ij", weights, self.label_distributions_[nearest])
             logP = logP + 2.0 * self.alpha_ * pulls
             beta = self.beta_ + self.alpha_ * weights.sum(axis=1)

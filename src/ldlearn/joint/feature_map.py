@@ -23,5 +23,6 @@ def make_feature_map(feature_map: Any, X: Any, n_components: int, random_state: 
     rng = check_random_state(random_state)
     n = X.shape[0]
     sample = X[np.sort(rng.permutation(n)[:_BANDWIDTH_ROWS])]
+    # The mean over pairs of different rows; where all rows are equal any width will do.
     width = float(euclidean_distances(sample).sum()) / max(sample.shape[0] * (sample.shape[0] - 1), 1) or 1.0
     return Nystroem(gamma=1.0 / width**2, n_components=min(n_components, n), random_state=rng.randint(2**31 - 1))

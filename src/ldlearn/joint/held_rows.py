@@ -35,6 +35,7 @@ def solve_around(
     """
     free = ~held
     fixed = D[held]
+    # What the held rows add to the objective does not change, but is part of what is reported.
     entropy = (xlogy(fixed, fixed) - fixed * logP[held] + beta * fixed**2).sum(axis=1)
     if between_labels is not None:
         entropy = entropy + ((fixed @ between_labels) * fixed).sum(axis=1)
@@ -43,8 +44,10 @@ def solve_around(
     among = None
     if alpha > 0:
         constant += alpha * float(np.vdot(fixed, laplacian[held][:, held] @ fixed))
+        # G is symmetric: <D_f, G_fh D_h> occurs twice. A row's prior is multiplied by its weight, the graph is not.
         carried = 2.0 * alpha * (laplacian[free][:, held] @ fixed)
         prior = prior - (carried if weights is None else carried / weights[free, None])
+        # Rows of this part may sum to more than 0, held neighbours having left it; it is positive semi-definite still.
         among = laplacian[free][:, free]
     if not free.any():
         return SimplexSolution(D, np.zeros(len(D)), constant, 0, 0, True)

@@ -39,6 +39,7 @@ class Judged:
             return False
         gain = self.values - other.values
         mean = np.average(gain, weights=self.weights)
+        # The standard error of a weighted mean of independent rows; with equal weights the usual one.
         error = np.sqrt(n / (n - 1) * np.sum((self.weights * (gain - mean)) ** 2)) / self.weights.sum()
         return bool(mean > student.ppf(1.0 - level, n - 1) * error)
 

@@ -196,6 +196,7 @@ class L2(WeighsRows, SetsRowsAside, Joint):
         self.converged_ = False
         while not self.converged_ and len(path) < self.max_iter:
             before = D, P
+            # S, D and the predictor in turn, each given the latest of the others: no step raises the objective.
             graph.follow(D)
             D = self._solve_degrees(graph.S, P, rows)
             fit = self._fit_predictor(rows, D, W, b)
@@ -221,6 +222,7 @@ class L2(WeighsRows, SetsRowsAside, Joint):
         m, c = rows.X.shape[1], D.shape[1]
         if self.init == "random":
             return check_random_state(self.random_state).uniform(size=(m, c)), np.zeros(c)
+        # A label that nobody has would start at minus infinity, where the squared error has no slope to leave it by.
         shares = np.log(np.maximum(np.average(D, axis=0, weights=rows.w), _SMALLEST_SHARE))
         return np.zeros((m, c)), (shares - shares.mean()) * self.fit_intercept
 
@@ -315,6 +317,7 @@ def propagated_labels(S: sparse.csr_array, Y: NDArray[np.bool_], tol: float = 1e
     Roughly: they only shape the first graph.
     """
     M = reconstruction_laplacian(S)
+    # The gradient is 2 M D, and the largest column sum bounds the largest eigenvalue of M: the step 1 / L of FISTA.
     step = 0.5 / float(abs(M).sum(axis=0).max())  # a bound on the curvature
     D: Array = Y / Y.sum(axis=1, keepdims=True)
     Z = D

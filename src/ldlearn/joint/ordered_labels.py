@@ -79,6 +79,7 @@ def _held_out(split: Split, weight: float, beta: float, gamma: float, max_iter: 
     support = Y if known is None else Y | ~known
     Q = weight * roughness(Y.shape[1])
     D: Array = normalize_rows(fill_unknown(Y, known, features.weights))
+    # As DLDL alternates, but that W comes last: it is predictions that are judged.
     W = softmax_regression(features, D, l2=gamma, tol=_ROUGH)
     for _ in range(1, max_iter):
         D = newton_simplex(log_softmax(W.logits), support, beta=beta, between_labels=Q, start=D, tol=_ROUGH).D

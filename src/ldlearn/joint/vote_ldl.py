@@ -249,6 +249,7 @@ class VoteLDL(WeighsRows, GivesIntervals):
     ) -> None:
         self._knows_raters = n_raters is not None
         offset = np.zeros(1) if n_raters is None else n_raters
+        # New rows whose number of raters nobody says are taken for rows with the geometric mean of those in training.
         self._typical_offset = float(np.average(offset, weights=None if n_raters is None else sample_weight))
         self._offsets = common_offsets(X) if isinstance(self.feature_map, str) else None
         self.feature_map_ = make_feature_map(self.feature_map, self._map_input(X), self.n_components, self.random_state)
@@ -260,6 +261,7 @@ class VoteLDL(WeighsRows, GivesIntervals):
         self.coef_, self.intercept_, self.lambda_ = fit.coef, fit.intercept, float(np.exp(fit.log_rate))
         self.objective_, self.objective_path_ = fit.loss, fit.path
         self.converged_, self.n_iter_ = fit.converged, fit.n_iter
+        # lambda is that of one rater if their numbers are known: each row's offset makes it that of the row.
         self.label_distributions_ = self._degrees(fit.scores, Y, offset, known)
         self._training = TrainingRows(X, Y, sample_weight, **given)
 

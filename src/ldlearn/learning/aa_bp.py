@@ -166,6 +166,7 @@ class AABP(WeighsRows, Learner):
                 (W - self.learning_rate * gW, b - self.learning_rate * gb)
                 for (W, b), (gW, gb) in zip(layers, gradient, strict=True)
             ]
+            # Too long a step overflows; that is told below, in words.
             with np.errstate(over="ignore", invalid="ignore"):
                 loss, gradient = network.loss_and_gradient(layers)
             path.append(loss)
@@ -227,6 +228,7 @@ def _activations(X: Array, layers: Layers) -> list[Array]:
     """The inputs of each layer, X first, and the linear outputs of the last one."""
     values = [X]
     for W, b in layers:
+        # In place: the linear outputs of hidden layers are not needed again, since the gradient uses tanh's values.
         inputs = values[-1] if len(values) == 1 else np.tanh(values[-1], out=values[-1])
         values.append(inputs @ W + b)
     return values
@@ -246,6 +248,8 @@ def _initial_layers(X: Array, hidden: list[int], n_labels: int, rng: Any, is_sof
 
 def _nguyen_widrow(low: Array, high: Array, size: int, rng: Any) -> tuple[Array, Array]:
     """Weights that spread the active regions of the units over the box from ``low`` to ``high``."""
+    # Nguyen and Widrow: each unit is active in a slice of the box, across a random direction. With weights of length
+    # 0.7 size^(1 / inputs) the slices of all units cover the box and overlap a little.
     W = rng.normal(size=(len(low), size))
     W *= 2.0 * 0.7 * size ** (1.0 / len(low)) / np.linalg.norm(W, axis=0)  # tanh is active on [-2, 2]
     reach = np.linalg.norm(W, axis=0)

@@ -152,6 +152,7 @@ class LDLForest(WeighsRows, Learner):
         # A row counts as often as its weight says if its degrees are multiplied by that, compared with the mean.
         D = D if sample_weight is None else D * (sample_weight / sample_weight.mean())[:, None]
         Z = scaling.apply(X)
+        # Logits of size one on standardised features: splits that differ, none of them saturated.
         theta = rng.normal(scale=1.0 / np.sqrt(Z.shape[1]), size=(Z.shape[1], self.n_outputs))
         theta0 = np.zeros(self.n_outputs)
         uniform = np.full((self.n_estimators, 2 ** (self.max_depth - 1), D.shape[1]), 1.0 / D.shape[1])
@@ -245,6 +246,7 @@ def _split_gradient(S: Array, shares: Array) -> Array:
         level = slice(width - 1, 2 * width - 1)
         left = shares[0::2]
         shares = left + shares[1::2]
+        # s (left + right) - left = s right - (1 - s) left.
         np.multiply(S[level], shares, out=gradient[level])
         gradient[level] -= left
     return gradient
@@ -266,6 +268,8 @@ def update_leaves(F: Array, D: Array, nodes: NDArray[np.intp], leaves: Array, n_
 
 def _leaf_update(R: Array, d: Array, q: Array) -> Array:
     """``q_lj <- sum_i D_ij R_li q_lj / g_ij``, normalised; a leaf that no row reaches keeps what it has."""
+    # The step of expectation and maximisation for a mixture: how much of every degree each leaf explains becomes its
+    # new distribution; no step raises the loss.
     new = q * (R @ (d / np.maximum(q.T @ R, _TINY)).T)
     mass = new.sum(axis=1, keepdims=True)
     return np.asarray(np.where(mass > _TINY, new / np.maximum(mass, _TINY), q))

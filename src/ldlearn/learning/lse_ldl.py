@@ -226,6 +226,7 @@ class LatentProblem:
         """Ridge regression on the degrees, reduced to its leading directions."""
         W = self._reweighted_solve(self.D - np.average(self.D, axis=0, weights=self.counts), np.ones(self.X.shape[1]))
         left, lengths, _ = linalg.svd(W, full_matrices=False)
+        # The right singular vectors are left out: theta, which is fitted next, takes up any rotation.
         W = left[:, :n_latent] * lengths[:n_latent]
         c = self.D.shape[1]
         return self._regress(LatentState(W, self.X @ W, np.zeros((W.shape[1], c)), np.zeros(c)))
@@ -294,12 +295,14 @@ class LatentProblem:
         """Minimise ``alpha |X W - V|^2 + gamma/2 sum_k |W_k|^2 / lengths_k`` by the smaller of two systems."""
         # In the variables W / root the penalty is the same for all rows, and a ridge makes the system definite.
         root, V = np.sqrt(lengths / self.gamma)[:, None], self.root * V
+        # (A'A + r I)^-1 A' = A' (AA' + r I)^-1: as many unknowns as features or as rows, whichever are fewer.
         if self.gram is not None:
             return np.asarray(root * self._solve(self.gram * root.T * root, root * (self.rooted.T @ V)))
         scaled = self.rooted * root.T
         return np.asarray(root * (scaled.T @ self._solve(scaled @ scaled.T, V)))
 
     def _solve(self, system: Array, target: Array) -> Array:
+        # alpha |A U - V|^2 + |U|^2 / 2 has the normal equations (A'A + I / (2 alpha)) U = A'V.
         system[np.diag_indices_from(system)] += 0.5 / self.alpha
         factor = linalg.cho_factor(system, lower=True, overwrite_a=True, check_finite=False)
         return np.asarray(linalg.cho_solve(factor, target, check_finite=False))

@@ -121,9 +121,11 @@ class SABFGS(WeighsRows, Learner):
             return value, [gW, gb]
 
         c = D.shape[1]
+        # The published start and memory. Stopped early, the result remembers both.
         start = [np.eye(features.m, c), np.zeros(c)]
         found = minimize_lbfgs(loss, start, max_iter=self.max_iter, tol=self.tol, memory=20)
         self.coef_ = found.arrays[0]
+        # The weights are those of centred features.
         self.intercept_ = found.arrays[1] - features.mean @ self.coef_
         # Stopped early: nothing certifies how far the minimum is.
         self.objective_, self.weights_gap_ = found.loss, np.inf

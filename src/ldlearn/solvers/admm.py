@@ -25,9 +25,10 @@ def admm_simplex(
 ) -> tuple[Array, int, bool]:
     r"""Minimise ``KL(D, P) + alpha tr(D'GD) + beta |D|^2`` over distributions on the support, by ADMM on ``B = D``.
 
-    * D: ``argmin KL(D, P) + alpha tr(D'GD) + beta |D|^2 + <Phi, B - D> + tau/2 |B - D|^2`` (Eq. 13). The graph term is
-      replaced by its tangent plus ``alpha (D - D_k)' (2 diag(G) - G) (D - D_k)``, which vanishes at the solution; then
-      every entry solves ``ln d + q d = r``, a value of the Wright omega function.
+    * D: ``argmin KL(D, P) + alpha tr(D'GD) + beta |D|^2 + <Phi, B - D> + tau/2 |B - D|^2`` (Eq. 13). To the graph
+      term ``alpha (D - D_k)' (2 diag(G) - G) (D - D_k)`` is added, which is never negative, vanishes at the solution
+      and leaves of the quadratic its diagonal; then every entry solves ``ln d + q d = r``, a value of the Wright omega
+      function.
     * B: projection of ``D - Phi / tau`` onto the simplex of the support. (The paper prints ``+``, which settles at a
       wrong point; its quadratic programme is this projection.)
     * ``Phi += tau (B - D)``.
@@ -64,16 +65,20 @@ def admm_simplex(
     step = 2.0 * alpha if weights is None else 2.0 * alpha / weights[:, None]
     majoriser = 0.0 if G is None else 2.0 * step * np.asarray(G.diagonal())[:, None]
     q = np.broadcast_to(2.0 * beta + tau + majoriser, D.shape)
+    # The derivative of d (ln d - ln p) is ln d - ln p + 1.
     L = np.where(support, log_prior, 0.0) - 1.0
     converged, n_iter = False, 0
     while not converged and n_iter < max_iter:
         r = L + Phi + tau * B + majoriser * D
         if G is not None:
             r -= step * (G @ D)
+        # ln d + q d = r says t + ln t = r + ln q for t = q d, which defines the Wright omega function. D is positive by
+        # itself; that it sums to one is left to B.
         previous, D = D, np.where(support, wrightomega(r + np.log(q)) / q, 0.0)
         B = project_simplex(D - Phi / tau, support)
         Phi += tau * (B - D)
         n_iter += 1
         converged = bool(max(np.abs(B - D).max(), np.abs(D - previous).max()) <= tol)
+    # Whoever certifies D takes its logarithm: no degree of the support may have underflowed to 0.
     D = np.maximum(D, np.where(support, np.finfo(float).tiny, 0.0))
     return np.asarray(D / D.sum(axis=1, keepdims=True)), n_iter, converged

@@ -106,6 +106,9 @@ class _State:
                 setattr(self, name, getattr(self, name)[:, columns])
 
     def iterate(self) -> None:
+        # Names as in Dostál and Schöberl: `free` and `blocked` are their free and chopped gradient, `reduced` is what a
+        # projected step of the given length can use of the first. While that outweighs the second, the face is kept
+        # (`inside`); otherwise bounds that hold back most are left along the chopped gradient.
         slack = self.V - self.lower
         reduced = np.minimum(slack / self.step, self.free)
         inside = _dots(self.blocked, self.blocked) <= _dots(reduced, self.free)
@@ -113,6 +116,7 @@ class _State:
         image = self.product(direction)
         curvature = _dots(direction, image)
         t = _dots(self.G, direction) / np.where(curvature > 0, curvature, 1.0)
+        # How far the step may go before the first entry meets its bound; the chopped gradient meets none.
         room = np.where(direction > 0, slack / np.where(direction > 0, direction, 1.0), np.inf).min(axis=0)
         expand = inside & (t > room)
         t = np.where(expand, room, t)
@@ -121,6 +125,7 @@ class _State:
         if expand.any():
             self._expand(expand)
         self.free, self.blocked = self.split()
+        # Directions stay conjugate only within a face: on a new one they start again from the free gradient.
         conjugate = inside & ~expand & (curvature > 0)
         turn = np.where(conjugate, _dots(self.free, image) / np.where(curvature > 0, curvature, 1.0), 0.0)
         self.P = self.free - turn * direction

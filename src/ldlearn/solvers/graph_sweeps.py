@@ -27,6 +27,7 @@ _ROUNDING = 1e-9  # of a degree
 
 def is_graph_laplacian(G: Any) -> bool:
     """Whether nothing is positive off the diagonal and no row sums to less than zero, up to rounding."""
+    # The diagonal has n entries at most, so that any further positive one lies beside it.
     n, diagonal = G.shape[0], G.diagonal()
     return bool(np.count_nonzero(G.data > 0) <= n and (G @ np.ones(n) >= -_ROUNDING * diagonal).all())
 
@@ -175,7 +176,10 @@ class _Block:
         assert self.D is not None
         before, self.pull = self.pull, self._pull(self.D, product, twice_alpha)
         change = before - self.pull
+        # The gradient moved by `change`, and <d, g> - min g of a sum is at most the sum of both: a bound of the new
+        # gap.
         gap[self.rows] = self.row_gap + np.einsum("ij,ij->j", self.D, change) - change.min(axis=0)
+        # The rows counted <pull before, d>; of the pull now U has half, because each edge belongs to two rows.
         return self.objective + 0.5 * float(np.vdot(before + change, self.D))
 
 

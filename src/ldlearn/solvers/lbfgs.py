@@ -70,6 +70,8 @@ def minimize_lbfgs(
     def remember(intermediate_result: optimize.OptimizeResult) -> None:
         path.append(float(intermediate_result.fun))
 
+    # The fall of the loss alone decides (gtol = 0): a gradient has the units of the variables. maxfun only ends line
+    # searches that go on for ever.
     found = optimize.minimize(
         flat_loss,
         np.concatenate([np.asarray(array, dtype=np.float64).ravel() for array in start]),

@@ -50,7 +50,9 @@ def singular_value_threshold(A: Array, tau: float) -> NDArray[np.float64]:
         return np.zeros(A.shape)
     squares, U = np.linalg.eigh(A @ A.T)
     kept = squares > tau**2
+    # With A = U S V' the result U (S - tau) V' is U (1 - tau / S) U' A: V is never needed.
     U, factors = U[:, kept], 1.0 - tau / np.sqrt(squares[kept])
+    # The cheaper order of the two products with A, which is wide.
     if 2 * U.shape[1] > len(A):
         return np.asarray((U * factors) @ U.T @ A)
     return np.asarray((U * factors) @ (U.T @ A))

@@ -83,6 +83,7 @@ class _Problem:
 
     def row_values(self, D: Array, logD: Array, pull: Array) -> NDArray[np.float64]:
         """Objective row by row (the graph term shared among its rows)."""
+        # A quadratic form is half the product of D with its gradient.
         return np.asarray(np.einsum("ij,ij->i", D, self.weigh(logD - self.L) + 0.5 * pull))
 
     def gap(self, D: Array, gradient: Array) -> NDArray[np.float64]:
@@ -264,10 +265,12 @@ def _by_multipliers(
         rest += curvature
         slope = 1.0 + curvature
         share = e / slope
+        # Both equations made linear: slope du = nu - rest, and sum e (1 + du) = 1. The second gives nu.
         nu = (1.0 - total + np.einsum("ij,ij->j", share, rest)) / share.sum(axis=0)
         u += moving * ((nu - rest) / slope)
         np.minimum(u, 0.0, out=u)
     e /= total
+    # ln d is u - ln(total), and the gradient holds q d where the objective has q d^2 / 2.
     values = np.einsum("ij,ij->j", e, gradient - 0.5 * q * e) - np.log(total)
     if weights is not None:
         gap, values = weights * gap, weights * values
@@ -329,6 +332,8 @@ def _starting_point(problem: _Problem, start: Array | None) -> _Point:
 
 def _newton_direction(problem: _Problem, D: Array, gradient: Array) -> Array:
     """Solve ``w V + pull(D V) + gradient = const per row``, ``sum_j D_ij V_ij = 0`` by conjugate gradients."""
+    # In V = dD / D and the inner product weighted by D the Hessian of the entropy is w times the identity, however
+    # small a degree is: in dD it would be w / D, and the system hopelessly scaled.
     scale = (1.0 if problem.weight is None else problem.weight) + D * problem.diagonal
     weight = D / scale
     total = weight.sum(axis=1, keepdims=True)
@@ -338,6 +343,7 @@ def _newton_direction(problem: _Problem, D: Array, gradient: Array) -> Array:
         return np.asarray((R - multiplier) / scale)
 
     V = np.zeros_like(D)
+    # The free constant of each row is taken such that R obeys the constraint, sum_j D_ij R_ij = 0.
     R = np.einsum("ij,ij->i", D, gradient)[:, None] - gradient
     Z = precondition(R)
     rho = first = float(np.einsum("ij,ij,ij->", D, R, Z))

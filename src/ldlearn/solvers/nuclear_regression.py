@@ -139,6 +139,7 @@ class _Problem:
             new = self.point(W, point.b - shift / bound_b)
             dW, db = new.W - point.W, new.b - point.b
             model = value + np.vdot(gradient, dW) + shift @ db + 0.5 * (bound_w * np.sum(dW**2) + bound_b * (db @ db))
+            # At a share of 1 the bound is proven, at less it is tried; what was too little is not tried again.
             if self.share >= 1.0 or self.row_loss(new.Z)[0] <= model:
                 return new
             self.share *= 2.0

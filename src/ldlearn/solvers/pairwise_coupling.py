@@ -10,6 +10,7 @@ from scipy.special import expit
 
 from ldlearn.core.simplex import Array
 
+# The constants of LIBSVM: steps, the shortest step, what is added to the Hessian, the gradient at which to stop.
 _MAX_NEWTON = 100
 _MIN_STEP = 1e-10
 _RIDGE = 1e-12
@@ -46,6 +47,7 @@ def platt_sigmoid(decisions: Array, positive: NDArray[Any], negative: NDArray[An
     design = np.column_stack([decisions, np.ones_like(decisions)])
 
     def loss(v: Array) -> float:
+        # With p = 1 / (1 + exp(z)) the loss t z + ln(1 + exp(-z)) of a target t is written so that nothing overflows.
         z = design @ v
         return float(np.vdot(mass, z) + np.vdot(weights, np.logaddexp(0.0, -z)))
 

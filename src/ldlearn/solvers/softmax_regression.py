@@ -59,7 +59,7 @@ class SoftmaxFit:
 
 
 def loss_and_gradient(features: Features, D: Array, l2: float, W: Array, b: Array) -> tuple[float, Array, Array]:
-    r"""``T(W) = sum_i lse(z_i) - <D, Z> + l2 |W|^2`` and its gradient (Eqs. 8 and 9 of the DLDL paper).
+    r"""``T(W) = sum_i lse(z_i) - <D, Z> + l2 |W|^2`` and its gradient (Eqs. 9 and 10 of the DLDL paper).
 
     Rows count as often as the weights of the features say. Here ``Z = (X - mean) W + b``: with an unpenalised
     intercept the same family of models, better conditioned.

@@ -25,7 +25,9 @@ class SpectralTensor:
         self.n = n
         self.bases = [self._rotate(basis) for basis in bases]
         self.parts = [np.zeros((n // 2 + 1, 2, n)) for _ in bases]  # frequency, real or imaginary, column
-        # Conjugate frequencies are stored once, with the weight of two.
+        # Conjugate frequencies are stored once, with the weight of two. The tensor's norm is the mean of the nuclear
+        # norms of the slices of a plain transform, and tau is their threshold; stored slices are `scale` times as long,
+        # and their thresholds are scaled alike.
         paired = np.ones(n // 2 + 1)
         paired[0] = 0.0
         if n % 2 == 0:

@@ -37,6 +37,7 @@ def align_unit_rows(Z: Array, C: Array, sweeps: int = 20) -> Array:
             [-1.,  1.]]])
     """
     Z = np.array(Z, dtype=np.float64)
+    # The diagonal of Z Z' is 1 whatever Z is: that of C changes nothing.
     others = C * (1.0 - np.eye(C.shape[1]))
     for _ in range(sweeps):
         for j in range(Z.shape[1]):
