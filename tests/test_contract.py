@@ -294,6 +294,17 @@ def test_bad_targets_get_one_sentence_and_leave_nothing_behind(estimator, fault)
 
 
 @ALL
+def test_bad_features_get_one_sentence(estimator):
+    X, D, Y = make_problem()
+    holed = np.where(np.eye(*X.shape) > 0, np.nan, X)
+    for spoilt, message in ((holed, "NaN.*sklearn.impute"), (X[:, 0], "Reshape your data")):
+        with pytest.raises(ValueError, match=message) as caught:
+            clone(estimator).fit(spoilt, targets(estimator, D, Y))
+        assert "\n" not in str(caught.value)
+        assert "Classifier" not in str(caught.value).replace("FromClassifier", "")
+
+
+@ALL
 def test_a_failed_fit_keeps_the_earlier_one(estimator):
     X, D, Y = make_problem()
     model = fitted(estimator, X, D, Y)

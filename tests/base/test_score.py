@@ -57,6 +57,14 @@ def test_scores_other_than_labels_and_distributions_are_refused():
         DLDL(beta=1.0).fit(X, Y).score(X, 2 * D)
 
 
+def test_fewer_rows_than_labels_are_one_sentence():
+    X, D, Y = make_problem()
+    model = DLDL(beta=1.0, gamma=1.0).fit(X, Y)
+    for truth in (Y, D):
+        with pytest.raises(InputError, match=r"inconsistent numbers of samples: \[5, 40\]"):
+            model.score(X[:5], truth)
+
+
 def test_votes_per_row_are_those_of_the_data():
     data = make_label_distributions(1500, 10, 6, snr=np.inf, labels="votes", n_raters=12)
     model = VoteLDL().fit(data.X, data.Y)

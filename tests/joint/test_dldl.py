@@ -389,7 +389,7 @@ def test_an_interrupt_leaves_no_half_fitted_object():
 def test_rows_without_a_positive_label():
     X, _, Y = make_problem()
     Y[[3, 7]] = 0
-    with pytest.raises(ValueError, match=r"rows 3, 7 of y has none; .*empty_rows='all'"):
+    with pytest.raises(ValueError, match=r"none is in rows 3, 7 of y: .*empty_rows='all'"):
         DLDL().fit(X, Y)
     D = DLDL(empty_rows="all").fit_enhance(X, Y)
     assert (D[[3, 7]] > 0).all()

@@ -292,4 +292,12 @@ def as_input_errors() -> Iterator[None]:
     except InvalidParameterError as error:
         raise ParameterError(str(error)) from None
     except ValueError as error:
-        raise InputError(str(error)) from None
+        raise InputError(_in_short(str(error))) from None
+
+
+def _in_short(complaint: str) -> str:
+    """Without the whole array, and without advice to use another library's classifier."""
+    first, _, rest = complaint.partition("\n")
+    if first.endswith("contains NaN."):
+        return f"{first[:-1]}: fill such cells (sklearn.impute does), or leave their rows out."
+    return f"{first[:-1]}. {rest[rest.find('Reshape') :]}" if first.endswith("array instead:") else complaint

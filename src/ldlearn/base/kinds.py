@@ -225,6 +225,8 @@ class Joint(_TakesLogicalLabels, _Predicts):
         check_is_fitted(self)
         truth = self._match_labels(y, lambda y: check_matrix(y, "0/1 labels or label distributions", nan="allow"))
         predicted = self.predict(X)
+        with as_input_errors():
+            check_consistent_length(predicted, truth)
         if not (np.isin(truth, (0.0, 1.0)) | np.isnan(truth)).all():
             return self._mean_over_rows(per_row("intersection", check_distributions(truth), predicted), sample_weight)
         return self._mean_over_rows(self._label_likelihoods(predicted, *ticked_and_known(truth)), sample_weight)

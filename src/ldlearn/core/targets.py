@@ -115,7 +115,7 @@ def check_logical(y: Any, empty_rows: str | None = None, *, nan: str | None = No
         if empty_rows != "all":
             choice = ", or pass empty_rows='all' to treat every label as possible there" if empty_rows else ""
             raise InputError(
-                f"Every row needs a positive label, but {describe_rows(empty)} of y has none; drop such rows{choice}."
+                f"Every row needs a positive label; none is in {describe_rows(empty)} of y: drop such rows{choice}."
             )
         Y[empty] = 1.0
     return Y if unknown.any() else Y.astype(bool, copy=False)
@@ -218,9 +218,7 @@ def votes_to_degrees(counts: Any) -> tuple[NDArray[np.float64], NDArray[np.float
     """
     votes = check_matrix(counts, "counts of votes", nan="write 0 where nobody voted.")
     if (votes < 0).any():
-        raise InputError(
-            f"Votes must not be negative, but {describe_rows((votes < 0).any(axis=1))} has a negative one."
-        )
+        raise InputError(f"Votes must not be negative, as there are in {describe_rows((votes < 0).any(axis=1))}.")
     weights = votes.sum(axis=1)
     with np.errstate(invalid="ignore"):
         return votes / weights[:, None], weights
@@ -237,7 +235,7 @@ def check_some_degrees(degrees: Any, names: Iterable[object], n: int) -> NDArray
     partly = missing.any(axis=1) & ~missing.all(axis=1)
     if partly.any():
         raise InputError(
-            f"The degrees of a row must be all known or all NaN, but {describe_rows(partly)} of degrees mixes them."
+            f"The degrees of a row must be all known or all NaN, not mixed as in {describe_rows(partly)} of degrees."
         )
     given = ~missing.any(axis=1)
     if given.any():
@@ -256,13 +254,13 @@ def check_distributions(y: Any) -> NDArray[np.float64]:
     problems = find_row_problems(D)
     if "negative degree" in problems:
         rows = describe_rows(problems["negative degree"])
-        raise InputError(f"Degrees must not be negative, but {rows} of y has a negative one.")
+        raise InputError(f"Degrees must not be negative, as there are in {rows} of y.")
     sums = D.sum(axis=1)
     if problems:
         off = np.logical_or.reduce(list(problems.values()))
         first = int(np.argmax(off))
         raise InputError(
-            f"The degrees of a row must sum to 1, but {describe_rows(off)} of y does not (row {first} sums to "
+            f"The degrees of a row must sum to 1, unlike {describe_rows(off)} of y (row {first} sums to "
             f"{sums[first]:.4g}); divide each row by its sum first."
         )
     return np.asarray(D / sums[:, None])
