@@ -189,13 +189,29 @@ def _frame(columns: Mapping[str, NDArray[Any]], first_row: int) -> Any:
         if name not in numbers
     }
     # doubles go in as one block: a frame of thousands of arrays is slow to make and slow to use
-    block = np.stack([*numbers.values()]) if numbers else np.empty((0, n_rows))
+    block = _stacked([*numbers.values()]) if numbers else np.empty((0, n_rows))
     # names as Python objects: those of Arrow's kind are slow to go through
     names = pandas.Index(list(numbers), dtype=object)
     frame = pandas.DataFrame(block.T, index=index, columns=names, copy=False)
     if others:
         frame = pandas.concat([frame, pandas.DataFrame(others, index=index)], axis=1)
     return frame[list(columns)] if list(frame.columns) != list(columns) else frame
+
+
+def _stacked(arrays: list[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """Arrays as the rows of a matrix: the one that they are the rows of already, if there is one."""
+    whole = arrays[0].base
+    if whole is None or whole.shape != (len(arrays), len(arrays[0])) or whole.dtype != np.float64:
+        return np.stack(arrays)
+    start, step = _address(whole), whole.strides[0]
+    are_rows = all(
+        array.strides == whole.strides[1:] and _address(array) == start + k * step for k, array in enumerate(arrays)
+    )
+    return whole if are_rows else np.stack(arrays)
+
+
+def _address(array: NDArray[Any]) -> int:
+    return int(array.__array_interface__["data"][0])
 
 
 class Input:

@@ -24,6 +24,7 @@ _LARGEST = 1e100
 SPARSE_BELOW = 0.3  # share of numbers that are not 0 below which a sparse matrix pays
 _ROUNDING = np.finfo(np.float64).eps
 _ROWS_AT_ONCE = 64  # stay in cache while their order changes
+_VALUES_AT_ONCE = 2**18
 MOST_WORDS = 2000
 STATEMENT = (
     "numbers: a missing value becomes the median, then mean 0 and variance 1",
@@ -178,8 +179,15 @@ def _sparse_moments(values: Any) -> tuple[Matrix, Matrix, Matrix]:
 
 def _dense_moments(values: Matrix) -> tuple[Matrix, Matrix, Matrix]:
     """Of each column its median over what is known, 0 where nothing is; and mean and spread of the column so filled."""
-    columns = np.ascontiguousarray(values.T)  # several times faster than along the first axis
-    medians = np.median(columns, axis=1) if len(values) else np.zeros(len(columns))
+    # A few columns at a time: new memory for copies of a large table costs more than what is done to them.
+    batches = gen_batches(values.shape[1], max(1, _VALUES_AT_ONCE // max(1, len(values))))
+    medians, means, scales = zip(*(_moments_of_columns(values.T[batch]) for batch in batches), strict=True)
+    return np.concatenate(medians), np.concatenate(means), np.concatenate(scales)
+
+
+def _moments_of_columns(columns: Matrix) -> tuple[Matrix, Matrix, Matrix]:
+    columns = np.ascontiguousarray(columns)  # several times faster than along the first axis
+    medians = np.median(columns, axis=1) if columns.shape[1] else np.zeros(len(columns))
     incomplete = np.flatnonzero(np.isnan(medians))
     columns = columns.copy() if len(incomplete) else columns
     for j in incomplete:
@@ -188,7 +196,7 @@ def _dense_moments(values: Matrix) -> tuple[Matrix, Matrix, Matrix]:
         columns[j][missing] = medians[j]
     means, scales = columns.mean(axis=1), columns.std(axis=1)
     # what is left of a constant after rounding is no spread
-    scales[scales <= _ROUNDING * len(values) * np.abs(means)] = 1.0
+    scales[scales <= _ROUNDING * columns.shape[1] * np.abs(means)] = 1.0
     return medians, means, scales
 
 

@@ -82,7 +82,7 @@ def fit_and_check(
     T = read_labels(table, labels) if targets is None else targets
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        model = TableModel.fit(table, labels, estimator=estimator, embedding=embedding, targets=T, kind=kind, **columns)
+        model, X = TableModel.fit_rows(table, labels, estimator, embedding, T, kind, columns)
     if listed is not None:
         model.facts["label_list"] = listed._asdict()
     held = _hold_out(table, model, estimator, embedding, T, holdout, seed, kind) if holdout > 0 else "not asked for"
@@ -91,7 +91,7 @@ def fit_and_check(
         *dict.fromkeys(" ".join(str(warning.message).split()) for warning in caught),
         *_about_labels(comparable_labels(T, kind)[0], labels),
         *model.facts["warnings"],
-        *_about_duplicates(model.transform(table.iloc[_some_rows(len(table))], JunkCells())),
+        *_about_duplicates(X),
         *_about_scores(held),
     ]
     return model
@@ -221,7 +221,7 @@ def _some_rows(n: int) -> NDArray[np.intp]:
 def near_duplicate_share(X: Any) -> float:
     """Share of the rows (of at most 4,000) that lie very near another row; X may be sparse."""
     rng = np.random.default_rng(0)
-    sample = X[_some_rows(X.shape[0])]
+    sample = X if X.shape[0] <= _DUPLICATE_ROWS else X[_some_rows(X.shape[0])]
     if sample.shape[1] > _DUPLICATE_DIRECTIONS:  # distances along that many random directions are enough to tell
         sample = sample @ rng.normal(size=(sample.shape[1], _DUPLICATE_DIRECTIONS))
     n = sample.shape[0]

@@ -6,7 +6,7 @@ import inspect
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Self, TypedDict
+from typing import Any, Self, TypedDict, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -160,13 +160,34 @@ class TableModel:
         separator : str, optional
             What separates labels in one column of lists; found by default, see `expand_label_list`.
         """
+        columns = FeatureChoice(features=features, numeric=numeric, categorical=categorical, date=date, text=text)
+        columns |= FeatureChoice(ignore=ignore, id=id)
         table, labels, listed = label_columns(as_frame(table), labels, separator)
+        model, _ = cls.fit_rows(table, labels, estimator, embedding, targets, kind, columns)
+        if listed is not None:
+            model.facts["label_list"] = listed._asdict()
+        return model
+
+    @classmethod
+    def fit_rows(
+        cls,
+        table: Any,
+        labels: Sequence[str],
+        estimator: Any,
+        embedding: Any,
+        targets: NDArray[np.float64] | None,
+        kind: str,
+        columns: FeatureChoice,
+    ) -> tuple[Self, Any]:
+        """The model of a table with a column for each label, and the numbers of its rows that the estimator saw."""
         estimator = DLDL() if estimator is None else clone(estimator)
         may_be_sparse = bool(getattr(estimator, "_accepts_sparse", False))
         if isinstance(table, SparseTable) and not (may_be_sparse and table.density < SPARSE_BELOW):
             table = table.to_frame()
-        chosen = _feature_columns(table, labels, features, id, ignore)
-        kinds = find_kinds(table, chosen, numeric=numeric, categorical=categorical, date=date, text=text)
+        taken_for = cast(dict[str, Any], columns).copy()
+        id = taken_for.pop("id", None)
+        chosen = _feature_columns(table, labels, taken_for.pop("features", None), id, taken_for.pop("ignore", ()))
+        kinds = find_kinds(table, chosen, **taken_for)
         if len(kinds.left_out) == len(chosen):
             why = "; ".join(f"{reason}: {some(names)}" for reason, names in columns_by_kind(kinds.left_out).items())
             raise TableError(f"no column is left for the features ({why}).")
@@ -178,13 +199,12 @@ class TableModel:
         cleaned = feature_frame(table, kinds, junk)
         check_categories(cleaned, kinds)
         preprocessing, X = TablePreprocessing.fit(cleaned, kinds, sparse=may_be_sparse, embedding=embedding)
-        estimator.fit(X, import_pandas().DataFrame(given.y, columns=list(labels)), **given.row_data)
         facts = training_summary(labels, given, X.shape[1]) | _column_summary(kinds, cleaned, junk)
         facts["warnings"] = [*given.notes, *facts["warnings"]]
-        if listed is not None:
-            facts["label_list"] = listed._asdict()
+        del cleaned  # as large as the table, and the fit needs memory too
+        estimator.fit(X, import_pandas().DataFrame(given.y, columns=list(labels)), **given.row_data)
         names = (kinds.numeric, kinds.categorical, tuple(labels), id)
-        return cls(estimator, preprocessing, *names, facts, dict(kinds.dates), kinds.texts)
+        return cls(estimator, preprocessing, *names, facts, dict(kinds.dates), kinds.texts), X
 
     @property
     def features(self) -> tuple[str, ...]:
