@@ -92,8 +92,8 @@ class DLDL(WeighsRows, GivesIntervals):
         where it is in doubt that labels are votes, and no nearer than is safe if degrees are the chances of a tick
         instead; the largest if labels stand alone or are rationed (`label_model`).
     gamma : float, default=None
-        Weight of ``|W|^2``. None chooses from 0.1 to 32 times 0.03 times the sum of the features' variances (0.03 m for
-        m standardised features): whichever predicts such degrees best on rows held out.
+        Weight of ``|W|^2``. None chooses from 0.1 to 316 times 0.03 times the sum of the features' variances (0.03 m
+        for m standardised features): whichever predicts such degrees best on rows held out.
     label_model : {"auto", "votes", "presence"}, default="auto"
         What a 1 means, for the choice of beta: a share of the row's votes, taken from the other labels, or mere
         presence. "auto" tests which (`competition_test`).

@@ -23,7 +23,7 @@ from ldlearn.solvers.vote_regression import vote_regression
 LABEL_MODELS = ("auto", "votes", "presence")
 _BETAS = np.geomspace(0.03, 100.0, 9)  # from degrees that follow the predictor to equal shares
 _MIDDLE_BETA = 4  # where to begin among them
-_RATIOS = 10.0 ** np.arange(-1.0, 2.0, 0.5)  # of gamma to its default
+_RATIOS = 10.0 ** np.arange(-1.0, 3.0, 0.5)  # of gamma to its default; the last leaves next to nothing of noise
 _NO_EVIDENCE_BETA = 1.0
 _ROUGH = 1e-3  # accuracy per row that is enough to compare weights
 _SETTLED = 3e-3  # mean change of a degree
