@@ -25,8 +25,12 @@ def test_unknown_kind():
 
 BLOCK_EXTRAS = """
 import sys
-for name in "pandas polars pyarrow h5py matplotlib typer rich jinja2 onnx pooch distributed".split():
-    sys.modules[name] = None  # importing it now fails
+EXTRAS = "pandas polars pyarrow h5py matplotlib typer rich jinja2 onnx pooch distributed".split()
+class NotInstalled:  # None in sys.modules would do, but scikit-learn 1.6 takes it for a module
+    def find_spec(self, name, *_):
+        if name.partition(".")[0] in EXTRAS:
+            raise ModuleNotFoundError(f"No module named {name!r}")
+sys.meta_path.insert(0, NotInstalled())
 from ldlearn import DLDL, all_estimators
 from ldlearn.core import binarize
 from ldlearn.datasets import load_vader_tweets

@@ -223,6 +223,7 @@ class LikelyLogisticRegression(ClassifierMixin, BaseEstimator):
         """Try penalties on folds that depend on the features alone, then fit with the best."""
         unit = default_gamma(Features(X, weights=sample_weight)) or 1.0
         w = np.ones(len(y)) if sample_weight is None else sample_weight
+        X = X.astype(np.float64, copy=False)  # in single precision the line search of scikit-learn 1.6 gives up
         models = [LogisticRegression(C=0.5 / (ratio * unit), solver="newton-cholesky") for ratio in _RATIOS]
         folds = [fold for fold in held_out_folds(X) if 0 < y[fold.train].sum() < len(fold.train)]
         losses = [

@@ -186,7 +186,10 @@ class PTSVM(WeighsRows, Learner):
             return beta, float(first) - float(second)  # LIBSVM's answer to a single class
         column, row = np.nonzero(counts.T)
         # Repeated draws are one example with a larger C: the same dual problem, whose box they share.
-        machine = SVC(C=self.C, gamma=self._gamma, shrinking=False, tol=self.tol, cache_size=self.cache_size)
+        # The seed is for probabilities, which nobody asks for; without one SVC takes it from numpy's global generator.
+        machine = SVC(
+            C=self.C, gamma=self._gamma, shrinking=False, tol=self.tol, cache_size=self.cache_size, random_state=0
+        )
         machine.fit(X[row], 1 - column, sample_weight=counts[row, column].astype(np.float64))
         # A row may have been drawn with both labels: its two coefficients add up.
         np.add.at(beta, row[machine.support_], machine.dual_coef_[0])
