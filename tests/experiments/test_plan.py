@@ -143,7 +143,7 @@ def test_parameters_of_plans_that_are_gone_are_left_out():
 
 def test_the_subject_is_a_method_of_the_plan():
     assert tiny_plan(subject="DLDL").subject == "DLDL"
-    assert wrong(subject="DLDDL").startswith("subject: there is no method 'DLDDL' in this plan; did you mean DLDL")
+    assert wrong(subject="DLDDL").startswith("subject: there is no method 'DLDDL'; did you mean DLDL")
 
 
 def test_paths_of_data_files_are_relative_to_the_plan_and_tied_to_their_content(tmp_path):

@@ -13,12 +13,14 @@ FILE = '''
 """Repeats of every method."""
 
 from ldlearn.plotting.display import Display
-from ldlearn.plotting.style import one_axes
+from ldlearn.plotting.style import Panels
 from ldlearn.results import Results
 
 
 class RepeatsDisplay(Display):
     """Number of finished repeats of every method."""
+
+    _panels = Panels(1, width=4, height=3)
 
     def __init__(self, counts):
         self.counts = counts
@@ -28,11 +30,8 @@ class RepeatsDisplay(Display):
         results = Results.of(records)
         return cls({name: len(results.finished(dataset, name)) for name in results.methods}).plot(ax=ax)
 
-    def plot(self, *, ax=None):
-        ax = one_axes(ax, (4, 3))
+    def _draw(self, ax):
         self.bars_ = ax.barh(list(self.counts), list(self.counts.values()))
-        self._drawn_on(ax)
-        return self
 '''
 LINES = ("from ldlearn.plotting.repeats import RepeatsDisplay\n", '    "RepeatsDisplay",\n')
 

@@ -406,3 +406,13 @@ def test_no_figure_of_pyplot_is_needed_for_many_displays():
         warnings.simplefilter("error")  # pyplot warns of more than twenty open figures
         for _ in range(25):
             CooccurrenceDisplay([[1.0]], [1.0], ["a"]).plot()
+
+
+def test_panels_need_no_more_axes_than_there_are_panels():
+    figure = Figure(figsize=(12, 3))
+    display = DistributionBarsDisplay.from_estimator(MODEL, X, Y, rows=[0, 1, 2, 3], ax=figure.subplots(1, 4))
+    assert len(display.axes_) == 4
+
+
+def test_corners_are_called_as_labels_are_everywhere():
+    assert TernaryDisplay({"one": [[0.2, 0.3, 0.5]]}).label_names == ["label_0", "label_1", "label_2"]

@@ -1,4 +1,4 @@
-"""Warnings raised while a cell is computed, captured for its record."""
+"""Warnings and errors met while a cell is computed, as its record tells of them."""
 
 from __future__ import annotations
 
@@ -19,9 +19,18 @@ def captured_warnings(texts: list[str]) -> Iterator[None]:
             yield
         finally:
             about_results = [entry for entry in caught if not issubclass(entry.category, _ABOUT_CODE)]
-            texts += distinct([" ".join(str(entry.message).split()) for entry in about_results])
+            texts += distinct([_one_line(entry.message) for entry in about_results])
 
 
 def distinct(texts: list[str]) -> list[str]:
     """The first few different ones."""
     return list(dict.fromkeys(texts))[:MOST]
+
+
+def error_text(error: Exception) -> str:
+    """The kind of an error and what it says."""
+    return f"{type(error).__name__}: {_one_line(error)}"
+
+
+def _one_line(message: Exception | str) -> str:
+    return " ".join(str(message).split())

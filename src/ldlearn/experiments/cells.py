@@ -33,6 +33,9 @@ class Cell:
     protocol: Protocol
     selection: Selection
 
+    def __str__(self) -> str:
+        return f"{self.dataset.name} / {self.method.name} / {self.repeat}"
+
     @property
     def seed(self) -> int:
         """Of the shuffle of a repeat, and of estimators that use one."""
@@ -80,7 +83,7 @@ class Cell:
         can enhance those, else on the training rows.
         """
         selection, has_choice = asdict(self.selection), len(self.places) > 1
-        by_recovery = self.selection.mode == "oracle" and (self.method.recovers or self.method.stepwise)
+        by_recovery = self.selection.mode == "oracle" and ("recovery" in self.method.tasks or self.method.stepwise)
         as_before = self.selection.recovery_rows == ("validation" if self.method.can_enhance else "training")
         if as_before or not (by_recovery and has_choice):
             selection.pop("recovery_rows")

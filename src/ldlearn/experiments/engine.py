@@ -15,7 +15,6 @@ from ldlearn.experiments.cells import Cell, Work, families, pieces, plan_cells
 from ldlearn.experiments.executors import Executor, WorkersLostError, dask_executor, local_executor
 from ldlearn.experiments.plan import Plan, load_plan
 from ldlearn.experiments.run_folder import RunFolder
-from ldlearn.experiments.search import Partial
 from ldlearn.experiments.sources import AnyDataset
 from ldlearn.experiments.watchers import Watcher
 from ldlearn.experiments.worker import WorkResult
@@ -195,15 +194,10 @@ class _Waiting:
     def add(self, number: int, result: WorkResult) -> list[tuple[Cell, Record]]:
         """Take a result; returns the cells it completes, with their records."""
         place, piece = self._group_of[number]
-        found = self._results[place]
+        found, group = self._results[place], self._groups[place]
         found[piece] = result
-        group = self._groups[place]
         if len(found) < len(group):
             return []
-        ordered = [found[piece] for piece in range(len(group))]  # not as they came: records must not depend on that
+        ordered = [found[piece] for piece in sorted(found)]  # not as they came: records must not depend on that
         del self._results[place]
-        return [(cell, cell_record(cell, _share_of(spot, ordered))) for spot, cell in enumerate(group[0].cells)]
-
-
-def _share_of(spot: int, results: list[WorkResult]) -> list[tuple[WorkResult, Partial | None]]:
-    return [(result, result.partials[spot] if result.partials else None) for result in results]
+        return [(cell, cell_record(cell, ordered, i)) for i, cell in enumerate(group[0].cells)]

@@ -13,12 +13,16 @@ from ldlearn.base import KINDS, LabelEstimator
 from ldlearn.base.sklearn_private import InvalidParameterError
 from ldlearn.compose import EnhanceThenLearn, FromDistributions
 from ldlearn.discovery import all_estimators
-from ldlearn.errors import hint
-from ldlearn.experiments.toml_table import PlanError, TomlTable
-from ldlearn.results.compatibility import current_names, first_names
+from ldlearn.experiments.toml_table import TomlTable
+from ldlearn.results import TASKS, Task
+from ldlearn.results.compatibility import all_floors, current_names, first_names
 
 ENHANCER, LEARNER, JOINT = KINDS
 TWO_STEP = "two-step"
+# The recovery of a pair would only repeat the enhancer's own scores.
+_TASKS: dict[str, tuple[Task, ...]] = {
+    ENHANCER: ("recovery",), LEARNER: ("prediction",), JOINT: TASKS, TWO_STEP: ("prediction",)
+}  # fmt: skip
 _DONE_BY_PLANS = (EnhanceThenLearn, FromDistributions)  # a plan takes two steps, and hides the truth, by itself
 SEARCHES = ("joint", "stepwise")
 _MULTIPLE = re.compile(r"\s*([0-9.]+(?:[eE][+-]?[0-9]+)?)\s*\*\s*([nmc])\s*\Z")
@@ -79,8 +83,7 @@ class MethodSpec:
     @property
     def is_floor(self) -> bool:
         """Whether every step of it is a floor."""
-        steps = [self.estimator] + ([self.learner] if self.learner else [])
-        return all(estimators()[step].is_floor for step in steps)
+        return all_floors(self.estimator, self.learner)
 
     @property
     def can_enhance(self) -> bool:
@@ -93,14 +96,9 @@ class MethodSpec:
         return "truth" if self.kind == LEARNER else "logical"
 
     @property
-    def recovers(self) -> bool:
-        """Whether it is scored for recovery; of a pair that would only repeat the enhancer's own scores."""
-        return bool(self.kind in (ENHANCER, JOINT))
-
-    @property
-    def predicts(self) -> bool:
-        """Whether it is scored for prediction."""
-        return bool(self.kind != ENHANCER)
+    def tasks(self) -> tuple[Task, ...]:
+        """What it is scored for."""
+        return _TASKS[self.kind]
 
     @property
     def stepwise(self) -> bool:
@@ -168,11 +166,9 @@ def read_methods(plan: TomlTable) -> tuple[MethodSpec, ...]:
 
 def _completed(table: TomlTable, others: Mapping[str, TomlTable]) -> TomlTable:
     """A table with ``like = "other method"`` takes over what that one says of the estimator, unless it says it anew."""
-    model = table.text("like")
+    model = table.text("like", None, others, "method")
     if model is None:
         return table
-    if model not in others:
-        raise table.fail("like", f"there is no method {model!r} in this plan; {hint(model, others)}")
     if "like" in others[model]:
         raise table.fail("like", f"{model!r} is itself like another method; name that one.")
     own = {key: value for key, value in table.items() if key != "like"}
@@ -181,95 +177,68 @@ def _completed(table: TomlTable, others: Mapping[str, TomlTable]) -> TomlTable:
 
 
 def _read_method(name: str, table: TomlTable) -> MethodSpec:
-    estimator = table.text("estimator", name)
-    _check_estimator(estimator, table, "estimator")
-    learner = table.text("learner")
-    if learner is not None:
-        _check_estimator(learner, table, "learner", LEARNER)
-        if estimators()[estimator].kind == LEARNER:
-            raise table.fail("learner", f"{estimator} is itself a learner and recovers nothing to train {learner} on.")
+    estimator = table.text("estimator", name, estimators(), "estimator")
+    learner = table.text("learner", None, _learners(), LEARNER)
+    if learner is not None and estimator in _learners():
+        raise table.fail("learner", f"{estimator} is itself a learner and recovers nothing to train {learner} on.")
     method = MethodSpec(
         name=name,
         estimator=estimator,
-        params=_params(table, "params", estimator),
-        grid=_grid(table, "grid", estimator),
+        params=_settings(table, "params", estimator),
+        grid=_settings(table, "grid", estimator, lists=True),
         learner=learner,
-        learner_params=_params(table, "learner_params", learner),
-        learner_grid=_grid(table, "learner_grid", learner),
+        learner_params=_settings(table, "learner_params", learner),
+        learner_grid=_settings(table, "learner_grid", learner, lists=True),
         search=table.text("search", "joint", SEARCHES),
     )
     table.finish()
     return method
 
 
-def _check_estimator(name: str, table: TomlTable, key: str, kind: str | None = None) -> None:
-    known = [entry for entry, cls in estimators().items() if kind in (None, cls.kind)]
-    if name not in known:
-        what = kind or "estimator"
-        raise table.fail(key, f"there is no {what} {name!r}; {hint(name, known)}")
+def _learners() -> list[str]:
+    return [name for name, cls in estimators().items() if cls.kind == LEARNER]
 
 
-def _params(table: TomlTable, key: str, estimator: str | None) -> dict[str, Any]:
-    params = current_names(table.mapping(key), estimator)
-    for name, value in params.items():
-        _check_param(f"{table.where(key)}.{name}", estimator, name, value)
-    return params
+def _settings(table: TomlTable, key: str, estimator: str | None, *, lists: bool = False) -> dict[str, Any]:
+    """Parameters of an estimator under their names of today: values, or lists of values to choose from."""
+    settings = TomlTable(current_names(dict(table.table(key).items()), estimator), table.where(key))
+    for name, value in settings.items():
+        if lists and not (isinstance(value, list) and value):
+            raise settings.fail(name, f"expected a list of values to choose from, got {value!r}.")
+        for each in value if lists else [value]:
+            _check_param(settings, estimator, name, each)
+    return dict(settings.items())
 
 
-def _grid(table: TomlTable, key: str, estimator: str | None) -> dict[str, list[Any]]:
-    grid = current_names(table.mapping(key), estimator)
-    for name, values in grid.items():
-        where = f"{table.where(key)}.{name}"
-        if not isinstance(values, list) or not values:
-            raise PlanError(f"{where}: expected a list of values to choose from, got {values!r}.")
-        for value in values:
-            _check_param(where, estimator, name, value)
-    return grid
-
-
-def _check_param(where: str, estimator: str | None, name: str, value: Any) -> None:
+def _check_param(settings: TomlTable, estimator: str | None, name: str, value: Any) -> None:
     if estimator is None:
-        raise PlanError(f'{where}: there is no learner to give it to; add learner = "..." or remove it.')
+        raise settings.fail(name, 'there is no learner to give it to; add learner = "..." or remove it.')
     cls = estimators()[estimator]
-    known = cls().get_params(deep=False)
-    if name not in known:
-        raise PlanError(f"{where}: {estimator} has no parameter {name!r}; {hint(name, known)}")
+    settings.check_known(name, name, cls().get_params(deep=False), f"parameter of {estimator}")
     try:
         cls(**resolve({name: value}, {"n": 100, "m": 10, "c": 5}))._validate_params()
     except InvalidParameterError as error:
-        raise PlanError(f"{where}: {error}") from None
+        raise settings.fail(name, str(error)) from None
 
 
 def _discover(table: TomlTable) -> Iterator[MethodSpec]:
-    kinds = table.texts("kinds", KINDS)
-    for kind in kinds:
-        if kind not in KINDS:
-            raise table.fail("kinds", f"{kind!r} is not one of {', '.join(KINDS)}.")
-    followers, exclude = table.texts("then"), table.texts("exclude")
-    for name in followers:
-        _check_estimator(name, table, "then", LEARNER)
-    for name in exclude:
-        _check_estimator(name, table, "exclude")
-    params, grids = _by_estimator(table, "params"), _by_estimator(table, "grids")
+    kinds = table.texts("kinds", KINDS, KINDS, "kind")
+    followers = table.texts("then", (), _learners(), LEARNER)
+    exclude = table.texts("exclude", (), estimators(), "estimator")
+    params, grids = _by_estimator(table, "params"), _by_estimator(table, "grids", lists=True)
     table.finish()
     for kind in kinds:
         for name in (entry for entry, cls in estimators().items() if cls.kind == kind and entry not in exclude):
-            own: dict[str, Any] = {"params": params.get(name, {}), "grid": grids.get(name, {})}
-            yield MethodSpec(f"{name} on truth" if kind == LEARNER else name, name, **own)
+            first = (name, params.get(name, {}), grids.get(name, {}))
+            yield MethodSpec(f"{name} on truth" if kind == LEARNER else name, *first)
             for learner in followers if kind == ENHANCER else ():
-                theirs: dict[str, Any] = {
-                    "learner_params": params.get(learner, {}),
-                    "learner_grid": grids.get(learner, {}),
-                }
-                yield MethodSpec(f"{name} + {learner}", name, **own, learner=learner, **theirs)
+                second = (learner, params.get(learner, {}), grids.get(learner, {}))
+                yield MethodSpec(f"{name} + {learner}", *first, *second)
 
 
-def _by_estimator(table: TomlTable, key: str) -> dict[str, dict[str, Any]]:
+def _by_estimator(table: TomlTable, key: str, *, lists: bool = False) -> dict[str, dict[str, Any]]:
     """``discover.params`` and ``discover.grids``: for each estimator, wherever it is used."""
     inner = table.table(key)
-    read = _params if key == "params" else _grid
-    found = {}
     for name, _ in inner.items():
-        _check_estimator(name, inner, name)
-        found[name] = read(inner, name, name)
-    return found
+        inner.check_known(name, name, estimators(), "estimator")
+    return {name: _settings(inner, name, name, lists=lists) for name, _ in inner.items()}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -98,10 +97,3 @@ class ValidationScorer:
             raise NotJudgedError(
                 f"{len(validation.rows)} validation rows cannot judge its recovery: {' '.join(str(error).split())}"
             ) from error
-
-
-def is_better(metric: str, new: float, old: float) -> bool:
-    """Whether a value of a metric is strictly better than another; NaN is worse than anything."""
-    if math.isnan(new) or math.isnan(old):
-        return math.isnan(old) and not math.isnan(new)
-    return new > old if get_metric(metric).greater_is_better else new < old

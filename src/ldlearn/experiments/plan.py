@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from ldlearn.core.logical import RULES
 from ldlearn.errors import hint, import_optional
 from ldlearn.experiments.methods import MethodSpec, read_methods
-from ldlearn.experiments.sources import DatasetSpec, read_datasets
+from ldlearn.experiments.sources import DatasetSpec, read_datasets, read_rule
 from ldlearn.experiments.toml_table import PlanError, TomlTable
-from ldlearn.metrics import HEADLINE_METRICS, LABEL_METRICS, METRICS, Metric
+from ldlearn.metrics import HEADLINE_METRICS, LABEL_METRICS, METRICS
 
 SPLITS = ("repeats", "k-fold")
 SCALINGS = ("standard", "minmax", "none")
@@ -191,7 +189,7 @@ class Plan:
             methods=methods,
             protocol=_protocol(table.table("protocol")),
             selection=_selection(table.table("selection")),
-            metrics=_metrics(table, "metrics", HEADLINE_METRICS, {**METRICS, **LABEL_METRICS}),
+            metrics=table.texts("metrics", HEADLINE_METRICS, {**METRICS, **LABEL_METRICS}, "metric"),
         )
         table.finish()
         return plan
@@ -263,9 +261,8 @@ def load_plan(plan: str | os.PathLike[str]) -> Plan:
 
 def _subject(table: TomlTable, methods: tuple[MethodSpec, ...]) -> str:
     subject: str = table.text("subject", "")
-    names = [method.name for method in methods]
-    if subject and subject not in names:
-        raise table.fail("subject", f"there is no method {subject!r} in this plan; {hint(subject, names)}")
+    if subject:
+        table.check_known("subject", subject, [method.name for method in methods], "method")
     return subject
 
 
@@ -283,13 +280,10 @@ def _protocol(table: TomlTable) -> Protocol:
         repeats=table.integer("repeats", None, least=1) or (1 if table.raw("split") == "k-fold" else default.repeats),
         folds=table.integer("folds", default.folds, least=2),
         shares=_shares(table, default.shares),
-        validation=table.number("validation", default.validation, 0.0, 0.9),
+        validation=table.number("validation", default.validation, most=0.9),
         seed=table.integer("seed", default.seed),
         scaling=table.text("scaling", default.scaling, SCALINGS),
-        rule=table.text("rule", default.rule, RULES),
-        threshold=table.number("threshold", default.threshold, 0.0, 1.0),
-        total=table.number("total", default.total, 0.0, 1.0),
-        k=table.integer("k", None, least=1),
+        **read_rule(table),
     )
     if protocol.rule == "top-k" and protocol.k is None:
         raise table.fail("k", 'rule = "top-k" needs k, the number of positive labels of a row.')
@@ -310,41 +304,20 @@ def _shares(table: TomlTable, default: tuple[float, ...]) -> tuple[float, ...]:
 def _selection(table: TomlTable) -> Selection:
     mode = table.text("mode", "oracle", MODES)
     # Without a truth the same likelihood chooses that judges.
-    metric = "chebyshev" if mode == "oracle" else "vote_likelihood"
-    known = METRICS if mode == "oracle" else {**LABEL_METRICS, **METRICS}
+    metric, known = ("chebyshev", METRICS) if mode == "oracle" else ("vote_likelihood", {**LABEL_METRICS, **METRICS})
     for key in ("recovery", "recovery_rows"):
         if mode == "logical" and key in table:
             raise table.fail(
                 key, 'with mode = "logical" recovery is judged by the predictions it leads to; name only prediction.'
             )
-    prediction = _metric(table, "prediction", metric, known)
-    recovery = _metric(table, "recovery", prediction if mode == "logical" else metric, known)
-    rows = table.text("recovery_rows", "validation", RECOVERY_ROWS)
+    prediction = table.text("prediction", metric, known, "metric")
     selection = Selection(
         mode,
-        recovery,
-        prediction,
-        rows,
-        per_metric=table.boolean("per_metric", False),
-        budget=table.integer("budget", None, least=2),
+        recovery=table.text("recovery", prediction if mode == "logical" else metric, known, "metric"),
+        prediction=prediction,
+        recovery_rows=table.text("recovery_rows", "validation", RECOVERY_ROWS),
+        per_metric=table.boolean("per_metric"),
+        budget=table.integer("budget", least=2),
     )
     table.finish()
     return selection
-
-
-def _metrics(table: TomlTable, key: str, default: tuple[str, ...], known: Mapping[str, Metric]) -> tuple[str, ...]:
-    names = table.texts(key, default)
-    for name in names:
-        _check_metric(table, key, name, known)
-    return names
-
-
-def _metric(table: TomlTable, key: str, default: str, known: Mapping[str, Metric]) -> str:
-    name: str = table.text(key, default)
-    _check_metric(table, key, name, known)
-    return name
-
-
-def _check_metric(table: TomlTable, key: str, name: str, known: Mapping[str, Metric]) -> None:
-    if name not in known:
-        raise table.fail(key, f"there is no metric {name!r}; {hint(name, known)}")

@@ -6,7 +6,6 @@ import os
 import platform
 from datetime import datetime
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from ldlearn.io.atomic import write_file
@@ -39,13 +38,11 @@ class RunFolder:
         try:
             self._records = RecordsFile(self.path / RECORDS)
         except BaseException:
-            self.__exit__(None, None, None)
+            self.__exit__()
             raise
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         for handle in (self._records, self._lock):
             if handle is not None:
                 handle.close()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,14 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldlearn.experiments.budget import Place
-from ldlearn.experiments.captured_warnings import captured_warnings
+from ldlearn.experiments.captured_warnings import captured_warnings, error_text
 from ldlearn.experiments.cells import Cell, Work
 from ldlearn.experiments.methods import TWO_STEP, build, estimators, grid_points, resolve
-from ldlearn.experiments.model_selection import NotJudgedError, ValidationScorer, is_better
+from ldlearn.experiments.model_selection import NotJudgedError, ValidationScorer
 from ldlearn.experiments.splits import Part, Split
-from ldlearn.metrics import LABEL_METRICS, score_all
+from ldlearn.metrics import LABEL_METRICS, get_metric, score_all
 from ldlearn.metrics.conventions import Convention
-from ldlearn.results import Convergence, GridPoint, Samples
+from ldlearn.results import Convergence, GridPoint, Samples, Task
 
 _SAMPLES = 12
 _DEGREES = 100  # rows whose degrees are kept where there is no truth, to compare methods with each other
@@ -27,22 +28,14 @@ _ZEROS_MATTER = ("clark", "canberra", "kl_divergence")
 
 
 @dataclass
-class Fitted:
-    """A model at a grid point."""
+class Fit:
+    """A grid point and the model fitted at it, or the error that was met."""
 
     place: Place
     params: dict[str, Any]
-    model: Any
-    seconds: float
-
-
-@dataclass
-class Failed:
-    """A grid point that could not be fitted."""
-
-    place: Place
-    params: dict[str, Any]
-    error: Exception
+    model: Any = None
+    seconds: float = 0.0
+    error: Exception | None = None
 
 
 @dataclass
@@ -53,21 +46,21 @@ class Candidate:
     ----------
     value : float
         Its validation score.
-    rival : float or None
-        By what the pieces of a grid compete instead, where the first of two steps is chosen alone.
+    rival : float
+        By what the pieces of a grid compete: the same, but for a pair whose first step is chosen alone.
     """
 
     place: Place
     value: float
     params: dict[str, Any]
     fit_seconds: float
+    rival: float
     scores: dict[str, float]
     paper_zeros: dict[str, float]
     predict_seconds: float = 0.0
     degrees: list[list[float]] | None = None
     samples: Samples | None = None
     convergence: Convergence | None = None
-    rival: float | None = None
 
 
 @dataclass
@@ -98,35 +91,30 @@ class CellSearch:
         for first, second in cell.places:
             self._learners.setdefault(first, []).append(second)
         self._choice = len(cell.places) > 1  # without one, validation scores are needed only where they are cheap
-        self._best: dict[tuple[str, str], tuple[float, Fitted]] = {}
+        self._best: dict[tuple[str, str], tuple[float, Fit]] = {}
 
-    def see(self, result: Fitted | Failed) -> None:
+    def see(self, fit: Fit) -> None:
         """Score a model, or the learners it teaches; a point that failed is noted, the others still can be used."""
-        if result.place[0] not in self._learners:  # drawn for another cell
-            return
-        if isinstance(result, Failed):
-            self._fail(result.place, result.params, result.error)
+        if fit.place[0] not in self._learners:  # drawn for another cell
             return
         started = time.perf_counter()
-        with captured_warnings(self.partial.warnings):
-            try:
-                self._see(result)
-            except Exception as error:
-                self._fail(result.place, result.params, error)
-        self.partial.seconds += result.seconds + time.perf_counter() - started
+        with captured_warnings(self.partial.warnings), self._failures_noted(fit):
+            if fit.error is not None:
+                raise fit.error
+            if self.method.kind != TWO_STEP:
+                self._score(fit, self.method.tasks)
+            elif self.method.stepwise:
+                self._score(fit, ["recovery"])
+            else:
+                self._teach(fit)
+        self.partial.seconds += fit.seconds + time.perf_counter() - started
 
-    def _see(self, fitted: Fitted) -> None:
-        if self.method.kind != TWO_STEP:
-            tasks = {"recovery": self.method.recovers, "prediction": self.method.predicts}
-            self._score(fitted, [task for task, wanted in tasks.items() if wanted])
-        elif self.method.search == "joint":
-            self._teach(fitted)
-        else:
-            self._score(fitted, ["recovery"])
-
-    def _fail(self, place: Place, params: dict[str, Any], error: Exception) -> None:
-        message = f"{type(error).__name__}: {' '.join(str(error).split())}"
-        self.partial.points.append((place, GridPoint(params, error=message)))
+    @contextmanager
+    def _failures_noted(self, fit: Fit) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:
+            self.partial.points.append((fit.place, GridPoint(fit.params, error=error_text(error))))
 
     def finish(self) -> Partial:
         """Score the best models in full."""
@@ -138,8 +126,8 @@ class CellSearch:
                 if (task, fitted.place) not in scored:
                     full = self._recovered if task == "recovery" else self._predicted
                     scored[task, fitted.place] = full(fitted.model)
-                common = (fitted.place, value, fitted.params, fitted.seconds)
-                self.partial.best[task, metric] = Candidate(*common, **scored[task, fitted.place], rival=rival)
+                common = (fitted.place, value, fitted.params, fitted.seconds, value if rival is None else rival)
+                self.partial.best[task, metric] = Candidate(*common, **scored[task, fitted.place])
         self.partial.seconds += time.perf_counter() - started
         return self.partial
 
@@ -150,13 +138,11 @@ class CellSearch:
         if found is None:
             return None
         value, best = found
-        try:
+        with self._failures_noted(best):
             self._teach(best)
-        except Exception as error:
-            self._fail(best.place, best.params, error)
         return value
 
-    def _score(self, fitted: Fitted, tasks: list[str]) -> None:
+    def _score(self, fitted: Fit, tasks: Iterable[Task]) -> None:
         values: dict[str, Any] = {}
         for task in tasks:
             try:
@@ -168,7 +154,8 @@ class CellSearch:
             values[task] = scores.get(deciding[0], math.nan)
             for metric in deciding:
                 value, best = scores.get(metric, math.nan), self._best.get((task, metric))
-                if best is None or is_better(metric, value, best[0]):
+                order = get_metric(metric).sort_key
+                if best is None or order(value) < order(best[0]):
                     self._best[task, metric] = (value, fitted)
         if "recovery" in tasks and self._choice:
             self.partial.basis = self.scorer.basis(fitted.model)
@@ -179,7 +166,7 @@ class CellSearch:
             return self.scorer.scores(task, model)
         return {}
 
-    def _teach(self, fitted: Fitted) -> None:
+    def _teach(self, fitted: Fit) -> None:
         """Train the learner of a pair, with every point of its grid, on what the model recovered."""
         assert self.method.learner is not None
         D = np.asarray(fitted.model.label_distributions_, dtype=np.float64)
@@ -192,7 +179,7 @@ class CellSearch:
             learner.fit(self.split.train.X, D)
             seconds = fitted.seconds + time.perf_counter() - started
             params = fixed | {f"learner__{key}": value for key, value in own.items()}
-            self._score(Fitted((fitted.place[0], number), params, learner, seconds), ["prediction"])
+            self._score(Fit((fitted.place[0], number), params, learner, seconds), ["prediction"])
 
     def _recovered(self, model: Any) -> dict[str, Any]:
         train = self.split.train
@@ -252,15 +239,15 @@ def search(work: Work, split: Split) -> list[Partial]:
     while True:
         texts: list[str] = []
         with captured_warnings(texts):
-            result = next(fits, None)
-        if result is None:
+            fit = next(fits, None)
+        if fit is None:
             return [each.finish() for each in searches]
         for each in searches:
             each.partial.warnings += texts
-            each.see(result)
+            each.see(fit)
 
 
-def _fits(work: Work, split: Split) -> Iterator[Fitted | Failed]:
+def _fits(work: Work, split: Split) -> Iterator[Fit]:
     """Models of the grid points; those of a path are fitted together, others one by one, so that one may fail."""
     method = work.cells[0].method
     fixed = resolve(method.params, split.sizes)
@@ -274,7 +261,7 @@ def _fits(work: Work, split: Split) -> Iterator[Fitted | Failed]:
             first = build(method.estimator, fixed | path[0][1], work.cells[0].seed)
             settings = [{key: value for key, value in point.items() if key in cheap} for _, point in path]
             for model in first.fit_path(split.train.X, T, settings):
-                yield Fitted(*waiting.pop(0), model, time.perf_counter() - started)
+                yield Fit(*waiting.pop(0), model, time.perf_counter() - started)
                 started = time.perf_counter()
         except Exception as error:
-            yield from (Failed(*each, error) for each in waiting)
+            yield from (Fit(*each, error=error) for each in waiting)

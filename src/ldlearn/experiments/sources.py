@@ -15,7 +15,6 @@ from ldlearn import datasets
 from ldlearn.core.logical import RULES
 from ldlearn.datasets import DatasetNotHereError, LabelDataset
 from ldlearn.datasets.checksums import sha256_of
-from ldlearn.errors import hint
 from ldlearn.experiments.toml_table import PlanError, TomlTable
 from ldlearn.io.source import Say
 from ldlearn.io.text_style import TextStyle
@@ -28,7 +27,6 @@ GENERATORS: dict[str, Callable[..., LabelDataset]] = {
     "label_distributions": datasets.make_label_distributions,
 }
 _LARGEST = 1e100  # squares of larger numbers, summed over rows, are no numbers any more
-_RULE_KEYS = ("rule", "threshold", "total", "k")
 _STYLE_KEYS = ("delimiter", "decimal", "encoding")
 _READ_KEYS = ("features", "labels", "kind", "normalise", *_STYLE_KEYS)
 _TABLE_KEYS = ("id", "numeric", "categorical", "date", "text", "ignore")
@@ -145,23 +143,23 @@ def read_datasets(plan: TomlTable, folder: Path) -> tuple[DatasetSpec, ...]:
 
 
 def _read_dataset(name: str, table: TomlTable, folder: Path) -> DatasetSpec:
-    path, generator = table.text("path"), table.text("generator", None, tuple(GENERATORS))
+    path, generator = table.text("path"), table.text("generator", None, GENERATORS, "generator")
     if path is None and generator is None:
         _check_name(name, table)
-    preprocess = table.boolean("preprocess", False)
+    preprocess = table.boolean("preprocess")
     if preprocess and (path is None or "labels" not in table):
         raise table.fail("preprocess", "only a file with named labels has columns to preprocess; give path and labels.")
     read_keys = _READ_KEYS + (_TABLE_KEYS if preprocess else ())
     spec = DatasetSpec(
         name=name,
-        rows=table.integer("rows", None, least=10),
+        rows=table.integer("rows", least=10),
         path=None if path is None else str((folder / path).expanduser().resolve()),
         sha256=table.text("sha256"),
         read={key: table.raw(key) for key in read_keys if key in table} if path is not None else {},
         preprocess=preprocess,
         generator=generator,
         params=_generator_params(table, generator),
-        binarisation=_binarisation(table),
+        binarisation={key: table.raw(key) for key in read_rule(table)},  # as written, which is part of a cell's key
     )
     table.finish()
     return _with_checksum(spec, table)
@@ -175,20 +173,22 @@ def _check_name(name: str, table: TomlTable) -> None:
 
 
 def _generator_params(table: TomlTable, generator: str | None) -> dict[str, Any]:
-    params = table.mapping("params")
+    params = table.table("params")
     known = inspect.signature(GENERATORS[generator]).parameters if generator else {}
-    for key in params:
-        if key not in known:
-            raise PlanError(f"{table.path}.params.{key}: unknown parameter; {hint(key, known)}")
-    return params
+    for key, _ in params.items():
+        params.check_known(key, key, known, "parameter")
+    return dict(params.items())
 
 
-def _binarisation(table: TomlTable) -> dict[str, Any]:
-    table.text("rule", None, RULES)
-    table.number("threshold", None, 0.0, 1.0)
-    table.number("total", None, 0.0, 1.0)
-    table.integer("k", None, least=1)
-    return {key: table.raw(key) for key in _RULE_KEYS if key in table}
+def read_rule(table: TomlTable) -> dict[str, Any]:
+    """The keys of a table that say how degrees become 0/1 labels, as far as it has them."""
+    checked = {
+        "rule": table.text("rule", None, RULES, "rule"),
+        "threshold": table.number("threshold"),
+        "total": table.number("total"),
+        "k": table.integer("k", least=1),
+    }
+    return {key: value for key, value in checked.items() if value is not None}
 
 
 def _with_checksum(spec: DatasetSpec, table: TomlTable) -> DatasetSpec:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from ldlearn.errors import InputError, hint
@@ -25,7 +25,7 @@ class TomlTable:
     def __init__(self, content: Any, path: str) -> None:
         self.path = path
         if not isinstance(content, Mapping):
-            raise PlanError(f"{path}: expected a table, got {_kind(content)}.")
+            raise PlanError(f"{path}: expected a table, got {content!r}.")
         self._content = dict(content)
         self._asked: list[str] = []
 
@@ -37,6 +37,11 @@ class TomlTable:
         """The error for a key."""
         return PlanError(f"{self.where(key)}: {message}")
 
+    def check_known(self, key: str, name: str, known: Collection[str], what: str) -> None:
+        """Refuse a name under a key that is not known."""
+        if name not in known:
+            raise self.fail(key, f"there is no {what} {name!r}; {hint(name, known)}")
+
     def __contains__(self, key: str) -> bool:
         return key in self._content
 
@@ -45,57 +50,49 @@ class TomlTable:
         self._asked.append(key)
         return self._content.get(key, default)
 
-    def text(self, key: str, default: str | None = None, choices: Sequence[str] = ()) -> Any:
-        """A string, one of the choices if there are any."""
+    def _checked(self, key: str, default: Any, expected: str, fits: Callable[[Any], bool]) -> Any:
         value = self.raw(key, default)
-        if value is None:
-            return None
-        if not isinstance(value, str):
-            raise self.fail(key, f"expected text, got {_kind(value)}.")
-        if choices and value not in choices:
-            raise self.fail(key, f"{value!r} is not one of {', '.join(choices)}.")
+        if value is not None and not fits(value):
+            raise self.fail(key, f"expected {expected}, got {value!r}.")
         return value
+
+    def text(self, key: str, default: str | None = None, known: Collection[str] = (), what: str = "choice") -> Any:
+        """A string, one of those known if there are any."""
+        value = self._checked(key, default, "text", lambda found: isinstance(found, str))
+        if known and value is not None:
+            self.check_known(key, value, known, what)
+        return value
+
+    def texts(
+        self, key: str, default: Sequence[str] = (), known: Collection[str] = (), what: str = "choice"
+    ) -> tuple[str, ...]:
+        """A list of strings, all of them known if any are; one string counts as a list of one."""
+        value = self.raw(key, list(default))
+        names = [value] if isinstance(value, str) else value
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            raise self.fail(key, f"expected a list of texts, got {value!r}.")
+        for name in names if known else ():
+            self.check_known(key, name, known, what)
+        return tuple(names)
 
     def integer(self, key: str, default: int | None = None, least: int = 0) -> Any:
         """A whole number, at least ``least``."""
-        value = self.raw(key, default)
-        if value is None:
-            return None
-        if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            raise self.fail(key, f"expected a whole number of at least {least}, got {value!r}.")
-        return value
+        expected = f"a whole number of at least {least}"
+        return self._checked(key, default, expected, lambda found: _is(int, found) and found >= least)
 
-    def boolean(self, key: str, default: bool) -> bool:
-        """True or false."""
-        value = self.raw(key, default)
-        if not isinstance(value, bool):
-            raise self.fail(key, f"expected true or false, got {value!r}.")
-        return value
+    def boolean(self, key: str) -> bool:
+        """True or false, which is the default."""
+        return bool(self._checked(key, False, "true or false", lambda found: isinstance(found, bool)))
 
-    def number(self, key: str, default: float | None = None, low: float = 0.0, high: float = float("inf")) -> Any:
-        """A number between ``low`` and ``high``."""
-        value = self.raw(key, default)
-        if value is None:
-            return None
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not low <= value <= high:
-            raise self.fail(key, f"expected a number from {low:g} to {high:g}, got {value!r}.")
-        return float(value)
-
-    def texts(self, key: str, default: Sequence[str] = ()) -> tuple[str, ...]:
-        """A list of strings; one string counts as a list of one."""
-        value = self.raw(key, list(default))
-        value = [value] if isinstance(value, str) else value
-        if not isinstance(value, list) or not all(isinstance(entry, str) for entry in value):
-            raise self.fail(key, f"expected a list of texts, got {_kind(value)}.")
-        return tuple(value)
+    def number(self, key: str, default: float | None = None, most: float = 1.0) -> Any:
+        """A number from 0 to ``most``."""
+        expected = f"a number from 0 to {most:g}"
+        value = self._checked(key, default, expected, lambda found: _is((int, float), found) and 0 <= found <= most)
+        return None if value is None else float(value)
 
     def table(self, key: str) -> TomlTable:
         """A table inside this one, empty if absent."""
         return TomlTable(self.raw(key, {}), self.where(key))
-
-    def mapping(self, key: str) -> dict[str, Any]:
-        """A table whose keys are free."""
-        return dict(self.table(key)._content)
 
     def items(self) -> list[tuple[str, Any]]:
         """All keys and values; none of them is unknown then."""
@@ -109,6 +106,6 @@ class TomlTable:
                 raise self.fail(key, f"unknown key; {hint(key, dict.fromkeys(self._asked))}")
 
 
-def _kind(value: Any) -> str:
-    words = {dict: "a table", list: "a list", str: "text", bool: "true or false", int: "a number", float: "a number"}
-    return words.get(type(value), type(value).__name__)
+def _is(kind: type | tuple[type, ...], value: Any) -> bool:
+    """Whether a value is of a kind of numbers; Python counts true and false among them."""
+    return isinstance(value, kind) and not isinstance(value, bool)

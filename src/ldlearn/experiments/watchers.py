@@ -92,7 +92,7 @@ class LogWatcher(Watcher):
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream or sys.stderr
         self._done = self._cells = 0
-        self._left: TimeLeft | None = None
+        self._left = TimeLeft([])
 
     def _say(self, text: str) -> None:
         print(f"{time.strftime('%H:%M:%S')} {text}", file=self._stream, flush=True)
@@ -108,15 +108,12 @@ class LogWatcher(Watcher):
 
     def worked(self, work: Work, seconds: float) -> None:
         """Keep the time."""
-        if self._left is not None:
-            self._left.worked(work, seconds)
+        self._left.worked(work, seconds)
 
     def recorded(self, cell: Cell, record: Record) -> None:
         """Say which cell, and how long it took; a data set that is not here was noted once for all its cells."""
         self._done += 1
-        if record.status == "missing":
-            return
-        name = f"{cell.dataset.name} / {cell.method.name} / {cell.repeat}"
-        what = f"{record.seconds['select']:.1f} s" if record.is_ok else record.message
-        left = duration_text(self._left.seconds() if self._left else None)
-        self._say(f"[{self._done}/{self._cells}] {record.status} {name}: {what} (time left: {left})")
+        if record.status != "missing":
+            what = f"{record.seconds['select']:.1f} s" if record.is_ok else record.message
+            left = duration_text(self._left.seconds())
+            self._say(f"[{self._done}/{self._cells}] {record.status} {cell}: {what} (time left: {left})")

@@ -12,6 +12,7 @@ from typing import Any
 from threadpoolctl import threadpool_limits
 
 from ldlearn.core.shared_neighbors import SharedNeighbors
+from ldlearn.experiments.captured_warnings import error_text
 from ldlearn.experiments.cells import Work
 from ldlearn.experiments.search import Partial, search
 from ldlearn.experiments.sources import AnyDataset
@@ -20,9 +21,8 @@ from ldlearn.versions import installed_versions
 
 THREADS = 1  # of BLAS and OpenMP in a cell: sums of more threads are rounded differently
 _one_at_a_time = threading.Lock()
-_neighbors = (
-    SharedNeighbors()
-)  # pieces of work come split by split, so that all methods of a split find those of its rows
+# Pieces of work come split by split, so that all methods of a split find those of its rows.
+_neighbors = SharedNeighbors()
 
 
 @dataclass
@@ -56,7 +56,7 @@ def do_work(number: int, work: Work, data: AnyDataset) -> tuple[int, WorkResult]
         try:
             _search(work, data, result)
         except Exception as error:
-            result.error = f"{type(error).__name__}: {' '.join(str(error).split())}"
+            result.error = error_text(error)
         result.peak_memory_mb = round(_peak_memory_mb(), 1)
     return number, result
 

@@ -1,6 +1,7 @@
 """The one place where a metric's name, direction, range and formula are written down."""
 
 import inspect
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
@@ -73,6 +74,10 @@ class Metric:
     def heading(self) -> str:
         """Title and arrow, for the head of a column."""
         return f"{self.title} {self.symbol}"
+
+    def sort_key(self, value: float) -> tuple[bool, float]:
+        """Return what sorts values from best to worst, NaN last."""
+        return math.isnan(value), -value if self.greater_is_better else value
 
     def range(self, n_labels: int) -> tuple[float, float]:
         """Return the (lowest, highest) value for two distributions over ``n_labels`` labels."""

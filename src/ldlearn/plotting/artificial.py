@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike, NDArray
 
+from ldlearn.core.targets import default_label_names
 from ldlearn.datasets import artificial_picture, make_artificial
 from ldlearn.errors import InputError
 from ldlearn.plotting.display import Display
@@ -17,10 +18,9 @@ from ldlearn.plotting.style import (
     NORMAL,
     RULE,
     VERBATIM,
+    Panels,
     axis_labels,
     legend,
-    many_axes,
-    one_axes,
     series_style,
     shown,
     tidy,
@@ -55,6 +55,7 @@ class ArtificialPictureDisplay(Display):
 
     def __init__(self, distributions: Mapping[str, ArrayLike]) -> None:
         self.distributions = {"truth": make_artificial("manifold").D, **distributions}
+        self._panels = Panels(len(self.distributions), 2.4, 2.6, n_columns=len(self.distributions))
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, name: str | None = None, ax: Any = None) -> ArtificialPictureDisplay:
@@ -74,25 +75,12 @@ class ArtificialPictureDisplay(Display):
         predicted = estimator.predict(make_artificial("manifold").X)
         return cls({name or type(estimator).__name__: predicted}).plot(ax=ax)
 
-    def plot(self, *, ax: Any = None) -> ArtificialPictureDisplay:
-        """Draw a panel for the truth and for each method.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes or sequence of them, optional
-
-        Returns
-        -------
-        ArtificialPictureDisplay
-        """
-        axes = many_axes(ax, 1, len(self.distributions), (2.4, 2.6))
+    def _draw(self, *axes: Axes) -> None:
         self.images_ = {
             name: _show(place, name, artificial_picture(matrix))
             for place, (name, matrix) in zip(axes, self.distributions.items(), strict=True)
         }
         axis_labels(axes[0], "x2", "x1")
-        self._drawn_on(*axes)
-        return self
 
 
 def _show(ax: Axes, name: str, picture: NDArray[np.float64]) -> Any:
@@ -127,7 +115,7 @@ class TernaryDisplay(Display):
 
     def __init__(self, distributions: Mapping[str, ArrayLike], label_names: Sequence[str] | None = None) -> None:
         self.distributions = {name: _three_labels(matrix, name) for name, matrix in distributions.items()}
-        self.label_names = [str(name) for name in label_names or ("label0", "label1", "label2")]
+        self.label_names = [str(name) for name in (default_label_names(3) if label_names is None else label_names)]
         if len(self.label_names) != 3:
             raise InputError(f"A triangle has three corners, but {len(self.label_names)} label names were given.")
 
@@ -149,23 +137,12 @@ class TernaryDisplay(Display):
         TernaryDisplay
         """
         clouds = {} if truth is None else {"truth": truth}
-        names = getattr(estimator, "label_names_", None)
-        return cls(
-            {**clouds, "predicted": estimator.predict(X)}, None if names is None else [str(n) for n in names]
-        ).plot(ax=ax)
+        clouds["predicted"] = estimator.predict(X)
+        return cls(clouds, getattr(estimator, "label_names_", None)).plot(ax=ax)
 
-    def plot(self, *, ax: Axes | None = None) -> TernaryDisplay:
-        """Draw the triangle and its points.
+    _panels = Panels(1, 4.0, 3.7)
 
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-
-        Returns
-        -------
-        TernaryDisplay
-        """
-        ax = one_axes(ax, (4.0, 3.7))
+    def _draw(self, ax: Axes) -> None:
         _draw_triangle(ax, self.label_names)
         self.points_: dict[str, Any] = {}
         for i, (name, matrix) in enumerate(self.distributions.items()):
@@ -175,8 +152,6 @@ class TernaryDisplay(Display):
                 x, y, s=12, color=style["color"], marker=style["marker"], alpha=0.55, linewidths=0
             )
         legend(ax, list(self.points_.values()), list(self.points_), loc="upper right")
-        self._drawn_on(ax)
-        return self
 
 
 def _three_labels(matrix: ArrayLike, name: str) -> NDArray[np.float64]:

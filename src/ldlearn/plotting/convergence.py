@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from ldlearn.errors import InputError
 from ldlearn.plotting.display import Display
-from ldlearn.plotting.style import axis_labels, legend, one_axes, series_style, tidy, title
+from ldlearn.plotting.style import Panels, axis_labels, legend, series_style, tidy, title
 from ldlearn.results import AnyRecords, Convergence, Results
 
 _SMALLEST = 1e-16  # a change below rounding; a logarithm needs a number
@@ -78,12 +78,7 @@ class ConvergenceDisplay(Display):
 
     @classmethod
     def from_records(
-        cls,
-        records: AnyRecords,
-        dataset: str,
-        *,
-        methods: Sequence[str] | None = None,
-        ax: Axes | None = None,
+        cls, records: AnyRecords, dataset: str, *, methods: Sequence[str] | None = None, ax: Axes | None = None
     ) -> ConvergenceDisplay:
         """Draw the first repeat of every method on a data set that recorded its objective.
 
@@ -107,18 +102,9 @@ class ConvergenceDisplay(Display):
         gaps = {name: gap for name in chosen if (gap := first[name].gap) is not None}
         return cls({name: first[name].objective for name in chosen}, gaps, heading=dataset).plot(ax=ax)
 
-    def plot(self, *, ax: Axes | None = None) -> ConvergenceDisplay:
-        """Draw the curves.
+    _panels = Panels(1, 4.8, 3.0)
 
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-
-        Returns
-        -------
-        ConvergenceDisplay
-        """
-        ax = one_axes(ax, (4.8, 3.0))
+    def _draw(self, ax: Axes) -> None:
         alone = len(self.objectives) == 1
         self.lines_: dict[str, Any] = {}
         for i, (name, values) in enumerate(self.objectives.items()):
@@ -132,8 +118,6 @@ class ConvergenceDisplay(Display):
             ax.set_yscale("log")
         title(ax, self.heading)
         legend(ax, list(self.lines_.values()), [self._caption(name) for name in self.lines_])
-        self._drawn_on(ax)
-        return self
 
     def _caption(self, name: str) -> str:
         return f"{name} (certified gap {self.gaps[name]:.1e})" if name in self.gaps else name

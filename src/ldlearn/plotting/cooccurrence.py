@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from ldlearn.core.targets import default_label_names
 from ldlearn.errors import InputError
 from ldlearn.plotting.display import Display
-from ldlearn.plotting.style import INK, MUTED, SMALL, axis_labels, name_ticks, one_axes, shown, tidy
+from ldlearn.plotting.style import INK, MUTED, SMALL, Panels, axis_labels, name_ticks, shown, tidy
 
 _MOST_NUMBERS = 12  # labels up to which the squares carry numbers
 
@@ -44,6 +44,8 @@ class CooccurrenceDisplay(Display):
         self.shares = np.asarray(shares, dtype=float)
         self.frequencies = np.asarray(frequencies, dtype=float)
         self.label_names = [str(name) for name in label_names]
+        side = 1.6 + 0.36 * len(self.label_names)
+        self._panels = Panels(1, side + 0.6, side)
 
     @classmethod
     def from_labels(
@@ -72,20 +74,8 @@ class CooccurrenceDisplay(Display):
         shares = np.divide(Y.T @ Y, counts[:, None], out=np.full((Y.shape[1],) * 2, np.nan), where=counts[:, None] > 0)
         return cls(shares, Y.mean(axis=0), default_label_names(Y.shape[1]) if names is None else names).plot(ax=ax)
 
-    def plot(self, *, ax: Axes | None = None) -> CooccurrenceDisplay:
-        """Draw the squares.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-
-        Returns
-        -------
-        CooccurrenceDisplay
-        """
+    def _draw(self, ax: Axes) -> None:
         c = len(self.label_names)
-        side = 1.6 + 0.36 * c
-        ax = one_axes(ax, (side + 0.6, side))
         self.image_ = ax.imshow(self.shares, cmap="Blues", vmin=0, vmax=1)
         self.texts_ = self._write_numbers(ax) if c <= _MOST_NUMBERS else []
         tidy(ax, grid=None)
@@ -96,8 +86,6 @@ class CooccurrenceDisplay(Display):
         name_ticks(ax, "x", range(c), self.label_names, rotation=45, ha="right", rotation_mode="anchor")
         ax.tick_params(length=0)
         axis_labels(ax, "also have this label", "of the rows with this label")
-        self._drawn_on(ax)
-        return self
 
     def _write_numbers(self, ax: Axes) -> list[Any]:
         return [

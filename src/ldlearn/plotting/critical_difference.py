@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from ldlearn.errors import InputError
 from ldlearn.metrics import get_metric
 from ldlearn.plotting.display import Display
-from ldlearn.plotting.style import BAND, INK, MUTED, NORMAL, PALETTE, SMALL, VERBATIM, one_axes, shown, title
+from ldlearn.plotting.style import BAND, INK, MUTED, NORMAL, PALETTE, SMALL, VERBATIM, Panels, shown, title
 from ldlearn.results import AnyRecords, Results, Task
 from ldlearn.stats import PostHocResult, bonferroni_dunn, nemenyi
 
@@ -51,6 +51,8 @@ class CriticalDifferenceDisplay(Display):
     def __init__(self, result: PostHocResult, *, muted: Sequence[str] = ()) -> None:
         self.result = result
         self.muted = tuple(muted)
+        self._depth = self._bars_depth() + _NAME_STEP * math.ceil(len(result.average_ranks) / 2)
+        self._panels = Panels(1, 7.4, 0.9 + 0.42 * self._depth)
 
     @classmethod
     def from_scores(
@@ -137,30 +139,16 @@ class CriticalDifferenceDisplay(Display):
             ax=ax,
         )
 
-    def plot(self, *, ax: Axes | None = None) -> CriticalDifferenceDisplay:
-        """Draw the diagram.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-
-        Returns
-        -------
-        CriticalDifferenceDisplay
-        """
-        ranks = self.result.average_ranks
-        low, high = math.floor(min(ranks.values())), math.ceil(max(ranks.values()))
-        high = max(high, low + 1)
-        depth = self._bars_depth() + _NAME_STEP * math.ceil(len(ranks) / 2)
-        ax = one_axes(ax, (7.4, 0.9 + 0.42 * depth))
+    def _draw(self, ax: Axes) -> None:
+        ranks = self.result.average_ranks.values()
+        low = math.floor(min(ranks))
+        high = max(math.ceil(max(ranks)), low + 1)
         self._draw_axis(ax, low, high)
         self._draw_ruler(ax, low, high)
         self._draw_groups(ax)
         self._draw_names(ax, low, high)
-        ax.set(xlim=(low - 0.02 * (high - low), high + 0.02 * (high - low)), ylim=(depth, -1.5))
+        ax.set(xlim=(low - 0.02 * (high - low), high + 0.02 * (high - low)), ylim=(self._depth, -1.5))
         ax.set_axis_off()
-        self._drawn_on(ax)
-        return self
 
     def _levels(self) -> list[tuple[float, float, int]]:
         """Start, end and line of every bar: the first line on which it touches no other."""

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from ldlearn.errors import InputError
 from ldlearn.metrics import get_metric
 from ldlearn.plotting.display import Display
-from ldlearn.plotting.style import AXIS_TEXT, INK, MUTED, PALETTE, RULE, many_axes, name_ticks, shown, tidy, title
+from ldlearn.plotting.style import AXIS_TEXT, INK, MUTED, PALETTE, Panels, name_rows, shown, title
 from ldlearn.results import AnyRecords, Difference, Results, Task, best_floor, difference
 
 
@@ -49,6 +49,9 @@ class DifferencesDisplay(Display):
         self.differences = {dataset: dict(some) for dataset, some in differences.items()}
         self.floors = dict(floors or {})
         self.score = score
+        self.methods = list(dict.fromkeys(name for some in self.differences.values() for name in some))
+        count = len(self.differences)
+        self._panels = Panels(count, 3.4, 0.9 + 0.2 * len(self.methods), n_columns=min(3, count))
 
     @classmethod
     def from_records(
@@ -91,33 +94,15 @@ class DifferencesDisplay(Display):
         }
         return cls(found, floors=floors, score=table.metric.title).plot(ax=ax)
 
-    def plot(self, *, ax: Any = None) -> DifferencesDisplay:
-        """Draw a panel for each data set.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes or sequence of them, optional
-
-        Returns
-        -------
-        DifferencesDisplay
-        """
-        names = list(dict.fromkeys(name for some in self.differences.values() for name in some))
-        columns = min(3, len(self.differences))
-        rows = math.ceil(len(self.differences) / columns)
-        axes = many_axes(ax, rows, columns, (3.4, 0.9 + 0.2 * len(names)))
-        for unused in axes[len(self.differences) :]:
-            unused.set_axis_off()
+    def _draw(self, *axes: Axes) -> None:
         self.dots_: dict[tuple[str, str], Any] = {}
-        for place, (panel, dataset) in enumerate(zip(axes, self.differences, strict=False)):
-            self._draw(panel, dataset, names)
-            panel.tick_params(labelleft=place % columns == 0)
-        self._drawn_on(*axes[: len(self.differences)])
-        return self
+        for place, (panel, dataset) in enumerate(zip(axes, self.differences, strict=True)):
+            self._draw_panel(panel, dataset)
+            panel.tick_params(labelleft=place % self._panels.n_columns == 0)
 
-    def _draw(self, ax: Axes, dataset: str, names: Sequence[str]) -> None:
+    def _draw_panel(self, ax: Axes, dataset: str) -> None:
         ax.axvline(0, color=INK, linewidth=1.0)
-        for place, name in enumerate(names):
+        for place, name in enumerate(self.methods):
             found = self.differences[dataset].get(name)
             if found is not None:
                 color = PALETTE[0] if found.is_clear else MUTED
@@ -125,11 +110,7 @@ class DifferencesDisplay(Display):
                 self.dots_[dataset, name] = ax.errorbar(
                     [found.mean], [place], xerr=margin, color=color, marker="o", markersize=4, linewidth=1.4
                 )
-        ax.hlines(range(len(names)), 0, 1, transform=ax.get_yaxis_transform(), color=RULE, linewidth=0.5, zorder=0)
-        tidy(ax, grid="x")
-        ax.set_ylim(len(names) - 0.4, -0.6)
-        ax.tick_params(axis="y", length=0)
-        name_ticks(ax, "y", range(len(names)), names)
+        name_rows(ax, self.methods, ruled=True)
         floor = shown(self.floors.get(dataset, "a floor"))
         ax.set_xlabel(f"{self.score}, better than\n{floor}", **AXIS_TEXT)
         title(ax, dataset)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import base64
 import io
 import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
@@ -14,6 +15,7 @@ from matplotlib.figure import Figure
 
 from ldlearn.errors import InputError
 from ldlearn.io.atomic import write_file
+from ldlearn.plotting.style import Panels, legend, panel_axes
 
 # Text stays text in SVG and PDF, and the same picture is the same file.
 _FILE_SETTINGS = {"svg.fonttype": "none", "svg.hashsalt": "ldlearn", "pdf.fonttype": 42}
@@ -25,6 +27,8 @@ class Display:
 
     The constructor takes the numbers; ``plot`` draws them; the ``from_...`` constructors do both. Nothing of pyplot is
     touched: without `ax` a new figure is made that only the display holds. Notebooks show a display by themselves.
+
+    A subclass says how many panels it needs (`_panels`, set by its constructor) and draws on their axes (`_draw`).
 
     Attributes
     ----------
@@ -38,11 +42,30 @@ class Display:
     ax_: Axes
     axes_: list[Axes]
     figure_: Figure
+    _panels: Panels
+    _draw: Callable[..., None]
 
-    def _drawn_on(self, *axes: Axes) -> None:
-        self.axes_ = list(axes)
-        self.ax_ = axes[0]
+    def plot(self, *, ax: Any = None) -> Self:
+        """Draw the picture.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or sequence of them, optional
+            Where to draw: one for each panel, or one that is divided; a new figure by default.
+        """
+        self.axes_ = panel_axes(ax, self._panels)
+        self.ax_ = self.axes_[0]
         self.figure_ = self.ax_.figure.figure  # of a subfigure, the whole
+        self._owns_figure = ax is None
+        self._draw(*self.axes_)
+        return self
+
+    def _shared_legend(self, handles: Sequence[Any], names: Sequence[object]) -> None:
+        """A legend for all panels: below them in a figure of ours, inside the first panel in one of the user's."""
+        if self._owns_figure:
+            legend(self.ax_.figure, handles, names, loc="outside lower left", ncols=4)
+        else:
+            legend(self.ax_, handles, names, loc="best")
 
     def save(self, path: str | os.PathLike[str], *, dpi: float = 200) -> Path:
         """Save the figure; the suffix chooses the format (svg, png, pdf, ...).

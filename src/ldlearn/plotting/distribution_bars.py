@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,10 +14,13 @@ from numpy.typing import ArrayLike
 from ldlearn.core.targets import default_label_names
 from ldlearn.errors import InputError
 from ldlearn.plotting.display import Display
-from ldlearn.plotting.style import INK, MUTED, PALETTE, axis_labels, many_axes, name_ticks, shared_legend, tidy, title
+from ldlearn.plotting.style import INK, MUTED, PALETTE, Panels, axis_labels, name_rows, title
 from ldlearn.results import AnyRecords, Record, Results
 
 _GROUP = 0.78  # share of a label's height that its bars take
+_TRUTH: dict[str, Any] = {"color": INK, "linewidth": 1.6}
+_INTERVAL: dict[str, Any] = {"color": INK, "linewidth": 1.0}
+_DOT: dict[str, Any] = {"marker": "o", "markersize": 4, "color": MUTED, "linestyle": "none"}
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,9 @@ class DistributionBarsDisplay(Display):
     def __init__(self, panels: Sequence[BarsPanel], label_names: Sequence[str], *, n_columns: int = 3) -> None:
         self.panels = list(panels)
         self.label_names = [str(name) for name in label_names]
-        self.n_columns = n_columns
+        n_series = max([1, *(len(panel.degrees) for panel in self.panels)])
+        height = 0.75 + len(self.label_names) * (0.12 + 0.11 * n_series)
+        self._panels = Panels(len(self.panels), 2.5, height, n_columns=min(n_columns, len(self.panels)))
 
     @classmethod
     def from_distributions(
@@ -199,84 +203,50 @@ class DistributionBarsDisplay(Display):
             raise InputError(f"No record of data set {dataset!r} holds row {row}; choose a row listed in its samples.")
         return cls(list(panels.values()), stored[0].label_names, n_columns=4).plot(ax=ax)
 
-    def plot(self, *, ax: Any = None) -> DistributionBarsDisplay:
-        """Draw the panels.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes or sequence of them, optional
-
-        Returns
-        -------
-        DistributionBarsDisplay
-        """
-        n_columns = max(1, min(self.n_columns, len(self.panels)))
-        n_rows = math.ceil(len(self.panels) / n_columns)
-        n_series = max(1, max(len(panel.degrees) for panel in self.panels))
-        height = 0.75 + len(self.label_names) * (0.12 + 0.11 * n_series)
-        axes = many_axes(ax, n_rows, n_columns, (2.5, height))
-        for unused in axes[len(self.panels) :]:
-            unused.set_axis_off()
+    def _draw(self, *axes: Axes) -> None:
         limit = self._limit()
-        self.bars_ = [self._draw(panel, place, limit) for panel, place in zip(self.panels, axes, strict=False)]
-        for i, panel in enumerate(axes[: len(self.panels)]):
-            panel.tick_params(labelleft=i % n_columns == 0)
-        self._add_legend(axes[0], own_figure=ax is None)
-        self._drawn_on(*axes[: len(self.panels)])
-        return self
+        self.bars_ = [self._draw_panel(panel, ax, limit) for panel, ax in zip(self.panels, axes, strict=True)]
+        for i, ax in enumerate(axes):
+            ax.tick_params(labelleft=i % self._panels.n_columns == 0)
+        entries = list(self._legend_entries())
+        if entries:
+            self._shared_legend(*zip(*entries, strict=True))
 
     def _limit(self) -> float:
         every = [v for p in self.panels for v in [*p.degrees.values(), *([] if p.truth is None else [p.truth])]]
         every += [upper for p in self.panels for _, upper in p.intervals.values()]
         return min(1.0, 1.05 * max((float(np.max(values)) for values in every), default=1.0))
 
-    def _draw(self, panel: BarsPanel, ax: Axes, limit: float) -> dict[str, Any]:
+    def _draw_panel(self, panel: BarsPanel, ax: Axes, limit: float) -> dict[str, Any]:
         places = np.arange(len(self.label_names))
         thickness = _GROUP / max(1, len(panel.degrees))
-        bars = {
-            name: ax.barh(places - _GROUP / 2 + (i + 0.5) * thickness, np.asarray(degrees), height=0.9 * thickness,
-                          color=PALETTE[i % len(PALETTE)])
-            for i, (name, degrees) in enumerate(panel.degrees.items())
-        }  # fmt: skip
-        for i, name in enumerate(panel.degrees):
+        bars = {}
+        for i, (name, degrees) in enumerate(panel.degrees.items()):
+            y = places - _GROUP / 2 + (i + 0.5) * thickness
+            bars[name] = ax.barh(y, np.asarray(degrees), height=0.9 * thickness, color=PALETTE[i % len(PALETTE)])
             if name in panel.intervals:
-                ax.hlines(places - _GROUP / 2 + (i + 0.5) * thickness, *panel.intervals[name], color=INK, linewidth=1.0)
+                ax.hlines(y, *panel.intervals[name], **_INTERVAL)
         if panel.truth is not None:
-            ax.vlines(np.asarray(panel.truth), places - _GROUP / 2, places + _GROUP / 2, color=INK, linewidth=1.6)
-        self._draw_logical(ax, panel.logical)
-        tidy(ax, grid="x")
-        ax.set(xlim=(0, limit), ylim=(len(places) - 0.4, -0.6))
-        name_ticks(ax, "y", range(len(places)), self.label_names)
-        ax.tick_params(axis="y", length=0, pad=10 if panel.logical is not None else 3)
+            ax.vlines(np.asarray(panel.truth), places - _GROUP / 2, places + _GROUP / 2, **_TRUTH)
+        for place, label in enumerate(() if panel.logical is None else np.asarray(panel.logical)):
+            face = MUTED if label > 0 else "none"
+            ax.plot(-6 / 170, place, markerfacecolor=face, clip_on=False, transform=ax.get_yaxis_transform(), **_DOT)
+        name_rows(ax, self.label_names)
+        ax.set_xlim(0, limit)
+        ax.tick_params(axis="y", pad=10 if panel.logical is not None else 3)
         axis_labels(ax)
         title(ax, panel.heading)
         return bars
 
-    def _draw_logical(self, ax: Axes, logical: Any) -> None:
-        if logical is None:
-            return
-        for place, positive in enumerate(np.asarray(logical) > 0):
-            face = MUTED if positive else "none"
-            ax.plot([-6 / 170], [place], marker="o", markersize=4, markerfacecolor=face, markeredgecolor=MUTED,
-                    linestyle="none", clip_on=False, transform=ax.get_yaxis_transform())  # fmt: skip
-
-    def _add_legend(self, ax: Axes, own_figure: bool) -> None:
-        handles: list[Any]
-        series = list(self.bars_[0].items())
-        handles, names = [bar for _, bar in series], [name for name, _ in series]
-        if len(series) == 1 and len(self.panels) > 1:
-            handles, names = [], []  # the panels' titles name their only series
+    def _legend_entries(self) -> Iterator[tuple[Any, str]]:
+        if len(self.panels) == 1 or len(self.bars_[0]) > 1:  # otherwise the titles of panels name their only series
+            yield from ((bar, name) for name, bar in self.bars_[0].items())
         if any(panel.truth is not None for panel in self.panels):
-            handles.append(Line2D([], [], color=INK, linewidth=1.6))
-            names.append("truth")
+            yield Line2D([], [], **_TRUTH), "truth"
         if any(panel.intervals for panel in self.panels):
-            handles.append(Line2D([], [], color=INK, linewidth=1.0))
-            names.append("interval")
+            yield Line2D([], [], **_INTERVAL), "interval"
         if any(panel.logical is not None for panel in self.panels):
-            handles.append(Line2D([], [], marker="o", markersize=4, color=MUTED, linestyle="none"))
-            names.append("logical label is 1")
-        if handles:
-            shared_legend(ax, handles, names, own_figure=own_figure)
+            yield Line2D([], [], **_DOT), "logical label is 1"
 
 
 def _rows_of(record: Record) -> list[int]:

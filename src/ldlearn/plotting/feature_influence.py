@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from ldlearn.errors import InputError
 from ldlearn.plotting.display import Display
-from ldlearn.plotting.style import MUTED, PALETTE, axis_labels, name_ticks, one_axes, shown, tidy, title
+from ldlearn.plotting.style import MUTED, PALETTE, Panels, axis_labels, name_rows, shown, title
 
 
 class FeatureInfluenceDisplay(Display):
@@ -50,6 +50,7 @@ class FeatureInfluenceDisplay(Display):
             raise InputError(f"{len(self.feature_names)} names were given for {len(self.weights)} features.")
         self.label = label
         self.top = top
+        self._panels = Panels(1, 4.6, 0.9 + 0.24 * min(top, len(self.weights)))
 
     @classmethod
     def from_estimator(
@@ -90,33 +91,17 @@ class FeatureInfluenceDisplay(Display):
         features = feature_names if feature_names is not None else _feature_names(estimator, model, len(weights))
         return cls(weights, features, names[column], top=top).plot(ax=ax)
 
-    def plot(self, *, ax: Axes | None = None) -> FeatureInfluenceDisplay:
-        """Draw the bars.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-
-        Returns
-        -------
-        FeatureInfluenceDisplay
-        """
+    def _draw(self, ax: Axes) -> None:
         strongest = np.argsort(-np.abs(self.weights), kind="stable")[: self.top]
         order = strongest[np.argsort(-self.weights[strongest], kind="stable")]
         values = self.weights[order]
-        ax = one_axes(ax, (4.6, 0.9 + 0.24 * len(order)))
         colors = [PALETTE[0] if value >= 0 else PALETTE[1] for value in values]
         self.bars_ = ax.barh(range(len(order)), values, height=0.7, color=colors)
         self.shown_ = [self.feature_names[i] for i in order]
         ax.axvline(0, color=MUTED, linewidth=0.9)
-        tidy(ax, grid="x")
-        ax.set_ylim(len(order) - 0.4, -0.6)
-        name_ticks(ax, "y", range(len(order)), self.shown_)
-        ax.tick_params(axis="y", length=0)
+        name_rows(ax, self.shown_)
         axis_labels(ax, "weight against the mean of all labels")
         title(ax, f"What pushes {shown(self.label)} up (blue) or down (orange)")
-        self._drawn_on(ax)
-        return self
 
 
 def _linear_part(estimator: Any) -> Any:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ldlearn.errors import InputError
 from ldlearn.plotting.display import Display
-from ldlearn.plotting.style import INK, MUTED, PALETTE, SMALL, axis_labels, one_axes, tidy
+from ldlearn.plotting.style import INK, MUTED, PALETTE, SMALL, Panels, axis_labels, tidy
 
 
 class ReliabilityDisplay(Display):
@@ -105,18 +105,9 @@ class ReliabilityDisplay(Display):
         """Mean distance from the diagonal, each bin weighted by its share of the predictions."""
         return float(np.sum(self.share * np.abs(self.predicted - self.true)))
 
-    def plot(self, *, ax: Axes | None = None) -> ReliabilityDisplay:
-        """Draw the curve.
+    _panels = Panels(1, 3.6, 3.5)
 
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-
-        Returns
-        -------
-        ReliabilityDisplay
-        """
-        ax = one_axes(ax, (3.6, 3.5))
+    def _draw(self, ax: Axes) -> None:
         lower, width = self.edges[:, 0], self.edges[:, 1] - self.edges[:, 0]
         self.bars_ = ax.bar(
             lower, 0.25 * self.share / self.share.max(), width=0.96 * width, align="edge", color=PALETTE[0], alpha=0.15
@@ -129,8 +120,6 @@ class ReliabilityDisplay(Display):
         tidy(ax, grid="both")
         ax.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
         axis_labels(ax, "predicted degree", "mean true degree")
-        self._drawn_on(ax)
-        return self
 
 
 def _standard_error(values: NDArray[np.float64]) -> float:

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 
 from ldlearn.errors import InputError
 from ldlearn.plotting.display import Display
-from ldlearn.plotting.style import AXIS_TEXT, axis_labels, many_axes, name_ticks, series_style, shown, tidy, title
+from ldlearn.plotting.style import AXIS_TEXT, Panels, axis_labels, name_ticks, series_style, shown, tidy, title
 from ldlearn.results import TASKS, AnyRecords, Curve, Results, Task, search_curves, sensitivity_curves
 from ldlearn.results.wording import value_name
 
@@ -41,18 +41,15 @@ class SensitivityDisplay(Display):
     """
 
     def __init__(self, curves: Mapping[str, Sequence[Curve]], *, heading: str = "") -> None:
-        self.curves = {task: list(some) for task, some in curves.items()}
+        self.curves = {task: list(some) for task, some in curves.items() if some}
         self.heading = heading
+        self.parameters = list(dict.fromkeys(curve.parameter for some in self.curves.values() for curve in some))
+        width = len(self.parameters)
+        self._panels = Panels(len(self.curves) * width, 2.6, 2.0, n_columns=width)
 
     @classmethod
     def from_records(
-        cls,
-        records: AnyRecords,
-        dataset: str,
-        method: str,
-        *,
-        tasks: Sequence[Task] = TASKS,
-        ax: Any = None,
+        cls, records: AnyRecords, dataset: str, method: str, *, tasks: Sequence[Task] = TASKS, ax: Any = None
     ) -> SensitivityDisplay:
         """Draw the grid of a method on a data set.
 
@@ -95,35 +92,16 @@ class SensitivityDisplay(Display):
             raise InputError(f"This {type(search).__name__} tried no parameter at two values: nothing to draw.")
         return cls({"search": curves}, heading=type(search).__name__).plot(ax=ax)
 
-    @property
-    def parameters(self) -> list[str]:
-        """Parameters that vary, in the order of the grid."""
-        return list(dict.fromkeys(curve.parameter for some in self.curves.values() for curve in some))
-
-    def plot(self, *, ax: Any = None) -> SensitivityDisplay:
-        """Draw a panel for each parameter.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes or sequence of them, optional
-
-        Returns
-        -------
-        SensitivityDisplay
-        """
-        tasks = [task for task, curves in self.curves.items() if curves]
+    def _draw(self, *axes: Axes) -> None:
         width = len(self.parameters)
-        axes = many_axes(ax, len(tasks), width, (2.6, 2.0))
         self.lines_: dict[tuple[str, str], Any] = {}
-        for i, task in enumerate(tasks):
+        for i, task in enumerate(self.curves):
             row = axes[i * width : (i + 1) * width]
             self._draw_row(row, task, index=i)
             axis_labels(row[0], "", f"{task}\nvalidation {self.curves[task][0].heading}")
         for panel, parameter in zip(axes[-width:], self.parameters, strict=True):
             panel.set_xlabel(shown(parameter), **AXIS_TEXT)
         title(axes[0], self.heading)
-        self._drawn_on(*axes)
-        return self
 
     def _draw_row(self, row: Sequence[Axes], task: str, index: int) -> None:
         by_parameter = {curve.parameter: curve for curve in self.curves[task]}

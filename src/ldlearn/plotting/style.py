@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import unicodedata
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
@@ -36,23 +37,30 @@ def series_style(index: int) -> dict[str, Any]:
     }
 
 
-def one_axes(ax: Axes | None, figsize: tuple[float, float]) -> Axes:
-    """The user's axes, or those of a new figure that pyplot does not know about."""
-    return Figure(figsize=figsize, layout="constrained").add_subplot() if ax is None else ax
+class Panels(NamedTuple):
+    """How many panels a picture has, the width and height of one, and how many stand side by side."""
+
+    n_panels: int
+    width: float
+    height: float
+    n_columns: int = 1
 
 
-def many_axes(ax: Any, n_rows: int, n_columns: int, panel: tuple[float, float]) -> list[Axes]:
-    """Axes for small multiples: in a new figure, in the place of one axes, or those given."""
-    count = n_rows * n_columns
+def panel_axes(ax: Any, panels: Panels) -> list[Axes]:
+    """Axes of the panels: in a new figure that pyplot does not know, in the place of one axes, or those given."""
+    n_columns, n_rows = panels.n_columns, math.ceil(panels.n_panels / panels.n_columns)
     if ax is None:
-        figure = Figure(figsize=(panel[0] * n_columns, panel[1] * n_rows), layout="constrained")
-        return list(figure.subplots(n_rows, n_columns, squeeze=False).ravel())
-    if isinstance(ax, Axes):
-        return [ax] if count == 1 else _split(ax, n_rows, n_columns)
-    given = list(getattr(ax, "flat", ax))
-    if len(given) < count:
-        raise InputError(f"This picture has {count} panels, but {len(given)} axes were given.")
-    return given[:count]
+        figure = Figure(figsize=(panels.width * n_columns, panels.height * n_rows), layout="constrained")
+        axes = list(figure.subplots(n_rows, n_columns, squeeze=False).flat)
+    elif isinstance(ax, Axes):
+        axes = [ax] if panels.n_panels == 1 else _split(ax, n_rows, n_columns)
+    else:
+        axes = list(getattr(ax, "flat", ax))[: n_rows * n_columns]
+        if len(axes) < panels.n_panels:
+            raise InputError(f"This picture has {panels.n_panels} panels, but {len(axes)} axes were given.")
+    for unused in axes[panels.n_panels :]:
+        unused.set_axis_off()
+    return axes[: panels.n_panels]
 
 
 def _split(ax: Axes, n_rows: int, n_columns: int) -> list[Axes]:
@@ -62,13 +70,6 @@ def _split(ax: Axes, n_rows: int, n_columns: int) -> list[Axes]:
     ax.set_axis_off()
     grid = GridSpecFromSubplotSpec(n_rows, n_columns, subplot_spec=place)
     return [ax.figure.add_subplot(grid[i, j]) for i in range(n_rows) for j in range(n_columns)]
-
-
-def shared_legend(ax: Axes, handles: Sequence[Any], names: Sequence[object], *, own_figure: bool) -> Any:
-    """A legend for all panels: below them in a figure of ours, inside the panel in one of the user's."""
-    if own_figure:
-        return legend(ax.figure, handles, names, loc="outside lower left", ncols=4)
-    return legend(ax, handles, names, loc="best")
 
 
 def tidy(ax: Axes, *, grid: Literal["x", "y", "both"] | None = "y") -> None:
@@ -106,6 +107,16 @@ def name_ticks(ax: Axes, axis: str, positions: Sequence[float], names: Sequence[
     which.set_ticks(
         list(positions), labels=[shown(name) for name in names], **{"fontsize": SMALL, "color": INK, **VERBATIM, **text}
     )
+
+
+def name_rows(ax: Axes, names: Sequence[object], *, ruled: bool = False) -> None:
+    """Names of rows from top to bottom, perhaps with a faint line along each."""
+    if ruled:
+        ax.hlines(range(len(names)), 0, 1, transform=ax.get_yaxis_transform(), color=RULE, linewidth=0.5, zorder=0)
+    tidy(ax, grid="x")
+    ax.set_ylim(len(names) - 0.4, -0.6)
+    ax.tick_params(axis="y", length=0)
+    name_ticks(ax, "y", range(len(names)), names)
 
 
 def legend(place: Axes | Figure | SubFigure, handles: Sequence[Any], names: Sequence[object], **options: Any) -> Any:

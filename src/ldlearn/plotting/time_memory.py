@@ -10,7 +10,7 @@ from matplotlib.ticker import FuncFormatter
 
 from ldlearn.errors import InputError
 from ldlearn.plotting.display import Display
-from ldlearn.plotting.style import PALETTE, RULE, axis_labels, many_axes, name_ticks, shared_legend, tidy, title
+from ldlearn.plotting.style import PALETTE, Panels, axis_labels, name_rows, title
 from ldlearn.results import AnyRecords, Results, costs
 from ldlearn.results.record import PHASES
 
@@ -49,6 +49,10 @@ class TimeMemoryDisplay(Display):
         self.seconds = {method: dict(phases) for method, phases in seconds.items()}
         self.memory = dict(memory)
         self.heading = heading
+        # Where all methods need much the same, a panel of equal dots says nothing.
+        self._memory_differs = max(memory.values(), default=0.0) > _TELLING * min(memory.values(), default=0.0)
+        n_panels = 1 + self._memory_differs
+        self._panels = Panels(n_panels, 3.7, 1.1 + 0.2 * len(seconds), n_columns=n_panels)
 
     @classmethod
     def from_records(cls, records: AnyRecords, dataset: str | None = None, *, ax: Any = None) -> TimeMemoryDisplay:
@@ -77,61 +81,33 @@ class TimeMemoryDisplay(Display):
         memory = {cost.method.name: cost.memory.mean for cost in found if cost.memory}
         return cls(seconds, memory, heading=dataset or "").plot(ax=ax)
 
-    def plot(self, *, ax: Any = None) -> TimeMemoryDisplay:
-        """Draw both panels.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes or sequence of two, optional
-
-        Returns
-        -------
-        TimeMemoryDisplay
-        """
+    def _draw(self, *axes: Axes) -> None:
         self.methods_ = sorted(self.seconds, key=lambda method: self.seconds[method].get("fit", float("inf")))
-        axes = many_axes(ax, 1, 1 + self._memory_differs, (3.7, 1.1 + 0.2 * len(self.methods_)))
         self.points_: dict[str, Any] = {}
         self._draw_seconds(axes[0])
         if self._memory_differs:
             self._draw_memory(axes[1])
         drawn = [phase for phase in PHASES if phase in self.points_]
-        shared_legend(axes[0], [self.points_[phase] for phase in drawn], drawn, own_figure=ax is None)
+        self._shared_legend([self.points_[phase] for phase in drawn], drawn)
         title(axes[0], self.heading)
-        self._drawn_on(*axes)
-        return self
-
-    @property
-    def _memory_differs(self) -> bool:
-        """Where all methods need much the same, a panel of equal dots says nothing."""
-        return max(self.memory.values(), default=0.0) > _TELLING * min(self.memory.values(), default=0.0)
 
     def _draw_seconds(self, ax: Axes) -> None:
         for i, phase in enumerate(PHASES):
-            known = [(self.seconds[m][phase], y) for y, m in enumerate(self.methods_) if phase in self.seconds[m]]
-            if known:
-                x, y = zip(*known, strict=True)
-                (self.points_[phase],) = ax.plot(
-                    x, y, linestyle="none", marker=_MARKERS[phase], markersize=5, color=PALETTE[i], alpha=0.9
-                )
+            seconds = {method: phases[phase] for method, phases in self.seconds.items() if phase in phases}
+            self._draw_points(ax, phase, seconds, marker=_MARKERS[phase], color=PALETTE[i], alpha=0.9)
         ax.set_xscale("log")
         ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-        self._prepare(ax, "seconds")
-        name_ticks(ax, "y", range(len(self.methods_)), self.methods_)
+        name_rows(ax, self.methods_, ruled=True)
+        axis_labels(ax, "seconds")
 
     def _draw_memory(self, ax: Axes) -> None:
-        known = [(self.memory[method], y) for y, method in enumerate(self.methods_) if method in self.memory]
+        self._draw_points(ax, "memory", self.memory, marker="o", color=PALETTE[3])
+        name_rows(ax, [""] * len(self.methods_), ruled=True)
+        ax.set_xlim(0, 1.08 * max(self.memory.values(), default=1.0))
+        axis_labels(ax, "peak memory, MB")
+
+    def _draw_points(self, ax: Axes, name: str, values: Mapping[str, float], **style: Any) -> None:
+        known = [(values[method], y) for y, method in enumerate(self.methods_) if method in values]
         if known:
             x, y = zip(*known, strict=True)
-            (self.points_["memory"],) = ax.plot(x, y, linestyle="none", marker="o", markersize=5, color=PALETTE[3])
-        self._prepare(ax, "peak memory, MB")
-        ax.set_xlim(0, 1.08 * max(self.memory.values(), default=1.0))
-        name_ticks(ax, "y", range(len(self.methods_)), [""] * len(self.methods_))
-
-    def _prepare(self, ax: Axes, label: str) -> None:
-        ax.hlines(
-            range(len(self.methods_)), 0, 1, transform=ax.get_yaxis_transform(), color=RULE, linewidth=0.5, zorder=0
-        )
-        tidy(ax, grid="x")
-        ax.set_ylim(len(self.methods_) - 0.4, -0.6)
-        ax.tick_params(axis="y", length=0)
-        axis_labels(ax, label)
+            (self.points_[name],) = ax.plot(x, y, linestyle="none", markersize=5, **style)

@@ -9,14 +9,7 @@ from dataclasses import dataclass
 from ldlearn.errors import bare_name
 from ldlearn.metrics import METRICS, Metric
 from ldlearn.reporting.printed_ranks import PAPER_METRICS
-from ldlearn.reporting.printed_results import (
-    BLOCKS,
-    Block,
-    Printed,
-    paper_datasets,
-    paper_methods,
-    printed_cells,
-)
+from ldlearn.reporting.printed_results import BLOCKS, Block, Printed, paper_datasets, paper_methods, printed_cells
 from ldlearn.results import Method, Results, Spread
 
 _ABLATED = re.compile(r"\b(alpha|beta|gamma)\s*=\s*0(?![.\d])")
@@ -138,11 +131,8 @@ class _Pairing:
     def _best_floor(self, dataset: str) -> tuple[str, Spread] | None:
         floors = [method.name for method in self.results.methods.values() if method.is_floor]
         known = [(name, spread) for name in floors if (spread := self._score(name, dataset)) is not None]
-        sign = -1.0 if self.metric.greater_is_better else 1.0
-        return min(known, key=lambda entry: sign * entry[1].mean, default=None)
+        return min(known, key=lambda entry: self.metric.sort_key(entry[1].mean), default=None)
 
     def _below_floor(self, printed: float, dataset: str) -> bool:
-        if dataset not in self.floors:
-            return False
-        floor = self.floors[dataset][1].mean
-        return printed < floor if self.metric.greater_is_better else printed > floor
+        order = self.metric.sort_key
+        return dataset in self.floors and order(self.floors[dataset][1].mean) < order(printed)

@@ -17,11 +17,7 @@ _SAMPLE_NUMBERS = 400_000  # degrees embedded at most, about two megabytes
 
 def page_data(results: Results) -> dict[str, Any]:
     """All that the scripts of the page read."""
-    return {
-        "samples": samples(results),
-        "sensitivity": sensitivity(results),
-        "convergence": convergence(results),
-    }
+    return {"samples": samples(results), "sensitivity": sensitivity(results), "convergence": convergence(results)}
 
 
 def samples(results: Results) -> dict[str, Any]:

@@ -41,10 +41,7 @@ FORMATS = ("svg", "png", "pdf")
 
 
 def write_report(
-    run_dir: str | os.PathLike[str],
-    output: str | os.PathLike[str] | None = None,
-    *,
-    formats: Sequence[str] = FORMATS,
+    run_dir: str | os.PathLike[str], output: str | os.PathLike[str] | None = None, *, formats: Sequence[str] = FORMATS
 ) -> Path:
     """Write the report of a run: ``report.html``, ``report.md``, ``tables/`` and ``figures/``.
 

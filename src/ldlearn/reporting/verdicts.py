@@ -61,8 +61,7 @@ def headline_of_dataset(results: Results, table: TaskTable, dataset: str) -> lis
     ]
     if len(scored) < 2:
         return [f"{plural(len(scored), 'method')} with a result on {dataset}: there is nothing to compare."]
-    sign = -1.0 if table.metric.greater_is_better else 1.0
-    scored.sort(key=lambda method: sign * table.score(method.name, dataset).mean)
+    scored.sort(key=lambda method: table.metric.sort_key(table.score(method.name, dataset).mean))
     top = table.score(scored[0].name, dataset).mean
     best = [m.name for m in scored if abs(table.score(m.name, dataset).mean - top) < _TIED]
     verb = "has" if len(best) == 1 else "share"

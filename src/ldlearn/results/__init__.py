@@ -4,14 +4,7 @@ from ldlearn.results.agreement import Agreement, agreement
 from ldlearn.results.costs import Cost, costs
 from ldlearn.results.differences import Difference, best_floor, difference
 from ldlearn.results.files import RecordsFile, RunFolderError, read_records
-from ldlearn.results.record import (
-    TASKS,
-    Convergence,
-    GridPoint,
-    Record,
-    Samples,
-    Task,
-)
+from ldlearn.results.record import TASKS, Convergence, GridPoint, Record, Samples, Task
 from ldlearn.results.sensitivity import Curve, search_curves, sensitivity_curves
 from ldlearn.results.summary import AnyRecords, Dataset, Method, Results, Score, Spread, SummaryRow, TaskTable
 

@@ -62,8 +62,7 @@ def difference(results: Results, table: TaskTable, method: str, other: str, data
 def best_floor(table: TaskTable, dataset: str) -> str | None:
     """The floor with the best mean on a data set."""
     floors = [method.name for method in table.floors]
-    sign = -1.0 if table.metric.greater_is_better else 1.0
-    return min(floors, key=lambda name: sign * table.score(name, dataset).mean, default=None)
+    return min(floors, key=lambda name: table.metric.sort_key(table.score(name, dataset).mean), default=None)
 
 
 def _score(record: Record, task: Task, metric: Metric) -> float:

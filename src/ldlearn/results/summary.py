@@ -152,6 +152,10 @@ class SummaryRow:
     method: Method
     spreads: Mapping[str, Spread]
 
+    def mean(self, metric: str) -> float:
+        """The mean of a metric; NaN if there is none."""
+        return self.spreads[metric].mean if metric in self.spreads else math.nan
+
 
 AnyRecords: TypeAlias = "Results | Iterable[Record | Mapping[str, Any]]"
 
@@ -256,7 +260,8 @@ class Results:
                 found = {metric: self.spread(method, dataset, task, metric) for metric in metrics}
                 known = {metric: spread for metric, spread in found.items() if spread}
                 rows.append(SummaryRow(dataset, self.methods[method], known))
-        return sorted(rows, key=lambda row: (names.index(row.dataset), _cost(row.spreads.get(metrics[0]), metrics[0])))
+        first = get_metric(metrics[0])
+        return sorted(rows, key=lambda row: (names.index(row.dataset), first.sort_key(row.mean(first.name))))
 
     def table(self, task: Task, metric: Metric) -> TaskTable | None:
         """The table of a task and a metric; None if no record has it."""
@@ -292,13 +297,6 @@ def _dataset(name: str, records: Sequence[Record]) -> Dataset:
         return Dataset(name, missing=records[0].message or "not on this machine")
     known = next((record for record in used if record.sizes), used[0])
     return Dataset(name, known.sizes, known.label_names, has_truth=not any(record.degrees for record in used))
-
-
-def _cost(spread: Spread | None, metric: str) -> float:
-    """What orders the best first, and what has no score last."""
-    if spread is None:
-        return math.inf
-    return -spread.mean if get_metric(metric).greater_is_better else spread.mean
 
 
 def _ranks(means: list[float], metric: Metric) -> list[float]:
