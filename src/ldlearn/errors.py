@@ -108,10 +108,10 @@ def import_optional(module: str, extra: str, purpose: str) -> Any:
 
     Examples
     --------
-    >>> import_optional("no_such_module", "io", "Parquet files")
+    >>> import_optional("nowhere", "io", "Files")
     Traceback (most recent call last):
     ...
-    ldlearn.errors.MissingDependencyError: Parquet files need no_such_module: pip install "ldlearn[io]".
+    ldlearn.errors.MissingDependencyError: Files need nowhere: pip install nowhere, or ".[io]" in a checkout of ldlearn.
     """
     try:
         return import_module(module)
@@ -123,7 +123,18 @@ def import_optional(module: str, extra: str, purpose: str) -> Any:
         ):
             raise
         package = module.partition(".")[0]
-        raise MissingDependencyError(f'{purpose} need {package}: pip install "ldlearn[{extra}]".') from None
+        raise MissingDependencyError(f"{purpose} need {package}: {install_advice(package, extra)}.") from None
+
+
+def install_advice(packages: str, extra: str) -> str:
+    """How to get what an extra of ours brings: ldlearn itself is in no index, so that its name alone installs nothing.
+
+    Examples
+    --------
+    >>> print(install_advice("typer rich", "cli"))
+    pip install typer rich, or ".[cli]" in a checkout of ldlearn
+    """
+    return f'pip install {packages}, or ".[{extra}]" in a checkout of ldlearn'
 
 
 def nearest_names(word: str, known: Iterable[str], n: int = 3) -> list[str]:

@@ -145,6 +145,10 @@ def test_from_python(files):
         (["logical.csv", "-l", "skies", "--id", "photo"], "there is no column 'skies'"),
         (["logical.csv", "-l", "sky:sun", "--id", "photo", "-o", "votes.csv"], "is a file; name a folder"),
         (["none.csv", "-l", "a"], "there is no such file"),
+        (
+            ["logical.csv", "-l", "sky", "--id", "photo"],
+            "'sky': one label has degree 1 in every row; name at least two",
+        ),
     ],
 )
 def test_mistakes_are_one_sentence(run, files, words, message):

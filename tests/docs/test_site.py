@@ -55,7 +55,7 @@ class Page(HTMLParser):
 def build(folder: Path) -> Path:
     """Build the site of a copy of the pages: their blocks and scripts have tests of their own and are not run again."""
     for module in NEEDED:
-        pytest.importorskip(module, reason=f'the site needs {module}: pip install "ldlearn[docs]"')
+        pytest.importorskip(module, reason=f'the site needs {module}: pip install ".[docs]"')
     ignored = shutil.ignore_patterns("_build", "_pictures", "api", "auto_examples", "__pycache__")
     shutil.copytree(ROOT / "docs", folder / "docs", ignore=ignored)
     for name in ("src", "examples"):

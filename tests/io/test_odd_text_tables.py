@@ -165,6 +165,22 @@ def test_the_word_alone_makes_no_total(tmp_path, rows):
     assert notes == []
 
 
+@pytest.mark.parametrize(
+    ("rows", "named"),
+    [
+        ([*DATA[:4], "Subtotal,15,10,2", *DATA[4:], "Subtotal,39,26,2", "k9,7,7,1"], "rows 5, 10 look like totals"),
+        ([*DATA[:4], "SUBTOTAL:,,,", *DATA[4:]], "row 5 looks like a total ('SUBTOTAL:')"),
+        ([*DATA[:6], "sum,3.5,7,0", *DATA[6:]], None),  # a category of that name
+    ],
+)
+def test_totals_between_the_rows_are_named_and_kept(tmp_path, rows, named):
+    path = tmp_path / "x.csv"
+    path.write_text(table(rows))
+    frame, notes = read(path)
+    assert len(frame) == len(rows)
+    assert [named in note for note in notes] == [True] if named else notes == []
+
+
 def test_lines_that_end_as_on_an_old_computer_are_said(tmp_path):
     (tmp_path / "x.csv").write_bytes(b"a,b\r1,2\r3,4\r")
     with pytest.raises(TableError, match="its lines end in carriage returns alone"):

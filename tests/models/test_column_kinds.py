@@ -28,7 +28,7 @@ from ldlearn.models import (
     load_model,
     save_model,
 )
-from ldlearn.models.column_kinds import JunkCells
+from ldlearn.models.column_kinds import JunkCells, find_kinds
 
 N = 120
 QUICK = DLDL(beta=10.0, gamma=1.0)  # to choose the weights takes most of the time, and no column depends on them
@@ -57,7 +57,9 @@ def days(form: str = "%Y-%m-%d", seed: int = 0) -> list[str]:
     ("cell", "number"),
     [("1,234.5", 1234.5), ("1,234,567", 1234567), ("12%", 12), ("12.5 %", 12.5), ("$1,000", 1000), ("5.50 €", 5.5),
      ("(1,200.00)", -1200), ("-$3", -3), ("−7", -7), ("1'234", 1234), ("1\u202f234.5", 1234.5), (" 4 ", 4),
-     ("EUR 3", 3), ("<0.1", 0.1), (">= 5", 5), ("≤-3", -3)],
+     ("EUR 3", 3), ("<0.1", 0.1), (">= 5", 5), ("≤-3", -3), ("1.2k", 1200), ("3M", 3e6), ("$1.5 bn", 1.5e9),
+     ("(2.5K)", -2500), ("1 234,5", 1234.5), ("1.234,56 €", 1234.56), ("12,5", 12.5), ("0,126", 0.126),
+     ("1,2345", 1.2345)],
 )  # fmt: skip
 def test_a_number_may_be_decorated(cell, number):
     numbers, junk = read_numbers(column([cell, "2"]))
@@ -66,16 +68,66 @@ def test_a_number_may_be_decorated(cell, number):
 
 
 @pytest.mark.parametrize(
-    "cell", ["1,23", "0,126", "-0,536", "1,2345", "12,34.5", "a", "1 2", "3 apples", "1-2", "$", "%", "()", True, "12)"]
+    "cell",
+    [
+        "1,23",
+        "0,126",
+        "-0,536",
+        "1,2345",
+        "1.234,5",
+        "12,34.5",
+        "a",
+        "1 2",
+        "3 apples",
+        "1-2",
+        "$",
+        "%",
+        "()",
+        True,
+        "12)",
+    ],
 )
-def test_what_is_no_number_is_junk(cell):
-    numbers, junk = read_numbers(column([cell, "2"]))
+def test_what_is_no_number_beside_decimal_points_is_junk(cell):
+    numbers, junk = read_numbers(column([cell, "2.5"]))
     assert np.isnan(numbers[0])
     assert junk.tolist() == [True, False]
 
 
-def test_beside_a_fraction_no_comma_is_a_thousands():
-    assert read_numbers(column(["1,234", "-0,5", "7", "1'000"]))[1].tolist() == [True, True, False, True]
+def test_commas_of_a_column_mean_one_thing():
+    assert read_numbers(column(["1,234", "-0,5", "7", "1'000"]))[0].tolist() == [1.234, -0.5, 7, 1000]
+    assert read_numbers(column(["1,234", "-0,5", "7.5"]))[1].tolist() == [True, True, False]
+    assert read_numbers(column(["1,234,567", "12,5"]))[1].tolist() == [False, True]
+    assert read_numbers(column(["1,234", "5,678"]))[0].tolist() == [1234, 5678]
+
+
+@pytest.mark.parametrize(
+    ("cells", "said"),
+    [
+        (["12,5", "3,25", "7,0"], "as written with a decimal comma, 12,5 as 12.5: row 0 '12,5'"),
+        (["1.2k", "3M", "950", "20k"], "as thousands, millions or billions, 1.2k as 1200: row 0 '1.2k', row 1 '3M'"),
+        (["1.2k", "3M", "15%", "$3.50", "1 234,5", "(12)"], "with a percent sign, 12% as 12, others without"),
+    ],
+)
+def test_a_column_of_numbers_as_people_write_them(cells, said):
+    table = with_columns(odd=[cells[i % len(cells)] for i in range(N)])
+    model = fit_and_check(table, LABELS, estimator=QUICK)
+    assert "odd" in model.numeric
+    assert any("'odd'" in sentence and said in sentence for sentence in model.facts["warnings"])
+
+
+@pytest.mark.parametrize(
+    ("cells", "kind"),
+    [
+        (["1,3", "2,4", "3", "1,2"], "categorical"),  # answers to a question of which several may be ticked
+        (["1,3", "2,4", "3", "2,0"], "numeric"),
+        (["1,99", "2,49", "3", "4,75"], "numeric"),
+        (["1,5", "2,5", "5", "4,5"], "numeric"),
+        (["1,234", "2,345", "3,456"], "numeric"),
+    ],
+)
+def test_lists_of_codes_are_no_decimal_commas(cells, kind):
+    table = with_columns(odd=[cells[i % len(cells)] for i in range(N)])
+    assert "odd" in getattr(find_kinds(table, ["odd"]), kind)
 
 
 def test_two_currencies_are_not_one_scale():
@@ -127,9 +179,10 @@ def test_junk_of_new_rows_is_counted_and_said():
 def test_dates_become_year_month_weekday_and_days(form):
     iso, local = column(days()), column(days(form))
     assert find_form(local, "when") == form
-    parts, junk = date_parts(local, form)
+    parts, junk, other = date_parts(local, form)
     when = pd.to_datetime(iso)
     assert not junk.any()
+    assert not other.any()
     assert list(parts) == ["year", "month", "weekday", "days"]
     np.testing.assert_array_equal(parts["year"], when.dt.year)
     np.testing.assert_array_equal(parts["month"], when.dt.month)
@@ -149,7 +202,7 @@ def test_dates_become_year_month_weekday_and_days(form):
 )
 def test_times_give_an_hour_and_fractions_of_days(cell):
     form = find_form(column([cell]), "when")
-    parts, _ = date_parts(column([cell, None]), form)
+    parts = date_parts(column([cell, None]), form).numbers
     assert parts["hour"][0] == pytest.approx(15.5)
     assert parts["days"][0] == pytest.approx((pd.Timestamp("2024-05-06 15:30") - pd.Timestamp(0)) / pd.Timedelta("1D"))
     assert np.isnan(parts["days"][1])
@@ -162,6 +215,28 @@ def test_day_or_month_first_is_not_guessed():
     told = TableModel.fit(table, LABELS, estimator=QUICK, date={"when": "%d/%m/%Y"})
     assert told.dates == {"when": "%d/%m/%Y"}
     assert "when" not in TableModel.fit(table, LABELS, estimator=QUICK, ignore=["when"]).features
+
+
+@pytest.mark.parametrize("form", ["%Y-%m-%d", "%d.%m.%y", "%d %b %Y"])
+@pytest.mark.parametrize("fitted", ["%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y"])
+def test_dates_in_another_form_than_the_fitted_one_are_read_where_nothing_is_in_doubt(fitted, form):
+    usual, new = date_parts(column(days(fitted)), fitted), date_parts(column(days(form)), fitted)
+    assert (new.other.all(), new.junk.any(), usual.other.any()) == (True, False, False)
+    assert {name: values.tolist() for name, values in new.numbers.items()} == {
+        name: values.tolist() for name, values in usual.numbers.items()
+    }
+
+
+def test_dates_that_might_be_mistaken_are_refused_with_the_form_that_was_fitted():
+    model = TableModel.fit(with_columns(when=days("%d.%m.%Y")), LABELS, estimator=QUICK)
+    with pytest.raises(
+        TableError, match=r"column 'when': .* \('\d\d/\d\d/\d{4}'\); dates were written as 31.03.2024 in training"
+    ):
+        model.predict(with_columns(when=days("%m/%d/%Y")))
+    with pytest.warns(UserWarning, match="'when': 120 cells count as dates in another form than the column has"):
+        iso = model.predict(with_columns(when=days()))
+    np.testing.assert_array_equal(iso, model.predict(with_columns(when=days("%d.%m.%Y"))))
+    assert date_parts(column(["13.05.2024"]), "%m.%d.%Y").junk.all()  # as the user says
 
 
 def test_dates_texts_and_flat_columns_together(tmp_path):
@@ -215,6 +290,32 @@ def test_times_and_amounts_of_several_forms_are_not_called_names_of_rows(cell):
     table = with_columns(odd=[cell(i) for i in range(n)])
     with pytest.raises(TableError, match=r"column 'odd': .* neither numbers nor dates of one form"):
         TableModel.fit(table, LABELS, estimator=QUICK)
+
+
+def long_numbers(low: float, high: float, step: int = 1) -> list[int]:
+    return [int(x) // step * step for x in np.random.default_rng(3).uniform(low, high, N)]
+
+
+@pytest.mark.parametrize(
+    ("numbers", "kind"),
+    [
+        (long_numbers(10**16, 10**17), "left_out"),  # accounts
+        (long_numbers(10**11, 10**12), "left_out"),
+        (long_numbers(10**5, 10**17), "numeric"),  # of any length
+        (long_numbers(10**16, 10**17, 10**6), "numeric"),  # rounded
+        (long_numbers(20_000, 90_000), "numeric"),
+        (long_numbers(1.6e9, 1.7e9), "numeric"),  # seconds since 1970, then milliseconds and nanoseconds
+        (long_numbers(1.6e12, 1.7e12), "numeric"),
+        (long_numbers(1.6e18, 1.7e18), "numeric"),
+        ([int(day) for day in days("%Y%m%d%H%M%S")], "numeric"),
+        ([10**16 + i % 7 for i in range(N)], "numeric"),  # that come again
+    ],
+)
+def test_long_numbers_that_hardly_come_again_are_no_feature(numbers, kind):
+    table = with_columns()
+    table["account"] = numbers
+    assert "account" in getattr(find_kinds(table, ["account"]), kind)
+    assert "account" in find_kinds(table, ["account"], numeric=["account"]).numeric
 
 
 def test_answers_that_come_again_are_categories_however_long():

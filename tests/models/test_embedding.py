@@ -117,7 +117,24 @@ def test_names_that_will_not_do(here, monkeypatch, name, error, message):
         import_embedding(name)
 
 
-def test_a_sentence_model(here, monkeypatch):
-    library = SimpleNamespace(SentenceTransformer=lambda name: SimpleNamespace(encode=lambda t: np.ones((len(t), 5))))
+class SentenceTransformer:
+    """Called as the documentation of version 5 has it: what is passed by position, and what by name only."""
+
+    def __init__(self, model_name_or_path=None, *, modules=None, device=None, cache_folder=None):
+        if model_name_or_path != "mini":
+            raise OSError("We couldn't connect to 'https://huggingface.co' to load the files,\nand found none here.")
+
+    def encode(self, sentences, *, batch_size=32, show_progress_bar=None, convert_to_numpy=True):
+        assert isinstance(sentences, list)
+        return np.ones((len(sentences), 5), dtype=np.float32)
+
+
+def test_a_sentence_model(here, monkeypatch, capfd):
+    library = SimpleNamespace(SentenceTransformer=SentenceTransformer)
     monkeypatch.setitem(sys.modules, "sentence_transformers", library)
     assert import_embedding("sentence-transformers:mini").probe.shape == (1, 5)
+    fit = ["fit", "data.csv", "-l", ",".join(LABELS), "--id", "key", "--text", "note", "-o", "m.ldl"]
+    assert command(*fit, "--embedding", "sentence-transformers:maxi") == 2
+    said = " ".join(capfd.readouterr().err.split())
+    assert "The model 'maxi' of sentence-transformers cannot be loaded (OSError: We couldn't connect" in said
+    assert "name a folder that holds it" in said

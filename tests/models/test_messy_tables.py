@@ -123,7 +123,7 @@ def embeddings():
 
 def excel():
     """A workbook with a title, an empty row and a note above its table."""
-    pytest.importorskip("openpyxl", reason="openpyxl is not installed: pip install 'ldlearn[io]'")
+    pytest.importorskip("openpyxl", reason="openpyxl is not installed: pip install openpyxl")
     X = numbers()
     world = World(X)
     clean = pd.DataFrame(X, columns=["width", "height", "weight"])

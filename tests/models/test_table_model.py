@@ -201,7 +201,7 @@ def onnx_inputs(model: TableModel, table: pd.DataFrame) -> dict[str, np.ndarray]
 @pytest.mark.parametrize("features", [["height", "wet"], ["place"], FEATURES], ids=["numbers", "texts", "both"])
 @pytest.mark.parametrize("method", [DLDL, EnhanceThenLearn, SABFGS, FromDistributions])
 def test_onnx_gives_the_same_predictions(features, method, tmp_path):
-    pytest.importorskip("onnx", reason="onnx is not installed: pip install 'ldlearn[onnx]'")
+    pytest.importorskip("onnx", reason="onnx is not installed: pip install onnx")
     runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed: pip install onnxruntime")
     table = make_table()
     if method.kind == "learner":
@@ -218,7 +218,7 @@ def test_onnx_gives_the_same_predictions(features, method, tmp_path):
 
 
 def test_onnx_knows_every_spelling_of_a_truth(tmp_path):
-    pytest.importorskip("onnx", reason="onnx is not installed: pip install 'ldlearn[onnx]'")
+    pytest.importorskip("onnx", reason="onnx is not installed: pip install onnx")
     runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed: pip install onnxruntime")
     table = make_table()
     table["wide"] = np.where(table["height"] > table["height"].median(), "True", "False")

@@ -71,7 +71,10 @@ def _run(words: list[str]) -> None:
     except ModuleNotFoundError as error:
         if error.name != "typer":
             raise
-        raise SystemExit('ldlearn: The command line needs typer and rich: pip install "ldlearn[cli]".') from None
+        from ldlearn.errors import install_advice
+
+        advice = install_advice("typer rich", "cli")
+        raise SystemExit(f"ldlearn: The command line needs typer and rich: {advice}.") from None
     try:
         app(args=words, prog_name="ldlearn")
     finally:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from datetime import date
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,8 @@ _FORMS = (
     "%d %b %Y", "%d-%b-%Y", "%b %d, %Y", "%b %d %Y", "%d %B %Y", "%B %d, %Y", "%Y-%m",
 )  # fmt: skip
 _DAY_AND_MONTH_SWAPPED = str.maketrans("dm", "md")
+# Those in which no day can be taken for a month, so that a single cell may have them.
+_PLAIN_FORMS = [form for form in _FORMS if form.translate(_DAY_AND_MONTH_SWAPPED) not in _FORMS]
 _TIMED = (
     r"^\s*(?P<date>.*?\d.*?)"
     r"(?:(?:T|,?\s+)(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2}(?:\.\d+)?))?\s*(?P<half>[AaPp]\.?[Mm]\.?)?"
@@ -59,12 +62,20 @@ def find_form(series: Any, column: str) -> str | None:
     return best[0] + (_WITH_TIME if parts["hour"].notna().any() else "")
 
 
-def date_parts(series: Any, form: str) -> tuple[dict[str, NDArray[np.float64]], NDArray[np.bool_]]:
-    """Year, month, weekday (Monday is 0), days, and the hour if there are times; and the cells that hold no date.
+class DateParts(NamedTuple):
+    """What a model can use of a column of dates, and which cells are odd."""
+
+    numbers: dict[str, NDArray[np.float64]]
+    junk: NDArray[np.bool_]  # no dates
+    other: NDArray[np.bool_]  # dates of another form, in which days and months cannot be mistaken
+
+
+def date_parts(series: Any, form: str) -> DateParts:
+    """Year, month, weekday (Monday is 0), days, and the hour if there are times.
 
     Days are counted from 1970, with fractions. A method that standardises its features sees days since the first.
     """
-    when, junk = _moments(series, form)
+    when, junk, other = _moments(series, form)
     days = (when - import_pandas().Timestamp(0)).dt.total_seconds().to_numpy(dtype=np.float64) / 86_400
     parts = {
         "year": when.dt.year,
@@ -74,7 +85,8 @@ def date_parts(series: Any, form: str) -> tuple[dict[str, NDArray[np.float64]], 
     }
     if form.endswith(_WITH_TIME):
         parts["hour"] = (days % 1) * 24
-    return {name: np.asarray(values, dtype=np.float64) for name, values in parts.items()}, junk
+    numbers = {name: np.asarray(values, dtype=np.float64) for name, values in parts.items()}
+    return DateParts(numbers, junk, other)
 
 
 def part_names(form: str) -> list[str]:
@@ -82,22 +94,40 @@ def part_names(form: str) -> list[str]:
     return ["year", "month", "weekday", "days", *(["hour"] if form.endswith(_WITH_TIME) else [])]
 
 
-def _moments(series: Any, form: str) -> tuple[Any, NDArray[np.bool_]]:
-    """The column as moments without a zone, and the cells that hold something else."""
+def example(form: str) -> str:
+    """A date in a form, for messages."""
+    return date(2024, 3, 31).strftime(_date_of(form))
+
+
+def _moments(series: Any, form: str) -> tuple[Any, NDArray[np.bool_], NDArray[np.bool_]]:
+    """The column as moments without a zone, the cells that hold something else, and dates in another form."""
     pandas = import_pandas()
     if series.dtype.kind == "M":
         when = series.dt.tz_convert("UTC").dt.tz_localize(None) if series.dt.tz is not None else series
-        return when, np.zeros(len(series), dtype=bool)
+        return when, np.zeros(len(series), dtype=bool), np.zeros(len(series), dtype=bool)
     missing = is_missing(series)
     parts = _split(series.where(~missing, None))
     when = _dates(parts["date"], _date_of(form))
+    other = np.flatnonzero(when.isna() & ~missing)
+    if len(other):
+        when.iloc[other] = _dates_of_plain_forms(parts["date"].iloc[other], form)
     hours = pandas.to_numeric(parts["hour"], errors="coerce")
     afternoon = parts["half"].str.lower().str.startswith("p").fillna(False).astype(bool)
     hours = hours.where(parts["half"].isna(), hours % 12) + 12 * afternoon
     minutes = pandas.to_numeric(parts["minute"], errors="coerce") - _zone_minutes(parts["zone"])
     seconds = pandas.to_numeric(parts["second"], errors="coerce").fillna(0)
     time = pandas.to_timedelta((hours * 3600 + minutes * 60 + seconds).fillna(0), unit="s")
-    return when + time, np.asarray(when.isna().to_numpy() & ~missing, dtype=bool)
+    junk = np.asarray(when.isna().to_numpy() & ~missing, dtype=bool)
+    return when + time, junk, np.isin(np.arange(len(series)), other) & ~junk
+
+
+def _dates_of_plain_forms(texts: Any, form: str) -> Any:
+    """Dates in forms of which none mistakes the days of the usual one for months."""
+    found = _dates(texts, _PLAIN_FORMS[0])
+    for other in _PLAIN_FORMS[1:]:
+        if other != _date_of(form).translate(_DAY_AND_MONTH_SWAPPED):
+            found = found.fillna(_dates(texts, other))
+    return found
 
 
 def _date_of(form: str) -> str:

@@ -36,6 +36,7 @@ _SMALLEST_BLOCK, _USUAL_BLOCK, _LARGEST_BLOCK = 1 << 20, 32 << 20, 64 << 20
 _BLOCK_HEADERS = 40  # rows as long as this many header lines still fit into a block
 _WIDE_HEADERS = 600  # every column of every block has a price, so that blocks of wide tables are large
 _LONGEST_HEADER = 16 << 20
+_LOOKS_LIKE_A_POINT = "\u2024"
 _PADDED = [f"0{digit}" for digit in range(10)]
 _PLAIN_NUMBER = r"^[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$"
 _RAGGED = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+)")
@@ -279,15 +280,15 @@ class DelimitedSource(Source):
 def _with_dots(column: Any) -> Any:
     """Numbers within a column of texts, written with a decimal point and without marks between thousands.
 
-    A cell with a point that is not between thousands is no number in such a column: its point becomes a comma, as
-    that of the others became a point, so that no reader takes 0.64 for one beside 0,64.
+    A cell with a point that is not between thousands is no number in such a column: it gets a sign that only looks
+    like a point, so that no reader takes 0.64 for one beside 0,64.
     """
     from pyarrow import compute
 
     bare = compute.replace_substring_regex(column, BETWEEN_THOUSANDS, "")
     bare = compute.replace_substring(bare, ",", ".")
     odd = compute.match_substring_regex(column, POINT_NUMBER)
-    other = compute.if_else(odd, compute.replace_substring(column, ".", ","), column)
+    other = compute.if_else(odd, compute.replace_substring(column, ".", _LOOKS_LIKE_A_POINT), column)
     return compute.if_else(compute.match_substring_regex(column, COMMA_NUMBER), bare, other)
 
 

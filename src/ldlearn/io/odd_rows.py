@@ -1,4 +1,4 @@
-"""Rows of a table that are no data: units below the header, totals and nothing at the end."""
+"""Rows of a table that are no data: units below the header, totals, nothing at the end."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ldlearn.errors import some
+from ldlearn.errors import describe_rows, some
 from ldlearn.io.values import is_missing, is_placeholder, is_total, read_numbers, shown
 
 _MOST_TOTALS = 3  # rows at the end
@@ -49,6 +49,22 @@ def without_totals(frame: Any) -> tuple[Any, str]:
     return frame.iloc[:end], f"{rows} ({word}) and passed over"
 
 
+def name_totals(frame: Any, texts: list[str]) -> str:
+    """A sentence on totals between the rows, which say so in a word: nobody but the user may drop them.
+
+    They hold the sum of the rows since the one before them, or hardly anything.
+    """
+    called = np.flatnonzero(np.logical_or.reduce([[is_total(cell) for cell in frame[name]] for name in texts])).tolist()
+    starts = [0, *(row + 1 for row in called)]
+    found = [row for start, row in zip(starts, called, strict=False) if _is_total_since(frame, start, row)]
+    if not found:
+        return ""
+    word = next(shown(cell) for cell in frame.iloc[found[0]] if is_total(cell))
+    rows = describe_rows(np.isin(np.arange(len(frame)), found), frame.index)
+    look = "looks like a total" if len(found) == 1 else "look like totals"
+    return f"{rows} {look} ({word}) of those above, but may be data, and stays; delete what is none"
+
+
 def without_empty_end(frame: Any) -> tuple[Any, str]:
     """The frame without the rows at its end in which every cell is empty, and a sentence on them."""
     end = len(frame)
@@ -68,6 +84,12 @@ def _is_total(frame: Any, row: int) -> bool:
         return False  # the word is one of the values of its column
     rest = [name for name in frame.columns if name not in named]
     return any(is_missing(frame[name].iloc[row : row + 1])[0] or _is_sum(frame[name], row) for name in rest)
+
+
+def _is_total_since(frame: Any, start: int, row: int) -> bool:
+    """Whether a row sums up others since some row, or at least half of it is empty."""
+    empty = sum(bool(is_missing(frame[name].iloc[row : row + 1])[0]) for name in frame.columns)
+    return 2 * empty >= frame.shape[1] or any(_is_sum(frame[name].iloc[start:], row - start) for name in frame.columns)
 
 
 def _is_sum(series: Any, row: int) -> bool:

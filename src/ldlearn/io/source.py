@@ -7,7 +7,7 @@ import shutil
 import sys
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -21,7 +21,7 @@ from ldlearn.io.atomic import naming_system_errors
 from ldlearn.io.columns import Columns, find_columns, tidy_names
 from ldlearn.io.limits import DEFAULT_MAX_BYTES, check_declared, check_total
 from ldlearn.io.text_style import TextStyle
-from ldlearn.io.values import import_pandas, is_total, to_numbers
+from ldlearn.io.values import TOTALS, import_pandas, is_total, to_numbers
 
 PIPE = "-"
 CHUNK_ROWS = 8192
@@ -100,7 +100,15 @@ class Source:
         with reading(self.given):
             columns = self._read_columns(self._positions(kinds))
         frame = _frame(dict(zip(kinds, columns, strict=True)), 1)
-        return self._without_totals(self._without_empty_end(self._without_units(frame)))
+        return self._with_totals_named(self._without_totals(self._without_empty_end(self._without_units(frame))))
+
+    def _with_totals_named(self, frame: Any) -> Any:
+        texts = [name for name, kind in zip(frame.columns, frame.dtypes, strict=True) if kind.kind == "O"]
+        if not any(_holds(frame[name], TOTALS) for name in texts):
+            return frame
+        from ldlearn.io.odd_rows import name_totals
+
+        return self._said(frame, name_totals(frame, texts))
 
     def _without_empty_end(self, frame: Any) -> Any:
         """Only of a whole table: a row to be predicted may have all of its features missing."""
@@ -175,6 +183,13 @@ class Source:
     def _positions(self, kinds: Mapping[str, Kind]) -> dict[int, Kind]:
         place = {name: i for i, name in reversed(list(enumerate(self.names)))}
         return {place[name]: kind for name, kind in kinds.items()}
+
+
+def _holds(series: Any, words: Collection[str]) -> bool:
+    try:
+        return bool(series.isin(words).any())
+    except TypeError:  # lists of labels, which are no words
+        return False
 
 
 def _frame(columns: Mapping[str, NDArray[Any]], first_row: int) -> Any:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ldlearn.core.targets import find_row_problems
 from ldlearn.errors import TableError, describe_rows, import_optional, some
+
+if TYPE_CHECKING:
+    from ldlearn.io.written_numbers import WrittenNumbers
 
 MISSING = ("", "NA", "N/A", "#N/A", "NaN", "nan", "NULL", "null", "None")
 # What people write into a column of numbers where there is none; a column of nothing else is a column of texts.
@@ -22,17 +25,14 @@ _TOTALS = frozenset(
     ("total", "totals", "grand total", "sum", "sums", "subtotal", "overall", "summe", "gesamt", "gesamtsumme",
      "insgesamt", "somme", "totale", "totaal", "suma", "razem", "итого", "всего", "合计", "总计", "合計")
 )  # fmt: skip
-_CURRENCY = r"[$€£¥₹₽₩]|EUR|USD|GBP|CHF|JPY|CNY|INR|CAD|AUD|SEK|NOK|DKK|PLN|BRL"
-_UNIT = r"[A-Za-zµ°Ω][A-Za-zµ°Ω²³/]{0,7}"
-# 1,234.5 and 1'234.5 and 1 234.5, (12.50) for a negative amount, <0.1 for a limit; a currency, a percent sign, a unit
-_DECORATED = re.compile(
-    rf"(?P<limit>[<>≤≥]=?)?\s*(?P<debit>\()?\s*[-+−]?\s*(?P<before>{_CURRENCY})?\s*[-+−]?"
-    r"(?:[1-9]\d{0,2}(?P<mark>[,'’ \u00a0\u202f])\d{3}(?:(?P=mark)\d{3})*|\d+)(?:\.\d*)?"
-    rf"\s*(?P<after>{_CURRENCY}|%|(?P<unit>{_UNIT}))?\s*(?(debit)\))"
-)
-_DECIMAL_COMMA = re.compile(r"[-+−]?0,\d")  # 0,126 is no thousand
-_PERHAPS_FRACTION = re.compile(r"[-+−]?[1-9]\d{0,2},\d{3}")
+_DIGIT = re.compile(r"\d")
 _PADDED = re.compile(r"0\d+")
+TOTALS = frozenset(
+    spelled + mark
+    for word in _TOTALS
+    for spelled in (word, word.capitalize(), word.title(), word.upper())
+    for mark in ("", ":")
+)  # as they are mostly written
 TRUTH_SPELLINGS = {"True": "true", "TRUE": "true", "False": "false", "FALSE": "false"}
 _AS_LABEL = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0, "y": 1.0, "n": 0.0}
 _LARGEST_INTEGER = 10**308
@@ -63,51 +63,33 @@ def is_numeric(series: Any) -> bool:
 def read_numbers(series: Any) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """A column as floats, NaN where there is none, and the cells that hold something else than a number.
 
-    Thousands separators, percent signs, brackets around a negative amount, limits (``<0.1``), a currency and a unit
-    are understood, as long as the column has one currency, and one unit in most of its cells. Beside 0,126, which is a
-    fraction, 1,234 is no thousand. Truth values are no numbers.
+    Decimal commas, marks between thousands, percent signs, brackets around a negative amount, limits (``<0.1``), k and
+    M, a currency and a unit are understood as far as `ldlearn.io.written_numbers` says. Truth values are no numbers.
     """
-    if _is_plain_number(series):
-        return series.to_numpy(dtype=np.float64, na_value=np.nan), np.zeros(len(series), dtype=bool)
-    numbers = _parse(series).copy()
-    other = np.flatnonzero(np.isnan(numbers) & ~is_missing(series))
-    if len(other):
-        numbers[other] = _decorated_numbers(series.iloc[other].tolist(), int((~np.isnan(numbers)).sum()))
+    numbers, other, written = read_written_numbers(series)
     junk = np.zeros(len(series), dtype=bool)
-    junk[other] = np.isnan(numbers[other])
+    junk[other] = True
+    if written is not None:
+        numbers[other] = written.values
+        junk[other] = np.isnan(written.values)
     return numbers, junk
 
 
-def _decorated_numbers(cells: list[Any], n_plain: int) -> list[float]:
-    found = [_DECORATED.fullmatch(cell.strip()) if isinstance(cell, str) else None for cell in cells]
-    known = [match for match in found if match is not None]
-    # amounts in several currencies are not on one scale, nor are lengths in m and cm
-    currencies = {match["before"] or match["after"] for match in known if not match["unit"]} - {None, "%"}
-    units = [match["unit"] for match in known if match["unit"]]
-    one_unit = len(set(units)) == 1 and len(units) > n_plain + len(known) - len(units)
-    refused = ({"before", "after"} if len(currencies) > 1 else set()) | (set() if one_unit else {"unit"})
-    refused |= (
-        {"mark"} if any(isinstance(cell, str) and _DECIMAL_COMMA.match(cell.strip()) for cell in cells) else set()
-    )
-    return [np.nan if match is None else _undecorated(match, refused) for match in found]
+def read_written_numbers(series: Any) -> tuple[NDArray[np.float64], NDArray[np.intp], WrittenNumbers | None]:
+    """Plain numbers of a column, the positions of what is none (nor missing), and what these cells are read as.
 
+    That is None if they hold no digit: most columns of texts are told by that.
+    """
+    if _is_plain_number(series):
+        return series.to_numpy(dtype=np.float64, na_value=np.nan), np.empty(0, dtype=np.intp), None
+    numbers = _parse(series).copy()
+    other = np.flatnonzero(np.isnan(numbers) & ~is_missing(series))
+    cells = series.iloc[other].tolist()
+    if not any(isinstance(cell, str) and _DIGIT.search(cell) for cell in cells):
+        return numbers, other, None
+    from ldlearn.io.written_numbers import read_written
 
-def _undecorated(match: re.Match[str], refused: set[str]) -> float:
-    if any(match[mark] not in (None, "%") for mark in refused):
-        return np.nan
-    number = float(re.sub(r"[^\d.]", "", match[0]))
-    return -number if match["debit"] or "-" in match[0] or "−" in match[0] else number
-
-
-def has_mark(value: Any, mark: str) -> bool:
-    """Whether a cell is read as a number by leaving out a mark: "mark" (between thousands) or "limit" (< and >)."""
-    match = _DECORATED.fullmatch(value.strip()) if isinstance(value, str) else None
-    return match is not None and match[mark] is not None
-
-
-def is_perhaps_fraction(value: Any) -> bool:
-    """Whether a cell is read as a thousand and something, but may be meant with a decimal comma: 1,234."""
-    return isinstance(value, str) and _PERHAPS_FRACTION.fullmatch(value.strip()) is not None
+    return numbers, other, read_written(cells, numbers[~np.isnan(numbers)])
 
 
 def is_padded(value: Any) -> bool:

@@ -5,18 +5,22 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ldlearn.errors import TableError, some
 from ldlearn.io.sparse_table import SparseTable
-from ldlearn.io.values import has_mark, is_missing, is_padded, is_perhaps_fraction, is_placeholder, read_numbers, shown
+from ldlearn.io.values import is_missing, is_padded, is_placeholder, read_numbers, read_written_numbers, shown
+
+if TYPE_CHECKING:
+    from ldlearn.io.written_numbers import WrittenNumbers
 
 MOST_CATEGORIES = 1000
 EMPTY, FLAT = "no value in any row", "the same value in every row"
 COUNTER = "whole numbers that name the rows, like an id"
+LONG_CODE = "long whole numbers that hardly come again, like numbers of accounts"
 _MOST_JUNK = 0.1  # of the cells of a column of numbers
 _NEARLY_UNIQUE = 0.8  # different texts, as a share of the cells
 _FEWEST_CELLS = 5  # too few cells tell nothing about how often texts come again
@@ -26,10 +30,14 @@ _CELLS_NAMED = 3
 _STAND_INS = [sign * (10.0**k - 1) for k in range(2, 7) for sign in (-1, 1)]  # 99, 999, ... for "unknown"
 _FAR = 2.0  # times the range of the others
 _FEWEST_COUNTED = 20  # rows: 1, 2, 3 may be anything
+_LONG = 12  # digits of a number that hardly anybody has measured
+_MOST_DIGITS = 20
+_SECONDS_OF_OUR_TIME = (5e8, 5e9)  # since 1970
 _NAME_OF_AN_ID = re.compile(
     r"(?:^|[^A-Za-z])(?:id|ids|key|nr|no|idx|uid|uuid|guid|pk|rowid)(?:$|[^A-Za-z])|[a-z](?:Id|ID|Key|Nr|No)(?:$|[^a-z])"
     r"|^(?:index|number|nummer|num|row|rownum|serial|record|column1|unnamed: 0)$",
 )
+_PAIR = re.compile(r"(\d{1,2}),(\d{1,2})")
 # A word, or one sign of a script that writes without spaces.
 WORD = r"[\u3040-\u30ff\u3400-\u9fff]|[^\W\u3040-\u30ff\u3400-\u9fff]+"
 _LETTERS = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|\b[^\W\d_\u3040-\u30ff\u3400-\u9fff]{2,}\b")
@@ -74,25 +82,45 @@ class JunkCells(NamedCells):
     thousands: NamedCells = field(default_factory=lambda: NamedCells("as written with marks between thousands"))
     limits: NamedCells = field(default_factory=lambda: NamedCells("as the limit that is given"))
     percents: NamedCells = field(default_factory=lambda: NamedCells("with a percent sign, 12% as 12, others without"))
+    commas: NamedCells = field(default_factory=lambda: NamedCells("as written with a decimal comma, 12,5 as 12.5"))
+    other_dates: NamedCells = field(default_factory=lambda: NamedCells("as dates in another form than the column has"))
+    times: NamedCells = field(default_factory=lambda: NamedCells("as thousands, millions or billions, 1.2k as 1200"))
 
-    def add_marks(self, series: Any, column: str, numbers: NDArray[np.float64]) -> None:
-        """Note limits, percent signs beside some numbers, and marks between thousands where nothing else shows them.
+    def read_numbers(self, series: Any, column: str) -> NDArray[np.float64]:
+        """A column as numbers; what is none is noted, and how the others are written."""
+        numbers, other, written = read_written_numbers(series)
+        junk = np.zeros(len(series), dtype=bool)
+        junk[other] = True
+        if written is not None:
+            known, no_other = ~np.isnan(written.values), bool(np.isnan(numbers).all())
+            self._add_marks(series.iloc[other][known], column, written, known, no_other, len(series))
+            numbers[other] = written.values
+            junk[other] = ~known
+        if junk.any():
+            check_not_all_junk(series, column, junk)
+            self.add(series, column, junk)
+        return numbers
 
-        That is so where few cells have them, or every cell might as well have a decimal comma (1,234).
+    def _add_marks(
+        self, cells: Any, column: str, written: WrittenNumbers, known: Mask, no_other: bool, n_rows: int
+    ) -> None:
+        """Note percent signs and marks between thousands only where nothing else shows them.
+
+        That is so where some numbers have no percent sign, and where few cells have marks or every cell might as well
+        have a decimal comma (1,234).
         """
-        cells, known = series.tolist(), ~np.isnan(numbers)
-        percent = np.array([isinstance(cell, str) and cell.strip().endswith("%") for cell in cells], dtype=bool)
-        if (~percent & known).any():
-            self.percents.add(series, column, percent)
-        marked, limited = (np.array([has_mark(cell, mark) for cell in cells], dtype=bool) for mark in ("mark", "limit"))
-        self.limits.add(series, column, limited)
-        doubtful = all(is_perhaps_fraction(cells[i]) for i in np.flatnonzero(known))
-        if doubtful or marked.sum() <= _MOST_JUNK * len(series):
-            self.thousands.add(series, column, marked & known)
+        percents, marks = written.percents[known], written.marks[known]
+        self.limits.add(cells, column, written.limits[known])
+        self.commas.add(cells, column, written.commas[known])
+        self.times.add(cells, column, written.times[known])
+        if not no_other or not percents.all():
+            self.percents.add(cells, column, percents)
+        if (no_other and written.doubtful[known].all()) or marks.sum() <= _MOST_JUNK * n_rows:
+            self.thousands.add(cells, column, marks)
 
     def sentences(self) -> list[str]:
         """One sentence for each column."""
-        noted = (self.thousands, self.limits, self.percents)
+        noted = (self.thousands, self.limits, self.percents, self.commas, self.times, self.other_dates)
         return [*super().sentences(), *(text for cells in noted for text in cells.sentences())]
 
 
@@ -207,20 +235,36 @@ def _flat_numbers(values: NDArray[np.float64], names: list[str]) -> dict[str, st
 
 
 def _names_of_rows(table: Any, names: Sequence[str]) -> dict[str, str]:
-    """Columns of whole numbers that count the rows from 0 or 1, or that are named like an id and hardly come again."""
+    """Columns of whole numbers that name the rows, and which kind of names they are."""
     plain = _plain_numbers(table)
     numbers = [name for name in names if name in plain]
     values = table[numbers].to_numpy(dtype=np.float64, na_value=np.nan)
-    whole = (values == np.floor(values)).all(axis=0)
-    return {numbers[j]: COUNTER for j in np.flatnonzero(whole) if _name_the_rows(values[:, j], numbers[j])}
+    whole = np.flatnonzero((values == np.floor(values)).all(axis=0)).tolist()
+    found = {numbers[j]: _kind_of_names(values[:, j], numbers[j]) for j in whole}
+    return {name: kind for name, kind in found.items() if kind is not None}
 
 
-def _name_the_rows(values: NDArray[np.float64], column: str) -> bool:
+def _kind_of_names(values: NDArray[np.float64], column: str) -> str | None:
+    """Numbers that count the rows from 0 or 1; or hardly come again, and are called an id or have many digits."""
     found = np.unique(values)
     counted = len(found) == len(values) and found[0] in (0, 1) and found[-1] - found[0] == len(values) - 1
     named = _NAME_OF_AN_ID.search(column) or _NAME_OF_AN_ID.search(column.lower())
     hardly_again = len(found) >= _NEARLY_UNIQUE * len(values) and len(values) >= _FEWEST_CELLS
-    return (counted and len(values) >= _FEWEST_COUNTED) or (named is not None and hardly_again)
+    if (counted and len(values) >= _FEWEST_COUNTED) or (named is not None and hardly_again):
+        return COUNTER
+    return LONG_CODE if hardly_again and len(values) >= _FEWEST_COUNTED and _are_long_codes(found) else None
+
+
+def _are_long_codes(numbers: NDArray[np.float64]) -> bool:
+    """Whether whole numbers have many digits, all equally many, are not rounded, and are no times."""
+    low, high = numbers[0], numbers[-1]
+    digits = len(str(int(high)))
+    alike = _LONG <= digits <= _MOST_DIGITS and 10.0 ** (digits - 1) <= low
+    first, last = _SECONDS_OF_OUR_TIME
+    is_epoch = any(first * unit <= low and high <= last * unit for unit in (1e3, 1e6, 1e9))
+    year = 10.0 ** (digits - 4)
+    is_calendar = digits in (12, 14, 17) and low >= 1900 * year and high < 2100 * year  # 202403311530
+    return alike and not is_epoch and not is_calendar and bool((numbers % 1000 != 0).mean() > 0.5)
 
 
 def _count_distinct(present: Any) -> int:
@@ -234,7 +278,7 @@ def _looks_like(series: Any, column: str) -> str:
     if getattr(series.dtype, "kind", "O") == "M":
         return "date"
     present = series[~is_missing(series)]
-    if not _are_codes(present) and _is_nearly_numeric(series):
+    if not _are_codes(present) and not _are_lists(present) and _is_nearly_numeric(series):
         return "numeric"
     if _has_digits(present) and _form_of_dates(series, column) is not None:
         return "date"
@@ -280,6 +324,16 @@ def _are_codes(present: Any) -> bool:
     return any(map(is_padded, cells)) and all(isinstance(cell, str) and cell.strip().isdigit() for cell in cells)
 
 
+def _are_lists(present: Any) -> bool:
+    """Whether commas may separate codes, the smaller first: 1,3 beside 2,4 and 3, but not beside 2,0 or 5,5."""
+    texts = [cell.strip() for cell in present.tolist() if isinstance(cell, str)]
+    pairs = [(match[1], match[2]) for text in texts if (match := _PAIR.fullmatch(text))]
+    if not all(int(first) < int(second) and second[0] != "0" for first, second in pairs):
+        return False
+    firsts, seconds = {first for first, _ in pairs}, {second for _, second in pairs}
+    return min(len(firsts), len(seconds)) > 1 and bool(seconds & (firsts | set(texts)))
+
+
 def _is_nearly_numeric(series: Any) -> bool:
     some_cells = series.iloc[:: max(1, len(series) // _SURELY_TOLD)]
     return _share_of_junk(some_cells) <= 0.5 and _share_of_junk(series) <= _MOST_JUNK
@@ -298,14 +352,14 @@ def _words_per_cell(present: Any) -> float:
     return sum(len(_LETTERS.findall(cell)) for cell in cells if isinstance(cell, str)) / len(cells)
 
 
-def check_not_all_junk(series: Any, column: str, junk: Mask) -> None:
+def check_not_all_junk(series: Any, column: str, junk: Mask, advice: str = "are the columns named rightly?") -> None:
     """Refuse a column that is plainly something else than what it was in training, or than what the user says."""
     count, present = int(junk.sum()), int((~is_missing(series)).sum())
     if present >= 2 * _FEWEST_CELLS and count > present / 2:
         first = int(np.argmax(junk))
         raise TableError(
             f"{count:,} of {present:,} values are not of the kind that the column is taken for "
-            f"({shown(series.iloc[first])}); are the columns named rightly?",
+            f"({shown(series.iloc[first])}); {advice}",
             row=series.index[first],
             column=column,
         )

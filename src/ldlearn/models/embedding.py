@@ -98,7 +98,14 @@ def _sentence_model(name: str) -> Callable[[list[str]], Any]:
         raise MissingDependencyError(
             f"The embedding {_SENTENCES}:{name} needs that library: pip install {_SENTENCES}."
         ) from None
-    return _function(library.SentenceTransformer(name), name)
+    try:
+        return _function(library.SentenceTransformer(name), name)
+    except Exception as error:  # no such model, or no network: what is raised depends on the version
+        reason = " ".join(str(error).split())[:160]
+        raise ParameterError(
+            f"The model {name!r} of {_SENTENCES} cannot be loaded ({type(error).__name__}: {reason}); name a folder "
+            "that holds it, or one that can be downloaded."
+        ) from None
 
 
 def _find(module: str, attribute: str) -> Any:

@@ -19,7 +19,7 @@ from ldlearn.models.column_kinds import ColumnKinds, JunkCells, find_kinds
 from ldlearn.models.preprocessing import TablePreprocessing, check_categories, feature_frame
 from ldlearn.models.progress import silent
 from ldlearn.models.table_fit import GivenTable, read_training
-from ldlearn.models.table_model import label_columns, read_labels
+from ldlearn.models.table_model import check_two_labels, label_columns, read_labels
 
 Rows = NDArray[np.intp]
 
@@ -110,6 +110,7 @@ def prepare_table(
         frame = feature_frame(table, kinds, junk)
         check_categories(frame, kinds)
         table, names, _ = label_columns(table, columns.labels)
+        check_two_labels(names)
         targets = read_labels(table, names)
         unknown = bool(np.isnan(targets).any())
         if unknown and not (are_logical(targets) and kind in ("auto", "logical")):

@@ -14,7 +14,7 @@ from sklearn.utils import gen_batches
 
 from ldlearn.errors import TableError
 from ldlearn.io.sparse_table import SparseTable
-from ldlearn.io.values import import_pandas, is_missing, read_numbers, to_texts
+from ldlearn.io.values import import_pandas, is_missing, to_texts
 from ldlearn.models.column_kinds import MOST_CATEGORIES, WORD, ColumnKinds, JunkCells, check_not_all_junk
 from ldlearn.models.embedding import NamedEmbedding
 
@@ -293,24 +293,22 @@ def _numbers(table: Any, kinds: ColumnKinds, junk: JunkCells) -> Any:
     else:
         values = np.empty((len(table), len(names)))
         for j, name in enumerate(names):
-            values[:, j], bad = read_numbers(chosen[name])
-            junk.add_marks(chosen[name], name, values[:, j])
-            if bad.any():
-                check_not_all_junk(chosen[name], name, bad)
-                junk.add(chosen[name], name, bad)
+            values[:, j] = junk.read_numbers(chosen[name], name)
     _check_moderate(values, table.index, names)
     return import_pandas().DataFrame(values, index=table.index, columns=names)
 
 
 def _date_columns(table: Any, kinds: ColumnKinds, junk: JunkCells) -> Any:
-    from ldlearn.io.dates import date_parts
+    from ldlearn.io.dates import date_parts, example
 
     columns: dict[str, Matrix] = {}
     for name, form in kinds.dates.items():
-        found, bad = date_parts(table[name], form)
-        check_not_all_junk(table[name], name, bad)
-        junk.add(table[name], name, bad)
-        columns |= {f"{name} ({part})": values for part, values in found.items()}
+        found = date_parts(table[name], form)
+        advice = f"dates were written as {example(form)} in training; write them so, or as 2024-03-31."
+        check_not_all_junk(table[name], name, found.junk, advice)
+        junk.add(table[name], name, found.junk)
+        junk.other_dates.add(table[name], name, found.other)
+        columns |= {f"{name} ({part})": values for part, values in found.numbers.items()}
     return import_pandas().DataFrame(columns, index=table.index)
 
 

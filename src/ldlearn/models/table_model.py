@@ -32,6 +32,7 @@ from ldlearn.models.column_kinds import (
     COUNTER,
     EMPTY,
     FLAT,
+    LONG_CODE,
     ColumnKinds,
     JunkCells,
     columns_by_kind,
@@ -235,8 +236,8 @@ class TableModel:
         check_columns(list(table.columns), self.features, "feature")
         found = JunkCells() if junk is None else junk
         cleaned = feature_frame(table, self.kinds, found)
-        if junk is None and found.counts:
-            warnings.warn(" ".join(found.sentences()), UserWarning, stacklevel=2)
+        if junk is None and (said := found.sentences()):
+            warnings.warn(" ".join(said), UserWarning, stacklevel=2)
         return self.preprocessing.transform(cleaned)
 
     def predict(self, table: Any, junk: JunkCells | None = None, *, doubt: Doubts | None = None) -> Any:
@@ -482,11 +483,17 @@ def check_targets(
     if not estimator.takes_unknown:
         check_all_known(targets, labels, rows, f"write 0 or 1: {name} takes no unknown labels, DLDL does.")
     if getattr(estimator, "empty_rows", None) != "all":
-        if len(labels) == 1 and (targets == 0).any():
-            raise TableError("one label has degree 1 in every row; name at least two.", column=labels[0])
+        if (targets == 0).any():
+            check_two_labels(labels)
         choice = ", or set empty_rows=all" if hasattr(estimator, "empty_rows") else ""
         check_some_label(targets, rows, f"drop such rows{choice}.")
     return targets
+
+
+def check_two_labels(labels: Sequence[str]) -> None:
+    """Refuse a single label: there is nothing to share."""
+    if len(labels) == 1:
+        raise TableError("one label has degree 1 in every row; name at least two.", column=labels[0])
 
 
 def _feature_columns(
@@ -536,9 +543,10 @@ def _column_summary(kinds: ColumnKinds, cleaned: Any, junk: JunkCells) -> dict[s
     listed = {
         "Columns without any value, left out": of.get(EMPTY),
         "Columns with the same value in every row, left out": of.get(FLAT),
-        "Columns of whole numbers that name the rows, left out (name one as id, or as numeric if it counts)": of.get(
-            COUNTER
-        ),
+        "Columns of whole numbers that name the rows, left out (name one as id, or as numeric if it counts)": [
+            *of.get(COUNTER, []),
+            *of.get(LONG_CODE, []),
+        ],
         "Columns of which more than half is missing": sparse,
     }
     numbers = stand_ins(frame[names].to_numpy(dtype=np.float64), names) if (names := _in(frame, kinds.numeric)) else []

@@ -1,0 +1,107 @@
+"""Numbers as people write them into a column: 1,234.5 or 1 234,5, $3.50, 15%, (12), <0.1, 12 kg, 1.2k."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+_CURRENCY = r"[$€£¥₹₽₩]|EUR|USD|GBP|CHF|JPY|CNY|INR|CAD|AUD|SEK|NOK|DKK|PLN|BRL"
+_UNIT = r"[A-Za-zµ°Ω][A-Za-zµ°Ω²³/]{0,7}"
+_TIMES = {"k": 1e3, "K": 1e3, "M": 1e6, "B": 1e9, "mn": 1e6, "Mio": 1e6, "bn": 1e9, "Mrd": 1e9}
+_GAP = r"'’ \u00a0\u202f"  # between thousands, wherever the decimal mark is
+# (12.50) is a negative amount, <0.1 a limit, 1.2k a thousand and two hundred
+_DECORATED = re.compile(
+    rf"(?P<limit>[<>≤≥]=?)?\s*(?P<debit>\()?\s*[-+−]?\s*(?P<before>{_CURRENCY})?\s*[-+−]?"
+    rf"(?P<digits>(?:[1-9]\d{{0,2}}(?P<mark>[,{_GAP}])\d{{3}}(?:(?P=mark)\d{{3}})*|\d+)(?:\.\d*)?)"
+    rf"(?P<times>(?:[kKMB]|\s*(?:mn|Mio|bn|Mrd))(?![A-Za-zµ°Ω²³/]))?"
+    rf"\s*(?P<after>{_CURRENCY}|%|(?P<unit>{_UNIT}))?\s*(?(debit)\))"
+)
+_ALONE = r"(?<![\d.,]){}(?![\d.,])"
+_WITH_COMMA = re.compile(_ALONE.format(r"(\d+),(\d+)"))
+_WITH_COMMA_AND_GAPS = re.compile(_ALONE.format(rf"(\d{{1,3}}(?:[{_GAP}]\d{{3}})+),(\d+)"))  # 1 234,5
+_WITH_COMMA_AND_POINTS = re.compile(_ALONE.format(r"(\d{1,3}(?:\.\d{3})+),(\d+)"))  # 1.234,5
+_FRACTION = re.compile(_ALONE.format(r"0,\d+"))
+_NO_THOUSAND = re.compile(_ALONE.format(r"\d+,(?:\d{1,2}|\d{4,})"))
+_SURELY_THOUSANDS = re.compile(r"\d,\d{3}(?:,\d{3}|\.)")
+_WITH_POINT = re.compile(r"\.\d")
+_PERHAPS_FRACTION = re.compile(r"[-+−]?[1-9]\d{0,2},\d{3}")
+
+
+class WrittenNumbers(NamedTuple):
+    """What cells of one column are read as, and how they are written.
+
+    Attributes
+    ----------
+    values : ndarray
+        NaN where a cell is no number.
+    commas, marks, limits, times, percents : ndarray of bool
+        Where a cell has a decimal comma; marks between thousands; a limit; k, M and the like; a percent sign.
+    doubtful : ndarray of bool
+        Where marks between thousands may be meant as decimal commas: 1,234.
+    """
+
+    values: NDArray[np.float64]
+    commas: NDArray[np.bool_]
+    marks: NDArray[np.bool_]
+    limits: NDArray[np.bool_]
+    times: NDArray[np.bool_]
+    percents: NDArray[np.bool_]
+    doubtful: NDArray[np.bool_]
+
+
+def read_written(cells: list[Any], plain: NDArray[np.float64]) -> WrittenNumbers:
+    """Cells as numbers, as long as all are on one scale: of one currency, and of one unit in most of the column.
+
+    Parameters
+    ----------
+    cells : list
+        Those of a column that are no plain numbers.
+    plain : ndarray
+        The others.
+    """
+    texts = [cell.strip() if isinstance(cell, str) else "" for cell in cells]
+    pointed, commas = _with_points(texts, bool((plain % 1 != 0).any()))
+    found = [_DECORATED.fullmatch(text) for text in pointed]
+    known = [match for match in found if match is not None]
+    # amounts in several currencies are not on one scale, nor are lengths in m and cm
+    currencies = {match["before"] or match["after"] for match in known if not match["unit"]} - {None, "%"}
+    units = [match["unit"] for match in known if match["unit"]]
+    one_unit = len(set(units)) == 1 and len(units) > len(plain) + len(known) - len(units)
+    refused = ({"before", "after"} if len(currencies) > 1 else set()) | (set() if one_unit else {"unit"})
+    refused |= {"mark"} if any(map(_FRACTION.search, pointed)) else set()
+    values = np.array([np.nan if match is None else _undecorated(match, refused) for match in found])
+
+    def has(group: str) -> NDArray[np.bool_]:
+        return np.array([match is not None and match[group] is not None for match in found], dtype=bool)
+
+    percents = np.array([text.endswith("%") for text in texts], dtype=bool)
+    doubtful = np.array([_PERHAPS_FRACTION.fullmatch(text) is not None for text in pointed], dtype=bool)
+    return WrittenNumbers(values, commas, has("mark"), has("limit"), has("times"), percents, doubtful)
+
+
+def _with_points(texts: list[str], has_points: bool) -> tuple[list[str], NDArray[np.bool_]]:
+    """Texts with decimal points instead of commas, and where that was so.
+
+    1 234,5 has a decimal comma for sure. So have 1.234,5 and 12,5, and then 1,234 beside it, unless other numbers of
+    the column have decimal points or commas between thousands: then nobody can tell what 12,5 is.
+    """
+    forms = [_WITH_COMMA_AND_GAPS]
+    has_points |= any(_WITH_POINT.search(text) and "," not in text for text in texts)
+    if not has_points and not any(map(_SURELY_THOUSANDS.search, texts)):
+        forms.append(_WITH_COMMA_AND_POINTS)
+        surely = (*forms, _FRACTION, _NO_THOUSAND)
+        forms += [_WITH_COMMA] if any(form.search(text) for text in texts for form in surely) else []
+    pointed = texts
+    for form in forms:
+        pointed = [form.sub(lambda match: f"{re.sub(r'[^0-9]', '', match[1])}.{match[2]}", text) for text in pointed]
+    return pointed, np.array([a != b for a, b in zip(texts, pointed, strict=True)], dtype=bool)
+
+
+def _undecorated(match: re.Match[str], refused: set[str]) -> float:
+    if any(match[mark] not in (None, "%") for mark in refused):
+        return np.nan
+    number = float(re.sub(r"[^\d.]", "", match["digits"])) * _TIMES.get((match["times"] or "").strip(), 1.0)
+    return -number if match["debit"] or "-" in match[0] or "−" in match[0] else number
