@@ -72,12 +72,13 @@ def test_each_line_says_what_its_command_says(line):
 
 COMMAND = '''
 import typer
+from ldlearn.cli.options import StyleOptions
 
-def greet_labels(names: str, loud: bool = False) -> None:
+def greet_labels(names: str, loud: bool = False, *, style: StyleOptions) -> None:
     """Greet every label."""
     if names == "nobody":
         raise LookupError("an error that the command did not foresee")
-    typer.echo(f"Hello, {names}{'!' if loud else '.'}")
+    typer.echo(f"Hello, {names}{style.decimal or ('!' if loud else '.')}")
 '''
 
 
@@ -96,6 +97,7 @@ def test_a_new_command_is_one_file_and_one_line(new_command, run):
     assert "greet-labels" in run("--help").out
     assert "ldlearn.cli.greet_labels" not in sys.modules
     assert run("greet-labels", "sky", "--loud").out == "Hello, sky!\n"
+    assert run("greet-labels", "sky", "--decimal", ",").out == "Hello, sky,\n"
     assert "Greet every label." in run("greet-labels", "--help").out
     assert run("greet-labels").code == 2
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass
 from importlib import import_module
-from typing import Annotated, Any
+from inspect import Parameter, Signature, signature
+from typing import Annotated, Any, get_type_hints
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -26,7 +29,7 @@ class LazyGroup(TyperGroup):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """What the help page and the completion of the shell need of a command; it cannot be run."""
-        line = _find(cmd_name)
+        line = find_command(cmd_name)
         return line and TyperCommand(line.name, help=line.help, short_help=line.help, rich_help_panel=line.panel)
 
     def invoke(self, ctx: Any) -> Any:
@@ -43,13 +46,14 @@ class LazyGroup(TyperGroup):
         """The command itself."""
         name, found, rest = super().resolve_command(ctx, args)
         if found is not None:
-            found = load_command(_find(found.name))
+            found = load_command(find_command(found.name))
             if signal.getsignal(signal.SIGINT) is quit_now:  # imports are over
                 signal.signal(signal.SIGINT, interrupt)
         return name, found, rest
 
 
-def _find(name: str | None) -> Any:
+def find_command(name: str | None) -> Any:
+    """The line of a command, or None if there is none of this name."""
     return next((line for line in commands.COMMANDS if line.name == name), None)
 
 
@@ -58,10 +62,39 @@ def load_command(line: commands.Command) -> Any:
     found = getattr(import_module(f"ldlearn.cli.{line.function}"), line.function)
     if not isinstance(found, typer.Typer):
         function, found = found, typer.Typer(add_completion=False)
-        found.command(line.name, context_settings=_SETTINGS)(function)
+        found.command(line.name, context_settings=_SETTINGS)(_ungrouped(function))
     made = typer.main.get_command(found)
     made.name = line.name
     return made
+
+
+def _ungrouped(command: Callable[..., None]) -> Callable[..., None]:
+    """A command as typer takes it: instead of a parameter that is a dataclass, one for each of its fields."""
+    kinds = get_type_hints(command, include_extras=True)
+    groups: dict[str, Any] = {name: kind for name, kind in kinds.items() if is_dataclass(kind)}
+    parameters = []
+    for name, parameter in signature(command).parameters.items():
+        group = _parameters(groups[name]) if name in groups else [_parameter(name, parameter.default, kinds[name])]
+        parameters += group
+
+    def run(**given: Any) -> None:
+        for name, group in groups.items():
+            given[name] = group(**{field.name: given.pop(field.name) for field in fields(group)})
+        command(**given)
+
+    run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    run.__doc__ = command.__doc__
+    return run
+
+
+def _parameters(group: Any) -> list[Parameter]:
+    kinds = get_type_hints(group, include_extras=True)
+    return [_parameter(field.name, field.default, kinds[field.name]) for field in fields(group)]
+
+
+def _parameter(name: str, default: Any, kind: Any) -> Parameter:
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=kind)
 
 
 app = typer.Typer(

@@ -7,12 +7,10 @@ from typing import Annotated
 
 import typer
 
+from ldlearn.cli import options as opt
 from ldlearn.cli.console import PlainTable, say, say_of_table, show, show_json
-from ldlearn.cli.options import Decimal, Delimiter, Encoding, From, Id, Json, Metrics, split_names
-from ldlearn.io.text_style import TextStyle
 from ldlearn.metrics import get_metric
 from ldlearn.models import compare_tables
-from ldlearn.models.table_files import ALL_METRICS
 
 
 def compare(
@@ -21,17 +19,16 @@ def compare(
     labels: Annotated[
         list[str] | None, typer.Option("--labels", "-l", metavar="COLS", help="Labels: a,b or emo_* or x1:x9.")
     ] = None,
-    id: Id = None,
-    metrics: Metrics = None,
+    id: opt.Id = None,
+    metrics: opt.Metrics = None,
     metric: Annotated[list[str] | None, typer.Option(hidden=True)] = None,
     convention: Annotated[
         str, typer.Option(metavar="NAME", help="What happens to zeros: exact, pyldl, dldl, dldl-recovery.")
     ] = "exact",
-    format: From = None,
-    delimiter: Delimiter = None,
-    decimal: Decimal = None,
-    encoding: Encoding = None,
-    as_json: Json = False,
+    format: opt.From = None,
+    *,
+    style: opt.StyleOptions,
+    as_json: opt.Json = False,
 ) -> None:
     """Compare two files of distributions, row by row: mean of every metric.
 
@@ -42,16 +39,15 @@ def compare(
     ldlearn compare truth.csv predicted.csv --id key
     ldlearn compare truth.csv predicted.csv -l 'emo_*' --metrics clark,cosine
     """
-    names = (split_names(metrics) or []) + (metric or [])
     found = compare_tables(
         truth,
         other,
         labels=",".join(labels) if labels else None,
         id=id,
-        metrics=ALL_METRICS if names == [ALL_METRICS] else names or None,
+        metrics=[*(opt.split_names(metrics) or ()), *(metric or ())] or None,
         convention=convention,
         format=format,
-        style=TextStyle(delimiter, decimal, encoding),
+        style=style,
         say=say_of_table,
     )
     if as_json:

@@ -7,25 +7,8 @@ from typing import Annotated
 
 import typer
 
-from ldlearn.cli.console import note, say, say_of_table
-from ldlearn.cli.options import (
-    Categorical,
-    Data,
-    Date,
-    Decimal,
-    Delimiter,
-    Encoding,
-    Features,
-    Id,
-    Ignore,
-    Jobs,
-    Labels,
-    Log,
-    Numeric,
-    Quiet,
-    WordsOnly,
-    split_names,
-)
+from ldlearn.cli import options as opt
+from ldlearn.cli.console import say, say_of_table
 from ldlearn.cli.run import run_and_show
 from ldlearn.errors import MissingDependencyError
 from ldlearn.experiments import plan_for_table
@@ -36,8 +19,8 @@ from ldlearn.reporting import write_report
 
 
 def compare_methods(
-    data: Data,
-    labels: Labels,
+    data: opt.Data,
+    labels: opt.Labels,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="DIR", help="Folder of the run; default: DATA-methods.")
     ] = None,
@@ -46,19 +29,12 @@ def compare_methods(
     ] = None,
     repeats: Annotated[int, typer.Option(min=1, help="Shuffled splits into training and test rows.")] = 5,
     seed: Annotated[int, typer.Option(help="Of the splits.")] = 0,
-    features: Features = None,
-    numeric: Numeric = None,
-    categorical: Categorical = None,
-    date: Date = None,
-    text: WordsOnly = None,
-    ignore: Ignore = None,
-    id: Id = None,
-    delimiter: Delimiter = None,
-    decimal: Decimal = None,
-    encoding: Encoding = None,
-    jobs: Jobs = 1,
-    quiet: Quiet = False,
-    log: Log = False,
+    *,
+    features: opt.FeatureOptionsWithoutEmbedding,
+    style: opt.StyleOptions,
+    jobs: opt.Jobs = 1,
+    quiet: opt.Quiet = False,
+    log: opt.Log = False,
 ) -> None:
     """Try several methods on a table: which suits it, and how much they differ.
 
@@ -71,21 +47,19 @@ def compare_methods(
     """
     if data == PIPE:
         raise typer.BadParameter("a run reads its table again when it continues; name a file.", param_hint="DATA")
-    columns = {"features": features, "numeric": numeric, "categorical": categorical, "date": date, "text": text}
-    columns |= {"ignore": ignore, "id": id, "delimiter": delimiter, "decimal": decimal, "encoding": encoding}
-    names = split_names(methods) or METHODS
+    names, columns = opt.split_names(methods) or METHODS, vars(features) | vars(style)
     plan, table = plan_for_table(
         data, labels, methods=names, repeats=repeats, seed=seed, columns=columns, say=say_of_table
     )
     folder = output or Path(f"{plan.name}-methods")
     if not quiet:
         for line in [*describe_kinds(table.kinds.in_words()), *table.junk.sentences()]:
-            note(f"note: {line}")
+            say_of_table(line)
     run_and_show(plan, folder, jobs=jobs, quiet=quiet, log=log, loaded={plan.datasets[0].name: table})
     try:
         page = write_report(folder)
     except MissingDependencyError as error:  # the tables are printed, and `ldlearn report` can follow later
-        note(f"note: no report was written: {error}")
+        say_of_table(f"no report was written: {error}")
         return
     if not quiet:
         say(f"Report: {page}")

@@ -35,7 +35,7 @@ def say(text: str) -> None:
 
 
 def say_of_table(found: str) -> None:
-    """Say how a table was understood."""
+    """Say how a table was understood, or what else the user should know of it."""
     note(f"note: {found}")
 
 
@@ -104,7 +104,7 @@ def show(what: Any) -> None:
 def show_written(written: WrittenTable, as_json: bool) -> None:
     """Say what a command has written, unless it went to standard output."""
     for text in written.notes:
-        note(f"note: {text}")
+        say_of_table(text)
     if as_json:
         show_json({"rows": written.rows, "labels": written.labels, "output": written.output})
     elif written.output != PIPE:
@@ -112,12 +112,14 @@ def show_written(written: WrittenTable, as_json: bool) -> None:
 
 
 def show_scores(facts: dict[str, Any]) -> None:
-    """Scores on rows held out, beside the floors, if there are any."""
+    """Scores on rows held out, beside the floors, if there are any; then the warnings."""
     scores = held_out_scores(facts)
     if scores:
         show(score_table(scores, f"On {facts['holdout']['rows']:,} rows held out"))
         if facts["holdout"]["better_than_floors"]:  # otherwise it is among the warnings
             say(signal_words(facts["holdout"]))
+    for warning in facts["warnings"]:
+        note(f"warning: {warning}")
 
 
 def score_table(scores: list[Score], title: str) -> Any:

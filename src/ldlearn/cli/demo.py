@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import typer
 
-from ldlearn.cli.enhance import enhance
-from ldlearn.cli.evaluate import evaluate
-from ldlearn.cli.fit import fit
-from ldlearn.cli.inspect import inspect
-from ldlearn.cli.predict import predict
+from ldlearn.cli.app import find_command, load_command
 from ldlearn.datasets import load_vader_tweets
 from ldlearn.io.atomic import writing
 from ldlearn.io.values import import_pandas
@@ -42,22 +37,21 @@ def demo(
         raise TableError(f"{folder}: it is not a folder.")
     place.mkdir(parents=True, exist_ok=True)
     _write_tables(place, rows)
-    paths = {name: str(place / name) for name in ("train.csv", "test.csv", "truth.csv", "model.ldl", "card.html")}
-    labels = ",".join(_LABELS)
+    model = place / "model.ldl"
     _say("1. 0/1 labels: every feeling that some rater saw in a tweet is 1. A model is one line.")
-    _run(fit, "fit", paths["train.csv"], labels=labels, output=paths["model.ldl"], id="tweet")
+    _run("fit", place / "train.csv", "--labels", ",".join(_LABELS), "--output", model, "--id", "tweet")
     _say("2. Degrees for the rows you labelled: not only which, but how much.")
-    _run(enhance, "enhance", paths["train.csv"], model=paths["model.ldl"], output=str(place / "degrees.csv"))
+    _run("enhance", place / "train.csv", "--model", model, "--output", place / "degrees.csv")
     _show_head(place / "train.csv", "labels", columns=["tweet", *_LABELS])
     _show_head(place / "degrees.csv", "degrees")
     _say("3. Degrees for new tweets, which nobody has labelled.")
-    _run(predict, "predict", paths["test.csv"], model=paths["model.ldl"], output=str(place / "predicted.csv"))
+    _run("predict", place / "test.csv", "--model", model, "--output", place / "predicted.csv")
     _show_head(place / "predicted.csv", "predicted")
     _say("4. Were they right? The raters' true shares were never shown to the model.")
-    _run(evaluate, "evaluate", paths["truth.csv"], model=paths["model.ldl"])
+    _run("evaluate", place / "truth.csv", "--model", model)
     _draw(place)
     _say("5. A page that says what the model is and how far to trust it.")
-    _run(inspect, "inspect", paths["model.ldl"], html=paths["card.html"])
+    _run("inspect", model, "--html", place / "card.html")
 
 
 def _write_tables(place: Path, rows: int) -> None:
@@ -98,13 +92,13 @@ def _say(text: str) -> None:
     typer.secho(f"\n{text}", bold=True)
 
 
-def _run(command: Callable[..., None], name: str, data: str, **options: Any) -> None:
+def _run(*typed: str | Path) -> None:
     """Show a command as it would be typed, and run it."""
-    words = ["ldlearn", name, data]
-    for option, value in options.items():
-        words += [f"--{option}", str(value)]
-    typer.secho(f"$ {shlex.join(words)}", fg="green")
-    command(data, **options)
+    words = [str(word) for word in typed]
+    typer.secho(f"$ {shlex.join(['ldlearn', *words])}", fg="green")
+    command = load_command(find_command(words[0]))
+    with command.make_context(words[0], words[1:]) as context:
+        command.invoke(context)
 
 
 def _show_head(path: Path, title: str, columns: list[str] | None = None) -> None:

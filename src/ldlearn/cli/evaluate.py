@@ -2,37 +2,21 @@
 
 from __future__ import annotations
 
+from ldlearn.cli import options as opt
 from ldlearn.cli.console import note, progress, say_of_table, score_table, show, show_json
-from ldlearn.cli.options import (
-    Data,
-    Decimal,
-    Delimiter,
-    Embedding,
-    Encoding,
-    From,
-    Json,
-    LabelKind,
-    Metrics,
-    Model,
-    name_embedding,
-    split_names,
-)
-from ldlearn.io.text_style import TextStyle
 from ldlearn.models import evaluate_table
-from ldlearn.models.table_files import ALL_METRICS
 
 
 def evaluate(
-    data: Data,
-    model: Model,
-    metrics: Metrics = None,
-    kind: LabelKind = "auto",
-    embedding: Embedding = None,
-    format: From = None,
-    delimiter: Delimiter = None,
-    decimal: Decimal = None,
-    encoding: Encoding = None,
-    as_json: Json = False,
+    data: opt.Data,
+    model: opt.Model,
+    metrics: opt.Metrics = None,
+    kind: opt.LabelKind = "auto",
+    embedding: opt.Embedding = None,
+    format: opt.From = None,
+    *,
+    style: opt.StyleOptions,
+    as_json: opt.Json = False,
 ) -> None:
     """Score a model against true degrees or 0/1 labels, beside two floors.
 
@@ -42,20 +26,13 @@ def evaluate(
     ldlearn evaluate test.csv --model model.ldl
     ldlearn evaluate test.parquet -m model.ldl --metrics cosine --json
     """
-    name_embedding(embedding, model)
-    names = ALL_METRICS if metrics == ALL_METRICS else split_names(metrics)
+    opt.name_embedding(embedding, model)
+    names = opt.split_names(metrics)
     found = evaluate_table(
-        data,
-        model,
-        metrics=names,
-        kind=kind,
-        format=format,
-        style=TextStyle(delimiter, decimal, encoding),
-        say=say_of_table,
-        progress=progress,
+        data, model, metrics=names, kind=kind, format=format, style=style, say=say_of_table, progress=progress
     )
     for text in found.notes:
-        note(f"note: {text}")
+        say_of_table(text)
     if as_json:
         show_json(found.as_dict())
         return

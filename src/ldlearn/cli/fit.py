@@ -7,32 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from ldlearn.cli.console import note, progress, say, say_of_table, show_json, show_scores
-from ldlearn.cli.options import (
-    Categorical,
-    Data,
-    Date,
-    Decimal,
-    Delimiter,
-    Embedding,
-    Encoding,
-    Features,
-    From,
-    Id,
-    Ignore,
-    Json,
-    LabelKind,
-    Labels,
-    Method,
-    NoClobber,
-    Numeric,
-    Scheduler,
-    Separator,
-    Settings,
-    Text,
-    parse_settings,
-)
-from ldlearn.io.text_style import TextStyle
+from ldlearn.cli import options as opt
+from ldlearn.cli.console import progress, say, say_of_table, show_json, show_scores
 from ldlearn.models import describe_model, fit_table, import_embedding
 from ldlearn.models.column_kinds import describe_kinds
 from ldlearn.models.method_names import DEFAULT_METHOD, method_name
@@ -41,31 +17,24 @@ _HOLDOUT = 0.2
 
 
 def fit(
-    data: Data,
-    labels: Labels,
+    data: opt.Data,
+    labels: opt.Labels,
     output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="Model to write, an .ldl file.")],
-    features: Features = None,
-    numeric: Numeric = None,
-    categorical: Categorical = None,
-    date: Date = None,
-    text: Text = None,
-    embedding: Embedding = None,
-    ignore: Ignore = None,
-    id: Id = None,
-    method: Method = None,
-    set: Settings = None,
-    kind: LabelKind = "auto",
-    separator: Separator = None,
+    *,
+    features: opt.FeatureOptions,
+    embedding: opt.Embedding = None,
+    method: opt.Method = None,
+    set: opt.Settings = None,
+    kind: opt.LabelKind = "auto",
+    separator: opt.Separator = None,
     holdout: Annotated[
         float, typer.Option(metavar="SHARE", show_default=False, help="Rows to check on; default 0.2.")
     ] = _HOLDOUT,
-    format: From = None,
-    delimiter: Delimiter = None,
-    decimal: Decimal = None,
-    encoding: Encoding = None,
-    scheduler: Scheduler = None,
-    no_clobber: NoClobber = False,
-    as_json: Json = False,
+    format: opt.From = None,
+    style: opt.StyleOptions,
+    scheduler: opt.Scheduler = None,
+    no_clobber: opt.NoClobber = False,
+    as_json: opt.Json = False,
 ) -> None:
     """Fit a model on a table with 0/1 label columns, and say how far to trust it.
 
@@ -79,38 +48,29 @@ def fit(
     # Model files have a suffix of their own, so that a slip does not overwrite the data.
     if Path(output).suffix != ".ldl":
         raise typer.BadParameter(f"a model file ends in .ldl, {output!r} does not.", param_hint="-o")
-    kinds: dict[str, Any] = {"numeric": numeric, "categorical": categorical, "date": date, "text": text}
-    wanted: dict[str, Any] = {
-        "features": features,
-        "ignore": ignore,
-        "id": id,
-        "method": method or DEFAULT_METHOD,
-        "params": parse_settings(set) if set else None,
-        "overwrite": not no_clobber,
-    }
+    wanted: dict[str, Any] = {"method": method or DEFAULT_METHOD, "overwrite": not no_clobber, **vars(features)}
+    wanted["params"] = opt.parse_settings(set) if set else None
     if scheduler is not None:
         alone = {"--kind": kind != "auto", "--separator": separator, "--embedding": embedding, "--from": format}
-        alone |= {"--holdout": holdout != _HOLDOUT, "--delimiter": delimiter, "--decimal": decimal}
-        alone |= {"--encoding": encoding}
+        alone |= {"--holdout": holdout != _HOLDOUT} | {f"--{name}": value for name, value in vars(style).items()}
         if given := [name for name, value in alone.items() if value]:
             problem = f"a cluster takes 0/1 label columns or degrees in plain files, and no {', '.join(given)}."
             raise typer.BadParameter(problem, param_hint="--scheduler")
         from ldlearn.models.table_parts import fit_parts
 
-        model = fit_parts(data, labels, output, scheduler=scheduler, kinds=kinds, **wanted)
+        model = fit_parts(data, labels, output, scheduler=scheduler, **wanted)
     else:
         model = fit_table(
             data,
             labels,
             output,
-            **kinds,
             **wanted,
             embedding=None if embedding is None else import_embedding(embedding),
             holdout=holdout,
             kind=kind,
             separator=separator,
             format=format,
-            style=TextStyle(delimiter, decimal, encoding),
+            style=style,
             say=say_of_table,
             progress=progress,
         )
@@ -124,5 +84,3 @@ def fit(
     if choice := getattr(model.estimator, "choice_", ""):
         say(f"Chosen by the 0/1 labels: {choice}.")
     show_scores(model.facts)
-    for warning in model.facts["warnings"]:
-        note(f"warning: {warning}")

@@ -7,30 +7,28 @@ from typing import Annotated
 
 import typer
 
-from ldlearn.cli.console import check_one_stdout, note, say, show_json
-from ldlearn.cli.options import Decimal, Delimiter, Encoding, From, Json, NoClobber, Output, To
+from ldlearn.cli import options as opt
+from ldlearn.cli.console import check_one_stdout, say, say_of_table, show_json
 from ldlearn.io.annotations import read_annotations
 from ldlearn.io.formats import check_output, open_output
 from ldlearn.io.source import PIPE
-from ldlearn.io.text_style import TextStyle
 
 
 def import_(
     files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Export: .json .jsonl .csv .xlsx ...")],
-    output: Output = PIPE,
+    output: opt.Output = PIPE,
     kind: Annotated[
         str, typer.Option("--as", metavar="KIND", help="votes (counts of raters), labels (0/1), or auto.")
     ] = "auto",
     item: Annotated[str | None, typer.Option(metavar="COL", help="What was rated; default: found by name.")] = None,
     rater: Annotated[str | None, typer.Option(metavar="COL", help="Who rated it; likewise.")] = None,
     label: Annotated[str | None, typer.Option(metavar="COL", help="The label; in Label Studio, the question.")] = None,
-    format: From = None,
-    delimiter: Delimiter = None,
-    decimal: Decimal = None,
-    encoding: Encoding = None,
-    to: To = None,
-    no_clobber: NoClobber = False,
-    as_json: Json = False,
+    format: opt.From = None,
+    *,
+    style: opt.StyleOptions,
+    to: opt.To = None,
+    no_clobber: opt.NoClobber = False,
+    as_json: opt.Json = False,
 ) -> None:
     """Make a table of answers by raters: Label Studio, doccano, or a long table.
 
@@ -43,12 +41,11 @@ def import_(
     """
     check_one_stdout(output, as_json)
     check_output(output, files, overwrite=not no_clobber)
-    style = TextStyle(delimiter, decimal, encoding)
     found = read_annotations(files, kind, item=item, rater=rater, label=label, format=format, style=style)
     with open_output(output, found.labels, to) as sink:
         sink.write(found.table)
     for text in found.notes:
-        note(f"note: {text}.")
+        say_of_table(f"{text}.")
     labels = found.labels
     if as_json:
         show_json({"rows": len(found.table), "id": found.id, "labels": labels, "kind": found.kind, "output": output})

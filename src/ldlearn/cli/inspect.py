@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ldlearn.cli.console import PlainTable, note, say, show, show_json, show_scores
+from ldlearn.cli.console import PlainTable, say, show, show_json, show_scores
 from ldlearn.cli.options import Json, NoClobber
 from ldlearn.io.formats import check_output
 from ldlearn.models import describe_file, write_card
@@ -35,8 +35,6 @@ def inspect(
         return
     show(_overview(known))
     show_scores(known)
-    for warning in known["warnings"]:
-        note(f"warning: {warning}")
     if html is not None:
         say(f"model card: {html}")
 

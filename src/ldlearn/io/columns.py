@@ -18,7 +18,7 @@ import csv
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 
@@ -103,14 +103,35 @@ class TableColumns:
     id: str | None
     kept: list[str] = field(default_factory=list)
 
+    @property
+    def feature_arguments(self) -> dict[str, Any]:
+        """What a function that takes names of columns is told of features and id."""
+        return {"features": self.features, "id": self.id, **self.kinds}
+
+
+class FeatureColumns(TypedDict, total=False):
+    """Which columns are features, what some of them are taken for, and which names the rows: see `fit_table`."""
+
+    features: Columns
+    numeric: Columns
+    categorical: Columns
+    date: Columns
+    text: Columns
+    ignore: Columns
+    id: str | None
+
 
 def choose_columns(
     source: Source,
     labels: Columns,
-    features: Columns | None = None,
+    *,
+    features: Columns = None,
+    numeric: Columns = None,
+    categorical: Columns = None,
+    date: Columns = None,
+    text: Columns = None,
+    ignore: Columns = None,
     id: str | None = None,
-    ignore: Columns | None = None,
-    kinds: Mapping[str, Columns | None] | None = None,
 ) -> TableColumns:
     """Find the columns that are wanted: by name, prefix (``emb_*``), range (``x1:x20``) or position."""
     names = source.names
@@ -127,7 +148,8 @@ def choose_columns(
     chosen = [i for i in chosen if i not in ignored]
     if not chosen:
         raise TableError("no column is left for the features.")
-    told = {kind: source.find(choice, kind) for kind, choice in (kinds or {}).items() if choice is not None}
+    kinds = {"numeric": numeric, "categorical": categorical, "date": date, "text": text}
+    told = {kind: source.find(choice, kind) for kind, choice in kinds.items() if choice is not None}
     _check_told(names, told, set(chosen))
     by_kind = {kind: [names[i] for i in positions] for kind, positions in told.items()}
     of = [[names[i] for i in positions] for positions in (labelled, chosen, ids)]

@@ -131,7 +131,7 @@ def open_table(
         Is told in a sentence what was found that is not the usual; by default it becomes a warning.
     """
     format = find_format(format_of(name, given))
-    if style not in (None, TextStyle()) and not format.is_text:
+    if style is not None and any(vars(style).values()) and not format.is_text:
         problem = f"a delimiter, a decimal mark and an encoding are for text tables, not for {format.title}."
         raise TableError(problem, where=name)
     source = Input(name, told, max_bytes, format.title, style, say)

@@ -16,7 +16,7 @@ from ldlearn.io.source import Say
 from ldlearn.io.text_style import TextStyle
 from ldlearn.io.values import check_degrees, is_numeric, to_numbers, to_texts
 from ldlearn.metrics import CONVENTIONS, METRICS, score_all
-from ldlearn.models.table_files import ALL_METRICS
+from ldlearn.models.quality import wants_all
 from ldlearn.models.table_model import check_columns
 
 Matrix = NDArray[np.float64]
@@ -87,10 +87,9 @@ def compare_tables(
     elif len(tables[0].frame) != len(tables[1].frame):
         counts = " but ".join(f"{table.file} has {len(table.frame)} rows" for table in tables)
         raise TableError(f"{counts}; they must match, or be matched by an id.")
-    if metrics == ALL_METRICS:
-        metrics = list(METRICS)
     D, P = (table.degrees(names) for table in tables)
-    return Comparison(len(D), names, id, score_all(D, P, metrics, convention=convention))  # type: ignore[arg-type]
+    chosen = list(METRICS) if wants_all(metrics) else metrics
+    return Comparison(len(D), names, id, score_all(D, P, chosen, convention=convention))  # type: ignore[arg-type]
 
 
 @dataclass

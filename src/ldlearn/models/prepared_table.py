@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ldlearn.datasets.labels import as_fields
-from ldlearn.io.columns import Columns
+from ldlearn.io.columns import Columns, FeatureColumns
 from ldlearn.io.formats import naming
 from ldlearn.io.source import Say
 from ldlearn.io.sparse_table import SparseTable
@@ -71,17 +71,11 @@ def prepare_table(
     data: str,
     labels: Columns,
     *,
-    features: Columns | None = None,
-    numeric: Columns | None = None,
-    categorical: Columns | None = None,
-    date: Columns | None = None,
-    text: Columns | None = None,
-    ignore: Columns | None = None,
-    id: str | None = None,
     kind: str = "auto",
     name: str = "table",
     style: TextStyle | None = None,
     say: Say | None = None,
+    **columns: Unpack[FeatureColumns],
 ) -> PreparedTable:
     """Read a table file as `fit_table` does, up to the point where something would be learned from its rows.
 
@@ -100,16 +94,14 @@ def prepare_table(
     -------
     PreparedTable
     """
-    told = {"numeric": numeric, "categorical": categorical, "date": date, "text": text}
-    given = GivenTable(data, None, style, say)
-    table, columns = read_training(given, silent, labels, features, id, ignore, told)
+    table, found = read_training(GivenTable(data, None, style, say), silent, labels, columns)
     table = table.to_frame() if isinstance(table, SparseTable) else table  # some methods take no sparse rows
     with naming(data):
-        kinds = find_kinds(table, columns.features, **columns.kinds)
+        kinds = find_kinds(table, found.features, **found.kinds)
         junk = JunkCells()
         frame = feature_frame(table, kinds, junk)
         check_categories(frame, kinds)
-        table, names, _ = label_columns(table, columns.labels)
+        table, names, _ = label_columns(table, found.labels)
         check_two_labels(names)
         targets = read_labels(table, names)
         unknown = bool(np.isnan(targets).any())

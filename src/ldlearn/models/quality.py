@@ -285,7 +285,7 @@ def score_predictions(
     truth: Matrix,
     P: Matrix,
     mean: Matrix,
-    metrics: Sequence[str] | None = None,
+    metrics: Sequence[str] | str | None = None,
     *,
     logical: bool,
     weights: Matrix | None = None,
@@ -301,7 +301,7 @@ def score_predictions(
         Predictions.
     mean : ndarray of shape (c,)
         The mean distribution of the training rows.
-    metrics : sequence of str, optional
+    metrics : sequence of str or "all", optional
         Names of `ldlearn.metrics`; by default the usual six, or all of those against 0/1 labels.
     logical : bool
         Whether ``truth`` holds 0/1 labels.
@@ -333,16 +333,23 @@ def _mean(rows: Matrix, weights: Matrix | None) -> float:
     return float(np.average(rows[defined], weights=None if weights is None else weights[defined]))
 
 
-def choose_metrics(names: Sequence[str] | None, logical: bool) -> list[Metric]:
+def wants_all(metrics: Sequence[str] | str | None) -> bool:
+    """Whether these are not names of metrics but the word "all"."""
+    return metrics == "all" or list(metrics or ()) == ["all"]
+
+
+def choose_metrics(names: Sequence[str] | str | None, logical: bool) -> list[Metric]:
     """The metrics of these names, or by default those that fit the truth; one that does not fit is refused."""
-    if names is None:
-        names = list(LABEL_METRICS) if logical else USUAL_METRICS
+    fitting = list(LABEL_METRICS if logical else METRICS)
+    if names is None or wants_all(names):
+        names = fitting if logical or names is not None else USUAL_METRICS
     chosen = [get_metric(name) for name in names]
     unfit = [metric.name for metric in chosen if metric.against_labels != logical]
     if unfit:
         needed, given = ("true degrees", "0/1 labels") if logical else ("0/1 labels", "degrees")
-        others = some(list(LABEL_METRICS if logical else METRICS))
-        raise InputError(f"The metric {unfit[0]} needs {needed}, but the table has {given}; choose among {others}.")
+        raise InputError(
+            f"The metric {unfit[0]} needs {needed}, but the table has {given}; choose among {some(fitting)}."
+        )
     return chosen
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Unpack, cast
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -15,17 +15,22 @@ from ldlearn.io.formats import naming, open_output
 from ldlearn.io.source import PIPE, Kind, Say, Source
 from ldlearn.io.text_style import TextStyle
 from ldlearn.io.values import check_degrees, check_votes, import_pandas, to_labels
-from ldlearn.metrics import LABEL_METRICS, METRICS, get_metric
+from ldlearn.metrics import get_metric
 from ldlearn.models.column_kinds import JunkCells
 from ldlearn.models.files import load_table_model
 from ldlearn.models.method_names import DEFAULT_METHOD, make_enhancer
 from ldlearn.models.progress import Progress, silent
-from ldlearn.models.quality import Score, advantage_over_constant, clearly_better, judged_rows, score_predictions
+from ldlearn.models.quality import (
+    Score,
+    advantage_over_constant,
+    clearly_better,
+    judged_rows,
+    score_predictions,
+    wants_all,
+)
 from ldlearn.models.table_fit import GivenTable, read_training
 from ldlearn.models.table_model import LABEL_KINDS, TableModel, check_columns, comparable_labels, label_columns
 from ldlearn.models.writing import Writer, Writing, WrittenTable
-
-ALL_METRICS = "all"
 
 
 @dataclass(frozen=True)
@@ -146,18 +151,17 @@ def enhance_table(
         raise ParameterError("give either a model, or labels to fit a method on.")
     writer = Writer(output, [data, model], **writing)
     given = GivenTable(data, format, style, say)
-    kinds: dict[str, Any] = {"numeric": numeric, "categorical": categorical, "date": date, "text": text}
+    wanted: Any = {"features": features, "ignore": ignore, "numeric": numeric, "categorical": categorical}
+    wanted |= {"date": date, "text": text}
     if model is None:
         estimator = make_enhancer(method or DEFAULT_METHOD, params)
-        table, columns = read_training(given, progress, labels or (), features, id, ignore, kinds, keep=writer.keep)
+        table, columns = read_training(given, progress, labels, wanted | {"id": id}, writer.keep)
         with naming(given.where):
             expanded, names, listed = label_columns(table, columns.labels, separator)
         if listed is not None and listed.column in columns.kept:
             expanded[listed.column] = table[listed.column]
         return _enhance_by_fitting(expanded, replace(columns, labels=names), estimator, writer, given.where)
-    fitted_with = {"features": features, "ignore": ignore, "method": method, "set": params or None} | kinds
-    fitted_with["separator"] = separator
-    for name, value in fitted_with.items():
+    for name, value in (wanted | {"method": method, "set": params or None, "separator": separator}).items():
         if value is not None:
             raise ParameterError(f"{name} has no meaning beside a model, which is fitted already; leave it out.")
     loaded = _loaded(model)
@@ -203,8 +207,7 @@ def evaluate_table(
     progress : callable, optional
         Is told how far the work is; see `ldlearn.models.progress`.
     """
-    names = None if metrics is None or metrics == ALL_METRICS else list(metrics)
-    for name in names or ():
+    for name in () if metrics is None or wants_all(metrics) else metrics:
         get_metric(name)  # a wrong name fails before the table is read
     loaded = _loaded(model)
     truths, predictions, rows, junk = [], [], [], JunkCells()
@@ -222,10 +225,8 @@ def evaluate_table(
     if not judged.any():
         raise TableError("no row has a label that is known, so there is nothing to compare with.")
     truth, P, weights = truth[judged], P[judged], None if weights is None else weights[judged]
-    if metrics == ALL_METRICS:
-        names = list(LABEL_METRICS if logical else METRICS)
     mean = np.asarray(loaded.facts["mean_distribution"])
-    scores = score_predictions(truth, P, mean, names, logical=logical, weights=weights)
+    scores = score_predictions(truth, P, mean, metrics, logical=logical, weights=weights)
     better = clearly_better(*advantage_over_constant(truth, P, mean, logical))
     truth_kind = "0/1 labels" if logical else "true degrees"
     return Evaluation(len(P), truth_kind, scores, better, notes + left_out + junk.sentences())
@@ -251,14 +252,7 @@ def _enhance_by_fitting(table: Any, columns: TableColumns, estimator: Any, write
     doubts = writer.doubts(columns.labels)
     doubts.check(estimator, "enhance")
     with naming(where):
-        model = TableModel.fit(
-            table,
-            columns.labels,
-            features=columns.features,
-            estimator=estimator,
-            **cast(Any, columns.kinds),
-            id=columns.id,
-        )
+        model = TableModel.fit(table, columns.labels, estimator=estimator, **columns.feature_arguments)
     degrees = import_pandas().DataFrame(model.estimator.label_distributions_, columns=columns.labels)
     if doubts:
         said = model.enhance(table, JunkCells(), doubt=doubts)

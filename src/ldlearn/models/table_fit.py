@@ -10,10 +10,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Unpack
 
 from ldlearn.errors import ParameterError, TableError
-from ldlearn.io.columns import Columns, TableColumns, choose_columns, find_kept
+from ldlearn.io.columns import Columns, FeatureColumns, TableColumns, choose_columns, find_kept
 from ldlearn.io.formats import check_output, naming, open_table
 from ldlearn.io.label_lists import holds_lists
 from ldlearn.io.source import PIPE, Kind, Say, Source
@@ -35,14 +35,7 @@ def fit_table(
     labels: Columns,
     output: str | None = None,
     *,
-    features: Columns | None = None,
-    numeric: Columns | None = None,
-    categorical: Columns | None = None,
-    date: Columns | None = None,
-    text: Columns | None = None,
-    ignore: Columns | None = None,
     embedding: Any = None,
-    id: str | None = None,
     method: str = DEFAULT_METHOD,
     params: Mapping[str, Any] | None = None,
     holdout: float = 0.2,
@@ -53,6 +46,7 @@ def fit_table(
     say: Say | None = None,
     overwrite: bool = True,
     progress: Progress = silent,
+    **columns: Unpack[FeatureColumns],
 ) -> TableModel:
     """Fit a model on a table file, check it on rows held out, and write the model file.
 
@@ -105,14 +99,13 @@ def fit_table(
         check_output(output, [data], overwrite=overwrite)
     make_predictor(method, params)  # wrong parameters fail before the table is read
     given = GivenTable(data, format, style, say)
-    kinds = {"numeric": numeric, "categorical": categorical, "date": date, "text": text}
-    table, columns = read_training(given, progress, labels, features, id, ignore, kinds)
+    table, found = read_training(given, progress, labels, columns)
     with naming(given.where):
-        table, names, listed = label_columns(table, columns.labels, separator)
+        table, names, listed = label_columns(table, found.labels, separator)
         targets = read_labels(table, names)
         estimator = make_predictor(method, params, logical=kind == "mixed" or (are_logical(targets) and kind == "auto"))
-        columns = replace(columns, labels=names)
-        model = _fit_watched(table, columns, targets, estimator, embedding, holdout, progress, kind)
+        found = replace(found, labels=names)
+        model = _fit_watched(table, found, targets, estimator, embedding, holdout, progress, kind)
         if listed is not None:
             model.facts["label_list"] = listed._asdict()
             told = [listed.in_words(names)]
@@ -166,16 +159,13 @@ def read_training(
     given: GivenTable,
     progress: Progress,
     labels: Columns,
-    features: Columns | None,
-    id: str | None,
-    ignore: Columns | None = None,
-    kinds: Mapping[str, Columns | None] | None = None,
-    keep: Columns | None = None,
+    wanted: FeatureColumns,
+    keep: Columns = None,
 ) -> tuple[Any, TableColumns]:
     """The columns that are wanted, all rows, and what they are."""
     with given.opened("reading", progress) as source:
         try:
-            columns = choose_columns(source, labels, features, id, ignore, kinds)
+            columns = choose_columns(source, labels, **wanted)
         except TableError:
             _refuse_long_table(given, source.names)
             raise
@@ -255,14 +245,12 @@ def _fit_watched(
         model = fit_and_check(
             table,
             columns.labels,
-            features=columns.features,
             estimator=estimator,
-            **cast(Any, columns.kinds),
             embedding=embedding,
-            id=columns.id,
             holdout=holdout,
             targets=targets,
             kind=kind,
+            **columns.feature_arguments,
         )
     if watched:
         model.estimator.set_params(callback=None)

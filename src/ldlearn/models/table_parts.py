@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from glob import glob
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Unpack
 
 import numpy as np
 from scipy import sparse
 
 from ldlearn.errors import FileError, ParameterError, TableError, import_optional
-from ldlearn.io.columns import Columns
+from ldlearn.io.columns import Columns, FeatureColumns
 from ldlearn.io.formats import check_output, format_of, naming
 from ldlearn.io.sparse_table import SparseTable
 from ldlearn.io.values import check_all_known, import_pandas, to_labels
@@ -36,13 +36,10 @@ def fit_parts(
     output: str | None = None,
     *,
     scheduler: str,
-    features: Columns | None = None,
-    kinds: Mapping[str, Columns | None] | None = None,
-    ignore: Columns | None = None,
-    id: str | None = None,
     method: str = DEFAULT_METHOD,
     params: Mapping[str, Any] | None = None,
     overwrite: bool = True,
+    **columns: Unpack[FeatureColumns],
 ) -> TableModel:
     """Fit DLDL or VoteLDL on a table in many files, on a cluster whose workers can read them, and write the model file.
 
@@ -53,12 +50,10 @@ def fit_parts(
     ----------
     data : str
         A pattern such as ``"part-*.parquet"``; the files are blocks of rows, in the order of their names.
-    labels, output, features, ignore, id, params, overwrite
+    labels, output, params, overwrite, features, numeric, categorical, date, text, ignore, id
         As for `fit_table`; labels are 0/1.
     scheduler : str
         Address of the Dask scheduler, ``"tcp://host:8786"``.
-    kinds : mapping, optional
-        Columns by what they are to be taken for: numeric, categorical, date, text.
     method : str, default="DLDL"
         Or "VoteLDL".
 
@@ -72,7 +67,7 @@ def fit_parts(
     given = make_predictor(method, params)
     if type(given) not in (DLDL, VoteLDL):
         raise ParameterError(f"On a cluster DLDL and VoteLDL are fitted, not {method}; leave --scheduler out.")
-    model = _learn_columns(parts, labels, features, id, ignore, kinds)
+    model = _learn_columns(parts, labels, columns)
     cluster, client = _connect(scheduler)
     with client:
         rounds = cluster.Rounds(client)
@@ -157,13 +152,11 @@ def _connect(scheduler: str) -> tuple[Any, Any]:
     return cluster, cluster.connect(scheduler)
 
 
-def _learn_columns(
-    parts: list[str], labels: Columns, features: Columns | None, id: str | None, ignore: Any, kinds: Any
-) -> TableModel:
+def _learn_columns(parts: list[str], labels: Columns, wanted: FeatureColumns) -> TableModel:
     """A model with the columns, kinds and preprocessing of the table, and no estimator worth the name."""
     tables, estimator = [], DLDL(**_CHEAP)
     for name in sorted({parts[0], parts[len(parts) // 2], parts[-1]}):
-        table, columns = read_training(GivenTable(name, None, None, None), silent, labels, features, id, ignore, kinds)
+        table, columns = read_training(GivenTable(name, None, None, None), silent, labels, wanted)
         tables.append(table.to_frame() if isinstance(table, SparseTable) else table)
         with naming(name):  # put together, nobody could tell which of them is wrong
             check_targets(to_labels(tables[-1], columns.labels), columns.labels, tables[-1].index, estimator)
@@ -171,14 +164,7 @@ def _learn_columns(
     if len(table) > _LEARNED_ON:
         table = table.sample(_LEARNED_ON, random_state=0)
     with naming(parts[0]):
-        return TableModel.fit(
-            table,
-            columns.labels,
-            features=columns.features,
-            estimator=estimator,
-            **cast(Any, columns.kinds),
-            id=columns.id,
-        )
+        return TableModel.fit(table, columns.labels, estimator=estimator, **columns.feature_arguments)
 
 
 def _collections(parts: list[str], model: TableModel, width: int) -> tuple[Any, Any]:
