@@ -1,5 +1,7 @@
 """The W-step: its gradient, its optimum against scikit-learn, its limits."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -364,6 +366,28 @@ def test_a_sample_that_misleads_gives_way_to_all_rows(monkeypatch):
     plain = softmax_regression(Features(X), D, l2=1e-3, tol=1e-10)
     assert fit.converged
     assert fit.loss == pytest.approx(plain.loss, rel=1e-9)
+
+
+def test_secants_bend_the_newton_direction_as_those_of_l_bfgs_do():
+    """An inverse Hessian is symmetric, and the last secant's change of the gradient leads back along its step."""
+    X, D = problem()
+    rng = np.random.default_rng(0)
+    state = module._Problem(LocalRows(Features(X), D), 0.1, 0.0, module._balanced)
+    here = state.start(None)
+    for _ in range(2):
+        there = here.W + rng.normal(size=here.W.shape), here.b + rng.normal(size=here.b.shape)
+        state.learn(here, state.point(*there, state.rows.at(*there)))
+
+    def direction(gW, gb):
+        found = state.newton_direction(replace(here, gW=-gW, gb=-gb), 1e-12, state.preconditioner(here))
+        return np.append(found.W, found.b)
+
+    u, v = ((rng.normal(size=here.W.shape), rng.normal(size=here.b.shape)) for _ in range(2))
+    u, v = ([module._across_labels(part) for part in parts] for parts in (u, v))
+    flat_u, flat_v = (np.append(*parts) for parts in (u, v))
+    assert flat_u @ direction(*v) == pytest.approx(flat_v @ direction(*u), rel=1e-6)
+    last = state.secants[-1]
+    np.testing.assert_allclose(direction(last.gW, last.gb), np.append(last.W, last.b), atol=1e-9)
 
 
 @pytest.mark.parametrize("tol", [1e-6, 1e-8])
