@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ldlearn import DLDL, DLDLCV, SABFGS, EnhanceThenLearn, PriorLE, ProjectedPriorLE, UniformLE
+from ldlearn import DLDL, DLDLCV, SABFGS, EnhanceThenLearn, FromClassifier, PriorLE, ProjectedPriorLE, UniformLE
 from ldlearn.joint import dldl_path
 from ldlearn.metrics import intersection
 
@@ -67,6 +67,8 @@ def rows(split: Split) -> dict[str, tuple[float, float]]:
         type(floor).__name__: (intersection(split.D, floor.fit_enhance(split.X, split.Y)), nothing)
         for floor in (UniformLE(), PriorLE(), ProjectedPriorLE())
     }
+    for link in ("probability", "votes"):
+        found[f'FromClassifier(link="{link}")'] = scores(FromClassifier(link=link).fit(split.X, split.Y), split)
     uniform = UniformLE().fit_enhance(split.X, split.Y)
     found["two steps (UniformLE, SABFGS)"] = scores(two_steps, split)
     found["two steps, tuned"] = (nothing, on_truth(split, uniform))

@@ -21,6 +21,12 @@ def test_shipped_plans_are_valid_and_survive_being_written_out(name):
     assert Plan.from_dict(tomllib.loads(plan.to_toml())) == plan
 
 
+@pytest.mark.parametrize("name", shipped_plans())
+def test_shipped_plans_compare_with_what_anyone_would_do_first(name):
+    floors = {method.estimator for method in load_plan(name).methods if method.is_floor}
+    assert {"FromClassifier", "UniformLE", "PriorLE"} <= floors
+
+
 def test_resolved_tiny_plan_round_trips():
     plan = tiny_plan(datasets={"made": DATA | {"rule": "cumulative", "total": 0.6}, "vader_tweets": {"rows": 50}})
     assert Plan.from_dict(tomllib.loads(plan.to_toml())) == plan

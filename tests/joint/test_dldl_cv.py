@@ -240,6 +240,12 @@ def test_an_empty_grid_is_one_sentence(straight, wrong):
         DLDLCV(**wrong).fit(straight.X, straight.Y)
 
 
+@pytest.mark.parametrize("name", ["alphas", "betas", "gamma_ratios"])
+def test_a_grid_without_numbers_is_one_sentence(straight, name):
+    with pytest.raises(ParameterError, match=f"{name} must hold numbers, got 'small'"):
+        DLDLCV(**{name: ["small"]}).fit(straight.X, straight.Y)
+
+
 @pytest.mark.parametrize("other", [VoteLDL(), DLDL], ids=["VoteLDL", "class"])
 def test_only_a_dldl_is_searched(straight, other):
     with pytest.raises(ParameterError, match="'estimator' parameter"):

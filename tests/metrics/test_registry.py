@@ -173,9 +173,10 @@ def test_inputs_are_untouched_and_types_do_not_matter():
 
 
 @pytest.mark.parametrize("name", METRICS)
-def test_a_truth_whose_rows_sum_to_two_is_refused(name):
+def test_rows_that_sum_to_two_are_refused(name):
     metric, D = METRICS[name].function, np.array([[0.5, 0.3, 0.2], [0.6, 0.3, 0.1]])
-    with pytest.raises(ValueError, match="row 0 sums to 2 instead of 1; divide each row by its sum"):
-        metric(2 * D, D)
+    for pair, which in (((2 * D, D), "truth"), ((D, 2 * D), "prediction")):
+        with pytest.raises(ValueError, match=f"{which}.* row 0 sums to 2 instead of 1; divide each row by its sum"):
+            metric(*pair)
     metric(D.round(1) * 0.99, D)  # rounded shares
-    metric(D, 2 * D)  # a recovery before it is normalised
+    metric(D, 2 * D, convention="pyldl")  # as others would

@@ -121,8 +121,9 @@ def test_against_scipy(pair_with_zeros_and_ties):
 
 def test_kendall_tau_a_counts_all_pairs():
     rng = np.random.default_rng(0)
-    D, P = (1.0 + rng.integers(0, 3, (2, 40, 5))) / 8
+    D, P = 1.0 + rng.integers(0, 3, (2, 40, 5))
     D /= D.sum(axis=1, keepdims=True)
+    P /= P.sum(axis=1, keepdims=True)
     expected = [
         2 * sum(np.sign(d[j] - d[k]) * np.sign(p[j] - p[k]) for j in range(5) for k in range(j)) / 20
         for d, p in zip(D, P, strict=True)
@@ -135,7 +136,7 @@ def test_kendall_tau_a_counts_all_pairs():
 @pytest.mark.parametrize("name", ["spearman", "kendall"])
 def test_constant_rows_are_undefined_and_left_out_of_the_mean(name):
     D = [[0.25, 0.25, 0.5], [1 / 3, 1 / 3, 1 / 3], [0.1, 0.2, 0.7]]
-    P = [[0.2, 0.2, 0.6], [0.2, 0.2, 0.6], [0.5, 0.5, 0.5]]
+    P = [[0.2, 0.2, 0.6], [0.2, 0.2, 0.6], [1 / 3, 1 / 3, 1 / 3]]
     assert per_row(name, D, P).tolist() == pytest.approx([1.0, np.nan, np.nan], nan_ok=True)
     assert METRICS[name].function(D, P) == pytest.approx(1.0)
     assert math.isnan(METRICS[name].function(D[1:], P[1:]))
@@ -172,8 +173,8 @@ def test_zero_over_zero_counts_as_zero():
 
 def test_rows_without_mass_are_compared_without_nan():
     some, empty = [[0.5, 0.5]], [[0.0, 0.0]]
-    assert metrics.cosine(some, empty) == 0.0
-    assert metrics.sorensen(some, empty) == 1.0
+    assert metrics.cosine(some, empty, convention="pyldl") == 0.0
+    assert metrics.sorensen(some, empty, convention="dldl") == pytest.approx(1.0)
 
 
 def test_threshold_is_strict_and_adjustable():
@@ -204,12 +205,17 @@ def test_positions_of_ordinal_labels():
 
 @pytest.mark.parametrize("scale", [1e-200, 1e200])
 def test_cosine_does_not_depend_on_scale(scale):
-    assert metrics.cosine(np.array([[1.0, 0.0]]), np.array([[3.0, 4.0]]) * scale) == pytest.approx(0.6)
+    assert metrics.cosine(np.array([[1.0, 0.0]]), np.array([[3.0, 4.0]]) * scale, convention="pyldl") == pytest.approx(
+        0.6
+    )
 
 
-def test_unnormalised_predictions_are_compared_as_they_are():
-    assert metrics.intersection([[0.75, 0.25]], [[0.5, 1.0]]) == 0.75
-    assert metrics.sorensen([[0.75, 0.25]], [[0.5, 1.0]]) == pytest.approx(1 / 2.5)
+def test_unnormalised_predictions_are_compared_as_they_are_only_where_others_do():
+    D, P = [[0.75, 0.25]], [[0.5, 1.0]]
+    assert metrics.intersection(D, P, convention="pyldl") == 0.75
+    assert metrics.sorensen(D, P, convention="pyldl") == pytest.approx(1 / 2.5)
+    with pytest.raises(ValueError, match=r"prediction must hold distributions, but row 0 sums to 1\.5"):
+        metrics.intersection(D, P)
 
 
 def test_a_cosine_never_exceeds_one_by_rounding():

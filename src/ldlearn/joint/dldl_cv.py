@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -215,8 +215,12 @@ class DLDLCV(WeighsRows, GivesIntervals):
         degrees: Array | None = None,
     ) -> None:
         for name in ("alphas", "betas", "gamma_ratios", "feature_maps"):
-            if getattr(self, name) is not None and len(getattr(self, name)) == 0:
+            values = getattr(self, name)
+            if values is not None and len(values) == 0:
                 raise ParameterError(f"{name} is empty; name at least one, or leave it out.")
+            wrong = [] if values is None or name == "feature_maps" else [v for v in values if not isinstance(v, Real)]
+            if wrong:
+                raise ParameterError(f"{name} must hold numbers, got {wrong[0]!r}.")
         rows = _Rows(X, Y, sample_weight, known, degrees)
         folds = self._folds(X, degrees)
         settings = [self._setting(feature_map, rows) for feature_map in self.feature_maps]

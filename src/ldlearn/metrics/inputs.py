@@ -13,9 +13,8 @@ FloatArray: TypeAlias = NDArray[np.float64]
 def check_pair(D_true: ArrayLike, D_pred: ArrayLike, *, unknown: bool = False) -> tuple[FloatArray, FloatArray]:
     """Return both matrices as float64, or say in one sentence why they cannot be compared.
 
-    Row sums of D_pred are free: metrics are also asked about recoveries before they are normalised. Those of D_true
-    are for the metric to check, which knows whether it compares with distributions or with 0/1 labels. Of the latter
-    some may be unknown (NaN).
+    Row sums are for the metric to check, which knows whether it compares with distributions or with 0/1 labels. Of the
+    latter some may be unknown (NaN).
     """
     _check_same_label_order(D_true, D_pred)
     truth, prediction = _check_one(D_true, "D_true", unknown), _check_one(D_pred, "D_pred")

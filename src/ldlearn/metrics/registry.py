@@ -96,7 +96,9 @@ class Metric:
             _check_labels(D_true)
             values = self._rows(D_true, D_pred, **options)
             return np.where(np.isnan(D_true).all(axis=1), np.nan, values)  # a row of which nothing is known
-        _check_distributions(D_true)
+        _check_distributions(D_true, "truth")
+        if convention == "exact":  # others measure whatever they are given, as their authors do
+            _check_distributions(D_pred, "prediction")
         pair = apply_convention(D_true, D_pred, convention, clipped_by_pyldl=self.clipped_by_pyldl)
         return self._rows(*pair, **options)
 
@@ -114,8 +116,8 @@ HEADLINE_METRICS = ("chebyshev", "clark", "threshold_error", "intersection")
 _ROUNDED_SHARES = 0.05  # how far a row of shares may be from 1: ten printed per cents, each rounded
 
 
-def _check_distributions(D: FloatArray) -> None:
-    """Refuse a truth whose rows do not sum to one: a distance to 0/1 labels, votes or per cents says nothing."""
+def _check_distributions(D: FloatArray, what: str) -> None:
+    """Refuse rows that do not sum to one: a distance from or to 0/1 labels, votes or per cents says nothing."""
     sums = D.sum(axis=1)
     wrong = np.abs(sums - 1.0) > _ROUNDED_SHARES
     if not wrong.any():
@@ -123,11 +125,11 @@ def _check_distributions(D: FloatArray) -> None:
     row = int(np.argmax(wrong))
     if np.isin(D, (0.0, 1.0)).all():
         raise InputError(
-            f"The truth must hold distributions, but it holds 0/1 labels and row {row} sums to {sums[row]:g}; compare "
+            f"The {what} must hold distributions, but it holds 0/1 labels and row {row} sums to {sums[row]:g}; compare "
             "with true degrees, or use a metric against labels such as average_precision."
         )
     raise InputError(
-        f"The truth must hold distributions, but row {row} sums to {sums[row]:g} instead of 1; divide each row by its "
+        f"The {what} must hold distributions, but row {row} sums to {sums[row]:g} instead of 1; divide each row by its "
         "sum (ldlearn.core.normalize_rows)."
     )
 
