@@ -432,7 +432,7 @@ def test_a_missing_package_is_named(tmp_path, monkeypatch, module, name, extra):
     path = tmp_path / name
     write_dataset(LabelDataset(X=[[0.0]], D=[[1.0]]), path, mat_version="7.3")
     monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(ImportError, match=rf"{module}.*ldlearn\[{extra}\]"):
+    with pytest.raises(ImportError, match=rf"pip install {module}.*\[{extra}\]"):
         read_dataset(path)
 
 

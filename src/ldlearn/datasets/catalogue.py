@@ -9,7 +9,7 @@ from importlib.resources import files
 from typing import Any
 
 from ldlearn.datasets.checksums import Checksum
-from ldlearn.errors import DatasetError, bare_name, nearest_names
+from ldlearn.datasets.dataset import LabelDataset
 
 
 @dataclass(frozen=True)
@@ -31,64 +31,47 @@ class CatalogueEntry:
 
     name: str
     title: str
-    aliases: tuple[str, ...]
     n_samples: int
     n_features: int
     n_labels: int
-    label_names: tuple[str, ...]
     terms: str
     terms_note: str
     citation: str
     description: str
-    manual: str
-    source: str
-    files: tuple[CatalogueFile, ...]
+    aliases: tuple[str, ...] = ()
+    label_names: tuple[str, ...] = ()
+    manual: str = ""
+    source: str = ""
+    files: tuple[CatalogueFile, ...] = ()
 
-
-def catalogue() -> dict[str, CatalogueEntry]:
-    """Every data set that lies in a file elsewhere, by name."""
-    return _read_catalogue("dataset")
-
-
-def embedded_entries() -> dict[str, CatalogueEntry]:
-    """Every data set that comes with the package, by name."""
-    return _read_catalogue("embedded")
+    def dataset(self, **fields: Any) -> LabelDataset:
+        """A `LabelDataset` of these arrays, with the names and the origin that the catalogue tells."""
+        told = {key: getattr(self, key) for key in ("name", "label_names", "source", "citation", "description")}
+        return LabelDataset(**told | fields, licence=self.terms)
 
 
 @cache
-def _read_catalogue(table: str) -> dict[str, CatalogueEntry]:
+def catalogue() -> dict[str, CatalogueEntry]:
+    """Every data set that can be had by name: first those that come with the package, then those in files elsewhere."""
     text = files("ldlearn.datasets").joinpath("catalogue.toml").read_text(encoding="utf-8")
-    entries = [_entry(record) for record in tomllib.loads(text)[table]]
-    return {entry.name: entry for entry in entries}
+    content = tomllib.loads(text)
+    return {record["name"]: _entry(record) for record in content["embedded"] + content["dataset"]}
 
 
 def _entry(record: dict[str, Any]) -> CatalogueEntry:
-    fields: dict[str, Any] = {"aliases": [], "label_names": [], "manual": "", "source": "", "file": []} | record
-    parts = fields.pop("file")
-    fields = {key: tuple(value) if isinstance(value, list) else value for key, value in fields.items()}
-    return CatalogueEntry(**fields, files=tuple(_file(part) for part in parts))
+    parts = tuple(_file(part) for part in record.pop("file", ()))
+    return CatalogueEntry(**{key: _frozen(value) for key, value in record.items()}, files=parts)
 
 
 def _file(record: dict[str, Any]) -> CatalogueFile:
+    known = {key: _frozen(record[key]) for key in ("names", "X", "D", "Y", "normalise") if key in record}
     url = ""
     if "repository" in record:
         url = "https://raw.githubusercontent.com/{repository}/{commit}/{path}".format_map(record)
     return CatalogueFile(
-        names=tuple(record["names"]),
-        url=url,
-        checksum=Checksum(record.get("sha256", ""), record.get("git", ""), record.get("size")),
-        X=record["X"],
-        D=record["D"],
-        Y=record.get("Y", ""),
-        normalise=record.get("normalise", False),
+        **known, url=url, checksum=Checksum(record.get("sha256", ""), record.get("git", ""), record.get("size"))
     )
 
 
-def resolve(name: str, known: dict[str, tuple[str, ...]]) -> str:
-    """Find the name meant, among known names with their aliases; an unknown one is an error with suggestions."""
-    spellings = {bare_name(spelling): key for key, others in known.items() for spelling in (key, *others)}
-    if bare_name(name) in spellings:
-        return spellings[bare_name(name)]
-    near = dict.fromkeys(spellings[word] for word in nearest_names(bare_name(name), spellings))
-    advice = f"Did you mean {', '.join(near)}?" if near else f"Known names: {', '.join(known)}."
-    raise DatasetError(f"There is no data set {name!r}. {advice}")
+def _frozen(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value

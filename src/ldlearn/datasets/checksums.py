@@ -41,10 +41,8 @@ class Checksum:
         size = path.stat().st_size
         if self.size is not None and size != self.size:
             return f"it has {size:,} bytes instead of {self.size:,}"
-        if self.sha256:
-            found = sha256_of(path)
-            return "" if found == self.sha256 else f"its SHA-256 is {found} instead of {self.sha256}"
-        if self.git:
-            found = git_blob_id(path)
-            return "" if found == self.git else f"its git blob id is {found} instead of {self.git}"
-        return ""
+        if not self.sha256 and not self.git:
+            return ""
+        kind, digest = ("SHA-256", sha256_of) if self.sha256 else ("git blob id", git_blob_id)
+        found, meant = digest(path), self.sha256 or self.git
+        return "" if found == meant else f"its {kind} is {found} instead of {meant}"

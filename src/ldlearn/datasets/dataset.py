@@ -72,10 +72,12 @@ class LabelDataset:
     def __post_init__(self) -> None:
         self._set("feature_names", self.feature_names or _columns(self.X))
         self._set("label_names", self.label_names or _columns(self.D) or _columns(self.Y))
-        self._set("X", _as_features(self.X))
-        for field in ("D", "Y", "counts"):
-            if getattr(self, field) is not None:
-                self._set(field, _as_labels(getattr(self, field), field, n_rows=self.X.shape[0]))
+        self._set("X", _as_matrix(self.X, "X", "features"))
+        for field in self._label_fields():
+            matrix, n_rows = _as_matrix(getattr(self, field), field, "labels"), self.X.shape[0]
+            if len(matrix) != n_rows:
+                raise DatasetError(f"X has {n_rows} rows but {field} has {len(matrix)}; they must match.")
+            self._set(field, matrix)
         n_features, n_labels = self.X.shape[1], self._label_shape()[1]
         self._set("feature_names", _names(self.feature_names, [f"x{i}" for i in range(n_features)], "feature"))
         self._set("label_names", _names(self.label_names, default_label_names(n_labels), "label"))
@@ -84,8 +86,11 @@ class LabelDataset:
     def _set(self, field: str, value: Any) -> None:
         object.__setattr__(self, field, value)  # a frozen dataclass offers no other way to tidy its input
 
+    def _label_fields(self) -> list[str]:
+        return [field for field in ("D", "Y", "counts") if getattr(self, field) is not None]
+
     def _label_shape(self) -> tuple[int, int]:
-        given = {f: getattr(self, f).shape for f in ("D", "Y", "counts") if getattr(self, f) is not None}
+        given = {field: getattr(self, field).shape for field in self._label_fields()}
         if "D" not in given and "Y" not in given:
             raise DatasetError("A LabelDataset needs D (label distributions) or Y (logical labels).")
         if len(set(given.values())) > 1:
@@ -160,8 +165,7 @@ class LabelDataset:
 
     def take(self, rows: Any) -> LabelDataset:
         """Return the data set of these rows (indices, a slice or a boolean mask), names and origin kept."""
-        parts = {f: getattr(self, f) for f in ("X", "D", "Y", "counts")}
-        chosen: dict[str, Any] = {field: None if part is None else part[rows] for field, part in parts.items()}
+        chosen: dict[str, Any] = {field: getattr(self, field)[rows] for field in ("X", *self._label_fields())}
         return dataclasses.replace(self, **chosen)
 
     def split(self, shares: Sequence[float] | str = (0.6, 0.2, 0.2), seed: int | None = 0) -> tuple[LabelDataset, ...]:
@@ -210,14 +214,8 @@ class LabelDataset:
     def __repr__(self) -> str:
         kinds = [("distributions", self.D), ("votes", self.counts), ("logical", self.Y)]
         has = ", ".join(word for word, matrix in kinds if matrix is not None)
-        sizes = ", ".join(
-            f"{count:,} {noun}{'' if count == 1 else 's'}"
-            for count, noun in (
-                (self.n_samples, "row"),
-                (self.n_features, "feature"),
-                (self.n_labels, "label"),
-            )
-        )
+        counts = {"row": self.n_samples, "feature": self.n_features, "label": self.n_labels}
+        sizes = ", ".join(f"{count:,} {noun}{'' if count == 1 else 's'}" for noun, count in counts.items())
         shown = ", ".join(self.label_names[:10]) + (", ..." if self.n_labels > 10 else "")
         lines = [f"LabelDataset {self.name!r}: {sizes} ({has})", f"  labels: {shown}"]
         lines += [f"  {f}: {getattr(self, f)}" for f in ("source", "licence") if getattr(self, f)]
@@ -229,24 +227,11 @@ def _columns(matrix: Any) -> tuple[str, ...]:
     return tuple(str(name) for name in getattr(matrix, "columns", ()))
 
 
-def _as_features(X: Any) -> Any:
-    X = X.tocsr() if scipy.sparse.issparse(X) else np.asarray(X)
-    if X.ndim != 2 or X.dtype.kind not in "fiub":
-        raise DatasetError(
-            f"X must be a 2-D array of numbers (rows x features), got {X.ndim} dimension(s) of {X.dtype}."
-        )
-    return X
-
-
-def _as_labels(given: Any, field: str, n_rows: int) -> NDArray[Any]:
-    matrix: NDArray[Any] = np.asarray(given)
+def _as_matrix(given: Any, field: str, columns: str) -> Any:
+    matrix = given.tocsr() if scipy.sparse.issparse(given) and field == "X" else np.asarray(given)
     if matrix.ndim != 2 or matrix.dtype.kind not in "fiub":
-        raise DatasetError(
-            f"{field} must be a 2-D array of numbers (rows x labels), got {matrix.ndim} dimension(s) of type "
-            f"{matrix.dtype}."
-        )
-    if matrix.shape[0] != n_rows:
-        raise DatasetError(f"X has {n_rows} rows but {field} has {matrix.shape[0]}; they must match.")
+        got = f"{matrix.ndim} dimension(s) of {matrix.dtype}"
+        raise DatasetError(f"{field} must be a 2-D array of numbers (rows x {columns}), got {got}.")
     return matrix
 
 

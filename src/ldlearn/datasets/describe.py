@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -47,14 +48,10 @@ def count_duplicates(X: Any) -> int:
     >>> count_duplicates(np.array([[0.0, 1.0], [2.0, 1.0], [-0.0, 1.0], [0.0, 1.0]]))
     2
     """
-    return int(X.shape[0] - len({_digest(row) for row in _row_bytes(X)}))
+    return int(X.shape[0] - len({hashlib.blake2b(row, digest_size=16).digest() for row in _row_bytes(X)}))
 
 
-def _digest(row: bytes) -> bytes:
-    return hashlib.blake2b(row, digest_size=16).digest()
-
-
-def _row_bytes(X: Any) -> Any:
+def _row_bytes(X: Any) -> Iterator[bytes]:
     if scipy.sparse.issparse(X):
         X = X.copy()
         X.sum_duplicates()

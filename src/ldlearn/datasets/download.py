@@ -73,7 +73,7 @@ def download(
         partial=folder / "partial" / f"{file_name}.{str(expected)[-16:]}",
         expected=expected,
         patience=patience or Patience(),
-        progress=_text_bar(file_name) if progress is True else progress or _no_bar,
+        progress=_text_bar(file_name) if progress is True else progress or (lambda done, total: None),
     )
     if not transfer.target.is_file() or expected.problem(transfer.target):
         with naming_system_errors(folder, "written"):
@@ -208,10 +208,6 @@ def _in_words(requests: Any, error: Exception) -> str:
     if isinstance(error, requests.exceptions.ChunkedEncodingError):
         return "the connection was cut"
     return f"there was no connection ({type(error).__name__})"
-
-
-def _no_bar(_done: int, _total: int | None) -> None:
-    return
 
 
 def _text_bar(file_name: str) -> Progress:

@@ -10,7 +10,7 @@ from typing import Any, Literal, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from ldlearn.datasets.catalogue import embedded_entries
+from ldlearn.datasets.catalogue import catalogue
 from ldlearn.datasets.dataset import LabelDataset
 
 
@@ -29,18 +29,7 @@ def embedded_checksum(name: str) -> str:
 
 
 def _dataset(name: str, **fields: Any) -> LabelDataset:
-    """A data set with the names and the origin that the catalogue tells."""
-    entry = embedded_entries()[name]
-    return LabelDataset(
-        **fields,
-        label_names=entry.label_names,
-        name=name,
-        source=entry.source,
-        licence=entry.terms,
-        citation=entry.citation,
-        checksum=embedded_checksum(name),
-        description=entry.description,
-    )
+    return catalogue()[name].dataset(**fields, checksum=embedded_checksum(name))
 
 
 @overload

@@ -9,11 +9,11 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 from ldlearn.datasets import embedded
-from ldlearn.datasets.catalogue import CatalogueEntry, CatalogueFile, catalogue, embedded_entries, resolve
+from ldlearn.datasets.catalogue import CatalogueEntry, CatalogueFile, catalogue
 from ldlearn.datasets.dataset import LabelDataset
 from ldlearn.datasets.download import Patience, Progress, download, import_pooch
 from ldlearn.datasets.labels import as_distributions
-from ldlearn.errors import DatasetError, TableError
+from ldlearn.errors import DatasetError, TableError, bare_name, nearest_names
 from ldlearn.io.formats import open_table
 from ldlearn.io.source import reading
 
@@ -82,7 +82,7 @@ def list_datasets() -> list[DatasetInfo]:
     >>> [info.name for info in list_datasets() if info.state == "embedded"]
     ['vader_tweets', 'uk_budget_shares', 'yeast']
     """
-    return [_info(entry) for entry in (*embedded_entries().values(), *catalogue().values())]
+    return [_info(entry) for entry in catalogue().values()]
 
 
 def dataset_info(name: str) -> DatasetInfo:
@@ -98,7 +98,7 @@ def dataset_info(name: str) -> DatasetInfo:
     >>> dataset_info("Natural Scene").n_labels
     9
     """
-    return _info((embedded_entries() | catalogue())[dataset_name(name)])
+    return _info(catalogue()[dataset_name(name)])
 
 
 def fetch_dataset(
@@ -161,8 +161,13 @@ def fetch_dataset(
 
 def dataset_name(name: str) -> str:
     """The name of a data set, given in any spelling; an error with a hint if there is none of the name."""
-    known = embedded_entries() | catalogue()
-    return resolve(name, {key: (entry.title, *entry.aliases) for key, entry in known.items()})
+    known = catalogue()
+    spellings = {bare_name(word): key for key, entry in known.items() for word in (key, entry.title, *entry.aliases)}
+    if bare_name(name) in spellings:
+        return spellings[bare_name(name)]
+    near = dict.fromkeys(spellings[word] for word in nearest_names(bare_name(name), spellings))
+    advice = f"Did you mean {', '.join(near)}?" if near else f"Known names: {', '.join(known)}."
+    raise DatasetError(f"There is no data set {name!r}. {advice}")
 
 
 def _own_folder() -> Path | None:
@@ -243,17 +248,12 @@ def _load(entry: CatalogueEntry, file: CatalogueFile, path: Path) -> LabelDatase
         raise DatasetError(str(error)) from error
     if arrays["D"].shape[1] != entry.n_labels:
         raise DatasetError(f"{path}: {file.D!r} must have {entry.n_labels} columns, one per label.")
-    return LabelDataset(
+    return entry.dataset(
         X=arrays["X"],
         D=as_distributions(arrays["D"], entry.label_names, where=str(path), normalise=file.normalise),
         Y=arrays["Y"].astype("int8") if file.Y else None,
-        label_names=entry.label_names,
-        name=entry.name,
         source=file.url or str(path),
-        licence=entry.terms,
-        citation=entry.citation,
         checksum=str(file.checksum),
-        description=entry.description,
     )
 
 

@@ -106,9 +106,18 @@ def read_dataset(
         ):
             parts = _choose(source, features, labels)
             if separator is not None:
-                return _from_lists(source, parts, path, separator, name)
-            matrices = source.matrices(parts)
-            return _as_dataset(source, parts, matrices, path, kind, normalise, name)
+                X, labels_read, label_names = _read_lists(source, parts, separator)
+            else:
+                X, labels_read, label_names = _read_matrices(source, parts, str(path), kind, normalise)
+            told = {key: text for key, text in source.texts.items() if text}
+            return LabelDataset(
+                X=_as_features(X),
+                **labels_read,
+                feature_names=_names(source, "X", parts["X"]),
+                label_names=label_names,
+                checksum=f"sha256:{sha256_of(path)}" if path.is_file() else "",
+                **{"source": str(path), "name": path.stem} | told | ({"name": name} if name else {}),
+            )
     except TableError as error:
         raise DatasetError(str(error)) from error
 
@@ -131,51 +140,27 @@ def _choose(source: Source, features: Columns, labels: Columns) -> dict[str, lis
     return {"X": chosen, **by_field}
 
 
-def _from_lists(
-    source: Source, parts: dict[str, list[int]], path: Path, separator: str, name: str | None
-) -> LabelDataset:
-    """A table whose labels stand in one column."""
+def _read_lists(source: Source, parts: dict[str, list[int]], separator: str) -> tuple[Any, dict[str, Any], list[str]]:
+    """Features, fields of 0/1 labels and their names, of a table whose labels stand in one column."""
     chosen, listed = ([source.names[i] for i in positions] for positions in parts.values())
     kinds: dict[str, Kind] = dict.fromkeys(chosen, "number")
     frame = source.read(kinds | dict.fromkeys(listed, "any"))
     table, labels, _ = expand_label_list(frame[listed], listed, separator)
-    return LabelDataset(
-        X=_as_features(frame[chosen].to_numpy(dtype=np.float64)),
-        Y=table[labels].to_numpy().astype(np.int8),
-        feature_names=chosen,
-        label_names=labels,
-        name=name or path.stem,
-        source=str(path),
-        checksum=f"sha256:{sha256_of(path)}",
-    )
+    return frame[chosen].to_numpy(dtype=np.float64), {"Y": table[labels].to_numpy().astype(np.int8)}, labels
 
 
-def _as_dataset(
-    source: Source,
-    parts: dict[str, list[int]],
-    matrices: dict[str, Any],
-    path: Path,
-    kind: str,
-    normalise: bool,
-    name: str | None,
-) -> LabelDataset:
-    names = {field: _names(source, field, positions) for field, positions in parts.items()}
-    label_names = names[next(field for field in parts if field != "X")]
+def _read_matrices(
+    source: Source, parts: dict[str, list[int]], where: str, kind: str, normalise: bool
+) -> tuple[Any, dict[str, Any], list[str]]:
+    """Features, fields of labels and their names, of a file with a column for each label."""
+    label_names = _names(source, *next((field, positions) for field, positions in parts.items() if field != "X"))
+    matrices = source.matrices(parts)
+    X = matrices.pop("X")
     fields: dict[str, Any] = {}
     for field, matrix in matrices.items():
-        if field != "X":
-            chosen = kind if kind != "auto" else _KIND_OF_FIELD.get(field, "auto")
-            fields |= as_fields(_check_numbers(matrix, "labels"), chosen, label_names, str(path), normalise)
-    texts = {"source": str(path)} | {key: text for key, text in source.texts.items() if text}
-    texts["name"] = name or source.texts.get("name") or path.stem
-    return LabelDataset(
-        X=_as_features(_check_numbers(matrices["X"], "features")),
-        **fields,
-        feature_names=names["X"],
-        label_names=label_names,
-        checksum=f"sha256:{sha256_of(path)}" if path.is_file() else "",
-        **texts,
-    )
+        chosen = kind if kind != "auto" else _KIND_OF_FIELD.get(field, "auto")
+        fields |= as_fields(_check_numbers(matrix, "labels"), chosen, label_names, where, normalise)
+    return _check_numbers(X, "features"), fields, label_names
 
 
 def _names(source: Source, field: str, positions: list[int]) -> list[str]:

@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 
 from ldlearn.core.simplex import normalize_rows, softmax
 from ldlearn.datasets.dataset import LabelDataset
-from ldlearn.datasets.label_ways import LabelWay
+from ldlearn.datasets.label_ways import LabelWay, check_rules
 from ldlearn.errors import DatasetError
 
 BLOCK_ROWS = 2048
@@ -21,8 +21,9 @@ _Block = tuple[NDArray[Any], NDArray[Any], NDArray[np.int8] | None]  # X, D, Y
 
 @dataclass(frozen=True)
 class _Settings:
-    """What a user chooses; the sentences of `check` say what is allowed."""
+    """What a user chooses; the sentences say what is allowed."""
 
+    n_samples: int
     n_features: int
     n_labels: int
     sparsity: float
@@ -31,10 +32,11 @@ class _Settings:
     manifold_dim: int | None
     sharpness: float
 
-    def check(self) -> None:
+    def __post_init__(self) -> None:
         most = 1 - 1 / max(self.n_labels, 1)
         manifold_ok = self.manifold_dim is None or self.manifold_dim >= 1
         rules = [
+            ("n_samples must not be negative", self.n_samples, self.n_samples >= 0),
             ("n_features must be at least 1", self.n_features, self.n_features >= 1),
             ("n_labels must be at least 1", self.n_labels, self.n_labels >= 1),
             ("sparsity must lie in [0, 1 - 1 / n_labels]", self.sparsity, 0 <= self.sparsity <= most + 1e-9),
@@ -43,9 +45,7 @@ class _Settings:
             ("manifold_dim must be None or at least 1", self.manifold_dim, manifold_ok),
             ("sharpness must be finite and not negative", self.sharpness, 0 <= self.sharpness < np.inf),
         ]
-        for sentence, value, fine in rules:
-            if not fine:
-                raise DatasetError(f"{sentence}, got {value}.")
+        check_rules(rules)
 
 
 class _Source:
@@ -60,7 +60,15 @@ class _Source:
         self.phases = rng.uniform(0, 2 * np.pi, settings.n_features)
         self.offsets = -np.log(settings.imbalance) * np.linspace(0, 1, settings.n_labels)
 
-    def block(self, index: int, way: LabelWay | None = None) -> _Block:
+    def blocks(self, dtype: DTypeLike, way: LabelWay | None = None) -> Iterator[_Block]:
+        n_samples = self.settings.n_samples
+        for index, start in enumerate(range(0, n_samples, BLOCK_ROWS)):
+            # a whole block is drawn and then cut, so the first rows never depend on how many were asked for
+            X, D, Y = self._block(index, way)
+            X, D = (part[: n_samples - start].astype(dtype) for part in (X, D))
+            yield X, D / D.sum(axis=1, keepdims=True), None if Y is None else Y[: n_samples - start]
+
+    def _block(self, index: int, way: LabelWay | None) -> _Block:
         rng = np.random.default_rng([self.seed, 1, index])
         latent = rng.standard_normal((BLOCK_ROWS, self.weights.shape[0]))
         logits = self._logits(latent, rng)
@@ -122,26 +130,8 @@ def iter_label_distributions(
     >>> [len(X) for X, D in iter_label_distributions(5000)]
     [2048, 2048, 904]
     """
-    settings = _Settings(n_features, n_labels, sparsity, snr, imbalance, manifold_dim, sharpness)
-    blocks = _checked_blocks(settings, n_samples, _seed(random_state), np.dtype(dtype), None)
-    return ((X, D) for X, D, _ in blocks)
-
-
-def _checked_blocks(
-    settings: _Settings, n_samples: int, seed: int, dtype: np.dtype[Any], way: LabelWay | None
-) -> Iterator[_Block]:
-    settings.check()
-    if n_samples < 0:
-        raise DatasetError(f"n_samples must not be negative, got {n_samples}.")
-    return _blocks(_Source(settings, seed), n_samples, dtype, way)
-
-
-def _blocks(source: _Source, n_samples: int, dtype: np.dtype[Any], way: LabelWay | None) -> Iterator[_Block]:
-    for index, start in enumerate(range(0, n_samples, BLOCK_ROWS)):
-        # a whole block is drawn and then cut, so the first rows never depend on how many were asked for
-        X, D, Y = source.block(index, way)
-        X, D = (part[: n_samples - start].astype(dtype) for part in (X, D))
-        yield X, D / D.sum(axis=1, keepdims=True), None if Y is None else Y[: n_samples - start]
+    settings = _Settings(n_samples, n_features, n_labels, sparsity, snr, imbalance, manifold_dim, sharpness)
+    return ((X, D) for X, D, _ in _Source(settings, _seed(random_state)).blocks(dtype))
 
 
 def make_label_distributions(
@@ -220,12 +210,11 @@ def make_label_distributions(
     if labels is not None:
         way = LabelWay(labels, threshold, n_raters, concentration, k, missing)
         way.check(n_labels)
-    settings = _Settings(n_features, n_labels, sparsity, snr, imbalance, manifold_dim, sharpness)
-    blocks = _checked_blocks(settings, n_samples, seed, np.dtype(dtype), way)
+    settings = _Settings(n_samples, n_features, n_labels, sparsity, snr, imbalance, manifold_dim, sharpness)
     X, D = np.empty((n_samples, n_features), dtype=dtype), np.empty((n_samples, n_labels), dtype=dtype)
     Y = None if way is None else np.empty((n_samples, n_labels), dtype=np.int8)
     stop = 0
-    for X_block, D_block, Y_block in blocks:
+    for X_block, D_block, Y_block in _Source(settings, seed).blocks(dtype, way):
         start, stop = stop, stop + len(X_block)
         X[start:stop], D[start:stop] = X_block, D_block
         if Y is not None and Y_block is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,13 @@ from ldlearn.errors import DatasetError, hint
 
 FROM_DEGREES = ("threshold", "votes", "top-k")
 WAYS = (*FROM_DEGREES, "presence")
+
+
+def check_rules(rules: Iterable[tuple[str, object, bool]]) -> None:
+    """Raise the first sentence about a value for which it does not hold."""
+    for sentence, value, fine in rules:
+        if not fine:
+            raise DatasetError(f"{sentence}, got {value}.")
 
 
 @dataclass(frozen=True)
@@ -39,9 +47,7 @@ class LabelWay:
             (f"k must lie between 1 and {n_labels}, the number of labels", self.k, self._k_fits(n_labels)),
             ("missing must lie in [0, 1]", self.missing, 0 <= self.missing <= 1),
         ]
-        for sentence, value, fine in rules:
-            if not fine:
-                raise DatasetError(f"{sentence}, got {value}.")
+        check_rules(rules)
 
     def _k_fits(self, n_labels: int) -> bool:
         return self.way != "top-k" or 1 <= self.k <= n_labels
