@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import json
 import sys
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from ldlearn import __version__
 from ldlearn.datasets import fetch_dataset, write_dataset
 from ldlearn.experiments import LogWatcher, Plan, run_plan
 from ldlearn.results import TASKS, Record, Results
@@ -49,6 +49,7 @@ def make_plan(folder: Path) -> Plan:
             "protocol": {"repeats": REPEATS, "scaling": "standard"},
             "datasets": datasets,
             "discover": {"kinds": ["joint", "enhancer", "learner"], "then": ["SABFGS"], "exclude": ["DLDLCV"]},
+            "methods": {"FromClassifier (votes)": {"estimator": "FromClassifier", "params": {"link": "votes"}}},
         },
         folder,
     )
@@ -70,7 +71,7 @@ def compress(records: list[Record]) -> dict[str, Any]:
         for row in Results(records).summary(task, METRICS)
     ]
     return {
-        "version": version("ldlearn"),
+        "version": __version__,
         "rows": ROWS,
         "repeats": REPEATS,
         "positives": _share_of_positives(records),
