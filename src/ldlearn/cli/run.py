@@ -20,7 +20,6 @@ from ldlearn.metrics import get_metric
 from ldlearn.results import TASKS, Results, Spread, SummaryRow, agreement
 
 _PAGE = 120  # columns where the output is no terminal
-_STYLE: dict[str, Any] = {"box": None, "header_style": "bold", "title_justify": "left", "title_style": "bold cyan"}
 
 
 def run(
@@ -82,7 +81,7 @@ def _show(console: Console, plan: Plan, found: RunSummary) -> None:
     for task in TASKS:
         rows = results.summary(task, plan.metrics)
         for dataset in dict.fromkeys(row.dataset for row in rows):
-            _table(console, f"{dataset}: {task}", [row for row in rows if row.dataset == dataset], plan.metrics)
+            _show_scores(console, f"{dataset}: {task}", [row for row in rows if row.dataset == dataset], plan.metrics)
     for name in [dataset.name for dataset in results.present if not dataset.has_truth]:
         _show_agreement(console, results, name)
     for name, why in _failures(found).items() if found.count("ok") else ():
@@ -103,16 +102,11 @@ def _show_agreement(console: Console, results: Results, dataset: str) -> None:
     """What can be said without a truth: how far the methods agree."""
     found = {task: agreement(results, dataset, task) for task in TASKS}
     known = {task: agreed.means for task, agreed in found.items() if agreed is not None}
-    table = Table(title=f"{dataset}: agreement", **_STYLE)
-    table.add_column("Method")
-    for task in known:
-        table.add_column(task.capitalize(), justify="right")
+    rows = []
     for method in results.methods.values():
         values = [means.get(method.name, math.nan) for means in known.values()]
-        texts = ["-" if math.isnan(value) else f"{value:.4f}" for value in values]
-        table.add_row(method.name, *texts, style="dim" if method.is_floor else "")
-    console.print(table)
-    console.print()
+        rows.append((method, ["-" if math.isnan(value) else f"{value:.4f}" for value in values]))
+    _print_table(console, f"{dataset}: agreement", [task.capitalize() for task in known], rows)
     console.print(
         f"{dataset} has no true degrees: methods were judged by 0/1 labels held out, and by their agreement (mean "
         "intersection with the others that are no floors). Neither says how near degrees are to a truth.",
@@ -120,17 +114,20 @@ def _show_agreement(console: Console, results: Results, dataset: str) -> None:
     )
 
 
-def _table(console: Console, title: str, rows: list[SummaryRow], metrics: tuple[str, ...]) -> None:
-    table = Table(title=title, **_STYLE)
-    table.add_column("Method")
-    for metric in metrics:
-        table.add_column(get_metric(metric).heading, justify="right")
+def _show_scores(console: Console, title: str, rows: list[SummaryRow], metrics: tuple[str, ...]) -> None:
     best = {metric: _best(rows, metric) for metric in metrics}
-    for row in rows:
-        texts = [_text(row.spreads.get(metric), best[metric]) for metric in metrics]
-        table.add_row(row.method.name, *texts, style="dim" if row.method.is_floor else "")
-    console.print(table)
-    console.print()
+    texts = [(row.method, [_text(row.spreads.get(metric), best[metric]) for metric in metrics]) for row in rows]
+    _print_table(console, title, [get_metric(metric).heading for metric in metrics], texts)
+
+
+def _print_table(console: Console, title: str, headings: list[str], rows: list[tuple[Any, list[str]]]) -> None:
+    """A row for each method; floors are dim."""
+    table = Table("Method", title=title, box=None, header_style="bold", title_justify="left", title_style="bold cyan")
+    for heading in headings:
+        table.add_column(heading, justify="right")
+    for method, texts in rows:
+        table.add_row(method.name, *texts, style="dim" if method.is_floor else "")
+    console.print(table, "")
 
 
 def _best(rows: list[SummaryRow], metric: str) -> float:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ldlearn.datasets.checksums import sha256_of
 from ldlearn.errors import ModelFileError
 from ldlearn.models.files import load_table_model
 from ldlearn.models.linear import linear_softmax, strongest_features
@@ -44,7 +44,7 @@ def describe_model(model: TableModel) -> dict[str, Any]:
 def describe_file(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Everything about the model of a file, with the name and the SHA-256 of the file."""
     loaded = load_table_model(path)
-    known = {"model": os.fspath(path), "sha256": hashlib.sha256(Path(path).read_bytes()).hexdigest()}
+    known = {"model": os.fspath(path), "sha256": sha256_of(Path(path))}
     try:
         return known | describe_model(loaded)
     except (TypeError, ValueError, AttributeError, LookupError) as error:
@@ -83,9 +83,9 @@ def training_degrees(model: TableModel) -> dict[str, dict[str, Any]] | None:
 
 def _learned(estimator: Any) -> dict[str, Any]:
     """Fitted attributes that are single numbers: weights chosen, iterations done."""
-    found = {name: value for name, value in vars(estimator).items() if name.endswith("_") and not name.startswith("_")}
-    numbers = {name: value for name, value in found.items() if isinstance(value, int | float | np.number)}
-    return _plain_items({name: value for name, value in numbers.items() if name != "n_features_in_"})
+    learned = (name for name in vars(estimator) if name.endswith("_") and not name.startswith("_"))
+    found = {name: getattr(estimator, name) for name in learned if name != "n_features_in_"}
+    return _plain_items({name: value for name, value in found.items() if isinstance(value, int | float | np.number)})
 
 
 def _plain_items(values: dict[str, Any]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ import sys
 from collections import UserList
 from collections.abc import Callable
 from functools import cache
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -228,37 +229,29 @@ _OWN_PACKAGES = ("joint", "enhancement", "learning", "compose", "solvers", "core
 _OWN_CLASSES = ("ldlearn.models.preprocessing:TablePreprocessing", "ldlearn.models.embedding:NamedEmbedding")
 
 
+# Transformers and models of scikit-learn that our estimators and the preprocessing, now or once, are made of.
+_SKLEARN_CLASSES = {
+    "cluster": ("KMeans",),
+    "compose": ("ColumnTransformer",),
+    "decomposition": ("PCA", "TruncatedSVD"),
+    "feature_extraction.text": ("CountVectorizer", "HashingVectorizer", "TfidfTransformer", "TfidfVectorizer"),
+    "impute": ("SimpleImputer",),
+    "kernel_approximation": ("Nystroem", "RBFSampler"),
+    "linear_model": ("LinearRegression", "LogisticRegression", "Ridge"),
+    "mixture": ("GaussianMixture",),
+    "neighbors": ("NearestNeighbors",),
+    "pipeline": ("FeatureUnion", "Pipeline"),
+    "preprocessing": (
+        "LabelBinarizer", "MaxAbsScaler", "MinMaxScaler", "Normalizer", "OneHotEncoder", "PolynomialFeatures",
+        "RobustScaler", "StandardScaler",
+    ),
+}  # fmt: skip
+
+
 @cache
 def _sklearn_classes() -> dict[str, type]:
-    """Transformers and models of scikit-learn that our estimators and the preprocessing, now or once, are made of."""
-    from sklearn.cluster import KMeans
-    from sklearn.compose import ColumnTransformer
-    from sklearn.decomposition import PCA, TruncatedSVD
-    from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfTransformer, TfidfVectorizer
-    from sklearn.impute import SimpleImputer
-    from sklearn.kernel_approximation import Nystroem, RBFSampler
-    from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
-    from sklearn.mixture import GaussianMixture
-    from sklearn.neighbors import NearestNeighbors
-    from sklearn.pipeline import FeatureUnion, Pipeline
-    from sklearn.preprocessing import (
-        LabelBinarizer,
-        MaxAbsScaler,
-        MinMaxScaler,
-        Normalizer,
-        OneHotEncoder,
-        PolynomialFeatures,
-        RobustScaler,
-        StandardScaler,
-    )
-
-    known = [
-        KMeans, ColumnTransformer, PCA, TruncatedSVD, SimpleImputer, Nystroem, RBFSampler, LinearRegression,
-        LogisticRegression, Ridge, GaussianMixture, NearestNeighbors, FeatureUnion, Pipeline, LabelBinarizer,
-        MaxAbsScaler, MinMaxScaler, Normalizer, OneHotEncoder, PolynomialFeatures, RobustScaler, StandardScaler,
-        CountVectorizer, HashingVectorizer, TfidfTransformer, TfidfVectorizer,
-    ]  # fmt: skip
-    return {cls.__name__: cls for cls in known}
+    modules = {import_module(f"sklearn.{module}"): names for module, names in _SKLEARN_CLASSES.items()}
+    return {name: getattr(module, name) for module, names in modules.items() for name in names}
 
 
 @cache
@@ -268,13 +261,10 @@ def _public_estimators() -> dict[str, type]:
 
 def name_of_class(cls: type) -> str:
     """The name by which a file refers to a class; a class that it may not name is an error."""
-    if _public_estimators().get(cls.__name__) is cls:
-        return f"ldlearn:{cls.__name__}"
-    if _sklearn_classes().get(cls.__name__) is cls:
-        return f"sklearn:{cls.__name__}"
-    name = f"{cls.__module__}:{cls.__qualname__}"
-    if _own_class(name) is cls:
-        return name
+    for library in ("ldlearn", "sklearn", cls.__module__):
+        name = f"{library}:{cls.__qualname__}"
+        if _find_class(name) is cls:
+            return name
     raise ModelFileError(
         f"Model files cannot hold a {cls.__module__}.{cls.__qualname__}; use joblib.dump if you trust every reader."
     )
@@ -282,23 +272,21 @@ def name_of_class(cls: type) -> str:
 
 def class_of_name(name: str) -> type:
     """The class a file refers to; names that are not allowed are refused without importing anything."""
-    library, _, short = name.partition(":")
-    if library == "ldlearn":
-        found = _public_estimators().get(short)
-    elif library == "sklearn":
-        found = _sklearn_classes().get(short)
-    else:
-        found = _own_class(name)
+    found = _find_class(name)
     if found is None:
         raise ModelFileError(f"it names {name[:80]!r}, which is not among the classes a model file may hold")
     return found
 
 
-def _own_class(name: str) -> type | None:
-    """A class defined in one of our method packages, looked up among the modules already imported."""
-    module_name, _, class_name = name.partition(":")
-    in_packages = module_name.startswith(tuple(f"ldlearn.{package}." for package in _OWN_PACKAGES))
-    if not in_packages and name not in _OWN_CLASSES:
+def _find_class(name: str) -> type | None:
+    library, _, class_name = name.partition(":")
+    if library == "ldlearn":
+        return _public_estimators().get(class_name)
+    if library == "sklearn":
+        return _sklearn_classes().get(class_name)
+    # A class of our own is looked up among the modules already imported.
+    in_packages = library.startswith(tuple(f"ldlearn.{package}." for package in _OWN_PACKAGES))
+    if library not in sys.modules or not (in_packages or name in _OWN_CLASSES):
         return None
-    found = vars(sys.modules.get(module_name, object())).get(class_name) if module_name in sys.modules else None
-    return found if isinstance(found, type) and found.__module__ == module_name else None
+    found = vars(sys.modules[library]).get(class_name)
+    return found if isinstance(found, type) and found.__module__ == library else None

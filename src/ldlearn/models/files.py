@@ -28,7 +28,6 @@ from ldlearn.io.atomic import naming_system_errors, writing
 from ldlearn.io.npz import read_array
 from ldlearn.io.values import import_pandas
 from ldlearn.models.column_kinds import JunkCells
-from ldlearn.models.embedding import NamedEmbedding
 from ldlearn.models.encoding import Decoder, Encoder
 from ldlearn.models.facts_form import check_summary
 from ldlearn.models.preprocessing import TablePreprocessing, from_column_transformer
@@ -167,7 +166,7 @@ def _probe(model: Any) -> dict[str, NDArray[Any]]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         estimator = model.estimator if isinstance(model, TableModel) else model
-        if isinstance(model, TableModel) and not _needs_an_embedding(model):
+        if isinstance(model, TableModel) and not model.preprocessing.embedded:  # which is not there at loading
             X = model.transform(_made_up_table(model), JunkCells())
         else:
             X = np.random.default_rng(0).normal(size=(_PROBE_ROWS, int(estimator.n_features_in_)))
@@ -177,11 +176,6 @@ def _probe(model: Any) -> dict[str, NDArray[Any]]:
             first_two[:, :2] = 1
             found["enhance"] = np.asarray(estimator.enhance(X, first_two))
         return found
-
-
-def _needs_an_embedding(model: TableModel) -> bool:
-    """Whether texts become numbers by something outside the model, which is not there when it is loaded."""
-    return any(isinstance(made, NamedEmbedding) for made in model.preprocessing.words.values())
 
 
 def _made_up_table(model: TableModel) -> Any:

@@ -48,9 +48,7 @@ def export_onnx(model: TableModel, path: str | os.PathLike[str]) -> None:
             "them out when fitting (ignore), or put numbers in their place."
         )
     graph = _Graph(import_optional("onnx", "onnx", "ONNX files"))
-    coef, intercept = found
-    scores = _scores(graph, model, coef, intercept)
-    graph.node("Softmax", [scores], "degrees", axis=-1)
+    graph.node("Softmax", [_scores(graph, model, *found)], "degrees", axis=-1)
     with writing(Path(path)) as file:
         file.write(graph.serialised(model))
 
@@ -70,8 +68,6 @@ def _scores(graph: _Graph, model: TableModel, coef: Matrix, intercept: Matrix) -
 
 def _add_texts(graph: _Graph, model: TableModel, coef: Matrix, total: str) -> str:
     """Add the scores of each text column: its one-hot code times its weights."""
-    if not model.categorical:
-        return total
     first, steps = 0, model.preprocessing
     for j, (values, mode) in enumerate(zip(steps.categories, steps.modes, strict=True)):
         weights = coef[first : first + len(values)]
@@ -80,7 +76,7 @@ def _add_texts(graph: _Graph, model: TableModel, coef: Matrix, total: str) -> st
         alike = {"": mode}
         alike |= {other: usual for other, usual in TRUTH_SPELLINGS.items() if usual in values}
         same = [weights[values.index(usual)] for usual in alike.values()]
-        column = graph.node("Gather", ["texts", graph.index(f"column_{j}", j)], f"text_{j}", axis=1)
+        column = graph.node("Gather", ["texts", graph.constant(f"column_{j}", j, np.int64)], f"text_{j}", axis=1)
         code = graph.node(
             "OneHotEncoder", [column], f"code_{j}", domain="ai.onnx.ml", cats_strings=[*values, *alike], zeros=1
         )
@@ -99,18 +95,12 @@ class _Graph:
         self._constants: list[Any] = []
         self.double = onnx.TensorProto.DOUBLE
 
-    def constant(self, name: str, values: Any) -> str:
-        array = np.ascontiguousarray(values, dtype=np.float64)
-        self._constants.append(self._onnx.numpy_helper.from_array(array, name))
-        return name
-
-    def index(self, name: str, position: int) -> str:
-        self._constants.append(self._onnx.numpy_helper.from_array(np.array(position, dtype=np.int64), name))
+    def constant(self, name: str, values: Any, dtype: type = np.float64) -> str:
+        self._constants.append(self._onnx.numpy_helper.from_array(np.array(values, dtype=dtype, order="C"), name))
         return name
 
     def node(self, operator: str, inputs: list[str], output: str, domain: str = "", **attributes: Any) -> str:
-        made = self._onnx.helper.make_node(operator, inputs, [output], domain=domain, **attributes)
-        self._nodes.append(made)
+        self._nodes.append(self._onnx.helper.make_node(operator, inputs, [output], domain=domain, **attributes))
         return output
 
     def add(self, a: str, b: str) -> str:
@@ -118,11 +108,12 @@ class _Graph:
 
     def serialised(self, model: TableModel) -> bytes:
         helper, types = self._onnx.helper, self._onnx.TensorProto
-        inputs = []
-        if model.numeric:
-            inputs.append(helper.make_tensor_value_info("numbers", types.DOUBLE, [None, len(model.numeric)]))
-        if model.categorical:
-            inputs.append(helper.make_tensor_value_info("texts", types.STRING, [None, len(model.categorical)]))
+        columns = {"numbers": (types.DOUBLE, model.numeric), "texts": (types.STRING, model.categorical)}
+        inputs = [
+            helper.make_tensor_value_info(name, kind, [None, len(names)])
+            for name, (kind, names) in columns.items()
+            if names
+        ]
         output = helper.make_tensor_value_info("degrees", types.DOUBLE, [None, len(model.labels)])
         graph = helper.make_graph(self._nodes, "ldlearn", inputs, [output], self._constants)
         opsets = [helper.make_opsetid("", _OPSET), helper.make_opsetid("ai.onnx.ml", _ML_OPSET)]

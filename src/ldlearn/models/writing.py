@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypedDict
 
 import numpy as np
@@ -53,10 +53,11 @@ class WrittenTable:
     notes: list[str]
 
 
+@dataclass
 class Writer:
     """Where degrees go, and in which form; refuses what would be lost or ignored before any work is done.
 
-    Parameters
+    Attributes
     ----------
     output : str
         The table to write.
@@ -66,39 +67,36 @@ class Writer:
         See `Writing`.
     """
 
-    def __init__(
-        self,
-        output: str,
-        inputs: list[Any],
-        *,
-        to: str | None = None,
-        round: int | None = None,
-        interval: float | None = None,
-        raters: float | None = None,
-        flag_far: bool = False,
-        keep: Columns | None = None,
-        safe_csv: bool = False,
-        overwrite: bool = True,
-    ) -> None:
-        check_output(output, [name for name in inputs if isinstance(name, str)], overwrite=overwrite)
-        self.output, self.format = output, format_of(output, to)
-        if safe_csv and self.format not in _TEXT_FORMATS:
+    output: str
+    inputs: list[Any]
+    to: str | None = None
+    round: int | None = None
+    interval: float | None = None
+    raters: float | None = None
+    flag_far: bool = False
+    keep: Columns = None
+    safe_csv: bool = False
+    overwrite: bool = True
+    format: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        check_output(self.output, [name for name in self.inputs if isinstance(name, str)], overwrite=self.overwrite)
+        self.format = format_of(self.output, self.to)
+        if self.safe_csv and self.format not in _TEXT_FORMATS:
             raise ParameterError(f"safe_csv is for CSV and TSV; {self.format} needs no such thing, leave it out.")
-        if round is not None and not 0 <= round <= _MOST_DIGITS:
-            raise ParameterError(f"round must be from 0 to {_MOST_DIGITS} decimals, got {round}.")
-        self._safe, self._digits, self.keep = safe_csv, round, keep
-        self._doubts: dict[str, Any] = {"interval": interval, "flag_far": flag_far, "raters": raters}
+        if self.round is not None and not 0 <= self.round <= _MOST_DIGITS:
+            raise ParameterError(f"round must be from 0 to {_MOST_DIGITS} decimals, got {self.round}.")
 
     def doubts(self, labels: Sequence[str]) -> Doubts:
         """What is asked for besides the degrees of these labels."""
-        return Doubts(labels, **self._doubts)
+        return Doubts(labels, self.interval, self.flag_far, self.raters)
 
     def rows(self, frame: Any, degrees: Any, id: str | None, kept: Sequence[str], n_labels: int) -> Any:
         """Degrees with the ids of their rows and the kept columns before them, as they came; doubts follow."""
-        if self._digits is not None:
+        if self.round is not None:
             labels = list(degrees.columns[:n_labels])
-            shares = round_rows(degrees[labels].to_numpy(dtype=np.float64), self._digits)
-            degrees = degrees.round(self._digits)
+            shares = round_rows(degrees[labels].to_numpy(dtype=np.float64), self.round)
+            degrees = degrees.round(self.round)
             degrees[labels] = shares
         before = ([] if id is None else [id]) + list(kept)
         for place, name in enumerate(before):
@@ -115,6 +113,6 @@ class Writer:
         """Texts; only a missing one stays empty."""
         missing = values.isna().to_numpy()
         texts = ["" if gone else str(value) for value, gone in zip(values.tolist(), missing, strict=True)]
-        if self._safe:
+        if self.safe_csv:
             texts = ["'" + text if text.startswith(_FORMULA_MARKS) else text for text in texts]
         return import_pandas().Series(texts, dtype=object).to_numpy()
