@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 _SHOWN = 5  # names or rows that a sentence lists before it counts
+_LONGEST_NAME = 80  # of which a sentence shows more than the beginning
 
 
 class LDLearnError(Exception):
@@ -173,7 +174,9 @@ def hint(word: str, known: Iterable[str], what: str = "known are") -> str:
     "the columns are 'sky', 'sea'."
     """
     names = list(known)
-    near = nearest_names(word, names)
+    near = [
+        name if name.isprintable() and name.strip("'\"") == name else repr(name) for name in nearest_names(word, names)
+    ]
     return f"did you mean {' or '.join(near)}?" if near else f"{what} {some(names)}."
 
 
@@ -186,7 +189,8 @@ def some(names: Sequence[object], shown: int = _SHOWN) -> str:
     "'a', 'b', 'c', 'd', 'e' and 2 more"
     """
     more = f" and {len(names) - shown} more" if len(names) > shown else ""
-    return ", ".join(repr(name) for name in names[:shown]) + more
+    written = (repr(name) for name in names[:shown])
+    return ", ".join(name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}...'" for name in written) + more
 
 
 def describe_rows(bad: Any, rows: Sequence[object] | None = None) -> str:

@@ -67,3 +67,10 @@ def test_two_columns_of_one_name_are_chosen_by_position():
 def test_a_list_of_exact_names_takes_these_columns_and_no_other(names, data):
     chosen = data.draw(st.lists(st.sampled_from(names), min_size=1, unique=True))
     assert [names[i] for i in find_columns(names, chosen)] == chosen
+
+
+def test_names_that_look_the_same_are_the_same():
+    names = ["u\u0308ber", "\u200fsky", "sea"]
+    assert find_columns(names, "\u00fcber,sky") == [0, 1]
+    with pytest.raises(TableError, match="did you mean \"'sky'\""):
+        find_columns(["'sky'", "sea"], "sky")

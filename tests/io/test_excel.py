@@ -84,3 +84,17 @@ def test_errors_name_row_and_column(tmp_path):
     (tmp_path / "x.xlsx").write_bytes(b"nonsense")
     with pytest.raises(DatasetError, match="cannot be read as an Excel workbook"):
         read_dataset(tmp_path / "x.xlsx", labels="a")
+
+
+def test_a_note_on_the_first_sheet_is_no_table_and_formulas_without_values_are_said(tmp_path):
+    book = openpyxl.Workbook()
+    book.active.append(["see the other sheet"])
+    sheet = book.create_sheet("data")
+    for row in (["a", "b", "twice"], [1, 2, "=A2*2"], [3, 4, "=A3*2"]):
+        sheet.append(row)
+    book.save(tmp_path / "x.xlsx")
+    said = []
+    with open_table(str(tmp_path / "x.xlsx"), say=said.append) as source:
+        assert source.names == ["a", "b", "twice"]
+    assert "the table is on the sheet 'data'" in said[0]
+    assert "formulas in 'twice' have no values; open and save it in a spreadsheet program" in said[1]

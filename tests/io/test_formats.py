@@ -257,3 +257,21 @@ def test_bytes_are_counted_for_progress(tmp_path):
             assert len(table.read({"a": "number"})) == 20_000
         size = (tmp_path / name).stat().st_size
         assert 0.99 * size <= sum(told) <= size
+
+
+def test_nested_columns_of_parquet_are_named_and_may_be_left_out(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    point = pa.array([{"x": 1, "y": "n"}, {"x": 2, "y": "s"}])
+    tags = pa.array([["sky", "sea"], ["sky"]])
+    parquet.write_table(
+        pa.table({"point": point, "a": [1.5, 2.5], "v": [[1.0, 2.0]] * 2, "tags": tags}), tmp_path / "x.parquet"
+    )
+    with open_table(str(tmp_path / "x.parquet")) as source:
+        frame = source.read(dict.fromkeys(["a", "v_1", "tags"], "any"))
+        assert frame["a"].tolist() == [1.5, 2.5]
+        assert frame["v_1"].tolist() == [2.0, 2.0]
+        assert frame["tags"].tolist() == [["sky", "sea"], ["sky"]]
+        with pytest.raises(TableError, match=r"column 'point': its type is struct<.*; convert it .*, or leave it out"):
+            source.read({"point": "any"})

@@ -214,3 +214,28 @@ def test_numbers_with_decimal_commas_may_be_decorated(tmp_path, cell, number):
     frame, notes = read(path)
     assert read_numbers(frame["a"])[0].tolist() == [number] * 8
     assert "decimal commas" in notes[0]
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-32"])
+def test_letters_of_two_or_four_bytes(tmp_path, encoding):
+    path = tmp_path / "x.csv"
+    path.write_bytes(table(DATA).encode(encoding))
+    frame, notes = read(path)
+    assert frame["size"].tolist() == list(range(1, 9))
+    assert notes == [f"its text is {encoding}, not UTF-8."]
+
+
+@pytest.mark.parametrize(
+    ("beginning", "said"), [(b"PK\x03\x04", "Excel"), (b"\x1f\x8b\x08", ".csv.gz"), (b"PAR1", "Parquet")]
+)
+def test_what_is_no_text_table_is_called_by_its_name(tmp_path, beginning, said):
+    (tmp_path / "x.csv").write_bytes(beginning + bytes(50))
+    with pytest.raises(TableError, match=f"no text table but .*{said}.*; give it the ending that says so"):
+        read(tmp_path / "x.csv")
+
+
+def test_an_open_quote_does_not_print_the_table(tmp_path):
+    (tmp_path / "x.csv").write_text('"' + table(DATA * 9))
+    with open_table(str(tmp_path / "x.csv")) as source, pytest.raises(TableError, match="--delimiter") as caught:
+        source.find("sky")
+    assert len(str(caught.value)) < 300

@@ -59,7 +59,7 @@ def days(form: str = "%Y-%m-%d", seed: int = 0) -> list[str]:
      ("(1,200.00)", -1200), ("-$3", -3), ("−7", -7), ("1'234", 1234), ("1\u202f234.5", 1234.5), (" 4 ", 4),
      ("EUR 3", 3), ("<0.1", 0.1), (">= 5", 5), ("≤-3", -3), ("1.2k", 1200), ("3M", 3e6), ("$1.5 bn", 1.5e9),
      ("(2.5K)", -2500), ("1 234,5", 1234.5), ("1.234,56 €", 1234.56), ("12,5", 12.5), ("0,126", 0.126),
-     ("1,2345", 1.2345)],
+     ("1,2345", 1.2345), ("12.50-", -12.5), ("'5", 5), ('="1,234"', 1234)],
 )  # fmt: skip
 def test_a_number_may_be_decorated(cell, number):
     numbers, junk = read_numbers(column([cell, "2"]))
@@ -131,6 +131,7 @@ def test_lists_of_codes_are_no_decimal_commas(cells, kind):
 
 
 def test_two_currencies_are_not_one_scale():
+    assert read_numbers(column(["$5", "6 USD", "7"]))[0].tolist() == [5, 6, 7]
     assert read_numbers(column(["$5", "€5", "7"]))[1].tolist() == [True, True, False]
 
 
@@ -237,6 +238,38 @@ def test_dates_that_might_be_mistaken_are_refused_with_the_form_that_was_fitted(
         iso = model.predict(with_columns(when=days()))
     np.testing.assert_array_equal(iso, model.predict(with_columns(when=days("%d.%m.%Y"))))
     assert date_parts(column(["13.05.2024"]), "%m.%d.%Y").junk.all()  # as the user says
+
+
+def test_dates_of_two_plain_forms_are_one_column_of_dates():
+    both = [iso if i % 2 else local for i, (iso, local) in enumerate(zip(days(), days("%d.%m.%Y"), strict=True))]
+    form = find_form(column(both), "when")
+    assert form in ("%Y-%m-%d", "%d.%m.%Y")
+    found = date_parts(column(both), form)
+    assert found.numbers["days"].tolist() == date_parts(column(days()), "%Y-%m-%d").numbers["days"].tolist()
+    mixed = [a if i % 2 else b for i, (a, b) in enumerate(zip(days(), days("%m/%d/%Y"), strict=True))]
+    assert find_form(column(mixed), "when") is None
+
+
+def test_dates_long_ago():
+    old = pd.Series(np.array(["1500-01-01", "1500-01-02T06:00"], dtype="datetime64[us]"))
+    assert np.diff(date_parts(old, find_form(old, "when")).numbers["days"]).tolist() == [1.25]
+    found = date_parts(column(["1500-01-01", "2024-01-02T06:00"]), "%Y-%m-%d %H:%M")
+    assert np.isnan(found.numbers["days"]).tolist() == found.junk.tolist()  # what an older pandas cannot read is junk
+
+
+@pytest.mark.parametrize("tick", ["x", 1.0, True])
+def test_a_column_of_ticks_has_two_values(tmp_path, tick):
+    table = with_columns(ticked=[tick if i % 3 else None for i in range(N)])
+    model = TableModel.fit(table, LABELS, estimator=QUICK)
+    assert "ticked" in model.categorical
+    X = np.asarray(model.transform(table))[
+        :, [name.startswith("ticked_") for name in model.preprocessing.feature_names()]
+    ]
+    assert X.sum(axis=1).tolist() == [1.0] * N
+    assert len(np.unique(X[[i for i in range(N) if i % 3 == 0]], axis=0)) == 1
+    assert not (X[0] == X[1]).any()
+    nearly = with_columns(ticked=[tick if i else None for i in range(N)])
+    assert "ticked" not in TableModel.fit(nearly, LABELS, estimator=QUICK).features
 
 
 def test_dates_texts_and_flat_columns_together(tmp_path):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -57,8 +58,7 @@ class ArrowSource(Source):
     def _list_width(self, i: int, name: str) -> int | None:
         """How long the lists of a column are; None if it holds no lists of numbers."""
         types, kind = self._arrow.types, self._file.schema.field(i).type
-        lists = types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
-        if not lists or not (types.is_floating(kind.value_type) or types.is_integer(kind.value_type)):
+        if not self._is_list(kind) or not (types.is_floating(kind.value_type) or types.is_integer(kind.value_type)):
             return None
         if types.is_fixed_size_list(kind):
             width = kind.list_size
@@ -68,6 +68,10 @@ class ArrowSource(Source):
         if not 1 <= width <= MOST_NAMES:
             raise TableError(f"its first list has {width:,} numbers.", column=name)
         return int(width)
+
+    def _is_list(self, kind: Any) -> bool:
+        types = self._arrow.types
+        return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
 
     def _own_labels(self) -> tuple[dict[str, list[int]], dict[str, str]]:
         """Labels and origin of a set that this library wrote; later versions than 0.1.0 say which columns they are."""
@@ -100,20 +104,25 @@ class ArrowSource(Source):
         if position in self._elements:
             return
         kind = self._file.schema.field(self._columns[position]).type
-        kind = kind.value_type if self._arrow.types.is_dictionary(kind) else kind
-        if not any(getattr(self._arrow.types, f"is_{name}", lambda kind: False)(kind) for name in _PLAIN_TYPES):
+        inner = kind.value_type if self._arrow.types.is_dictionary(kind) or self._is_list(kind) else kind
+        if not any(getattr(self._arrow.types, f"is_{name}", lambda kind: False)(inner) for name in _PLAIN_TYPES):
             problem = f"its type is {kind}; convert it to numbers or texts, or leave it out."
             raise TableError(problem, column=self.names[position])
 
     def _values(self, column: Any) -> NDArray[Any]:
+        values: NDArray[Any]
         types = self._arrow.types
+        if self._is_list(column.type):  # of labels
+            values = np.empty(len(column), dtype=object)
+            values[:] = column.to_pylist()
+            return values
         if types.is_dictionary(column.type):
             column = column.dictionary_decode()
         if types.is_decimal(column.type):
             column = column.cast(self._arrow.float64())
         if types.is_temporal(column.type):  # as a text table would have it
             column = column.cast(self._arrow.string())
-        values: NDArray[Any] = column.to_numpy(zero_copy_only=False)
+        values = column.to_numpy(zero_copy_only=False)
         return values
 
     def _matrix(self, lists: Any, first: int, row: int) -> NDArray[np.float64]:
@@ -184,15 +193,25 @@ class _Parquet:
         self.schema = self.file.schema_arrow
         # of the metadata only these counts are read: asking for those of a column can abort the process
         self.n_rows = self.file.metadata.num_rows
-        if len(self.schema.names) != self.file.metadata.num_columns:
-            raise TableError("it holds nested columns.")
+        ends = np.cumsum([0, *(_count_leaves(field.type) for field in self.schema)]).tolist()
+        if ends[-1] != self.file.metadata.num_columns:
+            raise TableError(f"it announces {self.file.metadata.num_columns:,} columns and holds another number.")
+        self.leaves = [range(*pair) for pair in pairwise(ends)]
 
     def blocks(self, columns: list[int], rows: int) -> Iterator[Any]:
-        # names may occur twice, so columns are asked for by position
+        # names may occur twice, so columns are asked for by position, that of what they are made of
+        columns = [leaf for i in columns for leaf in self.leaves[i]]
         for group in range(self.file.metadata.num_row_groups):
             yield from self.file.reader.iter_batches(
                 rows, row_groups=[group], column_indices=columns, use_threads=False
             )
+
+
+def _count_leaves(kind: Any) -> int:
+    """How many columns a file has for one of a type, which may be nested."""
+    if not kind.num_fields or getattr(kind, "index_type", None) is not None:
+        return 1
+    return sum(_count_leaves(kind.field(k).type) for k in range(kind.num_fields))
 
 
 class _Feather:

@@ -15,6 +15,7 @@ a list        several of all these
 from __future__ import annotations
 
 import csv
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -222,7 +223,7 @@ def _find_text(names: Sequence[str], part: str, option: str) -> list[int]:
         if start > stop:
             raise TableError(f"{option}: in the range {part!r} the first column comes after the last.")
         return list(range(start, stop + 1))
-    raise _unknown(names, part, option)
+    return [_alike(names, part, option)]
 
 
 def _end(names: Sequence[str], end: str, default: int, option: str) -> int:
@@ -233,11 +234,23 @@ def _end(names: Sequence[str], end: str, default: int, option: str) -> int:
         return list(names).index(end)
     if end.isascii() and end.isdigit() and 1 <= int(end) <= len(names):
         return int(end) - 1
-    raise _unknown(names, end, option)
+    return _alike(names, end, option)
 
 
-def _unknown(names: Sequence[str], part: str, option: str) -> TableError:
-    return TableError(f"{option}: there is no column {part!r}; {hint(part, names, 'the columns are')}")
+def _alike(names: Sequence[str], part: str, option: str) -> int:
+    """The only column whose name looks the same, or an error."""
+    alike = [i for i, name in enumerate(names) if _as_seen(name) == _as_seen(part)]
+    if len(alike) == 1:
+        return alike[0]
+    advice = hint(part, names, "the columns are")
+    if len(names) == 1:
+        advice = f"the only one is {some(names)}; of a text table --delimiter tells what separates columns."
+    raise TableError(f"{option}: there is no column {part!r}; {advice}")
+
+
+def _as_seen(name: str) -> str:
+    """A name without what nobody sees: how accents are stored, marks of direction, spaces of no width."""
+    return "".join(sign for sign in unicodedata.normalize("NFC", name) if unicodedata.category(sign) != "Cf")
 
 
 def marked_labels(names: Sequence[str]) -> dict[str, list[int]]:

@@ -49,12 +49,12 @@ def find_form(series: Any, column: str) -> str | None:
     counts: dict[str, int] = {}
     for form in _FORMS:
         # most columns are no dates, and a few cells tell
-        if _dates(some_parts["date"], form).notna().sum() <= len(first) / 2:
+        if _dates(some_parts["date"], form).notna().sum() < len(first) / 2:
             continue
         parts = _split(present) if parts is None else parts
         counts[form] = int(_dates(parts["date"], form).notna().sum())
     best = [form for form in counts if counts[form] == max(counts.values())]
-    if parts is None or counts[best[0]] < (1 - _MOST_JUNK) * len(present):
+    if parts is None or not _are_nearly_all(parts["date"], best[0], counts[best[0]]):
         return None
     if best[0].translate(_DAY_AND_MONTH_SWAPPED) in best[1:]:
         doubt = f"its dates may begin with the day or with the month ({present.iloc[0]!r})"
@@ -70,13 +70,19 @@ class DateParts(NamedTuple):
     other: NDArray[np.bool_]  # dates of another form, in which days and months cannot be mistaken
 
 
+def _are_nearly_all(texts: Any, form: str, count: int) -> bool:
+    """Whether few cells have neither this form nor one in which nothing can be mistaken."""
+    enough = (1 - _MOST_JUNK) * len(texts)
+    return count >= enough or int(_dates_of_plain_forms(texts, form).notna().sum()) >= enough
+
+
 def date_parts(series: Any, form: str) -> DateParts:
     """Year, month, weekday (Monday is 0), days, and the hour if there are times.
 
     Days are counted from 1970, with fractions. A method that standardises its features sees days since the first.
     """
     when, junk, other = _moments(series, form)
-    days = (when - import_pandas().Timestamp(0)).dt.total_seconds().to_numpy(dtype=np.float64) / 86_400
+    days = (when - import_pandas().Timestamp(0).as_unit("us")).dt.total_seconds().to_numpy(dtype=np.float64) / 86_400
     parts = {
         "year": when.dt.year,
         "month": when.dt.month,
@@ -116,7 +122,7 @@ def _moments(series: Any, form: str) -> tuple[Any, NDArray[np.bool_], NDArray[np
     hours = hours.where(parts["half"].isna(), hours % 12) + 12 * afternoon
     minutes = pandas.to_numeric(parts["minute"], errors="coerce") - _zone_minutes(parts["zone"])
     seconds = pandas.to_numeric(parts["second"], errors="coerce").fillna(0)
-    time = pandas.to_timedelta((hours * 3600 + minutes * 60 + seconds).fillna(0), unit="s")
+    time = pandas.to_timedelta((hours * 3600 + minutes * 60 + seconds).fillna(0), unit="s").astype("timedelta64[us]")
     junk = np.asarray(when.isna().to_numpy() & ~missing, dtype=bool)
     return when + time, junk, np.isin(np.arange(len(series)), other) & ~junk
 
@@ -142,7 +148,8 @@ def _split(series: Any) -> Any:
 
 
 def _dates(texts: Any, form: str) -> Any:
-    return import_pandas().to_datetime(texts, format=form, errors="coerce")
+    # in microseconds, because in nanoseconds there is nothing before 1677
+    return import_pandas().to_datetime(texts, format=form, errors="coerce").astype("datetime64[us]")
 
 
 def _zone_minutes(zones: Any) -> Any:

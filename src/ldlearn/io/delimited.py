@@ -36,6 +36,12 @@ _SMALLEST_BLOCK, _USUAL_BLOCK, _LARGEST_BLOCK = 1 << 20, 32 << 20, 64 << 20
 _BLOCK_HEADERS = 40  # rows as long as this many header lines still fit into a block
 _WIDE_HEADERS = 600  # every column of every block has a price, so that blocks of wide tables are large
 _LONGEST_HEADER = 16 << 20
+_OTHER_FILES = {
+    b"PK\x03\x04": "a zip file, such as an Excel workbook (.xlsx)",
+    b"\x1f\x8b": "a packed file (.csv.gz)",
+    b"PAR1": "Parquet (.parquet)",
+    b"ARROW1": "Feather (.feather)",
+}
 _LOOKS_LIKE_A_POINT = "\u2024"
 _PADDED = [f"0{digit}" for digit in range(10)]
 _PLAIN_NUMBER = r"^[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$"
@@ -78,6 +84,9 @@ class DelimitedSource(Source):
         super().__init__(given)
         self._arrow = import_optional("pyarrow", "io", "Tables")
         sample = given.file.peek(SAMPLE_BYTES)
+        for beginning, other in _OTHER_FILES.items():
+            if sample.startswith(beginning):
+                raise TableError(f"it is no text table but {other}; give it the ending that says so.")
         self._style, said = find_style(sample, given.style, delimiter)
         self._lines_above, first = find_beginning(
             sample.decode(self._style.encoding or "utf-8", errors="replace"), self._style.delimiter or delimiter

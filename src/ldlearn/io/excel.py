@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ldlearn.errors import TableError, import_optional
+from ldlearn.errors import TableError, import_optional, some
 from ldlearn.io.columns import marked_labels, tidy_names
 from ldlearn.io.formats import Format
 from ldlearn.io.limits import check_declared, check_total
@@ -20,6 +20,9 @@ from ldlearn.io.source import CHUNK_ROWS, Input, Kind, Source
 
 _ROWS_LOOKED_AT = 30
 _FULL = 0.8  # of the cells of the fullest row: a header has at least that many, a title above it has fewer
+
+
+Row = Sequence[Any]
 
 
 class ExcelSource(Source):
@@ -36,30 +39,50 @@ class ExcelSource(Source):
         file = given.stack.enter_context(given.path.open("rb"))
         book = openpyxl.load_workbook(file, read_only=True, data_only=True)
         given.stack.callback(book.close)
-        self._rows = self._find_table(book)
+        sheet, header, first, rest = self._find_table(book)
+        self._columns = [j for j, cell in enumerate(first[header]) if cell is not None]
+        self.names = [str(first[header][j]) for j in self._columns]
+        self._rows = chain(first[header + 1 :], rest)
+        if max(map(_width, first[header:])) > len(self.names):
+            given.announce("columns without a name in the header are left out")
+        if len(book.worksheets) > 1:
+            given.announce(f"the table is on the sheet {sheet!r}")
+        if header:
+            given.announce(f"the header is row {header + 1} of the sheet")
+        self._name_formulas(openpyxl, sheet, first[header + 1 :])
         given.announce_names(self.names)
         self.names = tidy_names(self.names)
         self.labels = marked_labels(self.names)
 
-    def _find_table(self, book: Any) -> Iterator[Sequence[Any]]:
-        """The rows below the header of the first sheet that has one."""
+    def _find_table(self, book: Any) -> tuple[str, int, list[Row], Iterator[Row]]:
+        """Title, position of the header, first rows and rest of the first sheet that holds more than a note."""
+        found = []
         for sheet in book.worksheets:
             rows = sheet.iter_rows(values_only=True)
             first = list(islice(rows, _ROWS_LOOKED_AT))
-            widths = [sum(cell is not None for cell in row) for row in first]
+            widths = [_width(row) for row in first]
             header = next((k for k, n in enumerate(widths) if n and n >= _FULL * max(widths)), None)
-            if header is None:
-                continue
-            self._columns = [j for j, cell in enumerate(first[header]) if cell is not None]
-            self.names = [str(first[header][j]) for j in self._columns]
-            if max(widths[header:]) > len(self.names):
-                self.given.announce("columns without a name in the header are left out")
-            if len(book.worksheets) > 1:
-                self.given.announce(f"the table is on the sheet {sheet.title!r}")
-            if header:
-                self.given.announce(f"the header is row {header + 1} of the sheet")
-            return chain(first[header + 1 :], rows)
-        raise TableError("the file is empty; a row with the names of the columns is needed.")
+            if header is not None:
+                found.append((sheet.title, header, first, rows))
+                if widths[header] > 1 and any(widths[header + 1 :]):
+                    return found[-1]
+        if not found:
+            raise TableError("the file is empty; a row with the names of the columns is needed.")
+        return found[0]
+
+    def _name_formulas(self, openpyxl: Any, sheet: str, rows: list[Row]) -> None:
+        """Say which columns seem empty because nothing has ever computed their formulas."""
+        empty = [j for j in self._columns if rows and all(j >= len(row) or row[j] is None for row in rows)]
+        if not empty:
+            return
+        with self.given.path.open("rb") as file:
+            book = openpyxl.load_workbook(file, read_only=True)
+            written = list(islice(book[sheet].iter_rows(values_only=True), _ROWS_LOOKED_AT))
+            book.close()
+        formulas = [j for j in empty if any(j < len(row) and str(row[j]).startswith("=") for row in written)]
+        if formulas:
+            names = some([self.names[self._columns.index(j)] for j in formulas])
+            self.given.announce(f"formulas in {names} have no values; open and save it in a spreadsheet program")
 
     def blocks(self, kinds: Mapping[int, Kind]) -> Iterator[list[NDArray[Any]]]:
         """See `Source.blocks`."""
@@ -75,6 +98,10 @@ class ExcelSource(Source):
         values = np.empty(len(cells), dtype=object)
         values[:] = cells
         return values
+
+
+def _width(row: Row) -> int:
+    return sum(cell is not None for cell in row)
 
 
 def _plain(cell: Any) -> Any:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 import json
+from ast import literal_eval
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +16,7 @@ from ldlearn.errors import TableError, some
 from ldlearn.io.columns import sorted_labels
 from ldlearn.io.values import import_pandas, is_label_word, is_missing, is_numeric
 
-_SEPARATORS = ("|", ";", ",")  # in this order, the first that occurs
+_SEPARATORS = ("\n", "|", ";", ",")  # in this order, the first that occurs
 _JSON = "json"
 _MOST_LABELS = 50  # more are believed only if they recur
 _MOST_NAMED = 12
@@ -28,7 +31,7 @@ class LabelList(NamedTuple):
 
     def in_words(self, names: Sequence[str]) -> str:
         """A sentence for the user."""
-        how = "as JSON" if self.separator == _JSON else f"separated by {self.separator!r}"
+        how = "in brackets" if self.separator == _JSON else f"separated by {self.separator!r}"
         return f"the column {self.column!r} holds lists of labels, {how}: {some(names)}."
 
     def order_in_words(self, names: Sequence[str]) -> str:
@@ -51,8 +54,9 @@ def expand_label_list(
     labels : sequence of str
         The label columns. A single one whose cells are texts other than yes/no, or lists, holds lists.
     separator : str, optional
-        What stands between labels; by default a bar, a semicolon or a comma, whichever occurs first in this order.
-        JSON lists (``["sky", "sea"]``) need none. An empty cell is a row without labels.
+        What stands between labels; by default a new line, a bar, a semicolon or a comma, whichever occurs first in
+        this order. JSON lists (``["sky", "sea"]``), and those of Python and of databases, need none. An empty cell is
+        a row without labels.
 
     Returns
     -------
@@ -110,9 +114,13 @@ def holds_lists(series: Any, separator: str | None = None) -> bool:
 
 def _find_separator(series: Any) -> str:
     texts = [str(value) for value in series[~is_missing(series)] if isinstance(value, str)]
-    if any(text.lstrip().startswith("[") for text in texts):
+    if any(text.lstrip().startswith("[") for text in texts) or all(map(_is_in_braces, texts)):
         return _JSON
-    return next((mark for mark in _SEPARATORS if any(mark in text for text in texts)), _SEPARATORS[0])
+    return next((mark for mark in _SEPARATORS if any(mark in text for text in texts)), "|")
+
+
+def _is_in_braces(text: str) -> bool:
+    return text.strip().startswith("{") and text.strip().endswith("}")
 
 
 def _cells(series: Any, found: LabelList) -> list[list[str]]:
@@ -125,15 +133,22 @@ def _cells(series: Any, found: LabelList) -> list[list[str]]:
 
 def _names(value: Any, found: LabelList, row: object) -> list[str]:
     if isinstance(value, str) and found.separator == _JSON:
-        try:
-            value = json.loads(value)
-        except ValueError:
-            value = [value]  # a plain label among lists
+        value = _read_list(value.strip())
     if isinstance(value, str):
         value = value.split(found.separator)
-    if not isinstance(value, list | tuple | np.ndarray):
+    if not isinstance(value, list | tuple | set | np.ndarray):
         value = [value]
     names = [str(name).strip() for name in value]
     if any(isinstance(name, dict | list) for name in value):
         raise TableError("a list of labels must hold texts.", row=row, column=found.column)
     return [name for name in names if name]
+
+
+def _read_list(text: str) -> Any:
+    """A list as JSON has it, as Python prints it (what pandas writes), or as databases do: {sky,"deep sea"}."""
+    if not text.startswith("[") and not _is_in_braces(text):
+        return [text]  # a plain label among lists
+    for read in (json.loads, literal_eval):
+        with suppress(ValueError, SyntaxError):
+            return read(text) or []
+    return next(csv.reader([text[1:-1]], skipinitialspace=True), [])

@@ -19,7 +19,12 @@ SAMPLE_BYTES = 1 << 20
 _ROWS, _CELLS = 50, 5000  # looked at
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _WORDS = {"comma": ",", "semicolon": ";", "tab": "\t", "\\t": "\t", "bar": "|", "space": " "}
-_MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+_MARKS = {
+    codecs.BOM_UTF8: "utf-8-sig",
+    codecs.BOM_UTF32_LE: "utf-32",  # which begins as UTF-16 does
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
 _DOT = re.compile(r"[+-]?\d*\.?\d+(?:[eE][+-]?\d+)?")
 _COMMA = re.compile(r"[+-]?\d+,\d+(?:[eE][+-]?\d+)?")
 # A number where commas are decimal and dots or spaces stand between thousands; a limit before it, a currency, a percent
@@ -106,6 +111,8 @@ def _find_encoding(sample: bytes) -> str:
     for mark, name in _MARKS.items():
         if sample.startswith(mark):
             return name
+    if sample[1:16:2].strip(b"\0") == b"" and b"\0" not in sample[:16:2] and len(sample) >= 16:
+        return "utf-16-le"  # Latin letters, without a mark
     try:
         codecs.getincrementaldecoder("utf-8")().decode(sample)  # which may end within a letter
     except UnicodeDecodeError:

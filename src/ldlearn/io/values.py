@@ -34,7 +34,9 @@ TOTALS = frozenset(
     for mark in ("", ":")
 )  # as they are mostly written
 TRUTH_SPELLINGS = {"True": "true", "TRUE": "true", "False": "false", "FALSE": "false"}
-_AS_LABEL = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0, "y": 1.0, "n": 0.0}
+_YES = ("true", "yes", "y", "t", "on", "ja", "oui", "si", "sí", "sim")
+_NO = ("false", "no", "n", "f", "off", "nein", "nee", "non", "não")
+_AS_LABEL = dict.fromkeys(_YES, 1.0) | dict.fromkeys(_NO, 0.0)
 _LARGEST_INTEGER = 10**308
 _ADVICE = "correct it, or leave the cell empty if the value is unknown."
 

@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 _CURRENCY = r"[$€£¥₹₽₩]|EUR|USD|GBP|CHF|JPY|CNY|INR|CAD|AUD|SEK|NOK|DKK|PLN|BRL"
 _UNIT = r"[A-Za-zµ°Ω][A-Za-zµ°Ω²³/]{0,7}"
 _TIMES = {"k": 1e3, "K": 1e3, "M": 1e6, "B": 1e9, "mn": 1e6, "Mio": 1e6, "bn": 1e9, "Mrd": 1e9}
+_SAME_CURRENCY = {"USD": "$", "EUR": "€", "GBP": "£", "INR": "₹"}
 _GAP = r"'’ \u00a0\u202f"  # between thousands, wherever the decimal mark is
-# (12.50) is a negative amount, <0.1 a limit, 1.2k a thousand and two hundred
+# (12.50) and 12.50- are a negative amount, <0.1 a limit, 1.2k a thousand and two hundred
 _DECORATED = re.compile(
     rf"(?P<limit>[<>≤≥]=?)?\s*(?P<debit>\()?\s*[-+−]?\s*(?P<before>{_CURRENCY})?\s*[-+−]?"
     rf"(?P<digits>(?:[1-9]\d{{0,2}}(?P<mark>[,{_GAP}])\d{{3}}(?:(?P=mark)\d{{3}})*|\d+)(?:\.\d*)?)"
     rf"(?P<times>(?:[kKMB]|\s*(?:mn|Mio|bn|Mrd))(?![A-Za-zµ°Ω²³/]))?"
-    rf"\s*(?P<after>{_CURRENCY}|%|(?P<unit>{_UNIT}))?\s*(?(debit)\))"
+    rf"\s*(?P<after>{_CURRENCY}|%|(?P<unit>{_UNIT}))?\s*(?(debit)\)|[-−]?)"
 )
 _ALONE = r"(?<![\d.,]){}(?![\d.,])"
 _WITH_COMMA = re.compile(_ALONE.format(r"(\d+),(\d+)"))
@@ -62,12 +63,13 @@ def read_written(cells: list[Any], plain: NDArray[np.float64]) -> WrittenNumbers
     plain : ndarray
         The others.
     """
-    texts = [cell.strip() if isinstance(cell, str) else "" for cell in cells]
+    texts = [_unquoted(cell.strip()) if isinstance(cell, str) else "" for cell in cells]
     pointed, commas = _with_points(texts, bool((plain % 1 != 0).any()))
     found = [_DECORATED.fullmatch(text) for text in pointed]
     known = [match for match in found if match is not None]
     # amounts in several currencies are not on one scale, nor are lengths in m and cm
-    currencies = {match["before"] or match["after"] for match in known if not match["unit"]} - {None, "%"}
+    signs = {match["before"] or match["after"] for match in known if not match["unit"]} - {None, "%"}
+    currencies = {_SAME_CURRENCY.get(sign, sign) for sign in signs}
     units = [match["unit"] for match in known if match["unit"]]
     one_unit = len(set(units)) == 1 and len(units) > len(plain) + len(known) - len(units)
     refused = ({"before", "after"} if len(currencies) > 1 else set()) | (set() if one_unit else {"unit"})
@@ -80,6 +82,11 @@ def read_written(cells: list[Any], plain: NDArray[np.float64]) -> WrittenNumbers
     percents = np.array([text.endswith("%") for text in texts], dtype=bool)
     doubtful = np.array([_PERHAPS_FRACTION.fullmatch(text) is not None for text in pointed], dtype=bool)
     return WrittenNumbers(values, commas, has("mark"), has("limit"), has("times"), percents, doubtful)
+
+
+def _unquoted(text: str) -> str:
+    """A number that a spreadsheet was told to keep as a text: '5 or ="5"."""
+    return text[2:-1] if text.startswith('="') and text.endswith('"') else text.removeprefix("'")
 
 
 def _with_points(texts: list[str], has_points: bool) -> tuple[list[str], NDArray[np.bool_]]:

@@ -182,6 +182,9 @@ def find_kinds(
     told |= dict.fromkeys(text, "texts") | dict.fromkeys(date, "date")
     open_to_doubt = [name for name in features if name not in told]
     left_out = _without_content(table, open_to_doubt) | _names_of_rows(table, open_to_doubt)
+    ticks = [name for name in open_to_doubt if left_out.get(name) == FLAT and has_ticks(table[name])]
+    left_out = {name: reason for name, reason in left_out.items() if name not in ticks}
+    told |= dict.fromkeys(ticks, "categorical")
     groups: dict[str, list[str]] = {"numeric": [], "categorical": [], "texts": []}
     dates: dict[str, str] = {}
     plain = _plain_numbers(table)
@@ -225,6 +228,12 @@ def _without_content(table: Any, names: Sequence[str]) -> dict[str, str]:
         elif len(table) > 1 and _count_distinct(present) == 1:
             found[name] = FLAT
     return {name: found[name] for name in names if name in found}
+
+
+def has_ticks(series: Any) -> bool:
+    """Whether a column has a single value where it has any, and none in so many rows that this tells something."""
+    missing = is_missing(series)
+    return bool(missing.mean() >= _MOST_JUNK) and _count_distinct(series[~missing]) == 1
 
 
 def _flat_numbers(values: NDArray[np.float64], names: list[str]) -> dict[str, str]:

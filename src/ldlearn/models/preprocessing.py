@@ -15,7 +15,7 @@ from sklearn.utils import gen_batches
 from ldlearn.errors import TableError
 from ldlearn.io.sparse_table import SparseTable
 from ldlearn.io.values import import_pandas, is_missing, to_texts
-from ldlearn.models.column_kinds import MOST_CATEGORIES, WORD, ColumnKinds, JunkCells, check_not_all_junk
+from ldlearn.models.column_kinds import MOST_CATEGORIES, WORD, ColumnKinds, JunkCells, check_not_all_junk, has_ticks
 from ldlearn.models.embedding import NamedEmbedding
 
 Matrix = NDArray[np.float64]
@@ -28,8 +28,8 @@ _VALUES_AT_ONCE = 2**18
 MOST_WORDS = 2000
 STATEMENT = (
     "numbers: a missing value becomes the median, then mean 0 and variance 1",
-    "categories: a missing value becomes the most frequent one, then one 0/1 column per value (all 0 for a value "
-    "never seen in training)",
+    "categories: a missing value becomes the most frequent one (in a column with a single value, another one), then "
+    "one 0/1 column per value (all 0 for a value never seen in training)",
     "dates: year, month, weekday (Monday is 0), days since the first, and the hour if there are times; then as numbers",
     "texts: how often each word occurs, weighted by how rare it is (TF-IDF), of at most "
     f"{MOST_WORDS:,} words; or the embedding that the fit was given",
@@ -201,9 +201,11 @@ def _moments_of_columns(columns: Matrix) -> tuple[Matrix, Matrix, Matrix]:
 
 
 def _most_frequent(series: Any) -> str:
-    """The most frequent text, of several the first in the alphabet; a column without any gets a value of its own."""
+    """The most frequent text, of several the first in the alphabet; a column of ticks gets a value of its own."""
     counts = series.dropna().value_counts()
-    return str(min(counts.index[counts == counts.max()])) if len(counts) else "missing"
+    if not len(counts) or has_ticks(series):
+        return "missing" if "missing" not in counts else "missing value"
+    return str(min(counts.index[counts == counts.max()]))
 
 
 def _one_hot(series: Any, mode: str, values: list[str]) -> Any:
