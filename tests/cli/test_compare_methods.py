@@ -1,5 +1,7 @@
 """`ldlearn compare-methods`: a plan, its run and its report on a table as it is, in one line."""
 
+import hashlib
+
 import joblib
 import numpy as np
 import pandas as pd
@@ -126,13 +128,16 @@ def test_columns_are_treated_as_by_fit(files):
     assert joblib.hash(table) == joblib.hash(prepare_table("logical.csv", "sky:sun", id="photo"))
 
 
-def test_from_python(files):
+def test_from_python(files, monkeypatch):
+    summed, original = [], hashlib.file_digest
+    monkeypatch.setattr(hashlib, "file_digest", lambda *given: summed.append(1) or original(*given))
     plan, table = plan_for_table(
         "logical.csv", "sky:sun", methods=["UniformLE+MeanLDL"], repeats=1, columns={"id": "photo"}
     )
     found = run_plan(plan, "run", loaded={"logical": table})
     assert found.records[0].is_ok
     assert found.records[0].sizes["n_labels"] == 3
+    assert len(summed) == 1  # the file is read for its checksum once
 
 
 @pytest.mark.parametrize(

@@ -1,3 +1,4 @@
+import hashlib
 import os
 import shutil
 import signal
@@ -12,7 +13,7 @@ from tiny_plans import DATA, tiny_plan
 from ldlearn import datasets
 from ldlearn.cli.main import main
 from ldlearn.datasets import fetch
-from ldlearn.experiments import RunFolderError, Watcher, read_records, run_plan, sources
+from ldlearn.experiments import RunFolderError, Watcher, read_records, run_plan
 
 
 class Notes(Watcher):
@@ -159,7 +160,7 @@ def counted(monkeypatch, where, name):
 def test_a_run_loads_each_data_set_once(tmp_path, monkeypatch):
     plan = file_plan(tmp_path / "here")
     plan.write_text(FACES + "[methods.DLDL]\n[datasets.vader_tweets]\nrows = 60\n")
-    parsed, summed = counted(monkeypatch, datasets, "read_dataset"), counted(monkeypatch, sources, "sha256_of")
+    parsed, summed = counted(monkeypatch, datasets, "read_dataset"), counted(monkeypatch, hashlib, "file_digest")
     embedded: list[int] = []
     original = fetch.EMBEDDED["vader_tweets"]
     monkeypatch.setitem(fetch.EMBEDDED, "vader_tweets", lambda: embedded.append(1) or original())

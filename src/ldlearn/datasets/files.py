@@ -37,6 +37,7 @@ def read_dataset(
     decimal: str | None = None,
     encoding: str | None = None,
     separator: str | None = None,
+    checksum: str | None = None,
 ) -> LabelDataset:
     """Read a data set from a file.
 
@@ -70,6 +71,8 @@ def read_dataset(
         that Python knows. By default its first rows tell, and a warning says what is not the usual.
     separator : str, optional
         What stands between labels if one column holds lists of them (``sky|sea``); "json" for JSON lists.
+    checksum : str, optional
+        Of the file, where it is known already; by default it is computed.
 
     Returns
     -------
@@ -115,7 +118,7 @@ def read_dataset(
                 **labels_read,
                 feature_names=_names(source, "X", parts["X"]),
                 label_names=label_names,
-                checksum=f"sha256:{sha256_of(path)}" if path.is_file() else "",
+                checksum=checksum or (f"sha256:{sha256_of(path)}" if path.is_file() else ""),
                 **{"source": str(path), "name": path.stem} | told | ({"name": name} if name else {}),
             )
     except TableError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 
 from ldlearn.discovery import find_estimator
 from ldlearn.errors import InputError, ParameterError
+from ldlearn.experiments.methods import MethodSpec
 from ldlearn.experiments.plan import Plan
 from ldlearn.io.source import Say
 from ldlearn.metrics import HEADLINE_METRICS
@@ -65,40 +67,50 @@ def plan_for_table(
     name = Path(path).name.partition(".")[0] or "table"
     chosen = {key: value for key, value in (columns or {}).items() if value is not None}
     source = {"path": str(Path(path).resolve()), "preprocess": True, "labels": labels, **chosen}
-    content: dict[str, Any] = {
-        "name": name,
-        "protocol": {"repeats": repeats, "seed": seed},
-        "selection": {"mode": "logical"},  # nothing is tuned, and no truth may choose
-        "datasets": {name: source},
-        "methods": dict(map(_method, methods)),
-    }
-    table = Plan.from_dict(content).datasets[0].prepare(say)
-    if table.Y is not None and np.isnan(table.Y).any():
-        _leave_out(content["methods"], say)
-    has_truth = table.D is not None
+    plan = Plan.from_dict(
+        {
+            "name": name,
+            "protocol": {"repeats": repeats, "seed": seed},
+            "selection": {"mode": "logical"},  # nothing is tuned, and no truth may choose
+            "datasets": {name: source},
+            "methods": dict(map(_method, methods)),
+        }
+    )
+    table = plan.datasets[0].prepare(say)
+    has_truth, protocol = table.D is not None, plan.protocol
     if has_truth and table.counts is not None:
-        content["protocol"]["threshold"] = 0.0  # a label is ticked if it got any vote
-    content["metrics"] = list(HEADLINE_METRICS if has_truth else LABEL_HEADLINE)
-    content["description"] = f"Methods on {Path(path).name}: {_judged(table)}; nothing is tuned."
-    return Plan.from_dict(content), table
+        protocol = replace(protocol, threshold=0.0)  # a label is ticked if it got any vote
+    plan = replace(
+        plan,
+        protocol=protocol,
+        methods=_usable(plan.methods, table, say),
+        metrics=HEADLINE_METRICS if has_truth else LABEL_HEADLINE,
+        description=f"Methods on {Path(path).name}: {_judged(table)}; nothing is tuned.",
+    )
+    return plan, table
 
 
-def _leave_out(methods: dict[str, dict[str, Any]], say: Say | None) -> None:
-    """Methods that need every label, since some are unknown."""
-    first_steps = {name: find_estimator(content.get("estimator", name)) for name, content in methods.items()}
-    names = [name for name, first in first_steps.items() if not first().takes_unknown]
-    if len(names) == len(methods):
-        raise InputError(f"Some labels are unknown, and {', '.join(names)} cannot do without them; DLDL can.")
+def _some_unknown(table: PreparedTable) -> bool:
+    return table.Y is not None and bool(np.isnan(table.Y).any())
+
+
+def _usable(methods: tuple[MethodSpec, ...], table: PreparedTable, say: Say | None) -> tuple[MethodSpec, ...]:
+    """Without methods that need every label, if some are unknown."""
+    if not _some_unknown(table):
+        return methods
+    usable = tuple(method for method in methods if find_estimator(method.estimator)().takes_unknown)
+    names = ", ".join(method.name for method in methods if method not in usable)
+    if not usable:
+        raise InputError(f"Some labels are unknown, and {names} cannot do without them; DLDL can.")
     if names:
-        sentence = f"some labels are unknown, and what cannot do without them is left out: {', '.join(names)}."
+        sentence = f"some labels are unknown, and what cannot do without them is left out: {names}."
         warnings.warn(sentence, UserWarning, stacklevel=3) if say is None else say(sentence)
-    for name in names:
-        del methods[name]
+    return usable
 
 
 def _judged(table: PreparedTable) -> str:
     if table.D is None:
-        known = "" if table.Y is None or not np.isnan(table.Y).any() else ", of which some are unknown"
+        known = ", of which some are unknown" if _some_unknown(table) else ""
         return f"0/1 labels{known}, judged by how likely labels held out are, and by each other, as there is no truth"
     if table.counts is not None:
         return "they see which labels got any vote, and are compared with the shares of the votes"

@@ -105,7 +105,8 @@ class DatasetSpec:
             raise DatasetNotHereError(f"The file {self.path} of data set {self.name!r} is not here.")
         if self.preprocess:
             return self.prepare()
-        return datasets.read_dataset(self.path, name=self.name, **self.read)
+        known = f"sha256:{self.sha256}" if self.sha256 else None
+        return datasets.read_dataset(self.path, name=self.name, checksum=known, **self.read)
 
     def prepare(self, say: Say | None = None) -> PreparedTable:
         """Read a file as `ldlearn fit` does; ``say`` is told what is not the usual, which else becomes a warning."""
