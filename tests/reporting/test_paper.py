@@ -11,7 +11,7 @@ from ldlearn.errors import bare_name
 from ldlearn.metrics import METRICS
 from ldlearn.reporting.paper_comparison import paired_tables, paper_method
 from ldlearn.reporting.printed_ranks import PAPER_METRICS
-from ldlearn.reporting.printed_results import BLOCKS, paper_datasets, printed_cells
+from ldlearn.reporting.printed_results import BLOCKS, abbreviations, printed_cells
 from ldlearn.results import Method, Results
 
 BLOCK = {block.key: block for block in BLOCKS}
@@ -64,7 +64,7 @@ class TestPrinted:
         from ldlearn.datasets import list_datasets
 
         names = [info if isinstance(info, str) else info.name for info in list_datasets()]
-        found = {paper_datasets().get(bare_name(name)) for name in names} - {None}
+        found = {abbreviations().get(bare_name(name)) for name in names} - {None}
         assert found == {"NS", "SCUT", "RAF", "FBP", "REN", "Twitter"}
 
 

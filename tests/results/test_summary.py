@@ -120,7 +120,7 @@ def test_costs_are_means_and_the_quickest_is_first():
 
 
 def test_progress_gives_steps_last_value_and_gap():
-    entry = progress(RESULTS)[0]
+    entry = next(progress(RESULTS))
     mine = [r["convergence"] for r in RECORDS if (r["method"], r["dataset"]) == (entry.method, entry.dataset)]
     assert entry.steps.mean == 10
     assert entry.objective.mean == pytest.approx(np.mean([run["objective"][-1] for run in mine]))

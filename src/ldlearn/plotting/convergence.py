@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from ldlearn.errors import InputError
 from ldlearn.plotting.display import Display
 from ldlearn.plotting.style import Panels, axis_labels, legend, series_style, tidy, title
-from ldlearn.results import AnyRecords, Convergence, Results
+from ldlearn.results import AnyRecords, Results
 
 _SMALLEST = 1e-16  # a change below rounding; a logarithm needs a number
 
@@ -95,12 +95,12 @@ class ConvergenceDisplay(Display):
         -------
         ConvergenceDisplay
         """
-        first = first_runs(Results.of(records), dataset)
-        chosen = [name for name in first if methods is None or name in methods]
-        if not chosen:
+        repeats = Results.of(records).convergence(dataset)
+        first = {name: runs[0] for name, runs in repeats.items() if methods is None or name in methods}
+        if not first:
             raise InputError(f"No record of data set {dataset!r} holds an objective.")
-        gaps = {name: gap for name in chosen if (gap := first[name].gap) is not None}
-        return cls({name: first[name].objective for name in chosen}, gaps, heading=dataset).plot(ax=ax)
+        gaps = {name: run.gap for name, run in first.items() if run.gap is not None}
+        return cls({name: run.objective for name, run in first.items()}, gaps, heading=dataset).plot(ax=ax)
 
     _panels = Panels(1, 4.8, 3.0)
 
@@ -121,15 +121,6 @@ class ConvergenceDisplay(Display):
 
     def _caption(self, name: str) -> str:
         return f"{name} (certified gap {self.gaps[name]:.1e})" if name in self.gaps else name
-
-
-def first_runs(results: Results, dataset: str) -> dict[str, Convergence]:
-    """Return the recorded convergence of each method's first repeat on a data set."""
-    runs: dict[str, Convergence] = {}
-    for record in results.finished(dataset):
-        if record.convergence and record.convergence.objective:
-            runs.setdefault(record.method, record.convergence)
-    return runs
 
 
 def relative_change(values: Any) -> Any:

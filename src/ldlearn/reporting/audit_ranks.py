@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from scipy.stats import rankdata
@@ -22,8 +23,9 @@ CLAIMED_DIFFERENCE = "2.6002"  # the critical difference of the figure, said to 
 
 def check_ranks(rows: Sequence[Row]) -> Iterator[Finding]:
     """Printed ranks that the values beside them do not give, table by table."""
-    for table, metrics, wrong in _disagreements(rows, _wrong_cells):
-        yield _finding(
+    for table, metrics in _by_table(rows).items():
+        wrong = tuple(text for of in metrics for text in _wrong_cells(of))
+        yield from _finding(
             f"ranks/{table}",
             wrong,
             claim=f"Table {table} ranks {len(metrics[0].methods)} methods on each data set.",
@@ -35,8 +37,9 @@ def check_ranks(rows: Sequence[Row]) -> Iterator[Finding]:
 
 def check_averages(rows: Sequence[Row]) -> Iterator[Finding]:
     """Printed average ranks, and the places they give, that the values do not give."""
-    for table, _, wrong in _disagreements(rows, _wrong_averages):
-        yield _finding(
+    for table, metrics in _by_table(rows).items():
+        wrong = tuple(text for of in metrics for text in _wrong_averages(of))
+        yield from _finding(
             f"averages/{table}",
             wrong,
             claim=f"Table {table} prints average ranks and the places of the methods by them.",
@@ -108,6 +111,10 @@ def check_significance(rows: Sequence[Row]) -> Iterator[Finding]:
     alike = {metric: test.not_different_from_control for metric, test in tests.items()}
     if any(alike.values()):
         told = [f"{metric}: {', '.join(names) or 'none'}" for metric, names in alike.items()]
+        averages = {
+            metric: [f"{method} {test.average_ranks[method]:.2f}" for method in test.ordered]
+            for metric, test in tests.items()
+        }
         yield Finding(
             id="significance/all-metrics",
             claim=f"By the test of Bonferroni and Dunn, {_SUBJECT} is significantly better than the compared methods "
@@ -116,7 +123,7 @@ def check_significance(rows: Sequence[Row]) -> Iterator[Finding]:
             how=f"mid-ranks of the means of Tables {_RECOVERY} and {_PREDICTION}, both tasks counted as the paper "
             "counts them, against the right critical difference.",
             severity="conclusion",
-            details=tuple(_averages_told(metric, test) for metric, test in tests.items()),
+            details=tuple(f"{metric}: {', '.join(ranked)}" for metric, ranked in averages.items()),
         )
 
 
@@ -127,20 +134,11 @@ def _by_table(rows: Sequence[Row]) -> dict[str, list[RankedTable]]:
     return tables
 
 
-def _disagreements(
-    rows: Sequence[Row], wrong_in: Callable[[RankedTable], Iterator[str]]
-) -> Iterator[tuple[str, list[RankedTable], tuple[str, ...]]]:
-    """Tables in which something printed is wrong, with what it is."""
-    for table, metrics in _by_table(rows).items():
-        wrong = tuple(text for of in metrics for text in wrong_in(of))
-        if wrong:
-            yield table, metrics, wrong
-
-
-def _finding(id: str, wrong: tuple[str, ...], **words: str) -> Finding:
-    """A conclusion hangs on it if a number of the paper's own method is among those that are wrong."""
-    own = any(f"{_SUBJECT} " in text for text in wrong)
-    return Finding(id=id, severity="conclusion" if own else "slip", details=wrong, **words)
+def _finding(id: str, wrong: tuple[str, ...], **words: str) -> Iterator[Finding]:
+    """A finding if anything is wrong; a conclusion hangs on it if a number of the paper's own method is."""
+    if wrong:
+        own = any(f"{_SUBJECT} " in text for text in wrong)
+        yield Finding(id=id, severity="conclusion" if own else "slip", details=wrong, **words)
 
 
 def _wrong_cells(of: RankedTable) -> Iterator[str]:
@@ -165,17 +163,9 @@ def _wrong_averages(of: RankedTable) -> Iterator[str]:
 def _tests(rows: Sequence[Row]) -> dict[str, PostHocResult]:
     """The paper's test of each metric: recovery and prediction under each other, as if of twice as many data sets."""
     found = {(of.table, of.metric): of for of in ranked_tables(rows)}
-    pairs = {metric: (found[_RECOVERY, metric], found[_PREDICTION, metric]) for metric in PAPER_METRICS}
-    return {
-        metric: bonferroni_dunn(
-            np.vstack([first.values, second.values]),
-            _SUBJECT,
-            greater_is_better=first.greater_is_better,
-            methods=first.methods,
-        )
-        for metric, (first, second) in pairs.items()
-    }
-
-
-def _averages_told(metric: str, test: PostHocResult) -> str:
-    return f"{metric}: " + ", ".join(f"{method} {test.average_ranks[method]:.2f}" for method in test.ordered)
+    tests = {}
+    for metric in PAPER_METRICS:
+        first, second = found[_RECOVERY, metric], found[_PREDICTION, metric]
+        options: dict[str, Any] = {"greater_is_better": first.greater_is_better, "methods": first.methods}
+        tests[metric] = bonferroni_dunn(np.vstack([first.values, second.values]), _SUBJECT, **options)
+    return tests

@@ -16,7 +16,7 @@ from ldlearn.datasets.fetch import DatasetNotHereError
 from ldlearn.metrics import METRICS
 from ldlearn.reporting.findings import Finding
 from ldlearn.reporting.printed_ranks import AVERAGE, PAPER_METRICS, Row
-from ldlearn.reporting.printed_results import BLOCKS, Block, PaperDataset, dataset_facts, known_floors
+from ldlearn.reporting.printed_results import BLOCKS, PaperDataset, known_floors, paper_datasets
 from ldlearn.results.wording import enumerate_names
 
 _SUBJECT = "DLDL"
@@ -29,7 +29,7 @@ _TIED = 0.005  # closer than this, two intersections are called equal
 _LETTERS = "the printed values compared letter by letter."
 
 Distributions = NDArray[np.float64]
-Cell = Mapping[str, Row]  # the metrics of one method on one data set, by the paper's names
+ByMetric = Mapping[str, Row]  # what is printed of one method on one data set, by the paper's names of metrics
 
 
 def check_identities(rows: Sequence[Row]) -> Iterator[Finding]:
@@ -69,7 +69,7 @@ def check_agreement(rows: Sequence[Row]) -> Iterator[Finding]:
         if "One-error" in cell:
             columns.setdefault((table, dataset.abbreviation), {})[method] = float(cell["One-error"]["mean"])
     for (table, name), errors in columns.items():
-        zeros = dataset_facts()[name].zeros
+        zeros = paper_datasets()[name].zeros
         mine, others = errors.get(_SUBJECT), [e for method, e in errors.items() if method != _SUBJECT]
         if mine is None or not others or mine >= min(others) / 2:
             continue
@@ -89,7 +89,7 @@ def check_copies(rows: Sequence[Row]) -> Iterator[Finding]:
     """Values of the tables of the text that the supplement prints otherwise."""
     value = _values(rows)
     for table, copy in _COPIES.items():
-        here = [key[1:] for key in value if key[0] == table and (copy, *key[1:]) in value and key[2] != AVERAGE]
+        here = [key[1:] for key in value if key[0] == table and (copy, *key[1:]) in value]
         different = [key for key in here if value[table, *key] != value[copy, *key]]
         if different:
             yield Finding(
@@ -141,7 +141,7 @@ def check_metric_names(rows: Sequence[Row]) -> Iterator[Finding]:
 
 def check_floors(rows: Sequence[Row]) -> Iterator[Finding]:
     """Printed values of the method beside those of floors that look at no feature."""
-    truths = {dataset: _true_distributions(facts.name) for dataset, facts in dataset_facts().items()}
+    truths = {abbreviation: _true_distributions(dataset.name) for abbreviation, dataset in paper_datasets().items()}
     for key, floor, named in (
         ("recovery", "equal shares", "Equal shares of the positive labels"),
         ("prediction", "same degree", "The same degree for every label of every row"),
@@ -160,7 +160,7 @@ def clark_floor(dataset: PaperDataset) -> float:
 
 def _cells(
     rows: Iterable[Row], tasks: Sequence[str] = ("recovery", "prediction")
-) -> Iterator[tuple[str, PaperDataset, str, Cell]]:
+) -> Iterator[tuple[str, PaperDataset, str, ByMetric]]:
     """Table, data set, method and metrics of each cell; what two tables repeat comes once."""
     rows = [row for row in rows if row["dataset"] != AVERAGE]
     for block in (block for block in BLOCKS if block.task in tasks):
@@ -170,7 +170,7 @@ def _cells(
                 cells.setdefault((row["dataset"], row["method"]), {}).setdefault(row["metric"], row)
         for (dataset, method), cell in cells.items():
             table = next(iter(cell.values()))["table"]
-            yield table, dataset_facts()[dataset], method, cell
+            yield table, paper_datasets()[dataset], method, cell
 
 
 def _shown(row: Row) -> str:
@@ -180,7 +180,7 @@ def _shown(row: Row) -> str:
 # --- What the metrics allow
 
 
-def _impossible(cell: Cell, dataset: PaperDataset) -> Iterator[tuple[str, str]]:
+def _impossible(cell: ByMetric, dataset: PaperDataset) -> Iterator[tuple[str, str]]:
     """Metric and reason of what cannot be."""
     for metric, row in cell.items():
         low, high = METRICS[PAPER_METRICS[metric]].range(dataset.n_labels)
@@ -208,15 +208,16 @@ def _largest_deviation(mean: float, low: float, high: float) -> float:
 
 # --- What is printed twice
 
-Values = Mapping[tuple[str, str, str, str], str]
+Values = Mapping[tuple[str, ...], str]  # means by table, metric, data set and method
 
 
 def _values(rows: Iterable[Row]) -> Values:
-    return {(row["table"], row["metric"], row["dataset"], row["method"]): row["mean"] for row in rows}
+    keys = ("table", "metric", "dataset", "method")
+    return {tuple(row[key] for key in keys): row["mean"] for row in rows if row["dataset"] != AVERAGE}
 
 
 def _joint_methods(value: Values) -> Iterator[Finding]:
-    joint = [key[1:] for key in value if key[0] == "S5" and key[3] in (_SUBJECT, "L2") and key[2] != AVERAGE]
+    joint = [key[1:] for key in value if key[0] == "S5" and key[3] in (_SUBJECT, "L2")]
     differ = [key for key in joint if value["S4", *key] != value["S5", *key]]
     if differ:
         yield Finding(
@@ -272,7 +273,8 @@ def _beside_floor(
     rows: Sequence[Row], truths: Mapping[str, Distributions | None], key: str, floor: str, named: str
 ) -> Iterator[Finding]:
     (block,) = (block for block in BLOCKS if block.key == key)
-    printed = _printed_intersections(rows, block)
+    wanted = (block.tables[0], "Intersection", _SUBJECT)
+    printed = {d: float(mean) for (*place, d, method), mean in _values(rows).items() if (*place, method) == wanted}
     scores = {d: score for d in printed if (score := _floor_score(floor, d, truths[d])) is not None}
     compared = {d: score - printed[d] for d, (score, _) in scores.items()}
     by_outcome = {
@@ -290,21 +292,10 @@ def _beside_floor(
         how="mean intersection on public copies of the data, all rows, labels positive above 0.01; computed now where "
         "the file is on this machine, otherwise as measured before. The authors' copies and splits may differ.",
         severity="conclusion",
-        details=tuple(_beside(d, printed[d], *score) for d, score in scores.items()),
+        details=tuple(
+            f"{d}: printed {printed[d]:.4f}, floor {score:.4f} ({origin})" for d, (score, origin) in scores.items()
+        ),
     )
-
-
-def _beside(dataset: str, printed: float, score: float, origin: str) -> str:
-    return f"{dataset}: printed {printed:.4f}, floor {score:.4f} ({origin})"
-
-
-def _printed_intersections(rows: Sequence[Row], block: Block) -> dict[str, float]:
-    return {
-        row["dataset"]: float(row["mean"])
-        for row in rows
-        if (row["table"], row["metric"], row["method"]) == (block.tables[0], "Intersection", _SUBJECT)
-        and row["dataset"] != AVERAGE
-    }
 
 
 def _floor_score(floor: str, dataset: str, D: Distributions | None) -> tuple[float, str] | None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from matplotlib.layout_engine import PlaceHolderLayoutEngine
 
@@ -18,7 +19,6 @@ from ldlearn.plotting import (
     TimeMemoryDisplay,
 )
 from ldlearn.plotting.style import BAND, INK, MUTED, PALETTE, RULE
-from ldlearn.reporting.payload import convergence, samples, sensitivity
 from ldlearn.reporting.text_tables import file_name
 from ldlearn.reporting.verdicts import Verdict
 from ldlearn.results import Results, TaskTable
@@ -30,46 +30,36 @@ _THEME = {INK: "ink", MUTED: "muted", RULE: "rule", BAND: "band"} | {c: f"c{i}" 
 
 def page_figures(results: Results, tables: Sequence[TaskTable], verdicts: Sequence[Verdict]) -> dict[str, Display]:
     """The figures of the page, by the names of their files."""
-    found: dict[str, Display | None] = {}
+    found: dict[str, Display] = {}
+    floors = [method.name for method in results.methods.values() if method.is_floor]
     for table, verdict in zip(tables, verdicts, strict=True):
-        of = f"{verdict.task}-{verdict.metric}"
-        found |= {
-            f"differences-{of}": _differences(table, results),
-            f"critical-difference-{of}": _ranks(verdict, results),
-        }
+        task, metric = table.task, table.metric.name
+        rivals = [method.name for method in table.ranked if not method.is_floor]
+        if table.floors and rivals:
+            # The best methods, and the one that others are compared with, wherever it stands.
+            names = [name for i, name in enumerate(rivals) if i < _SHOWN or name == results.subject]
+            display = DifferencesDisplay.from_records(results, metric, task=task, methods=names)
+            found[f"differences-{task}-{metric}"] = display
+        if verdict.pairs is not None:
+            found[f"critical-difference-{task}-{metric}"] = CriticalDifferenceDisplay(
+                verdict.pairs, muted=floors
+            ).plot()
     if results.finished():
         found["time-and-memory"] = TimeMemoryDisplay.from_records(results)
-    return {name: display for name, display in found.items() if display is not None}
+    return found
 
 
-def further_figures(results: Results) -> Iterator[tuple[str, Display]]:
+def further_figures(results: Results, data: Mapping[str, Any]) -> Iterator[tuple[str, Display]]:
     """Figures that are only written as files, each with its name: the page draws the same from its data."""
-    for dataset in convergence(results):
+    for dataset in data["convergence"]:
         yield f"convergence-{file_name(dataset)}", ConvergenceDisplay.from_records(results, dataset)
-    for dataset, methods in sensitivity(results).items():
+    for dataset, methods in data["sensitivity"].items():
         # The page has all methods; as files, the one that others are compared with.
-        if results.subject is not None and results.subject in methods:
-            display = SensitivityDisplay.from_records(results, dataset, results.subject)
+        if (subject := results.subject) is not None and subject in methods:
+            display = SensitivityDisplay.from_records(results, dataset, subject)
             yield f"sensitivity-{file_name(dataset)}", display
-    for dataset in samples(results):
+    for dataset in data["samples"]:
         yield f"distributions-{file_name(dataset)}", DistributionBarsDisplay.from_records(results, dataset)
-
-
-def _differences(table: TaskTable, results: Results) -> Display | None:
-    """Differences to the best floor: of the best methods, and of the subject wherever it stands."""
-    rivals = [method.name for method in table.ranked if not method.is_floor]
-    if not table.floors or not rivals:
-        return None
-    shown = [*rivals[:_SHOWN], *(name for name in rivals[_SHOWN:] if name == results.subject)]
-    return DifferencesDisplay.from_records(results, table.metric.name, task=table.task, methods=shown)
-
-
-def _ranks(verdict: Verdict, results: Results) -> Display | None:
-    """The critical-difference diagram of a verdict."""
-    if verdict.pairs is None:
-        return None
-    floors = [method.name for method in results.methods.values() if method.is_floor]
-    return CriticalDifferenceDisplay(verdict.pairs, muted=floors).plot()
 
 
 def contents(display: Display, formats: Sequence[str]) -> dict[str, bytes]:

@@ -7,7 +7,6 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ldlearn.plotting.convergence import first_runs
 from ldlearn.results import TASKS, Curve, Record, Results, Samples, sensitivity_curves
 from ldlearn.results.record import is_number
 from ldlearn.results.wording import value_name
@@ -99,9 +98,9 @@ def _curve(curve: Curve) -> dict[str, Any]:
 
 def convergence(results: Results) -> dict[str, Any]:
     """By data set and method: objective of the first repeat."""
-    runs = {dataset.name: first_runs(results, dataset.name) for dataset in results.present}
+    runs = {dataset.name: results.convergence(dataset.name) for dataset in results.present}
     return {
-        dataset: {method: _digits(progress.objective) for method, progress in some.items()}
+        dataset: {method: _digits(repeats[0].objective) for method, repeats in some.items()}
         for dataset, some in runs.items()
         if some
     }

@@ -120,14 +120,14 @@ def paper_methods(block: Block) -> dict[str, str]:
 
 
 @cache
-def paper_datasets() -> dict[str, str]:
+def abbreviations() -> dict[str, str]:
     """The paper's abbreviation of a data set, by how `bare_name` spells any of its names."""
     return {bare_name(name): row["abbr"] for row in _read("datasets") for name in (row["dataset"], row["abbr"])}
 
 
 @cache
-def dataset_facts() -> dict[str, PaperDataset]:
-    """What the paper tells of its data sets, by their abbreviations."""
+def paper_datasets() -> dict[str, PaperDataset]:
+    """The data sets of the paper, by their abbreviations."""
     return {
         row["abbr"]: PaperDataset(row["dataset"], row["abbr"], int(row["labels"]), float(row[_ZEROS]))
         for row in _read("datasets")

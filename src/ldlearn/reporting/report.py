@@ -14,6 +14,7 @@ from ldlearn.errors import InputError
 from ldlearn.io.atomic import write_file
 from ldlearn.metrics import HEADLINE_METRICS
 from ldlearn.reporting.paper_comparison import PairedTable, paired_tables
+from ldlearn.reporting.payload import page_data, script_json
 from ldlearn.reporting.printed_results import CITATION
 from ldlearn.reporting.run_details import circumstances, progress, selected_parameters
 from ldlearn.reporting.selection_summary import (
@@ -91,10 +92,12 @@ class Report:
             for metric in self.results.metrics
             if (table := self.results.table(task, metric)) is not None
         }
+        keys = [(task, metric.name) for task in TASKS for metric in self.results.headline]
+        self.headline_tables = [self.tables[key] for key in keys if key in self.tables]
         # Only the metrics of the plan are tested: among tests of all of them, some would succeed by chance.
         self.verdicts: dict[tuple[Task, str], Verdict] = {
             (table.task, table.metric.name): compare_methods(table, self.results.subject)
-            for table in self.headline_tables()
+            for table in self.headline_tables
         }
         self.paired: list[PairedTable] = paired_tables(self.results)
         self.costs = costs(self.results)
@@ -112,11 +115,6 @@ class Report:
         name = str(self.plan.get("name") or "")
         return f"Experiment “{name}”" if name else "Experiment"
 
-    def headline_tables(self) -> list[TaskTable]:
-        """Tables of the headline metrics, task by task."""
-        keys = [(task, metric.name) for task in TASKS for metric in self.results.headline]
-        return [self.tables[key] for key in keys if key in self.tables]
-
     def write(self, folder: Path, *, formats: Sequence[str] = FORMATS) -> Path:
         """Write all files; the page comes last."""
         for name, text in self.text_files().items():
@@ -126,7 +124,7 @@ class Report:
 
     def text_files(self) -> dict[str, str]:
         """Markdown and LaTeX tables, and the whole report in Markdown, by file name."""
-        tables = {f"{t.task}-{t.metric.name}": score_table(t) for t in self.headline_tables()}
+        tables = {f"{t.task}-{t.metric.name}": score_table(t) for t in self.headline_tables}
         tables |= {f"paper-{p.block.key}-{p.metric.name}": paired_table(p) for p in self.paired}
         tables |= {f"agreement-{a.task}-{file_name(a.dataset)}": agreement_table(a) for a in self.agreements}
         tables["time-and-memory"] = cost_table(self.costs)
@@ -140,7 +138,7 @@ class Report:
         parts = [f"# {markdown_text(self.title)}", self._counted()]
         parts += [markdown_text(" ".join(self.chosen))] if self.chosen else []
         parts += [f"Missing: {markdown_text(f'{d.name}: {d.missing}')}" for d in self.results.missing]
-        for table in self.headline_tables():
+        for table in self.headline_tables:
             said = [*headline(self.results, table), *self.verdicts[table.task, table.metric.name].sentences]
             parts += [score_table(table).markdown(), markdown_text(" ".join(said))]
         parts += [agreement_table(found).markdown() for found in self.agreements]
@@ -158,7 +156,11 @@ class Report:
     def _page_figures(self) -> dict[str, Display]:
         from ldlearn.reporting.figures import page_figures
 
-        return page_figures(self.results, self.headline_tables(), list(self.verdicts.values()))
+        return page_figures(self.results, self.headline_tables, list(self.verdicts.values()))
+
+    @cached_property
+    def _page_data(self) -> dict[str, Any]:
+        return page_data(self.results)
 
     def _write_figures(self, folder: Path, formats: Sequence[str]) -> None:
         if not formats:
@@ -166,7 +168,7 @@ class Report:
         from ldlearn.reporting.figures import contents, further_figures
 
         taken: list[str] = []
-        for stem, display in chain(self._page_figures.items(), further_figures(self.results)):
+        for stem, display in chain(self._page_figures.items(), further_figures(self.results, self._page_data)):
             taken.append(stem)
             name = stem if taken.count(stem) == 1 else f"{stem}-{taken.count(stem)}"
             for format, content in contents(display, formats).items():
@@ -176,7 +178,6 @@ class Report:
         """The page."""
         from ldlearn.reporting.figures import inline_svg
         from ldlearn.reporting.page import render
-        from ldlearn.reporting.payload import page_data, script_json
 
         return render(
             {
@@ -186,13 +187,13 @@ class Report:
                 "headline": partial(headline, self.results),
                 "headline_of_dataset": partial(headline_of_dataset, self.results),
                 "figures": {name: inline_svg(display, name) for name, display in self._page_figures.items()},
-                "progress": progress(self.results),
-                "selected": selected_parameters(self.results),
+                "progress": list(progress(self.results)),
+                "selected": list(selected_parameters(self.results)),
                 "points": grid_points_of_methods(self.results),
                 "run": circumstances(self.results),
                 "citation": CITATION,
                 "plural": plural,
-                "data": script_json(page_data(self.results)),
+                "data": script_json(self._page_data),
             }
         )
 

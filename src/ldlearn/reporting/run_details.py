@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable
+from collections import Counter, defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from types import SimpleNamespace
 
-from ldlearn.results import TASKS, Record, Results, Spread, Task
+from ldlearn.results import TASKS, Results, Spread, Task
 from ldlearn.results.record import is_number
 from ldlearn.results.wording import value_name
 
@@ -28,51 +28,37 @@ class Progress:
         return None if self.gap is None or not self.objective.mean else abs(self.gap.mean / self.objective.mean)
 
 
-def progress(results: Results) -> list[Progress]:
+def progress(results: Results) -> Iterator[Progress]:
     """Convergence of every method that recorded its objective."""
-    found = []
-    for (method, dataset), records in results.by_method.items():
-        runs = [r.convergence for r in records if r.is_ok and r.convergence and r.convergence.objective]
-        steps, last = Spread.of(len(run.objective) for run in runs), Spread.of(run.objective[-1] for run in runs)
-        if steps and last:
-            found.append(Progress(method, dataset, steps, last, Spread.of(run.gap for run in runs)))
-    return found
+    for dataset in results.present:
+        for method, runs in results.convergence(dataset.name).items():
+            steps, last = Spread.of(len(run.objective) for run in runs), Spread.of(run.objective[-1] for run in runs)
+            if steps and last:
+                yield Progress(method, dataset.name, steps, last, Spread.of(run.gap for run in runs))
 
 
-@dataclass(frozen=True)
-class Circumstances:
-    """How the records were made."""
-
-    n_ok: int
-    n_failed: int
-    n_missing: int
-    seconds: float
-    versions: dict[str, list[str]]
-    threads: list[str]
-    seeds: list[Any]
-    repeats: int
-    first: str
-    last: str
-    warnings: list[tuple[str, int]]
-
-
-def circumstances(results: Results) -> Circumstances:
-    """Summarise versions, threads, seeds, times and warnings over all records."""
+def circumstances(results: Results) -> SimpleNamespace:
+    """How the records were made: versions, threads, seeds, times and warnings over all of them."""
     records = results.records
     used = [record for record in records if record.status != "missing"]
     started = sorted(record.started for record in used if record.started)
-    return Circumstances(
+    versions: dict[str, dict[str, None]] = {}  # by name, in the order in which they are met
+    for record in used:
+        for name, version in record.versions.items():
+            versions.setdefault(name, {})[version] = None
+    return SimpleNamespace(
         n_ok=sum(record.is_ok for record in records),
         n_failed=len(results.failures),
         n_missing=len(records) - len(used),
         seconds=sum(value for record in used for value in record.seconds.values() if is_number(value)),
-        versions=_versions(used),
+        versions={name: list(found) for name, found in versions.items()},
         threads=list(dict.fromkeys(str(record.threads) for record in used if record.threads is not None)),
         seeds=sorted({record.seed for record in used if record.seed is not None}),
         repeats=len({record.repeat for record in used}),
         first=started[0] if started else "",
         last=started[-1] if started else "",
-        warnings=_warnings(used),
+        # Different warnings with the number of cells that gave them, the most frequent first.
+        warnings=Counter(f"{record.method}: {text}" for record in used for text in record.warnings).most_common(),
     )
 
 
@@ -83,38 +69,16 @@ class SelectedParameters:
     method: str
     dataset: str
     task: Task
-    counts: dict[str, dict[str, int]]
+    counts: dict[str, Counter[str]]
 
 
-def selected_parameters(results: Results) -> list[SelectedParameters]:
+def selected_parameters(results: Results) -> Iterator[SelectedParameters]:
     """What was selected wherever there was a choice."""
-    found = []
     for (method, dataset), records in results.by_method.items():
         for task in TASKS:
-            counts = _chosen(records, task)
+            counts: dict[str, Counter[str]] = defaultdict(Counter)
+            for record in (record for record in records if record.n_points > 1):
+                for name, value in (record.selected.get(task) or {}).items():
+                    counts[name][value_name(value)] += 1
             if counts:
-                found.append(SelectedParameters(method, dataset, task, counts))
-    return found
-
-
-def _chosen(records: Iterable[Record], task: Task) -> dict[str, dict[str, int]]:
-    counts: dict[str, dict[str, int]] = {}
-    for record in records:
-        if record.n_points > 1:
-            for name, value in (record.selected.get(task) or {}).items():
-                counts.setdefault(name, Counter())[value_name(value)] += 1
-    return counts
-
-
-def _versions(records: Iterable[Record]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for record in records:
-        for name, version in record.versions.items():
-            if version not in found.setdefault(name, []):
-                found[name].append(version)
-    return found
-
-
-def _warnings(records: Iterable[Record]) -> list[tuple[str, int]]:
-    """Different warnings with the number of cells that gave them, the most frequent first."""
-    return Counter(f"{record.method}: {text}" for record in records for text in record.warnings).most_common()
+                yield SelectedParameters(method, dataset, task, counts)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldlearn.metrics import HEADLINE_METRICS, LABEL_METRICS, METRICS, Metric, get_metric
-from ldlearn.results.record import TASKS, Record, Task, as_record, is_number, latest
+from ldlearn.results.record import TASKS, Convergence, Record, Task, as_record, is_number, latest
 from ldlearn.stats import ranks
 
 
@@ -245,6 +245,14 @@ class Results:
     def headline(self) -> list[Metric]:
         """Metrics of which tables and figures are also written as files."""
         return [metric for metric in self.metrics if metric.name in self._headline] or self.metrics[:1]
+
+    def convergence(self, dataset: str) -> dict[str, list[Convergence]]:
+        """By method, what its repeats on a data set recorded of their convergence."""
+        runs: dict[str, list[Convergence]] = {}
+        for record in self.finished(dataset):
+            if record.convergence and record.convergence.objective:
+                runs.setdefault(record.method, []).append(record.convergence)
+        return runs
 
     def spread(self, method: str, dataset: str, task: Task, metric: str) -> Spread | None:
         """Mean and deviation of a method on a data set; None if no repeat has a score."""
