@@ -180,14 +180,14 @@ class TestPaired:
         assert table.datasets == ("natural_scene", "scut_fbp")
         rows = [row for row in table.rows if row.paper_method == "DLDL"]
         assert [row.method.name for row in rows] == ["DLDL", "DLDL (paper)"]
-        cell = rows[0].cells["natural_scene"]
+        cell = rows[0].scores["natural_scene"]
         assert cell.printed.mean == "0.0845"
         assert cell.ours == RESULTS.table("recovery", METRICS["chebyshev"]).score("DLDL", "natural_scene").spread
 
     def test_methods_of_the_paper_that_were_not_run_are_shown_as_such(self):
         (row,) = [row for row in TABLES["recovery", "chebyshev"].rows if row.paper_method == "LEMLL"]
         assert row.method is None
-        assert row.cells["natural_scene"].ours is None
+        assert row.scores["natural_scene"].ours is None
 
     def test_printed_values_worse_than_a_floor_are_marked(self):
         for metric in ("chebyshev", "intersection"):
@@ -212,9 +212,9 @@ class TestPaired:
         ]
         tables = {(t.block.key, t.metric.name): t for t in paired_tables(Results(records))}
         (row,) = [row for row in tables["recovery", "clark"].rows if row.paper_method == "GLLE"]
-        assert row.cells["natural_scene"].ours.mean == 7.0
+        assert row.scores["natural_scene"].ours.mean == 7.0
         (row,) = [row for row in tables["recovery", "chebyshev"].rows if row.paper_method == "GLLE"]
-        assert row.cells["natural_scene"].ours.mean < 1
+        assert row.scores["natural_scene"].ours.mean < 1
 
     def test_a_run_without_the_papers_data_has_no_such_tables(self):
         assert paired_tables(Results(make_records({"yeast": ["a", "b"]}, missing=()))) == []

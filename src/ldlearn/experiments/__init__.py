@@ -11,20 +11,7 @@ from ldlearn.experiments.watchers import LogWatcher, Watcher
 from ldlearn.results import RunFolderError, read_records
 
 __all__ = [
-    "Plan",
-    "PlanError",
-    "Protocol",
-    "Selection",
-    "DatasetSpec",
-    "MethodSpec",
-    "load_plan",
-    "plan_for_table",
-    "shipped_plans",
-    "run_plan",
-    "RunSummary",
-    "RunFolderError",
-    "WorkersLostError",
-    "read_records",
-    "Watcher",
-    "LogWatcher",
-]
+    "Plan", "PlanError", "Protocol", "Selection", "DatasetSpec", "MethodSpec",
+    "load_plan", "plan_for_table", "shipped_plans", "run_plan", "read_records",
+    "RunSummary", "RunFolderError", "WorkersLostError", "Watcher", "LogWatcher",
+]  # fmt: skip

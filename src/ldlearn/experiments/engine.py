@@ -6,13 +6,14 @@ import os
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from ldlearn.datasets import DatasetNotHereError
 from ldlearn.experiments.captured_warnings import captured_warnings, distinct
 from ldlearn.experiments.cell_records import cell_record
 from ldlearn.experiments.cells import Cell, Work, families, pieces, plan_cells
-from ldlearn.experiments.executors import Executor, WorkersLostError, dask_executor, local_executor
+from ldlearn.experiments.executors import Executor, WorkersLostError, run_here, run_on_dask
 from ldlearn.experiments.plan import Plan, load_plan
 from ldlearn.experiments.run_folder import RunFolder
 from ldlearn.experiments.sources import AnyDataset
@@ -94,7 +95,7 @@ def run_plan(
     (4, 'UniformLE', 'ok')
     """
     plan = plan if isinstance(plan, Plan) else load_plan(plan)
-    execute = local_executor(jobs) if scheduler is None else dask_executor(scheduler)
+    execute = partial(run_here, jobs=jobs) if scheduler is None else partial(run_on_dask, address=scheduler)
     watcher = watcher or Watcher()
     with RunFolder(run_dir) as folder:
         run = _Run(plan, folder, watcher, loaded or {})

@@ -19,38 +19,34 @@ from ldlearn.experiments.sources import AnyDataset
 from ldlearn.experiments.worker import THREADS, WorkResult, do_work
 from ldlearn.versions import installed_versions
 
-Task = tuple[int, Work, AnyDataset]
-Executor = Callable[[Iterable[Task]], Iterator[tuple[int, WorkResult]]]
+NumberedWork = tuple[int, Work, AnyDataset]
+Executor = Callable[[Iterable[NumberedWork]], Iterator[tuple[int, WorkResult]]]
 
 
 class WorkersLostError(LDLearnError, RuntimeError):
     """Worker processes died; what was recorded is safe."""
 
 
-def local_executor(jobs: int = 1) -> Executor:
+def run_here(works: Iterable[NumberedWork], jobs: int = 1) -> Iterator[tuple[int, WorkResult]]:
     """Do the work on this machine.
 
     Parameters
     ----------
+    works : iterable of (int, Work, AnyDataset)
     jobs : int, default=1
         Number of processes; 1 stays in this one, -1 means as many as there are cores.
     """
-
-    def execute(tasks: Iterable[Task]) -> Iterator[tuple[int, WorkResult]]:
-        if jobs == 1:
-            for task in tasks:
-                yield do_work(*task)
-            return
-        try:
-            children = {"initializer": _end_with, "initargs": (os.getpid(),)}
-            with parallel_config(backend="loky", inner_max_num_threads=THREADS, **children):
-                # One piece at a time: a batch would be recorded as a whole, and lost as a whole when the run is killed.
-                parallel = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)
-                yield from parallel(delayed(do_work)(*task) for task in tasks)
-        except TerminatedWorkerError:
-            raise WorkersLostError("A worker process was killed, perhaps for want of memory") from None
-
-    return execute
+    if jobs == 1:
+        yield from (do_work(*work) for work in works)
+        return
+    try:
+        children = {"initializer": _end_with, "initargs": (os.getpid(),)}
+        with parallel_config(backend="loky", inner_max_num_threads=THREADS, **children):
+            # One piece at a time: a batch would be recorded as a whole, and lost as a whole when the run is killed.
+            parallel = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)
+            yield from parallel(delayed(do_work)(*work) for work in works)
+    except TerminatedWorkerError:
+        raise WorkersLostError("A worker process was killed, perhaps for want of memory") from None
 
 
 def _end_with(parent: int) -> None:
@@ -65,27 +61,24 @@ def _end_with(parent: int) -> None:
         threading.Thread(target=watch, daemon=True).start()
 
 
-def dask_executor(address: str) -> Executor:
+def run_on_dask(works: Iterable[NumberedWork], address: str) -> Iterator[tuple[int, WorkResult]]:
     """Do the work on a running Dask cluster.
 
     Parameters
     ----------
+    works : iterable of (int, Work, AnyDataset)
     address : str
         Of its scheduler, ``"tcp://host:8786"``. Its workers need the same versions of this package and of numpy, and
         do one piece of work at a time each, whatever their number of threads.
     """
-
-    def execute(tasks: Iterable[Task]) -> Iterator[tuple[int, WorkResult]]:
-        cluster = import_optional("ldlearn.distributed", "dask", "Dask schedulers")
-        client = cluster.connect(address)
-        try:
-            cluster.versions_of_workers(client)  # can they import it at all?
-            _compare_versions(client.run(installed_versions))
-            yield from _results(client, list(tasks))
-        finally:
-            client.close()
-
-    return execute
+    cluster = import_optional("ldlearn.distributed", "dask", "Dask schedulers")
+    client = cluster.connect(address)
+    try:
+        cluster.versions_of_workers(client)  # can they import it at all?
+        _compare_versions(client.run(installed_versions))
+        yield from _results(client, works)
+    finally:
+        client.close()
 
 
 def _compare_versions(theirs: dict[str, dict[str, str]]) -> None:
@@ -100,7 +93,7 @@ def _compare_versions(theirs: dict[str, dict[str, str]]) -> None:
             )
 
 
-def _results(client: Any, tasks: list[Task]) -> Iterator[tuple[int, WorkResult]]:
+def _results(client: Any, works: Iterable[NumberedWork]) -> Iterator[tuple[int, WorkResult]]:
     from distributed import KilledWorker, as_completed
 
     data: dict[int, Any] = {}
@@ -108,9 +101,10 @@ def _results(client: Any, tasks: list[Task]) -> Iterator[tuple[int, WorkResult]]
     with warnings.catch_warnings():
         # The data travel once, inside a task, because what is scattered dies with the workers that hold it.
         warnings.filterwarnings("ignore", message="Sending large graph")
-        for number, work, dataset in tasks:
+        for number, work, dataset in works:
             if id(dataset) not in data:
-                data[id(dataset)] = client.submit(_itself, dataset, key=_data_key(dataset))
+                key = f"ldlearn-data-{dataset.name}-{joblib.hash(dataset)}"
+                data[id(dataset)] = client.submit(_itself, dataset, key=key)
             # Not pure: a piece has a time and a memory of its own, so equal pieces are not one piece.
             futures.append(client.submit(do_work, number, work, data[id(dataset)], pure=False))
     try:
@@ -125,7 +119,3 @@ def _results(client: Any, tasks: list[Task]) -> Iterator[tuple[int, WorkResult]]
 
 def _itself(dataset: AnyDataset) -> AnyDataset:
     return dataset
-
-
-def _data_key(dataset: AnyDataset) -> str:
-    return f"ldlearn-data-{dataset.name}-{joblib.hash(dataset)}"

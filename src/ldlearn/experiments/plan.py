@@ -19,6 +19,7 @@ SPLITS = ("repeats", "k-fold")
 SCALINGS = ("standard", "minmax", "none")
 MODES = ("oracle", "logical")
 RECOVERY_ROWS = ("validation", "training")
+_SHIPPED = files("ldlearn.experiments") / "plans"
 
 
 @dataclass(frozen=True)
@@ -220,8 +221,7 @@ def shipped_plans() -> list[str]:
     >>> shipped_plans()
     ['ablation', 'floors', 'paper', 'quick']
     """
-    folder = files("ldlearn.experiments").joinpath("plans")
-    return sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml"))
+    return sorted(entry.name.removesuffix(".toml") for entry in _SHIPPED.iterdir() if entry.name.endswith(".toml"))
 
 
 def load_plan(plan: str | os.PathLike[str]) -> Plan:
@@ -241,16 +241,10 @@ def load_plan(plan: str | os.PathLike[str]) -> Plan:
     PlanError
         Naming the file and the key that is wrong.
     """
-    path = Path(plan)
-    if os.fspath(plan) in shipped_plans() and not path.is_file():
-        text = files("ldlearn.experiments").joinpath("plans", f"{plan}.toml").read_text(encoding="utf-8")
-    elif path.is_file():
-        text = path.read_text(encoding="utf-8")
-    else:
-        name = os.fspath(plan)
-        raise PlanError(
-            f"There is no plan file {name!r} and no shipped plan of that name; {hint(name, shipped_plans())}"
-        )
+    path, name, shipped = Path(plan), os.fspath(plan), shipped_plans()
+    if not path.is_file() and name not in shipped:
+        raise PlanError(f"There is no plan file {name!r} and no shipped plan of that name; {hint(name, shipped)}")
+    text = (path if path.is_file() else _SHIPPED / f"{name}.toml").read_text(encoding="utf-8")
     try:
         return Plan.from_dict({"name": path.stem} | tomllib.loads(text), path.parent)
     except tomllib.TOMLDecodeError as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -136,14 +136,8 @@ def _given_labels(data: AnyDataset, spec: DatasetSpec) -> NDArray[Any]:
 
 
 def _logical(D: NDArray[np.float64], spec: DatasetSpec, protocol: Protocol) -> NDArray[np.int8]:
-    own = spec.binarisation
-    Y = binarize(
-        D,
-        own.get("rule", protocol.rule),
-        delta=own.get("threshold", protocol.threshold),
-        total=own.get("total", protocol.total),
-        k=own.get("k", protocol.k),
-    )
+    rule = replace(protocol, **spec.binarisation)  # a data set may have its own
+    Y = binarize(D, rule.rule, delta=rule.threshold, total=rule.total, k=rule.k)
     empty = int((Y.sum(axis=1) == 0).sum())
     if empty:
         raise InputError(f"{empty} rows of {spec.name!r} have no positive label under this rule; lower its threshold.")

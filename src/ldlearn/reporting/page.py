@@ -27,13 +27,10 @@ def render(context: Mapping[str, Any]) -> str:
     -------
     str
     """
-    environment = _environment()
     script = "\n".join(_resource(name) for name in _SCRIPTS)
-    parts = {"style": _resource("style.css"), "script": script, "script_hash": _hash(script)}
-    return str(environment.get_template("report.html").render(**context, **parts))
-
-
-def _environment() -> Any:
+    # What the page's security policy allows to run: this script and nothing that a name might smuggle in.
+    digest = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode()
+    parts = {"style": _resource("style.css"), "script": script, "script_hash": f"sha256-{digest}"}
     jinja2 = import_optional("jinja2", "report", "Reports")
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("ldlearn.reporting"),
@@ -43,7 +40,7 @@ def _environment() -> Any:
         lstrip_blocks=True,
     )
     environment.filters |= {"number": number, "rank": rank_text, "duration": duration_text, "sig": significant}
-    return environment
+    return str(environment.get_template("report.html").render(**context, **parts))
 
 
 def number(value: float | None, places: int = 4) -> str:
@@ -58,8 +55,3 @@ def significant(value: float | None) -> str:
 
 def _resource(name: str) -> str:
     return files("ldlearn.reporting").joinpath("templates", name).read_text(encoding="utf-8")
-
-
-def _hash(script: str) -> str:
-    """What the page's security policy allows to run: this script and nothing that a name might smuggle in."""
-    return "sha256-" + base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode()

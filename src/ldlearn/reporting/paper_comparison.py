@@ -16,8 +16,8 @@ _ABLATED = re.compile(r"\b(alpha|beta|gamma)\s*=\s*0(?![.\d])")
 
 
 @dataclass(frozen=True)
-class PairedCell:
-    """The paper's cell, ours, the numbers of the notes on it, and whether a floor of this run beats what is printed."""
+class PairedScore:
+    """A score of the paper, ours, the numbers of notes on it, and whether a floor of this run beats the printed one."""
 
     printed: Printed | None
     ours: Spread | None
@@ -31,7 +31,7 @@ class PairedRow:
 
     paper_method: str
     method: Method | None
-    cells: Mapping[str, PairedCell]
+    scores: Mapping[str, PairedScore]
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class _Pairing:
         self.printed = printed_cells().get((block.key, metric.name), {})
         known = abbreviations()
         self.columns = {d.name: known[bare_name(d.name)] for d in results.present if bare_name(d.name) in known}
-        self.run: dict[str, list[Method]] = {name: [] for _, name in self.printed}
+        self.run: dict[str, list[Method | None]] = {name: [] for _, name in self.printed}
         for method in results.methods.values():
             name = paper_method(method, block)
             if name in self.run:
@@ -103,19 +103,18 @@ class _Pairing:
         """The paired table, notes numbered in reading order."""
         rows = []
         for name, methods in self.run.items():
-            here: list[Method | None] = [*methods]
-            for method in here or [None]:
-                cells = {dataset: self._cell(name, method, dataset) for dataset in self.columns}
-                rows.append(PairedRow(name, method, cells))
+            for method in methods or [None]:
+                scores = {dataset: self._paired(name, method, dataset) for dataset in self.columns}
+                rows.append(PairedRow(name, method, scores))
         return PairedTable(self.block, self.metric, tuple(self.columns), tuple(rows), self.floors, tuple(self.notes))
 
-    def _cell(self, name: str, method: Method | None, dataset: str) -> PairedCell:
+    def _paired(self, name: str, method: Method | None, dataset: str) -> PairedScore:
         printed = self.printed.get((self.columns[dataset], name))
         ours = self._score(method.name, dataset) if method else None
         if printed is None:
-            return PairedCell(None, ours)
+            return PairedScore(None, ours)
         beaten = self._below_floor(float(printed.mean), dataset)
-        return PairedCell(printed, ours, self._numbers(printed.remarks), beaten)
+        return PairedScore(printed, ours, self._numbers(printed.remarks), beaten)
 
     def _numbers(self, remarks: Iterable[str]) -> tuple[int, ...]:
         self.notes += [text for text in remarks if text not in self.notes]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ldlearn.results import TASKS, Curve, Record, Results, Samples, sensitivity_curves
@@ -28,8 +28,13 @@ def samples(results: Results) -> dict[str, Any]:
     n_repeats = max((len(repeats) for repeats in stored.values()), default=0)
     while n_repeats > 1 and _numbers(stored, n_repeats) > _SAMPLE_NUMBERS:
         n_repeats -= 1
-    found = {name: _sample_set(list(repeats.values())[:n_repeats]) for name, repeats in stored.items() if repeats}
-    return {name: entry for name, entry in found.items() if entry["rows"]}
+    found = {}
+    for name, repeats in stored.items():
+        groups = list(repeats.values())[:n_repeats]
+        rows = [_sample(group, place) for group in groups for place in range(len(group[0][1].rows))]
+        if rows:
+            found[name] = {"labels": groups[0][0][0].label_names, "rows": rows}
+    return found
 
 
 _Group = list[tuple[Record, Samples]]
@@ -50,11 +55,6 @@ def _numbers(stored: Mapping[str, Mapping[int, _Group]], n_repeats: int) -> int:
         for group in list(repeats.values())[:n_repeats]
         for record, samples in group
     )
-
-
-def _sample_set(repeats: Sequence[_Group]) -> dict[str, Any]:
-    rows = [_sample(group, place) for group in repeats for place in range(len(group[0][1].rows))]
-    return {"labels": repeats[0][0][0].label_names, "rows": rows}
 
 
 def _sample(group: _Group, place: int) -> dict[str, Any]:

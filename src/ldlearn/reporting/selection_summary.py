@@ -34,7 +34,9 @@ def how_parameters_were_chosen(results: Results) -> list[str]:
     if list(points) == [1]:
         return ["Nothing was tuned: every method ran once a repeat, with its defaults unless the plan says otherwise."]
     tuned = [record for record in done if record.n_points > 1]
-    return [*_by_what(tuned), _budgets(points, results.subject, _stated_budget(tuned))]
+    budgets = {record.selection.get("budget") for record in tuned}
+    stated = budgets.pop() if len(budgets) == 1 else None  # by the plan, and one for all
+    return [*_by_what(tuned), _budgets(points, results.subject, stated)]
 
 
 def grid_points_of_methods(results: Results) -> dict[int, list[str]]:
@@ -70,20 +72,13 @@ def _by_what(tuned: Sequence[Record]) -> Iterable[str]:
 
 def _rows_that_chose(tuned: Sequence[Record]) -> dict[str, list[str]]:
     """The rows that chose parameters for recovery, with the methods they did that for."""
-    rows: dict[str, list[str]] = {}
+    rows: dict[str, dict[str, None]] = {}
     for record in tuned:
         basis = record.selection.get("recovery_basis")
         if basis and record.scores("recovery"):
             # What follows the comma is how: "validation rows, enhanced", "validation rows, fitted again".
-            methods = rows.setdefault(str(basis).partition(",")[0], [])
-            methods += [record.method] if record.method not in methods else []
-    return rows
-
-
-def _stated_budget(tuned: Sequence[Record]) -> int | None:
-    """The budget of the plan, if it was one for all."""
-    stated = {record.selection.get("budget") for record in tuned}
-    return stated.pop() if len(stated) == 1 else None
+            rows.setdefault(str(basis).partition(",")[0], {})[record.method] = None
+    return {name: list(methods) for name, methods in rows.items()}
 
 
 def _budgets(points: dict[int, list[str]], subject: str | None, budget: int | None) -> str:

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ldlearn.plotting.style import shown
-from ldlearn.reporting.paper_comparison import PairedCell, PairedTable
-from ldlearn.reporting.printed_results import Printed
+from ldlearn.reporting.paper_comparison import PairedScore, PairedTable
 from ldlearn.results import Agreement, Cost, Method, Score, Spread, TaskTable
 
 DASH = "–"
@@ -93,7 +92,8 @@ def paired_table(table: PairedTable) -> TextTable:
     rows = []
     for row in table.rows:
         here = Entry(name=row.method.name) if row.method else Entry("not run")
-        texts = [Entry(text) for d in table.datasets for text in _paired_texts(row.cells[d])]
+        scores = [row.scores[dataset] for dataset in table.datasets]
+        texts = [Entry(text) for score in scores for text in (_printed_text(score), spread_text(score.ours))]
         rows.append((False, [Entry(name=row.paper_method), here, *texts]))
     if table.floors:
         named = {d: f"{spread_text(spread)} ({name})" for d, (name, spread) in table.floors.items()}
@@ -154,18 +154,14 @@ def legend_of(table: TaskTable) -> str:
     return said
 
 
-def printed_rank(printed: Printed) -> str:
-    """The printed rank, and the right one if that differs: ``(6 → 7)``."""
-    arrow = f" → {printed.right_rank}" if printed.right_rank else ""
-    return f" ({printed.rank}{arrow})" if printed.rank else ""
-
-
-def _paired_texts(cell: PairedCell) -> tuple[str, str]:
-    if cell.printed is None:
-        return DASH, spread_text(cell.ours)
-    printed = cell.printed.mean + (f" ± {cell.printed.std}" if cell.printed.std else "") + printed_rank(cell.printed)
-    marks = f" [{', '.join(map(str, cell.notes))}]" if cell.notes else ""
-    return printed + marks, spread_text(cell.ours)
+def _printed_text(score: PairedScore) -> str:
+    """What the paper prints: mean, deviation, rank with the right one if that differs, and the numbers of notes."""
+    if score.printed is None:
+        return DASH
+    deviation = f" ± {score.printed.std}" if score.printed.std else ""
+    arrow = f" → {score.printed.right_rank}" if score.printed.right_rank else ""
+    rank = f" ({score.printed.rank}{arrow})" if score.printed.rank else ""
+    return score.printed.mean + deviation + rank + (f" {list(score.notes)}" if score.notes else "")
 
 
 def _named(method: Method) -> Entry:

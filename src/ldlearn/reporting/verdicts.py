@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ldlearn.results import Method, Results, Task, TaskTable, best_floor, difference
+from ldlearn.results import Method, Results, TaskTable, best_floor, difference
 from ldlearn.results.differences import CONFIDENCE
 from ldlearn.results.wording import enumerate_names, plural
 from ldlearn.stats import FriedmanResult, PostHocResult, TooFewDatasetsWarning, bonferroni_dunn, friedman, nemenyi
@@ -25,16 +25,14 @@ class Verdict:
 
     Attributes
     ----------
-    pairs : PostHocResult or None
-        Nemenyi's test, if it tells some methods apart.
     sentences : list of str
         What the tests found: one for each question, and only as far as the answer before allows the next.
+    pairs : PostHocResult or None
+        Nemenyi's test, if it tells some methods apart.
     """
 
-    task: Task
-    metric: str
-    pairs: PostHocResult | None
     sentences: list[str]
+    pairs: PostHocResult | None = None
 
 
 # --- In short
@@ -134,11 +132,9 @@ def _against(results: Results, table: TaskTable, name: str, other: str, dataset:
 
 
 def _ranks(table: TaskTable, best: Sequence[str]) -> str:
-    rank, n = table.average_ranks[best[0]], len(table.datasets)
+    n, verb = len(table.datasets), "has" if len(best) == 1 else "share"
     where = plural(n, "data set") + (", too few for any test of ranks" if n < _FEWEST_TO_TEST else "")
-    if len(best) == 1:
-        return f"{best[0]} has the best average rank, {rank:.2f} over {where}."
-    return f"{enumerate_names(best)} share the best average rank, {rank:.2f} over {where}."
+    return f"{enumerate_names(best)} {verb} the best average rank, {table.average_ranks[best[0]]:.2f} over {where}."
 
 
 def _subject(results: Results, table: TaskTable, best: Sequence[str]) -> list[str]:
@@ -156,10 +152,10 @@ def _floors(table: TaskTable) -> list[str]:
     floor = table.floors[0]
     limit = _rank(table, floor)
     below = [m.name for m in table.ranked if not m.is_floor and _rank(table, m) >= limit]
-    said = f"The best floor, {floor.name}, has rank {limit:.2f}"
-    if not below:
-        return [f"{said}; every other method does better."]
-    return [f"{said}; {enumerate_names(below)} {'does' if len(below) == 1 else 'do'} no better than that."]
+    others = "every other method does better"
+    if below:
+        others = f"{enumerate_names(below)} {'does' if len(below) == 1 else 'do'} no better than that"
+    return [f"The best floor, {floor.name}, has rank {limit:.2f}; {others}."]
 
 
 def _informed_floor(table: TaskTable, floor: Method) -> str:
@@ -175,31 +171,28 @@ def _informed_floor(table: TaskTable, floor: Method) -> str:
 def compare_methods(table: TaskTable, subject: str | None) -> Verdict:
     """Ask whether the methods differ, then who differs from the subject, then which pairs do."""
     names, n = [method.name for method in table.ranked], len(table.datasets)
-    verdict = Verdict(table.task, table.metric.name, None, [])
     if len(names) < 2 or n < 2:
         counted = f"{plural(len(names), 'ranked method')} on {plural(n, 'data set')}"
-        verdict.sentences.append(f"{counted}: too little for a test over data sets.")
-        return verdict
+        return Verdict([f"{counted}: too little for a test over data sets."])
     options: dict[str, Any] = {"greater_is_better": table.metric.greater_is_better, "methods": names, "alpha": ALPHA}
     scores, _ = table.matrix()
     omnibus = _if_possible(friedman, scores, **options)
     if omnibus is None or n < _FEWEST_TO_TEST:
-        verdict.sentences.append(
+        said = (
             f"{plural(n, 'data set')} cannot show which of {len(names)} methods differ, whatever the scores: no test "
             "over data sets is reported. How far methods are apart on each of them can be said."
         )
-        return verdict
-    verdict.sentences.append(_friedman_sentence(omnibus))
+        return Verdict([said])
+    sentences = [_friedman_sentence(omnibus)]
     if not omnibus.significant:
-        return verdict
-    pairs = _if_possible(nemenyi, scores, **options)
+        return Verdict(sentences)
     against = _if_possible(bonferroni_dunn, scores, subject, **options) if subject in names else None
     if against is not None:
-        verdict.sentences.append(_subject_sentence(against))
+        sentences.append(_subject_sentence(against))
+    pairs = _if_possible(nemenyi, scores, **options)
     if pairs is None or not any(pair.significant for pair in pairs.comparisons):
-        verdict.sentences.append("Which pairs of methods differ, Nemenyi's test does not tell.")
-        return verdict
-    return Verdict(table.task, table.metric.name, pairs, [*verdict.sentences, _nemenyi_sentence(pairs)])
+        return Verdict([*sentences, "Which pairs of methods differ, Nemenyi's test does not tell."])
+    return Verdict([*sentences, _nemenyi_sentence(pairs)], pairs)
 
 
 def _if_possible(test: Callable[..., Any], *args: Any, **options: Any) -> Any:

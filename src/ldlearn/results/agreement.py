@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldlearn.metrics import intersection
+from ldlearn.metrics.registry import mean_of_defined
 from ldlearn.results.record import Record, Task
 from ldlearn.results.summary import Method, Results
 
@@ -47,12 +48,11 @@ def agreement(results: Results, dataset: str, task: Task) -> Agreement | None:
     means = {}
     for i, method in enumerate(methods):
         others = [matrix[i, j] for j, other in enumerate(methods) if j != i and not other.is_floor]
-        known = [value for value in others if not np.isnan(value)]
-        means[method.name] = float(np.mean(known)) if known else float("nan")
+        means[method.name] = mean_of_defined(np.array(others))
     return Agreement(dataset, task, methods, matrix, means)
 
 
 def _agree(one: dict[int, Record], other: dict[int, Record], task: Task) -> float:
     """Over the repeats that both have; the rows of a repeat are the same for all methods."""
     shared = [intersection(one[repeat].degrees[task], other[repeat].degrees[task]) for repeat in one if repeat in other]
-    return float(np.mean(shared)) if shared else float("nan")
+    return mean_of_defined(np.array(shared))
