@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from ldlearn.metrics import METRICS, Metric
-from ldlearn.reporting.paper_comparison import PairedCell, PairedTable, paired_tables
+from ldlearn.reporting.paper_comparison import PairedScore, PairedTable, paired_tables
 from ldlearn.reporting.printed_ranks import PAPER_METRICS
 from ldlearn.reporting.printed_results import BLOCKS, printed_cells
 from ldlearn.reporting.report import Report
@@ -247,12 +247,12 @@ def beside_print(table: PairedTable, notes: Notes) -> str:
     lines.append("|---|" + "---|" * (len(titles) + 1))
     for name in dict.fromkeys(row.paper_method for row in table.rows):
         mine = [row for row in table.rows if row.paper_method == name and row.method]
-        stated = [row.cells for row in mine if row.method and is_paper_setting(row.method)]
+        stated = [row.scores for row in mine if row.method and is_paper_setting(row.method)]
         others = [row for row in mine if row.method and not is_paper_setting(row.method)]
-        own = [row.cells for row in others if row.method and row.method.name != BLIND]
+        own = [row.scores for row in others if row.method and row.method.name != BLIND]
         cells, numbers = [name], set()
         for dataset in datasets:
-            printed = next((row.cells[dataset] for row in table.rows if row.paper_method == name), None)
+            printed = next((row.scores[dataset] for row in table.rows if row.paper_method == name), None)
             cells += [printed_text(printed), spread(stated, dataset), spread(own, dataset)]
             numbers |= {notes.number(text) for text in (printed.printed.remarks if printed and printed.printed else ())}
         lines.append(table_row([*cells, ", ".join(map(str, sorted(numbers)))]))
@@ -260,7 +260,7 @@ def beside_print(table: PairedTable, notes: Notes) -> str:
     return "\n".join([*lines, table_row(["*best floor*", *floors, ""])])
 
 
-def printed_text(cell: PairedCell | None) -> str:
+def printed_text(cell: PairedScore | None) -> str:
     if cell is None or cell.printed is None:
         return "–"
     printed = cell.printed
@@ -268,7 +268,7 @@ def printed_text(cell: PairedCell | None) -> str:
     return f"{printed.mean}{f' ± {printed.std}' if printed.std else ''}{rank}{' †' if cell.below_floor else ''}"
 
 
-def spread(rows: Sequence[Mapping[str, PairedCell]], dataset: str) -> str:
+def spread(rows: Sequence[Mapping[str, PairedScore]], dataset: str) -> str:
     found = [row[dataset].ours for row in rows]
     return " or ".join(number(value) for value in found if value) or "–"
 
@@ -340,7 +340,7 @@ def impossible(results: Results, notes: Notes) -> str:
 
 
 def worse_than_floor(table: PairedTable, dataset: str) -> str:
-    printed = {row.paper_method: row.cells[dataset].below_floor for row in table.rows if row.cells[dataset].printed}
+    printed = {row.paper_method: row.scores[dataset].below_floor for row in table.rows if row.scores[dataset].printed}
     return f"{sum(printed.values())} of {len(printed)} ({table.floors[dataset][0]})"
 
 

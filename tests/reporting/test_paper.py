@@ -193,7 +193,7 @@ class TestPaired:
         for metric in ("chebyshev", "intersection"):
             table = TABLES["recovery", metric]
             for row in table.rows:
-                for dataset, cell in row.cells.items():
+                for dataset, cell in row.scores.items():
                     name, floor = table.floors[dataset]
                     assert RESULTS.methods[name].is_floor
                     worse = float(cell.printed.mean) < floor.mean
@@ -201,7 +201,7 @@ class TestPaired:
 
     def test_notes_are_numbered_in_reading_order(self):
         table = TABLES["prediction-ldlsf", "chebyshev"]
-        seen = [number for row in table.rows for cell in row.cells.values() for number in cell.notes]
+        seen = [number for row in table.rows for cell in row.scores.values() for number in cell.notes]
         first_use = list(dict.fromkeys(seen))
         assert first_use == sorted(first_use) == list(range(1, len(table.notes) + 1))
 

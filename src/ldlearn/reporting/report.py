@@ -92,12 +92,10 @@ class Report:
             for metric in self.results.metrics
             if (table := self.results.table(task, metric)) is not None
         }
-        keys = [(task, metric.name) for task in TASKS for metric in self.results.headline]
-        self.headline_tables = [self.tables[key] for key in keys if key in self.tables]
         # Only the metrics of the plan are tested: among tests of all of them, some would succeed by chance.
         self.verdicts: dict[tuple[Task, str], Verdict] = {
             (table.task, table.metric.name): compare_methods(table, self.results.subject)
-            for table in self.headline_tables
+            for table in self.headline_tables()
         }
         self.paired: list[PairedTable] = paired_tables(self.results)
         self.costs = costs(self.results)
@@ -115,6 +113,11 @@ class Report:
         name = str(self.plan.get("name") or "")
         return f"Experiment “{name}”" if name else "Experiment"
 
+    def headline_tables(self) -> list[TaskTable]:
+        """Tables of the headline metrics, task by task."""
+        keys = [(task, metric.name) for task in TASKS for metric in self.results.headline]
+        return [self.tables[key] for key in keys if key in self.tables]
+
     def write(self, folder: Path, *, formats: Sequence[str] = FORMATS) -> Path:
         """Write all files; the page comes last."""
         for name, text in self.text_files().items():
@@ -124,7 +127,7 @@ class Report:
 
     def text_files(self) -> dict[str, str]:
         """Markdown and LaTeX tables, and the whole report in Markdown, by file name."""
-        tables = {f"{t.task}-{t.metric.name}": score_table(t) for t in self.headline_tables}
+        tables = {f"{t.task}-{t.metric.name}": score_table(t) for t in self.headline_tables()}
         tables |= {f"paper-{p.block.key}-{p.metric.name}": paired_table(p) for p in self.paired}
         tables |= {f"agreement-{a.task}-{file_name(a.dataset)}": agreement_table(a) for a in self.agreements}
         tables["time-and-memory"] = cost_table(self.costs)
@@ -138,7 +141,7 @@ class Report:
         parts = [f"# {markdown_text(self.title)}", self._counted()]
         parts += [markdown_text(" ".join(self.chosen))] if self.chosen else []
         parts += [f"Missing: {markdown_text(f'{d.name}: {d.missing}')}" for d in self.results.missing]
-        for table in self.headline_tables:
+        for table in self.headline_tables():
             said = [*headline(self.results, table), *self.verdicts[table.task, table.metric.name].sentences]
             parts += [score_table(table).markdown(), markdown_text(" ".join(said))]
         parts += [agreement_table(found).markdown() for found in self.agreements]
@@ -156,7 +159,7 @@ class Report:
     def _page_figures(self) -> dict[str, Display]:
         from ldlearn.reporting.figures import page_figures
 
-        return page_figures(self.results, self.headline_tables, list(self.verdicts.values()))
+        return page_figures(self.results, self.headline_tables(), list(self.verdicts.values()))
 
     @cached_property
     def _page_data(self) -> dict[str, Any]:
