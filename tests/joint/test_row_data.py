@@ -169,7 +169,7 @@ def test_degrees_are_matched_by_name_and_checked():
     np.testing.assert_allclose(model.label_distributions_, D)
     partly = D.copy()
     partly[2, 1] = np.nan
-    for bad, said in ((partly, "row 2 of degrees mixes"), (2 * D, "sum to 1: row 0"), (D[:5], "30 rows and 4 columns")):
+    for bad, said in ((partly, "as in row 2 of degrees"), (2 * D, "sum to 1: row 0"), (D[:5], "30 rows and 4 columns")):
         with pytest.raises(InputError, match=said):
             DLDL(beta=1.0, gamma=1.0).fit(X, Y, degrees=bad)
     with pytest.raises(TypeError, match="unexpected keyword argument 'degrees'"):
