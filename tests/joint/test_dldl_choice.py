@@ -102,7 +102,6 @@ def test_a_handful_of_rows_gets_defaults():
 def test_no_more_than_2000_rows_are_looked_at():
     """The same choice with forty thousand rows more that are never looked at would be luck; that it is quick is not."""
     data = make_label_distributions(6000, 5, 4, labels="votes")
-    features, Y = Features(data.X), data.Y > 0
     looked_at = []
 
     class Watched(np.ndarray):
@@ -111,7 +110,7 @@ def test_no_more_than_2000_rows_are_looked_at():
                 looked_at.append(len(key))
             return np.asarray(super().__getitem__(key))
 
-    choose_weights(data.X.view(Watched), Y, features)
+    choose_weights(Features(data.X.view(Watched)), data.Y > 0)
     assert sum(looked_at) == 2 * 2000  # every row of a half once to learn from and once to judge by
 
 
@@ -215,7 +214,7 @@ def test_doubt_flattens_the_degrees_that_beta_follows(monkeypatch):
     features, Y, betas = Features(data.X), data.Y > 0, []
     for trust in (1.0, 0.7, 0.4, 0.1, 0.0):
         monkeypatch.setattr(Competition, "trust", trust)
-        betas.append(choose_weights(data.X, Y, features, gamma=1.0).beta)
+        betas.append(choose_weights(features, Y, gamma=1.0).beta)
     assert betas == sorted(betas)
     assert betas[-1] == 100
     assert betas[2] > 2 * betas[0]

@@ -18,6 +18,7 @@ from ldlearn.joint.label_model import (
     held_out_folds,
     held_out_splits,
 )
+from ldlearn.solvers.features import Features
 
 
 def test_folds_cover_the_rows_and_do_not_depend_on_their_order():
@@ -45,7 +46,7 @@ def test_a_handful_of_rows_is_no_evidence():
     verdict = competition_test(data.X, data.Y)
     assert verdict.competing
     assert verdict.n_rows == 0
-    assert best_penalty(held_out_splits(data.X, data.Y > 0), competing=True).ratio == 1
+    assert best_penalty(held_out_splits(Features(data.X), data.Y > 0), competing=True).ratio == 1
 
 
 def test_held_out_rows_are_not_learned_from():
@@ -53,7 +54,7 @@ def test_held_out_rows_are_not_learned_from():
     rng = np.random.default_rng(0)
     X, Y = rng.normal(size=(400, 50)), rng.random((400, 4)) < 0.4
     Y[~Y.any(axis=1), 0] = True
-    found = best_penalty(held_out_splits(X, Y), competing=True)
+    found = best_penalty(held_out_splits(Features(X), Y), competing=True)
     assert found.ratio >= 100
     assert len(found.log_likelihoods) == 400
 
@@ -97,7 +98,7 @@ def test_power_against_presence():
 @pytest.mark.parametrize("competing", [True, False])
 def test_splits_in_threads_say_what_they_say_one_after_the_other(competing, monkeypatch):
     data = make_label_distributions(120, 4, 3, labels="votes", n_raters=5, random_state=0)
-    splits = held_out_splits(data.X, data.Y.astype(bool))
+    splits = held_out_splits(Features(data.X), data.Y.astype(bool))
     found = []
     for count in (1, 3):
         monkeypatch.setattr(threads, "thread_count", lambda count=count: count)
@@ -147,7 +148,7 @@ def test_equal_votes_are_told_from_equal_ticks():
         X = rng.standard_normal((1500, 5))
         shares = softmax(0.8 * X @ rng.standard_normal((5, 6)) / np.sqrt(5))
         for chances in (np.minimum(2.0 * shares, 1.0), -np.expm1(-6.0 * shares)):
-            splits = held_out_splits(X, rng.random(shares.shape) < chances)
+            splits = held_out_splits(Features(X), rng.random(shares.shape) < chances)
             found.append(compare(splits, best_penalty(splits, competing=True)).z_chances)
     ticks, votes = np.reshape(found, (3, 2)).mean(axis=0)
     assert ticks < 0.5

@@ -72,8 +72,7 @@ class VoteLDL(JointOnBlocks, joint.VoteLDL):
         self.label_distributions_ = self._array_of_rows(training, degrees, (len(self.label_names_),), training.dtype)
 
     def _gamma_of_blocks(self, columns: BlockColumns) -> float:
-        features, Y, known = columns.to_choose_by()
-        return self._choose_gamma(features.X, Y, features, known)
+        return self._choose_gamma(*columns.to_choose_by())
 
 
 class _At(NamedTuple):

@@ -30,6 +30,7 @@ from ldlearn.joint.ordered_labels import choose_ordered, roughness
 from ldlearn.solvers.admm import admm_simplex
 from ldlearn.solvers.features import Features, linear_scores, linear_softmax
 from ldlearn.solvers.newton_simplex import SimplexSolution, newton_simplex
+from ldlearn.solvers.row_space import short_rows
 from ldlearn.solvers.softmax_regression import SoftmaxFit, softmax_regression
 
 _ROUGH = 1e4  # times tol: part of what a W-step gains that may be left where others follow
@@ -372,14 +373,14 @@ class DLDL(WeighsRows, GivesIntervals):
         self.beta_, self.gamma_, self.choice_ = choice.beta, choice.gamma, choice.words
         self.ordered_ = self._choose_ordered(features, Y, known)
         self._alternate(features, self._first_degrees(X, Y, sample_weight, known, degrees), G, work)
-        self._training = TrainingRows(X, Y, sample_weight, known)
+        self._training = TrainingRows(X, Y, sample_weight, known, features=features)
 
     def _choose_weights(self, features: Features, Y: Mask, known: Mask | None) -> Choice:
         if self.beta is not None and self.gamma is not None:
             return Choice(float(self.beta), float(self.gamma), "")
         given: dict[str, Any] = {"beta": self.beta, "gamma": self.gamma, "label_model": self.label_model}
         with own_threads():
-            choice = choose_weights(features.X, Y, features, **given, max_iter=self.max_iter, known=known)
+            choice = choose_weights(features, Y, **given, max_iter=self.max_iter, known=known)
         if self.verbose:
             print(f"[DLDL] {choice.words}", flush=True)
         return choice
@@ -412,9 +413,10 @@ class DLDL(WeighsRows, GivesIntervals):
             if self.n_iter_ == 1:
                 work.first_W = W
             D, solved, terms = self._update_D(W, degrees, G, D)  # Eq. 11
-            self.coef_, self.intercept_ = W.coef, W.intercept
             self.weights_gap_ = W.gap
             self.converged_ = W.converged and solved
+        assert W is not None
+        self.coef_, self.intercept_ = features.in_columns(W.coef, W.intercept)
         self.objective_ = float(self.objective_path_[-1])
         self.label_distributions_ = self._dense(D, features.X.dtype)
 
@@ -444,7 +446,7 @@ class DLDL(WeighsRows, GivesIntervals):
         if work.features is None:
             work.feature_map = self._make_feature_map(X)
             mapped = X if work.feature_map is None else work.feature_map.fit_transform(self._map_input(X))
-            work.features = Features(mapped, self.fit_intercept, weights)
+            work.features = short_rows(Features(mapped, self.fit_intercept, weights))
         self.feature_map_ = work.feature_map
         return work.features
 

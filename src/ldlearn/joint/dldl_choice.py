@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import Any
 
 import numpy as np
 
@@ -40,9 +39,8 @@ class Choice:
 
 
 def choose_weights(
-    X: Any,
-    Y: Mask,
     features: Features,
+    Y: Mask,
     *,
     beta: float | None = None,
     gamma: float | None = None,
@@ -61,11 +59,9 @@ def choose_weights(
 
     Parameters
     ----------
-    X : {ndarray, csr_array} of shape (n, m)
-        What the predictor works on.
-    Y : boolean ndarray of shape (n, c)
     features : Features
-        Of X, and how often each row counts.
+        What the predictor works on, and how often each row counts.
+    Y : boolean ndarray of shape (n, c)
     beta, gamma : float or None
         Weights that are given stay.
     label_model : {"auto", "votes", "presence"}, default="auto"
@@ -76,7 +72,7 @@ def choose_weights(
         Where Y says anything; by default everywhere.
     """
     unit = default_gamma(features)
-    splits = held_out_splits(X, Y, features.fit_intercept, features.weights, known)
+    splits = held_out_splits(features, Y, known)
     if not splits:
         chosen = _NO_EVIDENCE_BETA if beta is None else beta
         return Choice(chosen, unit if gamma is None else gamma, "too few rows to choose by: the weights are defaults")

@@ -40,9 +40,12 @@ class TrainingRows:
     weights: NDArray[np.float64] | None = None
     known: Mask | None = None
     offset: float | NDArray[np.float64] = 0.0
+    features: Features | None = None  # of the fit; only those of `short_rows`, which are small and took time, are kept
     glimpse: tuple[Any, Any] = field(init=False)
 
     def __post_init__(self) -> None:
+        if self.features is not None and self.features.whole is self.features:
+            object.__setattr__(self, "features", None)
         X, weights = self._some_rows()
         object.__setattr__(self, "glimpse", (X.copy(), None if weights is None else weights.copy()))
 
@@ -203,10 +206,10 @@ class GivesIntervals(EnhancesNewRows, Joint):
         return self._doubt
 
     def _learn_doubt(self, rows: TrainingRows) -> Doubt:
-        features = Features(self._mapped(rows.X), self.fit_intercept, rows.weights)
+        features = rows.features or Features(self._mapped(rows.X), self.fit_intercept, rows.weights)
         l2 = 3.0 * default_gamma(features) or 1.0
         # A kernel takes all rows far away to the same place: how far they are shows in the features themselves.
-        plain = features if self.feature_map_ is None else Features(rows.X, weights=rows.weights)
+        plain = features.whole if self.feature_map_ is None else Features(rows.X, weights=rows.weights)
         posterior = None
         if rows.Y.shape[1] <= _MOST_LABELS:
             posterior = vote_posterior(features, rows.Y, l2=l2, known=rows.known, offset=rows.offset)

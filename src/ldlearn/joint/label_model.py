@@ -100,21 +100,17 @@ class Split:
         return log_likelihood(theta, self.Y_test, n_seen=self.features.total, known=self.known_test)
 
 
-def held_out_splits(
-    X: Any,
-    Y: Mask,
-    fit_intercept: bool = True,
-    weights: NDArray[np.float64] | None = None,
-    known: Mask | None = None,
-) -> list[Split]:
+def held_out_splits(features: Features, Y: Mask, known: Mask | None = None) -> list[Split]:
     """The rows of each of `held_out_folds`."""
+
+    X, intercept, weights = features.X, features.fit_intercept, features.weights
 
     def part(A: Any, rows: Rows) -> Any:
         return None if A is None else A[rows]
 
     return [
         Split(
-            Features(X[fold.train], fit_intercept, part(weights, fold.train)),
+            Features(X[fold.train], intercept, part(weights, fold.train), orthogonal=features.orthogonal),
             Y[fold.train],
             X[fold.test],
             Y[fold.test],
@@ -122,7 +118,7 @@ def held_out_splits(
             part(known, fold.test),
             part(weights, fold.test),
         )
-        for fold in held_out_folds(X)
+        for fold in held_out_folds(features.whole.X)
     ]
 
 
@@ -312,7 +308,7 @@ def competition_test(X: Any, y: Any, *, fit_intercept: bool = True, level: float
     False
     """
     Y, known = ticked_and_known(check_logical(y, nan="allow"))
-    splits = held_out_splits(X, Y, fit_intercept, known=known)
+    splits = held_out_splits(Features(X, fit_intercept), Y, known)
     return compare(splits, best_penalty(splits, competing=True), level)
 
 

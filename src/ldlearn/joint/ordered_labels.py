@@ -49,7 +49,7 @@ def choose_ordered(
     model, by which beta is chosen, cannot choose here: that model knows of no order, and a weight of 0 is nearest to
     it.) Weights are tried from 0 upwards until the likelihood falls; at most 2,000 rows take part.
     """
-    splits = held_out_splits(features.X, Y, features.fit_intercept, features.weights, known)
+    splits = held_out_splits(features, Y, known)
     if not splits:
         return OrderedChoice(0.0, "too few rows to choose the weight of ordered labels by: it is 0")
     counts = judging_weights(splits)

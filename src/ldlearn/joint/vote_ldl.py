@@ -21,6 +21,7 @@ from ldlearn.joint.feature_map import make_feature_map
 from ldlearn.joint.intervals import Bounds, GivesIntervals, TrainingRows
 from ldlearn.joint.label_model import best_penalty, held_out_splits
 from ldlearn.solvers.features import Features
+from ldlearn.solvers.row_space import short_rows
 from ldlearn.solvers.vote_regression import vote_regression
 
 
@@ -254,23 +255,24 @@ class VoteLDL(WeighsRows, GivesIntervals):
         self._offsets = common_offsets(X) if isinstance(self.feature_map, str) else None
         self.feature_map_ = make_feature_map(self.feature_map, self._map_input(X), self.n_components, self.random_state)
         mapped = X if self.feature_map_ is None else self.feature_map_.fit_transform(self._map_input(X))
-        features = Features(mapped, self.fit_intercept, sample_weight)
-        self.gamma_ = self._choose_gamma(mapped, Y, features, known) if self.gamma is None else float(self.gamma)
+        features = short_rows(Features(mapped, self.fit_intercept, sample_weight))
+        self.gamma_ = self._choose_gamma(features, Y, known) if self.gamma is None else float(self.gamma)
         given: dict[str, Any] = {"known": known, "offset": 0.0 if n_raters is None else offset}
         fit = vote_regression(features, Y, l2=self.gamma_, **given, tol=self.tol, max_iter=self.max_iter)
-        self.coef_, self.intercept_, self.lambda_ = fit.coef, fit.intercept, float(np.exp(fit.log_rate))
+        self.coef_, self.intercept_ = features.in_columns(fit.coef, fit.intercept)
+        self.lambda_ = float(np.exp(fit.log_rate))
         self.objective_, self.objective_path_ = fit.loss, fit.path
         self.converged_, self.n_iter_ = fit.converged, fit.n_iter
         # lambda is that of one rater if their numbers are known: each row's offset makes it that of the row.
         self.label_distributions_ = self._degrees(fit.scores, Y, offset, known)
-        self._training = TrainingRows(X, Y, sample_weight, **given)
+        self._training = TrainingRows(X, Y, sample_weight, **given, features=features)
 
     def _map_input(self, X: Any) -> Any:
         """What the feature map is given; that of a kernel of distances, rows without their common offsets."""
         return X if self._offsets is None else moved(X, self._offsets)
 
-    def _choose_gamma(self, mapped: Any, Y: Mask, features: Features, known: Mask | None) -> float:
-        splits = held_out_splits(mapped, Y, self.fit_intercept, features.weights, known)
+    def _choose_gamma(self, features: Features, Y: Mask, known: Mask | None) -> float:
+        splits = held_out_splits(features, Y, known)
         return best_penalty(splits, competing=True).ratio * default_gamma(features)
 
     def _degrees(self, Z: Array, Y: Mask, offset: Array | float, known: Mask | None) -> Array:

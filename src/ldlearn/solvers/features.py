@@ -61,6 +61,8 @@ class CentredColumns:
         Sum of squares of each column of ``X - mean``.
     """
 
+    orthogonal = False  # whether the scatter matrix is diagonal, or nearly
+
     def __init__(
         self,
         n: int,
@@ -79,6 +81,11 @@ class CentredColumns:
         self.offsets = offsets if fit_intercept else np.zeros(self.m)
         self._scatter = scatter
         self._spectrum: tuple[float, Spectrum] | None = None
+
+    @property
+    def whole(self) -> Any:
+        """The features as they were given: these, but for those of `short_rows`."""
+        return self
 
     def scatter_matrix(self) -> NDArray[np.float64]:
         """``(X - mean)' (X - mean)``."""
@@ -114,17 +121,21 @@ class CentredColumns:
         largest one. Where that is no danger one scale does for all columns, and then one basis for every ridge. Beyond
         some size only the diagonal is used.
         """
-        varying = self.spread[self.spread > 0.0]
-        alike = len(varying) > 0 and varying.max() <= _ALIKE * varying.min()
-        ridge = 0.0 if alike else ridge
+        ridge = 0.0 if self.are_alike else ridge
         if self._spectrum is None or self._spectrum[0] != ridge:
-            diagonal = np.full(self.m, varying.max()) if alike else self.spread + ridge
+            diagonal = np.full(self.m, self.spread.max()) if self.are_alike else self.spread + ridge
             self._spectrum = ridge, self._scaled_spectrum(diagonal, ridge)
         return self._spectrum[1]
 
+    @property
+    def are_alike(self) -> bool:
+        """Whether the spreads of columns differ so little that rounding errors do no harm to the smallest."""
+        varying = self.spread[self.spread > 0.0]
+        return len(varying) > 0 and bool(varying.max() <= _ALIKE * varying.min())
+
     def _scaled_spectrum(self, diagonal: NDArray[np.float64], ridge: float) -> Spectrum:
         scale = np.where(diagonal > 0, 1.0 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0)), 0.0)
-        if self.m > min(_LARGEST_FACTORISATION, 2 * self.n):
+        if self.orthogonal or self.m > min(_LARGEST_FACTORISATION, 2 * self.n):
             return Spectrum(scale, None, self.spread * scale**2, scale**2)
         if self._scatter is None:
             self._scatter = self.scatter_matrix()
@@ -158,6 +169,8 @@ class Features(CentredColumns):
         How often each row counts; positive.
     block_of : CentredColumns, default=None
         Of a larger matrix, some rows of which X holds: it is centred as the whole is.
+    orthogonal : bool, default=False
+        Whether the columns are orthogonal, or those of a matrix of which X holds many rows.
 
     Attributes
     ----------
@@ -175,8 +188,9 @@ class Features(CentredColumns):
         weights: NDArray[np.float64] | None = None,
         *,
         block_of: CentredColumns | None = None,
+        orthogonal: bool = False,
     ) -> None:
-        self.X, self.weights = X, weights
+        self.X, self.weights, self.orthogonal = X, weights, orthogonal
         n = X.shape[0]
         total = float(n if weights is None else weights.sum())
         if block_of is None:
@@ -191,6 +205,10 @@ class Features(CentredColumns):
         self._narrow: Features | None = None
         self._far = bool(self.offsets.any())
         self._rest = self.mean - self.offsets  # what is left of the mean, small compared with the spread
+
+    def in_columns(self, V: Array, b: Array) -> tuple[Array, Array]:
+        """Weights and intercept of the features as they were given, from those of these."""
+        return V, b
 
     def scatter_matrix(self) -> NDArray[np.float64]:
         """``(X - mean)' (X - mean)``."""

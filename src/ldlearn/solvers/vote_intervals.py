@@ -51,6 +51,29 @@ class KroneckerCovariance:
 
 
 @dataclass(frozen=True)
+class RowSpaceCovariance:
+    """The same for wide features, from the span of the training rows: elsewhere weights are what the prior says."""
+
+    basis: NDArray[np.float32]  # (m, k), orthonormal: the directions in which training rows differ most
+    gains: Vector  # (k, c): by how much the variance of a basis vector's weight is less than that of the prior
+    prior: float  # variance of any weight before labels were seen
+    directions: Vector  # (c, c), orthogonal
+    intercept: Vector  # (c, c): covariance of the intercepts
+
+    def of_scores(self, centred: Array) -> Array:
+        """Covariance of the scores of each row."""
+        gained = np.asarray(centred @ self.basis, dtype=np.float64) ** 2 @ self.gains
+        parts = np.maximum(self.prior * (centred**2).sum(axis=1, keepdims=True) - gained, 0.0)
+        V = np.einsum("jk,nk,lk->njl", self.directions, parts, self.directions, optimize=True)
+        return np.asarray(V + self.intercept)
+
+    @property
+    def width(self) -> int:
+        """Numbers that a row needs."""
+        return max(len(self.basis), len(self.directions) ** 2)
+
+
+@dataclass(frozen=True)
 class FullCovariance:
     """Covariance of weights and intercepts as it is."""
 
@@ -83,7 +106,7 @@ class VotePosterior:
     log_rates: Vector  # (links,)
     fixed_raters: list[bool]  # (links,)
     chances: Vector  # (links,): of being the right one
-    covariance: KroneckerCovariance | FullCovariance
+    covariance: KroneckerCovariance | RowSpaceCovariance | FullCovariance
     typical: Vector  # quantiles of the training rows' shares
 
     def concentration(self, n_raters: float, offset: float = 0.0) -> float:

@@ -15,11 +15,13 @@ from scipy.special import exprel
 from ldlearn.core.simplex import Array, Mask, log_softmax
 from ldlearn.core.votes import LARGEST_THETA, Vector, label_counts, slopes, votes_of_shares
 from ldlearn.solvers.features import Features, reciprocal
-from ldlearn.solvers.vote_intervals import FullCovariance, KroneckerCovariance, VotePosterior
+from ldlearn.solvers.row_space import RowSpace
+from ldlearn.solvers.vote_intervals import FullCovariance, KroneckerCovariance, RowSpaceCovariance, VotePosterior
 from ldlearn.solvers.vote_regression import VoteFit, vote_regression
 
 _MOST_ROWS = 2000  # that the penalty and the curvature are learned on; the weights see all
 _MOST_WEIGHTS = 400  # up to which the information matrix is inverted as it is
+_MOST_NUMBERS = 2**20  # of a basis in the span of the rows that are kept
 _ROUNDS = 3  # of the fixed point for the evidence
 _WIDEST = 1e4  # ratio of a penalty to where the search for it began, either way
 _UNLIKELY = 7.0  # in log-likelihood: a link that lost by more than this is left out
@@ -54,6 +56,8 @@ def vote_posterior(
     known, offset
         As for `vote_regression`.
     """
+    few_weights = (features.whole.m + 1) * Y.shape[1] < _MOST_WEIGHTS
+    features = features.whole if few_weights else features
     some, rows = _few(features)
     part: dict[str, Any] = {
         "Y": Y[rows],
@@ -75,14 +79,16 @@ def vote_posterior(
     chances = np.exp([losses[order[0]] - losses[fixed] for fixed in order])
     kept = [k for k, chance in enumerate(chances) if chance > np.exp(-_UNLIKELY)]
     best = [fits[order[k]] for k in kept]
-    if (features.m + 1) * Y.shape[1] < _MOST_WEIGHTS:
+    if few_weights:
         information = _Information.of(some, best[0], order[0], part, observed=True)
-        covariance: KroneckerCovariance | FullCovariance = information.full(penalty, scale)
+        covariance: Any = information.full(penalty, scale)
+    elif isinstance(features, RowSpace):
+        covariance = _Information.of(features, best[0], order[0], part).in_row_space(features, penalty)
     else:
         covariance = _Information.of(some, best[0], order[0], part).kronecker(features, penalty)
     return VotePosterior(
-        mean=features.mean,
-        coefs=np.stack([fit.coef for fit in best]),
+        mean=features.whole.mean,
+        coefs=np.stack([features.in_columns(fit.coef, fit.intercept)[0] for fit in best]),
         intercepts=np.stack([fit.intercept + features.mean @ fit.coef for fit in best]),
         log_rates=np.array([fit.log_rate for fit in best]),
         fixed_raters=[order[k] for k in kept],
@@ -168,18 +174,29 @@ class _Information:
 
     def kronecker(self, features: Features, l2: float) -> KroneckerCovariance:
         """Covariance of the weights as if every row said the same."""
-        c, M = self.P.shape[1], self.mean()
-        values, directions = np.linalg.eigh(M[:-1, :-1])
-        column, basis, scatter, identity = features.spectrum(ridge=2.0 * l2 * c)
-        inverse = reciprocal(np.outer(scatter, np.maximum(values, 0.0)) + 2.0 * l2 * identity[:, None])
-        intercept = np.asarray(np.linalg.pinv(features.total * M, rcond=1e-10, hermitian=True)[:-1, :-1])
-        return KroneckerCovariance(
-            column,
-            None if basis is None else basis.astype(np.float32),
-            inverse,
-            directions,
-            intercept * features.fit_intercept,
-        )
+        values, directions = self._label_directions()
+        column, basis, scatter, identity = features.spectrum(ridge=2.0 * l2 * len(values))
+        inverse = reciprocal(np.outer(scatter, values) + 2.0 * l2 * identity[:, None])
+        narrow = None if basis is None else basis.astype(np.float32)
+        return KroneckerCovariance(column, narrow, inverse, directions, self._of_intercepts(features))
+
+    def in_row_space(self, rows: RowSpace, l2: float) -> RowSpaceCovariance:
+        """The same, as it is in the span of the rows and outside of it: only what the prior says holds there."""
+        values, directions = self._label_directions()
+        k = min(rows.m, max(1, _MOST_NUMBERS // rows.whole.m))
+        known = np.outer(rows.spread[-k:], values)
+        gains = known / (2.0 * l2 * (known + 2.0 * l2))
+        basis = rows.last_directions(k).astype(np.float32)
+        return RowSpaceCovariance(basis, gains, 0.5 / l2, directions, self._of_intercepts(rows))
+
+    def _label_directions(self) -> tuple[Vector, Vector]:
+        """Eigenvalues, none negative, and eigenvectors of what a row says on average of its scores."""
+        values, directions = np.linalg.eigh(self.mean()[:-1, :-1])
+        return np.maximum(values, 0.0), directions
+
+    def _of_intercepts(self, features: Features) -> Vector:
+        found = np.linalg.pinv(features.total * self.mean(), rcond=1e-10, hermitian=True)[:-1, :-1]
+        return np.asarray(found * features.fit_intercept)
 
     def full(self, l2: float, scale: float) -> FullCovariance:
         """Covariance of the weights, if all rows say ``scale`` times what these say."""

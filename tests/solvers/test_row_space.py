@@ -1,0 +1,113 @@
+"""Wide features in as many coordinates as there are rows: the same fits, the same intervals."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from sklearn.base import clone
+
+from ldlearn import DLDL
+from ldlearn.core import softmax
+from ldlearn.joint import VoteLDL, dldl, vote_ldl
+from ldlearn.solvers import vote_posterior as module
+from ldlearn.solvers.features import Features
+from ldlearn.solvers.row_space import RowSpace, short_rows
+from ldlearn.solvers.softmax_regression import softmax_regression
+from ldlearn.solvers.vote_regression import vote_regression
+
+
+def wide_rows(n=60, m=200, c=3, rank=None, seed=0):
+    """Features, degrees and 0/1 labels; of a rank, columns that follow a few others."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, m)) if rank is None else rng.normal(size=(n, rank)) @ rng.normal(size=(rank, m))
+    X = X * rng.uniform(0.5, 2.0, size=m) + rng.normal(size=m)
+    scores = (X - X.mean(axis=0)) @ rng.normal(size=(m, c))
+    P = softmax(scores / scores.std(axis=0))
+    votes = rng.multinomial(8, P)
+    return X, P, votes > 0
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(2, 12), st.integers(0, 3), st.integers(0, 10), st.booleans(), st.integers(0, 100))
+def test_products_of_rows_and_scores_are_those_of_the_whole(n, copies, constant, fit_intercept, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 40)) + 3.0
+    X = np.hstack([np.vstack([X, X[:copies]]), np.full((n + min(copies, n), constant), 2.0)])
+    whole = Features(X, fit_intercept)
+    rows = RowSpace(whole)
+    centred = X - whole.mean
+    np.testing.assert_allclose(rows.X @ rows.X.T, centred @ centred.T, atol=1e-9)
+    np.testing.assert_allclose(rows.X.T @ rows.X, np.diag(rows.spread + rows.n * rows.mean**2), atol=1e-9)
+    V, b = rng.normal(size=(rows.m, 2)), rng.normal(size=2)
+    W, intercept = rows.in_columns(V, b)
+    np.testing.assert_allclose(X @ W + intercept, rows.X @ V + b, atol=1e-8)
+    np.testing.assert_allclose(np.sum(W**2), np.sum(V**2), rtol=1e-8)
+    Q = rows.last_directions(rows.m)
+    np.testing.assert_allclose(Q.T @ Q, np.eye(rows.m), atol=1e-7)
+
+
+@pytest.mark.parametrize("rank", [None, 5])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_regressions_on_short_rows_are_those_on_whole_ones(rank, fit_intercept):
+    X, D, Y = wide_rows(rank=rank)
+    whole = Features(X, fit_intercept)
+    rows = RowSpace(whole)
+    for regression, y in ((softmax_regression, D), (vote_regression, Y)):
+        long, short = (regression(features, y, l2=2.0, tol=1e-12) for features in (whole, rows))
+        assert short.loss == pytest.approx(long.loss, rel=1e-9)
+        coef, intercept = rows.in_columns(short.coef, short.intercept)
+        np.testing.assert_allclose(X @ coef + intercept, X @ long.coef + long.intercept, atol=1e-4)
+        np.testing.assert_allclose(coef, long.coef, atol=1e-5)
+
+
+@pytest.mark.parametrize("estimator", [DLDL(beta=1.0, gamma=5.0, tol=1e-10), VoteLDL(gamma=5.0, tol=1e-10)])
+def test_estimators_find_what_they_find_on_whole_rows(estimator, monkeypatch):
+    X, _, Y = wide_rows()
+    short = clone(estimator).fit(X, Y)
+    for method in (dldl, vote_ldl):
+        monkeypatch.setattr(method, "short_rows", lambda features: features)
+    long = clone(estimator).fit(X, Y)
+    for name in ("coef_", "intercept_", "label_distributions_", "objective_"):
+        np.testing.assert_allclose(getattr(short, name), getattr(long, name), atol=1e-4)
+
+
+def test_other_features_stay_as_they_are():
+    X, _, _ = wide_rows()
+    assert isinstance(short_rows(Features(X)), RowSpace)
+    uneven = X.copy()
+    uneven[:, 0] *= 1e6  # would drown the others in rounding
+    weighted = Features(X, weights=np.ones(len(X)))
+    others = [Features(other) for other in (X[:, :100], uneven, sparse.csr_array(X), X.astype(np.float32))]
+    for features in (*others, weighted):
+        assert short_rows(features) is features
+        assert features.whole is features
+
+
+def test_the_covariance_is_that_of_all_weights(monkeypatch):
+    """Against the inverse of ``scatter (x) C + 2 l2 I`` as a matrix of all weights."""
+    X, _, Y = wide_rows(n=20, m=50)
+    rows, l2 = RowSpace(Features(X)), 3.0
+    fit = vote_regression(rows, Y, l2=l2)
+    information = module._Information.of(rows, fit, False, {"Y": Y, "known": None, "offset": 0.0})
+    centred = X - X.mean(axis=0)
+    bend = np.kron(centred.T @ centred, information.mean()[:-1, :-1]) + 2.0 * l2 * np.eye(150)
+    matrix = np.linalg.inv(bend).reshape(50, 3, 50, 3)
+    new = np.random.default_rng(1).normal(size=(5, 50))
+    exact = np.einsum("ni,ijkl,nk->njl", new, matrix, new)
+    found = information.in_row_space(rows, l2)
+    np.testing.assert_allclose(found.of_scores(new) - found.intercept, exact, rtol=1e-4, atol=1e-6)
+    monkeypatch.setattr(module, "_MOST_NUMBERS", 10 * 50)  # of fewer directions: never surer than that
+    fewer = information.in_row_space(rows, l2)
+    assert fewer.basis.shape == (50, 10)
+    more = np.einsum("njj->nj", fewer.of_scores(new) - found.of_scores(new))
+    assert (more > 0).all()
+
+
+@pytest.mark.parametrize("rank", [None, 20])
+def test_intervals_of_wide_rows_hold_what_they_promise(rank):
+    X, P, Y = wide_rows(n=700, m=800, c=4, rank=rank, seed=3)
+    model = VoteLDL().fit(X[:300], Y[:300])
+    low, high = model.predict_interval(X[300:], 0.9)
+    assert 0.83 < ((low <= P[300:]) & (P[300:] <= high)).mean() < 0.97
+    assert (high - low).mean() < 0.7
