@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 
-from ldlearn.errors import TableError, hint, some
+from ldlearn.errors import TableError, hint, nearest_names, some
 
 if TYPE_CHECKING:
     from ldlearn.io.source import Source
@@ -184,6 +184,18 @@ def check_distinct(names: Sequence[str]) -> None:
         if name in seen:
             raise TableError("two columns have this name; rename one.", column=name)
         seen.add(name)
+
+
+def check_columns(present: Sequence[str], needed: Sequence[str], kind: str) -> None:
+    """Refuse a table that lacks columns the model was fitted on."""
+    known = set(present)
+    missing = [name for name in needed if name not in known]
+    if not missing:
+        return
+    near = nearest_names(missing[0], [name for name in present if name not in set(needed)], n=1)
+    perhaps = f"; is {near[0]!r} the column {missing[0]!r}? Then rename it" if near else ""
+    are = "columns are" if len(missing) > 1 else "column is"
+    raise TableError(f"{len(missing)} {kind} {are} missing: {some(missing)}{perhaps}.")
 
 
 def _parts(names: Sequence[str], choice: Any) -> list[Any]:

@@ -10,14 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldlearn.errors import ParameterError, TableError, some
-from ldlearn.io.columns import Columns
+from ldlearn.io.columns import Columns, check_columns
 from ldlearn.io.formats import naming, open_table
 from ldlearn.io.source import Say
 from ldlearn.io.text_style import TextStyle
 from ldlearn.io.values import check_degrees, is_numeric, to_numbers, to_texts
 from ldlearn.metrics import CONVENTIONS, METRICS, score_all
 from ldlearn.models.quality import wants_all
-from ldlearn.models.table_model import check_columns
 
 Matrix = NDArray[np.float64]
 

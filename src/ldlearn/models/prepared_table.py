@@ -94,7 +94,7 @@ def prepare_table(
     -------
     PreparedTable
     """
-    table, found = read_training(GivenTable(data, None, style, say), silent, labels, columns)
+    table, found = read_training(GivenTable(data, style=style, say=say), silent, labels, columns)
     table = table.to_frame() if isinstance(table, SparseTable) else table  # some methods take no sparse rows
     with naming(data):
         kinds = find_kinds(table, found.features, **found.kinds)

@@ -82,7 +82,7 @@ def fit_and_check(
     T = read_labels(table, labels) if targets is None else targets
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        model, X = TableModel.fit_rows(table, labels, estimator, embedding, T, kind, columns)
+        model, X = TableModel.fit_rows(table, labels, estimator, embedding, T, kind, **columns)
     if listed is not None:
         model.facts["label_list"] = listed._asdict()
     held = _hold_out(table, model, estimator, embedding, T, holdout, seed, kind) if holdout > 0 else "not asked for"
@@ -110,24 +110,15 @@ def _hold_out(
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            part = TableModel.fit(
-                table.iloc[train],
-                model.labels,
-                features=model.features,
-                estimator=fresh,
-                numeric=model.numeric,
-                categorical=model.categorical,
-                date=model.dates,
-                text=model.texts,
-                embedding=embedding,
-                targets=T[train],
-                kind=kind,
-            )
-            P = part.predict(table.iloc[test]).to_numpy()
+            told = FeatureChoice(features=model.features, numeric=model.numeric, categorical=model.categorical)
+            told |= FeatureChoice(date=model.dates, text=model.texts)
+            part, X = TableModel.fit_rows(table.iloc[train], model.labels, fresh, embedding, T[train], kind, **told)
+            X_test = part.transform(table.iloc[test], JunkCells())
+            P = np.asarray(part.estimator.predict(X_test))
     except ValueError as error:
         return f"a fit without them failed ({error})"
     T, logical = comparable_labels(T, kind)
-    usual = _classified(part, table, train, test, T) if logical else None
+    usual = _classified(X, T[train], X_test) if logical else None
     mean = mean_distribution(T[train])
     known = judged_rows(T[test], logical)
     if known.sum() < 2:
@@ -146,24 +137,20 @@ def _hold_out(
     }
 
 
-def _classified(
-    part: TableModel, table: Any, train: NDArray[np.intp], test: NDArray[np.intp], T: Matrix
-) -> Matrix | None:
-    """What anyone would do first, classify each label and normalise, predicts for the same rows.
+def _classified(X: Any, T: Matrix, X_test: Any) -> Matrix | None:
+    """What anyone would do first, classify each label and normalise, predicts for rows held out.
 
     None if it would be slow, or is not to be had: the check itself does not depend on it.
     """
-    train = train[np.nansum(T[train], axis=1) > 0]
-    X = part.transform(table.iloc[train], JunkCells())
-    if X.shape[0] * X.shape[1] * T.shape[1] > _SLOW_TO_CLASSIFY:
+    ticked = np.nansum(T, axis=1) > 0
+    if ticked.sum() * X.shape[1] * T.shape[1] > _SLOW_TO_CLASSIFY:
         return None
     from ldlearn.compose import FromClassifier
 
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            usual = FromClassifier(link="votes").fit(X, T[train])
-            return np.asarray(usual.predict(part.transform(table.iloc[test], JunkCells())))
+            return np.asarray(FromClassifier(link="votes").fit(X[ticked], T[ticked]).predict(X_test))
     except ValueError:
         return None
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ldlearn.core.targets import votes_to_degrees
 from ldlearn.errors import ParameterError, TableError, some
-from ldlearn.io.columns import Columns, TableColumns, find_kept
+from ldlearn.io.columns import Columns, TableColumns, check_columns, find_kept
 from ldlearn.io.formats import naming, open_output
 from ldlearn.io.source import PIPE, Kind, Say, Source
 from ldlearn.io.text_style import TextStyle
@@ -29,7 +29,7 @@ from ldlearn.models.quality import (
     wants_all,
 )
 from ldlearn.models.table_fit import GivenTable, read_training
-from ldlearn.models.table_model import LABEL_KINDS, TableModel, check_columns, comparable_labels, label_columns
+from ldlearn.models.table_model import LABEL_KINDS, TableModel, comparable_labels, label_columns
 from ldlearn.models.writing import Writer, Writing, WrittenTable
 
 

@@ -123,9 +123,9 @@ class GivenTable:
     """A table to read, and what the user says of it."""
 
     name: str
-    format: str | None
-    style: TextStyle | None
-    say: Say | None
+    format: str | None = None
+    style: TextStyle | None = None
+    say: Say | None = None
 
     @property
     def where(self) -> str:

@@ -6,7 +6,7 @@ import inspect
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Self, TypedDict, cast
+from typing import Any, Self, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,8 @@ from sklearn.base import clone
 
 from ldlearn.core.simplex import normalize_rows
 from ldlearn.core.targets import fill_unknown, ticked_and_known, votes_to_degrees
-from ldlearn.errors import ParameterError, TableError, nearest_names, some
+from ldlearn.errors import ParameterError, TableError, some
+from ldlearn.io.columns import check_columns, check_distinct
 from ldlearn.io.label_lists import LabelList, expand_label_list, with_label_columns
 from ldlearn.io.sparse_table import SparseTable
 from ldlearn.io.values import (
@@ -117,18 +118,12 @@ class TableModel:
         table: Any,
         labels: Sequence[str],
         *,
-        features: Sequence[str] | None = None,
         estimator: Any = None,
-        numeric: Sequence[str] = (),
-        categorical: Sequence[str] = (),
-        date: Sequence[str] | Mapping[str, str] = (),
-        text: Sequence[str] = (),
-        ignore: Sequence[str] = (),
         embedding: Any = None,
-        id: str | None = None,
         targets: NDArray[np.float64] | None = None,
         kind: str = "auto",
         separator: str | None = None,
+        **columns: Unpack[FeatureChoice],
     ) -> Self:
         """Fit preprocessing and estimator on a table.
 
@@ -161,10 +156,8 @@ class TableModel:
         separator : str, optional
             What separates labels in one column of lists; found by default, see `expand_label_list`.
         """
-        columns = FeatureChoice(features=features, numeric=numeric, categorical=categorical, date=date, text=text)
-        columns |= FeatureChoice(ignore=ignore, id=id)
         table, labels, listed = label_columns(as_frame(table), labels, separator)
-        model, _ = cls.fit_rows(table, labels, estimator, embedding, targets, kind, columns)
+        model, _ = cls.fit_rows(table, labels, estimator, embedding, targets, kind, **columns)
         if listed is not None:
             model.facts["label_list"] = listed._asdict()
         return model
@@ -178,17 +171,19 @@ class TableModel:
         embedding: Any,
         targets: NDArray[np.float64] | None,
         kind: str,
-        columns: FeatureChoice,
+        *,
+        features: Sequence[str] | None = None,
+        ignore: Sequence[str] = (),
+        id: str | None = None,
+        **told: Any,
     ) -> tuple[Self, Any]:
         """The model of a table with a column for each label, and the numbers of its rows that the estimator saw."""
         estimator = DLDL() if estimator is None else clone(estimator)
         may_be_sparse = bool(getattr(estimator, "_accepts_sparse", False))
         if isinstance(table, SparseTable) and not (may_be_sparse and table.density < SPARSE_BELOW):
             table = table.to_frame()
-        taken_for = cast(dict[str, Any], columns).copy()
-        id = taken_for.pop("id", None)
-        chosen = _feature_columns(table, labels, taken_for.pop("features", None), id, taken_for.pop("ignore", ()))
-        kinds = find_kinds(table, chosen, **taken_for)
+        chosen = _feature_columns(table, labels, features, id, ignore)
+        kinds = find_kinds(table, chosen, **told)
         if len(kinds.left_out) == len(chosen):
             why = "; ".join(f"{reason}: {some(names)}" for reason, names in columns_by_kind(kinds.left_out).items())
             raise TableError(f"no column is left for the features ({why}).")
@@ -330,27 +325,6 @@ def as_frame(table: Any) -> Any:
     names = [str(name) for name in table.columns]
     check_distinct(names)
     return table.set_axis(names, axis=1) if names != list(table.columns) else table
-
-
-def check_distinct(names: Sequence[str]) -> None:
-    """Refuse a table with two columns of one name."""
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
-            raise TableError("two columns have this name; rename one.", column=name)
-        seen.add(name)
-
-
-def check_columns(present: Sequence[str], needed: Sequence[str], kind: str) -> None:
-    """Refuse a table that lacks columns the model was fitted on."""
-    known = set(present)
-    missing = [name for name in needed if name not in known]
-    if not missing:
-        return
-    near = nearest_names(missing[0], [name for name in present if name not in set(needed)], n=1)
-    hint = f"; is {near[0]!r} the column {missing[0]!r}? Then rename it" if near else ""
-    are = "columns are" if len(missing) > 1 else "column is"
-    raise TableError(f"{len(missing)} {kind} {are} missing: {some(missing)}{hint}.")
 
 
 def label_columns(

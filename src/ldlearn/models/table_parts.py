@@ -85,7 +85,7 @@ def fit_parts(
         "mean_distribution": (shares / n).tolist(),
         "missing": {},
         "warnings": ["Medians, scales and categories were learned on a sample, and no rows were held out for a check."],
-        "source": GivenTable(data, None, None, None).identity(),
+        "source": GivenTable(data).identity(),
     }
     if output is not None:
         save_model(model, output)
@@ -156,7 +156,7 @@ def _learn_columns(parts: list[str], labels: Columns, wanted: FeatureColumns) ->
     """A model with the columns, kinds and preprocessing of the table, and no estimator worth the name."""
     tables, estimator = [], DLDL(**_CHEAP)
     for name in sorted({parts[0], parts[len(parts) // 2], parts[-1]}):
-        table, columns = read_training(GivenTable(name, None, None, None), silent, labels, wanted)
+        table, columns = read_training(GivenTable(name), silent, labels, wanted)
         tables.append(table.to_frame() if isinstance(table, SparseTable) else table)
         with naming(name):  # put together, nobody could tell which of them is wrong
             check_targets(to_labels(tables[-1], columns.labels), columns.labels, tables[-1].index, estimator)
@@ -194,7 +194,7 @@ def _shares(Y: Any) -> Any:
 def _read_part(name: str, model: TableModel) -> tuple[Any, Any]:
     """The numbers that the estimator sees, and its labels."""
     X, Y = [], []
-    with GivenTable(name, None, None, _hush).opened("rows", silent) as source:
+    with GivenTable(name, say=_hush).opened("rows", silent) as source:
         kinds, _ = columns_to_read(source, model, model.labels)
         for frame in source.chunks(kinds):
             found = model.transform(frame, JunkCells())
