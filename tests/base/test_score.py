@@ -72,17 +72,28 @@ def test_votes_per_row_are_those_of_the_data():
     assert model.votes_per_row_ == pytest.approx(12, rel=0.25)
 
 
-def test_a_search_over_beta_chooses_well_without_any_truth():
-    """It used to choose the largest: labels stood for equal shares, and the largest beta gives just these."""
+def search(split, **grid):
+    """What a search by 0/1 labels takes, and the prediction of everything in its grid, by the truth."""
+    X, Y = split.X[:800], split.Y[:800]
+    given = {"beta": 2.0, "gamma": 0.03 * X.shape[1]}
+    found = GridSearchCV(DLDL(**given), grid, cv=2).fit(X, Y).best_params_
+    (name, values), *_ = grid.items()
+    models = {value: DLDL(**given | {name: value}).fit(X, Y) for value in values}
+    return found[name], {v: intersection(split.D_test, model.predict(split.X_test)) for v, model in models.items()}
+
+
+def test_a_search_over_gamma_chooses_well_without_any_truth():
     split = Split("vader_tweets")
-    X, Y = split.X[:1500], split.Y[:1500]
-    betas, gamma = [0.3, 1.0, 3.0, 30.0], 0.03 * X.shape[1]
-    search = GridSearchCV(DLDL(gamma=gamma), {"beta": betas}, cv=3).fit(X, Y)
-    models = [DLDL(beta=beta, gamma=gamma).fit(X, Y) for beta in betas]
-    scores = {model.beta: intersection(split.D_test, model.predict(split.X_test)) for model in models}
-    assert search.best_params_["beta"] < 30
-    assert scores[search.best_params_["beta"]] > max(scores.values()) - 0.02
-    assert scores[30.0] < max(scores.values()) - 0.03
+    chosen, scores = search(split, gamma=[ratio * split.X.shape[1] for ratio in (0.003, 0.03, 0.3, 1.0)])
+    assert scores[chosen] > max(scores.values()) - 0.01
+    assert min(scores.values()) < max(scores.values()) - 0.05
+
+
+def test_a_search_over_beta_no_longer_takes_the_largest():
+    """Labels stood for equal shares, and the largest beta gives just these. What is taken now is still large."""
+    chosen, scores = search(Split("vader_tweets"), beta=[0.3, 1.0, 3.0, 10.0, 100.0])
+    assert chosen in (3.0, 10.0)
+    assert scores[100.0] + 0.01 < scores[chosen] < scores[1.0]
 
 
 def test_unknown_labels_say_nothing_of_the_votes_of_a_model_that_did_not_keep_them():

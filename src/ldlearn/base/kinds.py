@@ -210,7 +210,8 @@ class Joint(_TakesLogicalLabels, _Predicts):
 
         0/1 labels have no degrees to compare with, and equal shares of them would be the wrong answer. Their score
         is the mean log-likelihood of a row if label j gets ``votes_per_row_`` times its predicted degree votes on
-        average and is ticked when it gets any. Greater is better; at most 0.
+        average and is ticked when it gets any. Greater is better; at most 0. Penalties and feature maps can be chosen
+        by it; how even degrees should be (DLDL's beta) cannot, since it prefers degrees that are too even.
 
         Parameters
         ----------
