@@ -31,8 +31,8 @@ extensions = [
     "executed_pages",
     "measurements",
     "listings",
+    "less_work",
 ]
-templates_path = ["_templates"]
 exclude_patterns = ["_build", "_ext", "new_method", "measurements"]
 suppress_warnings = ["config.cache"]  # the scraper of the gallery is an object, which Sphinx cannot compare
 
@@ -42,7 +42,7 @@ myst_heading_anchors = 3
 executed_not = ["defaults"]  # its figures come from a benchmark that it names
 
 # Reference
-autosummary_generate = True
+autosummary_generate = False  # the extension reference writes these pages
 autodoc_typehints = "none"
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False

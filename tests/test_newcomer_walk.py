@@ -1,9 +1,9 @@
 """A newcomer's walk: every command and every line of Python in README and tutorial, word by word, in an empty folder.
 
 It runs in an environment of its own: the package as its wheel has it, and links to what its extra ``all`` requires.
-So a file or a requirement that is missing there is missed. With ``LDLEARN_WALK=fresh`` (``make walk``) pip installs the
-environment instead, which takes a minute. `pip`, `git` and `make` of the documents are stand-ins that check what they
-are asked for.
+So a file or a requirement that is missing there is missed. Commands are forked from a process of that environment. With
+``LDLEARN_WALK=fresh`` (``make walk``) pip installs the environment instead, which takes a minute, and commands are
+processes of their own. `pip`, `git` and `make` of the documents are stand-ins that check what they are asked for.
 
 A block after a line ``<!-- walk: skip -->`` is left out.
 """
@@ -22,6 +22,7 @@ from importlib.metadata import Distribution, distribution
 from pathlib import Path
 
 import pytest
+import warm_start
 from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -117,7 +118,9 @@ def assemble(environment: Path) -> None:
         for name in {file.parts[0] for file in part.files or ()} - {"..", "__pycache__"}:
             if not (site / name).exists():
                 (site / name).symlink_to(part.locate_file(name))
-    write_script(environment / "bin" / "ldlearn", "from ldlearn.cli.main import main\nmain()")
+    warm_start.write_script(
+        environment / "bin" / "ldlearn", python=environment / "bin" / "python", environment=without_ours()
+    )
 
 
 def requirements(part: Distribution, extras: set[str], seen: frozenset[str] = frozenset()) -> list[Distribution]:
@@ -146,10 +149,15 @@ def programs(tmp_path_factory):
     return environment / "bin"
 
 
+def without_ours() -> dict[str, str]:
+    """The variables of this process but those that lead to this copy of the project."""
+    ours = ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE", "LDLEARN_DATA")
+    return {name: value for name, value in os.environ.items() if name not in ours}
+
+
 def walk(steps: list[tuple[str, str]], programs: Path, folder: Path) -> subprocess.CompletedProcess[str]:
     """Do what a document says, one step after the other, as someone who has only that environment."""
-    ours = ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE", "LDLEARN_DATA")
-    environment = {name: value for name, value in os.environ.items() if name not in ours}
+    environment = without_ours()
     environment |= {"PATH": f"{programs}{os.pathsep}{os.environ['PATH']}", "VIRTUAL_ENV": str(programs.parent)}
     environment |= {"MPLBACKEND": "Agg", "HOME": str(folder)}
     options = {"cwd": folder, "env": environment, "capture_output": True, "text": True, "check": False, "timeout": 600}

@@ -28,6 +28,7 @@ _FENCE = re.compile(r"^(?P<mark>`{3,}|~{3,})(?P<info>[^`]*)$")
 _COMMENT = re.compile(r"^<!--\s*(?P<text>.*?)\s*-->$")
 _SECONDS = 120  # of one command
 _SETTINGS = {"COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb", "OMP_NUM_THREADS": "1"}
+_QUOTED = re.compile(r"'[^']*'")
 _SHELL = re.compile(r"[|<>;&*$`\\(]")  # what a shell would do something about
 
 
@@ -139,7 +140,7 @@ class Session:
 
     def _command(self, command: str, block: Block) -> str:
         # A process of its own costs two seconds of imports; only what needs a shell, or other tools, gets one.
-        alone = self.tools is None and command.startswith("ldlearn ") and not _SHELL.search(command)
+        alone = self.tools is None and command.startswith("ldlearn ") and not _SHELL.search(_QUOTED.sub("", command))
         code, printed = self._call(shlex.split(command)[1:]) if alone else self._spawn(command)
         if (code != 0) != (block.comment == "fails"):
             raise BlockError(f"line {block.line}: `{command}` ended with {code}:\n{printed}")

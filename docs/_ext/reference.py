@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from importlib import import_module
-from inspect import getdoc
+from inspect import getdoc, isroutine
 from pathlib import Path
 from typing import Any
 
@@ -32,15 +32,26 @@ KINDS = {
     "enhancer": "Enhancers: degrees for the training rows",
     "learner": "Learners: from distributions to a predictor",
 }
+# What a page of a class shows beside its docstring.
+_MEMBERS = [
+    "   :members:",
+    "   :inherited-members: BaseEstimator, tuple, Exception, ValueError, UserWarning",
+    "   :exclude-members: set_fit_request, set_predict_request, set_score_request, get_metadata_routing",
+    "   :show-inheritance:",
+]
 
 
 def write_pages(folder: Path) -> None:
-    """Write the index, a page of estimators and a page for each package."""
-    folder.mkdir(exist_ok=True)
-    _write(folder / "estimators.rst", _estimators())
-    for package in PACKAGES:
-        _write(folder / f"{package}.rst", _package(package))
-    _write(folder / "index.rst", _index())
+    """Write the index, a page of estimators, a page for each package, and one for each thing that these list.
+
+    autosummary would write the last of them too, and look up the members of every class for it twice.
+    """
+    (folder / "generated").mkdir(parents=True, exist_ok=True)
+    pages = {"estimators": _estimators(), **{package: _package(package) for package in PACKAGES}, "index": _index()}
+    for page, text in pages.items():
+        _write(folder / f"{page}.rst", text)
+        for name in re.findall(r"^   (ldlearn\.[\w.]+)$", text, re.MULTILINE):
+            _write(folder / "generated" / f"{name}.rst", _entry(name))
 
 
 def _index() -> str:
@@ -93,6 +104,20 @@ def _has_doc(entry: Any) -> bool:
 
 def _summary(names: list[str]) -> list[str]:
     return [".. autosummary::", "   :toctree: generated", "   :nosignatures:", "", *(f"   {n}" for n in names), ""]
+
+
+def _entry(name: str) -> str:
+    """The page of one class, function or name for a type."""
+    module, _, short = name.rpartition(".")
+    entry = getattr(import_module(module), short)
+    lines = [_title(short), f".. currentmodule:: {module}", "", f".. auto{_kind(entry)}:: {short}"]
+    return "\n".join(lines + (_MEMBERS if _kind(entry) == "class" else []))
+
+
+def _kind(entry: Any) -> str:
+    if isinstance(entry, type):
+        return "exception" if issubclass(entry, BaseException) else "class"
+    return "function" if isroutine(entry) else "data"
 
 
 def _title(text: str) -> str:

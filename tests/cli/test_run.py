@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+import warm_start
 from terminal import read_terminal
 from tiny_plans import tiny_plan
 
@@ -105,7 +106,7 @@ def test_methods_lists_every_estimator(capsys):
 def test_progress_on_a_terminal(plan_file, tmp_path):
     """On a terminal there is a bar; its last state is gone when the table comes."""
     leader, follower = pty.openpty()
-    arguments = [sys.executable, "-m", "ldlearn.cli.main", "run", str(plan_file), "-o", str(tmp_path / "run")]
+    arguments = [*warm_start.command(), "run", str(plan_file), "-o", str(tmp_path / "run")]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "TERM": "xterm", "COLUMNS": "120"}
     process = subprocess.Popen(arguments, stdout=follower, stderr=follower, env=environment)
     os.close(follower)

@@ -9,6 +9,7 @@ import sys
 
 import pytest
 import typer
+import warm_start
 
 import ldlearn
 from ldlearn.cli import commands
@@ -44,6 +45,17 @@ def imported_by(statement: str) -> set[str]:
 )
 def test_starting_imports_nothing_heavy(statement):
     assert not imported_by(statement) & HEAVY
+
+
+@pytest.mark.parametrize("words", [["--version"], ["no-such-command"]])
+def test_forked_and_new_processes_say_the_same_and_end_the_same(words):
+    """Other tests use the forked ones."""
+    new, forked = (
+        subprocess.run([*start, *words], capture_output=True, check=False)
+        for start in ([sys.executable, "-m", "ldlearn.cli"], warm_start.command())
+    )
+    assert (new.returncode, new.stdout, new.stderr) == (forked.returncode, forked.stdout, forked.stderr)
+    assert new.returncode == (0 if words == ["--version"] else 2)
 
 
 @pytest.mark.parametrize("command", ["methods", "audit"])

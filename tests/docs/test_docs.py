@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import warm_start
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS, EXAMPLES = ROOT / "docs", ROOT / "examples"
@@ -33,6 +34,15 @@ def load(path: Path):
 runner = load(DOCS / "_ext" / "page_runner.py")
 
 
+own_tools = runner._own_tools
+
+
+def quick_tools(folder: Path) -> Path:
+    """Those of this interpreter, with an `ldlearn` that is there at once."""
+    warm_start.write_script(own_tools(folder) / "ldlearn")
+    return folder
+
+
 def name(path: Path) -> str:
     return path.relative_to(DOCS).as_posix() if path.is_relative_to(DOCS) else path.name
 
@@ -43,7 +53,8 @@ def with_blocks() -> list[Path]:
 
 
 @pytest.mark.parametrize("page", with_blocks(), ids=name)
-def test_every_block_of_a_page_runs(page, tmp_path):
+def test_every_block_of_a_page_runs(page, tmp_path, monkeypatch):
+    monkeypatch.setattr(runner, "_own_tools", quick_tools)
     folder = tmp_path / "page"
     folder.mkdir()
     runner.run_page(page, folder)

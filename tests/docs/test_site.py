@@ -7,8 +7,9 @@ import re
 import shutil
 import subprocess
 import sys
-from html.parser import HTMLParser
+from html import unescape
 from pathlib import Path
+from posixpath import dirname, join, normpath
 from urllib.parse import unquote
 
 import pytest
@@ -31,25 +32,29 @@ NEEDED = (
 )
 
 
-class Page(HTMLParser):
+# What Sphinx writes is regular, and these two are ten times as fast as a parser.
+TAG = re.compile(r"<([a-z][a-z0-9]*)(\s[^<>]*)>")
+ATTRIBUTE = re.compile(r"""\s(id|name|href|src|rel)=(["'])(.*?)\2""")
+
+
+class Page:
     """Links, anchors and resources of a page."""
 
     def __init__(self, text: str) -> None:
-        super().__init__()
-        self.links: list[str] = []
+        self.links: set[str] = set()
         self.anchors: set[str] = set()
-        self.resources: list[str] = []
-        self.feed(text)
+        self.resources: set[str] = set()
+        for tag, attributes in TAG.findall(text):
+            self.take(tag, {key: unescape(value) for key, _, value in ATTRIBUTE.findall(attributes)})
 
-    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        found = {key: value or "" for key, value in attributes}
+    def take(self, tag: str, found: dict[str, str]) -> None:
         self.anchors |= {found[key] for key in ("id", "name") if key in found}
         if tag == "a" and "href" in found:
-            self.links.append(found["href"])
+            self.links.add(found["href"])
         if tag in ("img", "script", "iframe") and "src" in found:
-            self.resources.append(found["src"])
+            self.resources.add(found["src"])
         if tag == "link" and found.get("rel") in ("stylesheet", "preload", "icon"):
-            self.resources.append(found["href"])
+            self.resources.add(found["href"])
 
 
 def build(folder: Path) -> Path:
@@ -75,19 +80,23 @@ def build(folder: Path) -> Path:
 
 def dead_links(site: Path) -> list[str]:
     """Links to pages or anchors of the site that do not exist, and resources that are not in it."""
-    found = [path for path in site.rglob("*.html") if "_static" not in path.parts]  # templates of the theme
-    pages = {path: Page(path.read_text(encoding="utf-8")) for path in found}
+    files = {path.relative_to(site).as_posix(): path for path in site.rglob("*") if path.is_file()}
+    pages = {
+        name: Page(path.read_text(encoding="utf-8"))
+        for name, path in files.items()
+        if path.suffix == ".html" and not name.startswith("_static/")  # templates of the theme
+    }
     dead = []
-    for path, page in pages.items():
-        shown = path.relative_to(site)
-        dead += [f"{shown}: {url} is loaded from elsewhere" for url in page.resources if re.match(r"(\w+:)?//", url)]
-        local = [url for url in [*page.links, *page.resources] if not re.match(r"\w+:|//", url)]
-        for url in local:
+    for name, page in pages.items():
+        dead += [f"{name}: {url} is loaded from elsewhere" for url in page.resources if re.match(r"(\w+:)?//", url)]
+        for url in page.links | page.resources:
+            if re.match(r"\w+:|//", url):
+                continue
             place, _, anchor = unquote(url).partition("#")
-            target = (path.parent / place.partition("?")[0]).resolve() if place else path
-            target = target / "index.html" if target.is_dir() else target
-            if not target.exists() or (anchor and target in pages and anchor not in pages[target].anchors):
-                dead.append(f"{shown}: {url}")
+            target = normpath(join(dirname(name), place.partition("?")[0])) if place else name
+            target = target if target in files else normpath(join(target, "index.html"))
+            if target not in files or (anchor and target in pages and anchor not in pages[target].anchors):
+                dead.append(f"{name}: {url}")
     return dead
 
 
