@@ -18,7 +18,7 @@ import numpy as np
 from ldlearn.metrics import METRICS, Metric
 from ldlearn.reporting.paper_comparison import PairedScore, PairedTable, paired_tables
 from ldlearn.reporting.printed_ranks import PAPER_METRICS
-from ldlearn.reporting.printed_results import BLOCKS, printed_cells
+from ldlearn.reporting.printed_results import BLOCKS, printed_scores
 from ldlearn.reporting.report import Report
 from ldlearn.reporting.run_details import circumstances
 from ldlearn.reporting.selection_summary import how_parameters_were_chosen
@@ -350,7 +350,7 @@ def contradictions(results: Results) -> list[str]:
     """Printed cells that break ``1 - floor(c/2) Chebyshev <= Intersection <= 1 - Chebyshev``."""
     found = []
     for block in (block for block in BLOCKS if not block.is_ablation):
-        chebyshev, intersection = (printed_cells()[block.key, name] for name in ("chebyshev", "intersection"))
+        chebyshev, intersection = (printed_scores()[block.key, name] for name in ("chebyshev", "intersection"))
         for (abbreviation, name), cell in chebyshev.items():
             dataset = ABBREVIATIONS.get(abbreviation)
             if dataset is None or (abbreviation, name) not in intersection:

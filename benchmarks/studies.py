@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from ldlearn.metrics import METRICS
-from ldlearn.reporting.printed_results import printed_cells
+from ldlearn.reporting.printed_results import printed_scores
 from ldlearn.results import TASKS, Difference, Record, Results, Task, difference, read_records
 
 FOLDER = Path(__file__).parent / "studies"
@@ -291,7 +291,7 @@ def intercept_sentence(results: Results) -> str:
 def printed(task: Task, dataset: str, variant: str) -> str:
     if dataset not in PRINTED:
         return ""
-    cell = printed_cells()[f"ablation-{task}", "chebyshev"][PRINTED[dataset], variant.replace(" ", "") or "DLDL"]
+    cell = printed_scores()[f"ablation-{task}", "chebyshev"][PRINTED[dataset], variant.replace(" ", "") or "DLDL"]
     return str(cell.mean)
 
 

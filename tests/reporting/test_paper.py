@@ -11,7 +11,7 @@ from ldlearn.errors import bare_name
 from ldlearn.metrics import METRICS
 from ldlearn.reporting.paper_comparison import paired_tables, paper_method
 from ldlearn.reporting.printed_ranks import PAPER_METRICS
-from ldlearn.reporting.printed_results import BLOCKS, abbreviations, printed_cells
+from ldlearn.reporting.printed_results import BLOCKS, abbreviations, printed_scores
 from ldlearn.results import Method, Results
 
 BLOCK = {block.key: block for block in BLOCKS}
@@ -39,15 +39,15 @@ class TestPrinted:
         for key, name in files_of.items():
             for row in rows_of(name):
                 if row["dataset"] != "Avg.Rank":
-                    cell = printed_cells()[key, PAPER_METRICS[row["metric"]]][row["dataset"], row["method"]]
+                    cell = printed_scores()[key, PAPER_METRICS[row["metric"]]][row["dataset"], row["method"]]
                     assert cell.mean == row["mean"]
                     assert cell.std == row["std"] or row["std"] == ""
 
     def test_deviations_come_from_the_supplement(self):
-        assert printed_cells()["recovery", "chebyshev"]["NS", "DLDL"].std == "0.0324"
+        assert printed_scores()["recovery", "chebyshev"]["NS", "DLDL"].std == "0.0324"
 
     def test_wrong_ranks_carry_the_right_one(self):
-        cell = printed_cells()["prediction", "clark"]["Twitter", "DLDL"]
+        cell = printed_scores()["prediction", "clark"]["Twitter", "DLDL"]
         assert (cell.rank, cell.right_rank) == ("1", "7")
         assert any("another rank" in remark for remark in cell.remarks)
         others = ("DLDL", "L2", "GLLE", "LEMLL", "LESC", "FCM")
@@ -55,7 +55,7 @@ class TestPrinted:
         marked = {
             (metric, *key)
             for metric, ours in PAPER_METRICS.items()
-            for key, cell in printed_cells()["prediction", ours].items()
+            for key, cell in printed_scores()["prediction", ours].items()
             if cell.right_rank
         }
         assert marked == wrong
@@ -78,14 +78,14 @@ class TestRemarks:
             assert any(all(remark[k] in ("*", row[k]) for k in keys) for row in printed), remark
 
     def test_a_deviation_of_values_that_are_never_negative_needs_a_positive_mean(self):
-        cell = printed_cells()["recovery", "threshold_error"]["NS", "DLDL"]
+        cell = printed_scores()["recovery", "threshold_error"]["NS", "DLDL"]
         assert (cell.mean, cell.std) == ("0.0000", "0.0592")
         assert METRICS["threshold_error"].range(9)[0] == 0
         assert any("impossible" in remark for remark in cell.remarks)
 
     def test_agreement_was_printed_as_error(self):
         others = [
-            float(c.mean) for (d, m), c in printed_cells()["prediction", "threshold_error"].items()
+            float(c.mean) for (d, m), c in printed_scores()["prediction", "threshold_error"].items()
             if d == "REN" and m != "DLDL"
         ]  # fmt: skip
         assert min(others) > 0.78
@@ -93,7 +93,7 @@ class TestRemarks:
         assert 1 - value("S5", "One-error", "REN", "DLDL", "predictive_ldlsf") == pytest.approx(0.801, abs=5e-4)
 
     def test_two_learners_share_eleven_cells(self):
-        ldlsf, bfgs = printed_cells(), printed_cells()
+        ldlsf, bfgs = printed_scores(), printed_scores()
         equal = {
             (metric, dataset)
             for metric in PAPER_METRICS.values()
@@ -113,8 +113,8 @@ class TestRemarks:
         for metric in PAPER_METRICS.values():
             for method in ("DLDL", "L2"):
                 for dataset in ("NS", "SCUT", "RAF", "FBP", "REN", "Twitter"):
-                    s4 = printed_cells()["prediction", metric][dataset, method].mean
-                    assert s4 != printed_cells()["prediction-ldlsf", metric][dataset, method].mean
+                    s4 = printed_scores()["prediction", metric][dataset, method].mean
+                    assert s4 != printed_scores()["prediction-ldlsf", metric][dataset, method].mean
 
     def test_an_intersection_contradicts_its_chebyshev_distance(self):
         cheb = value("S5", "Chebyshev", "FBP", "LDLSF", "predictive_ldlsf")
@@ -128,24 +128,24 @@ class TestRemarks:
 
     def test_deviations_of_dldl_on_raf_stand_out(self):
         for metric in PAPER_METRICS.values():
-            cells = printed_cells()["prediction", metric]
+            cells = printed_scores()["prediction", metric]
             others = [float(c.std) for (d, m), c in cells.items() if d == "RAF" and c.std and m != "DLDL"]
             assert float(cells["RAF", "DLDL"].std) > 8 * np.median(others)
 
     def test_the_ablation_repeats_table_s5(self):
         for dataset in ("NS", "SCUT", "RAF", "FBP", "REN", "Twitter"):
-            full = printed_cells()["ablation-prediction", "chebyshev"][dataset, "DLDL"].mean
-            assert full == printed_cells()["prediction-ldlsf", "chebyshev"][dataset, "DLDL"].mean
-            assert full != printed_cells()["prediction", "chebyshev"][dataset, "DLDL"].mean
-            recovered = printed_cells()["ablation-recovery", "chebyshev"][dataset, "DLDL"].mean
-            assert recovered != printed_cells()["recovery", "chebyshev"][dataset, "DLDL"].mean
-        cells = printed_cells()["ablation-recovery", "chebyshev"]
+            full = printed_scores()["ablation-prediction", "chebyshev"][dataset, "DLDL"].mean
+            assert full == printed_scores()["prediction-ldlsf", "chebyshev"][dataset, "DLDL"].mean
+            assert full != printed_scores()["prediction", "chebyshev"][dataset, "DLDL"].mean
+            recovered = printed_scores()["ablation-recovery", "chebyshev"][dataset, "DLDL"].mean
+            assert recovered != printed_scores()["recovery", "chebyshev"][dataset, "DLDL"].mean
+        cells = printed_scores()["ablation-recovery", "chebyshev"]
         assert cells["Twitter", "beta=0"].mean == cells["Twitter", "gamma=0"].mean
 
     def test_other_tables_print_what_the_remarks_quote(self):
         for metric, dataset in (("One-error", "FBP"), ("Clark", "FBP"), ("One-error", "Twitter")):
-            cell = printed_cells()["prediction", PAPER_METRICS[metric]][dataset, "DLDL"]
-            quoted = printed_cells()["prediction-ldlsf", PAPER_METRICS[metric]][dataset, "DLDL"].mean
+            cell = printed_scores()["prediction", PAPER_METRICS[metric]][dataset, "DLDL"]
+            quoted = printed_scores()["prediction-ldlsf", PAPER_METRICS[metric]][dataset, "DLDL"].mean
             assert any(quoted in remark for remark in cell.remarks)
 
 

@@ -58,8 +58,9 @@ class ValidationScorer:
         deciding = self.selection.deciding(task)
         if not self.oracle:
             return self._scores_of_labels(model, deciding)
-        truth, found = self._recovered(model) if task == "recovery" else self._predicted(model)
-        return score_all(truth, found, deciding)
+        if task == "recovery":
+            return score_all(*self._recovered(model), deciding)
+        return score_all(self.split.validation.truth, model.predict(self.split.validation.X), deciding)
 
     def _scores_of_labels(self, model: Any, deciding: list[str]) -> dict[str, float]:
         """How predictions fit 0/1 labels, whatever the task: without the truth, degrees are worth what they teach."""
@@ -76,9 +77,6 @@ class ValidationScorer:
                 f'{deciding[0]} needs every label, but some are unknown; write prediction = "vote_likelihood".'
             )
         return scores
-
-    def _predicted(self, model: Any) -> tuple[NDArray[Any], Any]:
-        return self.split.validation.truth, model.predict(self.split.validation.X)
 
     def _recovered(self, model: Any) -> tuple[NDArray[Any], Any]:
         train, validation = self.split.train, self.split.validation

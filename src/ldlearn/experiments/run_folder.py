@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Self
@@ -29,23 +30,17 @@ class RunFolder:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
-        self._lock: Any = None
-        self._records: RecordsFile | None = None
 
     def __enter__(self) -> Self:
         self.path.mkdir(parents=True, exist_ok=True)
-        self._lock = _take_lock(self.path / LOCK)
-        try:
-            self._records = RecordsFile(self.path / RECORDS)
-        except BaseException:
-            self.__exit__()
-            raise
+        with ExitStack() as held:
+            held.enter_context(_take_lock(self.path / LOCK))
+            self._records = held.enter_context(RecordsFile(self.path / RECORDS))
+            self._held = held.pop_all()
         return self
 
     def __exit__(self, *error: object) -> None:
-        for handle in (self._records, self._lock):
-            if handle is not None:
-                handle.close()
+        self._held.close()
 
     def read(self) -> dict[str, Record]:
         """Last record of each cell, by its key."""
@@ -53,7 +48,6 @@ class RunFolder:
 
     def append(self, record: Record) -> None:
         """Write a record."""
-        assert self._records is not None, "the folder is used as a context manager"
         self._records.append(record)
 
     def write_plan(self, text: str, keys: list[str]) -> None:

@@ -44,7 +44,7 @@ class TimeLeft:
         self._seen: dict[Any, list[float]] = defaultdict(list)
         self._left: dict[tuple[str, str], float] = defaultdict(float)
         for work in works:
-            self._left[_what(work)] += _points(work)
+            self._left[_what(work)] += len(work.points)
         self._began: float | None = None
         self._busy = 0.0
 
@@ -53,10 +53,10 @@ class TimeLeft:
         if self._began is None:
             self._began = time.monotonic() - seconds  # the start of worker processes is no work
         method, dataset = _what(work)
-        self._left[method, dataset] -= _points(work)
+        self._left[method, dataset] -= len(work.points)
         self._busy += seconds
         for key in ((method, dataset), method, None):
-            self._seen[key].append(seconds / _points(work))
+            self._seen[key].append(seconds / len(work.points))
 
     def seconds(self) -> float | None:
         """The estimate, or None before anything was measured."""
@@ -74,10 +74,6 @@ class TimeLeft:
 
 def _what(work: Work) -> tuple[str, str]:
     return work.cells[0].method.name, work.cells[0].dataset.name
-
-
-def _points(work: Work) -> float:
-    return float(len(work.points))
 
 
 class LogWatcher(Watcher):

@@ -56,7 +56,7 @@ def audit_paper(only: Iterable[str] | None = None, *, rows: Sequence[Row] | None
     for name in wanted or ():
         if name.partition("/")[0] not in CHECKS:
             raise ParameterError(f"The audit has no topic {name!r}; {hint(name, CHECKS, 'its topics are')}")
-    cells = printed_rows() if rows is None else rows
+    printed = printed_rows() if rows is None else rows
     topics = [topic for topic in CHECKS if wanted is None or any(name.partition("/")[0] == topic for name in wanted)]
-    found = [finding for topic in topics for finding in CHECKS[topic](cells)]
+    found = [finding for topic in topics for finding in CHECKS[topic](printed)]
     return [finding for finding in found if wanted is None or {finding.id, finding.topic} & wanted]

@@ -34,11 +34,11 @@ ByMetric = Mapping[str, Row]  # what is printed of one method on one data set, b
 
 def check_identities(rows: Sequence[Row]) -> Iterator[Finding]:
     """Values that no pair of distributions can have."""
-    for table, dataset, method, cell in _cells(rows):
-        for metric, problem in _impossible(cell, dataset):
+    for table, dataset, method, printed in _printed_scores(rows):
+        for metric, problem in _impossible(printed, dataset):
             yield Finding(
                 id=f"identities/{table}-{dataset.abbreviation}-{method}-{metric}",
-                claim=f"Table {table}, {dataset.abbreviation}, {method}: {metric} {_shown(cell[metric])}.",
+                claim=f"Table {table}, {dataset.abbreviation}, {method}: {metric} {_shown(printed[metric])}.",
                 truth=problem,
                 how=f"holds for means over any rows of distributions over {dataset.n_labels} labels; for deviations, "
                 f"of any {_RUNS} such means. Half a printed digit is allowed for rounding.",
@@ -48,12 +48,12 @@ def check_identities(rows: Sequence[Row]) -> Iterator[Finding]:
 
 def check_clark_floor(rows: Sequence[Row]) -> Iterator[Finding]:
     """Clark values of predictions below what the zeros of the truth allow."""
-    for table, dataset, method, cell in _cells(rows, tasks=("prediction",)):
+    for table, dataset, method, printed in _printed_scores(rows, tasks=("prediction",)):
         floor = clark_floor(dataset)
-        if "Clark" in cell and float(cell["Clark"]["mean"]) < floor - _HALF_DIGIT:
+        if "Clark" in printed and float(printed["Clark"]["mean"]) < floor - _HALF_DIGIT:
             yield Finding(
                 id=f"clark-floor/{table}-{dataset.abbreviation}-{method}",
-                claim=f"Table {table}, {dataset.abbreviation}, {method}: Clark {_shown(cell['Clark'])}.",
+                claim=f"Table {table}, {dataset.abbreviation}, {method}: Clark {_shown(printed['Clark'])}.",
                 truth=f"A prediction that is positive everywhere has at least {floor:.4f}.",
                 how=f"each label of true degree 0 adds 1 to the square; {dataset.zeros:.4f} of the labels are zero, at "
                 f"most {dataset.n_labels - 1} in a row, and sqrt(z) >= z / sqrt(c - 1). Assumes that these zeros "
@@ -65,9 +65,9 @@ def check_clark_floor(rows: Sequence[Row]) -> Iterator[Finding]:
 def check_agreement(rows: Sequence[Row]) -> Iterator[Finding]:
     """One-errors that look like the share of agreement."""
     columns: dict[tuple[str, str], dict[str, float]] = {}
-    for table, dataset, method, cell in _cells(rows, tasks=("prediction",)):
-        if "One-error" in cell:
-            columns.setdefault((table, dataset.abbreviation), {})[method] = float(cell["One-error"]["mean"])
+    for table, dataset, method, printed in _printed_scores(rows, tasks=("prediction",)):
+        if "One-error" in printed:
+            columns.setdefault((table, dataset.abbreviation), {})[method] = float(printed["One-error"]["mean"])
     for (table, name), errors in columns.items():
         zeros = paper_datasets()[name].zeros
         mine, others = errors.get(_SUBJECT), [e for method, e in errors.items() if method != _SUBJECT]
@@ -113,9 +113,9 @@ def check_repeated_values(rows: Sequence[Row]) -> Iterator[Finding]:
 def check_ablation(rows: Sequence[Row]) -> Iterator[Finding]:
     """Which term the method misses most, by Table 3."""
     for task in ("recovery", "predictive"):
-        cells = {(row["method"], row["dataset"]): float(row["mean"]) for row in rows if row["table"] == f"3/{task}"}
-        datasets = [dataset for method, dataset in cells if method == "beta=0"]
-        worse = [d for d in datasets if cells["alpha=0", d] > cells["beta=0", d]]
+        value = {(row["method"], row["dataset"]): float(row["mean"]) for row in rows if row["table"] == f"3/{task}"}
+        datasets = [dataset for method, dataset in value if method == "beta=0"]
+        worse = [d for d in datasets if value["alpha=0", d] > value["beta=0", d]]
         if 2 * len(worse) > len(datasets):
             yield Finding(
                 id=f"ablation/{task}",
@@ -155,22 +155,19 @@ def clark_floor(dataset: PaperDataset) -> float:
     return dataset.n_labels * dataset.zeros / math.sqrt(dataset.n_labels - 1)
 
 
-# --- Cells
+# --- What is printed
 
 
-def _cells(
+def _printed_scores(
     rows: Iterable[Row], tasks: Sequence[str] = ("recovery", "prediction")
 ) -> Iterator[tuple[str, PaperDataset, str, ByMetric]]:
-    """Table, data set, method and metrics of each cell; what two tables repeat comes once."""
-    rows = [row for row in rows if row["dataset"] != AVERAGE]
+    """Table, data set, method and what is printed of them, by metric."""
     for block in (block for block in BLOCKS if block.task in tasks):
-        cells: dict[tuple[str, str], dict[str, Row]] = {}
-        for table in block.tables:
-            for row in (row for row in rows if row["table"] == table):
-                cells.setdefault((row["dataset"], row["method"]), {}).setdefault(row["metric"], row)
-        for (dataset, method), cell in cells.items():
-            table = next(iter(cell.values()))["table"]
-            yield table, paper_datasets()[dataset], method, cell
+        found: dict[tuple[str, str], dict[str, Row]] = {}
+        for row in block.scores(rows):
+            found.setdefault((row["dataset"], row["method"]), {})[row["metric"]] = row
+        for (dataset, method), printed in found.items():
+            yield next(iter(printed.values()))["table"], paper_datasets()[dataset], method, printed
 
 
 def _shown(row: Row) -> str:
@@ -180,17 +177,17 @@ def _shown(row: Row) -> str:
 # --- What the metrics allow
 
 
-def _impossible(cell: ByMetric, dataset: PaperDataset) -> Iterator[tuple[str, str]]:
+def _impossible(printed: ByMetric, dataset: PaperDataset) -> Iterator[tuple[str, str]]:
     """Metric and reason of what cannot be."""
-    for metric, row in cell.items():
+    for metric, row in printed.items():
         low, high = METRICS[PAPER_METRICS[metric]].range(dataset.n_labels)
         mean, deviation = float(row["mean"]), float(row["std"] or 0)
         if not low - _HALF_DIGIT <= mean <= high + _HALF_DIGIT:
             yield metric, f"It lies between {low:g} and {high:.4f}."
         elif deviation > (largest := _largest_deviation(mean, low, high)) + _HALF_DIGIT:
             yield metric, f"With that mean, values between {low:g} and {high:.4f} deviate by at most {largest:.4f}."
-    if {"Chebyshev", "Intersection"} <= cell.keys():
-        largest_distance, common = (float(cell[metric]["mean"]) for metric in ("Chebyshev", "Intersection"))
+    if {"Chebyshev", "Intersection"} <= printed.keys():
+        largest_distance, common = (float(printed[metric]["mean"]) for metric in ("Chebyshev", "Intersection"))
         pairs = dataset.n_labels // 2
         lowest, highest = 1 - pairs * largest_distance, 1 - largest_distance
         if not lowest - (1 + pairs) * _HALF_DIGIT <= common <= highest + 2 * _HALF_DIGIT:
@@ -206,7 +203,7 @@ def _largest_deviation(mean: float, low: float, high: float) -> float:
     return math.sqrt(above * below * _RUNS / (_RUNS - 1))
 
 
-# --- What is printed twice
+# --- What the paper prints twice
 
 Values = Mapping[tuple[str, ...], str]  # means by table, metric, data set and method
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ldlearn.errors import bare_name
 from ldlearn.metrics import METRICS, Metric
 from ldlearn.reporting.printed_ranks import PAPER_METRICS
-from ldlearn.reporting.printed_results import BLOCKS, Block, Printed, abbreviations, paper_methods, printed_cells
+from ldlearn.reporting.printed_results import BLOCKS, Block, Printed, abbreviations, paper_methods, printed_scores
 from ldlearn.results import Method, Results, Spread
 
 _ABLATED = re.compile(r"\b(alpha|beta|gamma)\s*=\s*0(?![.\d])")
@@ -82,7 +82,7 @@ class _Pairing:
 
     def __init__(self, results: Results, block: Block, metric: Metric) -> None:
         self.results, self.block, self.metric = results, block, metric
-        self.printed = printed_cells().get((block.key, metric.name), {})
+        self.printed = printed_scores().get((block.key, metric.name), {})
         known = abbreviations()
         self.columns = {d.name: known[bare_name(d.name)] for d in results.present if bare_name(d.name) in known}
         self.run: dict[str, list[Method | None]] = {name: [] for _, name in self.printed}

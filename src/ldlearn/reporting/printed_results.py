@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -41,6 +41,14 @@ class Block:
     def is_ablation(self) -> bool:
         """Whether its rows are DLDL without one of its terms."""
         return self.key.startswith("ablation")
+
+    def scores(self, rows: Iterable[Row]) -> Iterable[Row]:
+        """Those of its tables, without averages; what two tables repeat comes once."""
+        found: dict[tuple[str, str, str], Row] = {}
+        scores = [row for row in rows if row["dataset"] != AVERAGE]
+        for row in (row for table in self.tables for row in scores if row["table"] == table):
+            found.setdefault((row["metric"], row["dataset"], row["method"]), row)
+        return found.values()
 
 
 BLOCKS = (
@@ -99,23 +107,20 @@ def printed_rows() -> tuple[Row, ...]:
 
 
 @cache
-def printed_cells() -> dict[tuple[str, str], dict[tuple[str, str], Printed]]:
-    """By (key of the block, metric of ours): cells by (abbreviated data set, method of the paper)."""
-    rows = [row for row in printed_rows() if row["dataset"] != AVERAGE]
+def printed_scores() -> dict[tuple[str, str], dict[tuple[str, str], Printed]]:
+    """By (key of the block, metric of ours): scores by (abbreviated data set, method of the paper)."""
     tables: dict[tuple[str, str], dict[tuple[str, str], Printed]] = {}
     for block in BLOCKS:
-        for table in block.tables:
-            for row in (row for row in rows if row["table"] == table):
-                cells = tables.setdefault((block.key, PAPER_METRICS[row["metric"]]), {})
-                # The first table that has the cell counts: the supplement's, which has deviations too.
-                cells.setdefault((row["dataset"], row["method"]), _printed(block, row))
+        for row in block.scores(printed_rows()):
+            found = tables.setdefault((block.key, PAPER_METRICS[row["metric"]]), {})
+            found[row["dataset"], row["method"]] = _printed(block, row)
     return tables
 
 
 @cache
 def paper_methods(block: Block) -> dict[str, str]:
     """The paper's names of the methods of a block, by how `bare_name` spells them."""
-    names = [name for (key, _), cells in printed_cells().items() if key == block.key for _, name in cells]
+    names = [name for (key, _), cells in printed_scores().items() if key == block.key for _, name in cells]
     return {bare_name(name): name for name in names}
 
 
