@@ -147,8 +147,8 @@ def families(cells: Iterable[Cell]) -> list[tuple[Cell, ...]]:
     """Group the cells that can share their first step."""
     groups: dict[str, list[Cell]] = {}
     for cell in cells:
-        key = json.dumps([cell.dataset.name, cell.repeat, cell.method.work, cell.method.trained_on, _path(cell)])
-        groups.setdefault(key, []).append(cell)
+        first_step = [cell.method.estimator, cell.method.params, cell.method.grid, cell.method.trained_on]
+        groups.setdefault(json.dumps([cell.dataset.name, cell.repeat, first_step, _path(cell)]), []).append(cell)
     return [tuple(group) for group in groups.values()]
 
 

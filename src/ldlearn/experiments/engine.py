@@ -113,12 +113,10 @@ def run_plan(
 
 class _Run:
     def __init__(self, plan: Plan, folder: RunFolder, watcher: Watcher, loaded: Mapping[str, AnyDataset]) -> None:
-        self.folder, self.watcher, self._loaded = folder, watcher, loaded
+        self.plan, self.folder, self.watcher, self._loaded = plan, folder, watcher, loaded
         self.records = folder.read()
         self.cells = {self._key(cell): cell for cell in plan_cells(plan)}
         self.computed = 0
-        self._sources = {spec.name: spec for spec in plan.datasets}
-        self._seed, self._by_truth = plan.protocol.seed, plan.selection.mode == "oracle"
 
     def _key(self, cell: Cell) -> str:
         """Under which the cell is recorded; what version 0.1.0 finished need not be computed again."""
@@ -151,13 +149,13 @@ class _Run:
         """The data sets that are needed and here; what is wrong with the others is kept for their records."""
         self._absent: dict[str, tuple[str, str]] = {}
         data = {}
+        seed, by_truth = self.plan.protocol.seed, self.plan.selection.mode == "oracle"
+        sources = {spec.name: spec for spec in self.plan.datasets}
         for name in sorted(names):
             texts: list[str] = []
             try:
                 with captured_warnings(texts):
-                    data[name] = self._loaded.get(name) or self._sources[name].load(
-                        self._seed, needs_truth=self._by_truth
-                    )
+                    data[name] = self._loaded.get(name) or sources[name].load(seed, needs_truth=by_truth)
             except DatasetNotHereError as error:
                 self._absent[name] = "missing", str(error)
             except (ValueError, OSError, ImportError) as error:

@@ -105,11 +105,6 @@ class MethodSpec:
         """Whether a pair chooses its first step by recovery alone."""
         return self.kind == TWO_STEP and self.search == "stepwise"
 
-    @property
-    def work(self) -> dict[str, Any]:
-        """What methods must share to be fitted together."""
-        return {"estimator": self.estimator, "params": self.params, "grid": self.grid}
-
 
 def grid_points(grid: Mapping[str, list[Any]]) -> list[dict[str, Any]]:
     """All combinations, the last key running fastest; one empty point for an empty grid."""

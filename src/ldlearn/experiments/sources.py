@@ -146,7 +146,10 @@ def read_datasets(plan: TomlTable, folder: Path) -> tuple[DatasetSpec, ...]:
 def _read_dataset(name: str, table: TomlTable, folder: Path) -> DatasetSpec:
     path, generator = table.text("path"), table.text("generator", None, GENERATORS, "generator")
     if path is None and generator is None:
-        _check_name(name, table)
+        try:
+            datasets.dataset_name(name)
+        except datasets.DatasetError as error:
+            raise PlanError(f'{table.path}: {error} A file of yours needs path = "...".') from None
     preprocess = table.boolean("preprocess")
     if preprocess and (path is None or "labels" not in table):
         raise table.fail("preprocess", "only a file with named labels has columns to preprocess; give path and labels.")
@@ -164,13 +167,6 @@ def _read_dataset(name: str, table: TomlTable, folder: Path) -> DatasetSpec:
     )
     table.finish()
     return _with_checksum(spec, table)
-
-
-def _check_name(name: str, table: TomlTable) -> None:
-    try:
-        datasets.dataset_name(name)
-    except datasets.DatasetError as error:
-        raise PlanError(f'{table.path}: {error} A file of yours needs path = "...".') from None
 
 
 def _generator_params(table: TomlTable, generator: str | None) -> dict[str, Any]:

@@ -54,19 +54,15 @@ def do_work(number: int, work: Work, data: AnyDataset) -> tuple[int, WorkResult]
     with _one_at_a_time, threadpool_limits(limits=THREADS):
         _forget_peak_memory()
         try:
-            _search(work, data, result)
+            cell = work.cells[0]
+            split = make_split(data, cell.dataset, cell.protocol, cell.repeat)
+            result.sizes, result.label_names = split.record, list(data.label_names)
+            with _neighbors:
+                result.partials = search(work, split)
         except Exception as error:
             result.error = error_text(error)
         result.peak_memory_mb = round(_peak_memory_mb(), 1)
     return number, result
-
-
-def _search(work: Work, data: AnyDataset, result: WorkResult) -> None:
-    cell = work.cells[0]
-    split = make_split(data, cell.dataset, cell.protocol, cell.repeat)
-    result.sizes, result.label_names = split.record, list(data.label_names)
-    with _neighbors:
-        result.partials = search(work, split)
 
 
 def _forget_peak_memory() -> None:

@@ -12,7 +12,7 @@ from ldlearn.errors import InputError
 from ldlearn.metrics import get_metric
 from ldlearn.plotting.display import Display
 from ldlearn.plotting.style import AXIS_TEXT, INK, MUTED, PALETTE, Panels, name_rows, shown, title
-from ldlearn.results import AnyRecords, Difference, Results, Task, best_floor, difference
+from ldlearn.results import AnyRecords, Difference, Results, Task, best_floors, difference
 
 
 class DifferencesDisplay(Display):
@@ -82,10 +82,7 @@ class DifferencesDisplay(Display):
         """
         results = Results.of(records)
         table = results.table(task, get_metric(metric))
-        floors = (
-            {dataset: floor for dataset in table.datasets if (floor := best_floor(table, dataset))} if table else {}
-        )
-        if table is None or not floors:
+        if table is None or not (floors := best_floors(table)):
             raise InputError(f"No floor has a {task} score of {metric} on every data set.")
         names = [method.name for method in table.ranked if not method.is_floor] if methods is None else methods
         found = {

@@ -97,8 +97,6 @@ class DistributionBarsDisplay(Display):
         """
         ends = {name: np.asarray(pair, dtype=float) for name, pair in (intervals or {}).items()}
         matrices = {name: np.asarray(matrix, dtype=float) for name, matrix in distributions.items()}
-        known = [np.asarray(m, dtype=float) for m in (logical, truth) if m is not None]
-        n_labels = next(iter([*matrices.values(), *known])).shape[1]
         panels = [
             BarsPanel(
                 heading=f"row {row}",
@@ -109,8 +107,10 @@ class DistributionBarsDisplay(Display):
             )
             for row in rows
         ]
-        names = default_label_names(n_labels) if label_names is None else label_names
-        return cls(panels, names).plot(ax=ax)
+        if label_names is None:
+            n_labels = np.shape(next(m for m in (*matrices.values(), logical, truth) if m is not None))[1]
+            label_names = default_label_names(n_labels)
+        return cls(panels, label_names).plot(ax=ax)
 
     @classmethod
     def from_estimator(
@@ -155,14 +155,13 @@ class DistributionBarsDisplay(Display):
         if not found:
             raise InputError(f"{type(estimator).__name__} has nothing to show for {n} rows it was not fitted on.")
         names = getattr(estimator, "label_names_", None)
-        logical = None if y is None else np.asarray(y)
         ends: dict[str, Any] = {}
         if interval is not None and hasattr(estimator, "predict_interval"):
             ends["predicted"] = estimator.predict_interval(X, coverage=interval)
             if y is not None and "recovered" in found:
                 ends["recovered"] = estimator.enhance_interval(X, y, coverage=interval)
         return cls.from_distributions(
-            found, logical=logical, truth=truth, rows=rows, label_names=names, intervals=ends, ax=ax
+            found, logical=y, truth=truth, rows=rows, label_names=names, intervals=ends, ax=ax
         )
 
     @classmethod

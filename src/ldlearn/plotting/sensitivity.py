@@ -123,14 +123,8 @@ def _draw_curve(ax: Axes, curve: Curve, index: int) -> Any:
     style = series_style(index)
     (line,) = ax.plot(curve.positions, curve.mean, linewidth=1.6, markersize=3.5, **style)
     if np.isfinite(curve.std).any():
-        ax.fill_between(
-            curve.positions,
-            curve.mean - curve.std,
-            curve.mean + curve.std,
-            color=style["color"],
-            alpha=0.15,
-            linewidth=0,
-        )
+        low, high = curve.mean - curve.std, curve.mean + curve.std
+        ax.fill_between(curve.positions, low, high, color=style["color"], alpha=0.15, linewidth=0)
     chosen = [i for i, value in enumerate(curve.values) if value in curve.chosen]
     x, y = np.asarray(curve.positions)[chosen], curve.mean[chosen]
     ax.plot(x, y, linestyle="none", marker="o", markersize=9, markerfacecolor="none", markeredgecolor=style["color"])

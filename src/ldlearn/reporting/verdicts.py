@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ldlearn.results import Method, Results, TaskTable, best_floor, difference
+from ldlearn.results import Method, Results, TaskTable, best_floor, best_floors, difference
 from ldlearn.results.differences import CONFIDENCE
 from ldlearn.results.wording import enumerate_names, plural
 from ldlearn.stats import FriedmanResult, PostHocResult, TooFewDatasetsWarning, bonferroni_dunn, friedman, nemenyi
@@ -87,7 +87,7 @@ def _effect(results: Results, table: TaskTable) -> list[str]:
     """How far the best method that is no floor is from the best floor of each data set; of a tie, all of the tied."""
     rivals = [method.name for method in table.ranked if not method.is_floor]
     best = [name for name in rivals if table.average_ranks[name] <= table.average_ranks[rivals[0]] + _TIED]
-    floors = {dataset: floor for dataset in table.datasets if (floor := best_floor(table, dataset))}
+    floors = best_floors(table)
     return [_compared(results, table, name, "the best floor", floors) for name in best] if floors else []
 
 

@@ -65,6 +65,11 @@ def best_floor(table: TaskTable, dataset: str) -> str | None:
     return min(floors, key=lambda name: table.metric.sort_key(table.score(name, dataset).mean), default=None)
 
 
+def best_floors(table: TaskTable) -> dict[str, str]:
+    """By data set, the floor with the best mean; empty if no floor is ranked."""
+    return {dataset: floor for dataset in table.datasets if (floor := best_floor(table, dataset))}
+
+
 def _score(record: Record, task: Task, metric: Metric) -> float:
     value = record.scores(task).get(metric.name)
     if value is None or not is_number(value):
