@@ -401,6 +401,9 @@ def test_a_copy_in_single_precision_changes_nothing_but_the_work(dtype, tol, mon
     features = Features(X)
     assert features.narrowed().X.dtype == np.float32
     assert features.narrowed() is not features
+    W = np.random.default_rng(0).normal(size=(X.shape[1], 3)) / X.std(axis=0, dtype=np.float64)[:, None]
+    logits, rough = (some.times(W, np.zeros(3)) for some in (features, features.narrowed()))
+    np.testing.assert_allclose(rough, logits, atol=1e-4)
     fit = softmax_regression(features, D, l2=0.1, tol=tol)
     assert plain.converged
     assert fit.converged
