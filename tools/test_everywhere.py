@@ -48,8 +48,8 @@ NUMERICAL = (
     *("tests/theory", "tests/datasets/test_artificial.py", "tests/datasets/test_generated.py"),
     *("tests/test_contract.py", "tests/test_golden.py", "tests/docs/test_docs.py", "src"),
 )
-# What pip would choose beside the oldest numpy and scikit-learn does not work with them, and does not say so.
-BESIDE_THE_OLDEST = ("pyarrow==17.0.0", "polars==1.17.1")
+# What pip would choose beside the oldest scikit-learn and matplotlib does not work with them, or warns of their ways.
+BESIDE_THE_OLDEST = ("polars==1.17.1", "pyparsing==3.1.4")
 # Asked of the interpreter of a cell: what is it really running with?
 PROBE = """
 import json, numpy, scipy.linalg, sklearn, threadpoolctl
@@ -177,8 +177,11 @@ def find_pythons() -> dict[str, Path]:
 
 
 def oldest_versions() -> tuple[str, ...]:
-    """The lower bounds of pyproject.toml's dependencies, as pins."""
-    return tuple(requirement.replace(">=", "==") for requirement in PROJECT["dependencies"])
+    """The lower bounds of pyproject.toml's dependencies, and of the extras that users install, as pins."""
+    extras = PROJECT["optional-dependencies"]
+    names = extras["all"][0].partition("[")[2].rstrip("]").split(",")
+    requirements = [*PROJECT["dependencies"], *(requirement for name in names for requirement in extras[name])]
+    return tuple(dict.fromkeys(requirement.replace(">=", "==") for requirement in requirements))
 
 
 def kernels_of_this_processor() -> list[str]:
