@@ -7,7 +7,16 @@ import pandas as pd
 import pytest
 import scipy.sparse
 
-from ldlearn.models import TableError, evaluate_table, fit_table, load_model, predict_table
+from ldlearn.experiments import plan_for_table, run_plan
+from ldlearn.models import (
+    TableError,
+    enhance_table,
+    evaluate_table,
+    fit_table,
+    load_model,
+    predict_table,
+    prepare_table,
+)
 
 LABELS = ["calm", "glad", "upset"]
 ROWS, WORDS = 300, 40
@@ -88,6 +97,51 @@ def test_no_large_part_of_a_sparse_matrix_is_made_dense(tmp_path, monkeypatch):
     fit_table(names[0], "Y", names[1], params={"beta": 1.0, "gamma": 1e3, "max_iter": 1}, holdout=0)
     assert predict_table(*names).rows == X.shape[0]
     assert len(load_model(names[1]).features) == len(np.unique(X.indices))
+
+
+@pytest.mark.parametrize("ending", ["npz", "csv"])
+def test_lists_of_labels_beside_features_can_be_kept(tmp_path, ending):
+    X, Y = make(ROWS, WORDS, 0.1)
+    lists = np.array(["|".join(np.array(LABELS)[row > 0]) for row in Y])
+    write(tmp_path / "x.npz", X, Y, said=lists)
+    pd.DataFrame(X.toarray()).add_prefix("X").assign(said=lists).to_csv(tmp_path / "x.csv", index=False)
+    options = {"labels": "said", "features": "X0:X39", "keep": "said", "method": "UniformLE"}
+    enhance_table(str(tmp_path / f"x.{ending}"), str(tmp_path / "out.csv"), **options)
+    found = pd.read_csv(tmp_path / "out.csv")
+    assert found["said"].tolist() == lists.tolist()
+    np.testing.assert_allclose(found[LABELS], Y / Y.sum(axis=1, keepdims=True))
+
+
+def test_methods_are_compared_on_sparse_rows_where_they_take_them(files, tmp_path, monkeypatch):
+    plan, table = plan_for_table(
+        str(files / "x.npz"), "Y", methods=["UniformLE", "GLLE+PTSVM"], repeats=1, columns={"id": "key"}
+    )
+    assert [method.takes_sparse for method in plan.methods] == [True, False]
+    rows = np.arange(ROWS)
+    sparse, dense = (table.numbers(rows[:200], rows[200:], sparse=sparse) for sparse in (True, False))
+    assert all(map(scipy.sparse.issparse, sparse))
+    np.testing.assert_allclose(dense[0].mean(axis=0), 0, atol=1e-12)
+    given, numbers = [], type(table).numbers
+
+    def noted(self, *rows, sparse):
+        given.append(sparse)
+        return numbers(self, *rows, sparse=sparse)
+
+    monkeypatch.setattr(type(table), "numbers", noted)
+    found = run_plan(plan, tmp_path, loaded={plan.datasets[0].name: table})
+    assert given == [True, False]
+    assert all(record.is_ok for record in found.records)
+
+
+def test_many_categories_stay_sparse_for_methods_that_take_them(tmp_path):
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 30, size=200)
+    frame = pd.DataFrame({"street": [f"street {k}" for k in codes], "a": codes % 2, "b": 1 - codes % 2})
+    frame.to_csv(tmp_path / "x.csv", index=False)
+    table, rows = prepare_table(str(tmp_path / "x.csv"), "a,b"), np.arange(200)
+    (sparse,), (dense,) = (table.numbers(rows, sparse=sparse) for sparse in (True, False))
+    assert scipy.sparse.issparse(sparse)
+    np.testing.assert_array_equal(sparse.toarray(), dense)
 
 
 @pytest.mark.parametrize(("value", "shown"), [(np.nan, "nan"), (np.inf, "inf"), (1e200, "1e\\+200")])

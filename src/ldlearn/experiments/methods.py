@@ -9,6 +9,8 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from typing import Any
 
+from sklearn.utils import get_tags
+
 from ldlearn.base import KINDS, LabelEstimator
 from ldlearn.base.sklearn_private import InvalidParameterError
 from ldlearn.compose import EnhanceThenLearn, FromDistributions
@@ -89,6 +91,12 @@ class MethodSpec:
     def can_enhance(self) -> bool:
         """Whether its first step can recover degrees of rows that it was not fitted on."""
         return bool(estimators()[self.estimator].can_enhance)
+
+    @property
+    def takes_sparse(self) -> bool:
+        """Whether every step of it takes sparse features."""
+        steps = [estimators()[name]() for name in (self.estimator, self.learner) if name]
+        return all(get_tags(step).input_tags.sparse for step in steps)
 
     @property
     def trained_on(self) -> str:

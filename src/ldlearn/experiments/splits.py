@@ -97,7 +97,7 @@ def _fold(protocol: Protocol, repeat: int, n: int) -> tuple[Rows, Rows, Rows]:
     return rest[:cut], rest[cut:], test
 
 
-def make_split(data: AnyDataset, spec: DatasetSpec, protocol: Protocol, repeat: int) -> Split:
+def make_split(data: AnyDataset, spec: DatasetSpec, protocol: Protocol, repeat: int, *, sparse: bool = False) -> Split:
     """The three parts of a repeat, scaled by what the training part shows.
 
     Parameters
@@ -107,6 +107,8 @@ def make_split(data: AnyDataset, spec: DatasetSpec, protocol: Protocol, repeat: 
         Whose rule of binarisation, if it has one, replaces that of the protocol.
     protocol : Protocol
     repeat : int
+    sparse : bool, default=False
+        Whether the numbers of a table may come as CSR matrices.
     """
     D = None if data.D is None else check_distributions(data.D)
     Y = _given_labels(data, spec) if D is None else _logical(D, spec, protocol)
@@ -114,7 +116,10 @@ def make_split(data: AnyDataset, spec: DatasetSpec, protocol: Protocol, repeat: 
     for part, found in zip(("training", "validation", "test"), rows, strict=True):
         if not len(found):
             raise InputError(f"The {part} part of {spec.name!r} has no rows; it has only {data.n_samples} in all.")
-    features = data.numbers(*rows) if isinstance(data, PreparedTable) else _scaled(data.X, rows, protocol.scaling)
+    if isinstance(data, PreparedTable):
+        features = data.numbers(*rows, sparse=sparse)
+    else:
+        features = _scaled(data.X, rows, protocol.scaling)
     return Split(
         *(Part(part, X, Y[part], None if D is None else D[part]) for part, X in zip(rows, features, strict=True))
     )

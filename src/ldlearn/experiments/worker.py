@@ -55,7 +55,8 @@ def do_work(number: int, work: Work, data: AnyDataset) -> tuple[int, WorkResult]
         _forget_peak_memory()
         try:
             cell = work.cells[0]
-            split = make_split(data, cell.dataset, cell.protocol, cell.repeat)
+            sparse = all(cell.method.takes_sparse for cell in work.cells)
+            split = make_split(data, cell.dataset, cell.protocol, cell.repeat, sparse=sparse)
             result.sizes, result.label_names = split.record, list(data.label_names)
             with _neighbors:
                 result.partials = search(work, split)

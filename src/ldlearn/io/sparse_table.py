@@ -61,6 +61,10 @@ class SparseTable:
         """Where in the matrix each of its columns is."""
         return {name: j for j, name in enumerate(self.names)}
 
+    def assign(self, **columns: Any) -> SparseTable:
+        """With further columns in the frame, as ``assign`` of a frame adds them."""
+        return replace(self, frame=self.frame.assign(**columns))
+
     def take_columns(self, names: list[str]) -> SparseTable:
         """With these columns of the matrix only, in this order; the frame as it is."""
         if names == self.names:

@@ -16,7 +16,7 @@ from ldlearn.io.sparse_table import SparseTable
 from ldlearn.io.text_style import TextStyle
 from ldlearn.io.values import are_logical, check_all_known
 from ldlearn.models.column_kinds import ColumnKinds, JunkCells, find_kinds
-from ldlearn.models.preprocessing import TablePreprocessing, check_categories, feature_frame
+from ldlearn.models.preprocessing import SPARSE_BELOW, TablePreprocessing, check_categories, feature_frame
 from ldlearn.models.progress import silent
 from ldlearn.models.table_fit import GivenTable, read_training
 from ldlearn.models.table_model import check_two_labels, label_columns, read_labels
@@ -31,7 +31,7 @@ class PreparedTable:
     Attributes
     ----------
     name : str
-    frame : DataFrame
+    frame : DataFrame or SparseTable
         The feature columns, cleaned.
     kinds : ColumnKinds
         What each of them was taken for.
@@ -61,10 +61,14 @@ class PreparedTable:
         Y, D, counts = (None if values is None else values[rows] for values in (self.Y, self.D, self.counts))
         return replace(self, frame=self.frame.iloc[rows], Y=Y, D=D, counts=counts)
 
-    def numbers(self, train: Rows, *others: Rows) -> list[NDArray[np.float64]]:
-        """The features of several parts as `fit` would make them of the first, which alone is learned from."""
-        preprocessing, X = TablePreprocessing.fit(self.frame.iloc[train], self.kinds)
-        return [X, *(preprocessing.transform(self.frame.iloc[rows]) for rows in others)]
+    def numbers(self, train: Rows, *others: Rows, sparse: bool = False) -> list[Any]:
+        """The features of several parts as `fit` would make them of the first, which alone is learned from.
+
+        They are arrays; CSR matrices if they may be ``sparse`` and few of the numbers are not 0.
+        """
+        frame = self.frame.to_frame() if isinstance(self.frame, SparseTable) and not sparse else self.frame
+        preprocessing, X = TablePreprocessing.fit(frame.iloc[train], self.kinds, sparse=sparse)
+        return [X, *(preprocessing.transform(frame.iloc[rows]) for rows in others)]
 
 
 def prepare_table(
@@ -95,7 +99,8 @@ def prepare_table(
     PreparedTable
     """
     table, found = read_training(GivenTable(data, style=style, say=say), silent, labels, columns)
-    table = table.to_frame() if isinstance(table, SparseTable) else table  # some methods take no sparse rows
+    if isinstance(table, SparseTable) and table.density >= SPARSE_BELOW:
+        table = table.to_frame()
     with naming(data):
         kinds = find_kinds(table, found.features, **found.kinds)
         junk = JunkCells()

@@ -159,7 +159,7 @@ def enhance_table(
         with naming(given.where):
             expanded, names, listed = label_columns(table, columns.labels, separator)
         if listed is not None and listed.column in columns.kept:
-            expanded[listed.column] = table[listed.column]
+            expanded = expanded.assign(**{listed.column: table[listed.column]})
         return _enhance_by_fitting(expanded, replace(columns, labels=names), estimator, writer, given.where)
     for name, value in (wanted | {"method": method, "set": params or None, "separator": separator}).items():
         if value is not None:

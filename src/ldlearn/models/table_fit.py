@@ -169,7 +169,8 @@ def read_training(
         except TableError:
             _refuse_long_table(given, source.names)
             raise
-        columns = replace(columns, kept=find_kept(source, keep, columns.id, columns.labels))
+        named = columns.labels if len(columns.labels) > 1 else []  # a column of lists gives its name to no degrees
+        columns = replace(columns, kept=find_kept(source, keep, columns.id, named))
         table = _read_columns(source, columns)
         _refuse_lists(table.frame if isinstance(table, SparseTable) else table, set(columns.features))
         if len(columns.labels) == 1 and not _is_logical(table[columns.labels[0]]):
