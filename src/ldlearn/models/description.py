@@ -54,12 +54,9 @@ def describe_file(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 def certified_gap(estimator: Any) -> dict[str, float] | None:
     """How far the recovered degrees can be from the optimum of their step: total and per row; None if not certified."""
-    gap = getattr(estimator, "gap_", None)
-    if gap is None:
-        gap = getattr(getattr(estimator, "enhancer_", None), "gap_", None)
-    if gap is None:
-        return None
-    return {"total": float(np.sum(gap)), "per_row": float(np.mean(gap))}
+    gaps = (getattr(part, "gap_", None) for part in (estimator, getattr(estimator, "enhancer_", None)))
+    gap = next((gap for gap in gaps if gap is not None), None)
+    return None if gap is None else {"total": float(np.sum(gap)), "per_row": float(np.mean(gap))}
 
 
 def strongest(model: TableModel) -> dict[str, list[tuple[str, float]]] | None:

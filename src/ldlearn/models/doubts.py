@@ -65,11 +65,11 @@ class Doubts:
         """The columns for rows whose degrees are predicted, or recovered from the labels Y."""
         if not self:
             return []
-        self.check(estimator, "predict" if Y is None else "enhance")
+        verb, given = ("predict", (X,)) if Y is None else ("enhance", (X, Y))
+        self.check(estimator, verb)
         columns: list[Any] = []
         if self.interval is not None:
-            given = (X,) if Y is None else (X, Y)
-            give = estimator.predict_interval if Y is None else estimator.enhance_interval
+            give = getattr(estimator, f"{verb}_interval")
             lower, upper = (np.asarray(end).T for end in give(*given, coverage=self.interval, n_raters=self.raters))
             columns += [end for pair in zip(lower, upper, strict=True) for end in pair]
         if self.flag_far:

@@ -104,8 +104,19 @@ def fit_table(
         table, names, listed = label_columns(table, found.labels, separator)
         targets = read_labels(table, names)
         estimator = make_predictor(method, params, logical=kind == "mixed" or (are_logical(targets) and kind == "auto"))
-        found = replace(found, labels=names)
-        model = _fit_watched(table, found, targets, estimator, embedding, holdout, progress, kind)
+        with _watched(estimator, progress, fits=2 if holdout else 1):
+            model = fit_and_check(
+                table,
+                names,
+                estimator=estimator,
+                embedding=embedding,
+                holdout=holdout,
+                targets=targets,
+                kind=kind,
+                **found.feature_arguments,
+            )
+        if hasattr(model.estimator, "callback"):
+            model.estimator.set_params(callback=None)
         if listed is not None:
             model.facts["label_list"] = listed._asdict()
             told = [listed.in_words(names)]
@@ -227,32 +238,12 @@ def _read_columns(source: Source, columns: TableColumns) -> Any:
     return table
 
 
-def _fit_watched(
-    table: Any,
-    columns: TableColumns,
-    targets: Any,
-    estimator: Any,
-    embedding: Any,
-    holdout: float,
-    progress: Progress,
-    kind: str,
-) -> TableModel:
-    """Fit; estimators that take a callback tell how far they are."""
-    watched = "callback" in estimator.get_params(deep=False)
-    half_steps = 2 * int(getattr(estimator, "max_iter", 1)) * (2 if holdout else 1)
-    with progress("fitting", half_steps if watched else None) as advance:
-        if watched:
+@contextmanager
+def _watched(estimator: Any, progress: Progress, fits: int) -> Iterator[None]:
+    """Estimators that take a callback tell how far they are."""
+    takes_callback = "callback" in estimator.get_params(deep=False)
+    half_steps = 2 * fits * int(getattr(estimator, "max_iter", 1))
+    with progress("fitting", half_steps if takes_callback else None) as advance:
+        if takes_callback:
             estimator.set_params(callback=lambda *state: advance(1))
-        model = fit_and_check(
-            table,
-            columns.labels,
-            estimator=estimator,
-            embedding=embedding,
-            holdout=holdout,
-            targets=targets,
-            kind=kind,
-            **columns.feature_arguments,
-        )
-    if watched:
-        model.estimator.set_params(callback=None)
-    return model
+        yield
