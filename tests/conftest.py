@@ -1,5 +1,6 @@
 """Settings of the whole suite."""
 
+import gc
 import os
 
 from hypothesis import settings
@@ -9,6 +10,15 @@ from hypothesis import settings
 settings.register_profile("ci", derandomize=True, deadline=None)
 settings.register_profile("new examples", deadline=None)
 settings.load_profile("ci" if os.environ.get("CI") else "new examples")
+
+# Nine thousand tests and the modules they import are never garbage, and looking for some among them takes a while.
+gc.disable()
+
+
+def pytest_collection_finish():
+    gc.freeze()
+    gc.enable()
+
 
 # Ten seconds and more each: begun first, so that no worker is left alone with one of them at the end.
 SLOWEST = (

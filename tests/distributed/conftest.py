@@ -23,6 +23,18 @@ def cluster(quick_workers):
 
 
 @pytest.fixture
-def client(cluster):
+def client_of_processes(cluster):
+    """For what has to go from one process to another: each kind of estimator, frame and error once."""
     with distributed.Client(cluster, set_as_default=False) as client:
+        yield client
+
+
+@pytest.fixture(scope="package")
+def client():
+    """Two workers that are threads of this process: the same tasks and rounds in a third of the time."""
+    options = {"n_workers": 2, "threads_per_worker": 1, "processes": False, "dashboard_address": ":0"}
+    with (
+        distributed.LocalCluster(**options) as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
         yield client

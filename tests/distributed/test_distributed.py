@@ -1,4 +1,4 @@
-"""Estimators on Dask collections, on a cluster of real processes: equal to one machine, whatever a worker does."""
+"""Estimators on Dask collections, on workers that are threads or processes: equal to one machine, whatever they do."""
 
 import os
 import pickle
@@ -27,6 +27,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 GIVEN = {"beta": 0.3, "gamma": 0.3, "max_iter": 2}
 UNEVEN = {1: (700,), 3: (300, 1, 399), 7: (200, 50, 1, 149, 120, 80, 100)}
+PLACES = [(1, "client"), (3, "client"), (7, "client_of_processes")]
 
 
 @pytest.fixture(scope="module")
@@ -44,8 +45,14 @@ def local(rows):
     return DLDL(**GIVEN).fit(*rows)
 
 
-@pytest.mark.parametrize("count", UNEVEN)
-def test_the_fit_in_blocks_is_the_fit_in_one_place(rows, local, client, count):
+@pytest.fixture(scope="module")
+def fitted(rows, client):
+    return ld.DLDL(**GIVEN, client=client).fit(*(in_blocks(A, UNEVEN[3]) for A in rows))
+
+
+@pytest.mark.parametrize(("count", "place"), PLACES)
+def test_the_fit_in_blocks_is_the_fit_in_one_place(rows, local, request, count, place):
+    client = request.getfixturevalue(place)
     X, Y = (in_blocks(A, UNEVEN[count]) for A in rows)
     model = ld.DLDL(**GIVEN, client=client).fit(X, Y)
     np.testing.assert_allclose(model.coef_, local.coef_, atol=1e-6)
@@ -113,17 +120,19 @@ def test_single_precision_stays_single(rows, client):
     np.testing.assert_allclose(D, DLDL(**GIVEN).fit(X, rows[1]).label_distributions_, atol=1e-6)
 
 
-def test_softmax_regression_on_degrees_in_blocks_is_that_in_one_place(rows, local, client):
+def test_softmax_regression_on_degrees_in_blocks_is_that_in_one_place(rows, local, client_of_processes):
     X, D = in_blocks(rows[0], UNEVEN[3]), in_blocks(local.label_distributions_, UNEVEN[3])
     weights = np.linspace(0.5, 2.0, 700)
-    model = ld.SABFGS(l2=0.3, client=client).fit(X, D, sample_weight=da.from_array(weights, chunks=100))
+    model = ld.SABFGS(l2=0.3, client=client_of_processes).fit(X, D, sample_weight=da.from_array(weights, chunks=100))
     one = SABFGS(l2=0.3).fit(rows[0], local.label_distributions_, sample_weight=weights)
     np.testing.assert_allclose(model.coef_, one.coef_, atol=1e-6)
-    np.testing.assert_allclose(client.compute(model.predict(X), sync=True), one.predict(rows[0]), atol=1e-6)
+    np.testing.assert_allclose(
+        client_of_processes.compute(model.predict(X), sync=True), one.predict(rows[0]), atol=1e-6
+    )
     assert model.score(X, D) == pytest.approx(one.score(rows[0], local.label_distributions_), rel=1e-6)
     assert type(model.to_local()) is SABFGS
     with pytest.raises(ParameterError, match="the solver is 'newton', not 'lbfgs'"):
-        ld.SABFGS(solver="lbfgs", client=client).fit(X, D)
+        ld.SABFGS(solver="lbfgs", client=client_of_processes).fit(X, D)
 
 
 @pytest.fixture(scope="module")
@@ -187,8 +196,9 @@ def test_a_label_that_is_unknown_everywhere_is_one_sentence(rows, client):
 VOTES = {"gamma": 1.0, "max_iter": 8}
 
 
-@pytest.mark.parametrize("count", UNEVEN)
-def test_votes_in_blocks_are_those_in_one_place(rows, partly, client, count):
+@pytest.mark.parametrize(("count", "place"), PLACES)
+def test_votes_in_blocks_are_those_in_one_place(rows, partly, request, count, place):
+    client = request.getfixturevalue(place)
     X, Y = in_blocks(rows[0], UNEVEN[count]), in_blocks(partly[0], UNEVEN[count])
     weights = da.from_array(partly[1], chunks=(UNEVEN[count],))
     model = ld.VoteLDL(**VOTES, client=client).fit(X, Y, sample_weight=weights)
@@ -226,19 +236,18 @@ class Killer:
             os.kill(self.killed, signal.SIGKILL)
 
 
-def test_a_lost_worker_costs_time_and_not_the_fit(rows, local, client):
+def test_a_lost_worker_costs_time_and_not_the_fit(rows, local, client_of_processes):
     X, Y = (in_blocks(A, UNEVEN[7]) for A in rows)
-    killer = Killer(client)
-    model = ld.DLDL(**GIVEN, client=client, callback=killer).fit(X, Y)
+    killer = Killer(client_of_processes)
+    model = ld.DLDL(**GIVEN, client=client_of_processes, callback=killer).fit(X, Y)
     assert killer.killed is not None
     np.testing.assert_allclose(model.coef_, local.coef_, atol=1e-6)
-    D = client.compute(model.label_distributions_, sync=True)
+    D = client_of_processes.compute(model.label_distributions_, sync=True)
     np.testing.assert_allclose(D, local.label_distributions_, atol=1e-6)
 
 
-def test_answers_are_lazy_and_those_of_the_ordinary_estimator(rows, local, client):
-    X, Y = (in_blocks(A, UNEVEN[3]) for A in rows)
-    model = ld.DLDL(**GIVEN, client=client).fit(X, Y)
+def test_answers_are_lazy_and_those_of_the_ordinary_estimator(rows, local, client, fitted):
+    model, X, Y = fitted, *(in_blocks(A, UNEVEN[3]) for A in rows)
     broken = X.map_blocks(lambda block: 1 / 0, dtype=float, meta=np.empty((0, 0)))
     assert model.predict(broken).shape == (700, 4)  # nothing has been computed
     assert model.enhance(broken, Y).chunks == (UNEVEN[3], (4,))
@@ -250,15 +259,13 @@ def test_answers_are_lazy_and_those_of_the_ordinary_estimator(rows, local, clien
     assert model.score(X, truth) == pytest.approx(1.0, abs=1e-5)
 
 
-def test_the_way_back_to_one_machine(rows, local, client):
-    X, Y = (in_blocks(A, UNEVEN[3]) for A in rows)
-    model = ld.DLDL(**GIVEN, client=client).fit(X, Y)
-    ordinary = model.to_local()
+def test_the_way_back_to_one_machine(rows, local, fitted):
+    ordinary = fitted.to_local()
     assert type(ordinary) is DLDL
     assert ordinary.get_params() == DLDL(**GIVEN).get_params()
     np.testing.assert_allclose(ordinary.label_distributions_, local.label_distributions_, atol=1e-6)
     np.testing.assert_allclose(ordinary.predict(rows[0]), local.predict(rows[0]), atol=1e-6)
-    small = pickle.loads(pickle.dumps(model.to_local(training_rows=False)))
+    small = pickle.loads(pickle.dumps(fitted.to_local(training_rows=False)))
     assert not hasattr(small, "label_distributions_")
     with pytest.raises(InputError, match="fitted on distributed rows"):
         small.far_from_training(rows[0])
@@ -277,17 +284,17 @@ def test_set_output_is_for_rows_in_memory(rows, local, client):
     assert isinstance(model.to_local(training_rows=False).enhance(*rows), pd.DataFrame)
 
 
-def test_frames_in_frames_out(rows, local, client):
+def test_frames_in_frames_out(rows, local, client_of_processes):
     pd = pytest.importorskip("pandas")
     names, labels = [f"x{j}" for j in range(6)], ["sky", "sea", "sun", "fog"]
     frame = pd.DataFrame(rows[0], columns=names, index=np.arange(1000, 1700))
     table = pd.DataFrame(rows[1].astype(int), columns=labels, index=frame.index)
     X, Y = dd.from_pandas(frame, npartitions=3), dd.from_pandas(table, npartitions=3)
-    model = ld.DLDL(**GIVEN, client=client).fit(X, Y)
+    model = ld.DLDL(**GIVEN, client=client_of_processes).fit(X, Y)
     np.testing.assert_allclose(model.coef_, local.coef_, atol=1e-6)
     assert list(model.feature_names_in_) == names
     assert list(model.label_names_) == labels
-    predicted = client.compute(model.predict(X), sync=True)
+    predicted = client_of_processes.compute(model.predict(X), sync=True)
     assert list(predicted.columns) == labels
     assert (predicted.index == frame.index).all()
     np.testing.assert_allclose(predicted, local.predict(rows[0]), atol=1e-6)
@@ -297,7 +304,7 @@ def test_frames_in_frames_out(rows, local, client):
             model.predict(other)
     with pytest.raises(InputError, match="X has 3 features, but DLDL is expecting 6"):
         model.predict(da.ones((10, 3)))
-    enhanced = client.compute(model.enhance(X, Y[labels[::-1]]), sync=True)  # columns are matched by name
+    enhanced = client_of_processes.compute(model.enhance(X, Y[labels[::-1]]), sync=True)  # columns are matched by name
     np.testing.assert_allclose(enhanced[labels], local.enhance(*rows), atol=1e-6)
 
 
@@ -399,10 +406,9 @@ def test_what_needs_all_rows_at_once_is_one_sentence(rows, client):
         ld.DLDL(alpha=0.1, **GIVEN, client=client).fit(X, Y)
 
 
-def test_what_is_only_for_rows_in_memory_is_one_sentence(rows, client):
-    X, Y = (in_blocks(A, UNEVEN[1]) for A in rows)
+def test_what_is_only_for_rows_in_memory_is_one_sentence(rows, fitted):
     with pytest.raises(InputError, match="for anything else use to_local"):
-        ld.DLDL(**GIVEN, client=client).fit(X, Y).predict_interval(X)
+        fitted.predict_interval(in_blocks(rows[0], UNEVEN[3]))
 
 
 def test_with_a_graph_neighbours_are_found_within_blocks(rows, client):
@@ -431,12 +437,12 @@ def test_the_widths_of_blocks_become_one(rows, client):
     np.testing.assert_allclose(model.coef_, local.coef_, atol=1e-6)
 
 
-def test_experiments_run_their_cells_on_the_same_cluster(tmp_path, rows, client, cluster):
+def test_experiments_run_their_cells_on_the_same_cluster(tmp_path, rows, client_of_processes, cluster):
     X, Y = (in_blocks(A, UNEVEN[3]) for A in rows)
-    ld.DLDL(**GIVEN, client=client).fit(X, Y)
+    ld.DLDL(**GIVEN, client=client_of_processes).fit(X, Y)
     run = run_plan(tiny_plan(), tmp_path, scheduler=cluster.scheduler_address)
     assert run.count("ok") == len(run.records) > 0
-    ld.DLDL(**GIVEN, client=client).fit(X, Y)
+    ld.DLDL(**GIVEN, client=client_of_processes).fit(X, Y)
 
 
 def test_blocks_are_added_in_a_tree(client, monkeypatch):

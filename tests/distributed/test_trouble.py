@@ -32,12 +32,12 @@ def rows(data):
     return tuple(da.from_array(A, chunks=(30, -1)) for A in (data.X, data.Y))
 
 
-def test_a_task_that_fails_is_told(rows, client):
+def test_a_task_that_fails_is_told(rows, client_of_processes):
     X, Y = rows
     broken = X.map_blocks(lambda block: block / 0 if block is None else 1 // 0, dtype=float, meta=np.empty((0, 0)))
     with pytest.raises(ld.ClusterError, match=r"A task failed on the cluster \(ZeroDivisionError: .*; compute X and y"):
-        ld.DLDL(**PARAMS, client=client).fit(broken, Y)
-    model = ld.DLDL(**PARAMS, client=client).fit(X, Y)
+        ld.DLDL(**PARAMS, client=client_of_processes).fit(broken, Y)
+    model = ld.DLDL(**PARAMS, client=client_of_processes).fit(X, Y)
     with pytest.raises(ld.ClusterError, match="ZeroDivisionError"):
         model.score(broken, Y)
 
@@ -99,13 +99,13 @@ def test_an_asynchronous_client_is_one_sentence(rows, cluster):
         asyncio.run(fit())
 
 
-def test_fits_in_tasks_do_not_wait_for_their_own_place(data, client):
+def test_fits_in_tasks_do_not_wait_for_their_own_place(data, client_of_processes):
     def fit(X, Y):
         X, Y = (da.from_array(A, chunks=(30, -1)) for A in (X, Y))
         return ld.DLDL(**PARAMS).fit(X, Y).coef_
 
     # As many as there are places: each would take the one that another needs.
-    futures = [client.submit(fit, data.X, data.Y, pure=False) for _ in range(2)]
+    futures = [client_of_processes.submit(fit, data.X, data.Y, pure=False) for _ in range(2)]
     local = DLDL(**PARAMS).fit(data.X, data.Y)
     for future in futures:
         np.testing.assert_allclose(future.result(timeout=60), local.coef_, atol=1e-6)
@@ -125,8 +125,8 @@ class Answers:
         return self.workers
 
 
-def test_other_versions_are_refused_before_anything_is_sent(client):
-    check_workers(client)  # those of this cluster have ours
+def test_other_versions_are_refused_before_anything_is_sent(client_of_processes):
+    check_workers(client_of_processes)  # those of this cluster have ours
     with pytest.raises(ld.ClusterError, match=r"Worker b has ldlearn 0\.1\.0 and this process"):
         check_workers(Answers("ours", a=OSError("lost"), b="0.1.0"))
     missing = ModuleNotFoundError("No module named 'ldlearn'")

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from matplotlib.layout_engine import PlaceHolderLayoutEngine
+import matplotlib as mpl
 
 from ldlearn.plotting import (
     ConvergenceDisplay,
@@ -66,10 +66,11 @@ def contents(display: Display, formats: Sequence[str]) -> dict[str, bytes]:
     """A figure as files; letters that the font lacks are drawn as boxes, without a warning for each."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing", category=UserWarning)
-        if not isinstance(display.figure_.get_layout_engine(), PlaceHolderLayoutEngine):
+        if display.figure_.get_layout_engine() is not None:
             # The layout is half of the work, and the same in every format, on the page and in files.
             display.figure_.draw_without_rendering()
-            display.figure_.set_layout_engine("none")
+            with mpl.rc_context({"figure.autolayout": False, "figure.constrained_layout.use": False}):
+                display.figure_.set_layout_engine(None)  # "none" would have each file draw the figure twice
         return {format: display.to_bytes(format, dpi=160) for format in formats}
 
 
