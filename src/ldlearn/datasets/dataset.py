@@ -188,7 +188,8 @@ class LabelDataset:
         >>> [part.n_samples for part in data.split("60/20/20", seed=1)]
         [6, 2, 2]
         """
-        cuts = _cuts(_shares(shares), self.n_samples)
+        # the small number undoes rounding: 0.6 + 0.2 of 10 rows are 8, not 7
+        cuts = np.floor(np.cumsum(_shares(shares))[:-1] * self.n_samples + 1e-6).astype(np.intp)
         order = np.random.default_rng(seed).permutation(self.n_samples)
         return tuple(self.take(rows) for rows in np.split(order, cuts))
 
@@ -251,8 +252,3 @@ def _shares(shares: Sequence[float] | str) -> NDArray[np.float64]:
     if fractions.ndim != 1 or (fractions < 0).any() or not np.isclose(fractions.sum(), 1):
         raise DatasetError(f"Shares of a split must be non-negative and sum to 1 or to 100, got {shares!r}.")
     return fractions
-
-
-def _cuts(fractions: NDArray[np.float64], n_rows: int) -> NDArray[np.intp]:
-    # the small number undoes rounding: 0.6 + 0.2 of 10 rows are 8, not 7
-    return np.floor(np.cumsum(fractions)[:-1] * n_rows + 1e-6).astype(np.intp)

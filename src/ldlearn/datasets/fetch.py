@@ -170,11 +170,6 @@ def dataset_name(name: str) -> str:
     raise DatasetError(f"There is no data set {name!r}. {advice}")
 
 
-def _own_folder() -> Path | None:
-    folder = os.environ.get("LDLEARN_DATA", "")
-    return Path(folder).expanduser() if folder else None
-
-
 def _cache_folder() -> Path | None:
     """The user's cache, or None where pooch, which knows where that is, is not installed."""
     try:
@@ -184,35 +179,25 @@ def _cache_folder() -> Path | None:
 
 
 def _find(entry: CatalogueEntry) -> tuple[CatalogueFile, Path] | None:
-    """The right file of an entry, if it is here."""
-    own, cached = _own_folder(), _cache_folder()
-    if own is not None and (found := _find_in(own, entry)):
-        return found
-    if own is not None and (wrong := _wrong_files(own, entry)):
-        raise DatasetError(f"{'; '.join(wrong)}. Replace or remove it, or unset LDLEARN_DATA.")
-    return None if cached is None else _find_in(cached, entry)
+    """The right file of an entry, if it is here: in the user's own folder, where a wrong one is an error, or cached."""
+    if own := os.environ.get("LDLEARN_DATA", ""):
+        here = _present(Path(own).expanduser(), entry)
+        if found := _right(here):
+            return found
+        title = f"is not the {entry.title} of the catalogue"
+        if wrong := {path: f"{path} {title}: {file.checksum.problem(path)}" for file, path in reversed(here)}:
+            raise DatasetError(f"{'; '.join(wrong.values())}. Replace or remove it, or unset LDLEARN_DATA.")
+    cached = _cache_folder()
+    return None if cached is None else _right(_present(cached, entry))
 
 
-def _find_in(folder: Path, entry: CatalogueEntry) -> tuple[CatalogueFile, Path] | None:
-    for file in entry.files:
-        for path in _present(folder, file):
-            if not file.checksum.problem(path):
-                return file, path
-    return None
+def _present(folder: Path, entry: CatalogueEntry) -> list[tuple[CatalogueFile, Path]]:
+    """Files of the names that the entry knows."""
+    return [(file, folder / name) for file in entry.files for name in file.names if (folder / name).is_file()]
 
 
-def _wrong_files(folder: Path, entry: CatalogueEntry) -> list[str]:
-    """Sentences on files that bear the right name and are not the right file."""
-    sentences = {
-        path: f"{path} is not the {entry.title} of the catalogue: {file.checksum.problem(path)}"
-        for file in reversed(entry.files)
-        for path in _present(folder, file)
-    }
-    return list(sentences.values())
-
-
-def _present(folder: Path, file: CatalogueFile) -> list[Path]:
-    return [folder / name for name in file.names if (folder / name).is_file()]
+def _right(files: list[tuple[CatalogueFile, Path]]) -> tuple[CatalogueFile, Path] | None:
+    return next(((file, path) for file, path in files if not file.checksum.problem(path)), None)
 
 
 def _download(
