@@ -21,7 +21,7 @@ def compare(
     ] = None,
     id: opt.Id = None,
     metrics: opt.Metrics = None,
-    metric: Annotated[list[str] | None, typer.Option(hidden=True)] = None,
+    metric: Annotated[list[str] | None, typer.Option(hidden=True)] = None,  # what version 0.1.0 called it
     convention: Annotated[
         str, typer.Option(metavar="NAME", help="What happens to zeros: exact, pyldl, dldl, dldl-recovery.")
     ] = "exact",

@@ -70,6 +70,7 @@ class LabelDataset:
     counts: Any = None
 
     def __post_init__(self) -> None:
+        # Names first: what becomes of a data frame below has none.
         self._set("feature_names", self.feature_names or _columns(self.X))
         self._set("label_names", self.label_names or _columns(self.D) or _columns(self.Y))
         self._set("X", _as_matrix(self.X, "X", "features"))

@@ -70,7 +70,7 @@ def download(
     transfer = _Transfer(
         url=url,
         target=folder / file_name,
-        partial=folder / "partial" / f"{file_name}.{str(expected)[-16:]}",
+        partial=folder / "partial" / f"{file_name}.{str(expected)[-16:]}",  # another version is not continued
         expected=expected,
         patience=patience or Patience(),
         progress=_text_bar(file_name) if progress is True else progress or (lambda done, total: None),
@@ -147,7 +147,7 @@ class _Transfer:
             shutil.copyfileobj(arrived, file)
             file.flush()
             problem = self.expected.problem(Path(file.name))
-            if not problem or not self._is_too_short():
+            if not problem or not self._is_too_short():  # what is wrong and not too short never becomes right
                 self.partial.unlink(missing_ok=True)
             if problem:
                 raise _Interrupted(f"what arrived is not the file that was meant ({problem})")

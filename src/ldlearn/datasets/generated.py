@@ -52,7 +52,7 @@ class _Source:
     """Rows of a seed, in blocks of a fixed size: block i depends on the settings, the seed and i alone."""
 
     def __init__(self, settings: _Settings, seed: int) -> None:
-        rng = np.random.default_rng([seed, 0])
+        rng = np.random.default_rng([seed, 0])  # what all blocks share; [seed, 1, i] draws the rows of block i
         n_latent = settings.manifold_dim or settings.n_features
         self.settings, self.seed = settings, seed
         self.weights = _unit_columns(rng.standard_normal((n_latent, settings.n_labels)))
@@ -85,6 +85,7 @@ class _Source:
         return X, D, way.of_degrees(D, rng)
 
     def _logits(self, latent: NDArray[Any], rng: np.random.Generator) -> NDArray[Any]:
+        # Signal and noise share a variance of 1, so that snr changes neither the sharpness nor the scale.
         noise_share = 1 / (1 + self.settings.snr)
         logits = np.sqrt(1 - noise_share) * (latent @ self.weights)
         logits += np.sqrt(noise_share) * rng.standard_normal(logits.shape)
@@ -101,6 +102,7 @@ def _unit_columns(W: NDArray[Any]) -> NDArray[Any]:
 def _support(logits: NDArray[Any], sparsity: float, rng: np.random.Generator) -> NDArray[np.bool_]:
     """The largest logits of each row, as many as keep the expected share of zeros at `sparsity`."""
     n_rows, n_labels = logits.shape
+    # One label is always there; each of the others has this chance, so that zeros make up `sparsity` on average.
     others = (n_labels * (1 - sparsity) - 1) / max(n_labels - 1, 1)
     sizes = 1 + rng.binomial(n_labels - 1, np.clip(others, 0.0, 1.0), size=n_rows)
     ranks = np.argsort(np.argsort(-logits, axis=1), axis=1)

@@ -86,6 +86,7 @@ def as_distributions(
         advice = "Dividing by the row sum does not repair that."
         raise_row_problems(D, label_names, sums=False, where=where, advice=advice, first_row=1)
         sums = D.sum(axis=1, keepdims=True, dtype=np.float64)
+        # Rows that sum to 1 stay what they are to the last bit: dividing by 1 + 1e-16 would change them.
         off = np.abs(sums - 1) > np.finfo(D.dtype).eps
         return np.where(off, D / np.where(off, sums, 1.0), D).astype(D.dtype)
     advice = (

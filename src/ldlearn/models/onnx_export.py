@@ -58,6 +58,7 @@ def _scores(graph: _Graph, model: TableModel, coef: Matrix, intercept: Matrix) -
     n_numbers = len(model.numeric)
     if n_numbers:
         steps = model.preprocessing
+        # Scaling is part of the weights: ((x - mean) / scale) coef = x (coef / scale) - (mean / scale) coef.
         weights = coef[:n_numbers] / steps.scales[:, None]
         total = graph.add(total, graph.constant("shift", -(steps.means / steps.scales) @ coef[:n_numbers]))
         missing = graph.node("IsNaN", ["numbers"], "missing")

@@ -405,6 +405,7 @@ def _votes(counts: NDArray[np.float64], labels: Sequence[str], rows: Any, estima
     notes = [] if voted.all() else [f"{int((~voted).sum())} rows without votes teach nothing."]
     takes = inspect.signature(estimator.fit).parameters
     if estimator.kind == _TAKES_DISTRIBUTIONS:
+        # A row without votes has weight 0, so that any distribution will do for it.
         y, told = np.where(voted[:, None], degrees, 1.0 / len(labels)), {"sample_weight": totals}
     else:
         y = np.where(voted[:, None], counts > 0, np.nan)

@@ -27,6 +27,7 @@ from ldlearn.models.table_model import TableModel, check_targets, mean_distribut
 from ldlearn.models.writing import WrittenTable
 
 _LEARNED_ON = 20_000  # rows that medians, scales and categories are learned on
+# Of a DLDL that is fitted for the sake of the columns alone, and thrown away.
 _CHEAP: dict[str, Any] = {"beta": 1.0, "gamma": 1.0, "max_iter": 1, "tol": 1e-2, "empty_rows": "all"}
 
 
