@@ -137,7 +137,7 @@ class DLDL(WeighsRows, GivesIntervals):
     random_state : int, RandomState or None, default=None
         Seed of the RBF feature map; nothing else is random.
     verbose : bool, default=False
-        Print a line after every half-step.
+        Print what was chosen and why (``choice_``), and a line after every half-step.
     callback : callable, default=None
         Called as ``callback(iteration, step, objective)`` after every half-step, step being "W" or "D".
 

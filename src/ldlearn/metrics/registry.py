@@ -313,7 +313,7 @@ float
 
 _DISTRIBUTIONS = """
 D_true, D_pred : array-like of shape (n, c)
-    True and predicted distributions: finite and not negative; rows of the first sum to one, up to rounded shares.
+    True and predicted distributions: finite and not negative; rows sum to one, up to rounded shares.
 convention : {{"exact", "pyldl", "dldl", "dldl-recovery"}}
     What happens to zeros. "exact": 0/0 and 0 ln 0 count as 0. "pyldl": {pyldl}.
     "dldl": the paper's demo for predictions, machine epsilon added to both. "dldl-recovery": the
