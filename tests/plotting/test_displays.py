@@ -12,6 +12,7 @@ from synthetic_records import METHODS, make_records
 
 from ldlearn import DLDL, EnhanceThenLearn, UniformLE
 from ldlearn.datasets import artificial_picture, make_artificial
+from ldlearn.errors import InputError
 from ldlearn.metrics import get_metric
 from ldlearn.plotting import (
     ArtificialPictureDisplay,
@@ -416,3 +417,11 @@ def test_panels_need_no_more_axes_than_there_are_panels():
 
 def test_corners_are_called_as_labels_are_everywhere():
     assert TernaryDisplay({"one": [[0.2, 0.3, 0.5]]}).label_names == ["label_0", "label_1", "label_2"]
+
+
+@pytest.mark.parametrize(
+    "empty", [DifferencesDisplay({}), SensitivityDisplay({"recovery": []}), DistributionBarsDisplay([], ["a", "b"])]
+)
+def test_a_picture_of_nothing_is_one_sentence(empty):
+    with pytest.raises(InputError, match="nothing to show"):
+        empty.plot()

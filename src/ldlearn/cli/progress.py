@@ -53,10 +53,9 @@ class LiveWatcher(Watcher):
 
     def recorded(self, cell: Cell, record: Record) -> None:
         """Move the bar."""
-        name = f"{cell.dataset.name} / {cell.method.name} / {cell.repeat}"
-        self._bar.update(self._task, advance=1, description=name)
+        self._bar.update(self._task, advance=1, description=str(cell))
         if record.status == "failed":
-            self.note(f"{name} failed: {record.message}")
+            self.note(f"{cell} failed: {record.message}")
 
     def end(self) -> None:
         """Leave the terminal as it was."""

@@ -57,13 +57,8 @@ class Split:
     @property
     def record(self) -> dict[str, int]:
         """Sizes as a record names them."""
-        return {
-            "n_train": len(self.train.rows),
-            "n_validation": len(self.validation.rows),
-            "n_test": len(self.test.rows),
-            "n_features": int(self.train.X.shape[1]),
-            "n_labels": int(self.train.Y.shape[1]),
-        }
+        rows = {f"n_{part}": len(getattr(self, part).rows) for part in ("train", "validation", "test")}
+        return rows | {"n_features": self.sizes["m"], "n_labels": self.sizes["c"]}
 
 
 def split_rows(protocol: Protocol, repeat: int, n: int) -> tuple[Rows, Rows, Rows]:

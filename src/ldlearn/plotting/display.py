@@ -52,6 +52,11 @@ class Display:
         ----------
         ax : matplotlib Axes or sequence of them, optional
             Where to draw: one for each panel, or one that is divided; a new figure by default.
+
+        Returns
+        -------
+        Display
+            Itself.
         """
         self.axes_ = panel_axes(ax, self._panels)
         self.ax_ = self.axes_[0]

@@ -48,6 +48,8 @@ class Panels(NamedTuple):
 
 def panel_axes(ax: Any, panels: Panels) -> list[Axes]:
     """Axes of the panels: in a new figure that pyplot does not know, in the place of one axes, or those given."""
+    if not panels.n_panels:
+        raise InputError("This picture has nothing to show: no panel is left.")
     n_columns, n_rows = panels.n_columns, math.ceil(panels.n_panels / panels.n_columns)
     if ax is None:
         figure = Figure(figsize=(panels.width * n_columns, panels.height * n_rows), layout="constrained")
