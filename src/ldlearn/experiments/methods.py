@@ -15,6 +15,7 @@ from ldlearn.base import KINDS, LabelEstimator
 from ldlearn.base.sklearn_private import InvalidParameterError
 from ldlearn.compose import EnhanceThenLearn, FromDistributions
 from ldlearn.discovery import all_estimators
+from ldlearn.errors import hint
 from ldlearn.experiments.toml_table import TomlTable
 from ldlearn.results import TASKS, Task
 from ldlearn.results.compatibility import all_floors, current_names, first_names
@@ -217,7 +218,9 @@ def _check_param(settings: TomlTable, estimator: str | None, name: str, value: A
     if estimator is None:
         raise settings.fail(name, 'there is no learner to give it to; add learner = "..." or remove it.')
     cls = estimators()[estimator]
-    settings.check_known(name, name, cls().get_params(deep=False), f"parameter of {estimator}")
+    known = cls().get_params(deep=False)
+    if name not in known:
+        raise settings.fail(name, f"{estimator} has no parameter {name!r}; {hint(name, known)}")
     try:
         cls(**resolve({name: value}, {"n": 100, "m": 10, "c": 5}))._validate_params()
     except InvalidParameterError as error:
