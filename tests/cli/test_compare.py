@@ -138,10 +138,11 @@ def test_all_metrics_by_the_word(pair, capsys):
     assert set(json.loads(out)["scores"]) == set(METRICS)
 
 
-def test_whole_numbers_in_the_first_column_are_ids(pair, capsys):
+@pytest.mark.parametrize("keys", [range(1000, 1020), [f"{i:04d}" for i in range(20)]], ids=["numbers", "padded"])
+def test_whole_numbers_in_the_first_column_are_ids(pair, capsys, keys):
     (D, P), paths = pair
     for frame, path in zip((D, P), paths, strict=True):
-        frame.insert(0, "key", range(1000, 1020))
+        frame.insert(0, "key", keys)
         frame.iloc[::-1].to_csv(path, index=False)
     P.to_csv(paths[1], index=False)
     code, out, err = ldlearn(capsys, "compare", *paths, "--json")

@@ -167,3 +167,25 @@ def test_a_plan_says_what_preprocessing_needs(run, files):
     found = run("run", "plan.toml", "-o", "out")
     assert found.code == 2
     assert "datasets.mine.preprocess: only a file with named labels" in found.message
+
+
+def test_a_plan_of_0_and_1_without_metrics_shows_those_of_labels(run, files):
+    (files / "plan.toml").write_text(
+        '[methods.VoteLDL]\n[protocol]\nrepeats = 1\n[selection]\nmode = "logical"\n'
+        '[datasets.mine]\npath = "logical.csv"\nlabels = "sky:sun"\nid = "photo"\npreprocess = true\n'
+    )
+    found = run("run", "plan.toml", "-o", "out", "--log")
+    assert found.code == 0, found.err
+    assert "Vote log-likelihood" in found.out
+    assert "Chebyshev" not in found.out
+    assert "agreement\n" not in found.out  # of one method
+
+
+def test_how_lists_of_labels_were_read_is_said(run, files, table):
+    tags = ["|".join(name for name in LABELS if row[name]) for _, row in table.iterrows()]
+    table[["photo", "height"]].assign(tags=tags).to_csv("tags.csv", index=False)
+    options = ["tags.csv", "-l", "tags", "--id", "photo"]
+    for words in (["compare-methods", *options, "--methods", "PriorLE", "--repeats", 1], ["enhance", *options]):
+        found = run(*words, *(["--method", "PriorLE", "-o", "out.csv"] if words[0] == "enhance" else ["-o", "tried"]))
+        assert found.code == 0, found.err
+        assert "holds lists of labels, separated by '|': 'sea', 'sky', 'sun'" in found.message

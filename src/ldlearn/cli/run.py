@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from itertools import product
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,7 +17,8 @@ from ldlearn.cli.options import Jobs, Log, Quiet
 from ldlearn.cli.progress import LiveWatcher
 from ldlearn.errors import LDLearnError
 from ldlearn.experiments import LogWatcher, Plan, RunSummary, Watcher, load_plan, run_plan
-from ldlearn.metrics import get_metric
+from ldlearn.experiments.own_table import LABEL_HEADLINE
+from ldlearn.metrics import LABEL_METRICS, get_metric
 from ldlearn.results import TASKS, Results, Spread, SummaryRow, agreement
 
 _PAGE = 120  # columns where the output is no terminal
@@ -78,11 +80,13 @@ def _watcher(console: Console, quiet: bool, log: bool) -> Watcher:
 
 def _show(console: Console, plan: Plan, found: RunSummary) -> None:
     results = Results(found.records)
-    for task in TASKS:
-        rows = results.summary(task, plan.metrics)
-        for dataset in dict.fromkeys(row.dataset for row in rows):
-            _show_scores(console, f"{dataset}: {task}", [row for row in rows if row.dataset == dataset], plan.metrics)
-    for name in [dataset.name for dataset in results.present if not dataset.has_truth]:
+    without_truth = [dataset.name for dataset in results.present if not dataset.has_truth]
+    for_labels = tuple(metric for metric in plan.metrics if metric in LABEL_METRICS) or LABEL_HEADLINE
+    for task, dataset in product(TASKS, [dataset.name for dataset in results.present]):
+        metrics = for_labels if dataset in without_truth else plan.metrics
+        if rows := [row for row in results.summary(task, metrics) if row.dataset == dataset]:
+            _show_scores(console, f"{dataset}: {task}", rows, metrics)
+    for name in without_truth:
         _show_agreement(console, results, name)
     for name, why in _failures(found).items() if found.count("ok") else ():
         console.print(f"Left out: {name}: {why}", highlight=False, markup=False)
@@ -106,7 +110,8 @@ def _show_agreement(console: Console, results: Results, dataset: str) -> None:
     for method in results.methods.values():
         values = [means.get(method.name, math.nan) for means in known.values()]
         rows.append((method, ["-" if math.isnan(value) else f"{value:.4f}" for value in values]))
-    _print_table(console, f"{dataset}: agreement", [task.capitalize() for task in known], rows)
+    if known:
+        _print_table(console, f"{dataset}: agreement", [task.capitalize() for task in known], rows)
     console.print(
         f"{dataset} has no true degrees: methods were judged by 0/1 labels held out, and by their agreement (mean "
         "intersection with the others that are no floors). Neither says how near degrees are to a truth.",

@@ -14,7 +14,7 @@ from ldlearn.io.columns import Columns, check_columns
 from ldlearn.io.formats import naming, open_table
 from ldlearn.io.source import Say
 from ldlearn.io.text_style import TextStyle
-from ldlearn.io.values import check_degrees, is_numeric, to_numbers, to_texts
+from ldlearn.io.values import check_degrees, is_numeric, read_numbers, to_numbers, to_texts
 from ldlearn.metrics import CONVENTIONS, METRICS, score_all
 from ldlearn.models.quality import wants_all
 
@@ -149,7 +149,8 @@ def _common_numbers(tables: Sequence[_Table]) -> str | None:
 
 def _counts_rows(column: Any) -> bool:
     """Whether these are distinct whole numbers; some are above 1, as no degrees are."""
-    return bool(is_numeric(column) and column.is_unique and (column % 1 == 0).all() and (column > 1).any())
+    numbers, _ = read_numbers(column)  # 0017 is a text, and a number too
+    return bool(column.is_unique and (numbers % 1 == 0).all() and (numbers > 1).any())
 
 
 def _label_names(tables: Sequence[_Table], id: str | None) -> list[str]:

@@ -98,7 +98,8 @@ def prepare_table(
     -------
     PreparedTable
     """
-    table, found = read_training(GivenTable(data, style=style, say=say), silent, labels, columns)
+    given = GivenTable(data, style=style, say=say)
+    table, found = read_training(given, silent, labels, columns)
     if isinstance(table, SparseTable) and table.density >= SPARSE_BELOW:
         table = table.to_frame()
     with naming(data):
@@ -106,7 +107,9 @@ def prepare_table(
         junk = JunkCells()
         frame = feature_frame(table, kinds, junk)
         check_categories(frame, kinds)
-        table, names, _ = label_columns(table, found.labels)
+        table, names, listed = label_columns(table, found.labels)
+        if listed is not None:
+            given.tell(listed.in_words(names))
         check_two_labels(names)
         targets = read_labels(table, names)
         unknown = bool(np.isnan(targets).any())

@@ -158,8 +158,10 @@ def enhance_table(
         table, columns = read_training(given, progress, labels, wanted | {"id": id}, writer.keep)
         with naming(given.where):
             expanded, names, listed = label_columns(table, columns.labels, separator)
-        if listed is not None and listed.column in columns.kept:
-            expanded = expanded.assign(**{listed.column: table[listed.column]})
+        if listed is not None:
+            given.tell(listed.in_words(names))
+            if listed.column in columns.kept:
+                expanded = expanded.assign(**{listed.column: table[listed.column]})
         return _enhance_by_fitting(expanded, replace(columns, labels=names), estimator, writer, given.where)
     for name, value in (wanted | {"method": method, "set": params or None, "separator": separator}).items():
         if value is not None:

@@ -122,7 +122,7 @@ def fit_table(
             told = [listed.in_words(names)]
             told += [listed.order_in_words(names)] if getattr(estimator, "ordered", False) else []
             for sentence in told:
-                (say or warnings.warn)(f"{given.where}: {sentence}")
+                given.tell(sentence)
         model.facts["source"] = given.identity()
     if output is not None:
         save_model(model, output)
@@ -142,6 +142,10 @@ class GivenTable:
     def where(self) -> str:
         """What it is called in messages."""
         return "standard input" if self.name == PIPE else self.name
+
+    def tell(self, sentence: str) -> None:
+        """Say how it was understood where that is not the usual."""
+        (self.say or warnings.warn)(f"{self.where}: {sentence}")
 
     def identity(self) -> dict[str, str]:
         """Which table it was, and when and by what it was read: for the card of a model."""
