@@ -77,6 +77,7 @@ TABLES = {
     "no such label": (NOTHING, ("fit", "data.csv", "-l", "sky,montain", "-o", "o.ldl"),
         ["data.csv: labels: there is no column 'montain'", "did you mean mountain?"]),
     "label twice": (NOTHING, ("fit", "data.csv", "-l", "sky,sky", "-o", "o.ldl"), ["labels", "'sky' twice"]),
+    "label ignored": (NOTHING, (*FIT, "--ignore", "sky"), ["ignore names 'sky', which is a label"]),
     "no label": (NOTHING, ("fit", "data.csv", "-l", ",", "-o", "o.ldl"), ["labels names no column"]),
     "prefix of nothing": (NOTHING, ("fit", "data.csv", "-l", "emo_*", "-o", "o.ldl"), ["begins with 'emo_'"]),
     "range backwards": (

@@ -346,8 +346,9 @@ def long_numbers(low: float, high: float, step: int = 1) -> list[int]:
 )
 def test_long_numbers_that_hardly_come_again_are_no_feature(numbers, kind):
     table = with_columns()
-    table["account"] = numbers
-    assert "account" in getattr(find_kinds(table, ["account"]), kind)
+    for column in (numbers, [*numbers[:-1], None], pd.Series([*numbers[:-1], "?"], dtype=object)):  # a gap, or junk
+        table["account"] = column
+        assert "account" in getattr(find_kinds(table, ["account"]), kind)
     assert "account" in find_kinds(table, ["account"], numeric=["account"]).numeric
 
 

@@ -11,7 +11,15 @@ from ldlearn.core.targets import votes_to_degrees
 from ldlearn.errors import InputError, ParameterError, TableError
 from ldlearn.io.values import check_degrees
 from ldlearn.metrics import vote_likelihood
-from ldlearn.models import TableModel, evaluate_table, fit_and_check, fit_table, load_table_model, save_model
+from ldlearn.models import (
+    TableModel,
+    evaluate_table,
+    fit_and_check,
+    fit_table,
+    load_table_model,
+    prepare_table,
+    save_model,
+)
 
 NAMES = ["sky", "sea", "hill"]
 
@@ -231,3 +239,30 @@ def test_what_looks_like_prose_is_no_list_of_labels(tables):
         TableModel.fit(table, ["note"])
     with pytest.raises(TableError, match="separator is for one label column of texts"):
         TableModel.fit(table, ["a"], separator="|")
+
+
+@pytest.mark.parametrize("form", ["{:.2f}", "{:.3f}", "comma", "{:.0%}", "{:.1%}"])
+def test_degrees_as_people_write_them(tables, form, tmp_path):
+    features, counts = tables
+    D = (counts + 1) / (counts + 1).sum(axis=1, keepdims=True)
+    written = {"comma": lambda x: f"{x:.2f}".replace(".", ",")}.get(form, form.format)
+    degrees = pd.DataFrame([[written(x) for x in row] for row in D], columns=NAMES)
+    model = TableModel.fit(features.join(degrees), NAMES, estimator=SABFGS())
+    np.testing.assert_allclose(model.facts["mean_distribution"], D.mean(axis=0), atol=5e-3)
+    features.join(degrees).to_csv(tmp_path / "x.csv", index=False)
+    np.testing.assert_allclose(prepare_table(str(tmp_path / "x.csv"), NAMES).D, D, atol=2e-2)
+
+
+def test_degrees_that_are_no_degrees_are_not_rescaled(tables):
+    features, _ = tables
+    for row, said in (
+        ([0.5, 0.45, 0.0], "sum to 0.95"),
+        ([1.0, 1.0, 0.0], "sum to 2"),
+        ([1.05, 0.0, -0.05], "negative"),
+    ):
+        odd = features.join(pd.DataFrame([[0.33, 0.33, 0.33], row] * (len(features) // 2), columns=NAMES))
+        with pytest.raises(TableError, match=said):
+            TableModel.fit(odd, NAMES, estimator=SABFGS())
+    shares = features.join(pd.DataFrame([[30, 30, 40]] * len(features), columns=NAMES))
+    with pytest.raises(TableError, match="if they are percentages, divide them by 100"):
+        TableModel.fit(shares, NAMES, estimator=SABFGS())

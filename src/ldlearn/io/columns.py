@@ -142,6 +142,10 @@ def choose_columns(
     ignored = set() if ignore is None else {*source.find(ignore, "ignore")}
     if set(ids) & set(labelled):
         raise TableError(f"the column {names[ids[0]]!r} is a label and the id at once.")
+    if ignored & set(labelled):
+        raise TableError(
+            f"ignore names {names[min(ignored & set(labelled))]!r}, which is a label; leave it out of one."
+        )
     chosen = source.rest(taken) if features is None else source.find(features, "features")
     both = [names[i] for i in chosen if i in taken]
     if both:

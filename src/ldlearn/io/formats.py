@@ -37,6 +37,7 @@ FORMATS = {
 }
 
 _FIRST_COLUMN = "column1"
+_PLAIN_TEXTS = (".txt", ".dat", ".data", ".tab", "")
 _OTHER_SPREADSHEETS = (".xls", ".xlsb", ".xlsm", ".ods", ".numbers")
 _STANDARD_OUTPUT = ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")  # nothing can be moved to their place
 
@@ -84,6 +85,7 @@ def format_of(name: str, given: str | None = None, default: str = "csv") -> str:
         known = ", ".join("." + ending for ending in FORMATS)
         problem = f"the suffix {suffix!r} is none of" if suffix else "its name has no ending that tells the format:"
         advice = "; save it as .xlsx or .csv" if suffix in _OTHER_SPREADSHEETS else ""
+        advice += "; a text table may be renamed to .csv, or told by --from csv" if suffix in _PLAIN_TEXTS else ""
         raise TableError(f"{problem} {known}{advice}.", where=name)
     return suffix[1:]
 

@@ -37,6 +37,9 @@ TRUTH_SPELLINGS = {"True": "true", "TRUE": "true", "False": "false", "FALSE": "f
 _YES = ("true", "yes", "y", "t", "on", "ja", "oui", "si", "sí", "sim")
 _NO = ("false", "no", "n", "f", "off", "nein", "nee", "non", "não")
 _AS_LABEL = dict.fromkeys(_YES, 1.0) | dict.fromkeys(_NO, 0.0)
+_COMMA_DEGREE = re.compile(r"0,\d+|1,0+")  # 1,234 may be votes
+_PERCENTAGE = re.compile(r"(\d+(?:[.,]\d+)?)\s*%")
+_LARGEST_ROUNDING = 0.05  # of a row of degrees
 _LARGEST_INTEGER = 10**308
 _ADVICE = "correct it, or leave the cell empty if the value is unknown."
 
@@ -178,11 +181,22 @@ def _to_label(series: Any, column: str) -> NDArray[np.float64]:
     if series.dtype == bool:
         return np.asarray(series.to_numpy(), dtype=np.float64)
     if not _is_plain_number(series):
-        words = series.map(lambda v: _AS_LABEL.get(str(v).strip().lower(), v))
+        words = series.map(_label)
         series = pandas.Series(words.to_numpy(dtype=object), index=series.index)
     return to_numbers(
         series, column, "write 0 or 1, yes or no, true or false, nothing if it is unknown, or drop the row."
     )
+
+
+def _label(value: Any) -> Any:
+    """What a cell of a label column says: words for 0 and 1, degrees with a decimal comma, percentages."""
+    text = str(value).strip().lower()
+    if text in _AS_LABEL:
+        return _AS_LABEL[text]
+    if _COMMA_DEGREE.fullmatch(text):
+        return text.replace(",", ".")
+    share = _PERCENTAGE.fullmatch(text)
+    return value if share is None else float(share[1].replace(",", ".")) / 100
 
 
 def are_logical(targets: NDArray[np.float64]) -> bool:
@@ -228,11 +242,13 @@ def check_degrees(
     """
     check_all_known(targets, labels, rows, "write its degree, or drop the row.")
     problems, sums = find_row_problems(targets), targets.sum(axis=1)
+    if "does not sum to 1" in problems:
+        problems["does not sum to 1"] &= np.abs(sums - 1) > _rounding(targets)
     if "negative degree" in problems:
         i, j = np.argwhere(targets < 0)[0]
         raise TableError(f"the degree {targets[i, j]:g} is negative.", row=rows[i], column=labels[j])
-    if problems:
-        off = np.logical_or.reduce(list(problems.values()))
+    off = np.logical_or.reduce([*problems.values(), np.zeros(len(sums), dtype=bool)])
+    if off.any():
         first = int(np.argmax(off))
         kind = _other_kind(targets, first) if may_be_other else ""
         raise TableError(
@@ -243,10 +259,24 @@ def check_degrees(
     return np.asarray(targets / sums[:, None])
 
 
+def without_rounding(targets: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Degrees that sum to one exactly, if those of every row do but for rounding; else what is given."""
+    sums = targets.sum(axis=1)
+    return targets / sums[:, None] if (np.abs(sums - 1) <= _rounding(targets)).all() else targets
+
+
+def _rounding(degrees: NDArray[np.float64]) -> float:
+    """How far from 1 the sum of a row may be because degrees are written with two decimals, or with three, or four."""
+    decimals = next((k for k in (2, 3, 4) if np.allclose(degrees, degrees.round(k), rtol=0, atol=1e-9)), 6)
+    return float(min(0.5 * degrees.shape[1] * 10.0**-decimals, _LARGEST_ROUNDING)) + 1e-9
+
+
 def _other_kind(targets: NDArray[np.float64], row: int) -> str:
     """What labels may be instead of degrees, as advice, judged by a row that does not sum to one."""
     if np.isin(targets[row], (0.0, 1.0)).all():
         return "; for 0/1 labels with degrees of some rows say kind='mixed' (--kind mixed)"
+    if np.allclose(targets.sum(axis=1), 100, atol=1):
+        return "; if they are percentages, divide them by 100"
     return "" if (targets % 1).any() else "; for counts of votes say kind='votes' (--kind votes)"
 
 

@@ -192,6 +192,11 @@ def find_kinds(
         if name in left_out:
             continue
         kind = told.get(name) or ("numeric" if name in plain else _looks_like(table[name], name))
+        if kind == "numeric" and name not in told and name not in plain:  # numbers with junk among them
+            names = _kind_of_names(read_numbers(table[name])[0], name)
+            if names is not None:
+                left_out[name] = names
+                continue
         if kind == "date":
             form = date[name] if isinstance(date, Mapping) and name in date else _form_of_dates(table[name], name)
             if form is None:
@@ -248,14 +253,17 @@ def _names_of_rows(table: Any, names: Sequence[str]) -> dict[str, str]:
     plain = _plain_numbers(table)
     numbers = [name for name in names if name in plain]
     values = table[numbers].to_numpy(dtype=np.float64, na_value=np.nan)
-    whole = np.flatnonzero((values == np.floor(values)).all(axis=0)).tolist()
+    whole = np.flatnonzero(((values == np.floor(values)) | np.isnan(values)).all(axis=0)).tolist()
     found = {numbers[j]: _kind_of_names(values[:, j], numbers[j]) for j in whole}
     return {name: kind for name, kind in found.items() if kind is not None}
 
 
 def _kind_of_names(values: NDArray[np.float64], column: str) -> str | None:
     """Numbers that count the rows from 0 or 1; or hardly come again, and are called an id or have many digits."""
+    values = values[~np.isnan(values)]
     found = np.unique(values)
+    if not len(found) or (found % 1 != 0).any():
+        return None
     counted = len(found) == len(values) and found[0] in (0, 1) and found[-1] - found[0] == len(values) - 1
     named = _NAME_OF_AN_ID.search(column) or _NAME_OF_AN_ID.search(column.lower())
     hardly_again = len(found) >= _NEARLY_UNIQUE * len(values) and len(values) >= _FEWEST_CELLS

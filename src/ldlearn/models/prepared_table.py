@@ -14,7 +14,7 @@ from ldlearn.io.formats import naming
 from ldlearn.io.source import Say
 from ldlearn.io.sparse_table import SparseTable
 from ldlearn.io.text_style import TextStyle
-from ldlearn.io.values import are_logical, check_all_known
+from ldlearn.io.values import are_logical, check_all_known, without_rounding
 from ldlearn.models.column_kinds import ColumnKinds, JunkCells, find_kinds
 from ldlearn.models.preprocessing import SPARSE_BELOW, TablePreprocessing, check_categories, feature_frame
 from ldlearn.models.progress import silent
@@ -115,5 +115,5 @@ def prepare_table(
         unknown = bool(np.isnan(targets).any())
         if unknown and not (are_logical(targets) and kind in ("auto", "logical")):
             check_all_known(targets, names, table.index, "only of 0/1 labels some may be unknown.")
-    fields = {"Y": targets} if unknown else as_fields(targets, kind, names, data, normalise=False)
+    fields = {"Y": targets} if unknown else as_fields(without_rounding(targets), kind, names, data, normalise=False)
     return PreparedTable(name, frame, kinds, names, **fields, junk=junk)
