@@ -275,6 +275,8 @@ BAD = {
     ),
     "fewer rows": (lambda T: T[:-1], "inconsistent numbers of samples"),
     "text": (lambda T: np.full(T.shape, "yes"), "numbers only"),
+    "ragged": (lambda T: [row[: 1 + k % 2] for k, row in enumerate(T.tolist())], "equally long"),
+    "a name twice": (lambda T: pd.DataFrame(T, columns=["a", "a", *map(str, range(T.shape[1] - 2))]), "called 'a'"),
     "no label": (lambda T: T[:, :0], "no label column"),
     "value 3": (lambda T: 3 * T, "only 0 and 1|sum to 1"),
     "empty rows": (lambda T: np.where(np.arange(len(T))[:, None] < 2, 0, T), "rows 0, 1"),
@@ -298,7 +300,8 @@ def test_bad_targets_get_one_sentence_and_leave_nothing_behind(estimator, fault)
 def test_bad_features_get_one_sentence(estimator):
     X, D, Y = make_problem()
     holed = np.where(np.eye(*X.shape) > 0, np.nan, X)
-    for spoilt, message in ((holed, "NaN.*sklearn.impute"), (X[:, 0], "Reshape your data")):
+    bad = {"NaN.*sklearn.impute": holed, "Reshape your data": X[:, 0], "must hold real numbers": 1j * X}
+    for message, spoilt in bad.items():
         with pytest.raises(ValueError, match=message) as caught:
             clone(estimator).fit(spoilt, targets(estimator, D, Y))
         assert "\n" not in str(caught.value)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ldlearn import DLDL, SABFGS, ConformalIntervals, conformal_intervals
+from ldlearn import DLDL, SABFGS, ConformalIntervals, UniformLE, conformal_intervals
 from ldlearn.datasets import make_label_distributions
 from ldlearn.errors import InputError, ParameterError
 
@@ -77,6 +77,10 @@ def test_what_cannot_be_calibrated_is_refused():
         ConformalIntervals(model).fit(data.X, np.full((60, 3), np.nan))
     with pytest.raises(InputError, match="X has 60 rows, but there are degrees for 59"):
         ConformalIntervals(model).fit(data.X, data.D[:59])
+    with pytest.raises(InputError, match="y must hold numbers only"):
+        ConformalIntervals(model).fit(data.X, data.D.astype(str) + "a")
+    with pytest.raises(ParameterError, match="UniformLE predicts nothing"):
+        ConformalIntervals(UniformLE().fit(data.X, data.Y)).fit(data.X, data.D)
     with pytest.raises(InputError, match="true ones of shape"):
         ConformalIntervals(model).fit(data.X, np.full((60, 2), 0.5))
     with pytest.raises(ParameterError, match="coverage must be above 0 and below 1, got 90"):

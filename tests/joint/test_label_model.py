@@ -3,12 +3,14 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from protocol import load
 from scipy import sparse
 
 from ldlearn.core import binarize, softmax, threads
 from ldlearn.datasets import load_uk_budget_shares, make_label_distributions
+from ldlearn.errors import InputError, ParameterError
 from ldlearn.joint import competition_test
 from ldlearn.joint.label_model import (
     _count_variances,
@@ -47,6 +49,19 @@ def test_a_handful_of_rows_is_no_evidence():
     assert verdict.competing
     assert verdict.n_rows == 0
     assert best_penalty(held_out_splits(Features(data.X), data.Y > 0), competing=True).ratio == 1
+
+
+def test_the_test_takes_what_fit_takes_and_refuses_the_rest_in_one_sentence():
+    data = make_label_distributions(40, 3, 4, labels="votes")
+    X, Y = data.X, data.Y
+    found = competition_test(X, Y)
+    for other in (X.tolist(), pd.DataFrame(X), sparse.csc_matrix(X)):
+        assert competition_test(other, pd.DataFrame(Y)).z == pytest.approx(found.z, abs=1e-6)
+    for wrong, message in (((X[:5], Y), "inconsistent numbers"), ((np.where(X > 1, np.nan, X), Y), "NaN")):
+        with pytest.raises(InputError, match=message):
+            competition_test(*wrong)
+    with pytest.raises(ParameterError, match="level must be above 0 and below 1, got 5"):
+        competition_test(X, Y, level=5)
 
 
 def test_held_out_rows_are_not_learned_from():

@@ -298,6 +298,8 @@ def as_input_errors() -> Iterator[None]:
 def _in_short(complaint: str) -> str:
     """Without the whole array, and without advice to use another library's classifier."""
     first, _, rest = complaint.partition("\n")
+    if first == "Complex data not supported":
+        return f"{first}: X must hold real numbers."
     if first.endswith("contains NaN."):
         return f"{first[:-1]}: fill such cells (sklearn.impute does), or leave their rows out."
     return f"{first[:-1]}. {rest[rest.find('Reshape') :]}" if first.endswith("array instead:") else complaint

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ldlearn.base import check_distributions
 from ldlearn.base.frames import SetOutput, frames_out
-from ldlearn.core.targets import label_order
+from ldlearn.core.targets import check_matrix, label_order
 from ldlearn.errors import InputError, ParameterError
 
 Bounds = tuple[NDArray[np.float64], NDArray[np.float64]]
@@ -69,11 +69,13 @@ class ConformalIntervals(SetOutput, BaseEstimator):
         y : array-like or data frame of shape (n, c)
             Their true degrees; the columns of a data frame are matched by name. Rows of NaN are left out.
         """
+        if not hasattr(self.estimator, "predict"):
+            raise ParameterError(f"{type(self.estimator).__name__} predicts nothing to put an interval around.")
         check_is_fitted(self.estimator)
         self.label_names_ = self.estimator.label_names_
         order = label_order(y, self.label_names_)
-        degrees = np.asarray(y, dtype=np.float64)
-        known = ~np.isnan(degrees).all(axis=1) if degrees.ndim == 2 else np.ones(len(degrees), dtype=bool)
+        degrees = check_matrix(y, "label distributions", nan="allow")
+        known = ~np.isnan(degrees).all(axis=1)
         if not known.any():
             raise InputError("the degrees of no row are known; conformal intervals need some to calibrate on.")
         truth = check_distributions(degrees[known])

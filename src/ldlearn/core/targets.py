@@ -23,6 +23,9 @@ def label_names(y: Any, n_labels: int) -> NDArray[np.object_]:
     """Column names of a data frame, or `default_label_names`."""
     columns = getattr(y, "columns", None)
     names = default_label_names(n_labels) if columns is None else [str(name) for name in columns]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InputError(f"Two columns of y are called {twice!r}; rename one of them.")
     return np.asarray(names, dtype=object)
 
 
@@ -59,7 +62,10 @@ def check_matrix(y: Any, what: str, *, nan: str | None = None) -> NDArray[np.flo
         raise InputError(f"requires y to be passed, but the target y is None: give {what}, one row a sample.")
     if sparse.issparse(y):
         y = y.toarray()
-    array = np.asarray(y)
+    try:
+        array = np.asarray(y)
+    except ValueError:
+        raise InputError("The rows of y must be equally long: one number for each label.") from None
     if np.iscomplexobj(array):
         raise InputError("Complex data not supported: y must hold real numbers.")
     try:

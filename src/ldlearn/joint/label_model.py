@@ -9,13 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm
+from sklearn.utils import check_array, check_consistent_length
 
 from ldlearn.base import check_logical
+from ldlearn.base.estimator import as_input_errors
 from ldlearn.core.simplex import Array, Mask
 from ldlearn.core.targets import ticked_and_known
 from ldlearn.core.threads import in_threads
 from ldlearn.core.votes import LARGEST_THETA, competing_votes, log_likelihood
 from ldlearn.joint.default_gamma import default_gamma
+from ldlearn.joint.intervals import check_share
 from ldlearn.solvers.features import Features
 from ldlearn.solvers.vote_regression import VoteFit, vote_regression
 
@@ -284,9 +287,9 @@ def competition_test(X: Any, y: Any, *, fit_intercept: bool = True, level: float
 
     Parameters
     ----------
-    X : array or CSR matrix of shape (n, m)
+    X : array-like, data frame or sparse matrix of shape (n, m)
         Features.
-    y : array-like of shape (n, c)
+    y : array-like or data frame of shape (n, c)
         Logical labels; NaN where unknown.
     fit_intercept : bool, default=True
     level : float, default=0.05
@@ -307,7 +310,11 @@ def competition_test(X: Any, y: Any, *, fit_intercept: bool = True, level: float
     >>> competition_test(presence.X, presence.Y).competing
     False
     """
+    check_share("level", level)
     Y, known = ticked_and_known(check_logical(y, nan="allow"))
+    with as_input_errors():
+        X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
+        check_consistent_length(X, Y)
     splits = held_out_splits(Features(X, fit_intercept), Y, known)
     return compare(splits, best_penalty(splits, competing=True), level)
 
