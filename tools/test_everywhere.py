@@ -48,8 +48,8 @@ NUMERICAL = (
     *("tests/theory", "tests/datasets/test_artificial.py", "tests/datasets/test_generated.py"),
     *("tests/test_contract.py", "tests/test_golden.py", "tests/docs/test_docs.py", "src"),
 )
-# What pip would choose beside the oldest scikit-learn and matplotlib does not work with them, or warns of their ways.
-BESIDE_THE_OLDEST = ("polars==1.17.1", "pyparsing==3.1.4")
+# What pip would choose beside the oldest scikit-learn, typer and matplotlib does not work with them or warns of them.
+BESIDE_THE_OLDEST = ("polars==1.17.1", "click==8.2.1", "pyparsing==3.1.4")
 # Asked of the interpreter of a cell: what is it really running with?
 PROBE = """
 import json, numpy, scipy.linalg, sklearn, threadpoolctl
