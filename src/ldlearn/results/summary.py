@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -273,30 +274,26 @@ class Results:
 
     def table(self, task: Task, metric: Metric) -> TaskTable | None:
         """The table of a task and a metric; None if no record has it."""
-        bare = {
-            (m, d): Score(self.spread(m, d, task, metric.name), sum(record.status == "failed" for record in records))
-            for (m, d), records in self.by_method.items()
-        }
-        scored = {dataset for (_, dataset), score in bare.items() if score.spread}
+        scores: dict[tuple[str, str], Score] = defaultdict(Score)
+        for (m, d), records in self.by_method.items():
+            n_failed = sum(record.status == "failed" for record in records)
+            scores[m, d] = Score(self.spread(m, d, task, metric.name), n_failed)
+        scored = {dataset for (_, dataset), score in scores.items() if score.spread}
         datasets = tuple(dataset.name for dataset in self.present if dataset.name in scored)
-        names = [name for name in self.methods if any(bare.get((name, d), Score()).spread for d in datasets)]
+        names = [m for m in self.methods if any(scores[m, d].spread for d in datasets)]
         if not names:
             return None
-        competing = [name for name in names if self._competes(name, [bare.get((name, d)) for d in datasets])]
-        by_dataset = {d: _ranks([bare[m, d].mean for m in competing], metric) for d in datasets}
-        placed = {(m, d): by_dataset[d][i] for d in datasets for i, m in enumerate(competing)}
-        scores = {
-            (m, d): _placed(bare.get((m, d), Score()), placed.get((m, d)), by_dataset[d])
-            for m in names
-            for d in datasets
-        }
-        average = {m: float(np.mean([placed[m, d] for d in datasets])) for m in competing}
+        complete = [m for m in names if all(scores[m, d].spread and not scores[m, d].n_failed for d in datasets)]
+        competing = [m for m in complete if not self.methods[m].is_reference]
+        places: dict[str, list[float]] = {m: [] for m in competing}
+        for d in datasets:
+            column = _ranks([scores[m, d].mean for m in competing], metric)
+            for m, rank in zip(competing, column, strict=True):
+                scores[m, d] = replace(scores[m, d], rank=rank, best=rank == min(column))
+                places[m].append(rank)
+        average = {m: float(np.mean(found)) for m, found in places.items()}
         ordered = sorted(names, key=lambda m: (average.get(m, np.inf), self.methods[m].is_reference))
-        return TaskTable(task, metric, tuple(self.methods[m] for m in ordered), datasets, scores, average)
-
-    def _competes(self, name: str, scores: Iterable[Score | None]) -> bool:
-        whole = all(score and score.spread and not score.n_failed for score in scores)
-        return whole and not self.methods[name].is_reference
+        return TaskTable(task, metric, tuple(self.methods[m] for m in ordered), datasets, dict(scores), average)
 
 
 def _dataset(name: str, records: Sequence[Record]) -> Dataset:
@@ -312,7 +309,3 @@ def _ranks(means: list[float], metric: Metric) -> list[float]:
         return [1.0] * len(means)
     # The ranks of one data set do not depend on another; ranks() asks for two, as all tests do.
     return [float(rank) for rank in ranks([means, means], greater_is_better=metric.greater_is_better)[0]]
-
-
-def _placed(score: Score, rank: float | None, column: Sequence[float]) -> Score:
-    return Score(score.spread, score.n_failed, rank, rank is not None and rank == min(column))
