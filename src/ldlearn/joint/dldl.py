@@ -472,6 +472,7 @@ class DLDL(WeighsRows, GivesIntervals):
         D = normalize_rows(filled if self.init == "uniform" else pseudo_distributions(X, Y, weights) * filled)
         support = Y if known is None else Y | ~known
         if degrees is None:
+            # Which rows have equally many positive labels is found once, for the D-steps of all iterations.
             by_rows = self.solver == "newton" and not self.ordered
             return _Degrees(Support(support) if by_rows else support, D, None, weights)
         held = np.asarray(np.isfinite(degrees).all(axis=1))

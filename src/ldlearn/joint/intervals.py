@@ -207,6 +207,7 @@ class GivesIntervals(EnhancesNewRows, Joint):
 
     def _learn_doubt(self, rows: TrainingRows) -> Doubt:
         features = rows.features or Features(self._mapped(rows.X), self.fit_intercept, rows.weights)
+        # Only where the search for the likeliest penalty begins; of constant features there is no size to go by.
         l2 = 3.0 * default_gamma(features) or 1.0
         # A kernel takes all rows far away to the same place: how far they are shows in the features themselves.
         plain = features.whole if self.feature_map_ is None else Features(rows.X, weights=rows.weights)

@@ -307,6 +307,7 @@ def squared_error(Z: Array, D: Array, weights: Weights | None = None) -> tuple[f
     """``|softmax(Z) - D|^2``, each row as often as it counts, and its gradient."""
     P = softmax(Z)
     R = P - D
+    # The Jacobian of the softmax, diag(p) - p p', is symmetric and takes the residuals back to the scores.
     weighted = R if weights is None else R * weights[:, None]
     return float(np.vdot(R, weighted)), 2.0 * P * (weighted - np.einsum("ij,ij->i", weighted, P)[:, None])
 

@@ -149,6 +149,7 @@ class AABP(WeighsRows, Learner):
         self.objective_path_, self.n_iter_ = path, len(path)
         self.objective_ = network.loss_and_gradient(layers)[0]
         if scaling is not None:
+            # Only the first layer sees features: with its weights in the user's units predictions need no scaling.
             layers[0] = scaling.undo(*layers[0])
         self.coefs_, self.intercepts_ = [W for W, _ in layers], [b for _, b in layers]
 

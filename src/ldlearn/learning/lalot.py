@@ -201,6 +201,7 @@ class TransportLoss:
 
     def _transport(self, theta: Array, theta0: Array) -> tuple[Array, Transport]:
         H = np.maximum(softmax(self.Z @ theta + theta0), _SMALLEST_DEGREE)
+        # A line search asks for nearby thetas: the last plans are nearly right, and few sweeps are left.
         plan = sinkhorn(H, self.D, self.M, self.lam, start=self._last, tol=_TRANSPORT_TOLERANCE)
         self._last = plan.log_u
         return H, plan

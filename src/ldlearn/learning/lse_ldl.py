@@ -238,6 +238,7 @@ class LatentProblem:
     def objective(self, state: LatentState) -> float:
         """What all steps lower."""
         log_P = log_softmax(state.V @ state.theta + state.b)
+        # Huber's penalty: length and square meet at _SHORT with the same value and slope.
         lengths = linalg.norm(state.W, axis=1)
         penalty = np.where(lengths > _SHORT, lengths, 0.5 * (lengths**2 / _SHORT + _SHORT)).sum()
         fit = self.entropy - np.vdot(self.times * self.D, log_P)
@@ -289,6 +290,8 @@ class LatentProblem:
 
     def encode(self, state: LatentState) -> LatentState:
         """W by one step of iteratively reweighted least squares."""
+        # |w| <= (|w|^2 / l + l) / 2 with equality at l = |w|: the weighted square lies above the penalty and touches it
+        # at the present W, so that its minimum cannot raise the objective.
         return replace(state, W=self._reweighted_solve(state.V, np.maximum(linalg.norm(state.W, axis=1), _SHORT)))
 
     def _reweighted_solve(self, V: Array, lengths: Array) -> NDArray[np.float64]:

@@ -120,6 +120,7 @@ class PTBayes(WeighsRows, Learner):
         self.priors_ = weights.sum(axis=0) / weights.sum()
         n_labels, n_features = D.shape[1], X.shape[1]
         ridge = self.ridge * (n_features * _variances(X, sample_weight) if self.relative else np.ones(n_features))
+        # A label without any mass has no Gaussian. It keeps this one, which its prior of 0 hides.
         self.means_ = np.tile(np.average(X, axis=0, weights=sample_weight), (n_labels, 1))
         self.covariances_ = np.zeros((n_labels, n_features, n_features))
         for j in np.flatnonzero(self.priors_):
@@ -148,6 +149,7 @@ class PTBayes(WeighsRows, Learner):
 
     def _posterior(self, log_scores: Array) -> Array:
         if self.log_domain:
+            # A row so far away that no density has even a finite logarithm says nothing: it gets the priors.
             usable = np.isfinite(log_scores.max(axis=1))
             P = softmax(np.where(usable[:, None], log_scores, 0.0))
             return np.where(usable[:, None], P, self.priors_)
