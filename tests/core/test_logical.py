@@ -40,6 +40,15 @@ def test_top_k_and_ties():
     assert (binarize(distributions(0), rule="top-k", k=3).sum(axis=1) == 3).all()
 
 
+@pytest.mark.parametrize(
+    ("D", "message"),
+    [([["a"]], "numbers only"), ([[1.0], [0.5, 0.5]], "equally many"), ([[0.5, 0.5], [np.nan, 1]], "NaN in row 1")],
+)
+def test_what_is_no_degree_is_refused(D, message):
+    with pytest.raises(InputError, match=message):
+        binarize(D)
+
+
 @pytest.mark.parametrize("k", [None, 0, 7])
 def test_top_k_needs_a_sensible_k(k):
     with pytest.raises(ValueError, match="k between 1 and the number of labels 6"):

@@ -83,7 +83,9 @@ def test_missing_positives_are_lost_at_the_stated_rate_and_none_is_invented():
     ("options", "message"),
     [
         ({"labels": "vote"}, "labels must be one of .* did you mean votes"),
-        ({"labels": "votes", "n_raters": 0}, "n_raters must be at least 1"),
+        ({"labels": 3}, "labels must be one of .* got 3"),
+        ({"labels": "votes", "n_raters": 0}, "n_raters must be a whole number, at least 1"),
+        ({"labels": "votes", "n_raters": 2.5}, r"n_raters must be a whole number, at least 1, got 2\.5"),
         ({"labels": "top-k", "k": 9}, "k must lie between 1 and 5"),
         ({"labels": "threshold", "threshold": 1.0}, "threshold must lie"),
         ({"labels": "votes", "concentration": 0.0}, "concentration must be positive"),

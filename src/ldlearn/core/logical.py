@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ldlearn.errors import InputError
+from ldlearn.errors import InputError, describe_rows
 
 RULES = ("threshold", "cumulative", "top-k")
 
@@ -43,9 +43,15 @@ def binarize(
     array([[1, 0, 0],
            [0, 1, 1]], dtype=int8)
     """
-    D = np.asarray(D, dtype=float)
+    try:
+        D = np.asarray(D, dtype=float)
+    except (TypeError, ValueError):
+        raise InputError("Label distributions must hold numbers only, equally many in each row.") from None
     if D.ndim != 2:
         raise InputError(f"Label distributions must be a 2-D array (rows x labels), got {D.ndim} dimension(s).")
+    unknown = np.isnan(D).any(axis=1)
+    if unknown.any():  # neither above nor below anything
+        raise InputError(f"Label distributions must be known, but there is NaN in {describe_rows(unknown)}.")
     if rule == "threshold":
         return np.asarray(delta < D, dtype=np.int8)
     order = np.argsort(-D, axis=1, kind="stable")

@@ -39,10 +39,16 @@ class LabelWay:
     def check(self, n_labels: int, ways: tuple[str, ...] = WAYS) -> None:
         """Raise one sentence about what is not allowed."""
         if self.way not in ways:
-            raise DatasetError(f"labels must be one of {', '.join(ways)}, got {self.way!r}; {hint(self.way, ways)}")
+            raise DatasetError(
+                f"labels must be one of {', '.join(ways)}, got {self.way!r}; {hint(str(self.way), ways)}"
+            )
         rules = [
             ("threshold must lie in [0, 1)", self.threshold, 0 <= self.threshold < 1),
-            ("n_raters must be at least 1", self.n_raters, self.n_raters >= 1),
+            (
+                "n_raters must be a whole number, at least 1",
+                self.n_raters,
+                self.n_raters >= 1 and self.n_raters % 1 == 0,
+            ),
             ("concentration must be positive", self.concentration, self.concentration > 0),
             (f"k must lie between 1 and {n_labels}, the number of labels", self.k, self._k_fits(n_labels)),
             ("missing must lie in [0, 1]", self.missing, 0 <= self.missing <= 1),
