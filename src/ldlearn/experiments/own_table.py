@@ -83,11 +83,17 @@ def plan_for_table(
     plan = replace(
         plan,
         protocol=protocol,
-        methods=_usable(plan.methods, table, say),
+        methods=_usable(_with_first_steps(plan.methods) if has_truth else plan.methods, table, say),
         metrics=HEADLINE_METRICS if has_truth else LABEL_HEADLINE,
         description=f"Methods on {Path(path).name}: {_judged(table)}; nothing is tuned.",
     )
     return plan, table
+
+
+def _with_first_steps(methods: tuple[MethodSpec, ...]) -> tuple[MethodSpec, ...]:
+    """And the enhancers of pairs alone: what they recover, equal shares and the class prior too, is to be compared."""
+    alone = {pair.estimator: replace(pair, name=pair.estimator, learner=None) for pair in methods if pair.learner}
+    return (*methods, *alone.values())
 
 
 def _some_unknown(table: PreparedTable) -> bool:
