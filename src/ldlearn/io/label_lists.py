@@ -7,6 +7,7 @@ import json
 from ast import literal_eval
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 from ldlearn.errors import TableError, some
 from ldlearn.io.columns import sorted_labels
+from ldlearn.io.sparse_table import SparseTable
 from ldlearn.io.values import import_pandas, is_label_word, is_missing, is_numeric
 
 _SEPARATORS = ("\n", "|", ";", ",")  # in this order, the first that occurs
@@ -85,6 +87,8 @@ def expand_label_list(
 
 def with_label_columns(table: Any, found: LabelList, names: Sequence[str]) -> Any:
     """The table with a 0/1 column for each of these labels in place of the column of lists."""
+    if isinstance(table, SparseTable):
+        return replace(table, frame=with_label_columns(table.frame, found, names))
     cells, place = _cells(table[found.column], found), {name: j for j, name in enumerate(names)}
     Y = np.zeros((len(table), len(names)))
     for i, cell in enumerate(cells):

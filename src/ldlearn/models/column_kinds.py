@@ -180,14 +180,16 @@ def find_kinds(
         return _with_sparse(others, table.take_columns([name for name in features if name in table.place]))
     told = dict.fromkeys(numeric, "numeric") | dict.fromkeys(categorical, "categorical")
     told |= dict.fromkeys(text, "texts") | dict.fromkeys(date, "date")
+    plain = {name for name, kind in zip(table.columns, table.dtypes, strict=True) if kind.kind in "iuf"}
     open_to_doubt = [name for name in features if name not in told]
-    left_out = _without_content(table, open_to_doubt) | _names_of_rows(table, open_to_doubt)
+    numbers = [name for name in open_to_doubt if name in plain]
+    values = table[numbers].to_numpy(dtype=np.float64, na_value=np.nan)
+    left_out = _without_content(table, open_to_doubt, values, numbers) | _names_of_rows(values, numbers)
     ticks = [name for name in open_to_doubt if left_out.get(name) == FLAT and has_ticks(table[name])]
     left_out = {name: reason for name, reason in left_out.items() if name not in ticks}
     told |= dict.fromkeys(ticks, "categorical")
     groups: dict[str, list[str]] = {"numeric": [], "categorical": [], "texts": []}
     dates: dict[str, str] = {}
-    plain = _plain_numbers(table)
     for name in features:
         if name in left_out:
             continue
@@ -215,18 +217,12 @@ def _with_sparse(others: ColumnKinds, table: SparseTable) -> ColumnKinds:
     return replace(others, numeric=(*used, *others.numeric), left_out=flat | dict(others.left_out))
 
 
-def _plain_numbers(table: Any) -> set[str]:
-    return {name for name, kind in zip(table.columns, table.dtypes, strict=True) if kind.kind in "iuf"}
-
-
-def _without_content(table: Any, names: Sequence[str]) -> dict[str, str]:
-    """Columns with no value, or with one and the same in every row."""
-    plain = _plain_numbers(table)
-    numbers = [name for name in names if name in plain]
-    found = _flat_numbers(table[numbers].to_numpy(dtype=np.float64, na_value=np.nan), numbers) if numbers else {}
-    for name in names:
-        if name in plain:
-            continue
+def _without_content(
+    table: Any, names: Sequence[str], values: NDArray[np.float64], numbers: list[str]
+) -> dict[str, str]:
+    """Columns with no value, or with one and the same in every row; ``values`` are those of the columns of numbers."""
+    found = _flat_numbers(values, numbers)
+    for name in set(names).difference(numbers):
         present = table[name][~is_missing(table[name])]
         if not len(present):
             found[name] = EMPTY
@@ -248,11 +244,8 @@ def _flat_numbers(values: NDArray[np.float64], names: list[str]) -> dict[str, st
     return {names[int(j)]: reason for reason, marked in reasons.items() for j in np.flatnonzero(marked)}
 
 
-def _names_of_rows(table: Any, names: Sequence[str]) -> dict[str, str]:
+def _names_of_rows(values: NDArray[np.float64], numbers: list[str]) -> dict[str, str]:
     """Columns of whole numbers that name the rows, and which kind of names they are."""
-    plain = _plain_numbers(table)
-    numbers = [name for name in names if name in plain]
-    values = table[numbers].to_numpy(dtype=np.float64, na_value=np.nan)
     whole = np.flatnonzero(((values == np.floor(values)) | np.isnan(values)).all(axis=0)).tolist()
     found = {numbers[j]: _kind_of_names(values[:, j], numbers[j]) for j in whole}
     return {name: kind for name, kind in found.items() if kind is not None}

@@ -18,8 +18,8 @@ from ldlearn.io.values import are_logical, check_all_known, without_rounding
 from ldlearn.models.column_kinds import ColumnKinds, JunkCells, find_kinds
 from ldlearn.models.preprocessing import SPARSE_BELOW, TablePreprocessing, check_categories, feature_frame
 from ldlearn.models.progress import silent
-from ldlearn.models.table_fit import GivenTable, read_training
-from ldlearn.models.table_model import check_two_labels, label_columns, read_labels
+from ldlearn.models.table_fit import GivenTable, read_labelled
+from ldlearn.models.table_model import check_two_labels, read_labels
 
 Rows = NDArray[np.intp]
 
@@ -98,8 +98,7 @@ def prepare_table(
     -------
     PreparedTable
     """
-    given = GivenTable(data, style=style, say=say)
-    table, found = read_training(given, silent, labels, columns)
+    table, found, _ = read_labelled(GivenTable(data, style=style, say=say), silent, labels, columns)
     if isinstance(table, SparseTable) and table.density >= SPARSE_BELOW:
         table = table.to_frame()
     with naming(data):
@@ -107,13 +106,12 @@ def prepare_table(
         junk = JunkCells()
         frame = feature_frame(table, kinds, junk)
         check_categories(frame, kinds)
-        table, names, listed = label_columns(table, found.labels)
-        if listed is not None:
-            given.tell(listed.in_words(names))
-        check_two_labels(names)
-        targets = read_labels(table, names)
+        check_two_labels(found.labels)
+        targets = read_labels(table, found.labels)
         unknown = bool(np.isnan(targets).any())
         if unknown and not (are_logical(targets) and kind in ("auto", "logical")):
-            check_all_known(targets, names, table.index, "only of 0/1 labels some may be unknown.")
-    fields = {"Y": targets} if unknown else as_fields(without_rounding(targets), kind, names, data, normalise=False)
-    return PreparedTable(name, frame, kinds, names, **fields, junk=junk)
+            check_all_known(targets, found.labels, table.index, "only of 0/1 labels some may be unknown.")
+    fields = (
+        {"Y": targets} if unknown else as_fields(without_rounding(targets), kind, found.labels, data, normalise=False)
+    )
+    return PreparedTable(name, frame, kinds, found.labels, **fields, junk=junk)

@@ -12,10 +12,23 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import gen_batches
 
-from ldlearn.errors import TableError
+from ldlearn.errors import TableError, some
 from ldlearn.io.sparse_table import SparseTable
 from ldlearn.io.values import import_pandas, is_missing, to_texts
-from ldlearn.models.column_kinds import MOST_CATEGORIES, WORD, ColumnKinds, JunkCells, check_not_all_junk, has_ticks
+from ldlearn.models.column_kinds import (
+    COUNTER,
+    EMPTY,
+    FLAT,
+    LONG_CODE,
+    MOST_CATEGORIES,
+    WORD,
+    ColumnKinds,
+    JunkCells,
+    check_not_all_junk,
+    columns_by_kind,
+    has_ticks,
+    stand_ins,
+)
 from ldlearn.models.embedding import NamedEmbedding
 
 Matrix = NDArray[np.float64]
@@ -341,3 +354,24 @@ def check_categories(frame: Any, kinds: ColumnKinds) -> None:
                 "as text, or leave it out of the features (ignore).",
                 column=name,
             )
+
+
+def column_summary(cleaned: Any, kinds: ColumnKinds, junk: JunkCells) -> dict[str, Any]:
+    """What is known of the feature columns: what they were taken for, what is missing, what the user should know."""
+    frame = cleaned.frame if isinstance(cleaned, SparseTable) else cleaned
+    missing = {str(name): int(count) for name, count in frame.isna().sum().items() if count}
+    left_out = columns_by_kind(kinds.left_out)
+    groups = {
+        "Columns without any value, left out": left_out.get(EMPTY),
+        "Columns with the same value in every row, left out": left_out.get(FLAT),
+        "Columns of whole numbers that name the rows, left out (name one as id, or as numeric if it counts)": [
+            *left_out.get(COUNTER, []),
+            *left_out.get(LONG_CODE, []),
+        ],
+        "Columns of which more than half is missing": [n for n, count in missing.items() if 2 * count > len(cleaned)],
+    }
+    present = set(frame.columns)  # the numbers of a sparse matrix have no stand-ins: what is unknown is 0 there
+    numbers = [name for name in kinds.numeric if name in present]
+    doubtful = stand_ins(frame[numbers].to_numpy(dtype=np.float64), numbers) if numbers else []
+    notes = [*junk.sentences(), *doubtful, *(f"{text}: {some(names)}." for text, names in groups.items() if names)]
+    return {"missing": missing, "columns": kinds.in_words(), "warnings": notes}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any, Unpack
 
 import numpy as np
@@ -28,8 +28,8 @@ from ldlearn.models.quality import (
     score_predictions,
     wants_all,
 )
-from ldlearn.models.table_fit import GivenTable, read_training
-from ldlearn.models.table_model import LABEL_KINDS, TableModel, comparable_labels, label_columns
+from ldlearn.models.table_fit import GivenTable, read_labelled
+from ldlearn.models.table_model import LABEL_KINDS, TableModel, comparable_labels
 from ldlearn.models.writing import Writer, Writing, WrittenTable
 
 
@@ -155,14 +155,8 @@ def enhance_table(
     wanted |= {"date": date, "text": text}
     if model is None:
         estimator = make_enhancer(method or DEFAULT_METHOD, params)
-        table, columns = read_training(given, progress, labels, wanted | {"id": id}, writer.keep)
-        with naming(given.where):
-            expanded, names, listed = label_columns(table, columns.labels, separator)
-        if listed is not None:
-            given.tell(listed.in_words(names))
-            if listed.column in columns.kept:
-                expanded = expanded.assign(**{listed.column: table[listed.column]})
-        return _enhance_by_fitting(expanded, replace(columns, labels=names), estimator, writer, given.where)
+        table, columns, _ = read_labelled(given, progress, labels, wanted | {"id": id}, separator, writer.keep)
+        return _enhance_by_fitting(table, columns, estimator, writer, given.where)
     for name, value in (wanted | {"method": method, "set": params or None, "separator": separator}).items():
         if value is not None:
             raise ParameterError(f"{name} has no meaning beside a model, which is fitted already; leave it out.")

@@ -15,7 +15,7 @@ from typing import Any, Unpack
 from ldlearn.errors import ParameterError, TableError
 from ldlearn.io.columns import Columns, FeatureColumns, TableColumns, choose_columns, find_kept
 from ldlearn.io.formats import check_output, naming, open_table
-from ldlearn.io.label_lists import holds_lists
+from ldlearn.io.label_lists import LabelList, holds_lists
 from ldlearn.io.source import PIPE, Kind, Say, Source
 from ldlearn.io.sparse_table import SparseTable
 from ldlearn.io.text_style import TextStyle
@@ -99,15 +99,14 @@ def fit_table(
         check_output(output, [data], overwrite=overwrite)
     make_predictor(method, params)  # wrong parameters fail before the table is read
     given = GivenTable(data, format, style, say)
-    table, found = read_training(given, progress, labels, columns)
+    table, found, listed = read_labelled(given, progress, labels, columns, separator)
     with naming(given.where):
-        table, names, listed = label_columns(table, found.labels, separator)
-        targets = read_labels(table, names)
+        targets = read_labels(table, found.labels)
         estimator = make_predictor(method, params, logical=kind == "mixed" or (are_logical(targets) and kind == "auto"))
         with _watched(estimator, progress, fits=2 if holdout else 1):
             model = fit_and_check(
                 table,
-                names,
+                found.labels,
                 estimator=estimator,
                 embedding=embedding,
                 holdout=holdout,
@@ -119,10 +118,8 @@ def fit_table(
             model.estimator.set_params(callback=None)
         if listed is not None:
             model.facts["label_list"] = listed._asdict()
-            told = [listed.in_words(names)]
-            told += [listed.order_in_words(names)] if getattr(estimator, "ordered", False) else []
-            for sentence in told:
-                given.tell(sentence)
+            if getattr(estimator, "ordered", False):
+                given.tell(listed.order_in_words(found.labels))
         model.facts["source"] = given.identity()
     if output is not None:
         save_model(model, output)
@@ -168,6 +165,25 @@ class GivenTable:
             open_table(self.name, self.format, told, style=self.style, say=self.say) as source,
         ):
             yield source
+
+
+def read_labelled(
+    given: GivenTable,
+    progress: Progress,
+    labels: Columns,
+    wanted: FeatureColumns,
+    separator: str | None = None,
+    keep: Columns = None,
+) -> tuple[Any, TableColumns, LabelList | None]:
+    """As `read_training`; a column that holds lists of labels becomes a column for each label, which is told."""
+    table, columns = read_training(given, progress, labels, wanted, keep)
+    with naming(given.where):
+        expanded, names, listed = label_columns(table, columns.labels, separator)
+    if listed is not None:
+        given.tell(listed.in_words(names))
+        if listed.column in columns.kept:
+            expanded = expanded.assign(**{listed.column: table[listed.column]})
+    return expanded, replace(columns, labels=names), listed
 
 
 def read_training(

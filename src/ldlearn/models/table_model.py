@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Self, TypedDict, Unpack
 
 import numpy as np
@@ -29,19 +29,15 @@ from ldlearn.io.values import (
     to_labels,
 )
 from ldlearn.joint import DLDL
-from ldlearn.models.column_kinds import (
-    COUNTER,
-    EMPTY,
-    FLAT,
-    LONG_CODE,
-    ColumnKinds,
-    JunkCells,
-    columns_by_kind,
-    find_kinds,
-    stand_ins,
-)
+from ldlearn.models.column_kinds import ColumnKinds, JunkCells, columns_by_kind, find_kinds
 from ldlearn.models.doubts import Doubts
-from ldlearn.models.preprocessing import SPARSE_BELOW, TablePreprocessing, check_categories, feature_frame
+from ldlearn.models.preprocessing import (
+    SPARSE_BELOW,
+    TablePreprocessing,
+    check_categories,
+    column_summary,
+    feature_frame,
+)
 
 _TAKES_DISTRIBUTIONS = "learner"
 LABEL_KINDS = ("auto", "votes", "mixed")
@@ -195,7 +191,7 @@ class TableModel:
         cleaned = feature_frame(table, kinds, junk)
         check_categories(cleaned, kinds)
         preprocessing, X = TablePreprocessing.fit(cleaned, kinds, sparse=may_be_sparse, embedding=embedding)
-        facts = training_summary(labels, given, X.shape[1]) | _column_summary(kinds, cleaned, junk)
+        facts = training_summary(labels, given, X.shape[1]) | column_summary(cleaned, kinds, junk)
         facts["warnings"] = [*given.notes, *facts["warnings"]]
         del cleaned  # as large as the table, and the fit needs memory too
         estimator.fit(X, import_pandas().DataFrame(given.y, columns=list(labels)), **given.row_data)
@@ -300,8 +296,6 @@ class TableModel:
         found = self.label_list
         if found is None or found.column not in table.columns:
             return table
-        if isinstance(table, SparseTable):
-            return replace(table, frame=with_label_columns(table.frame, found, self.labels))
         return with_label_columns(table, found, self.labels)
 
     def _named(self, distributions: Any, frame: Any, table: Any, said: list[Any]) -> Any:
@@ -333,9 +327,6 @@ def label_columns(
     """The table with a column for each label: only a single label column can hold lists; see `expand_label_list`."""
     if len(labels) != 1 and separator is None:
         return table, list(labels), None
-    if isinstance(table, SparseTable):
-        frame, names, listed = expand_label_list(table.frame, labels, separator)
-        return replace(table, frame=frame), names, listed
     return expand_label_list(table, labels, separator)
 
 
@@ -506,32 +497,6 @@ def training_summary(labels: Sequence[str], given: TrainingTargets, n_transforme
         "mean_distribution": mean_distribution(T).tolist(),
         "holdout": None,
     }
-
-
-def _column_summary(kinds: ColumnKinds, cleaned: Any, junk: JunkCells) -> dict[str, Any]:
-    """What is known of the feature columns: what they were taken for, what is missing, what the user should know."""
-    frame = cleaned.frame if isinstance(cleaned, SparseTable) else cleaned
-    missing = {str(name): int(count) for name, count in frame.isna().sum().items() if count}
-    words = kinds.in_words()
-    of = columns_by_kind(kinds.left_out)
-    sparse = [name for name, count in missing.items() if 2 * count > len(cleaned)]
-    listed = {
-        "Columns without any value, left out": of.get(EMPTY),
-        "Columns with the same value in every row, left out": of.get(FLAT),
-        "Columns of whole numbers that name the rows, left out (name one as id, or as numeric if it counts)": [
-            *of.get(COUNTER, []),
-            *of.get(LONG_CODE, []),
-        ],
-        "Columns of which more than half is missing": sparse,
-    }
-    numbers = stand_ins(frame[names].to_numpy(dtype=np.float64), names) if (names := _in(frame, kinds.numeric)) else []
-    notes = [*junk.sentences(), *numbers, *(f"{text}: {some(names)}." for text, names in listed.items() if names)]
-    return {"missing": missing, "columns": words, "warnings": notes}
-
-
-def _in(frame: Any, names: Sequence[str]) -> list[str]:
-    present = set(frame.columns)
-    return [name for name in names if name in present]
 
 
 def mean_distribution(T: NDArray[np.float64]) -> NDArray[np.float64]:
