@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ldlearn.cli import options as opt
-from ldlearn.cli.console import PlainTable, say, say_of_table, show, show_json
+from ldlearn.cli.console import PlainTable, note_about_table, say, show, show_json
 from ldlearn.metrics import get_metric
 from ldlearn.models import compare_tables
 
@@ -48,7 +48,7 @@ def compare(
         convention=convention,
         format=format,
         style=style,
-        say=say_of_table,
+        say=note_about_table,
     )
     if as_json:
         finite = {name: value if math.isfinite(value) else None for name, value in found.scores.items()}

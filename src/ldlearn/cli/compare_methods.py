@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ldlearn.cli import options as opt
-from ldlearn.cli.console import say, say_of_table
+from ldlearn.cli.console import note_about_table, say
 from ldlearn.cli.run import run_and_show
 from ldlearn.errors import MissingDependencyError
 from ldlearn.experiments import plan_for_table
@@ -49,17 +49,17 @@ def compare_methods(
         raise typer.BadParameter("a run reads its table again when it continues; name a file.", param_hint="DATA")
     names, columns = opt.split_names(methods) or METHODS, vars(features) | vars(style)
     plan, table = plan_for_table(
-        data, labels, methods=names, repeats=repeats, seed=seed, columns=columns, say=say_of_table
+        data, labels, methods=names, repeats=repeats, seed=seed, columns=columns, say=note_about_table
     )
     folder = output or Path(f"{plan.name}-methods")
     if not quiet:
         for line in [*describe_kinds(table.kinds.in_words()), *table.junk.sentences()]:
-            say_of_table(line)
+            note_about_table(line)
     run_and_show(plan, folder, jobs=jobs, quiet=quiet, log=log, loaded={plan.datasets[0].name: table})
     try:
         page = write_report(folder)
     except MissingDependencyError as error:  # the tables are printed, and `ldlearn report` can follow later
-        say_of_table(f"no report was written: {error}")
+        note_about_table(f"no report was written: {error}")
         return
     if not quiet:
         say(f"Report: {page}")

@@ -14,7 +14,7 @@ from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progres
 from rich.table import Table
 from rich.text import Text
 
-from ldlearn.cli.main import heard_or_not
+from ldlearn.cli.main import ignoring_closed_pipe
 from ldlearn.errors import printable
 from ldlearn.io.source import PIPE
 from ldlearn.models import WrittenTable
@@ -24,17 +24,17 @@ from ldlearn.models.quality import Score, held_out_scores, signal_words
 
 def note(text: str) -> None:
     """Tell the user something on standard error."""
-    with heard_or_not(sys.stderr):
+    with ignoring_closed_pipe(sys.stderr):
         typer.echo("\n".join(printable(line) for line in text.split("\n")), err=True)
 
 
 def say(text: str) -> None:
     """Report something on standard output. If nobody listens any more, the work is done all the same."""
-    with heard_or_not(sys.stdout):
+    with ignoring_closed_pipe(sys.stdout):
         typer.echo(text)
 
 
-def say_of_table(found: str) -> None:
+def note_about_table(found: str) -> None:
     """Say how a table was understood, or what else the user should know of it."""
     note(f"note: {found}")
 
@@ -104,7 +104,7 @@ def show(what: Any) -> None:
 def show_written(written: WrittenTable, as_json: bool) -> None:
     """Say what a command has written, unless it went to standard output."""
     for text in written.notes:
-        say_of_table(text)
+        note_about_table(text)
     if as_json:
         show_json({"rows": written.rows, "labels": written.labels, "output": written.output})
     elif written.output != PIPE:

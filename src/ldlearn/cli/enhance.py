@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from ldlearn.cli import options as opt
-from ldlearn.cli.console import check_one_stdout, progress_beside, say_of_table, show_written
+from ldlearn.cli.console import check_one_stdout, note_about_table, progress_beside, show_written
 from ldlearn.io.source import PIPE
 from ldlearn.models import enhance_table
 
@@ -53,7 +53,7 @@ def enhance(
         separator=separator,
         format=format,
         style=style,
-        say=say_of_table,
+        say=note_about_table,
         **vars(writing),
         overwrite=not no_clobber,
         progress=progress_beside(output),

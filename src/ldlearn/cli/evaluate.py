@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ldlearn.cli import options as opt
-from ldlearn.cli.console import note, progress, say_of_table, score_table, show, show_json
+from ldlearn.cli.console import note, note_about_table, progress, score_table, show, show_json
 from ldlearn.models import evaluate_table
 
 
@@ -29,10 +29,10 @@ def evaluate(
     opt.name_embedding(embedding, model)
     names = opt.split_names(metrics)
     found = evaluate_table(
-        data, model, metrics=names, kind=kind, format=format, style=style, say=say_of_table, progress=progress
+        data, model, metrics=names, kind=kind, format=format, style=style, say=note_about_table, progress=progress
     )
     for text in found.notes:
-        say_of_table(text)
+        note_about_table(text)
     if as_json:
         show_json(found.as_dict())
         return

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from ldlearn.cli import options as opt
-from ldlearn.cli.console import progress, say, say_of_table, show_json, show_scores
+from ldlearn.cli.console import note_about_table, progress, say, show_json, show_scores
 from ldlearn.models import describe_model, fit_table, import_embedding
 from ldlearn.models.column_kinds import describe_kinds
 from ldlearn.models.method_names import DEFAULT_METHOD, method_name
@@ -71,7 +71,7 @@ def fit(
             separator=separator,
             format=format,
             style=style,
-            say=say_of_table,
+            say=note_about_table,
             progress=progress,
         )
     if as_json:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ldlearn.cli import options as opt
-from ldlearn.cli.console import check_one_stdout, say, say_of_table, show_json
+from ldlearn.cli.console import check_one_stdout, note_about_table, say, show_json
 from ldlearn.io.annotations import read_annotations
 from ldlearn.io.formats import check_output, open_output
 from ldlearn.io.source import PIPE
@@ -45,7 +45,7 @@ def import_(
     with open_output(output, found.labels, to) as sink:
         sink.write(found.table)
     for text in found.notes:
-        say_of_table(f"{text}.")
+        note_about_table(f"{text}.")
     labels = found.labels
     if as_json:
         show_json({"rows": len(found.table), "id": found.id, "labels": labels, "kind": found.kind, "output": output})

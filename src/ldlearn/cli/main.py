@@ -12,7 +12,7 @@ from typing import NoReturn, TextIO
 
 from ldlearn.cli import interrupts
 
-__all__ = ["READER_LEFT", "heard_or_not", "main"]
+__all__ = ["READER_LEFT", "ignoring_closed_pipe", "main"]
 
 _WRONG_INPUT, _BUG = 2, 1
 # How a command ends when the reader of its results has left: known inside the program alone; nothing went wrong.
@@ -54,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 
 @contextmanager
-def heard_or_not(stream: TextIO) -> Iterator[None]:
+def ignoring_closed_pipe(stream: TextIO) -> Iterator[None]:
     """Write to a stream; if nobody listens any more, this and all that follows goes nowhere."""
     try:
         yield
@@ -78,7 +78,7 @@ def _run(words: list[str]) -> None:
     try:
         app(args=words, prog_name="ldlearn")
     finally:
-        with heard_or_not(sys.stdout):  # at the end of the process it would be an error
+        with ignoring_closed_pipe(sys.stdout):  # at the end of the process it would be an error
             print(end="", flush=True)
 
 
@@ -89,7 +89,7 @@ def _interrupted() -> int:
 
 def _told(error: Exception) -> int:
     sentence, code = _explain(error)
-    with heard_or_not(sys.stderr):
+    with ignoring_closed_pipe(sys.stderr):
         print(f"ldlearn: {sentence}", file=sys.stderr, flush=True)
     return code
 

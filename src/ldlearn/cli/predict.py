@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ldlearn.cli import options as opt
-from ldlearn.cli.console import check_one_stdout, progress_beside, say_of_table, show_written
+from ldlearn.cli.console import check_one_stdout, note_about_table, progress_beside, show_written
 from ldlearn.io.source import PIPE
 from ldlearn.models import predict_table
 
@@ -42,5 +42,5 @@ def predict(
 
         written = predict_parts(data, model, output, scheduler=scheduler, **wanted)
     else:
-        written = predict_table(data, model, output, **wanted, say=say_of_table, progress=progress_beside(output))
+        written = predict_table(data, model, output, **wanted, say=note_about_table, progress=progress_beside(output))
     show_written(written, as_json)

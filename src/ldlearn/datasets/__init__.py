@@ -19,7 +19,7 @@ from ldlearn.datasets.fetch import (
 )
 from ldlearn.datasets.files import read_dataset, write_dataset
 from ldlearn.datasets.generated import iter_label_distributions, make_label_distributions
-from ldlearn.datasets.label_ways import make_logical_labels
+from ldlearn.datasets.logical_labels import make_logical_labels
 from ldlearn.errors import DatasetError
 from ldlearn.io.annotations import Annotations, read_annotations
 

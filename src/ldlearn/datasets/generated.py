@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 
 from ldlearn.core.simplex import normalize_rows, softmax
 from ldlearn.datasets.dataset import LabelDataset
-from ldlearn.datasets.label_ways import LabelWay, check_rules
+from ldlearn.datasets.logical_labels import LabelWay, check_rules
 from ldlearn.errors import DatasetError
 
 BLOCK_ROWS = 2048

@@ -29,7 +29,7 @@ from ldlearn.io.npz import read_array
 from ldlearn.io.values import import_pandas
 from ldlearn.models.column_kinds import JunkCells
 from ldlearn.models.encoding import Decoder, Encoder
-from ldlearn.models.facts_form import check_summary
+from ldlearn.models.facts_schema import check_summary
 from ldlearn.models.preprocessing import TablePreprocessing, from_column_transformer
 from ldlearn.models.table_model import TableModel
 from ldlearn.versions import installed_versions

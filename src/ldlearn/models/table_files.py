@@ -245,14 +245,14 @@ def _truth(T: Any, kind: str, labels: Sequence[str], rows: Any) -> tuple[Any, An
 
 
 def _enhance_by_fitting(table: Any, columns: TableColumns, estimator: Any, writer: Writer, where: str) -> WrittenTable:
-    doubts = writer.doubts(columns.labels)
-    doubts.check(estimator, "enhance")
+    uncertainty = writer.uncertainty(columns.labels)
+    uncertainty.check(estimator, "enhance")
     with naming(where):
         model = TableModel.fit(table, columns.labels, estimator=estimator, **columns.feature_arguments)
     degrees = import_pandas().DataFrame(model.estimator.label_distributions_, columns=columns.labels)
-    if doubts:
-        said = model.enhance(table, JunkCells(), doubt=doubts)
-        degrees[doubts.names] = said[doubts.names].to_numpy()
+    if uncertainty:
+        said = model.enhance(table, JunkCells(), uncertainty=uncertainty)
+        degrees[uncertainty.names] = said[uncertainty.names].to_numpy()
     with open_output(writer.output, columns.labels, writer.format) as sink:
         sink.write(writer.rows(table, degrees, columns.id, columns.kept, len(columns.labels)))
     return WrittenTable(len(degrees), columns.labels, writer.output, model.facts["warnings"])
@@ -269,18 +269,18 @@ def _stream(
 ) -> WrittenTable:
     """Send a table through a model, piece by piece; ``labels`` are columns needed besides the features."""
     count, junk, n_labels = 0, JunkCells(), len(model.labels)
-    doubts = writer.doubts(model.labels)
-    doubts.check(model.estimator, "enhance" if labels else "predict")
+    uncertainty = writer.uncertainty(model.labels)
+    uncertainty.check(model.estimator, "enhance" if labels else "predict")
     with given.opened("rows", progress) as source:
         named = _id_column(source, model, id)
         kept = find_kept(source, writer.keep, named, model.labels)
         kinds, notes = columns_to_read(source, model, labels, named, kept)
         with open_output(writer.output, model.labels, writer.format) as sink:
             for frame in source.chunks(kinds, sparse=True):
-                sink.write(writer.rows(frame, work(frame, junk, doubt=doubts), named, kept, n_labels))
+                sink.write(writer.rows(frame, work(frame, junk, uncertainty=uncertainty), named, kept, n_labels))
                 count += len(frame)
             if not count:  # a table without rows still has columns
-                nothing = _empty(dict.fromkeys([*model.labels, *doubts.names], "number"))
+                nothing = _empty(dict.fromkeys([*model.labels, *uncertainty.names], "number"))
                 sink.write(writer.rows(_empty(kinds), nothing, named, kept, n_labels))
     return WrittenTable(count, list(model.labels), writer.output, notes + junk.sentences())
 

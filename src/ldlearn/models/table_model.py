@@ -30,7 +30,6 @@ from ldlearn.io.values import (
 )
 from ldlearn.joint import DLDL
 from ldlearn.models.column_kinds import ColumnKinds, JunkCells, columns_by_kind, find_kinds
-from ldlearn.models.doubts import Doubts
 from ldlearn.models.preprocessing import (
     SPARSE_BELOW,
     TablePreprocessing,
@@ -38,6 +37,7 @@ from ldlearn.models.preprocessing import (
     column_summary,
     feature_frame,
 )
+from ldlearn.models.uncertainty import Uncertainty
 
 _TAKES_DISTRIBUTIONS = "learner"
 LABEL_KINDS = ("auto", "votes", "mixed")
@@ -231,7 +231,7 @@ class TableModel:
             warnings.warn(" ".join(said), UserWarning, stacklevel=2)
         return self.preprocessing.transform(cleaned)
 
-    def predict(self, table: Any, junk: JunkCells | None = None, *, doubt: Doubts | None = None) -> Any:
+    def predict(self, table: Any, junk: JunkCells | None = None, *, uncertainty: Uncertainty | None = None) -> Any:
         """Label distributions of new rows, as a table with the label names as columns.
 
         Parameters
@@ -240,7 +240,7 @@ class TableModel:
             Has the feature columns, in any order; other columns are ignored.
         junk : JunkCells, optional
             As for `transform`.
-        doubt : Doubts, optional
+        uncertainty : Uncertainty, optional
             Columns that say how sure the degrees are.
 
         Returns
@@ -251,17 +251,17 @@ class TableModel:
         """
         frame = as_frame(table)
         X = self.transform(frame, junk)
-        said = [] if doubt is None else doubt.of(self.estimator, X)
+        said = [] if uncertainty is None else uncertainty.of(self.estimator, X)
         return self._named(self.estimator.predict(X), frame, table, said)
 
-    def enhance(self, table: Any, junk: JunkCells | None = None, *, doubt: Doubts | None = None) -> Any:
+    def enhance(self, table: Any, junk: JunkCells | None = None, *, uncertainty: Uncertainty | None = None) -> Any:
         """Degrees of rows whose 0/1 labels are known, as a table with the label names as columns.
 
         Parameters
         ----------
         table : DataFrame
             Has the feature columns and the label columns.
-        junk, doubt
+        junk, uncertainty
             As for `predict`.
 
         Returns
@@ -283,7 +283,7 @@ class TableModel:
         if getattr(self.estimator, "empty_rows", None) != "all":
             check_some_label(Y, frame.index, "drop such rows.")
         X = self.transform(frame, junk)
-        said = [] if doubt is None else doubt.of(self.estimator, X, Y)
+        said = [] if uncertainty is None else uncertainty.of(self.estimator, X, Y)
         return self._named(self.estimator.enhance(X, Y), frame, table, said)
 
     @property

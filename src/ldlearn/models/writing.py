@@ -13,7 +13,7 @@ from ldlearn.errors import ParameterError
 from ldlearn.io.columns import Columns
 from ldlearn.io.formats import check_output, format_of
 from ldlearn.io.values import import_pandas
-from ldlearn.models.doubts import Doubts
+from ldlearn.models.uncertainty import Uncertainty
 
 _FORMULA_MARKS = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet takes a text that begins so for a formula
 _TEXT_FORMATS = ("csv", "tsv")
@@ -87,12 +87,12 @@ class Writer:
         if self.round is not None and not 0 <= self.round <= _MOST_DIGITS:
             raise ParameterError(f"round must be from 0 to {_MOST_DIGITS} decimals, got {self.round}.")
 
-    def doubts(self, labels: Sequence[str]) -> Doubts:
+    def uncertainty(self, labels: Sequence[str]) -> Uncertainty:
         """What is asked for besides the degrees of these labels."""
-        return Doubts(labels, self.interval, self.flag_far, self.raters)
+        return Uncertainty(labels, self.interval, self.flag_far, self.raters)
 
     def rows(self, frame: Any, degrees: Any, id: str | None, kept: Sequence[str], n_labels: int) -> Any:
-        """Degrees with the ids of their rows and the kept columns before them, as they came; doubts follow."""
+        """Degrees with the ids of their rows and the kept columns before them, as they came; uncertainty follow."""
         if self.round is not None:
             labels = list(degrees.columns[:n_labels])
             shares = round_rows(degrees[labels].to_numpy(dtype=np.float64), self.round)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from ldlearn.core import normalize_rows
 from ldlearn.datasets import DatasetError, make_label_distributions, make_logical_labels
-from ldlearn.datasets.label_ways import WAYS, LabelWay
+from ldlearn.datasets.logical_labels import WAYS, LabelWay
 
 ANY_WAY = pytest.mark.parametrize("way", WAYS)
 

@@ -14,8 +14,8 @@ FAR = "far"
 
 
 @dataclass(frozen=True)
-class Doubts:
-    """What is asked for besides the degrees of some labels.
+class Uncertainty:
+    """The columns about uncertainty that are asked for besides the degrees of some labels.
 
     Attributes
     ----------
