@@ -21,7 +21,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from ldlearn import L2, SABFGS, FromClassifier, VoteLDL, all_estimators
+from ldlearn import DLDL, L2, SABFGS, FromClassifier, VoteLDL, all_estimators
 from ldlearn.base import LabelEstimator
 from ldlearn.errors import InputError, ParameterError
 
@@ -306,6 +306,14 @@ def test_bad_features_get_one_sentence(estimator):
             clone(estimator).fit(spoilt, targets(estimator, D, Y))
         assert "\n" not in str(caught.value)
         assert "Classifier" not in str(caught.value).replace("FromClassifier", "")
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("estimator", [DLDL(), VoteLDL(), SABFGS()], ids=lambda estimator: type(estimator).__name__)
+def test_features_whose_squares_overflow_get_one_sentence(estimator):
+    X, D, Y = make_problem()
+    with pytest.raises(InputError, match=r"X holds \d.*e\+200, too large to compute with"):
+        clone(estimator).fit(X * 1e200, targets(estimator, D, Y))
 
 
 @ALL

@@ -21,6 +21,7 @@ from ldlearn.core.targets import label_names, label_order
 from ldlearn.errors import InputError, ParameterError, hint
 
 RowData = dict[str, Any]
+_LARGEST_ROOT = 1e75  # of a number whose square, summed over rows, is still finite
 
 
 class LabelEstimator(SetOutput, BaseEstimator):
@@ -118,7 +119,7 @@ class LabelEstimator(SetOutput, BaseEstimator):
                 for name, value in row_data.items()
                 if value is not None
             }
-            with arrays_inside():
+            with arrays_inside(), _told_of_overflow(features):
                 self._fit_validated(features, targets, given)
         except BaseException:
             # A failed fit leaves the object as it was: never half fitted.
@@ -293,6 +294,20 @@ def as_input_errors() -> Iterator[None]:
         raise ParameterError(str(error)) from None
     except ValueError as error:
         raise InputError(_in_short(str(error))) from None
+
+
+@contextmanager
+def _told_of_overflow(X: Any) -> Iterator[None]:
+    """Where a decomposition fails because squares of the features overflow, say so."""
+    try:
+        yield
+    except np.linalg.LinAlgError:
+        largest = float(abs(X).max())
+        if largest**0.5 < _LARGEST_ROOT:
+            raise
+        raise InputError(
+            f"X holds {largest:.2g}, too large to compute with: divide its column, or correct it."
+        ) from None
 
 
 def _in_short(complaint: str) -> str:
