@@ -1,4 +1,4 @@
-"""The form of what a model says of its training (`TableModel.facts`), which a file must keep."""
+"""The form of what a model file holds: the parts of a `TableModel`, and what it says of its training (`facts`)."""
 
 from __future__ import annotations
 
@@ -7,60 +7,57 @@ from typing import Any
 
 from ldlearn.errors import ModelFileError
 
+# A form is a class; [form] and (form,), a list and a tuple of any length; {str: form}, a dict by free names; or a dict
+# by names that are given.
 _SCORE = {"name": str, "title": str, "greater_is_better": bool, "model": float, "mean": float, "uniform": float}
 _HOLDOUT = {
     "rows": int,
     "share": float,
     "seed": int,
-    "scores": list,
+    "scores": [_SCORE | {"classifier": float}],
     "advantage": float,
     "standard_error": float,
     "better_than_floors": bool,
 }
-_FACTS = {
+_FACTS: dict[str, Any] = {
     "rows": int,
     "transformed_features": int,
     "label_kind": str,
-    "label_means": dict,
+    "label_means": {str: float},
     "positives_per_row": float,
-    "mean_distribution": list,
-    "missing": dict,
-    "holdout": (dict, type(None)),
-    "warnings": list,
+    "mean_distribution": [float],
+    "missing": {str: int},
+    "holdout": _HOLDOUT,
+    "warnings": [str],
+    "columns": {str: str},
+    "source": {str: str},
+    "label_list": {str: str},
 }
-# Facts that files of version 0.1.0 do not have.
-_LATER_FACTS = {"columns": dict, "source": dict, "label_list": dict}
+# Files of version 0.1.0 have none of these.
+_LATER = {"classifier", "columns", "source", "label_list", "dates", "texts"}
 
 
-def check_summary(facts: Any, labels: Sequence[str]) -> None:
+def check_facts(facts: Any, labels: Sequence[str]) -> None:
     """Refuse facts of a file that are not of this form."""
-    later = {name: form for name, form in _LATER_FACTS.items() if isinstance(facts, dict) and name in facts}
-    _check_record(facts, _FACTS | later)
+    unchecked = isinstance(facts, dict) and facts.get("holdout") is None  # whether it was checked on rows held out
+    form = _FACTS | ({"holdout": type(None)} if unchecked else {})
     sound = (
-        list(facts["label_means"]) == list(labels)
-        and _all_are(facts["label_means"].values(), float)
+        fits(facts, form)
+        and list(facts["label_means"]) == list(labels)
         and len(facts["mean_distribution"]) == len(labels)
-        and _all_are(facts["mean_distribution"], float)
-        and _all_are(facts["missing"], str)
-        and _all_are(facts["missing"].values(), int)
-        and _all_are(facts["warnings"], str)
-        and all(_all_are(facts[name], str) and _all_are(facts[name].values(), str) for name in later)
     )
     if not sound:
         raise ModelFileError("what it says of its training is not of the right form")
-    if facts["holdout"] is not None:
-        _check_record(facts["holdout"], _HOLDOUT)
-        for score in facts["holdout"]["scores"]:
-            _check_record(score, _SCORE | ({"classifier": float} if "classifier" in score else {}))
 
 
-def _check_record(record: Any, form: dict[str, Any]) -> None:
-    if not isinstance(record, dict) or set(record) != set(form):
-        raise ModelFileError("what it says of its training is not of the right form")
-    for key, kind in form.items():
-        if not isinstance(record[key], kind) or (kind is int and isinstance(record[key], bool)):
-            raise ModelFileError(f"what it says of its training is not of the right form ({key})")
-
-
-def _all_are(values: Any, kind: type) -> bool:
-    return all(type(value) is kind for value in values)
+def fits(value: Any, form: Any) -> bool:
+    """Whether a value that was read from a file is of a form."""
+    if isinstance(form, list | tuple):
+        return type(value) is type(form) and all(fits(child, form[0]) for child in value)
+    if not isinstance(form, dict):
+        return isinstance(value, form) and not (form is int and isinstance(value, bool))
+    if not isinstance(value, dict):
+        return False
+    if str in form:
+        return all(isinstance(key, str) and fits(child, form[str]) for key, child in value.items())
+    return form.keys() - _LATER <= value.keys() <= form.keys() and all(fits(value[key], form[key]) for key in value)

@@ -29,7 +29,7 @@ from ldlearn.io.npz import read_array
 from ldlearn.io.values import import_pandas
 from ldlearn.models.column_kinds import JunkCells
 from ldlearn.models.encoding import Decoder, Encoder
-from ldlearn.models.facts_schema import check_summary
+from ldlearn.models.facts_schema import check_facts, fits
 from ldlearn.models.preprocessing import TablePreprocessing, from_column_transformer
 from ldlearn.models.table_model import TableModel
 from ldlearn.versions import installed_versions
@@ -43,8 +43,17 @@ _LARGEST_JSON = 256 << 20
 _END_SIGNATURE, _END_RECORD, _LONGEST_COMMENT = b"PK\x05\x06", 22, 1 << 17
 _PICKLE_STARTS = (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")
 
-_TABLE_FIELDS = ("estimator", "preprocessing", "numeric", "categorical", "labels", "id", "facts")
-_LATER_FIELDS = ("dates", "texts")  # files of version 0.1.0 have none
+_TABLE_PARTS: dict[str, Any] = {
+    "estimator": LabelEstimator,
+    "preprocessing": TablePreprocessing,
+    "numeric": (str,),
+    "categorical": (str,),
+    "labels": (str,),
+    "id": str | None,
+    "facts": dict,
+    "dates": {str: str},
+    "texts": (str,),
+}
 _PROBE_ROWS = 3
 
 
@@ -74,7 +83,7 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
 
 def _content(model: Any, encoder: Encoder) -> dict[str, Any]:
     if isinstance(model, TableModel):
-        parts = {name: encoder.encode(getattr(model, name), name) for name in (*_TABLE_FIELDS, *_LATER_FIELDS)}
+        parts = {name: encoder.encode(getattr(model, name), name) for name in _TABLE_PARTS}
         kind = "table"
     elif isinstance(model, LabelEstimator):
         parts, kind = {"estimator": encoder.encode(model, type(model).__name__)}, "estimator"
@@ -140,25 +149,10 @@ def _rebuild(content: dict[str, Any], arrays: list[Any]) -> Any:
         return estimator
     if isinstance(parts["preprocessing"], ColumnTransformer):
         parts["preprocessing"] = from_column_transformer(parts["preprocessing"])
-    _check_table_parts(parts)
-    check_summary(parts["facts"], parts["labels"])
-    return TableModel(**parts)
-
-
-def _check_table_parts(parts: dict[str, Any]) -> None:
-    names = [*(parts[field] for field in ("numeric", "categorical", "labels")), parts.get("texts", ())]
-    dates = parts.get("dates", {})
-    sound = (
-        set(_TABLE_FIELDS) <= set(parts) <= {*_TABLE_FIELDS, *_LATER_FIELDS}
-        and isinstance(dates, dict)
-        and all(isinstance(text, str) for pair in dates.items() for text in pair)
-        and all(isinstance(group, tuple) and all(isinstance(name, str) for name in group) for group in names)
-        and isinstance(parts["preprocessing"], TablePreprocessing)
-        and isinstance(parts["id"], str | None)
-        and hasattr(parts["estimator"], "predict")
-    )
-    if not sound:
+    if not fits(parts, _TABLE_PARTS) or not hasattr(estimator, "predict"):
         raise ModelFileError("its parts are not those of a table model")
+    check_facts(parts["facts"], parts["labels"])
+    return TableModel(**parts)
 
 
 def _probe(model: Any) -> dict[str, NDArray[Any]]:
