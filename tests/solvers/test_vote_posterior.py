@@ -8,6 +8,7 @@ from scipy.optimize import approx_fprime
 from scipy.stats import nbinom
 
 from ldlearn.core import softmax
+from ldlearn.core.votes import votes_of_shares
 from ldlearn.solvers import vote_posterior as module
 from ldlearn.solvers.features import Features
 from ldlearn.solvers.rater_agreement import excess_variance
@@ -156,3 +157,27 @@ def test_labels_that_never_differ_say_nothing_of_features(Y):
     lower, upper = posterior.share_intervals(X, 0.9)
     assert np.isfinite(lower).all()
     assert (lower < upper).all()
+
+
+def test_where_the_search_begins_does_not_matter():
+    X, votes, _ = rows_of_votes(2500)
+    Y, features, rng = votes > 0, Features(X), np.random.default_rng(1)
+    plain, other = (
+        vote_posterior(features, Y, l2=1.0, weights=weights)
+        for weights in (None, (rng.normal(size=(3, 4)), rng.normal(size=4)))
+    )
+    for ours, theirs in zip(plain.share_intervals(X[:50], 0.9), other.share_intervals(X[:50], 0.9), strict=True):
+        np.testing.assert_allclose(ours, theirs, atol=1e-3)
+
+
+def test_shares_that_vanish_in_floating_point_have_votes_and_slopes():
+    logP = np.array([[-1e4, -800.0, -700.0, -30.0, np.log(0.3), 0.0]])
+    theta, rise, bend = votes_of_shares(logP, fixed_raters=True)
+    np.testing.assert_allclose(theta[0, :4], logP[0, :4])
+    np.testing.assert_allclose(theta[0, 4], np.log(-np.log(0.7)))
+    np.testing.assert_allclose(rise[0, :4], 1.0)
+    np.testing.assert_allclose(bend[0, :4], 0.0, atol=1e-12)
+    step = 1e-5
+    ahead, behind = (votes_of_shares(logP[:, 3:5] + sign * step, True) for sign in (1, -1))
+    np.testing.assert_allclose((ahead[0] - behind[0]) / (2 * step), rise[:, 3:5], rtol=1e-6)
+    np.testing.assert_allclose((ahead[1] - behind[1]) / (2 * step), bend[:, 3:5], rtol=1e-4, atol=1e-9)

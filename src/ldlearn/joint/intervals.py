@@ -77,6 +77,8 @@ class GivesIntervals(EnhancesNewRows, Joint):
     saved; until then the rows of the fit are kept in memory, and never in a file.
     """
 
+    coef_: Any
+    intercept_: Any
     feature_map_: Any
     fit_intercept: bool
     _training: TrainingRows
@@ -213,7 +215,8 @@ class GivesIntervals(EnhancesNewRows, Joint):
         plain = features.whole if self.feature_map_ is None else Features(rows.X, weights=rows.weights)
         posterior = None
         if rows.Y.shape[1] <= _MOST_LABELS:
-            posterior = vote_posterior(features, rows.Y, l2=l2, known=rows.known, offset=rows.offset)
+            given: dict[str, Any] = {"known": rows.known, "offset": rows.offset}
+            posterior = vote_posterior(features, rows.Y, l2=l2, weights=(self.coef_, self.intercept_), **given)
         return Doubt(posterior, TrainingCloud.of(plain))
 
     def __getstate__(self) -> Any:

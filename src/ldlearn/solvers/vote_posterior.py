@@ -13,11 +13,11 @@ import numpy as np
 from scipy.special import exprel
 
 from ldlearn.core.simplex import Array, Mask, log_softmax
-from ldlearn.core.votes import LARGEST_THETA, Vector, label_counts, slopes, votes_of_shares
+from ldlearn.core.votes import LARGEST_THETA, Vector, label_counts, profile_log_rate, slopes, votes_of_shares
 from ldlearn.solvers.features import Features, reciprocal
 from ldlearn.solvers.row_space import RowSpace
 from ldlearn.solvers.vote_intervals import FullCovariance, KroneckerCovariance, RowSpaceCovariance, VotePosterior
-from ldlearn.solvers.vote_regression import VoteFit, vote_regression
+from ldlearn.solvers.vote_regression import Start, VoteFit, vote_regression
 
 _MOST_ROWS = 2000  # that the penalty and the curvature are learned on; the weights see all
 _MOST_WEIGHTS = 400  # up to which the information matrix is inverted as it is
@@ -35,7 +35,7 @@ def vote_posterior(
     Y: Mask,
     *,
     l2: float,
-    start: VoteFit | None = None,
+    weights: tuple[Array, Array] | None = None,
     known: Mask | None = None,
     offset: float | Vector = 0.0,
 ) -> VotePosterior:
@@ -51,8 +51,8 @@ def vote_posterior(
     Y : boolean ndarray of shape (n, c)
     l2 : float
         Where the search for the penalty begins; positive.
-    start : VoteFit, default=None
-        Weights to begin with.
+    weights : tuple of ndarrays of shapes (m, c) and (c,), default=None
+        Weights and intercept of a predictor of the same labels, to begin with where rows are many.
     known, offset
         As for `vote_regression`.
     """
@@ -65,14 +65,15 @@ def vote_posterior(
         "offset": offset if np.ndim(offset) == 0 else np.asarray(offset)[rows],
     }
     penalty = l2
-    fit = vote_regression(some, l2=penalty, start=start, tol=_ROUGH, **part)
+    fit = vote_regression(some, l2=penalty, tol=_ROUGH, **part)
     for _ in range(_ROUNDS):
         penalty = _likelier_penalty(_Information.of(some, fit, False, part), fit, penalty, l2)
         fit = vote_regression(some, l2=penalty, start=fit, tol=_ROUGH, **part)
     every: dict[str, Any] = {"Y": Y, "known": known, "offset": offset, "tol": 0.01 / features.n}
-    fits = {
-        fixed: vote_regression(features, l2=penalty, start=fit, fixed_raters=fixed, **every) for fixed in (False, True)
-    }
+    start = fit if weights is None or some is features else _start(features, weights, Y, known, offset)
+    fits = {}
+    for fixed in (False, True):  # one begins where the other ends
+        start = fits[fixed] = vote_regression(features, l2=penalty, start=start, fixed_raters=fixed, **every)
     scale = features.total / some.total
     losses = {fixed: _against_evidence(fit, fixed, penalty, some, part, scale) for fixed, fit in fits.items()}
     order = sorted(fits, key=losses.__getitem__)
@@ -96,6 +97,15 @@ def vote_posterior(
         covariance=covariance,
         typical=_typical_shares(some, best[0]),
     )
+
+
+def _start(
+    features: Features, weights: tuple[Array, Array], Y: Mask, known: Mask | None, offset: float | Vector
+) -> Start:
+    """Weights that are known, and the number of votes that suits them best."""
+    coef, intercept = weights
+    logP = log_softmax(features.times(coef, intercept + features.mean @ coef))
+    return Start(coef, intercept, profile_log_rate(logP, Y, offset, counts=label_counts(features.weights, known)))
 
 
 def _typical_shares(features: Features, fit: VoteFit) -> Vector:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -31,6 +31,14 @@ _ARMIJO = 1e-4
 _MAX_HALVINGS = 40
 
 
+class Start(NamedTuple):
+    """Weights to begin with."""
+
+    coef: Array
+    intercept: Array
+    log_rate: float
+
+
 @dataclass(frozen=True)
 class VoteFit:
     """Weights of a vote regression; scores of new rows are ``X @ coef + intercept``."""
@@ -55,7 +63,7 @@ def vote_regression(
     fixed_raters: bool = False,
     known: Mask | None = None,
     offset: float | Vector = 0.0,
-    start: VoteFit | None = None,
+    start: VoteFit | Start | None = None,
     tol: float = 1e-8,
     max_iter: int = 100,
 ) -> VoteFit:
@@ -86,8 +94,8 @@ def vote_regression(
         Where Y says anything; by default everywhere.
     offset : float or ndarray of shape (n,), default=0
         Known part of ln(lambda) of each row, such as the log of its number of raters. Only for competing labels.
-    start : VoteFit, default=None
-        Where to start: an earlier fit on the same features.
+    start : VoteFit or Start, default=None
+        Where to start: an earlier fit on the same features, or any weights.
     tol : float, default=1e-8
         Stop when half of the squared Newton decrement, an estimate of the distance to the minimum, is at most this
         per row.
@@ -110,7 +118,7 @@ def vote_regression(
 
 
 def minimize(
-    link: Link, design: Design, *, l2: float, start: VoteFit | None = None, tol: float, max_iter: int
+    link: Link, design: Design, *, l2: float, start: VoteFit | Start | None = None, tol: float, max_iter: int
 ) -> VoteFit:
     """What `vote_regression` does, for rows that may lie anywhere: only the link and the design know where.
 
@@ -298,7 +306,7 @@ class Design:
         """The vector of these parts."""
         return np.concatenate([W.ravel(), b, [rate]])
 
-    def start(self, link: Link, earlier: VoteFit | None) -> Vector:
+    def start(self, link: Link, earlier: VoteFit | Start | None) -> Vector:
         """An earlier fit, or the best model without features."""
         if earlier is not None:
             centred = earlier.intercept + self.features.mean @ earlier.coef
