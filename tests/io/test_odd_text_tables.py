@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from ldlearn.errors import TableError
 from ldlearn.io import delimited
@@ -239,3 +242,23 @@ def test_an_open_quote_does_not_print_the_table(tmp_path):
     with open_table(str(tmp_path / "x.csv")) as source, pytest.raises(TableError, match="--delimiter") as caught:
         source.find("sky")
     assert len(str(caught.value)) < 300
+
+
+CELLS = st.sampled_from(["1", "-2.5", "1e3", "", "NA", " 7 ", "01067", "sky", "0,126", "1.234", "True"])
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.tuples(CELLS, CELLS, CELLS), min_size=1, max_size=12))
+def test_first_cells_only_spare_work(tmp_path, rows):
+    """Columns are numbers or texts by all of their cells, however few are looked at first."""
+    path = tmp_path / "x.csv"
+    lines = [",".join(f'"{cell}"' for cell in row) for row in [("a", "b", "c"), *rows, ("end", "end", "end")]]
+    found = []
+    for rows_of_text, count in ((lines, 1), (lines, 10**6), (lines[:-1], 1), (lines[:-1], 10**6)):
+        path.write_text("\n".join(rows_of_text) + "\n")
+        with pytest.MonkeyPatch.context() as patched, open_table(str(path), say=lambda words: None) as source:
+            patched.setattr(delimited, "_FIRST_CELLS", count)
+            patched.setattr(source, "_numeric", set())  # all columns come as texts
+            found.append(source.read(dict.fromkeys(source.names, "any")))
+    for few, many in (found[:2], found[2:]):
+        pd.testing.assert_frame_equal(few, many)

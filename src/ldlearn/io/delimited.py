@@ -7,7 +7,7 @@ import csv
 import re
 from collections.abc import Collection, Iterator, Mapping
 from functools import partial
-from itertools import chain
+from itertools import chain, compress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -43,6 +43,7 @@ _OTHER_FILES = {
     b"ARROW1": "Feather (.feather)",
 }
 _LOOKS_LIKE_A_POINT = "\u2024"
+_FIRST_CELLS = 64
 _PADDED = [f"0{digit}" for digit in range(10)]
 _PLAIN_NUMBER = r"^[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$"
 _RAGGED = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+)")
@@ -178,15 +179,25 @@ class DelimitedSource(Source):
         return [found[k] if k in found else self._texts(piece, k, k in commas) for k in range(len(kinds))]
 
     def _numbers(self, piece: _Piece, wanted: list[int], have_commas: bool) -> dict[int, NDArray[np.float64]]:
-        """Those among the columns of texts that hold nothing but numbers; 01067 may be a code."""
+        """Those among the columns of texts that hold nothing but numbers; the first cells of most others tell."""
+        _, likely = self._parse_columns([[piece[0].texts[k].slice(0, _FIRST_CELLS)] for k in wanted], have_commas)
+        wanted = list(compress(wanted, likely))
+        if not wanted:
+            return {}
+        values, known = self._parse_columns([[part.texts[k] for part in piece] for k in wanted], have_commas)
+        return {k: values[row] for row, k in enumerate(wanted) if known[row]}
+
+    def _parse_columns(
+        self, columns: list[list[Any]], have_commas: bool
+    ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """Columns in parts as rows of numbers, and which of them hold nothing else; 01067 may be a code."""
         from pyarrow import compute
 
-        cells = self._arrow.concat_arrays([part.texts[k] for k in wanted for part in piece])
+        cells = self._arrow.concat_arrays([part for column in columns for part in column])
         values, known = self._parse_numbers(_with_dots(cells) if have_commas else cells)
         codes = compute.is_in(compute.utf8_slice_codeunits(cells, 0, 2), value_set=self._arrow.array(_PADDED))
         known &= ~codes.to_numpy(zero_copy_only=False)
-        are_known = np.logical_and.reduce(known.reshape(len(wanted), -1), axis=1)
-        return {k: values.reshape(len(wanted), -1)[row] for row, k in enumerate(wanted) if are_known[row]}
+        return values.reshape(len(columns), -1), np.logical_and.reduce(known.reshape(len(columns), -1), axis=1)
 
     def _parse_numbers(self, cells: Any) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         """Cells as numbers, NaN where missing, and which of them are either."""

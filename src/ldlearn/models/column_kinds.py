@@ -331,7 +331,7 @@ def _has_digits(present: Any) -> bool:
 def _are_codes(present: Any) -> bool:
     """Whether a column holds codes of digits, some of which begin with 0."""
     cells = present.tolist()
-    return any(map(is_padded, cells)) and all(isinstance(cell, str) and cell.strip().isdigit() for cell in cells)
+    return all(isinstance(cell, str) and cell.strip().isdigit() for cell in cells) and any(map(is_padded, cells))
 
 
 def _are_lists(present: Any) -> bool:
