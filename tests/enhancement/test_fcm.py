@@ -115,6 +115,15 @@ def test_identical_rows_do_not_warn(n_clusters):
     )
 
 
+def test_more_clusters_than_rows_leave_some_empty():
+    """Each row ends on a centre of its own; the others belong to nobody, and are no 0 / 0."""
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        model = FCM(random_state=0).fit(rng.normal(size=(5, 4)), np.eye(3)[rng.integers(0, 3, 5)])
+        assert np.isfinite(model.memberships_).all()
+        assert np.isfinite(model.cluster_centers_).all()
+
+
 def test_degrees_of_clustered_rows_are_nearer_the_truth_than_equal_ones():
     """Clusters with distributions of their own; the labels of a row are drawn from its cluster's."""
     rng = np.random.default_rng(0)

@@ -221,10 +221,11 @@ class LikelyLogisticRegression(ClassifierMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any, sample_weight: Weights | None = None) -> LikelyLogisticRegression:
         """Try penalties on folds that depend on the features alone, then fit with the best."""
-        unit = default_gamma(Features(X, weights=sample_weight)) or 1.0
+        # In the unit of the penalty the scale of the features is near that of the intercept, whatever it was.
+        self.unit_ = float(np.sqrt(default_gamma(Features(X, weights=sample_weight)))) or 1.0
         w = np.ones(len(y)) if sample_weight is None else sample_weight
-        X = X.astype(np.float64, copy=False)  # in single precision the line search of scikit-learn 1.6 gives up
-        models = [LogisticRegression(C=0.5 / (ratio * unit), solver="newton-cholesky") for ratio in _RATIOS]
+        X = X.astype(np.float64) / self.unit_  # in single precision the line search of scikit-learn 1.6 gives up
+        models = [LogisticRegression(C=0.5 / ratio, solver="newton-cholesky") for ratio in _RATIOS]
         folds = [fold for fold in held_out_folds(X) if 0 < y[fold.train].sum() < len(fold.train)]
         losses = [
             sum(
@@ -239,7 +240,7 @@ class LikelyLogisticRegression(ClassifierMixin, BaseEstimator):
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Probabilities of 0 and 1."""
-        return np.asarray(self.model_.predict_proba(X))
+        return np.asarray(self.model_.predict_proba(X / self.unit_))
 
 
 def _log_loss(model: LogisticRegression, X: Any, y: NDArray[np.int8], weights: Weights) -> float:

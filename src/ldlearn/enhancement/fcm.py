@@ -140,9 +140,12 @@ class FCM(WeighsRows, Enhancer):
         U /= U.sum(axis=1, keepdims=True)
         weights = counts * U**self.b
         path: list[float] = []
+        centres = np.zeros((p, centred.shape[1]))
         self.converged_ = False
         while not self.converged_ and len(path) < self.max_iter:
-            centres = (weights.T @ centred) / weights.sum(axis=0)[:, None]
+            members = weights.sum(axis=0)[:, None]
+            # A cluster that every row has left, each being on a centre of its own, stays where it is.
+            centres = np.where(members > 0, weights.T @ centred / np.where(members > 0, members, 1.0), centres)
             squares = squared_distances(centred, centres)
             before, U = U, _memberships(squares, self.b)
             weights = counts * U**self.b
