@@ -132,7 +132,9 @@ def test_a_table_without_rows_gives_one(model, run):
 def test_missing_and_unseen_values_are_predicted(model, run):
     new = pd.DataFrame({"height": [None, 0.5], "wet": [1.0, None], "place": [None, "moon"]})
     new.to_csv("new.csv", index=False)
-    assert run("predict", "new.csv", "-m", model, "-o", "out.csv").code == 0
+    done = run("predict", "new.csv", "-m", model, "-o", "out.csv")
+    assert done.code == 0
+    assert "'place': 1 cell counts as none of the categories, not seen in training: row 2 'moon'" in done.message
     found = pd.read_csv("out.csv")[LABELS]
     np.testing.assert_allclose(found.sum(axis=1), 1)
     filled = make_table()

@@ -257,6 +257,23 @@ def test_dates_long_ago():
     assert np.isnan(found.numbers["days"]).tolist() == found.junk.tolist()  # what an older pandas cannot read is junk
 
 
+def test_categories_never_seen_are_named_and_spaces_are_no_part_of_them():
+    model = TableModel.fit(with_columns(), LABELS, estimator=QUICK)
+    new = with_columns()
+    plain = model.predict(new)
+    np.testing.assert_array_equal(model.predict(new.assign(place=" " + new["place"] + " ")), plain)
+    new.loc[[2, 5], "place"] = "moon"
+    noted = JunkCells()
+    model.predict(new, noted)
+    named = "Column 'place': 2 cells count as none of the categories, not seen in training: row 2 'moon', row 5 'moon'."
+    assert noted.sentences() == [named]
+    model.predict(new)  # so few are no cause for alarm
+    with pytest.warns(UserWarning, match="Column 'place': 120 cells count as none of the categories"):
+        model.predict(new.assign(place="moon"))
+    model.preprocessing.categories = [[f" {value}" for value in values] for values in model.preprocessing.categories]
+    np.testing.assert_array_equal(model.predict(with_columns()), plain)  # a model that kept the spaces of a table
+
+
 @pytest.mark.parametrize("tick", ["x", 1.0, True])
 def test_a_column_of_ticks_has_two_values(tmp_path, tick):
     table = with_columns(ticked=[tick if i % 3 else None for i in range(N)])

@@ -17,6 +17,7 @@ from ldlearn import DLDL, SABFGS, EnhanceThenLearn, FromDistributions, PriorLE, 
 from ldlearn.errors import InputError, ParameterError
 from ldlearn.io.values import is_numeric, to_labels, to_numbers, to_texts
 from ldlearn.models import ModelFileError, TableError, TableModel, export_onnx, fit_and_check, load_model, save_model
+from ldlearn.models.column_kinds import JunkCells
 from ldlearn.models.linear import linear_softmax, strongest_features
 from ldlearn.models.method_names import make_enhancer, make_predictor, method_name
 from ldlearn.models.quality import held_out_scores, score_predictions
@@ -37,7 +38,7 @@ def test_preprocessing_is_median_mode_one_hot_and_standard_scale():
     for j, value in enumerate(["coast", "inland", "island"]):
         np.testing.assert_array_equal(X[:, 2 + j], place == value)
     new = pd.DataFrame({"height": [0.0], "wet": [0.0], "place": ["moon"]})
-    np.testing.assert_array_equal(fitted().transform(new)[:, 2:], 0)
+    np.testing.assert_array_equal(fitted().transform(new, JunkCells())[:, 2:], 0)
 
 
 def test_a_table_model_survives_files_joblib_and_pickle(tmp_path):

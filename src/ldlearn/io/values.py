@@ -135,7 +135,10 @@ def to_numbers(series: Any, column: str, advice: str = _ADVICE) -> NDArray[np.fl
 
 
 def to_texts(series: Any, column: str) -> NDArray[np.object_]:
-    """A column as texts, NaN where missing; the same value gives the same text whatever file it comes from."""
+    """A column as texts, NaN where missing; the same value gives the same text whatever file it comes from.
+
+    Spaces around a text are not part of it.
+    """
     missing = is_missing(series)
     present = series[~missing]
     try:
@@ -152,7 +155,7 @@ def to_texts(series: Any, column: str) -> NDArray[np.object_]:
 
 def _text(value: Any, row: Callable[[], object], column: str) -> str:
     if isinstance(value, str):
-        return TRUTH_SPELLINGS.get(value, value)
+        return TRUTH_SPELLINGS.get(value.strip(), value.strip())
     if isinstance(value, bool | np.bool_):
         return "true" if value else "false"
     if isinstance(value, int | np.integer):

@@ -84,6 +84,7 @@ class JunkCells(NamedCells):
     percents: NamedCells = field(default_factory=lambda: NamedCells("with a percent sign, 12% as 12, others without"))
     commas: NamedCells = field(default_factory=lambda: NamedCells("as written with a decimal comma, 12,5 as 12.5"))
     other_dates: NamedCells = field(default_factory=lambda: NamedCells("as dates in another form than the column has"))
+    unseen: NamedCells = field(default_factory=lambda: NamedCells("as none of the categories, not seen in training"))
     times: NamedCells = field(default_factory=lambda: NamedCells("as thousands, millions or billions, 1.2k as 1200"))
 
     def read_numbers(self, series: Any, column: str) -> NDArray[np.float64]:
@@ -120,7 +121,7 @@ class JunkCells(NamedCells):
 
     def sentences(self) -> list[str]:
         """One sentence for each column."""
-        noted = (self.thousands, self.limits, self.percents, self.commas, self.times, self.other_dates)
+        noted = (self.thousands, self.limits, self.percents, self.commas, self.times, self.other_dates, self.unseen)
         return [*super().sentences(), *(text for cells in noted for text in cells.sentences())]
 
 

@@ -24,6 +24,7 @@ from ldlearn.models.column_kinds import (
     WORD,
     ColumnKinds,
     JunkCells,
+    NamedCells,
     check_not_all_junk,
     columns_by_kind,
     has_ticks,
@@ -119,9 +120,9 @@ class TablePreprocessing:
         """Whether an embedding that the user names makes the numbers of some texts."""
         return any(isinstance(transformer, NamedEmbedding) for transformer in self.words.values())
 
-    def transform(self, cleaned: Any) -> Any:
-        """The numbers of the rows of a cleaned table: an array, or a CSR matrix."""
-        return self._joined(self._parts(cleaned))
+    def transform(self, cleaned: Any, unseen: NamedCells | None = None) -> Any:
+        """The numbers of the rows of a cleaned table: an array, or a CSR matrix; ``unseen`` is told new categories."""
+        return self._joined(self._parts(cleaned, unseen))
 
     def feature_names(self) -> list[str]:
         """Names of the numbers that the estimator sees."""
@@ -134,12 +135,15 @@ class TablePreprocessing:
             names += [f"{name}: {word}" for word in words]
         return names
 
-    def _parts(self, cleaned: Any) -> list[Any]:
+    def _parts(self, cleaned: Any, unseen: NamedCells | None = None) -> list[Any]:
         if isinstance(cleaned, SparseTable) and self.means[: len(cleaned.names)].any():
             cleaned = cleaned.to_frame()  # of a model whose numbers had no such zeros
         parts = [self._scaled(*columns) for columns in _number_columns(cleaned, self.numbers)]
         for name, mode, values in zip(self.categorical, self.modes, self.categories, strict=True):
-            parts.append(_one_hot(cleaned[name], mode, values))
+            codes = _codes(cleaned[name], mode, values)
+            parts.append(_one_hot(codes, len(values)))
+            if unseen is not None:
+                unseen.add(cleaned[name], name, codes < 0)
         return parts + [transformer.transform(cleaned[name].tolist()) for name, transformer in self.words.items()]
 
     def _scaled(self, values: Any, which: slice) -> Any:
@@ -221,11 +225,17 @@ def _most_frequent(series: Any) -> str:
     return str(min(counts.index[counts == counts.max()]))
 
 
-def _one_hot(series: Any, mode: str, values: list[str]) -> Any:
-    codes = import_pandas().Index(values, dtype=object).get_indexer(series.where(series.notna(), mode))
+def _codes(series: Any, mode: str, values: list[str]) -> NDArray[np.intp]:
+    """Positions among the values, -1 where a text is none of them."""
+    bare = [value.strip() for value in values]  # an older model may have kept spaces
+    known = import_pandas().Index(bare if len(set(bare)) == len(bare) else values, dtype=object)
+    return np.asarray(known.get_indexer(series.where(series.notna(), mode.strip())))
+
+
+def _one_hot(codes: NDArray[np.intp], width: int) -> Any:
     known = np.flatnonzero(codes >= 0)
     ones = (np.ones(len(known)), (known, codes[known]))
-    return scipy.sparse.csr_array(ones, shape=(len(codes), len(values)))
+    return scipy.sparse.csr_array(ones, shape=(len(codes), width))
 
 
 def _fit_words(texts: Any, column: str, embedding: Any) -> Any:
@@ -319,7 +329,8 @@ def _date_columns(table: Any, kinds: ColumnKinds, junk: JunkCells) -> Any:
     columns: dict[str, Matrix] = {}
     for name, form in kinds.dates.items():
         found = date_parts(table[name], form)
-        advice = f"dates were written as {example(form)} in training; write them so, or as 2024-03-31."
+        also = ", or as 2024-03-31" if example(form) != "2024-03-31" else ""
+        advice = f"dates were written as {example(form)} in training; write them so{also}."
         check_not_all_junk(table[name], name, found.junk, advice)
         junk.add(table[name], name, found.junk)
         junk.other_dates.add(table[name], name, found.other)

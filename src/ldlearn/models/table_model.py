@@ -226,10 +226,12 @@ class TableModel:
         table = as_frame(table)
         check_columns(list(table.columns), self.features, "feature")
         found = JunkCells() if junk is None else junk
-        cleaned = feature_frame(table, self.kinds, found)
-        if junk is None and (said := found.sentences()):
-            warnings.warn(" ".join(said), UserWarning, stacklevel=2)
-        return self.preprocessing.transform(cleaned)
+        numbers = self.preprocessing.transform(feature_frame(table, self.kinds, found), found.unseen)
+        if junk is None:  # a few new categories are usual, and everybody knows what becomes of them
+            found.unseen.counts = {name: n for name, n in found.unseen.counts.items() if 2 * n > len(table)}
+            if said := found.sentences():
+                warnings.warn(" ".join(said), UserWarning, stacklevel=2)
+        return numbers
 
     def predict(self, table: Any, junk: JunkCells | None = None, *, uncertainty: Uncertainty | None = None) -> Any:
         """Label distributions of new rows, as a table with the label names as columns.
