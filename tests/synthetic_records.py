@@ -2,6 +2,8 @@
 
 import itertools
 import json
+import pickle
+from functools import cache
 
 import numpy as np
 
@@ -39,7 +41,7 @@ def make_records(datasets=DATASETS, methods=METHODS, repeats=3, n_rows=40, missi
     for d, (dataset, labels) in enumerate(datasets.items()):
         for repeat, (m, method) in itertools.product(range(repeats), enumerate(methods)):
             broken = (dataset, method) in failed and repeat == repeats - 1
-            record = _record(dataset, labels, method, methods[method], repeat, n_rows, seed=(d, repeat, m))
+            record = _copy_of_record(dataset, tuple(labels), method, methods[method], repeat, n_rows, (d, repeat, m))
             records.append(_failed(record) if broken else record)
     for dataset in missing:
         records += [_missing(dataset, method, kind, floor) for method, (kind, floor, *_) in methods.items()]
@@ -69,6 +71,16 @@ def make_run(folder, records=None, **options):
     lines = [json.dumps(record) for record in (make_records(**options) if records is None else records)]
     (folder / "records.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
     return folder
+
+
+def _copy_of_record(*facts):
+    """Many files of tests ask for the same records; whoever changes one changes a copy."""
+    return pickle.loads(_pickled_record(*facts))
+
+
+@cache
+def _pickled_record(*facts):
+    return pickle.dumps(_record(*facts))
 
 
 def _record(dataset, labels, method, facts, repeat, n_rows, seed):

@@ -52,14 +52,26 @@ def test_a_mutation_that_does_not_fit_is_a_fault():
 def test_a_mutation_is_noticed_only_if_a_test_fails(tmp_path):
     listed = tmp_path / "list.toml"
     old = "np.asarray(delta < D, dtype=np.int8)"
-    wrong, harmless = (f"['{old}', '{new}', '']" for new in ("np.asarray(delta > D, dtype=np.int8)", f"({old})"))
-    for mutation, code, verdict in ((wrong, 0, "noticed by core/test_logical.py::"), (harmless, 1, "SURVIVED")):
-        listed.write_text(f"['core/logical.py']\ntests = ['core/test_logical.py']\nmutations = [{mutation}]\n")
-        words = [sys.executable, TOOLS / "mutants.py", "--list", listed]
-        done = subprocess.run(words, capture_output=True, text=True, check=False)
-        assert done.returncode == code, done.stderr
-        assert verdict in done.stdout
+    wrong, harmless = f"['{old}', '{old.replace('<', '>')}', 'wrong']", f"['{old}', '({old})', 'harmless']"
+    listed.write_text(f"""
+        ['core/logical.py']
+        tests = ['core/test_logical.py']
+        mutations = [{wrong}, {harmless}]
+        [equivalent]
+        'core/logical.py: harmless' = 'only brackets'
+    """)
+    words = [sys.executable, TOOLS / "mutants.py", "--list", listed]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr  # the survivor is called equivalent
+    assert "wrong: noticed by core/test_logical.py::" in done.stdout
+    assert "harmless: SURVIVED" in done.stdout
     assert old in (TOOLS.parent / "src" / "ldlearn" / "core" / "logical.py").read_text()
+
+
+def test_only_survivors_without_an_excuse_are_a_failure():
+    mutation = replace(mutants.read_mutations()[0], equivalent="")
+    assert mutants.exit_code([]) == mutants.exit_code([replace(mutation, equivalent="why")]) == 0
+    assert mutants.exit_code([mutation]) == 1
 
 
 def test_the_matrix_changes_everything_that_it_promises():

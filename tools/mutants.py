@@ -155,6 +155,10 @@ def main() -> int:
     for mutation in survivors:
         reason = mutation.equivalent or "no test notices it"
         print(f"  {mutation.file}: {mutation.old.strip()} -> {mutation.new.strip()} ({mutation.breaks}): {reason}")
+    return exit_code(survivors)
+
+
+def exit_code(survivors: list[Mutation]) -> int:
     return int(not all(mutation.equivalent for mutation in survivors))
 
 
