@@ -227,14 +227,16 @@ class LikelyLogisticRegression(ClassifierMixin, BaseEstimator):
         X = X.astype(np.float64) / self.unit_  # in single precision the line search of scikit-learn 1.6 gives up
         models = [LogisticRegression(C=0.5 / ratio, solver="newton-cholesky") for ratio in _RATIOS]
         folds = [fold for fold in held_out_folds(X) if 0 < y[fold.train].sum() < len(fold.train)]
-        losses = [
-            sum(
-                _log_loss(clone(model).fit(X[f.train], y[f.train], w[f.train]), X[f.test], y[f.test], w[f.test])
-                for f in folds
-            )
-            for model in models
-        ]
-        self.model_ = models[int(np.argmin(losses))].fit(X, y, sample_weight)
+        # On few rows scikit-learn would check rows and parameters, which are ours, for longer than it fits.
+        with config_context(assume_finite=True, skip_parameter_validation=True):
+            losses = [
+                sum(
+                    _log_loss(model.fit(X[f.train], y[f.train], w[f.train]), X[f.test], y[f.test], w[f.test])
+                    for f in folds
+                )
+                for model in models
+            ]
+            self.model_ = models[int(np.argmin(losses))].fit(X, y, sample_weight)
         self.classes_ = self.model_.classes_
         return self
 
