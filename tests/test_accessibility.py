@@ -12,6 +12,7 @@ from ldlearn.reporting import Report
 
 CHROMIUM = shutil.which("chromium")
 TWO_SETS = dict(list(DATASETS.items())[:2])  # the checker looks at every dot of every picture
+TWO_METRICS = 'metrics = ["chebyshev", "intersection"]'  # of which one is shown and looked at
 pytestmark = [pytest.mark.browser, pytest.mark.skipif(CHROMIUM is None, reason="no browser")]
 
 
@@ -28,7 +29,7 @@ def browser():
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory):
-    return Report(make_records(TWO_SETS, repeats=2)).write(tmp_path_factory.mktemp("report"), formats=[])
+    return Report(make_records(TWO_SETS, repeats=2), TWO_METRICS).write(tmp_path_factory.mktemp("report"), formats=[])
 
 
 def test_the_checker_finds_faults(browser, tmp_path):

@@ -17,7 +17,8 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
-ONE_METRIC = 'metrics = ["chebyshev"]'  # every metric has figures of its own
+# Every metric has figures of its own.
+ONE_METRIC, SOME_METRICS = 'metrics = ["chebyshev"]', 'metrics = ["chebyshev", "intersection", "cosine"]'
 pytestmark = [pytest.mark.browser, pytest.mark.skipif(CHROMIUM is None, reason="no browser")]
 
 
@@ -32,7 +33,7 @@ def browser():
 
 @pytest.fixture(scope="module")
 def page_file(tmp_path_factory):
-    report = Report(make_records(repeats=2, failed=[("yeast", "FCM")]))
+    report = Report(make_records(repeats=2, failed=[("yeast", "FCM")]), SOME_METRICS)
     return report.write(tmp_path_factory.mktemp("report"), formats=[])
 
 
