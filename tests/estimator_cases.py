@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,7 @@ def solved_exactly(estimator: LabelEstimator) -> LabelEstimator:
     return clone(estimator).set_params(**EXACT.get(type(estimator), {}))
 
 
+@cache
 def case_id(estimator: Any) -> str:
     name = type(estimator).__name__
     settings = type(estimator)._test_params

@@ -63,22 +63,19 @@ EXAMPLES = {
 
 @pytest.mark.parametrize("make", EXAMPLES.values(), ids=EXAMPLES)
 class TestEveryDisplay:
-    def test_draws_on_a_figure_of_its_own(self, make):
-        display = make()
-        assert display.ax_ in display.figure_.axes
-        assert display.axes_[0] is display.ax_
-
     def test_draws_on_the_axes_given(self, make):
         figure = Figure(figsize=(8, 6))
         display = make(ax=figure.subplots())
         assert display.figure_ is figure
         assert all(panel.figure is figure for panel in display.axes_)
 
-    def test_is_saved_whole_in_every_format_and_leaves_the_global_state_alone(self, make, tmp_path):
+    def test_its_own_figure_is_saved_whole_in_every_format_and_the_global_state_left_alone(self, make, tmp_path):
         import matplotlib.pyplot as plt
 
         before, backend, figures = dict(mpl.rcParams), mpl.get_backend(), plt.get_fignums()
         display = make()
+        assert display.ax_ in display.figure_.axes
+        assert display.axes_[0] is display.ax_
         for suffix, head in (("svg", b"<?xml"), ("png", b"\x89PNG"), ("pdf", b"%PDF")):
             path = display.save(tmp_path / f"picture.{suffix}", dpi=60)
             assert path.read_bytes().startswith(head)
