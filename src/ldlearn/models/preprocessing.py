@@ -100,11 +100,14 @@ class TablePreprocessing:
         names = numeric_names(kinds)
         modes = [_most_frequent(cleaned[name]) for name in kinds.categorical]
         filled = zip(kinds.categorical, modes, strict=True)
+        medians, means, scales = _moments(cleaned, names)
         made = cls(
             tuple(names),
             kinds.categorical,
             kinds.texts,
-            *_moments(cleaned, names),
+            medians,
+            means,
+            scales,
             modes,
             [sorted({*cleaned[name].dropna().tolist(), mode}) for name, mode in filled],
             {name: _fit_words(cleaned[name], name, embedding) for name in kinds.texts},
@@ -175,34 +178,30 @@ def _number_columns(cleaned: Any, names: Sequence[str]) -> list[tuple[Any, slice
     return [(cleaned.matrix, slice(0, k)), *((values, slice(k, None)) for values, _ in rest)]
 
 
-def _moments(cleaned: Any, names: list[str]) -> tuple[Matrix, Matrix, Matrix]:
-    """Medians, means and spreads of the columns of numbers; sparse ones are not centred, so that zeros stay zeros."""
+def _moments(cleaned: Any, names: list[str]) -> Matrix:
+    """Medians, means and spreads of the columns of numbers, a row each; sparse ones keep their zeros: mean 0."""
     found = [
         _sparse_moments(values) if scipy.sparse.issparse(values) else _dense_moments(values)
         for values, _ in _number_columns(cleaned, names)
     ]
-    medians, means, scales = (
-        np.concatenate([np.empty(0), *parts]) for parts in (zip(*found, strict=True) if found else [()] * 3)
-    )
-    return medians, means, scales
+    return np.hstack([np.empty((3, 0)), *found])
 
 
-def _sparse_moments(values: Any) -> tuple[Matrix, Matrix, Matrix]:
+def _sparse_moments(values: Any) -> Matrix:
     n, m = values.shape
     sums, squares = (np.bincount(values.indices, weights=values.data**k, minlength=m) for k in (1, 2))
     scales = np.sqrt(np.maximum(squares / n - (sums / n) ** 2, 0.0))
-    return np.zeros(m), np.zeros(m), np.where(scales > 0, scales, 1.0)
+    return np.vstack([np.zeros((2, m)), np.where(scales > 0, scales, 1.0)])
 
 
-def _dense_moments(values: Matrix) -> tuple[Matrix, Matrix, Matrix]:
+def _dense_moments(values: Matrix) -> Matrix:
     """Of each column its median over what is known, 0 where nothing is; and mean and spread of the column so filled."""
     # A few columns at a time: new memory for copies of a large table costs more than what is done to them.
     batches = gen_batches(values.shape[1], max(1, _VALUES_AT_ONCE // max(1, len(values))))
-    medians, means, scales = zip(*(_moments_of_columns(values.T[batch]) for batch in batches), strict=True)
-    return np.concatenate(medians), np.concatenate(means), np.concatenate(scales)
+    return np.hstack([_moments_of_columns(values.T[batch]) for batch in batches])
 
 
-def _moments_of_columns(columns: Matrix) -> tuple[Matrix, Matrix, Matrix]:
+def _moments_of_columns(columns: Matrix) -> Matrix:
     columns = np.ascontiguousarray(columns)  # several times faster than along the first axis
     medians = np.median(columns, axis=1) if columns.shape[1] else np.zeros(len(columns))
     incomplete = np.flatnonzero(np.isnan(medians))
@@ -214,7 +213,7 @@ def _moments_of_columns(columns: Matrix) -> tuple[Matrix, Matrix, Matrix]:
     means, scales = columns.mean(axis=1), columns.std(axis=1)
     # what is left of a constant after rounding is no spread
     scales[scales <= _ROUNDING * columns.shape[1] * np.abs(means)] = 1.0
-    return medians, means, scales
+    return np.array([medians, means, scales])
 
 
 def _most_frequent(series: Any) -> str:
