@@ -98,6 +98,6 @@ def test_a_part_that_is_wrong_is_named(folder, cluster):
 
 
 def test_no_scheduler_is_one_sentence(folder, monkeypatch):
-    monkeypatch.setattr("ldlearn.distributed.cluster._CONNECT_SECONDS", 1)
+    monkeypatch.setattr("ldlearn.distributed.cluster._CONNECT_SECONDS", 0.2)
     with pytest.raises(FileError, match="No Dask scheduler answers at tcp:"):
         fit_parts("part-*.parquet", "sky,sea,sun", features="s,t", scheduler="tcp://127.0.0.1:9")

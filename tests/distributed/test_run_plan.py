@@ -40,6 +40,6 @@ def test_a_cluster_that_loses_a_worker_gives_the_records_of_one_process(tmp_path
 
 
 def test_no_scheduler_is_one_sentence(tmp_path, monkeypatch):
-    monkeypatch.setattr("ldlearn.distributed.cluster._CONNECT_SECONDS", 1)
+    monkeypatch.setattr("ldlearn.distributed.cluster._CONNECT_SECONDS", 0.2)
     with pytest.raises(OSError, match="No Dask scheduler answers at tcp:"):
         run_plan(tiny_plan(), tmp_path, scheduler="tcp://127.0.0.1:9")
