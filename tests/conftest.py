@@ -20,7 +20,7 @@ def pytest_collection_finish():
     gc.enable()
 
 
-# Ten seconds and more each: begun first, so that no worker is left alone with one of them at the end.
+# Four seconds and more each: begun first, so that no worker is left alone with one of them at the end.
 SLOWEST = (
     "docs/test_site.py",
     "test_newcomer_walk.py",

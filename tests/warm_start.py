@@ -75,7 +75,8 @@ def serve(address):
     from ldlearn.cli.commands import COMMANDS
 
     for name in IMPORTED:
-        import_module(name)
+        with suppress(ImportError):  # of an extra that is not installed here
+            import_module(name)
     for line in COMMANDS:
         load_command(line)
     gc.freeze()  # what is shared stays shared
