@@ -98,3 +98,16 @@ def test_a_note_on_the_first_sheet_is_no_table_and_formulas_without_values_are_s
         assert source.names == ["a", "b", "twice"]
     assert "the table is on the sheet 'data'" in said[0]
     assert "formulas in 'twice' have no values; open and save it in a spreadsheet program" in said[1]
+
+
+def test_merged_cells_are_said(tmp_path):
+    rows = [["region", "a", "b"], *([f"r{i}", i, 2 * i] for i in range(6))]
+    path = workbook(tmp_path / "x.xlsx", rows)
+    assert read(path)[1] == []
+    book = openpyxl.load_workbook(path)
+    book.active.merge_cells("A3:A5")
+    book.active.merge_cells("B7:C7")
+    book.save(path)
+    frame, said = read(path)
+    assert "cells are merged over several rows ('A3:A5'); only the first row of each has the value" in said[0]
+    assert [cell is None for cell in frame["region"]] == [False, False, True, True, False, False]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, islice
@@ -19,6 +20,8 @@ from ldlearn.io.sink import Output, Sink, Table, columns_of
 from ldlearn.io.source import CHUNK_ROWS, Input, Kind, Source
 
 _ROWS_LOOKED_AT = 30
+_END_BYTES = 1 << 18
+_MERGED = re.compile(r'(?<=mergeCell ref=")[A-Z]+(\d+):[A-Z]+(\d+)')
 _FULL = 0.8  # of the cells of the fullest row: a header has at least that many, a title above it has fewer
 
 
@@ -49,6 +52,7 @@ class ExcelSource(Source):
             given.announce(f"the table is on the sheet {sheet!r}")
         if header:
             given.announce(f"the header is row {header + 1} of the sheet")
+        self._name_merged(book.sheetnames.index(sheet), header + 1)
         self._name_formulas(openpyxl, sheet, first[header + 1 :])
         given.announce_names(self.names)
         self.names = tidy_names(self.names)
@@ -69,6 +73,20 @@ class ExcelSource(Source):
         if not found:
             raise TableError("the file is empty; a row with the names of the columns is needed.")
         return found[0]
+
+    def _name_merged(self, sheet: int, header: int) -> None:
+        """Say that cells below the header are merged: only the first has a value, and the reader does not tell."""
+        with zipfile.ZipFile(self.given.path) as archive:
+            name = f"xl/worksheets/sheet{sheet + 1}.xml"
+            if name not in archive.namelist():
+                return
+            with archive.open(name) as file:
+                file.seek(max(0, archive.getinfo(name).file_size - _END_BYTES))  # merged cells stand below all others
+                end = file.read().decode(errors="replace")
+        merged = [m[0] for m in _MERGED.finditer(end) if header < int(m[1]) < int(m[2])]
+        if merged:
+            cells = f"cells are merged over several rows ({some(merged, 3)})"
+            self.given.announce(f"{cells}; only the first row of each has the value, the others count as empty")
 
     def _name_formulas(self, openpyxl: Any, sheet: str, rows: list[Row]) -> None:
         """Say which columns seem empty because nothing has ever computed their formulas."""
