@@ -7,7 +7,7 @@ from estimator_cases import make_problem
 from scipy.special import xlogy
 from sklearn.base import clone
 
-from ldlearn import DLDL, GLLE, SABFGS, PriorLE, UniformLE, VoteLDL
+from ldlearn import DLDL, FLE, GLLE, SABFGS, PriorLE, UniformLE, VoteLDL
 from ldlearn.core import laplacian, normalize_rows
 from ldlearn.datasets import make_label_distributions
 from ldlearn.errors import InputError
@@ -261,6 +261,8 @@ def test_what_cannot_be_used_is_refused():
         GLLE().fit(X, Y)
     with pytest.raises(InputError, match="GLLE cannot use 'sample_weight' in fit"):
         GLLE().fit(X, np.nan_to_num(Y), sample_weight=np.ones(30))
+    with pytest.raises(InputError, match="FLE cannot use 'degrees' in fit"):
+        FLE().fit(X, Y, degrees=D)
     Y[:, 1] = np.nan
     with pytest.raises(InputError, match=r"'label_1' \(column 1 of y\) is unknown in every row"):
         DLDL().fit(X, Y)

@@ -99,11 +99,14 @@ class LabelEstimator(SetOutput, BaseEstimator):
         -------
         self
         """
+        self._refuse_row_data(row_data)
+        return self._fit_rows(X, y)
+
+    def _refuse_row_data(self, row_data: RowData) -> None:
         for name in row_data:
             raise InputError(
                 f"{type(self).__name__} cannot use {name!r} in fit; leave it out, or choose a method that can."
             )
-        return self._fit_rows(X, y)
 
     def _fit_rows(self, X: Any, y: Any, **row_data: Any) -> Self:
         """Validate, fit, finish; ``row_data`` is what else is given of each row, None where nothing is."""
@@ -236,7 +239,7 @@ class WeighsRows(LabelEstimator):
 
     takes_weights = True
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # type: ignore[override]
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **row_data: Any) -> Self:
         """Fit the model.
 
         Parameters
@@ -248,11 +251,14 @@ class WeighsRows(LabelEstimator):
             Column names of a data frame are kept in ``label_names_``.
         sample_weight : array-like of shape (n,), default=None
             How often each row counts: 2 is the row twice, 0 no row at all. None counts every row once.
+        **row_data
+            Nothing: methods that can use more name it in their own ``fit``.
 
         Returns
         -------
         self
         """
+        self._refuse_row_data(row_data)
         return self._fit_rows(X, y, sample_weight=sample_weight)
 
 
