@@ -90,6 +90,7 @@ def test_rich_formats_keep_everything(suffix, data):
 @settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.too_slow])
 @given(data=datasets(labels=("D", "Y", "counts")))
 def test_text_tables_keep_numbers_and_names(suffix, data):
+    assume(data.n_features + data.n_labels > 2 or data.label_names != ("",))  # "a," above two columns is a title
     kind = "votes" if data.counts is not None else "logical" if data.D is None else "distribution"
     back = round_trip(data, suffix, labels=slice(-data.n_labels, None), kind=kind)
     assert_same_numbers(back, data)

@@ -200,15 +200,11 @@ def _listed(groups: dict[str, list[str]]) -> list[str]:
     return [f"{text}: {some(names)}." for text, names in groups.items() if names]
 
 
-def _some_rows(n: int) -> NDArray[np.intp]:
-    """Rows that are enough to look for duplicates among."""
-    return np.sort(np.random.default_rng(0).permutation(n)[:_DUPLICATE_ROWS])
-
-
 def near_duplicate_share(X: Any) -> float:
     """Share of the rows (of at most 4,000) that lie very near another row; X may be sparse."""
-    rng = np.random.default_rng(0)
-    sample = X if X.shape[0] <= _DUPLICATE_ROWS else X[_some_rows(X.shape[0])]
+    sample, rng = X, np.random.default_rng(0)
+    if X.shape[0] > _DUPLICATE_ROWS:
+        sample = X[np.sort(np.random.default_rng(0).permutation(X.shape[0])[:_DUPLICATE_ROWS])]
     if sample.shape[1] > _DUPLICATE_DIRECTIONS:  # distances along that many random directions are enough to tell
         sample = sample @ rng.normal(size=(sample.shape[1], _DUPLICATE_DIRECTIONS))
     n = sample.shape[0]
