@@ -12,6 +12,7 @@ from estimator_cases import case_id, instances, make_problem, targets
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
+from ldlearn import DLDL
 from ldlearn.models import load_model, save_model
 
 
@@ -74,3 +75,16 @@ def test_joblib_and_pickle_work_too(estimator, tmp_path):
             np.testing.assert_array_equal(model.predict(X), again.predict(X))
         if hasattr(model, "label_distributions_"):
             np.testing.assert_array_equal(model.label_distributions_, again.label_distributions_)
+
+
+def test_intervals_of_wide_features_survive(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 150))
+    Y = X[:, :3] > 0
+    Y[:, 0] = True
+    model = DLDL(beta=1.0, gamma=5.0).fit(X, Y)
+    save_model(model, tmp_path / "model.ldl")
+    again = load_model(tmp_path / "model.ldl")
+    for ours, theirs in zip(model.predict_interval(X[:5]), again.predict_interval(X[:5]), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    np.testing.assert_array_equal(model.far_from_training(3 * X), again.far_from_training(3 * X))

@@ -337,12 +337,12 @@ def _are_codes(present: Any) -> bool:
 
 def _are_lists(present: Any) -> bool:
     """Whether commas may separate codes, the smaller first: 1,3 beside 2,4 and 3, but not beside 2,0 or 5,5."""
-    texts = [cell.strip() for cell in present.tolist() if isinstance(cell, str)]
+    texts = {cell.strip() for cell in present.tolist() if isinstance(cell, str)}
     pairs = [(match[1], match[2]) for text in texts if (match := _PAIR.fullmatch(text))]
     if not all(int(first) < int(second) and second[0] != "0" for first, second in pairs):
         return False
     firsts, seconds = {first for first, _ in pairs}, {second for _, second in pairs}
-    return min(len(firsts), len(seconds)) > 1 and bool(seconds & (firsts | set(texts)))
+    return min(len(firsts), len(seconds)) > 1 and bool(seconds & (firsts | texts))
 
 
 def _is_nearly_numeric(series: Any) -> bool:
