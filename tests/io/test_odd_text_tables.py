@@ -174,6 +174,7 @@ def test_the_word_alone_makes_no_total(tmp_path, rows):
         ([*DATA[:4], "Subtotal,15,10,2", *DATA[4:], "Subtotal,39,26,2", "k9,7,7,1"], "rows 5, 10 look like totals"),
         ([*DATA[:4], "SUBTOTAL:,,,", *DATA[4:]], "row 5 looks like a total ('SUBTOTAL:')"),
         ([*DATA[:6], "sum,3.5,7,0", *DATA[6:]], None),  # a category of that name
+        ([*DATA[:6], "sum,3.5,7,3", *DATA[6:]], None),  # of which one number happens to be a sum
     ],
 )
 def test_totals_between_the_rows_are_named_and_kept(tmp_path, rows, named):

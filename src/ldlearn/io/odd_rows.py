@@ -52,7 +52,7 @@ def without_totals(frame: Any) -> tuple[Any, str]:
 def name_totals(frame: Any, texts: list[str]) -> str:
     """A sentence on totals between the rows, which say so in a word: nobody but the user may drop them.
 
-    They hold the sum of the rows since the one before them, or hardly anything.
+    Most of their numbers are sums of the rows since the one before them, or they hold hardly anything.
     """
     called = np.flatnonzero(np.logical_or.reduce([[is_total(cell) for cell in frame[name]] for name in texts])).tolist()
     starts = [0, *(row + 1 for row in called)]
@@ -61,8 +61,8 @@ def name_totals(frame: Any, texts: list[str]) -> str:
         return ""
     word = next(shown(cell) for cell in frame.iloc[found[0]] if is_total(cell))
     rows = describe_rows(np.isin(np.arange(len(frame)), found), frame.index)
-    look = "looks like a total" if len(found) == 1 else "look like totals"
-    return f"{rows} {look} ({word}) of those above, but may be data, and stays; delete what is none"
+    look, stay = ("looks like a total", "stays") if len(found) == 1 else ("look like totals", "stay")
+    return f"{rows} {look} ({word}) of those above, but may be data, and {stay}; delete what is none"
 
 
 def without_empty_end(frame: Any) -> tuple[Any, str]:
@@ -87,9 +87,12 @@ def _is_total(frame: Any, row: int) -> bool:
 
 
 def _is_total_since(frame: Any, start: int, row: int) -> bool:
-    """Whether a row sums up others since some row, or at least half of it is empty."""
-    empty = sum(bool(is_missing(frame[name].iloc[row : row + 1])[0]) for name in frame.columns)
-    return 2 * empty >= frame.shape[1] or any(_is_sum(frame[name].iloc[start:], row - start) for name in frame.columns)
+    """Whether most numbers of a row sum up others since some row, or at least half of it is empty."""
+    cells = [frame[name].iloc[start : row + 1] for name in frame.columns]
+    if 2 * sum(bool(is_missing(cell[-1:])[0]) for cell in cells) >= len(cells):
+        return True
+    numbers = [cell for cell in cells if not np.isnan(read_numbers(cell)[0][-1])]
+    return 2 * sum(_is_sum(cell, row - start) for cell in numbers) > len(numbers)
 
 
 def _is_sum(series: Any, row: int) -> bool:

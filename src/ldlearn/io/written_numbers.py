@@ -54,7 +54,7 @@ class WrittenNumbers(NamedTuple):
 
 
 def read_written(cells: list[Any], plain: NDArray[np.float64]) -> WrittenNumbers:
-    """Cells as numbers, as long as all are on one scale: of one currency, and of one unit in most of the column.
+    """Cells as numbers, as long as they are on one scale: of one currency, and of the unit of most of the column.
 
     Parameters
     ----------
@@ -70,11 +70,10 @@ def read_written(cells: list[Any], plain: NDArray[np.float64]) -> WrittenNumbers
     # amounts in several currencies are not on one scale, nor are lengths in m and cm
     signs = {match["before"] or match["after"] for match in known if not match["unit"]} - {None, "%"}
     currencies = {_SAME_CURRENCY.get(sign, sign) for sign in signs}
-    units = [match["unit"] for match in known if match["unit"]]
-    one_unit = len(set(units)) == 1 and len(units) > len(plain) + len(known) - len(units)
-    refused = ({"before", "after"} if len(currencies) > 1 else set()) | (set() if one_unit else {"unit"})
+    refused = {"before", "after"} if len(currencies) > 1 else set()
     refused |= {"mark"} if any(map(_FRACTION.search, pointed)) else set()
-    values = np.array([np.nan if match is None else _undecorated(match, refused) for match in found])
+    unit = _usual_unit([match["unit"] for match in known], len(plain))
+    values = np.array([np.nan if match is None else _undecorated(match, refused, unit) for match in found])
 
     def has(group: str) -> NDArray[np.bool_]:
         return np.array([match is not None and match[group] is not None for match in found], dtype=bool)
@@ -107,8 +106,15 @@ def _with_points(texts: list[str], has_points: bool) -> tuple[list[str], NDArray
     return pointed, np.array([a != b for a, b in zip(texts, pointed, strict=True)], dtype=bool)
 
 
-def _undecorated(match: re.Match[str], refused: set[str]) -> float:
-    if any(match[mark] not in (None, "%") for mark in refused):
+def _usual_unit(units: list[str | None], n_plain: int) -> str | None:
+    """The unit that most numbers of a column have, if there is one."""
+    named = [unit for unit in units if unit is not None]
+    unit = max(set(named), key=named.count, default=None)
+    return unit if 2 * sum(name == unit for name in named) > n_plain + len(units) else None
+
+
+def _undecorated(match: re.Match[str], refused: set[str], unit: str | None) -> float:
+    if any(match[mark] not in (None, "%") for mark in refused) or match["unit"] not in (None, unit):
         return np.nan
     number = float(re.sub(r"[^\d.]", "", match["digits"])) * _TIMES.get((match["times"] or "").strip(), 1.0)
     return -number if match["debit"] or "-" in match[0] or "−" in match[0] else number

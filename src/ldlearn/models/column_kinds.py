@@ -195,10 +195,10 @@ def find_kinds(
         if name in left_out:
             continue
         kind = told.get(name) or ("numeric" if name in plain else _looks_like(table[name], name))
-        if kind == "numeric" and name not in told and name not in plain:  # numbers with junk among them
-            names = _kind_of_names(read_numbers(table[name])[0], name)
-            if names is not None:
-                left_out[name] = names
+        if kind == "numeric" and name not in told and name not in plain:
+            reason = _kind_of_plain_names(table[name], name)
+            if reason is not None:
+                left_out[name] = reason
                 continue
         if kind == "date":
             form = date[name] if isinstance(date, Mapping) and name in date else _form_of_dates(table[name], name)
@@ -264,6 +264,14 @@ def _kind_of_names(values: NDArray[np.float64], column: str) -> str | None:
     if (counted and len(values) >= _FEWEST_COUNTED) or (named is not None and hardly_again):
         return COUNTER
     return LONG_CODE if hardly_again and len(values) >= _FEWEST_COUNTED and _are_long_codes(found) else None
+
+
+def _kind_of_plain_names(series: Any, column: str) -> str | None:
+    """The same of numbers with junk among them; what is written with a currency, a unit or the like names no rows."""
+    numbers, _, written = read_written_numbers(series)
+    if written is not None and not np.isnan(written.values).all():
+        return None
+    return _kind_of_names(numbers, column)
 
 
 def _are_long_codes(numbers: NDArray[np.float64]) -> bool:
