@@ -195,12 +195,9 @@ def find_kinds(
         if name in left_out:
             continue
         kind = told.get(name) or ("numeric" if name in plain else _looks_like(table[name], name))
-        if kind == "numeric" and name not in told and name not in plain:
-            reason = _kind_of_plain_names(table[name], name)
-            if reason is not None:
-                left_out[name] = reason
-                continue
-        if kind == "date":
+        if kind in (COUNTER, LONG_CODE):
+            left_out[name] = kind
+        elif kind == "date":
             form = date[name] if isinstance(date, Mapping) and name in date else _form_of_dates(table[name], name)
             if form is None:
                 raise TableError("nothing in it reads as dates; write them as 2024-03-31.", column=name)
@@ -294,11 +291,12 @@ def _count_distinct(present: Any) -> int:
 
 
 def _looks_like(series: Any, column: str) -> str:
+    """What a column that has no type of its own is taken for, or why it is left out."""
     if getattr(series.dtype, "kind", "O") == "M":
         return "date"
     present = series[~is_missing(series)]
     if not _are_codes(present) and not _are_lists(present) and _is_nearly_numeric(series):
-        return "numeric"
+        return _kind_of_plain_names(series, column) or "numeric"
     if _has_digits(present) and _form_of_dates(series, column) is not None:
         return "date"
     count = _count_distinct(present)
