@@ -34,11 +34,13 @@ def test_products_of_rows_and_scores_are_those_of_the_whole(n, copies, constant,
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 40)) + 3.0
     X = np.hstack([np.vstack([X, X[:copies]]), np.full((n + min(copies, n), constant), 2.0)])
-    whole = Features(X, fit_intercept)
+    weights = rng.uniform(0.5, 3.0, size=len(X))
+    whole = Features(X, fit_intercept, weights)
     rows = RowSpace(whole)
     centred = X - whole.mean
     np.testing.assert_allclose(rows.X @ rows.X.T, centred @ centred.T, atol=1e-9)
-    np.testing.assert_allclose(rows.X.T @ rows.X, np.diag(rows.spread + rows.n * rows.mean**2), atol=1e-9)
+    scatter = rows.X.T @ (weights[:, None] * rows.X)
+    np.testing.assert_allclose(scatter, np.diag(rows.spread + rows.total * rows.mean**2), atol=1e-8)
     V, b = rng.normal(size=(rows.m, 2)), rng.normal(size=2)
     W, intercept = rows.in_columns(V, b)
     np.testing.assert_allclose(X @ W + intercept, rows.X @ V + b, atol=1e-8)
@@ -49,9 +51,11 @@ def test_products_of_rows_and_scores_are_those_of_the_whole(n, copies, constant,
 
 @pytest.mark.parametrize("rank", [None, 5])
 @pytest.mark.parametrize("fit_intercept", [True, False])
-def test_regressions_on_short_rows_are_those_on_whole_ones(rank, fit_intercept):
+@pytest.mark.parametrize("weighted", [False, True])
+def test_regressions_on_short_rows_are_those_on_whole_ones(rank, fit_intercept, weighted):
     X, D, Y = wide_rows(rank=rank)
-    whole = Features(X, fit_intercept)
+    weights = np.random.default_rng(0).uniform(0.2, 4.0, size=len(X)) if weighted else None
+    whole = Features(X, fit_intercept, weights)
     rows = RowSpace(whole)
     for regression, y in ((softmax_regression, D), (vote_regression, Y)):
         long, short = (regression(features, y, l2=2.0, tol=1e-12) for features in (whole, rows))
@@ -77,7 +81,7 @@ def test_other_features_stay_as_they_are():
     assert isinstance(short_rows(Features(X)), RowSpace)
     uneven = X.copy()
     uneven[:, 0] *= 1e6  # would drown the others in rounding
-    weighted = Features(X, weights=np.ones(len(X)))
+    weighted = Features(X, weights=np.arange(60.0))  # one counts for nothing
     others = [Features(other) for other in (X[:, :100], uneven, sparse.csr_array(X), X.astype(np.float32))]
     for features in (*others, weighted):
         assert short_rows(features) is features

@@ -20,12 +20,12 @@ class RowSpace(Features):
 
     Weights with a penalty ``|W|^2`` lie in that span: what is orthogonal to all rows would cost and change no score. So
     ``W = Q V``, and V, with the same penalty, is what the fit on R finds. ``(X - mean)(X - mean)' = U L U'`` gives
-    ``R = U L^1/2``, whose columns are orthogonal, and ``Q = (X - mean)' U L^-1/2``, which is never formed.
+    ``R = U L^1/2``, whose columns are orthogonal, and ``Q = (X - mean)' U L^-1/2``, which is never formed. If rows have
+    weights, all that is done to rows times the roots of these.
 
     Parameters
     ----------
     whole : Features
-        Without weights.
 
     Examples
     --------
@@ -39,12 +39,13 @@ class RowSpace(Features):
     """
 
     def __init__(self, whole: Features) -> None:
+        often = np.ones((whole.n, 1)) if whole.weights is None else np.sqrt(whole.weights)[:, None]
         with blas_threads():
-            values, U = np.linalg.eigh(_products_of_rows(whole))
+            values, U = np.linalg.eigh(often * _products_of_rows(whole) * often.T)
         kept = values > whole.n * np.finfo(np.float64).eps * values[-1]
         roots = np.sqrt(values[kept])
-        super().__init__(U[:, kept] * roots, whole.fit_intercept, orthogonal=True)
-        self._whole, self._inverse = whole, U[:, kept] / roots
+        super().__init__(U[:, kept] * roots / often, whole.fit_intercept, whole.weights, orthogonal=True)
+        self._whole, self._inverse = whole, often * U[:, kept] / roots
 
     @property
     def whole(self) -> Features:
@@ -68,7 +69,8 @@ def short_rows(features: Features) -> Features:
     Columns must be alike: beside a very large one, what the others say of rows would be lost in rounding.
     """
     X = features.X
-    plain = not sparse.issparse(X) and X.dtype == np.float64 and features.weights is None
+    plain = not sparse.issparse(X) and X.dtype == np.float64
+    plain = plain and (features.weights is None or bool((features.weights > 0.0).all()))
     is_wide = features.n <= _MOST_ROWS and 2 * features.n <= features.m and features.are_alike
     return RowSpace(features) if plain and is_wide else features
 
