@@ -235,7 +235,8 @@ def minimize(
             problem.learn(point, None if slow else lower)
         elif lower is None or (invisible and slow):
             break  # no further progress in floating point
-        forcing = min(_FORCING, np.sqrt(direction.decrement / rows.n))
+        if direction.decrement > 0.0:  # rounding may have made it negative, and the next direction is then as accurate
+            forcing = min(_FORCING, np.sqrt(direction.decrement / rows.n))
         point = lower or point
         n_iter += 1
     if l2 > 0 and rtol == 0 and not point.certified:
