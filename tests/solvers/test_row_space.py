@@ -82,10 +82,41 @@ def test_other_features_stay_as_they_are():
     uneven = X.copy()
     uneven[:, 0] *= 1e6  # would drown the others in rounding
     weighted = Features(X, weights=np.arange(60.0))  # one counts for nothing
-    others = [Features(other) for other in (X[:, :100], uneven, sparse.csr_array(X), X.astype(np.float32))]
+    others = [Features(other) for other in (X[:, :100], uneven, sparse.csr_array(X), X[:1])]
     for features in (*others, weighted):
         assert short_rows(features) is features
         assert features.whole is features
+
+
+def test_rows_that_would_lose_digits_stay_as_they_are():
+    """What other rows say would be rounding beside a row that is very long or counts very often."""
+    X, _, _ = wide_rows()
+    far = X.copy()
+    far[0] = 1e7
+    often = np.append(1e12, np.ones(len(X) - 1))
+    for features in (Features(far), Features(X, weights=often), Features(X + 1e7, fit_intercept=False)):
+        assert short_rows(features) is features
+    assert isinstance(short_rows(Features(X + 1e7)), RowSpace)
+    middle = np.vstack([X + 1e3, X.mean(axis=0) + 1e3])  # a row without any length
+    assert isinstance(short_rows(Features(middle)), RowSpace)
+
+
+def test_a_far_row_takes_nothing_from_the_others():
+    X, _, Y = wide_rows(n=20, m=80)
+    X[0] = 1e8
+    model = DLDL(beta=1.0, gamma=3.0)
+    beside, without = (clone(model).fit(X[first:], Y[first:]).label_distributions_[-19:] for first in (0, 1))
+    assert np.abs(beside - without).mean() < 0.005
+
+
+@pytest.mark.parametrize("estimator", [DLDL(beta=1.0, gamma=5.0), VoteLDL(gamma=5.0)])
+def test_single_precision_has_the_same_intervals(estimator):
+    X, _, Y = wide_rows()
+    narrow = X.astype(np.float32)
+    one, two = clone(estimator).fit(X, Y), clone(estimator).fit(narrow, Y)
+    assert two.label_distributions_.dtype == np.float32
+    for bound, same in zip(one.predict_interval(X[:9]), two.predict_interval(narrow[:9]), strict=True):
+        np.testing.assert_allclose(bound, same, atol=1e-3)
 
 
 def test_the_covariance_is_that_of_all_weights(monkeypatch):

@@ -418,7 +418,7 @@ class DLDL(WeighsRows, GivesIntervals):
         assert W is not None
         self.coef_, self.intercept_ = features.in_columns(W.coef, W.intercept)
         self.objective_ = float(self.objective_path_[-1])
-        self.label_distributions_ = self._dense(D, features.X.dtype)
+        self.label_distributions_ = self._dense(D, features.whole.X.dtype)
 
     @staticmethod
     def _dense(D: Any, dtype: Any) -> Array:

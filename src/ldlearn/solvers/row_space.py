@@ -13,6 +13,8 @@ from ldlearn.solvers.features import Features
 
 _MOST_ROWS = 2000  # whose products with each other are factorised
 _COLUMNS_AT_ONCE = 512
+_UNEVEN = 1e8  # ratio of squares up to which rounding errors do no harm to the smaller
+_EPS = float(np.finfo(np.float64).eps)
 
 
 class RowSpace(Features):
@@ -27,6 +29,12 @@ class RowSpace(Features):
     ----------
     whole : Features
 
+    Attributes
+    ----------
+    keeps_digits : bool
+        Whether rounding leaves what rows differ by. Not beside a row that is far longer than others or counts far more
+        often, nor where all have far more in common than they differ by, as far from zero without an intercept.
+
     Examples
     --------
     >>> import numpy as np
@@ -40,12 +48,17 @@ class RowSpace(Features):
 
     def __init__(self, whole: Features) -> None:
         often = np.ones((whole.n, 1)) if whole.weights is None else np.sqrt(whole.weights)[:, None]
+        products = often * _products_of_rows(whole) * often.T
         with blas_threads():
-            values, U = np.linalg.eigh(often * _products_of_rows(whole) * often.T)
-        kept = values > whole.n * np.finfo(np.float64).eps * values[-1]
+            values, U = np.linalg.eigh(products)
+        kept = values > whole.n * _EPS * values[-1]
         roots = np.sqrt(values[kept])
         super().__init__(U[:, kept] * roots / often, whole.fit_intercept, whole.weights, orthogonal=True)
         self._whole, self._inverse = whole, often * U[:, kept] / roots
+        squares, varying = np.diag(products), whole.spread > 0.0
+        at_mean = (_EPS * often[:, 0]) ** 2 * np.sum(whole.mean[varying] ** 2)  # of rows there, by rounding alone
+        least = min(squares[squares > at_mean].min(), values[-2])
+        self.keeps_digits = bool(max(squares.max(), values[-1] / whole.n) <= _UNEVEN * least)
 
     @property
     def whole(self) -> Features:
@@ -54,25 +67,27 @@ class RowSpace(Features):
 
     def in_columns(self, V: Array, b: Array) -> tuple[Array, Array]:
         """See `Features.in_columns`."""
-        W, _ = self._whole.transpose_times(self._inverse @ V)
+        W, _ = self._whole.transpose_times(self._inverse @ V, exact=True)
         return W, b - self._whole.mean @ W
 
     def last_directions(self, k: int) -> Array:
         """The last k columns of Q: the directions in which the rows differ most."""
-        directions, _ = self._whole.transpose_times(self._inverse[:, -k:])
+        directions, _ = self._whole.transpose_times(self._inverse[:, -k:], exact=True)
         return directions
 
 
 def short_rows(features: Features) -> Features:
     """Features for the same fits with fewer columns, if there are many more than rows: `RowSpace`; else these.
 
-    Columns must be alike: beside a very large one, what the others say of rows would be lost in rounding.
+    Columns must be alike: beside a very large one, what the others say of rows would be lost in rounding. Sparse rows
+    stay as they are: products with them are quick.
     """
-    X = features.X
-    plain = not sparse.issparse(X) and X.dtype == np.float64
-    plain = plain and (features.weights is None or bool((features.weights > 0.0).all()))
-    is_wide = features.n <= _MOST_ROWS and 2 * features.n <= features.m and features.are_alike
-    return RowSpace(features) if plain and is_wide else features
+    is_wide = 2 <= features.n <= _MOST_ROWS and 2 * features.n <= features.m and features.are_alike
+    is_plain = not sparse.issparse(features.X) and (features.weights is None or bool((features.weights > 0.0).all()))
+    if not (is_wide and is_plain):
+        return features
+    rows = RowSpace(features)
+    return rows if rows.keeps_digits else features
 
 
 def _products_of_rows(features: Features) -> NDArray[np.float64]:
