@@ -39,6 +39,20 @@ def test_a_title_above_the_table_is_passed_over(tmp_path):
     assert said == [f"{tmp_path / 'x.xlsx'}: the header is row 3 of the sheet."]
 
 
+def test_merged_cells_count_for_each_of_their_rows(tmp_path):
+    path = tmp_path / "x.xlsx"
+    rows = [["A title"], ["region", "size", "sky"], ["North", 1, 0], [None, 2, 1], [None, 3, 1], [], ["South", 4, 0]]
+    workbook(path, [*rows, [None, 5, None], [None, 6, 1]])
+    book = openpyxl.load_workbook(path)
+    for cells in ("A1:C1", "A3:A6", "A7:A8", "B9:C9"):
+        book.worksheets[0].merge_cells(cells)
+    book.save(path)
+    frame, said = read(str(path))
+    assert frame["region"].fillna("").tolist() == ["North"] * 3 + ["South"] * 2 + [""]
+    assert frame["size"].tolist() == [1, 2, 3, 4, 5, 6]
+    assert f"{path}: merged cells in 'region' count for each of their rows." in said
+
+
 def test_the_sheet_is_said(tmp_path):
     _, said = read(workbook(tmp_path / "x.xlsx", [["a", "b"], [1, 2]], sheets=["data"]))
     assert said == [f"{tmp_path / 'x.xlsx'}: the table is on the sheet 'data'."]
@@ -98,16 +112,3 @@ def test_a_note_on_the_first_sheet_is_no_table_and_formulas_without_values_are_s
         assert source.names == ["a", "b", "twice"]
     assert "the table is on the sheet 'data'" in said[0]
     assert "formulas in 'twice' have no values; open and save it in a spreadsheet program" in said[1]
-
-
-def test_merged_cells_are_said(tmp_path):
-    rows = [["region", "a", "b"], *([f"r{i}", i, 2 * i] for i in range(6))]
-    path = workbook(tmp_path / "x.xlsx", rows)
-    assert read(path)[1] == []
-    book = openpyxl.load_workbook(path)
-    book.active.merge_cells("A3:A5")
-    book.active.merge_cells("B7:C7")
-    book.save(path)
-    frame, said = read(path)
-    assert "cells are merged over several rows ('A3:A5'); only the first row of each has the value" in said[0]
-    assert [cell is None for cell in frame["region"]] == [False, False, True, True, False, False]

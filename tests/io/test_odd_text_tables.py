@@ -145,7 +145,16 @@ def test_a_first_row_with_junk_is_a_row(tmp_path, first):
     assert len(read(path)[0]) == 9
 
 
-@pytest.mark.parametrize("last", [["Total,54,36,4"], ["Summe:,,,"], ["k9,1,2,0", "Total,55,,", "Grand total,55,38,"]])
+@pytest.mark.parametrize(
+    "last",
+    [
+        ["Total,54,36,4"],
+        ["Summe:,,,"],
+        ["k9,1,2,0", "Total,55,,", "Grand total,55,38,"],
+        [",54,36,"],
+        ["Total,54,4.5,0"],
+    ],
+)
 def test_totals_at_the_end_are_no_rows(tmp_path, last):
     path = tmp_path / "x.csv"
     path.write_text(table(DATA + last))
@@ -158,7 +167,14 @@ def test_totals_at_the_end_are_no_rows(tmp_path, last):
 
 @pytest.mark.parametrize(
     "rows",
-    [["partial,1,2,0", *DATA, "total,3,4,1"], [*DATA, "total,1,,0", "k9,1,2,0"], ["total,2,,1", *DATA, "total,1,,0"]],
+    [
+        ["partial,1,2,0", *DATA, "total,3,4,1"],
+        [*DATA, "total,1,,0", "k9,1,2,0"],
+        ["total,2,,1", *DATA, "total,1,,0"],
+        [*DATA, "Total,1.5,,1"],  # a customer of that name
+        [*DATA, ",54,37,1"],  # a row without a name
+        [*DATA, ",54,,"],
+    ],
 )
 def test_the_word_alone_makes_no_total(tmp_path, rows):
     path = tmp_path / "x.csv"
@@ -171,10 +187,17 @@ def test_the_word_alone_makes_no_total(tmp_path, rows):
 @pytest.mark.parametrize(
     ("rows", "named"),
     [
-        ([*DATA[:4], "Subtotal,15,10,2", *DATA[4:], "Subtotal,39,26,2", "k9,7,7,1"], "rows 5, 10 look like totals"),
+        (
+            [*DATA[:4], "Subtotal,15,10,2", *DATA[4:], "Subtotal,39,26,2", "k9,7,7,1"],
+            "rows 5, 10 look like totals ('Subtotal') of those above, but may be data, and stay;",
+        ),
         ([*DATA[:4], "SUBTOTAL:,,,", *DATA[4:]], "row 5 looks like a total ('SUBTOTAL:')"),
         ([*DATA[:6], "sum,3.5,7,0", *DATA[6:]], None),  # a category of that name
         ([*DATA[:6], "sum,3.5,7,3", *DATA[6:]], None),  # of which one number happens to be a sum
+        (
+            ["k1,1,2,1", "k2,2.5,3,0", "sum,5,5,1", *DATA],
+            None,
+        ),  # of which two numbers are, and one of them of a single one
     ],
 )
 def test_totals_between_the_rows_are_named_and_kept(tmp_path, rows, named):

@@ -549,6 +549,50 @@ def test_few_marks_between_thousands_are_said():
     assert TableModel.fit(with_columns(x=many), LABELS, estimator=QUICK).facts["warnings"] == []
 
 
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ["<18", ">=18", "<18", ">= 18"],  # two sides of a limit
+        ["1080p", "720p", "4K", "1080p"],  # neither p nor K is a unit of the others
+        ["5m", "3m", "7m", "20k"],  # millions, not metres
+        ["3/4", "1/2", "5/8", "1/3"],
+        ["1", "2-", "3", "3-"],  # marks at school
+    ],
+)
+def test_what_only_looks_like_numbers_stays_as_it_is(cells):
+    table = with_columns(odd=[cells[i % 4] for i in range(N)])
+    assert find_kinds(table, ["odd"]).categorical == ("odd",)
+
+
+def test_marks_on_one_scale_and_debits_are_numbers():
+    assert read_numbers(column(["7.5/10", "8/10", "9 /10"]))[0].tolist() == [7.5, 8, 9]
+    assert read_numbers(column(["12-", "3-", "4"]))[0].tolist() == [-12, -3, 4]
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("No. of employees", "numeric"),
+        ("no_steps", "numeric"),
+        ("NO (ppb)", "numeric"),
+        ("key pressures", "numeric"),
+        ("Order No.", "left_out"),
+        ("order_no", "left_out"),
+        ("Nr", "left_out"),
+        ("id_customer", "left_out"),
+    ],
+)
+def test_a_number_of_something_is_no_id(name, kind):
+    table = with_columns(**{name: long_numbers(100, 10**6)})
+    assert name in getattr(find_kinds(table, [name]), kind)
+
+
+def test_codes_of_digits_that_do_not_come_again_are_names_of_rows():
+    table = with_columns(phone=[f"030{i}" for i in long_numbers(10**6, 10**7)])
+    with pytest.raises(TableError, match=r"column 'phone': .* are names of the rows, not categories"):
+        find_kinds(table, ["phone"])
+
+
 def test_one_unit_beside_most_numbers_is_understood():
     numbers, junk = read_numbers(column(["12.5 kg", "3kg", "(2) kg", "7", "<1 kg"]))
     assert junk.tolist() == [False, False, True, False, False]

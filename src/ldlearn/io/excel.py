@@ -20,8 +20,9 @@ from ldlearn.io.sink import Output, Sink, Table, columns_of
 from ldlearn.io.source import CHUNK_ROWS, Input, Kind, Source
 
 _ROWS_LOOKED_AT = 30
-_END_BYTES = 1 << 18
-_MERGED = re.compile(r'(?<=mergeCell ref=")[A-Z]+(\d+):[A-Z]+(\d+)')
+_MERGED = re.compile(rb'mergeCell ref="([A-Z]+)(\d+):[A-Z]+(\d+)"')
+_LONGEST_MERGED = 100  # bytes of such a tag, which two pieces may share
+_PIECE = 1 << 20
 _FULL = 0.8  # of the cells of the fullest row: a header has at least that many, a title above it has fewer
 
 
@@ -45,21 +46,26 @@ class ExcelSource(Source):
         sheet, header, first, rest = self._find_table(book)
         self._columns = [j for j, cell in enumerate(first[header]) if cell is not None]
         self.names = [str(first[header][j]) for j in self._columns]
-        self._rows = chain(first[header + 1 :], rest)
+        merged = {
+            merge for merge in _find_merged(sheet) if merge[0] in self._columns and header + 1 < merge[1] < merge[2]
+        }
+        self._rows = _with_merged(chain(first[header + 1 :], rest), header + 2, merged)
         if max(map(_width, first[header:])) > len(self.names):
             given.announce("columns without a name in the header are left out")
         if len(book.worksheets) > 1:
-            given.announce(f"the table is on the sheet {sheet!r}")
+            given.announce(f"the table is on the sheet {sheet.title!r}")
         if header:
             given.announce(f"the header is row {header + 1} of the sheet")
-        self._name_merged(book.sheetnames.index(sheet), header + 1)
-        self._name_formulas(openpyxl, sheet, first[header + 1 :])
+        if merged:
+            names = some([self.names[k] for k, j in enumerate(self._columns) if j in {merge[0] for merge in merged}])
+            given.announce(f"merged cells in {names} count for each of their rows")
+        self._name_formulas(openpyxl, sheet.title, first[header + 1 :])
         given.announce_names(self.names)
         self.names = tidy_names(self.names)
         self.labels = marked_labels(self.names)
 
-    def _find_table(self, book: Any) -> tuple[str, int, list[Row], Iterator[Row]]:
-        """Title, position of the header, first rows and rest of the first sheet that holds more than a note."""
+    def _find_table(self, book: Any) -> tuple[Any, int, list[Row], Iterator[Row]]:
+        """The first sheet that holds more than a note, position of its header, its first rows and the rest."""
         found = []
         for sheet in book.worksheets:
             rows = sheet.iter_rows(values_only=True)
@@ -67,26 +73,12 @@ class ExcelSource(Source):
             widths = [_width(row) for row in first]
             header = next((k for k, n in enumerate(widths) if n and n >= _FULL * max(widths)), None)
             if header is not None:
-                found.append((sheet.title, header, first, rows))
+                found.append((sheet, header, first, rows))
                 if widths[header] > 1 and any(widths[header + 1 :]):
                     return found[-1]
         if not found:
             raise TableError("the file is empty; a row with the names of the columns is needed.")
         return found[0]
-
-    def _name_merged(self, sheet: int, header: int) -> None:
-        """Say that cells below the header are merged: only the first has a value, and the reader does not tell."""
-        with zipfile.ZipFile(self.given.path) as archive:
-            name = f"xl/worksheets/sheet{sheet + 1}.xml"
-            if name not in archive.namelist():
-                return
-            with archive.open(name) as file:
-                file.seek(max(0, archive.getinfo(name).file_size - _END_BYTES))  # merged cells stand below all others
-                end = file.read().decode(errors="replace")
-        merged = [m[0] for m in _MERGED.finditer(end) if header < int(m[1]) < int(m[2])]
-        if merged:
-            cells = f"cells are merged over several rows ({some(merged, 3)})"
-            self.given.announce(f"{cells}; only the first row of each has the value, the others count as empty")
 
     def _name_formulas(self, openpyxl: Any, sheet: str, rows: list[Row]) -> None:
         """Say which columns seem empty because nothing has ever computed their formulas."""
@@ -104,8 +96,7 @@ class ExcelSource(Source):
 
     def blocks(self, kinds: Mapping[int, Kind]) -> Iterator[list[NDArray[Any]]]:
         """See `Source.blocks`."""
-        rows = (row for row in self._rows if any(cell is not None for cell in row))
-        while piece := list(islice(rows, CHUNK_ROWS)):
+        while piece := list(islice(self._rows, CHUNK_ROWS)):
             yield [self._column(piece, i, kind) for i, kind in kinds.items()]
 
     def _column(self, rows: list[Sequence[Any]], position: int, kind: Kind) -> NDArray[Any]:
@@ -116,6 +107,31 @@ class ExcelSource(Source):
         values = np.empty(len(cells), dtype=object)
         values[:] = cells
         return values
+
+
+def _find_merged(sheet: Any) -> Iterator[tuple[int, int, int]]:
+    """Column (from 0), first and last row (from 1) of cells that are merged: only the first of them has a value."""
+    from openpyxl.utils import column_index_from_string
+
+    before = b""
+    with sheet._get_source() as xml:  # a sheet that is read row by row does not tell them
+        while piece := xml.read(_PIECE):
+            for column, first, last in _MERGED.findall(before + piece):
+                yield column_index_from_string(column.decode()) - 1, int(first), int(last)
+            before = piece[-_LONGEST_MERGED:]
+
+
+def _with_merged(rows: Iterator[Row], number: int, merged: set[tuple[int, int, int]]) -> Iterator[Row]:
+    """Rows that are not empty, with the value of merged cells in each of them; ``number`` is that of the first."""
+    starts = {(first, j): last for j, first, last in merged}
+    columns = {j for j, _, _ in merged}
+    until: dict[int, tuple[int, Any]] = {}
+    for k, row in enumerate(rows, number):
+        if not any(cell is not None for cell in row):
+            continue
+        until |= {j: (starts[k, j], row[j]) for j in columns if (k, j) in starts and j < len(row)}
+        values = {j: value for j, (last, value) in until.items() if k <= last}
+        yield [values.get(j, cell) for j, cell in enumerate(row)] if values else row
 
 
 def _width(row: Row) -> int:

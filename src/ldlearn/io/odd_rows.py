@@ -37,16 +37,17 @@ def without_units(frame: Any) -> tuple[Any, str]:
 def without_totals(frame: Any) -> tuple[Any, str]:
     """The frame without the totals at its end, and a sentence on them.
 
-    Such a row says so in a word that its column has nowhere else, and has empty cells or the sum of another column.
+    Such a row says so in a word that its column has nowhere else, and holds sums or hardly anything: a customer may be
+    called so. Without the word, it holds nothing but sums.
     """
     end = len(frame)
     while len(frame) - end < _MOST_TOTALS and end > _FEWEST_ROWS and _is_total(frame, end - 1):
         end -= 1
     if end == len(frame):
         return frame, ""
-    word = next(shown(cell) for cell in frame.iloc[end] if is_total(cell))
+    word = next((f"({shown(cell)}) " for cell in frame.iloc[end] if is_total(cell)), "of the rows above ")
     rows = "its last row is a total" if end == len(frame) - 1 else f"its last {len(frame) - end} rows are totals"
-    return frame.iloc[:end], f"{rows} ({word}) and passed over"
+    return frame.iloc[:end], f"{rows} {word}and passed over"
 
 
 def name_totals(frame: Any, texts: list[str]) -> str:
@@ -80,10 +81,24 @@ def _is_unit(cell: Any) -> bool:
 
 def _is_total(frame: Any, row: int) -> bool:
     named = [name for name, cell in frame.iloc[row].items() if is_total(cell)]
-    if not named or any((frame[name].iloc[:row] == frame[name].iloc[row]).any() for name in named):
+    if any((frame[name].iloc[:row] == frame[name].iloc[row]).any() for name in named):
         return False  # the word is one of the values of its column
-    rest = [name for name in frame.columns if name not in named]
-    return any(is_missing(frame[name].iloc[row : row + 1])[0] or _is_sum(frame[name], row) for name in rest)
+    return _sums_up(frame, row) if named else _is_nothing_but_sums(frame, row)
+
+
+def _sums_up(frame: Any, row: int) -> bool:
+    """Whether most cells beside the word are empty or sums of those above, or one is the sum of many."""
+    rest = frame.iloc[row][[not is_total(cell) for cell in frame.iloc[row]]]
+    summands = [_count_summands(frame[name], row) for name in rest.index]
+    likely = is_missing(rest) | (np.array(summands) > 1)
+    return bool(2 * likely.sum() > len(rest)) or max(summands, default=0) >= _FEWEST_ROWS
+
+
+def _is_nothing_but_sums(frame: Any, row: int) -> bool:
+    """Whether every cell of a row is empty or the sum of many, and at least two are sums."""
+    filled = frame.columns[~is_missing(frame.iloc[row])]
+    many = (_count_summands(frame[name], row) >= _FEWEST_ROWS for name in filled)
+    return 1 < len(filled) < frame.shape[1] and all(many)
 
 
 def _is_total_since(frame: Any, start: int, row: int) -> bool:
@@ -92,10 +107,12 @@ def _is_total_since(frame: Any, start: int, row: int) -> bool:
     if 2 * sum(bool(is_missing(cell[-1:])[0]) for cell in cells) >= len(cells):
         return True
     numbers = [cell for cell in cells if not np.isnan(read_numbers(cell)[0][-1])]
-    return 2 * sum(_is_sum(cell, row - start) for cell in numbers) > len(numbers)
+    return 2 * sum(_count_summands(cell, row - start) > 1 for cell in numbers) > len(numbers)
 
 
-def _is_sum(series: Any, row: int) -> bool:
+def _count_summands(series: Any, row: int) -> int:
+    """How many numbers above a cell, zeros aside, it is the sum of; 0 if it is none."""
     numbers, _ = read_numbers(series.iloc[: row + 1])
     total = np.nansum(numbers[:row])
-    return bool(abs(numbers[row] - total) <= _ROUNDING * abs(total)) and total != 0
+    is_sum = total != 0 and abs(numbers[row] - total) <= _ROUNDING * abs(total)
+    return int(np.count_nonzero(np.nan_to_num(numbers[:row]))) if is_sum else 0

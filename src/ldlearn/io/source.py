@@ -126,8 +126,8 @@ class Source:
         return self._said(*without_units(frame))
 
     def _without_totals(self, frame: Any) -> Any:
-        if not len(frame) or not any(map(is_total, frame.iloc[-1])):
-            return frame
+        if not len(frame) or not any(is_total(cell) or cell != cell or cell in (None, "") for cell in frame.iloc[-1]):
+            return frame  # the usual case, found out quickly: the last row is full, and says nothing of totals
         from ldlearn.io.odd_rows import without_totals
 
         return self._said(*without_totals(frame))

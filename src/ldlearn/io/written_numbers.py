@@ -1,4 +1,4 @@
-"""Numbers as people write them into a column: 1,234.5 or 1 234,5, $3.50, 15%, (12), <0.1, 12 kg, 1.2k."""
+"""Numbers as people write them into a column: 1,234.5 or 1 234,5, $3.50, 15%, (12), <0.1, 12 kg, 7/10, 1.2k."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 _CURRENCY = r"[$€£¥₹₽₩]|EUR|USD|GBP|CHF|JPY|CNY|INR|CAD|AUD|SEK|NOK|DKK|PLN|BRL"
-_UNIT = r"[A-Za-zµ°Ω][A-Za-zµ°Ω²³/]{0,7}"
+_UNIT = r"[A-Za-zµ°Ω][A-Za-zµ°Ω²³/]{0,7}|/[1-9]\d{0,2}"  # 7/10 is a mark on a scale, if most are
 _TIMES = {"k": 1e3, "K": 1e3, "M": 1e6, "B": 1e9, "mn": 1e6, "Mio": 1e6, "bn": 1e9, "Mrd": 1e9}
 _SAME_CURRENCY = {"USD": "$", "EUR": "€", "GBP": "£", "INR": "₹"}
 _GAP = r"'’ \u00a0\u202f"  # between thousands, wherever the decimal mark is
@@ -18,7 +18,7 @@ _DECORATED = re.compile(
     rf"(?P<limit>[<>≤≥]=?)?\s*(?P<debit>\()?\s*[-+−]?\s*(?P<before>{_CURRENCY})?\s*[-+−]?"
     rf"(?P<digits>(?:[1-9]\d{{0,2}}(?P<mark>[,{_GAP}])\d{{3}}(?:(?P=mark)\d{{3}})*|\d+)(?:\.\d*)?)"
     rf"(?P<times>(?:[kKMB]|\s*(?:mn|Mio|bn|Mrd))(?![A-Za-zµ°Ω²³/]))?"
-    rf"\s*(?P<after>{_CURRENCY}|%|(?P<unit>{_UNIT}))?\s*(?(debit)\)|[-−]?)"
+    rf"\s*(?P<after>{_CURRENCY}|%|(?P<unit>{_UNIT}))?\s*(?(debit)\)|(?P<minus>[-−])?)"
 )
 _ALONE = r"(?<![\d.,]){}(?![\d.,])"
 _WITH_COMMA = re.compile(_ALONE.format(r"(\d+),(\d+)"))
@@ -72,6 +72,9 @@ def read_written(cells: list[Any], plain: NDArray[np.float64]) -> WrittenNumbers
     currencies = {_SAME_CURRENCY.get(sign, sign) for sign in signs}
     refused = {"before", "after"} if len(currencies) > 1 else set()
     refused |= {"mark"} if any(map(_FRACTION.search, pointed)) else set()
+    refused |= {"limit"} if _are_two_sides(known) else set()
+    refused |= {"minus"} if _are_school_marks(known, plain) else set()
+    refused |= {"unit"} if any(match["times"] for match in known) else set()  # 1080p beside 4K, 5m beside 20k
     unit = _usual_unit([match["unit"] for match in known], len(plain))
     values = np.array([np.nan if match is None else _undecorated(match, refused, unit) for match in found])
 
@@ -81,6 +84,19 @@ def read_written(cells: list[Any], plain: NDArray[np.float64]) -> WrittenNumbers
     percents = np.array([text.endswith("%") for text in texts], dtype=bool)
     doubtful = np.array([_PERHAPS_FRACTION.fullmatch(text) is not None for text in pointed], dtype=bool)
     return WrittenNumbers(values, commas, has("mark"), has("limit"), has("times"), percents, doubtful)
+
+
+def _are_two_sides(known: list[re.Match[str]]) -> bool:
+    """Whether limits part the numbers into two sides, as <18 and >=18 do: both are no 18."""
+    below, above = (
+        {match["digits"] for match in known if (match["limit"] or " ")[0] in signs} for signs in ("<≤", ">≥")
+    )
+    return bool(below & above)
+
+
+def _are_school_marks(known: list[re.Match[str]], plain: NDArray[np.float64]) -> bool:
+    """Whether 2- is a mark at school, a bit worse than 2, and no debit: all numbers have one digit."""
+    return all(len(match["digits"]) == 1 for match in known) and bool(np.isin(plain, range(10)).all())
 
 
 def _unquoted(text: str) -> str:

@@ -34,7 +34,8 @@ _LONG = 12  # digits of a number that hardly anybody has measured
 _MOST_DIGITS = 20
 _SECONDS_OF_OUR_TIME = (5e8, 5e9)  # since 1970
 _NAME_OF_AN_ID = re.compile(
-    r"(?:^|[^A-Za-z])(?:id|ids|key|nr|no|idx|uid|uuid|guid|pk|rowid)(?:$|[^A-Za-z])|[a-z](?:Id|ID|Key|Nr|No)(?:$|[^a-z])"
+    r"(?:^|[^A-Za-z])(?:id|ids|idx|uid|uuid|guid|pk|rowid)(?:$|[^A-Za-z])|[a-z](?:Id|ID|Key|Nr|No)(?:$|[^a-z])"
+    r"|(?:^|[^A-Za-z])(?:key|nr|no)[^A-Za-z]*$"  # but a No. of rooms counts
     r"|^(?:index|number|nummer|num|row|rownum|serial|record|column1|unnamed: 0)$",
 )
 _PAIR = re.compile(r"(\d{1,2}),(\d{1,2})")
@@ -305,7 +306,9 @@ def _looks_like(series: Any, column: str) -> str:
     if _words_per_cell(present) >= _PROSE_WORDS:
         return "texts"
     number, rows = f"{count:,} different texts", f"{len(series):,} rows"
-    if _mostly_digits(present):  # such as times without a date, or amounts in several currencies
+    if _mostly_digits(present) and not _are_codes(
+        present
+    ):  # such as times without a date, or amounts in several currencies
         raise TableError(
             f"{number} in {rows}, such as {shown(present.iloc[0])} and {shown(present.iloc[-1])}, are neither numbers "
             "nor dates of one form; write all in one form, name the column as the id, or leave it out (ignore).",
