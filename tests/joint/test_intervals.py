@@ -266,6 +266,17 @@ def test_sparse_offset_weighted_and_unknown_rows_change_what_they_should(data):
     assert (lower <= upper).all()
 
 
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("unit", [1e-30, 1e5, 1e30])
+def test_the_unit_of_features_changes_no_interval(unit, fit_intercept):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 4)), rng.random((60, 3)) < 0.5
+    y[:20, 0] = y[20:40, 1] = y[40:, 2] = True
+    model = VoteLDL(fit_intercept=fit_intercept)
+    same = model.fit(X, y).predict_interval(X)
+    np.testing.assert_allclose(model.fit(unit * X, y).predict_interval(unit * X), same, atol=1e-3)
+
+
 def test_degenerate_rows_have_intervals_too():
     X = np.random.default_rng(0).normal(size=(30, 2))
     for Y in (np.ones((30, 1)), np.ones((30, 3)), np.tile([1, 0, 1], (30, 1))):

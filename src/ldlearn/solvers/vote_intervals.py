@@ -77,7 +77,7 @@ class RowSpaceCovariance:
 class FullCovariance:
     """Covariance of weights and intercepts as it is."""
 
-    matrix: NDArray[np.float32]  # (m + 1, c, m + 1, c); m without an intercept
+    matrix: NDArray[Any]  # (m + 1, c, m + 1, c), m without an intercept; in single precision where that can hold it
 
     def of_scores(self, centred: Array) -> Array:
         """Covariance of the scores of each row."""

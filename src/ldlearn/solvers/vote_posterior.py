@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import exprel
 
 from ldlearn.core.simplex import Array, Mask, log_softmax
@@ -28,6 +29,7 @@ _UNLIKELY = 7.0  # in log-likelihood: a link that lost by more than this is left
 _ROUGH = 1e-4  # accuracy per row that is enough for a penalty
 _TYPICAL = 400  # quantiles of the training rows' shares that are kept
 _SMALLEST = 1e-12  # of these
+_LEAST_NARROW = 1e-30  # variance that is written in single precision without losing digits, its reciprocal the largest
 
 
 def vote_posterior(
@@ -227,10 +229,27 @@ class _Information:
         size = (m + self.features.fit_intercept) * c
         flat = H.reshape((m + 1) * c, -1)[:size, :size]
         flat = flat - np.outer(shared[:size], shared[:size]) / (scale * self.i.sum())  # lambda is unknown too
-        values, vectors = np.linalg.eigh(flat)
+        # In units in which the prior of each weight has variance 1, so that those of features make no difference, and
+        # intercepts, which have none, are surer than that if weights are known.
+        unit = np.append(np.full(m * c, (2.0 * l2) ** -0.5), _units_of(flat[m * c :, m * c :]))
+        values, vectors = np.linalg.eigh(unit[:, None] * flat * unit)
         # Few rows may bend the other way where all do not: no direction is less certain than its prior.
-        matrix = (vectors / np.maximum(values, min(2.0 * l2, float(values.max())))) @ vectors.T
-        return FullCovariance(matrix.reshape(size // c, c, size // c, c).astype(np.float32))
+        vectors = unit[:, None] * vectors
+        matrix = (vectors / np.maximum(values, min(1.0, float(values.max())))) @ vectors.T
+        return FullCovariance(_narrow(matrix).reshape(size // c, c, size // c, c))
+
+
+def _units_of(intercepts: Vector) -> Vector:
+    """Units in which intercepts of this information, if there are any, have at least 1 in every direction."""
+    least = np.linalg.eigvalsh(intercepts).min(initial=np.inf)
+    return np.full(len(intercepts), max(least, 1e-10 * np.trace(intercepts), np.finfo(float).tiny) ** -0.5)
+
+
+def _narrow(variances: Vector) -> NDArray[Any]:
+    """In single precision, if no variance is too small or too large for that."""
+    diagonal = np.diag(variances)
+    fits = diagonal.min() > _LEAST_NARROW and diagonal.max() < 1.0 / _LEAST_NARROW
+    return variances.astype(np.float32) if fits else variances
 
 
 def _likelier_penalty(information: _Information, fit: VoteFit, l2: float, first: float) -> float:
