@@ -16,6 +16,7 @@ from ldlearn.models import (
     load_model,
     predict_table,
     prepare_table,
+    preprocessing,
 )
 
 LABELS = ["calm", "glad", "upset"]
@@ -154,3 +155,12 @@ def test_a_sparse_cell_that_is_no_number_is_named(tmp_path, value, shown):
     write(tmp_path / "x.npz", X, Y)
     with pytest.raises(TableError, match=rf"x\.npz, row {row}, column 'X{X.indices[50]}': {shown} is no number"):
         fit_table(str(tmp_path / "x.npz"), "Y")
+
+
+@pytest.mark.parametrize("offset", [-0.731750539540884, 1e8])
+def test_sparse_columns_are_scaled_as_dense_ones_are(offset):
+    """Also far from zero, where squares lose all digits; a constant is divided by nothing."""
+    X = offset + np.column_stack([np.zeros(322), np.random.default_rng(0).normal(size=322)])
+    sparse, dense = preprocessing._sparse_moments(scipy.sparse.csr_array(X)), preprocessing._dense_moments(X)
+    assert sparse[2, 0] == 1.0
+    np.testing.assert_allclose(sparse[2], dense[2], rtol=1e-6)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import gen_batches
 
+from ldlearn.core.offsets import column_moments
 from ldlearn.errors import TableError, some
 from ldlearn.io.sparse_table import SparseTable
 from ldlearn.io.values import import_pandas, is_missing, to_texts
@@ -189,8 +190,7 @@ def _moments(cleaned: Any, names: list[str]) -> Matrix:
 
 def _sparse_moments(values: Any) -> Matrix:
     n, m = values.shape
-    sums, squares = (np.bincount(values.indices, weights=values.data**k, minlength=m) for k in (1, 2))
-    scales = np.sqrt(np.maximum(squares / n - (sums / n) ** 2, 0.0))
+    scales = np.sqrt(column_moments(values)[1] / n)
     return np.vstack([np.zeros((2, m)), np.where(scales > 0, scales, 1.0)])
 
 
