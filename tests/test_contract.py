@@ -24,6 +24,7 @@ from sklearn.preprocessing import StandardScaler
 from ldlearn import DLDL, L2, SABFGS, FromClassifier, VoteLDL, all_estimators
 from ldlearn.base import LabelEstimator
 from ldlearn.errors import InputError, ParameterError
+from ldlearn.joint import competition_test
 
 ALL = pytest.mark.parametrize("estimator", instances(), ids=case_id)
 ENHANCING = pytest.mark.parametrize("estimator", instances("enhancer") + instances("joint"), ids=case_id)
@@ -314,6 +315,15 @@ def test_features_whose_squares_overflow_get_one_sentence(estimator):
     X, D, Y = make_problem()
     with pytest.raises(InputError, match=r"X holds \d.*e\+200, too large to compute with"):
         clone(estimator).fit(X * 1e200, targets(estimator, D, Y))
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("fit", [DLDL().fit, VoteLDL().fit, competition_test], ids=["DLDL", "VoteLDL", "test"])
+@pytest.mark.parametrize("size", ["153", "200"])
+def test_so_do_wide_ones_and_those_whose_sum_of_squares_does(fit, size):
+    X, _, Y = make_problem(m=100)
+    with pytest.raises(InputError, match=rf"X holds \d.*e\+{size}, too large to compute with"):
+        fit(X * float(f"1e{size}"), Y)
 
 
 @ALL

@@ -122,7 +122,7 @@ class LabelEstimator(SetOutput, BaseEstimator):
                 for name, value in row_data.items()
                 if value is not None
             }
-            with arrays_inside(), _told_of_overflow(features):
+            with arrays_inside(), told_of_overflow(features):
                 self._fit_validated(features, targets, given)
         except BaseException:
             # A failed fit leaves the object as it was: never half fitted.
@@ -303,11 +303,11 @@ def as_input_errors() -> Iterator[None]:
 
 
 @contextmanager
-def _told_of_overflow(X: Any) -> Iterator[None]:
-    """Where a decomposition fails because squares of the features overflow, say so."""
+def told_of_overflow(X: Any) -> Iterator[None]:
+    """Where a computation fails because squares of the features overflow, say so."""
     try:
         yield
-    except np.linalg.LinAlgError:
+    except (np.linalg.LinAlgError, OverflowError):
         largest = float(abs(X).max())
         if largest**0.5 < _LARGEST_ROOT:
             raise

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from ldlearn.solvers.features import Features
 
 
@@ -11,4 +13,7 @@ def default_gamma(features: Features) -> float:
     A prior on W that lets the logits vary by the same amount whatever the number and the unit of the features. The
     objective sums over rows, and the best weight was found not to depend on their number.
     """
-    return float(0.03 * features.spread.sum() / features.total)
+    gamma = float(0.03 * features.spread.sum() / features.total)
+    if not np.isfinite(gamma):
+        raise OverflowError("The squares of the features overflow.")
+    return gamma

@@ -12,7 +12,7 @@ from scipy.stats import norm
 from sklearn.utils import check_array, check_consistent_length
 
 from ldlearn.base import check_logical
-from ldlearn.base.estimator import as_input_errors
+from ldlearn.base.estimator import as_input_errors, told_of_overflow
 from ldlearn.core.simplex import Array, Mask
 from ldlearn.core.targets import ticked_and_known
 from ldlearn.core.threads import in_threads
@@ -315,8 +315,9 @@ def competition_test(X: Any, y: Any, *, fit_intercept: bool = True, level: float
     with as_input_errors():
         X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
         check_consistent_length(X, Y)
-    splits = held_out_splits(Features(X, fit_intercept), Y, known)
-    return compare(splits, best_penalty(splits, competing=True), level)
+    with told_of_overflow(X):
+        splits = held_out_splits(Features(X, fit_intercept), Y, known)
+        return compare(splits, best_penalty(splits, competing=True), level)
 
 
 def compare(splits: list[Split], together: HeldOut, level: float = 0.05) -> Competition:

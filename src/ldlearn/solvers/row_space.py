@@ -84,7 +84,7 @@ def short_rows(features: Features) -> Features:
     """
     is_wide = 2 <= features.n <= _MOST_ROWS and 2 * features.n <= features.m and features.are_alike
     is_plain = not sparse.issparse(features.X) and (features.weights is None or bool((features.weights > 0.0).all()))
-    if not (is_wide and is_plain):
+    if not (is_wide and is_plain and np.isfinite(features.spread.sum())):
         return features
     rows = RowSpace(features)
     return rows if rows.keeps_digits else features
