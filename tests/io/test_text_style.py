@@ -225,3 +225,21 @@ def test_a_column_has_one_decimal_mark(tmp_path, cell):
         assert junk.tolist() == [False, True, False]
         assert numbers[[0, 2]].tolist() == known
     assert ("decimal points, not commas as was said, in 'b';" in said) is (cell in ("0.640", "0.64", ".5"))
+
+
+@pytest.mark.parametrize(
+    ("cells", "doubtful"),
+    [
+        (["950", "1.234", "12.500"], True),
+        (["1.234", "5.678"], False),  # three decimals in every row
+        (["950", "1.234", "12.5"], False),
+        (["950", "1.234", "0.123"], False),
+        (["950", "1.234", "2500"], False),
+    ],
+)
+def test_points_that_may_stand_between_thousands_are_said(tmp_path, cells, doubtful):
+    (tmp_path / "x.csv").write_text("a,b\n" + "".join(f"{cell},0.5\n" for cell in cells))
+    frame, said = read_any(tmp_path / "x.csv")
+    assert frame["a"].tolist() == [float(cell) for cell in cells]
+    assert ("points in 'a' are read as decimal points; if they stand between thousands" in said) is doubtful
+    assert read_any(tmp_path / "x.csv", TextStyle(decimal="."))[1] == ""

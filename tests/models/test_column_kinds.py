@@ -430,9 +430,9 @@ def test_what_users_say_on_the_command_line(tmp_path, monkeypatch, capfd):
     from ldlearn.cli.main import main
 
     monkeypatch.chdir(tmp_path)
-    with_columns(when=days(), zone=[str(i % 5) for i in range(N)], code=[f"c{i}" for i in range(N)]).to_csv(
-        "data.csv", index=False
-    )
+    table = with_columns(when=days(), zone=[str(i % 5) for i in range(N)], code=[f"c{i}" for i in range(N)])
+    table.loc[[3, 5], "zone"] = "NA"
+    table.to_csv("data.csv", index=False)
     words = ["fit", "data.csv", "-l", ",".join(LABELS), "-o", "m.ldl", "--holdout", "0"]
     with pytest.raises(SystemExit) as ended:
         main(
@@ -454,6 +454,7 @@ def test_what_users_say_on_the_command_line(tmp_path, monkeypatch, capfd):
     out = capfd.readouterr().out
     for line in ("numbers: 'height', 'wet'", "categories: 'zone'", "dates (%Y-%m-%d): 'when'", "texts: 'place'"):
         assert line in out
+    assert "missing values: 4, in 'wet', 'zone'" in out
     model = load_model("m.ldl")
     assert set(model.features) == {"height", "wet", "zone", "when", "place"}
     assert model.facts["source"]["file"] == "data.csv"
@@ -646,3 +647,20 @@ def test_percent_signs_beside_some_numbers_only_are_said():
     ]
     alike = [f"{50 + v:.1f}%" for v in x[1:]] + ["?"]
     assert len(TableModel.fit(with_columns(x=alike), LABELS, estimator=QUICK).facts["warnings"]) == 1
+
+
+def test_numbers_of_new_rows_far_beyond_those_of_training_are_named():
+    table = with_columns(rare=[float(i == 0) for i in range(N)])
+    model = TableModel.fit(table, LABELS, estimator=QUICK)
+    noted = JunkCells()
+    model.predict(table, noted)
+    assert noted.sentences() == []  # a single 1 among zeros is far from the mean, too, but was there
+    new = with_columns(rare=0.0)
+    new["height"] = new["height"].astype(float)
+    new.loc[[3, 9], "height"] = -9999.0
+    model.predict(new, noted)
+    (sentence,) = noted.sentences()
+    assert sentence.startswith("Column 'height': 2 cells count as they are, but lie far beyond all rows of training")
+    assert sentence.endswith(": row 3 -9999.0, row 9 -9999.0.")
+    with pytest.warns(UserWarning, match="far beyond all rows of training"):
+        model.predict(new)

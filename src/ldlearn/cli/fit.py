@@ -9,6 +9,7 @@ import typer
 
 from ldlearn.cli import options as opt
 from ldlearn.cli.console import note_about_table, progress, say, show_json, show_scores
+from ldlearn.errors import some
 from ldlearn.models import describe_model, fit_table, import_embedding
 from ldlearn.models.column_kinds import describe_kinds
 from ldlearn.models.method_names import DEFAULT_METHOD, method_name
@@ -81,6 +82,8 @@ def fit(
     say(f"{method_name(model.estimator)} fitted on {n:,} rows, {m} features, {c} labels: {output}")
     for line in describe_kinds(model.facts["columns"]):
         say(f"  {line}")
+    if missing := model.facts["missing"]:
+        say(f"  missing values: {sum(missing.values()):,}, in {some(list(missing))}")
     if choice := getattr(model.estimator, "choice_", ""):
         say(f"Chosen by the 0/1 labels: {choice}.")
     show_scores(model.facts)

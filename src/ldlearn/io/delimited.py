@@ -27,6 +27,7 @@ from ldlearn.io.text_style import (
     find_beginning,
     find_decimal_commas,
     find_decimal_points,
+    find_doubtful_points,
     find_style,
 )
 from ldlearn.io.values import MISSING
@@ -136,7 +137,12 @@ class DelimitedSource(Source):
                 advice = "leave the mark out, and it is found for each column"
                 self.given.announce(f"decimal points, not commas as was said, in {some(pointed)}; {advice}")
             return range(self._width)
-        found = find_decimal_commas(rows, others) if self.given.style.decimal is None else set()
+        if self.given.style.decimal is not None:
+            return set()
+        if doubtful := [self.names[j] for j in find_doubtful_points(rows, sorted(self._numeric))]:
+            meant = "read as decimal points; if they stand between thousands, the decimal mark is a comma (--decimal ,)"
+            self.given.announce(f"points in {some(doubtful)} are {meant}")
+        found = find_decimal_commas(rows, others)
         if found:
             self.given.announce(
                 f"decimal commas in {some([self.names[j] for j in sorted(found)])}, not in other columns"

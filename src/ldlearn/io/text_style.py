@@ -39,6 +39,7 @@ _THOUSANDS_DOTS = re.compile(r"[+-]?[1-9]\d{0,2}(?:\.\d{3})+")
 # Beside columns with decimal points, a comma must be no thousand's and no list's, such as the labels 1,3 of a row.
 _SURELY_DECIMAL = re.compile(r"[+-]?(?:0,\d{3,}|\d+,\d{4,})|[+-]\d+,\d{1,2}")
 _WHOLE = re.compile(r"[+-]?\d+")
+_BELOW_THOUSAND = re.compile(r"[+-]?\d{1,3}")
 _PERHAPS_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
 _BESIDE_NUMBERS = " \t%$€£¥<>≤≥=()°µ²³/" + ascii_letters
 _ODD_ROWS = 0.1  # that may be shorter or longer than the header: notes at the end, which the parser will name
@@ -211,6 +212,15 @@ def find_decimal_points(rows: list[list[str]], columns: Iterable[int]) -> list[i
     """Those of the columns whose first rows hold numbers with decimal points, and none with a comma."""
     cells = {j: [row[j].strip() for row in rows if j < len(row)] for j in columns}
     return [j for j in cells if any(map(_has_point, cells[j])) and not any(map(_COMMA.fullmatch, cells[j]))]
+
+
+def find_doubtful_points(rows: list[list[str]], columns: Iterable[int]) -> list[int]:
+    """Those of the columns whose first rows hold 1.234 beside 950, and no other fraction: thousands, it seems."""
+    cells = {j: {row[j].strip() for row in rows if j < len(row)} - {*MISSING} for j in columns}
+    pointed = {j: set(filter(_THOUSANDS_DOTS.fullmatch, cells[j])) for j in cells}
+    return [
+        j for j in cells if pointed[j] and (rest := cells[j] - pointed[j]) and all(map(_BELOW_THOUSAND.fullmatch, rest))
+    ]
 
 
 def _has_point(cell: str) -> bool:

@@ -86,6 +86,11 @@ class JunkCells(NamedCells):
     commas: NamedCells = field(default_factory=lambda: NamedCells("as written with a decimal comma, 12,5 as 12.5"))
     other_dates: NamedCells = field(default_factory=lambda: NamedCells("as dates in another form than the column has"))
     unseen: NamedCells = field(default_factory=lambda: NamedCells("as none of the categories, not seen in training"))
+    far: NamedCells = field(
+        default_factory=lambda: NamedCells(
+            "as they are, but lie far beyond all rows of training (another unit? unknown?)"
+        )
+    )
     times: NamedCells = field(default_factory=lambda: NamedCells("as thousands, millions or billions, 1.2k as 1200"))
 
     def read_numbers(self, series: Any, column: str) -> NDArray[np.float64]:
@@ -122,7 +127,16 @@ class JunkCells(NamedCells):
 
     def sentences(self) -> list[str]:
         """One sentence for each column."""
-        noted = (self.thousands, self.limits, self.percents, self.commas, self.times, self.other_dates, self.unseen)
+        noted = (
+            self.thousands,
+            self.limits,
+            self.percents,
+            self.commas,
+            self.times,
+            self.other_dates,
+            self.unseen,
+            self.far,
+        )
         return [*super().sentences(), *(text for cells in noted for text in cells.sentences())]
 
 

@@ -36,6 +36,7 @@ from ldlearn.models.embedding import NamedEmbedding
 Matrix = NDArray[np.float64]
 
 _LARGEST = 1e100
+_FAR = 20.0  # spreads from the mean
 SPARSE_BELOW = 0.3  # share of numbers that are not 0 below which a sparse matrix pays
 _ROUNDING = np.finfo(np.float64).eps
 _ROWS_AT_ONCE = 64  # stay in cache while their order changes
@@ -124,9 +125,12 @@ class TablePreprocessing:
         """Whether an embedding that the user names makes the numbers of some texts."""
         return any(isinstance(transformer, NamedEmbedding) for transformer in self.words.values())
 
-    def transform(self, cleaned: Any, unseen: NamedCells | None = None) -> Any:
-        """The numbers of the rows of a cleaned table: an array, or a CSR matrix; ``unseen`` is told new categories."""
-        return self._joined(self._parts(cleaned, unseen))
+    def transform(self, cleaned: Any, noted: JunkCells | None = None, n_training_rows: int = 0) -> Any:
+        """The numbers of the rows of a cleaned table: an array, or a CSR matrix.
+
+        ``noted`` is told categories and numbers that training did not have.
+        """
+        return self._joined(self._parts(cleaned, noted, max(_FAR, n_training_rows**0.5)))
 
     def feature_names(self) -> list[str]:
         """Names of the numbers that the estimator sees."""
@@ -139,16 +143,27 @@ class TablePreprocessing:
             names += [f"{name}: {word}" for word in words]
         return names
 
-    def _parts(self, cleaned: Any, unseen: NamedCells | None = None) -> list[Any]:
+    def _parts(self, cleaned: Any, noted: JunkCells | None = None, reach: float = _FAR) -> list[Any]:
         if isinstance(cleaned, SparseTable) and self.means[: len(cleaned.names)].any():
             cleaned = cleaned.to_frame()  # of a model whose numbers had no such zeros
-        parts = [self._scaled(*columns) for columns in _number_columns(cleaned, self.numbers)]
+        parts = []
+        for values, which in _number_columns(cleaned, self.numbers):
+            parts.append(self._scaled(values, which))
+            if noted is not None and not scipy.sparse.issparse(values):
+                self._note_far(cleaned, parts[-1], which, noted.far, reach)
         for name, mode, values in zip(self.categorical, self.modes, self.categories, strict=True):
             codes = _codes(cleaned[name], mode, values)
             parts.append(_one_hot(codes, len(values)))
-            if unseen is not None:
-                unseen.add(cleaned[name], name, codes < 0)
+            if noted is not None:
+                noted.unseen.add(cleaned[name], name, codes < 0)
         return parts + [transformer.transform(cleaned[name].tolist()) for name, transformer in self.words.items()]
+
+    def _note_far(self, cleaned: Any, scaled: Matrix, which: slice, far: NamedCells, reach: float) -> None:
+        """Note numbers farther from the mean than ``reach`` spreads: none of n rows is farther than sqrt(n)."""
+        farthest = np.maximum(scaled.max(axis=0, initial=0.0), -scaled.min(axis=0, initial=0.0))
+        for j in np.flatnonzero(farthest > reach).tolist():
+            name = self.numbers[which][j]
+            far.add(cleaned[name], name, np.abs(scaled[:, j]) > reach)
 
     def _scaled(self, values: Any, which: slice) -> Any:
         """Row after row, as solvers read them; frames have column after column. Sparse ones have mean 0."""

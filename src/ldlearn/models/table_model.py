@@ -226,7 +226,7 @@ class TableModel:
         table = as_frame(table)
         check_columns(list(table.columns), self.features, "feature")
         found = JunkCells() if junk is None else junk
-        numbers = self.preprocessing.transform(feature_frame(table, self.kinds, found), found.unseen)
+        numbers = self.preprocessing.transform(feature_frame(table, self.kinds, found), found, self.facts["rows"])
         if junk is None:  # a few new categories are usual, and everybody knows what becomes of them
             found.unseen.counts = {name: n for name, n in found.unseen.counts.items() if 2 * n > len(table)}
             if said := found.sentences():
