@@ -68,6 +68,15 @@ def test_the_fit_in_blocks_is_the_fit_in_one_place(rows, local, request, count, 
     assert {name for name in vars(local) if name.endswith("_")} <= set(vars(model))
 
 
+def test_the_weights_of_few_wide_rows_are_chosen_as_in_one_place(client):
+    rng = np.random.default_rng(3)
+    X, Y = rng.normal(size=(40, 120)), rng.random((40, 4)) < 0.5
+    Y[np.arange(40), rng.integers(0, 4, 40)] = True
+    one = DLDL(max_iter=1).fit(X, Y)
+    several = ld.DLDL(max_iter=1, client=client).fit(in_blocks(X, 20), in_blocks(Y, 20))
+    assert (several.beta_, several.gamma_) == pytest.approx((one.beta_, one.gamma_), rel=1e-3)
+
+
 @pytest.mark.parametrize(
     "params",
     [

@@ -12,6 +12,7 @@ from ldlearn.core.offsets import column_sums, dense_offsets, deviation_sums, set
 from ldlearn.core.simplex import Array
 from ldlearn.distributed.training import Given, SampledRows, Training
 from ldlearn.solvers.features import CentredColumns, Features
+from ldlearn.solvers.row_space import short_rows
 from ldlearn.solvers.softmax_regression import RowsAt
 from ldlearn.solvers.softmax_rows import LocalRows
 
@@ -46,7 +47,7 @@ class BlockColumns(CentredColumns):
         """Features, labels, which are known, for the choice of weights: all of few rows, of many what it asks for."""
         if self.n <= _FEW_ROWS:
             X, given = self.training.rows(np.arange(self.n), self.blocks)
-            return Features(X, self.fit_intercept, given.weights), given.T, given.known
+            return short_rows(Features(X, self.fit_intercept, given.weights)), given.T, given.known
         found = SampledRows(self.training, self.blocks, self.m)
         self.X, self.weights = found.X, found.weights
         return self, found.Y, found.known
