@@ -78,7 +78,7 @@ def test_what_cannot_be_calibrated_is_refused():
     with pytest.raises(InputError, match="X has 60 rows, but there are degrees for 59"):
         ConformalIntervals(model).fit(data.X, data.D[:59])
     with pytest.raises(InputError, match="y must hold numbers only"):
-        ConformalIntervals(model).fit(data.X, data.D.astype(str) + "a")
+        ConformalIntervals(model).fit(data.X, np.full((60, 3), "a"))
     with pytest.raises(ParameterError, match="UniformLE predicts nothing"):
         ConformalIntervals(UniformLE().fit(data.X, data.Y)).fit(data.X, data.D)
     with pytest.raises(InputError, match="true ones of shape"):

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -72,7 +72,13 @@ def assert_same_numbers(left, right):
             np.testing.assert_array_equal(ours, theirs)
 
 
+marked = LabelDataset(
+    X=np.ones((2, 1)), D=np.full((2, 2), 0.5), feature_names=["X:"], label_names=["D:", "D:a"], name="marked"
+)
+
+
 @pytest.mark.parametrize("suffix", KEEP_ALL)
+@example(data=marked)
 @settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.too_slow])
 @given(data=datasets())
 def test_rich_formats_keep_everything(suffix, data):

@@ -14,7 +14,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from ldlearn.errors import TableError
-from ldlearn.io.columns import MARKS, Columns
+from ldlearn.io.columns import MARKS, Columns, safe_name
 from ldlearn.io.content import META, Content, dense, parse_meta
 from ldlearn.io.limits import MOST_NAMES, check_total
 from ldlearn.io.source import CHUNK_ROWS, Input, Kind, Source
@@ -47,29 +47,32 @@ class ArraySource(Source):
         matrices = [name for name, array in self._arrays.items() if array.ndim == 2]
         features = _first_present(_USUAL_NAMES["X"], matrices)
         fields = _label_fields([name for name in matrices if name != features])
-        self._name_columns(known, features, fields)
+        kinds = {field: field if own or len(fields) > 1 else "auto" for field in fields}
+        held = {features: "X"} | {name: kinds[field] for field, name in fields.items()}
+        self._name_columns(known, held)
         if features:
             self.features = self._groups[features]
-        kinds = {field: field if own or len(fields) > 1 else "auto" for field in fields}
         self.labels = {kinds[field]: self._groups[name] for field, name in fields.items()}
 
-    def _name_columns(self, known: dict[str, list[str]], features: str, fields: dict[str, str]) -> None:
+    def _name_columns(self, known: dict[str, list[str]], held: dict[str, str]) -> None:
+        """``held`` says what matrices hold: features, then the labels of each kind."""
         made_up: set[int] = set()
         self.names, self._groups = [], {}
         self._places: list[tuple[str, int | None]] = []
-        field_of = {name: field for field, name in fields.items()}
+        shared = list(held)[2:]  # two label matrices cannot share names
         for name, array in self._arrays.items():
             start = len(self.names)
             if array.ndim == 1:
                 self.names.append(name)
                 self._places.append((name, None))
                 continue
-            names = known["feature_names"] if name == features else known["label_names"] if name in field_of else []
+            field = held.get(name, "")
+            names = known["feature_names" if field == "X" else "label_names"] if field else []
             if len(names) != array.shape[1] or not names:
                 names = [f"{name}{j}" for j in range(array.shape[1])]
                 made_up.update(range(start, start + len(names)))
-            elif name in field_of and name != next(iter(fields.values())):  # two label matrices cannot share names
-                names = [MARKS[field_of[name]] + label for label in names]
+            else:
+                names = [MARKS[field] + label if name in shared else safe_name(label, field) for label in names]
             self.names += names
             self._places += [(name, j) for j in range(array.shape[1])]
             self._groups[name] = list(range(start, len(self.names)))

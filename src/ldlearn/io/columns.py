@@ -280,6 +280,11 @@ def plain_name(name: str, field: str) -> str:
     return name.removeprefix(FEATURE_MARK if field == "X" else MARKS.get(field, ""))
 
 
+def safe_name(name: str, field: str) -> str:
+    """A heading of which `plain_name` makes ``name``, though it begins as if it had a mark."""
+    return name if plain_name(name, field) == name else (FEATURE_MARK if field == "X" else MARKS[field]) + name
+
+
 def tidy_names(names: Sequence[str]) -> list[str]:
     """Headings without the spaces around them, where they stay distinct."""
     tidy = [name.strip() for name in names]
