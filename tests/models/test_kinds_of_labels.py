@@ -39,6 +39,18 @@ def beside(features, values, names=NAMES):
     return pd.concat([features, pd.DataFrame(values, columns=names)], axis=1)
 
 
+def test_a_label_that_is_ticked_or_empty_gets_advice(tables):
+    features, counts = tables
+    Y = (counts > 0).astype(float)
+    Y[:, 1] = np.where(Y[:, 1] > 0, 1.0, np.nan)
+    warnings = fit_and_check(beside(features, Y), NAMES, estimator=DLDL(beta=1.0, gamma=0.3), holdout=0).facts[
+        "warnings"
+    ]
+    said = "Labels that are 1 wherever they are known (write 0 where an empty cell means no): 'sea'."
+    assert said in warnings
+    assert not any(sentence.startswith("Labels always there") for sentence in warnings)
+
+
 def test_an_empty_cell_is_an_unknown_label(tables, tmp_path):
     features, counts = tables
     Y = (counts > 0).astype(float)

@@ -185,12 +185,14 @@ def _about_labels(T: Matrix, labels: Sequence[str]) -> list[str]:
     counts = dict(zip(labels, np.nansum(T, axis=0).astype(int).tolist(), strict=True))
     seen = dict(zip(labels, (~np.isnan(T)).sum(axis=0).tolist(), strict=True))
     never = [name for name, count in counts.items() if count == 0]
-    always = [name for name, count in counts.items() if count == seen[name] > 0]
+    always = [name for name, count in counts.items() if count == seen[name] == len(T)]
+    ticked = [name for name, count in counts.items() if 0 < count == seen[name] < len(T)]
     rare = [name for name, count in counts.items() if 0 < count < min(_RARE, len(T))]
     return _listed(
         {
             "Labels never seen (0 in every row, so their degrees mean nothing)": never,
             "Labels always there (1 in every row, which tells nothing about them)": always,
+            "Labels that are 1 wherever they are known (write 0 where an empty cell means no)": ticked,
             f"Rare labels (1 in fewer than {_RARE} rows, so their degrees are guesses)": rare,
         }
     )
