@@ -25,6 +25,7 @@ _MIDDLE_BETA = 4  # where to begin among them
 _RATIOS = 10.0 ** np.arange(-1.0, 3.0, 0.5)  # of gamma to its default; the last leaves next to nothing of noise
 _NO_EVIDENCE_BETA = 1.0
 _ROUGH = 1e-3  # accuracy per row that is enough to compare weights
+_LESS_ROUGH = 1e-5  # in the span of wide rows: it costs nothing there, and fits that end sooner make gamma too small
 _SETTLED = 3e-3  # mean change of a degree
 _FINE = 201  # places to look at between two tops
 
@@ -188,7 +189,8 @@ def _safest_beta(rows: _Rows, gamma: float, max_iter: int) -> float:
     """The beta under which DLDL's degrees lose least, against those nearest to an opinion, whichever is right."""
     support = Support(rows.Y if rows.known is None else rows.Y | ~rows.known)
     start = normalize_rows(fill_unknown(rows.Y, rows.known, rows.features.weights))
-    first = softmax_regression(rows.features, start, l2=gamma, tol=_ROUGH)  # the same for every beta
+    tol = _accuracy(rows.features)
+    first = softmax_regression(rows.features, start, l2=gamma, tol=tol)  # the same for every beta
 
     @cache
     def degrees(k: int) -> Array:
@@ -196,8 +198,8 @@ def _safest_beta(rows: _Rows, gamma: float, max_iter: int) -> float:
         W, D = first, start
         for iteration in range(max_iter):
             if iteration:
-                W = softmax_regression(rows.features, D, l2=gamma, start=W, tol=_ROUGH)
-            step = newton_simplex(log_softmax(W.logits), support, beta=float(_BETAS[k]), start=D, tol=_ROUGH)
+                W = softmax_regression(rows.features, D, l2=gamma, start=W, tol=tol)
+            step = newton_simplex(log_softmax(W.logits), support, beta=float(_BETAS[k]), start=D, tol=tol)
             previous, D = D, step.D
             if np.abs(D - previous).mean() <= _SETTLED:
                 break
@@ -209,6 +211,10 @@ def _safest_beta(rows: _Rows, gamma: float, max_iter: int) -> float:
 
     hills = [_climb(partial(nearness, opinion), _MIDDLE_BETA, len(_BETAS)) for opinion in rows.opinions]
     return _between(_BETAS, _least_regret(hills, [opinion.weight for opinion in rows.opinions]))
+
+
+def _accuracy(features: Features) -> float:
+    return _LESS_ROUGH if features.orthogonal else _ROUGH
 
 
 def _best_ratio(splits: list[Split], suggested: _Suggested) -> float:
@@ -224,7 +230,7 @@ def _best_ratio(splits: list[Split], suggested: _Suggested) -> float:
         parts = []
         for place, (split, D, D_test) in enumerate(cases):
             gamma = float(_RATIOS[k]) * default_gamma(split.features)
-            W = softmax_regression(split.features, D, l2=gamma, start=fits[place], tol=_ROUGH)
+            W = softmax_regression(split.features, D, l2=gamma, start=fits[place], tol=_accuracy(split.features))
             fits[place] = W
             logP = log_softmax(np.asarray(split.X_test @ W.coef + W.intercept, dtype=np.float64))
             # No degree is taken to be nearer to 0 than the rows can tell: one far row cannot decide.
