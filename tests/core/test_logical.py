@@ -49,9 +49,9 @@ def test_what_is_no_degree_is_refused(D, message):
         binarize(D)
 
 
-@pytest.mark.parametrize("k", [None, 0, 7])
+@pytest.mark.parametrize("k", [None, 0, 7, 1.5, "1"])
 def test_top_k_needs_a_sensible_k(k):
-    with pytest.raises(ValueError, match="k between 1 and the number of labels 6"):
+    with pytest.raises(InputError, match="a whole k from 1 to the number of labels 6"):
         binarize(distributions(0), rule="top-k", k=k)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -59,8 +60,8 @@ def binarize(
         descending = np.take_along_axis(D, order, axis=1)
         taken = np.cumsum(descending, axis=1) - descending <= total  # the sum before this label
     elif rule == "top-k":
-        if k is None or not 1 <= k <= D.shape[1]:
-            raise InputError(f"rule='top-k' needs k between 1 and the number of labels {D.shape[1]}, got {k}.")
+        if not (isinstance(k, Integral) and 1 <= k <= D.shape[1]):
+            raise InputError(f"rule='top-k' needs a whole k from 1 to the number of labels {D.shape[1]}, got {k!r}.")
         taken = np.broadcast_to(np.arange(D.shape[1]) < k, D.shape)
     else:
         raise InputError(f"rule must be one of {', '.join(RULES)}, got {rule!r}.")
