@@ -66,3 +66,25 @@ def test_a_program_that_calls_main_keeps_its_own_handler(run):
     before = signal.getsignal(signal.SIGINT)
     assert run("methods").code == 0
     assert signal.getsignal(signal.SIGINT) is before
+
+
+DONE = """
+import atexit, os, sys, threading, time
+import ldlearn.cli.main as entry
+
+class Last:
+    def __del__(self, write=os.write):
+        write(1, b"the interpreter is taken apart")
+
+def work(words):
+    atexit.register(print, "registered for the exit")
+    threading.Thread(target=lambda: (time.sleep(0.05), print("a thread ends"))).start()
+
+sys.last, entry._run = Last(), work
+entry.main()
+"""
+
+
+def test_after_a_success_nothing_is_taken_apart_under_threads_of_arrow():
+    done = subprocess.run([sys.executable, "-c", DONE], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.splitlines() == ["a thread ends", "registered for the exit"]

@@ -6,6 +6,7 @@ import atexit
 import os
 import signal
 import sys
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import NoReturn, TextIO
@@ -48,7 +49,9 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
             raise
         code = _interrupted() if interrupts.was_interrupted() else _told(error)
     told = 0 if code == READER_LEFT else code
-    if code and arguments is None:
+    if arguments is None:
+        if code == 0:
+            threading._shutdown()  # type: ignore[attr-defined] # as at an ordinary exit: threads end, workers are sent home
         _end_process(told)
     raise SystemExit(told)
 
@@ -95,10 +98,10 @@ def _told(error: Exception) -> int:
 
 
 def _end_process(code: int) -> NoReturn:
-    """End a process that stopped in the middle of its work.
+    """End the process without taking the interpreter apart; what is registered for the exit is done as ever.
 
-    A thread of Arrow may still wait for rows. At an ordinary exit Python would end it where C++ allows no end, and the
-    process would die of SIGABRT instead of saying how it went. What is registered for the exit is done as ever.
+    A thread of Arrow may still hold or want rows, for a moment even after the last was read. At an ordinary exit Python
+    would end it where C++ allows no end, and the process would die of SIGABRT instead of saying how it went.
     """
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):

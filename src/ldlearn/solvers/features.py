@@ -378,7 +378,7 @@ def linear_softmax(X: Any, W: Array, b: Array) -> Array:
     Examples
     --------
     >>> import numpy as np
-    >>> linear_softmax(np.zeros((1, 1), dtype=np.float32), np.ones((1, 2)), np.log([0.25, 0.75]))
+    >>> linear_softmax(np.zeros((1, 1), dtype=np.float32), np.ones((1, 2)), np.log([0.25, 0.75])).round(6)
     array([[0.25, 0.75]], dtype=float32)
     """
     P = np.empty((X.shape[0], W.shape[1]), dtype=X.dtype)
