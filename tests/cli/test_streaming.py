@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow
 import pytest
 from practice_tables import LABELS, make_table
 
@@ -22,8 +23,10 @@ BENCHMARK = Path(__file__).resolve().parents[2] / "benchmarks" / "stream_predict
 
 @pytest.mark.skipif(not BENCHMARK.exists(), reason="the benchmarks are not part of this copy of the project")
 def test_memory_does_not_grow_with_the_table():
+    # What Arrow 17 keeps for reuse grows until some 150 MB are read; from there on it stays.
+    sizes = ("60", "150") if int(pyarrow.__version__.split(".")[0]) > 17 else ("150", "400")
     done = subprocess.run(
-        [sys.executable, BENCHMARK, "--megabytes", "60", "150"], capture_output=True, text=True, check=True, timeout=300
+        [sys.executable, BENCHMARK, "--megabytes", *sizes], capture_output=True, text=True, check=True, timeout=300
     )
     small, large, summary = (json.loads(line) for line in done.stdout.splitlines())
     assert large["megabytes"] > 2.4 * small["megabytes"]
