@@ -118,6 +118,8 @@ def test_decorated_numbers_name_no_rows():
         (["12,5", "3,25", "7,0"], "as written with a decimal comma, 12,5 as 12.5: row 0 '12,5'"),
         (["1.2k", "3M", "950", "20k"], "as thousands, millions or billions, 1.2k as 1200: row 0 '1.2k', row 1 '3M'"),
         (["1.2k", "3M", "15%", "$3.50", "1 234,5", "(12)"], "with a percent sign, 12% as 12, others without"),
+        (["(12)", "3.5", "40"], "as negative, (12) and 12- as -12: row 0 '(12)'"),
+        (["12.50-", "3.5", "40"], "as negative, (12) and 12- as -12: row 0 '12.50-'"),
     ],
 )
 def test_a_column_of_numbers_as_people_write_them(cells, said):

@@ -38,8 +38,9 @@ class WrittenNumbers(NamedTuple):
     ----------
     values : ndarray
         NaN where a cell is no number.
-    commas, marks, limits, times, percents : ndarray of bool
-        Where a cell has a decimal comma; marks between thousands; a limit; k, M and the like; a percent sign.
+    commas, marks, limits, times, percents, debits : ndarray of bool
+        Where a cell has a decimal comma; marks between thousands; a limit; k, M and the like; a percent sign; brackets
+        or a sign behind it, which make it negative.
     doubtful : ndarray of bool
         Where marks between thousands may be meant as decimal commas: 1,234.
     """
@@ -50,6 +51,7 @@ class WrittenNumbers(NamedTuple):
     limits: NDArray[np.bool_]
     times: NDArray[np.bool_]
     percents: NDArray[np.bool_]
+    debits: NDArray[np.bool_]
     doubtful: NDArray[np.bool_]
 
 
@@ -83,7 +85,8 @@ def read_written(cells: list[Any], plain: NDArray[np.float64]) -> WrittenNumbers
 
     percents = np.array([text.endswith("%") for text in texts], dtype=bool)
     doubtful = np.array([_PERHAPS_FRACTION.fullmatch(text) is not None for text in pointed], dtype=bool)
-    return WrittenNumbers(values, commas, has("mark"), has("limit"), has("times"), percents, doubtful)
+    debits = has("debit") | has("minus")
+    return WrittenNumbers(values, commas, has("mark"), has("limit"), has("times"), percents, debits, doubtful)
 
 
 def _are_two_sides(known: list[re.Match[str]]) -> bool:

@@ -43,6 +43,19 @@ _PAIR = re.compile(r"(\d{1,2}),(\d{1,2})")
 WORD = r"[\u3040-\u30ff\u3400-\u9fff]|[^\W\u3040-\u30ff\u3400-\u9fff]+"
 _LETTERS = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|\b[^\W\d_\u3040-\u30ff\u3400-\u9fff]{2,}\b")
 
+# How cells are read, and how that is told.
+_READ_AS = {
+    "thousands": "as written with marks between thousands",
+    "limits": "as the limit that is given",
+    "percents": "with a percent sign, 12% as 12, others without",
+    "commas": "as written with a decimal comma, 12,5 as 12.5",
+    "times": "as thousands, millions or billions, 1.2k as 1200",
+    "debits": "as negative, (12) and 12- as -12",
+    "other_dates": "as dates in another form than the column has",
+    "unseen": "as none of the categories, not seen in training",
+    "far": "as they are, but lie far beyond all rows of training (another unit? unknown?)",
+}
+
 Mask = NDArray[np.bool_]
 
 
@@ -80,18 +93,9 @@ class NamedCells:
 class JunkCells(NamedCells):
     """Cells that are not what their column is made of; they count as missing."""
 
-    thousands: NamedCells = field(default_factory=lambda: NamedCells("as written with marks between thousands"))
-    limits: NamedCells = field(default_factory=lambda: NamedCells("as the limit that is given"))
-    percents: NamedCells = field(default_factory=lambda: NamedCells("with a percent sign, 12% as 12, others without"))
-    commas: NamedCells = field(default_factory=lambda: NamedCells("as written with a decimal comma, 12,5 as 12.5"))
-    other_dates: NamedCells = field(default_factory=lambda: NamedCells("as dates in another form than the column has"))
-    unseen: NamedCells = field(default_factory=lambda: NamedCells("as none of the categories, not seen in training"))
-    far: NamedCells = field(
-        default_factory=lambda: NamedCells(
-            "as they are, but lie far beyond all rows of training (another unit? unknown?)"
-        )
+    noted: dict[str, NamedCells] = field(
+        default_factory=lambda: {how: NamedCells(meaning) for how, meaning in _READ_AS.items()}
     )
-    times: NamedCells = field(default_factory=lambda: NamedCells("as thousands, millions or billions, 1.2k as 1200"))
 
     def read_numbers(self, series: Any, column: str) -> NDArray[np.float64]:
         """A column as numbers; what is none is noted, and how the others are written."""
@@ -117,27 +121,16 @@ class JunkCells(NamedCells):
         have a decimal comma (1,234).
         """
         percents, marks = written.percents[known], written.marks[known]
-        self.limits.add(cells, column, written.limits[known])
-        self.commas.add(cells, column, written.commas[known])
-        self.times.add(cells, column, written.times[known])
+        for how in ("limits", "commas", "times", "debits"):
+            self.noted[how].add(cells, column, getattr(written, how)[known])
         if not no_other or not percents.all():
-            self.percents.add(cells, column, percents)
+            self.noted["percents"].add(cells, column, percents)
         if (no_other and written.doubtful[known].all()) or marks.sum() <= _MOST_JUNK * n_rows:
-            self.thousands.add(cells, column, marks)
+            self.noted["thousands"].add(cells, column, marks)
 
     def sentences(self) -> list[str]:
         """One sentence for each column."""
-        noted = (
-            self.thousands,
-            self.limits,
-            self.percents,
-            self.commas,
-            self.times,
-            self.other_dates,
-            self.unseen,
-            self.far,
-        )
-        return [*super().sentences(), *(text for cells in noted for text in cells.sentences())]
+        return [*super().sentences(), *(text for cells in self.noted.values() for text in cells.sentences())]
 
 
 @dataclass(frozen=True)
@@ -320,9 +313,8 @@ def _looks_like(series: Any, column: str) -> str:
     if _words_per_cell(present) >= _PROSE_WORDS:
         return "texts"
     number, rows = f"{count:,} different texts", f"{len(series):,} rows"
-    if _mostly_digits(present) and not _are_codes(
-        present
-    ):  # such as times without a date, or amounts in several currencies
+    # such as times without a date, or amounts in several currencies
+    if _mostly_digits(present) and not _are_codes(present):
         raise TableError(
             f"{number} in {rows}, such as {shown(present.iloc[0])} and {shown(present.iloc[-1])}, are neither numbers "
             "nor dates of one form; write all in one form, name the column as the id, or leave it out (ignore).",

@@ -125,12 +125,12 @@ class TablePreprocessing:
         """Whether an embedding that the user names makes the numbers of some texts."""
         return any(isinstance(transformer, NamedEmbedding) for transformer in self.words.values())
 
-    def transform(self, cleaned: Any, noted: JunkCells | None = None, n_training_rows: int = 0) -> Any:
+    def transform(self, cleaned: Any, junk: JunkCells | None = None, n_training_rows: int = 0) -> Any:
         """The numbers of the rows of a cleaned table: an array, or a CSR matrix.
 
-        ``noted`` is told categories and numbers that training did not have.
+        ``junk`` is told categories and numbers that training did not have.
         """
-        return self._joined(self._parts(cleaned, noted, max(_FAR, n_training_rows**0.5)))
+        return self._joined(self._parts(cleaned, junk, max(_FAR, n_training_rows**0.5)))
 
     def feature_names(self) -> list[str]:
         """Names of the numbers that the estimator sees."""
@@ -143,19 +143,19 @@ class TablePreprocessing:
             names += [f"{name}: {word}" for word in words]
         return names
 
-    def _parts(self, cleaned: Any, noted: JunkCells | None = None, reach: float = _FAR) -> list[Any]:
+    def _parts(self, cleaned: Any, junk: JunkCells | None = None, reach: float = _FAR) -> list[Any]:
         if isinstance(cleaned, SparseTable) and self.means[: len(cleaned.names)].any():
             cleaned = cleaned.to_frame()  # of a model whose numbers had no such zeros
         parts = []
         for values, which in _number_columns(cleaned, self.numbers):
             parts.append(self._scaled(values, which))
-            if noted is not None and not scipy.sparse.issparse(values):
-                self._note_far(cleaned, parts[-1], which, noted.far, reach)
+            if junk is not None and not scipy.sparse.issparse(values):
+                self._note_far(cleaned, parts[-1], which, junk.noted["far"], reach)
         for name, mode, values in zip(self.categorical, self.modes, self.categories, strict=True):
             codes = _codes(cleaned[name], mode, values)
             parts.append(_one_hot(codes, len(values)))
-            if noted is not None:
-                noted.unseen.add(cleaned[name], name, codes < 0)
+            if junk is not None:
+                junk.noted["unseen"].add(cleaned[name], name, codes < 0)
         return parts + [transformer.transform(cleaned[name].tolist()) for name, transformer in self.words.items()]
 
     def _note_far(self, cleaned: Any, scaled: Matrix, which: slice, far: NamedCells, reach: float) -> None:
@@ -347,7 +347,7 @@ def _date_columns(table: Any, kinds: ColumnKinds, junk: JunkCells) -> Any:
         advice = f"dates were written as {example(form)} in training; write them so{also}."
         check_not_all_junk(table[name], name, found.junk, advice)
         junk.add(table[name], name, found.junk)
-        junk.other_dates.add(table[name], name, found.other)
+        junk.noted["other_dates"].add(table[name], name, found.other)
         columns |= {f"{name} ({part})": values for part, values in found.numbers.items()}
     return import_pandas().DataFrame(columns, index=table.index)
 

@@ -228,7 +228,8 @@ class TableModel:
         found = JunkCells() if junk is None else junk
         numbers = self.preprocessing.transform(feature_frame(table, self.kinds, found), found, self.facts["rows"])
         if junk is None:  # a few new categories are usual, and everybody knows what becomes of them
-            found.unseen.counts = {name: n for name, n in found.unseen.counts.items() if 2 * n > len(table)}
+            unseen = found.noted["unseen"]
+            unseen.counts = {name: n for name, n in unseen.counts.items() if 2 * n > len(table)}
             if said := found.sentences():
                 warnings.warn(" ".join(said), UserWarning, stacklevel=2)
         return numbers
