@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -15,6 +14,7 @@ from ldlearn.base import check_distributions
 from ldlearn.base.frames import SetOutput, frames_out
 from ldlearn.core.targets import check_matrix, label_order
 from ldlearn.errors import InputError, ParameterError
+from ldlearn.joint.intervals import check_share
 
 Bounds = tuple[NDArray[np.float64], NDArray[np.float64]]
 _LEAST_SPREAD = 0.1  # of a degree, as a standard deviation: that of a share of 0.01
@@ -149,8 +149,7 @@ def _residuals(P: NDArray[np.float64], D: NDArray[np.float64], simultaneous: boo
 
 
 def _intervals(residuals: NDArray[np.float64], P: NDArray[np.float64], coverage: float) -> Bounds:
-    if not (isinstance(coverage, Real) and 0.0 < coverage < 1.0):
-        raise ParameterError(f"coverage must be above 0 and below 1, got {coverage!r}.")
+    check_share("coverage", coverage)
     n = len(residuals)
     # A new row is as likely as any other to have any rank among n + 1; rounding must not cost a rank.
     rank = math.ceil((n + 1) * coverage - 1e-9)

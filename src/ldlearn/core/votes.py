@@ -31,9 +31,8 @@ def votes_of_shares(logP: Array, fixed_raters: bool) -> tuple[Array, Array | flo
     if not fixed_raters:
         return logP, 1.0, 0.0
     logP = np.minimum(logP, np.log(_LARGEST_SHARE))
-    P = np.maximum(
-        np.exp(logP), np.finfo(np.float64).tiny
-    )  # of a share that is 0 in floating point, too, the ratio is 1
+    # of a share that is 0 in floating point, too, the ratio is 1
+    P = np.maximum(np.exp(logP), np.finfo(np.float64).tiny)
     ratio = -np.log1p(-P) / P
     rise = 1.0 / ((1.0 - P) * ratio)
     return logP + np.log(ratio), rise, rise**2 * (ratio - 1.0)
