@@ -16,9 +16,9 @@ from pathlib import Path
 import numpy as np
 
 from ldlearn.metrics import METRICS, Metric
-from ldlearn.reporting.paper_comparison import PairedScore, PairedTable, paired_tables
-from ldlearn.reporting.printed_ranks import PAPER_METRICS
-from ldlearn.reporting.printed_results import BLOCKS, printed_scores
+from ldlearn.paper.comparison import PairedScore, PairedTable, paired_tables
+from ldlearn.paper.ranks import PAPER_METRICS
+from ldlearn.paper.tables import BLOCKS, printed_scores
 from ldlearn.reporting.report import Report
 from ldlearn.reporting.run_details import circumstances
 from ldlearn.reporting.selection_summary import how_parameters_were_chosen

@@ -22,6 +22,7 @@ PACKAGES = (
     "experiments",
     "results",
     "reporting",
+    "paper",
     "stats",
     "core",
     "base",

@@ -2,7 +2,7 @@
 
 import json
 
-from ldlearn.reporting import audit_paper
+from ldlearn.paper import audit_paper
 
 
 def test_names_each_finding(run):

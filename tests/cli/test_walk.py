@@ -14,7 +14,18 @@ from ldlearn.cli.main import main
 
 ROOT = Path(ldlearn.__file__).parent
 # What is above the mathematics (core, solvers, metrics, base and the methods).
-HOUSE = ("cli/", "io/", "models/", "datasets/", "results/", "experiments/", "plotting/", "reporting/", "discovery.py")
+HOUSE = (
+    "cli/",
+    "io/",
+    "models/",
+    "datasets/",
+    "results/",
+    "experiments/",
+    "plotting/",
+    "paper/",
+    "reporting/",
+    "discovery.py",
+)
 
 
 def walk(*words: str) -> Counter[tuple[str, str]]:

@@ -9,7 +9,7 @@ import typer
 
 from ldlearn.cli.console import say, show_json
 from ldlearn.cli.options import Json, split_names
-from ldlearn.reporting import audit_paper
+from ldlearn.paper import audit_paper
 from ldlearn.results.wording import plural
 
 

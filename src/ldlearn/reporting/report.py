@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 from ldlearn.errors import InputError
 from ldlearn.io.atomic import write_file
 from ldlearn.metrics import HEADLINE_METRICS
-from ldlearn.reporting.paper_comparison import PairedTable, paired_tables
+from ldlearn.paper.comparison import PairedTable, paired_tables
+from ldlearn.paper.tables import CITATION
 from ldlearn.reporting.payload import page_data, script_json
-from ldlearn.reporting.printed_results import CITATION
 from ldlearn.reporting.run_details import circumstances, progress, selected_parameters
 from ldlearn.reporting.selection_summary import (
     grid_points_of_methods,

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from ldlearn.paper.comparison import PairedScore, PairedTable
 from ldlearn.plotting.style import shown
-from ldlearn.reporting.paper_comparison import PairedScore, PairedTable
 from ldlearn.results import Agreement, Cost, Method, Score, Spread, TaskTable
 
 DASH = "–"

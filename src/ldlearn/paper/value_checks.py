@@ -14,9 +14,9 @@ from ldlearn.core.simplex import normalize_rows
 from ldlearn.datasets import fetch_dataset
 from ldlearn.datasets.fetch import DatasetNotHereError
 from ldlearn.metrics import METRICS
-from ldlearn.reporting.findings import Finding
-from ldlearn.reporting.printed_ranks import AVERAGE, PAPER_METRICS, Row
-from ldlearn.reporting.printed_results import BLOCKS, PaperDataset, known_floors, paper_datasets
+from ldlearn.paper.finding import Finding
+from ldlearn.paper.ranks import AVERAGE, PAPER_METRICS, Row
+from ldlearn.paper.tables import BLOCKS, PaperDataset, known_floors, paper_datasets
 from ldlearn.results.wording import enumerate_names
 
 _SUBJECT = "DLDL"

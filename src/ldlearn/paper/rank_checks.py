@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from scipy.stats import rankdata
 
-from ldlearn.reporting.findings import Finding
-from ldlearn.reporting.printed_ranks import PAPER_METRICS, RankedTable, Row, ranked_tables
+from ldlearn.paper.finding import Finding
+from ldlearn.paper.ranks import PAPER_METRICS, RankedTable, Row, ranked_tables
 from ldlearn.results.wording import enumerate_names
 from ldlearn.stats import PostHocResult, bonferroni_dunn, critical_difference
 

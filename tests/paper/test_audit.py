@@ -13,10 +13,10 @@ from shared_data import SHARED, shared_file
 from ldlearn.core import binarize
 from ldlearn.datasets import read_dataset
 from ldlearn.errors import ParameterError
-from ldlearn.reporting import Finding, audit_paper
-from ldlearn.reporting.audit import CHECKS
-from ldlearn.reporting.audit_values import clark_floor
-from ldlearn.reporting.printed_results import PaperDataset, printed_rows
+from ldlearn.paper import Finding, audit_paper
+from ldlearn.paper.audit import CHECKS
+from ldlearn.paper.tables import PaperDataset, printed_rows
+from ldlearn.paper.value_checks import clark_floor
 
 METHODS = ["DLDL", "L2", "FLE", "GLLE", "LEMLL", "LESC", "FCM"]
 DATASETS = ["NS", "SCUT", "RAF", "FBP", "REN", "Twitter"]
@@ -27,7 +27,7 @@ DEVIATIONS_IN = {"1": "S3", "2": "S4"}
 
 
 def read_cells():
-    folder = files("ldlearn.reporting").joinpath("paper_tables")
+    folder = files("ldlearn.paper").joinpath("data")
     names = ("recovery", "predictive", "predictive_ldlsf", "ablation")
     rows = [row for n in names for row in csv.DictReader((folder / f"{n}.csv").read_text("utf-8").splitlines())]
     return {(row["table"], row["metric"], row["dataset"], row["method"]): row for row in rows}

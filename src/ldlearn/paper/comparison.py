@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from ldlearn.errors import bare_name
 from ldlearn.metrics import METRICS, Metric
-from ldlearn.reporting.printed_ranks import PAPER_METRICS
-from ldlearn.reporting.printed_results import BLOCKS, Block, Printed, abbreviations, paper_methods, printed_scores
+from ldlearn.paper.ranks import PAPER_METRICS
+from ldlearn.paper.tables import BLOCKS, Block, Printed, abbreviations, paper_methods, printed_scores
 from ldlearn.results import Method, Results, Spread
 
 _ABLATED = re.compile(r"\b(alpha|beta|gamma)\s*=\s*0(?![.\d])")

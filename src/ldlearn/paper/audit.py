@@ -5,27 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from ldlearn.errors import ParameterError, hint
-from ldlearn.reporting import audit_ranks, audit_values
-from ldlearn.reporting.findings import Finding
-from ldlearn.reporting.printed_ranks import Row
-from ldlearn.reporting.printed_results import printed_rows
+from ldlearn.paper import rank_checks, value_checks
+from ldlearn.paper.finding import Finding
+from ldlearn.paper.ranks import Row
+from ldlearn.paper.tables import printed_rows
 
 # By the topic of the findings.
 CHECKS: dict[str, Callable[[Sequence[Row]], Iterator[Finding]]] = {
-    "ranks": audit_ranks.check_ranks,
-    "averages": audit_ranks.check_averages,
-    "backwards": audit_ranks.check_directions,
-    "first-places": audit_ranks.check_first_places,
-    "critical-difference": audit_ranks.check_critical_difference,
-    "significance": audit_ranks.check_significance,
-    "identities": audit_values.check_identities,
-    "clark-floor": audit_values.check_clark_floor,
-    "agreement": audit_values.check_agreement,
-    "copies": audit_values.check_copies,
-    "repeated": audit_values.check_repeated_values,
-    "ablation": audit_values.check_ablation,
-    "text": audit_values.check_metric_names,
-    "floors": audit_values.check_floors,
+    "ranks": rank_checks.check_ranks,
+    "averages": rank_checks.check_averages,
+    "backwards": rank_checks.check_directions,
+    "first-places": rank_checks.check_first_places,
+    "critical-difference": rank_checks.check_critical_difference,
+    "significance": rank_checks.check_significance,
+    "identities": value_checks.check_identities,
+    "clark-floor": value_checks.check_clark_floor,
+    "agreement": value_checks.check_agreement,
+    "copies": value_checks.check_copies,
+    "repeated": value_checks.check_repeated_values,
+    "ablation": value_checks.check_ablation,
+    "text": value_checks.check_metric_names,
+    "floors": value_checks.check_floors,
 }
 
 
@@ -45,7 +45,7 @@ def audit_paper(only: Iterable[str] | None = None, *, rows: Sequence[Row] | None
 
     Examples
     --------
-    >>> from ldlearn.reporting import audit_paper
+    >>> from ldlearn.paper import audit_paper
     >>> for finding in audit_paper(["first-places", "backwards"]):
     ...     print(finding.id, "|", finding.truth)
     backwards/Clark-Twitter | The whole column is ranked with the worst first; DLDL is number 7 of 7.

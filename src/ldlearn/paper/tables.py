@@ -9,7 +9,7 @@ from functools import cache
 from importlib.resources import files
 
 from ldlearn.errors import bare_name
-from ldlearn.reporting.printed_ranks import AVERAGE, PAPER_METRICS, Row, ranked_tables
+from ldlearn.paper.ranks import AVERAGE, PAPER_METRICS, Row, ranked_tables
 from ldlearn.results import Task
 
 CITATION = "Y. Jia, J. Tang, J. Jiang: Label Distribution Learning from Logical Label, IJCAI 2024"
@@ -179,5 +179,5 @@ def _wrong_ranks() -> dict[tuple[str, str, str, str], tuple[str, str]]:
 
 @cache
 def _read(name: str) -> list[dict[str, str]]:
-    text = files("ldlearn.reporting").joinpath("paper_tables", f"{name}.csv").read_text(encoding="utf-8")
+    text = files("ldlearn.paper").joinpath("data", f"{name}.csv").read_text(encoding="utf-8")
     return list(csv.DictReader(text.splitlines()))

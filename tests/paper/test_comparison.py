@@ -9,9 +9,9 @@ from synthetic_records import make_records
 
 from ldlearn.errors import bare_name
 from ldlearn.metrics import METRICS
-from ldlearn.reporting.paper_comparison import paired_tables, paper_method
-from ldlearn.reporting.printed_ranks import PAPER_METRICS
-from ldlearn.reporting.printed_results import BLOCKS, abbreviations, printed_scores
+from ldlearn.paper.comparison import paired_tables, paper_method
+from ldlearn.paper.ranks import PAPER_METRICS
+from ldlearn.paper.tables import BLOCKS, abbreviations, printed_scores
 from ldlearn.results import Method, Results
 
 BLOCK = {block.key: block for block in BLOCKS}
@@ -20,7 +20,7 @@ TABLES = {(t.block.key, t.metric.name): t for t in paired_tables(RESULTS)}
 
 
 def rows_of(name):
-    text = files("ldlearn.reporting").joinpath("paper_tables", f"{name}.csv").read_text(encoding="utf-8")
+    text = files("ldlearn.paper").joinpath("data", f"{name}.csv").read_text(encoding="utf-8")
     return list(csv.DictReader(text.splitlines()))
 
 
