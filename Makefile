@@ -63,11 +63,12 @@ walk: $(VENV)/.dev
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
-# pip compiles one file after the other, those of others' tests too; all cores at once and without what is hardly ever
-# imported is twenty seconds faster. Templates among the files do not compile, which does not matter.
+# Compiling on all cores at once and without what is hardly ever imported is faster than leaving it to the installer.
+# Templates among the files do not compile, which does not matter.
+RARE := tests?|mypyc?|pip|setuptools|pkg_resources|distutils|statsmodels|patsy|formulaic|onnx|onnxruntime|lexers
 define install
-	$(BIN)/python -m pip install -q --no-compile -c constraints.txt -e ".[$(1)]"
-	$(BIN)/python -m compileall -qq -j 0 -x '/(tests?|mypyc?|pip|setuptools|statsmodels)/' $(VENV)/lib || true
+	$(BIN)/python tools/install.py $(1)
+	$(BIN)/python -m compileall -qq -j 0 -x '/($(RARE))/' $(VENV)/lib || true
 endef
 
 $(VENV)/.run: $(VENV)/bin/python pyproject.toml

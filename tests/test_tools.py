@@ -23,7 +23,7 @@ def load(name):
     return module
 
 
-mutants, test_everywhere = load("mutants"), load("test_everywhere")
+mutants, test_everywhere, install = load("mutants"), load("test_everywhere"), load("install")
 
 
 def test_every_mutation_still_applies():
@@ -103,3 +103,72 @@ def test_a_setting_that_is_not_obeyed_fails_its_cell():
             cell._check_obeyed({"kernels": ["Haswell"], "threads": [2], "dispatched": []} | found)
     with pytest.raises(test_everywhere.SetUpError, match="still dispatches to AVX2"):
         replace(cell, dispatch=False)._check_obeyed({"kernels": ["Haswell"], "threads": [2], "dispatched": ["AVX2"]})
+
+
+LISTING = r"""
+:env:.default-timeout='180'
+:env:.no-index='true'
+:env:.extra-index-url='https://a/simple\nhttps://b/simple?x=1'
+download.index-url='https://download'
+global.extra-index-url='https://weaker'
+global.index-url='https://weaker'
+global.find-links='/wheels /more'
+global.trusted-host='a b'
+global.cert='/a.pem'
+install.index-url='https://mirror/simple'
+"""
+
+
+class Commands:
+    """Keeps what would be run; what contains `fails` fails."""
+
+    def __init__(self, monkeypatch, fails="nothing fails"):
+        self.fails, self.run_so_far, self.env = fails, [], {}
+        monkeypatch.setattr(install.subprocess, "run", self.run)
+        monkeypatch.setattr(install.subprocess, "call", lambda command: self.run(command).returncode)
+
+    def run(self, command, env=None, **_):
+        self.run_so_far.append(" ".join(command[2:]))
+        if self.fails in self.run_so_far[-1]:
+            raise subprocess.CalledProcessError(2, command, stderr="WARNING: odd\nerror: no such thing\n")
+        self.env = env or self.env
+        return subprocess.CompletedProcess(command, 0, stdout=LISTING)
+
+
+def test_uv_is_told_where_pip_would_look(monkeypatch):
+    variables = [variable for variable, _ in install.SETTINGS.values()]
+    for variable in variables:
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("SSL_CERT_FILE", "/already.pem")
+    commands = Commands(monkeypatch)
+    install.main("dev")
+    assert [command.split()[:3] for command in commands.run_so_far] == [
+        ["pip", "install", "-q"],
+        ["pip", "config", "list"],
+        ["uv", "pip", "install"],
+    ]
+    assert "--no-index -e .[dev]" in commands.run_so_far[-1]
+    assert {variable: commands.env.get(variable) for variable in variables} == {
+        "UV_INDEX_URL": "https://mirror/simple",
+        "UV_EXTRA_INDEX_URL": "https://a/simple https://b/simple?x=1",
+        "UV_FIND_LINKS": "/wheels,/more",
+        "UV_INSECURE_HOST": "a b",
+        "SSL_CERT_FILE": "/already.pem",  # what is set for uv wins
+        "ALL_PROXY": None,
+    }
+
+
+@pytest.mark.parametrize("fails", ["uv uv", "config list", "uv pip install"])
+def test_without_uv_pip_installs_and_says_why(monkeypatch, capsys, fails):
+    commands = Commands(monkeypatch, fails)
+    with pytest.raises(SystemExit) as end:
+        install.main("all")
+    assert end.value.code == 0
+    assert commands.run_so_far[-1] == "pip install --no-compile -q -c constraints.txt -e .[all]"
+    assert capsys.readouterr().out == "uv cannot install (error: no such thing), so pip does, which takes a minute.\n"
+
+
+def test_uv_is_pinned_and_not_required():
+    root = TOOLS.parent
+    assert "\nuv==" in (root / "constraints.txt").read_text()
+    assert '"uv' not in (root / "pyproject.toml").read_text()
