@@ -15,6 +15,7 @@ from sphinx.config import Config
 PACKAGES = (
     "compose",
     "models",
+    "preprocessing",
     "metrics",
     "datasets",
     "distributed",

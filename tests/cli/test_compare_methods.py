@@ -8,7 +8,8 @@ import pandas as pd
 import pytest
 
 from ldlearn.experiments import load_plan, plan_for_table, run_plan
-from ldlearn.models import PreparedTable, TableModel, prepare_table
+from ldlearn.models import TableModel
+from ldlearn.preprocessing import PreparedTable, prepare_table
 from ldlearn.results import read_records
 
 QUICK = "VoteLDL,PriorLE,UniformLE+MeanLDL"

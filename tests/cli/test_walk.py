@@ -17,6 +17,7 @@ ROOT = Path(ldlearn.__file__).parent
 HOUSE = (
     "cli/",
     "io/",
+    "preprocessing/",
     "models/",
     "datasets/",
     "results/",

@@ -12,6 +12,7 @@ import pytest
 from ldlearn.learning import AAKNN
 from ldlearn.models import load_model
 from ldlearn.models.encoding import Decoder, Encoder
+from ldlearn.preprocessing import NamedEmbedding
 
 FOLDER = Path(__file__).parent / "data" / "version_0_1_0"
 EXPECTED = json.loads((FOLDER / "expected.json").read_text())
@@ -56,3 +57,11 @@ def test_renamed_and_later_parameters_are_set(monkeypatch):
     monkeypatch.setattr(AAKNN, "_renamed_params", {"former": parameter})
     content["state"]["former"] = 17
     assert getattr(Decoder(encoder.arrays).decode(content), parameter) == 17
+
+
+@pytest.mark.parametrize("module", ["preprocessing:TablePreprocessing", "embedding:NamedEmbedding"])
+def test_classes_that_files_name_by_a_former_place_are_found(module):
+    content = Encoder().encode(NamedEmbedding("own:letters"))
+    assert content["class"] == "ldlearn:NamedEmbedding"  # no place, which may change again
+    found = Decoder([np.empty((1, 0))]).decode(content | {"class": f"ldlearn.models.{module}"})
+    assert type(found).__name__ == module.partition(":")[2]

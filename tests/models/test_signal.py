@@ -6,8 +6,9 @@ import pytest
 
 from ldlearn.core.simplex import softmax
 from ldlearn.datasets import make_label_distributions
+from ldlearn.metrics.beside_floors import advantage_over_constant
 from ldlearn.models import fit_and_check
-from ldlearn.models.quality import advantage_over_constant, signal_words
+from ldlearn.models.table_fit import signal_words
 
 
 def checked(*, shuffled=False, n=400, **options):

@@ -15,9 +15,8 @@ from ldlearn.models import (
     fit_table,
     load_model,
     predict_table,
-    prepare_table,
-    preprocessing,
 )
+from ldlearn.preprocessing import features, prepare_table
 
 LABELS = ["calm", "glad", "upset"]
 ROWS, WORDS = 300, 40
@@ -161,6 +160,6 @@ def test_a_sparse_cell_that_is_no_number_is_named(tmp_path, value, shown):
 def test_sparse_columns_are_scaled_as_dense_ones_are(offset):
     """Also far from zero, where squares lose all digits; a constant is divided by nothing."""
     X = offset + np.column_stack([np.zeros(322), np.random.default_rng(0).normal(size=322)])
-    sparse, dense = preprocessing._sparse_moments(scipy.sparse.csr_array(X)), preprocessing._dense_moments(X)
+    sparse, dense = features._sparse_moments(scipy.sparse.csr_array(X)), features._dense_moments(X)
     assert sparse[2, 0] == 1.0
     np.testing.assert_allclose(sparse[2], dense[2], rtol=1e-6)

@@ -75,11 +75,9 @@ def test_either_a_model_or_labels(files):
 def test_labels_are_read_once(files, monkeypatch):
     """Reading texts as labels is slow; a fit with rows held out needs them four times."""
     from ldlearn.io import values
-    from ldlearn.models import table_model
+    from ldlearn.preprocessing import labels
 
     seen = []
-    monkeypatch.setattr(
-        table_model, "to_labels", lambda frame, labels: seen.append(labels) or values.to_labels(frame, labels)
-    )
+    monkeypatch.setattr(labels, "to_labels", lambda frame, names: seen.append(names) or values.to_labels(frame, names))
     fit_table("data.csv", LABELS, "m.ldl", id="key")
     assert seen == [LABELS]

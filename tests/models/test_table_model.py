@@ -14,13 +14,14 @@ from hypothesis import strategies as st
 from practice_tables import LABELS, make_table
 
 from ldlearn import DLDL, SABFGS, EnhanceThenLearn, FromDistributions, PriorLE, all_estimators
+from ldlearn.compose.method_names import make_enhancer, make_predictor, method_name
 from ldlearn.errors import InputError, ParameterError
 from ldlearn.io.values import is_numeric, to_labels, to_numbers, to_texts
+from ldlearn.metrics.beside_floors import score_predictions
 from ldlearn.models import ModelFileError, TableError, TableModel, export_onnx, fit_and_check, load_model, save_model
-from ldlearn.models.column_kinds import JunkCells
 from ldlearn.models.linear import linear_softmax, strongest_features
-from ldlearn.models.method_names import make_enhancer, make_predictor, method_name
-from ldlearn.models.quality import held_out_scores, score_predictions
+from ldlearn.models.table_fit import held_out_scores
+from ldlearn.preprocessing.column_kinds import JunkCells
 
 FEATURES = ["height", "wet", "place"]
 
@@ -172,7 +173,7 @@ def test_a_classifier_of_each_label_stands_beside_the_floors_where_it_is_quick(t
     scores = {score.name: score for score in held_out_scores(load_model(tmp_path / "m.ldl").facts)}
     likely = scores["vote_likelihood"]
     assert likely.mean < likely.classifier < 0
-    monkeypatch.setattr("ldlearn.models.quality._SLOW_TO_CLASSIFY", 100)
+    monkeypatch.setattr("ldlearn.models.table_fit._SLOW_TO_CLASSIFY", 100)
     assert all(score.classifier is None for score in held_out_scores(fit_and_check(table, ["low", "high"]).facts))
     exact = fit_and_check(table.assign(low=0.25, high=0.75), ["low", "high"], estimator=SABFGS())
     assert all(score.classifier is None for score in held_out_scores(exact.facts))

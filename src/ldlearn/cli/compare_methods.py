@@ -14,7 +14,7 @@ from ldlearn.errors import MissingDependencyError
 from ldlearn.experiments import plan_for_table
 from ldlearn.experiments.own_table import METHODS
 from ldlearn.io.source import PIPE
-from ldlearn.models.column_kinds import describe_kinds
+from ldlearn.preprocessing.column_kinds import describe_kinds
 from ldlearn.reporting import write_report
 
 

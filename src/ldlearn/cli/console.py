@@ -17,9 +17,10 @@ from rich.text import Text
 from ldlearn.cli.main import ignoring_closed_pipe
 from ldlearn.errors import printable
 from ldlearn.io.source import PIPE
+from ldlearn.metrics.beside_floors import Score
 from ldlearn.models import WrittenTable
-from ldlearn.models.progress import silent
-from ldlearn.models.quality import Score, held_out_scores, signal_words
+from ldlearn.models.table_fit import held_out_scores, signal_words
+from ldlearn.preprocessing.progress import silent
 
 
 def note(text: str) -> None:

@@ -9,10 +9,11 @@ import typer
 
 from ldlearn.cli import options as opt
 from ldlearn.cli.console import note_about_table, progress, say, show_json, show_scores
+from ldlearn.compose.method_names import DEFAULT_METHOD, method_name
 from ldlearn.errors import some
-from ldlearn.models import describe_model, fit_table, import_embedding
-from ldlearn.models.column_kinds import describe_kinds
-from ldlearn.models.method_names import DEFAULT_METHOD, method_name
+from ldlearn.models import describe_model, fit_table
+from ldlearn.preprocessing import import_embedding
+from ldlearn.preprocessing.column_kinds import describe_kinds
 
 _HOLDOUT = 0.2
 

@@ -10,7 +10,7 @@ from ldlearn.cli.console import PlainTable, say, show, show_json, show_scores
 from ldlearn.cli.options import Json, NoClobber
 from ldlearn.io.formats import check_output
 from ldlearn.models import describe_file, write_card
-from ldlearn.models.column_kinds import describe_kinds
+from ldlearn.preprocessing.column_kinds import describe_kinds
 
 
 def inspect(

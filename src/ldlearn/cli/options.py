@@ -139,7 +139,8 @@ def name_embedding(name: str | None, model: str) -> None:
     """Import the embedding for a model, which must have been fitted with one: it would be ignored otherwise."""
     if name is None:
         return
-    from ldlearn.models import import_embedding, load_table_model
+    from ldlearn.models import load_table_model
+    from ldlearn.preprocessing import import_embedding
 
     import_embedding(name)
     if not load_table_model(model).preprocessing.embedded:

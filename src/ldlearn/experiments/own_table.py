@@ -16,7 +16,7 @@ from ldlearn.experiments.methods import MethodSpec
 from ldlearn.experiments.plan import Plan
 from ldlearn.io.source import Say
 from ldlearn.metrics import HEADLINE_METRICS
-from ldlearn.models import PreparedTable
+from ldlearn.preprocessing import PreparedTable
 
 # What is tried by default: ours, the vote model, what anyone would do first, two steps, and constants as floors.
 METHODS = (
@@ -55,7 +55,7 @@ def plan_for_table(
     repeats, seed : int
         Of shuffled splits into 60 % training, 20 % validation and 20 % test rows.
     columns : mapping, optional
-        Further arguments of `ldlearn.models.prepare_table`: features, id, text, delimiter, ...
+        Further arguments of `ldlearn.preprocessing.prepare_table`: features, id, text, delimiter, ...
     say : callable, optional
         Is told how the table was understood where that is not the usual; by default it becomes a warning.
 

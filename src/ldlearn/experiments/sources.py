@@ -18,7 +18,7 @@ from ldlearn.datasets.checksums import sha256_of
 from ldlearn.experiments.toml_table import PlanError, TomlTable
 from ldlearn.io.source import Say
 from ldlearn.io.text_style import TextStyle
-from ldlearn.models import PreparedTable, prepare_table
+from ldlearn.preprocessing import PreparedTable, prepare_table
 
 AnyDataset = LabelDataset | PreparedTable
 
@@ -45,7 +45,8 @@ class DatasetSpec:
     path, sha256, read : file, its checksum and the keyword arguments of `ldlearn.datasets.read_dataset`
     preprocess : bool
         Whether the columns of the file are treated as `ldlearn fit` treats them: texts, dates, missing values; what is
-        learned from them is learned from the training rows. Then ``read`` has those of `ldlearn.models.prepare_table`.
+        learned from them is learned from the training rows. Then ``read`` has those of
+        `ldlearn.preprocessing.prepare_table`.
     generator, params : {"artificial", "label_distributions"} and the arguments of that function of `ldlearn.datasets`
     binarisation : dict
         Rule and parameters that replace those of the protocol for this data set.

@@ -16,7 +16,7 @@ from ldlearn.core.logical import binarize
 from ldlearn.errors import InputError, describe_rows
 from ldlearn.experiments.plan import Protocol
 from ldlearn.experiments.sources import AnyDataset, DatasetSpec
-from ldlearn.models import PreparedTable
+from ldlearn.preprocessing import PreparedTable
 
 Rows = NDArray[np.intp]
 

@@ -4,13 +4,10 @@ from ldlearn.errors import ModelFileError, TableError
 from ldlearn.models.card import write_card
 from ldlearn.models.comparison import Comparison, compare_tables
 from ldlearn.models.description import describe_file, describe_model
-from ldlearn.models.embedding import NamedEmbedding, import_embedding
 from ldlearn.models.files import load_model, load_table_model, save_model
 from ldlearn.models.onnx_export import export_onnx
-from ldlearn.models.prepared_table import PreparedTable, prepare_table
-from ldlearn.models.quality import fit_and_check
 from ldlearn.models.table_files import Evaluation, enhance_table, evaluate_table, predict_table
-from ldlearn.models.table_fit import fit_table
+from ldlearn.models.table_fit import fit_and_check, fit_table
 from ldlearn.models.table_model import TableModel
 from ldlearn.models.writing import WrittenTable
 
@@ -30,10 +27,6 @@ __all__ = [
     "WrittenTable",
     "evaluate_table",
     "Evaluation",
-    "prepare_table",
-    "PreparedTable",
-    "import_embedding",
-    "NamedEmbedding",
     "compare_tables",
     "Comparison",
     "ModelFileError",

@@ -8,8 +8,8 @@ from typing import Any
 
 from ldlearn.errors import import_optional
 from ldlearn.io.atomic import writing
-from ldlearn.models.column_kinds import columns_by_kind
-from ldlearn.models.quality import held_out_scores, signal_words
+from ldlearn.models.table_fit import held_out_scores, signal_words
+from ldlearn.preprocessing.column_kinds import columns_by_kind
 
 
 def write_card(known: dict[str, Any], path: str | os.PathLike[str]) -> None:

@@ -16,7 +16,7 @@ from ldlearn.io.source import Say
 from ldlearn.io.text_style import TextStyle
 from ldlearn.io.values import check_degrees, is_numeric, read_numbers, to_numbers, to_texts
 from ldlearn.metrics import CONVENTIONS, METRICS, score_all
-from ldlearn.models.quality import wants_all
+from ldlearn.metrics.beside_floors import wants_all
 
 Matrix = NDArray[np.float64]
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from ldlearn.compose.method_names import method_name
 from ldlearn.datasets.checksums import sha256_of
 from ldlearn.errors import ModelFileError
 from ldlearn.models.files import load_table_model
 from ldlearn.models.linear import linear_softmax, strongest_features
-from ldlearn.models.method_names import method_name
-from ldlearn.models.preprocessing import STATEMENT
 from ldlearn.models.table_model import TableModel
+from ldlearn.preprocessing.features import STATEMENT
 
 _TOLD_ELSEWHERE = ("holdout", "warnings", "columns", "source")
 

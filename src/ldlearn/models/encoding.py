@@ -24,6 +24,7 @@ from sklearn.neighbors import NearestNeighbors
 from ldlearn.base import LabelEstimator
 from ldlearn.discovery import all_estimators
 from ldlearn.errors import ModelFileError
+from ldlearn.preprocessing import NamedEmbedding, TablePreprocessing
 
 _ARRAY_KINDS = "biufcU"
 _DEEPEST = 60
@@ -226,7 +227,11 @@ _MAKERS: dict[str, Callable[[Decoder, Any, _Inner], Any]] = {
 
 # Packages whose classes hold nothing but numbers; their modules are never imported for a file's sake.
 _OWN_PACKAGES = ("joint", "enhancement", "learning", "compose", "solvers", "core")
-_OWN_CLASSES = ("ldlearn.models.preprocessing:TablePreprocessing", "ldlearn.models.embedding:NamedEmbedding")
+# By where they stood while 0.2.0 was made; files name them as they name estimators.
+_FORMER_NAMES = {
+    "ldlearn.models.preprocessing:TablePreprocessing": "ldlearn:TablePreprocessing",
+    "ldlearn.models.embedding:NamedEmbedding": "ldlearn:NamedEmbedding",
+}
 
 
 # Transformers and models of scikit-learn that our estimators and the preprocessing, now or once, are made of.
@@ -255,8 +260,8 @@ def _sklearn_classes() -> dict[str, type]:
 
 
 @cache
-def _public_estimators() -> dict[str, type]:
-    return dict(all_estimators())
+def _own_classes() -> dict[str, type]:
+    return {**dict(all_estimators()), "TablePreprocessing": TablePreprocessing, "NamedEmbedding": NamedEmbedding}
 
 
 def name_of_class(cls: type) -> str:
@@ -272,7 +277,7 @@ def name_of_class(cls: type) -> str:
 
 def class_of_name(name: str) -> type:
     """The class a file refers to; names that are not allowed are refused without importing anything."""
-    found = _find_class(name)
+    found = _find_class(_FORMER_NAMES.get(name, name))
     if found is None:
         raise ModelFileError(f"it names {name[:80]!r}, which is not among the classes a model file may hold")
     return found
@@ -281,12 +286,12 @@ def class_of_name(name: str) -> type:
 def _find_class(name: str) -> type | None:
     library, _, class_name = name.partition(":")
     if library == "ldlearn":
-        return _public_estimators().get(class_name)
+        return _own_classes().get(class_name)
     if library == "sklearn":
         return _sklearn_classes().get(class_name)
     # A class of our own is looked up among the modules already imported.
     in_packages = library.startswith(tuple(f"ldlearn.{package}." for package in _OWN_PACKAGES))
-    if library not in sys.modules or not (in_packages or name in _OWN_CLASSES):
+    if library not in sys.modules or not in_packages:
         return None
     found = vars(sys.modules[library]).get(class_name)
     return found if isinstance(found, type) and found.__module__ == library else None

@@ -27,11 +27,11 @@ from ldlearn.errors import FileError, ModelFileError, TableError
 from ldlearn.io.atomic import naming_system_errors, writing
 from ldlearn.io.npz import read_array
 from ldlearn.io.values import import_pandas
-from ldlearn.models.column_kinds import JunkCells
 from ldlearn.models.encoding import Decoder, Encoder
 from ldlearn.models.facts_schema import check_facts, fits
-from ldlearn.models.preprocessing import TablePreprocessing, from_column_transformer
 from ldlearn.models.table_model import TableModel
+from ldlearn.preprocessing.column_kinds import JunkCells
+from ldlearn.preprocessing.features import TablePreprocessing, from_column_transformer
 from ldlearn.versions import installed_versions
 
 MAGIC = "ldlearn-model"

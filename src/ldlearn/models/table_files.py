@@ -8,6 +8,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
+from ldlearn.compose.method_names import DEFAULT_METHOD, make_enhancer
 from ldlearn.core.targets import votes_to_degrees
 from ldlearn.errors import ParameterError, TableError, some
 from ldlearn.io.columns import Columns, TableColumns, check_columns, find_kept
@@ -16,11 +17,7 @@ from ldlearn.io.source import PIPE, Kind, Say, Source
 from ldlearn.io.text_style import TextStyle
 from ldlearn.io.values import check_degrees, check_votes, import_pandas, to_labels
 from ldlearn.metrics import get_metric
-from ldlearn.models.column_kinds import JunkCells
-from ldlearn.models.files import load_table_model
-from ldlearn.models.method_names import DEFAULT_METHOD, make_enhancer
-from ldlearn.models.progress import Progress, silent
-from ldlearn.models.quality import (
+from ldlearn.metrics.beside_floors import (
     Score,
     advantage_over_constant,
     clearly_better,
@@ -28,9 +25,13 @@ from ldlearn.models.quality import (
     score_predictions,
     wants_all,
 )
-from ldlearn.models.table_fit import GivenTable, read_labelled
-from ldlearn.models.table_model import LABEL_KINDS, TableModel, comparable_labels
+from ldlearn.models.files import load_table_model
+from ldlearn.models.table_model import TableModel
 from ldlearn.models.writing import Writer, Writing, WrittenTable
+from ldlearn.preprocessing.column_kinds import JunkCells
+from ldlearn.preprocessing.labelled_table import GivenTable, read_labelled
+from ldlearn.preprocessing.labels import LABEL_KINDS, comparable_labels
+from ldlearn.preprocessing.progress import Progress, silent
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,7 @@ def predict_table(
     overwrite : bool, default=True
         Whether an existing output is replaced.
     progress : callable, optional
-        Is told how far the work is; see `ldlearn.models.progress`.
+        Is told how far the work is; see `ldlearn.preprocessing.progress`.
     """
     loaded = _loaded(model)
     writer = Writer(output, [data, model], **writing)
@@ -201,7 +202,7 @@ def evaluate_table(
     style, say
         As for `fit_table`.
     progress : callable, optional
-        Is told how far the work is; see `ldlearn.models.progress`.
+        Is told how far the work is; see `ldlearn.preprocessing.progress`.
     """
     for name in () if metrics is None or wants_all(metrics) else metrics:
         get_metric(name)  # a wrong name fails before the table is read

@@ -1,33 +1,49 @@
-"""Fitting a model on a table file, as the command `fit` does."""
+"""Fitting a model on a table or a table file, as the command `fit` does: with scores on rows held out, and warnings."""
 
 from __future__ import annotations
 
-import hashlib
-import os
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, Unpack
 
-from ldlearn.errors import ParameterError, TableError
-from ldlearn.io.columns import Columns, FeatureColumns, TableColumns, choose_columns, find_kept
-from ldlearn.io.formats import check_output, naming, open_table
-from ldlearn.io.label_lists import LabelList, holds_lists
-from ldlearn.io.source import PIPE, Kind, Say, Source
-from ldlearn.io.sparse_table import SparseTable
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.utils.extmath import row_norms
+
+from ldlearn.compose.method_names import DEFAULT_METHOD, make_predictor
+from ldlearn.core.neighbors import neighbor_index
+from ldlearn.core.simplex import normalize_rows
+from ldlearn.errors import ParameterError, some
+from ldlearn.io.columns import Columns, FeatureColumns
+from ldlearn.io.formats import check_output, naming
+from ldlearn.io.source import Say
 from ldlearn.io.text_style import TextStyle
 from ldlearn.io.values import are_logical
+from ldlearn.metrics.beside_floors import (
+    Score,
+    advantage_over_constant,
+    clearly_better,
+    judged_rows,
+    score_predictions,
+)
 from ldlearn.models.files import save_model
-from ldlearn.models.method_names import DEFAULT_METHOD, make_predictor
-from ldlearn.models.progress import Progress, silent
-from ldlearn.models.quality import fit_and_check
-from ldlearn.models.table_model import TableModel, label_columns, read_labels
-from ldlearn.versions import installed_versions
+from ldlearn.models.table_model import FeatureChoice, TableModel, as_frame
+from ldlearn.preprocessing.column_kinds import JunkCells
+from ldlearn.preprocessing.labelled_table import GivenTable, read_labelled
+from ldlearn.preprocessing.labels import comparable_labels, label_columns, mean_distribution, read_labels
+from ldlearn.preprocessing.progress import Progress, silent
 
-_READ_AS_TEXT = ("categorical", "date", "text")
+_FEWEST_ROWS = 30
+_DUPLICATE_ROWS = 4000  # rows looked at
+_DUPLICATE_DIRECTIONS = 100
+_DUPLICATE_DISTANCE = 0.001  # of the typical distance between two rows
+_DUPLICATE_SHARE = 0.01
+_RARE = 5
+_SLOW_TO_CLASSIFY = 3_000_000  # entries of the features, for each label
+
+Matrix = NDArray[np.float64]
 
 
 def fit_table(
@@ -69,7 +85,7 @@ def fit_table(
     id : str, optional
         A column that names the rows.
     method : str, default="DLDL"
-        See `ldlearn.models.method_names`.
+        See `ldlearn.compose.method_names`.
     params : mapping, optional
         Parameters of the method.
     holdout : float, default=0.2
@@ -87,7 +103,7 @@ def fit_table(
     overwrite : bool, default=True
         Whether an existing output is replaced.
     progress : callable, optional
-        Is told how far the work is; see `ldlearn.models.progress`.
+        Is told how far the work is; see `ldlearn.preprocessing.progress`.
 
     Returns
     -------
@@ -126,138 +142,6 @@ def fit_table(
     return model
 
 
-@dataclass(frozen=True)
-class GivenTable:
-    """A table to read, and what the user says of it."""
-
-    name: str
-    format: str | None = None
-    style: TextStyle | None = None
-    say: Say | None = None
-
-    @property
-    def where(self) -> str:
-        """What it is called in messages."""
-        return "standard input" if self.name == PIPE else self.name
-
-    def tell(self, sentence: str) -> None:
-        """Say how it was understood where that is not the usual."""
-        (self.say or warnings.warn)(f"{self.where}: {sentence}")
-
-    def identity(self) -> dict[str, str]:
-        """Which table it was, and when and by what it was read: for the card of a model."""
-        known = {
-            "file": Path(self.where).name,
-            "date": f"{datetime.now(UTC):%Y-%m-%d}",
-            "ldlearn": installed_versions()["ldlearn"],
-        }
-        if not Path(self.name).is_file():
-            return known
-        with open(self.name, "rb") as file:
-            return known | {"sha256": hashlib.file_digest(file, "sha256").hexdigest()}
-
-    @contextmanager
-    def opened(self, task: str, progress: Progress) -> Iterator[Source]:
-        """The table; how far it has been read is told."""
-        size = os.path.getsize(self.name) if self.name != PIPE and Path(self.name).is_file() else None
-        with (
-            progress(task, size, is_bytes=True) as told,
-            open_table(self.name, self.format, told, style=self.style, say=self.say) as source,
-        ):
-            yield source
-
-
-def read_labelled(
-    given: GivenTable,
-    progress: Progress,
-    labels: Columns,
-    wanted: FeatureColumns,
-    separator: str | None = None,
-    keep: Columns = None,
-) -> tuple[Any, TableColumns, LabelList | None]:
-    """As `read_training`; a column that holds lists of labels becomes a column for each label, which is told."""
-    table, columns = read_training(given, progress, labels, wanted, keep)
-    with naming(given.where):
-        expanded, names, listed = label_columns(table, columns.labels, separator)
-    if listed is not None:
-        given.tell(listed.in_words(names))
-        if listed.column in columns.kept:
-            expanded = expanded.assign(**{listed.column: table[listed.column]})
-    return expanded, replace(columns, labels=names), listed
-
-
-def read_training(
-    given: GivenTable,
-    progress: Progress,
-    labels: Columns,
-    wanted: FeatureColumns,
-    keep: Columns = None,
-) -> tuple[Any, TableColumns]:
-    """The columns that are wanted, all rows, and what they are."""
-    with given.opened("reading", progress) as source:
-        try:
-            columns = choose_columns(source, labels, **wanted)
-        except TableError:
-            _refuse_long_table(given, source.names)
-            raise
-        named = columns.labels if len(columns.labels) > 1 else []  # a column of lists gives its name to no degrees
-        columns = replace(columns, kept=find_kept(source, keep, columns.id, named))
-        table = _read_columns(source, columns)
-        _refuse_lists(table.frame if isinstance(table, SparseTable) else table, set(columns.features))
-        if len(columns.labels) == 1 and not _is_logical(table[columns.labels[0]]):
-            _refuse_answers(given, table, columns)
-        return table, columns
-
-
-def _is_logical(label: Any) -> bool:
-    return not holds_lists(label) and bool(label.isin((0, 1)).all())
-
-
-def _refuse_lists(table: Any, features: set[str]) -> None:
-    """Only labels come as lists, and a column of lists is one from its first cell on."""
-    for name, kind in zip(table.columns, table.dtypes, strict=True):
-        if kind.kind != "O" or name not in features:
-            continue
-        row, first = next(((row, cell) for row, cell in table[name].items() if cell is not None), (0, None))
-        if isinstance(first, list):
-            raise TableError("a list is no feature; leave the column out (ignore).", row=row, column=name)
-
-
-def _refuse_long_table(given: GivenTable, names: Sequence[str]) -> None:
-    """A table without the columns that were asked for, but with those of answers: say what makes a table of it."""
-    from ldlearn.io.answer_columns import import_command, usual_roles
-
-    roles = usual_roles(names)
-    if roles is not None:
-        raise TableError(f"a row is an answer ({roles.described}); first type: {import_command(given.name, roles)}")
-
-
-def _refuse_answers(given: GivenTable, table: Any, columns: TableColumns) -> None:
-    """A table whose label column is there, but where items come back, one row for each answer."""
-    from ldlearn.io.answer_columns import hidden_answers, import_command
-
-    roles = hidden_answers(table, columns.labels[0], columns.id)
-    if roles is not None:
-        raise TableError(
-            f"the values of {roles.item!r} come back with other labels, so that a row is an answer and not an item; "
-            f"first type: {import_command(given.name, roles)}"
-        )
-
-
-def _read_columns(source: Source, columns: TableColumns) -> Any:
-    """Those columns, all rows, as a data frame."""
-    kinds: dict[str, Kind] = dict.fromkeys([*columns.features, *columns.labels], "any")
-    kinds |= {name: "text" for kind in _READ_AS_TEXT for name in columns.kinds.get(kind, ())}
-    aside: dict[str, Kind] = dict.fromkeys(columns.kept, "text")
-    kinds = aside | kinds
-    if columns.id is not None:
-        kinds[columns.id] = "text"
-    table = source.read(kinds, sparse=True)
-    if not len(table):
-        raise TableError("the table has no rows.")
-    return table
-
-
 @contextmanager
 def _watched(estimator: Any, progress: Progress, fits: int) -> Iterator[None]:
     """Estimators that take a callback tell how far they are."""
@@ -267,3 +151,196 @@ def _watched(estimator: Any, progress: Progress, fits: int) -> Iterator[None]:
         if takes_callback:
             estimator.set_params(callback=lambda *state: advance(1))
         yield
+
+
+def fit_and_check(
+    table: Any,
+    labels: Sequence[str],
+    *,
+    estimator: Any = None,
+    embedding: Any = None,
+    holdout: float = 0.2,
+    seed: int = 0,
+    targets: Matrix | None = None,
+    kind: str = "auto",
+    separator: str | None = None,
+    **columns: Unpack[FeatureChoice],
+) -> TableModel:
+    """Fit a `TableModel` and fill its ``facts``: figures of the data, scores on rows held out, warnings.
+
+    Parameters
+    ----------
+    table, labels, estimator, embedding, targets, kind, separator
+        As in `TableModel.fit`.
+    holdout : float, default=0.2
+        Share of the rows that a second model, fitted on the others only, is scored on; 0 for none. The model
+        that is returned is fitted on all rows.
+    seed : int, default=0
+        Of the split.
+    **columns
+        ``features, numeric, categorical, date, text, ignore, id``, as in `TableModel.fit`.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> from ldlearn.models import fit_and_check
+    >>> x = np.linspace(-1, 1, 60)
+    >>> table = pd.DataFrame({"x": x, "low": (x < 0.3).astype(int), "high": (x > -0.3).astype(int)})
+    >>> model = fit_and_check(table, labels=["low", "high"])
+    >>> model.facts["holdout"]["better_than_floors"]
+    True
+    """
+    table, labels, listed = label_columns(as_frame(table), labels, separator)
+    T = read_labels(table, labels) if targets is None else targets
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model, X = TableModel.fit_rows(table, labels, estimator, embedding, T, kind, **columns)
+    if listed is not None:
+        model.facts["label_list"] = listed._asdict()
+    held = _hold_out(table, model, estimator, embedding, T, holdout, seed, kind) if holdout > 0 else "not asked for"
+    model.facts["holdout"] = held if isinstance(held, dict) else None
+    model.facts["warnings"] = [
+        *dict.fromkeys(" ".join(str(warning.message).split()) for warning in caught),
+        *_about_labels(comparable_labels(T, kind)[0], labels),
+        *model.facts["warnings"],
+        *_about_duplicates(X),
+        *_about_scores(held),
+    ]
+    return model
+
+
+def _hold_out(
+    table: Any, model: TableModel, estimator: Any, embedding: Any, T: Any, share: float, seed: int, kind: str
+) -> dict[str, Any] | str:
+    """Scores of a model that has not seen some of the rows, or why there are none."""
+    n = len(table)
+    if n < _FEWEST_ROWS:
+        return f"{n} rows are too few to hold some out"
+    order = np.random.default_rng(seed).permutation(n)
+    test, train = np.sort(order[: max(1, round(share * n))]), np.sort(order[max(1, round(share * n)) :])
+    fresh = clone(model.estimator) if estimator is None else estimator
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            told = FeatureChoice(features=model.features, numeric=model.numeric, categorical=model.categorical)
+            told |= FeatureChoice(date=model.dates, text=model.texts)
+            part, X = TableModel.fit_rows(table.iloc[train], model.labels, fresh, embedding, T[train], kind, **told)
+            X_test = part.transform(table.iloc[test], JunkCells())
+            P = np.asarray(part.estimator.predict(X_test))
+    except ValueError as error:
+        return f"a fit without them failed ({error})"
+    T, logical = comparable_labels(T, kind)
+    usual = _classified(X, T[train], X_test) if logical else None
+    mean = mean_distribution(T[train])
+    known = judged_rows(T[test], logical)
+    if known.sum() < 2:
+        return "hardly any of them has a label that is known"
+    test, P, usual = test[known], P[known], None if usual is None else usual[known]
+    truth = np.asarray(T[test] if logical else normalize_rows(T[test]), dtype=np.float64)
+    advantage, error_of = advantage_over_constant(truth, P, mean, logical)
+    return {
+        "rows": len(test),
+        "share": float(share),
+        "seed": seed,
+        "scores": [score.as_dict() for score in score_predictions(truth, P, mean, logical=logical, classifier=usual)],
+        "advantage": advantage,
+        "standard_error": error_of,
+        "better_than_floors": clearly_better(advantage, error_of),
+    }
+
+
+def _classified(X: Any, T: Matrix, X_test: Any) -> Matrix | None:
+    """What anyone would do first, classify each label and normalise, predicts for rows held out.
+
+    None if it would be slow, or is not to be had: the check itself does not depend on it.
+    """
+    ticked = np.nansum(T, axis=1) > 0
+    if ticked.sum() * X.shape[1] * T.shape[1] > _SLOW_TO_CLASSIFY:
+        return None
+    from ldlearn.compose import FromClassifier
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return np.asarray(FromClassifier(link="votes").fit(X[ticked], T[ticked]).predict(X_test))
+    except ValueError:
+        return None
+
+
+def _about_scores(held: dict[str, Any] | str) -> list[str]:
+    if isinstance(held, str):
+        return [f"The model was not checked on rows it has not seen: {held}."]
+    return [] if held["better_than_floors"] else [signal_words(held)]
+
+
+def signal_words(held: dict[str, Any]) -> str:
+    """What rows held out say of the signal in the features, as sentences."""
+    rows, gain, error = f"{held['rows']:,} rows held out", held["advantage"], held["standard_error"]
+    if not any(score["name"] == "vote_likelihood" for score in held["scores"]):  # degrees, or a file of version 0.1.0
+        said = "the predictions are{} better than the same mean distribution for every row"
+    else:
+        said = "labels are{} likelier under the predictions than under one prediction for all rows"
+        said += f" (slope of the log-likelihood per row {gain:+.3f}, standard error {error:.3f})"
+    if held["better_than_floors"]:
+        return f"The features tell something: on {rows} {said.format('')}."
+    if gain == error == 0:
+        return f"Nothing to judge by: the labels of {rows} fit every prediction equally well."
+    if gain > error:
+        return f"Not certain: on {rows} {said.format('')}, but by no more than chance might give. More rows would tell."
+    return f"Uninformative features: on {rows} {said.format(' no')}. Do not trust differences between rows."
+
+
+def _about_labels(T: Matrix, labels: Sequence[str]) -> list[str]:
+    if not are_logical(T):
+        never = [name for name, column in zip(labels, np.nan_to_num(T).T, strict=True) if not column.any()]
+        return _listed({"Labels never seen (no degree above 0 in any row)": never})
+    counts = dict(zip(labels, np.nansum(T, axis=0).astype(int).tolist(), strict=True))
+    seen = dict(zip(labels, (~np.isnan(T)).sum(axis=0).tolist(), strict=True))
+    never = [name for name, count in counts.items() if count == 0]
+    always = [name for name, count in counts.items() if count == seen[name] == len(T)]
+    ticked = [name for name, count in counts.items() if 0 < count == seen[name] < len(T)]
+    rare = [name for name, count in counts.items() if 0 < count < min(_RARE, len(T))]
+    return _listed(
+        {
+            "Labels never seen (0 in every row, so their degrees mean nothing)": never,
+            "Labels always there (1 in every row, which tells nothing about them)": always,
+            "Labels that are 1 wherever they are known (write 0 where an empty cell means no)": ticked,
+            f"Rare labels (1 in fewer than {_RARE} rows, so their degrees are guesses)": rare,
+        }
+    )
+
+
+def _listed(groups: dict[str, list[str]]) -> list[str]:
+    return [f"{text}: {some(names)}." for text, names in groups.items() if names]
+
+
+def near_duplicate_share(X: Any) -> float:
+    """Share of the rows (of at most 4,000) that lie very near another row; X may be sparse."""
+    sample, rng = X, np.random.default_rng(0)
+    if X.shape[0] > _DUPLICATE_ROWS:
+        sample = X[np.sort(np.random.default_rng(0).permutation(X.shape[0])[:_DUPLICATE_ROWS])]
+    if sample.shape[1] > _DUPLICATE_DIRECTIONS:  # distances along that many random directions are enough to tell
+        sample = sample @ rng.normal(size=(sample.shape[1], _DUPLICATE_DIRECTIONS))
+    n = sample.shape[0]
+    if n < 2:
+        return 0.0
+    pairs = rng.integers(0, n, size=(2, 2000))
+    apart = pairs[:, pairs[0] != pairs[1]]
+    typical = float(np.median(row_norms(sample[apart[0]] - sample[apart[1]])))
+    nearest = neighbor_index(sample, 1)[0].kneighbors()[0][:, 0]
+    return float((nearest <= _DUPLICATE_DISTANCE * typical).mean())
+
+
+def _about_duplicates(X: Any) -> list[str]:
+    share = near_duplicate_share(X)
+    if share <= _DUPLICATE_SHARE:
+        return []
+    return [
+        f"Near-duplicate rows: {share:.0%} of the rows lie very near another one; scores on rows held out are too good."
+    ]
+
+
+def held_out_scores(facts: dict[str, Any]) -> list[Score]:
+    """The scores that a model keeps of rows held out; none if none were."""
+    held = facts.get("holdout") or {}
+    return [Score(**record) for record in held.get("scores", [])]

@@ -11,20 +11,21 @@ from typing import Any, Unpack
 import numpy as np
 from scipy import sparse
 
+from ldlearn.compose.method_names import DEFAULT_METHOD, make_predictor
 from ldlearn.errors import FileError, ParameterError, TableError, import_optional
 from ldlearn.io.columns import Columns, FeatureColumns
 from ldlearn.io.formats import check_output, format_of, naming
 from ldlearn.io.sparse_table import SparseTable
 from ldlearn.io.values import check_all_known, import_pandas, to_labels
 from ldlearn.joint import DLDL, VoteLDL
-from ldlearn.models.column_kinds import JunkCells
 from ldlearn.models.files import load_table_model, save_model
-from ldlearn.models.method_names import DEFAULT_METHOD, make_predictor
-from ldlearn.models.progress import silent
 from ldlearn.models.table_files import columns_to_read, predict_table
-from ldlearn.models.table_fit import GivenTable, read_training
-from ldlearn.models.table_model import TableModel, check_targets, mean_distribution
+from ldlearn.models.table_model import TableModel
 from ldlearn.models.writing import WrittenTable
+from ldlearn.preprocessing.column_kinds import JunkCells
+from ldlearn.preprocessing.labelled_table import GivenTable, read_training
+from ldlearn.preprocessing.labels import check_targets, mean_distribution
+from ldlearn.preprocessing.progress import silent
 
 _LEARNED_ON = 20_000  # rows that medians, scales and categories are learned on
 # Of a DLDL that is fitted for the sake of the columns alone, and thrown away.

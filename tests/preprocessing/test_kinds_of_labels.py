@@ -17,9 +17,9 @@ from ldlearn.models import (
     fit_and_check,
     fit_table,
     load_table_model,
-    prepare_table,
     save_model,
 )
+from ldlearn.preprocessing import prepare_table
 
 NAMES = ["sky", "sea", "hill"]
 

@@ -32,7 +32,7 @@ def make_predictor(
 
     Examples
     --------
-    >>> from ldlearn.models.method_names import make_predictor
+    >>> from ldlearn.compose.method_names import make_predictor
     >>> make_predictor("UniformLE+AAKNN")
     EnhanceThenLearn(enhancer=UniformLE(), learner=AAKNN())
     """

@@ -16,7 +16,7 @@ from ldlearn.core.offsets import column_moments
 from ldlearn.errors import TableError, some
 from ldlearn.io.sparse_table import SparseTable
 from ldlearn.io.values import import_pandas, is_missing, to_texts
-from ldlearn.models.column_kinds import (
+from ldlearn.preprocessing.column_kinds import (
     COUNTER,
     EMPTY,
     FLAT,
@@ -31,7 +31,7 @@ from ldlearn.models.column_kinds import (
     has_ticks,
     stand_ins,
 )
-from ldlearn.models.embedding import NamedEmbedding
+from ldlearn.preprocessing.embedding import NamedEmbedding
 
 Matrix = NDArray[np.float64]
 

@@ -28,7 +28,7 @@ from ldlearn.models import (
     load_model,
     save_model,
 )
-from ldlearn.models.column_kinds import JunkCells, find_kinds
+from ldlearn.preprocessing.column_kinds import JunkCells, find_kinds
 
 N = 120
 QUICK = DLDL(beta=10.0, gamma=1.0)  # to choose the weights takes most of the time, and no column depends on them

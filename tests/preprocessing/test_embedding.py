@@ -13,7 +13,8 @@ from practice_tables import LABELS, make_table
 
 from ldlearn.cli.main import main
 from ldlearn.errors import MissingDependencyError, ParameterError
-from ldlearn.models import TableError, TableModel, embedding, import_embedding, load_model, save_model
+from ldlearn.models import TableError, TableModel, load_model, save_model
+from ldlearn.preprocessing import embedding, import_embedding
 
 MODULE = """
 import numpy as np

@@ -15,11 +15,11 @@ from ldlearn.io.source import Say
 from ldlearn.io.sparse_table import SparseTable
 from ldlearn.io.text_style import TextStyle
 from ldlearn.io.values import are_logical, check_all_known, without_rounding
-from ldlearn.models.column_kinds import ColumnKinds, JunkCells, find_kinds
-from ldlearn.models.preprocessing import SPARSE_BELOW, TablePreprocessing, check_categories, feature_frame
-from ldlearn.models.progress import silent
-from ldlearn.models.table_fit import GivenTable, read_labelled
-from ldlearn.models.table_model import check_two_labels, read_labels
+from ldlearn.preprocessing.column_kinds import ColumnKinds, JunkCells, find_kinds
+from ldlearn.preprocessing.features import SPARSE_BELOW, TablePreprocessing, check_categories, feature_frame
+from ldlearn.preprocessing.labelled_table import GivenTable, read_labelled
+from ldlearn.preprocessing.labels import check_two_labels, read_labels
+from ldlearn.preprocessing.progress import silent
 
 Rows = NDArray[np.intp]
 

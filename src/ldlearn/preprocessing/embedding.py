@@ -50,7 +50,7 @@ class NamedEmbedding:
         if self.name not in _named:
             raise TableError(
                 f"the model needs the embedding {self.name!r:.80}, which is not part of it; if you know and trust that "
-                "code, name it again (--embedding, or ldlearn.models.import_embedding)."
+                "code, name it again (--embedding, or ldlearn.preprocessing.import_embedding)."
             )
         try:
             found = np.asarray(_named[self.name](list(texts)), dtype=np.float64)
