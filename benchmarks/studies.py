@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from ldlearn.metrics import METRICS
-from ldlearn.paper.tables import printed_scores
+from ldlearn.paper.remarks import printed_scores
 from ldlearn.results import TASKS, Difference, Record, Results, Task, difference, read_records
 
 FOLDER = Path(__file__).parent / "studies"

@@ -15,7 +15,7 @@ from ldlearn.datasets import read_dataset
 from ldlearn.errors import ParameterError
 from ldlearn.paper import Finding, audit_paper
 from ldlearn.paper.audit import CHECKS
-from ldlearn.paper.tables import PaperDataset, printed_rows
+from ldlearn.paper.tables import PaperDataset, printed_cells
 from ldlearn.paper.value_checks import clark_floor
 
 METHODS = ["DLDL", "L2", "FLE", "GLLE", "LEMLL", "LESC", "FCM"]
@@ -58,14 +58,13 @@ def right_average(table, metric, method):
 
 def corrupted(where, column, value):
     """The printed cells with one of them changed."""
-    keys = ("table", "metric", "dataset", "method")
-    rows = [{**row, column: value} if tuple(row[k] for k in keys) == where else row for row in printed_rows()]
-    assert rows != list(printed_rows())
-    return rows
+    cells = [cell._replace(**{column: value}) if cell[:4] == where else cell for cell in printed_cells()]
+    assert cells != list(printed_cells())
+    return cells
 
 
-def ids(rows=None, only=None):
-    return {finding.id for finding in audit_paper(only, rows=rows)}
+def ids(cells=None, only=None):
+    return {finding.id for finding in audit_paper(only, cells=cells)}
 
 
 class TestRanks:
@@ -188,9 +187,9 @@ class TestValues:
         D = np.array([rng.permutation([1.0] + [0.0] * z + [0.5] * (5 - z)) for z in (1, 3, 5)] * 20)
         P = rng.dirichlet(np.ones(6), size=len(D))
         clark = np.sqrt((((D - P) / (D + P)) ** 2).sum(axis=1)).mean()
-        assert clark > clark_floor(PaperDataset("", "", 6, float((D == 0).mean())))
+        assert clark > clark_floor(PaperDataset("", 6, float((D == 0).mean())))
         # One-hot truth, and predictions that are nearly right: only the zeros count.
-        assert clark_floor(PaperDataset("", "", 6, 5 / 6)) == pytest.approx(math.sqrt(5))
+        assert clark_floor(PaperDataset("", 6, 5 / 6)) == pytest.approx(math.sqrt(5))
 
     def test_clark_below_the_floor_of_the_zeros(self):
         floor = 8 * 0.8144 / math.sqrt(7)
@@ -278,20 +277,17 @@ class TestCorrupted:
     def test_is_noticed(self, where, column, value, expected):
         before, after = (
             {f.id: f for f in audit_paper()},
-            {f.id: f for f in audit_paper(rows=corrupted(where, column, value))},
+            {f.id: f for f in audit_paper(cells=corrupted(where, column, value))},
         )
         assert after[expected] != before.get(expected)
 
     def test_a_column_in_the_other_direction_is_noticed(self):
-        rows = printed_rows()
+        cells = printed_cells()
         for method in METHODS:
             where = ("S3", "Chebyshev", "NS", method)
             turned = str(8 - right_rank(*where))
-            rows = [
-                {**r, "rank": turned} if (r["table"], r["metric"], r["dataset"], r["method"]) == where else r
-                for r in rows
-            ]
-        assert "backwards/Chebyshev-NS" in ids(rows, ["backwards"])
+            cells = [cell._replace(rank=turned) if cell[:4] == where else cell for cell in cells]
+        assert "backwards/Chebyshev-NS" in ids(cells, ["backwards"])
 
 
 @pytest.fixture

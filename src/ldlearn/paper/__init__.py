@@ -4,6 +4,6 @@ from ldlearn.paper.audit import audit_paper
 from ldlearn.paper.comparison import paired_tables
 from ldlearn.paper.finding import Finding
 from ldlearn.paper.ranks import ranked_tables
-from ldlearn.paper.tables import printed_rows
+from ldlearn.paper.tables import printed_cells
 
-__all__ = ["audit_paper", "Finding", "printed_rows", "ranked_tables", "paired_tables"]
+__all__ = ["audit_paper", "Finding", "printed_cells", "ranked_tables", "paired_tables"]

@@ -7,11 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from ldlearn.errors import ParameterError, hint
 from ldlearn.paper import rank_checks, value_checks
 from ldlearn.paper.finding import Finding
-from ldlearn.paper.ranks import Row
-from ldlearn.paper.tables import printed_rows
+from ldlearn.paper.tables import Cell, printed_cells
 
 # By the topic of the findings.
-CHECKS: dict[str, Callable[[Sequence[Row]], Iterator[Finding]]] = {
+CHECKS: dict[str, Callable[[Sequence[Cell]], Iterator[Finding]]] = {
     "ranks": rank_checks.check_ranks,
     "averages": rank_checks.check_averages,
     "backwards": rank_checks.check_directions,
@@ -29,15 +28,15 @@ CHECKS: dict[str, Callable[[Sequence[Row]], Iterator[Finding]]] = {
 }
 
 
-def audit_paper(only: Iterable[str] | None = None, *, rows: Sequence[Row] | None = None) -> list[Finding]:
+def audit_paper(only: Iterable[str] | None = None, *, cells: Sequence[Cell] | None = None) -> list[Finding]:
     """Check the numbers printed in the DLDL paper.
 
     Parameters
     ----------
     only : iterable of str, optional
         Topics (``"ranks"``) or ids of findings (``"ranks/S5"``) to keep; by default all.
-    rows : sequence of mapping, optional
-        Cells of the tables, each with table, metric, dataset, method, mean, std and rank; by default as printed.
+    cells : sequence of Cell, optional
+        Cells of the tables, in place of `printed_cells`.
 
     Returns
     -------
@@ -52,11 +51,11 @@ def audit_paper(only: Iterable[str] | None = None, *, rows: Sequence[Row] | None
     first-places/2 | It is first in 20 of 24, 83.3 % (first 20, second 3, last 1).
     first-places/S5 | It is first in 15 of 24, 62.5 % (first 15, second 5, last 1).
     """
-    wanted = None if only is None else set(only)
-    for name in wanted or ():
-        if name.partition("/")[0] not in CHECKS:
+    wanted = set(CHECKS if only is None else only)
+    topics = {name.partition("/")[0]: name for name in wanted}
+    for topic, name in topics.items():
+        if topic not in CHECKS:
             raise ParameterError(f"The audit has no topic {name!r}; {hint(name, CHECKS, 'its topics are')}")
-    printed = printed_rows() if rows is None else rows
-    topics = [topic for topic in CHECKS if wanted is None or any(name.partition("/")[0] == topic for name in wanted)]
-    found = [finding for topic in topics for finding in CHECKS[topic](printed)]
-    return [finding for finding in found if wanted is None or {finding.id, finding.topic} & wanted]
+    checks = [check for topic, check in CHECKS.items() if topic in topics]
+    found = [finding for check in checks for finding in check(printed_cells() if cells is None else cells)]
+    return [finding for finding in found if {finding.id, finding.topic} & wanted]

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from ldlearn.errors import bare_name
 from ldlearn.metrics import METRICS, Metric
-from ldlearn.paper.ranks import PAPER_METRICS
-from ldlearn.paper.tables import BLOCKS, Block, Printed, abbreviations, paper_methods, printed_scores
+from ldlearn.paper.remarks import printed_scores
+from ldlearn.paper.tables import BLOCKS, PAPER_METRICS, SUBJECT, Block, Cell, abbreviations
 from ldlearn.results import Method, Results, Spread
 
 _ABLATED = re.compile(r"\b(alpha|beta|gamma)\s*=\s*0(?![.\d])")
@@ -19,7 +19,7 @@ _ABLATED = re.compile(r"\b(alpha|beta|gamma)\s*=\s*0(?![.\d])")
 class PairedScore:
     """A score of the paper, ours, the numbers of notes on it, and whether a floor of this run beats the printed one."""
 
-    printed: Printed | None
+    printed: Cell | None
     ours: Spread | None
     notes: tuple[int, ...] = ()
     below_floor: bool = False
@@ -34,42 +34,32 @@ class PairedRow:
     scores: Mapping[str, PairedScore]
 
 
-@dataclass(frozen=True)
-class PairedTable:
-    """A table of the paper beside ours for one metric.
-
-    Attributes
-    ----------
-    floors : dict of str to (str, Spread)
-        By data set, the best floor of this run.
-    notes : tuple of str
-        Numbered from 1.
-    """
-
-    block: Block
-    metric: Metric
-    datasets: tuple[str, ...]
-    rows: tuple[PairedRow, ...]
-    floors: Mapping[str, tuple[str, Spread]]
-    notes: tuple[str, ...]
-
-
 def paired_tables(results: Results) -> list[PairedTable]:
-    """Every table of the paper of which this run has a data set and a method."""
-    pairings = [_Pairing(results, block, METRICS[name]) for block in BLOCKS for name in PAPER_METRICS.values()]
-    return [pairing.table() for pairing in pairings if pairing.worth_showing]
+    """Every table of the paper of which this run has a data set and a method.
+
+    Parameters
+    ----------
+    results : Results
+
+    Returns
+    -------
+    list of PairedTable
+        By experiment of the paper and metric.
+    """
+    tables = [PairedTable(results, block, METRICS[name]) for block in BLOCKS for name in PAPER_METRICS.values()]
+    return [table for table in tables if table.worth_showing]
 
 
-def paper_method(method: Method, block: Block) -> str | None:
-    """The paper's name of a method of ours in a block of tables; None if it has none."""
+def paper_method(method: Method, block: Block, names: Iterable[str]) -> str | None:
+    """The paper's name of a method of ours in a block of tables, one of the names given; None if it has none."""
     # Records of 0.1.0 know only the name that a plan gave, "GLLE + SABFGS", "DLDL (paper)" or "DLDL, alpha = 0".
     ablated = _ABLATED.search(method.name)
     if block.is_ablation:
-        return f"{ablated[1]}=0" if ablated else "DLDL" if bare_name(method.name) == "dldl" else None
+        return f"{ablated[1]}=0" if ablated else SUBJECT if bare_name(method.name) == bare_name(SUBJECT) else None
     if ablated or not _learner_fits(method, block):
         return None
     first = method.estimator or re.split(r"[(+,]| on ", method.name)[0]
-    return paper_methods(block).get(bare_name(first))
+    return next((name for name in names if bare_name(name) == bare_name(first)), None)
 
 
 def _learner_fits(method: Method, block: Block) -> bool:
@@ -77,43 +67,55 @@ def _learner_fits(method: Method, block: Block) -> bool:
     return learner == bare_name(block.learner) if learner else method.kind != "enhancer" or block.task == "recovery"
 
 
-class _Pairing:
-    """One table of the paper with the records of a run."""
+class PairedTable:
+    """A table of the paper beside ours for one metric.
+
+    Parameters
+    ----------
+    results : Results
+    block : Block
+    metric : Metric
+
+    Attributes
+    ----------
+    datasets : dict of str to str
+        Data sets of this run that the paper has, with its abbreviations.
+    floors : dict of str to (str, Spread)
+        By data set, the best floor of this run.
+    rows : list of PairedRow
+    notes : list of str
+        Numbered from 1, in reading order.
+    """
 
     def __init__(self, results: Results, block: Block, metric: Metric) -> None:
         self.results, self.block, self.metric = results, block, metric
-        self.printed = printed_scores().get((block.key, metric.name), {})
         known = abbreviations()
-        self.columns = {d.name: known[bare_name(d.name)] for d in results.present if bare_name(d.name) in known}
-        self.run: dict[str, list[Method | None]] = {name: [] for _, name in self.printed}
-        for method in results.methods.values():
-            name = paper_method(method, block)
-            if name in self.run:
-                self.run[name].append(method)
-        self.floors = {d: best for d in self.columns if (best := self._best_floor(d)) is not None}
+        self.datasets = {d.name: known[bare_name(d.name)] for d in results.present if bare_name(d.name) in known}
+        self.floors = {d: best for d in self.datasets if (best := self._best_floor(d)) is not None}
         self.notes: list[str] = []
+        self._printed = printed_scores().get((block.key, metric.name), {})
+        run: dict[str | None, list[Method]] = {}
+        names = dict.fromkeys(name for _, name in self._printed)
+        for method in results.methods.values():
+            run.setdefault(paper_method(method, block, names), []).append(method)
+        self.rows = [self._row(name, method) for name in names for method in run.get(name, [None])]
 
     @property
     def worth_showing(self) -> bool:
         """Whether there is something to compare; of an ablation, more than the whole method."""
-        compared = {name for name, methods in self.run.items() if methods}
-        return bool(self.columns) and bool(compared - {"DLDL"} if self.block.is_ablation else compared)
+        compared = {row.paper_method for row in self.rows if row.method}
+        return bool(self.datasets) and bool(compared - {SUBJECT} if self.block.is_ablation else compared)
 
-    def table(self) -> PairedTable:
-        """The paired table, notes numbered in reading order."""
-        rows = []
-        for name, methods in self.run.items():
-            for method in methods or [None]:
-                scores = {dataset: self._paired(name, method, dataset) for dataset in self.columns}
-                rows.append(PairedRow(name, method, scores))
-        return PairedTable(self.block, self.metric, tuple(self.columns), tuple(rows), self.floors, tuple(self.notes))
+    def _row(self, name: str, method: Method | None) -> PairedRow:
+        return PairedRow(name, method, {dataset: self._paired(name, method, dataset) for dataset in self.datasets})
 
     def _paired(self, name: str, method: Method | None, dataset: str) -> PairedScore:
-        printed = self.printed.get((self.columns[dataset], name))
+        printed = self._printed.get((self.datasets[dataset], name))
         ours = self._score(method.name, dataset) if method else None
         if printed is None:
             return PairedScore(None, ours)
-        beaten = self._below_floor(float(printed.mean), dataset)
+        order, floor = self.metric.sort_key, self.floors.get(dataset)
+        beaten = floor is not None and order(floor[1].mean) < order(printed.value)
         return PairedScore(printed, ours, self._numbers(printed.remarks), beaten)
 
     def _numbers(self, remarks: Iterable[str]) -> tuple[int, ...]:
@@ -131,7 +133,3 @@ class _Pairing:
         floors = [method.name for method in self.results.methods.values() if method.is_floor]
         known = [(name, spread) for name in floors if (spread := self._score(name, dataset)) is not None]
         return min(known, key=lambda entry: self.metric.sort_key(entry[1].mean), default=None)
-
-    def _below_floor(self, printed: float, dataset: str) -> bool:
-        order = self.metric.sort_key
-        return dataset in self.floors and order(self.floors[dataset][1].mean) < order(printed)

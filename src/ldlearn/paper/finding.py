@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import textwrap
+import tomllib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from functools import cache
+from typing import Any, Literal
+
+from ldlearn.paper.tables import read_text
 
 Severity = Literal["slip", "conclusion", "impossible", "doubt"]
 _WIDTH = 110
@@ -37,6 +42,12 @@ class Finding:
     severity: Severity
     details: tuple[str, ...] = ()
 
+    @classmethod
+    def of(cls, id: str, values: Mapping[str, object], details: Sequence[str] = ()) -> Finding:
+        """A finding in the words of ``data/findings.toml``, filled with values."""
+        words = _words()[id.partition("/")[0]] | _words().get(id, {})
+        return cls(id, **{part: text.format(**values) for part, text in words.items()}, details=tuple(details))
+
     @property
     def topic(self) -> str:
         """The part of the id before the slash."""
@@ -48,6 +59,11 @@ class Finding:
         lines += [_wrapped(f"{heading}: ", text) for heading, text in told.items()]
         lines += [_wrapped("  - ", detail) for detail in self.details]
         return "\n".join(lines)
+
+
+@cache
+def _words() -> dict[str, Any]:
+    return tomllib.loads(read_text("findings.toml"))
 
 
 def _wrapped(heading: str, text: str) -> str:

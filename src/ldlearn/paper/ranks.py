@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ldlearn.metrics import METRICS
+from ldlearn.paper.tables import AVERAGE, PAPER_METRICS, SUPPLEMENT, Cell
 from ldlearn.stats import ranks
 
-PAPER_METRICS = {
-    "Chebyshev": "chebyshev",
-    "Clark": "clark",
-    "One-error": "threshold_error",
-    "Intersection": "intersection",
-}
-AVERAGE = "Avg.Rank"
-# Tables 1 and 2 leave out the deviations, by which the paper orders equal means.
-_DEVIATIONS = {"1": "S3", "2": "S4"}
-
-Row = Mapping[str, str]
+Cells = Mapping[tuple[str, str], Cell]  # by data set and method
 
 
 @dataclass(frozen=True)
@@ -32,79 +24,82 @@ class RankedTable:
     ----------
     table, metric : str
         As the paper names them.
-    datasets, methods : tuple of str
-        Rows and columns of the arrays, in printed order.
-    values, deviations, printed : ndarray of shape (n_datasets, n_methods)
-        Means, standard deviations (0 if none is printed) and ranks in print.
-    printed_averages, printed_places : tuple of str
-        The row of average ranks, and the ranks of those.
+    cells : mapping of (str, str) to Cell
+        By data set and method, average ranks included.
+    with_deviations : mapping of (str, str) to Cell
+        The same where deviations are printed: by these the paper orders equal means, but Tables 1 and 2 leave them out.
     """
 
     table: str
     metric: str
-    datasets: tuple[str, ...]
-    methods: tuple[str, ...]
-    values: NDArray[np.float64]
-    deviations: NDArray[np.float64]
-    printed: NDArray[np.float64]
-    printed_averages: tuple[str, ...]
-    printed_places: tuple[str, ...]
+    cells: Cells
+    with_deviations: Cells
+
+    @property
+    def datasets(self) -> tuple[str, ...]:
+        """Rows of the arrays, in printed order."""
+        return tuple(dict.fromkeys(dataset for dataset, _ in self.cells if dataset != AVERAGE))
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """Columns of the arrays, in printed order."""
+        return tuple(dict.fromkeys(method for _, method in self.cells))
 
     @property
     def greater_is_better(self) -> bool:
         """Direction of the metric."""
         return METRICS[PAPER_METRICS[self.metric]].greater_is_better
 
-    @property
+    @cached_property
+    def values(self) -> NDArray[np.float64]:
+        """Printed means, shape (n_datasets, n_methods)."""
+        return self._matrix(self.cells, "mean")
+
+    @cached_property
+    def printed(self) -> NDArray[np.float64]:
+        """Printed ranks, shape (n_datasets, n_methods)."""
+        return self._matrix(self.cells, "rank")
+
+    @cached_property
     def right(self) -> NDArray[np.float64]:
         """The ranks that the printed values give by the paper's rule for ties."""
         return self._ranked(self.greater_is_better)
 
-    @property
+    @cached_property
     def backwards(self) -> NDArray[np.float64]:
         """The same with the worst method first."""
         return self._ranked(not self.greater_is_better)
 
+    def wrong(self) -> Iterator[tuple[Cell, str]]:
+        """Cells with another rank than their values give, and that rank."""
+        for i, j in zip(*(self.printed != self.right).nonzero(), strict=True):
+            yield self.cells[self.datasets[i], self.methods[j]], f"{self.right[i, j]:.0f}"
+
     def _ranked(self, greater_is_better: bool) -> NDArray[np.float64]:
-        return ranks(self.values, greater_is_better=greater_is_better, ties="paper", std=self.deviations)
+        deviations = self._matrix(self.with_deviations, "std")
+        return ranks(self.values, greater_is_better=greater_is_better, ties="paper", std=deviations)
+
+    def _matrix(self, cells: Cells, column: str) -> NDArray[np.float64]:
+        return np.array([[float(getattr(cells[d, m], column) or 0) for m in self.methods] for d in self.datasets])
 
 
-def ranked_tables(rows: Iterable[Row]) -> list[RankedTable]:
+def ranked_tables(cells: Iterable[Cell]) -> list[RankedTable]:
     """Every table and metric of which ranks are printed.
 
     Parameters
     ----------
-    rows : iterable of mapping
-        Cells with the keys table, metric, dataset, method, mean, std and rank, as in the files of the tables.
+    cells : iterable of Cell
+        As `printed_cells` gives them.
+
+    Returns
+    -------
+    list of RankedTable
     """
-    ranked: dict[tuple[str, str], dict[tuple[str, str], Row]] = {}
-    for row in rows:
-        if row["rank"]:
-            ranked.setdefault((row["table"], row["metric"]), {})[row["dataset"], row["method"]] = row
-    return [_ranked_table(table, metric, ranked) for table, metric in ranked]
-
-
-def _ranked_table(
-    table: str, metric: str, ranked: Mapping[tuple[str, str], Mapping[tuple[str, str], Row]]
-) -> RankedTable:
-    cells = ranked[table, metric]
-    with_deviations = ranked.get((_DEVIATIONS.get(table, table), metric), cells)
-    datasets = tuple(dict.fromkeys(d for d, _ in cells if d != AVERAGE))
-    methods = tuple(dict.fromkeys(m for _, m in cells))
-    return RankedTable(
-        table,
-        metric,
-        datasets,
-        methods,
-        values=_matrix(cells, datasets, methods, "mean"),
-        deviations=_matrix(with_deviations, datasets, methods, "std"),
-        printed=_matrix(cells, datasets, methods, "rank"),
-        printed_averages=tuple(cells[AVERAGE, method]["mean"] for method in methods),
-        printed_places=tuple(cells[AVERAGE, method]["rank"] for method in methods),
-    )
-
-
-def _matrix(
-    cells: Mapping[tuple[str, str], Row], datasets: Sequence[str], methods: Sequence[str], column: str
-) -> NDArray[np.float64]:
-    return np.array([[float(cells[d, m][column] or 0) for m in methods] for d in datasets])
+    ranked: dict[tuple[str, str], dict[tuple[str, str], Cell]] = {}
+    for cell in cells:
+        if cell.rank:
+            ranked.setdefault((cell.table, cell.metric), {})[cell.dataset, cell.method] = cell
+    return [
+        RankedTable(table, metric, mine, ranked.get((SUPPLEMENT.get(table, table), metric), mine))
+        for (table, metric), mine in ranked.items()
+    ]

@@ -1,20 +1,65 @@
-"""Results printed in the tables of the DLDL paper, letter by letter, and what is known to be wrong with them."""
+"""The tables of the DLDL paper, letter by letter."""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from typing import Any, NamedTuple
 
 from ldlearn.errors import bare_name
-from ldlearn.paper.ranks import AVERAGE, PAPER_METRICS, Row, ranked_tables
 from ldlearn.results import Task
 
 CITATION = "Y. Jia, J. Tang, J. Jiang: Label Distribution Learning from Logical Label, IJCAI 2024"
-_ZEROS = "frac_le_0.01_implied_by_S5_one_error"
+SUBJECT = "DLDL"  # the paper's own method
+AVERAGE = "Avg.Rank"  # stands where cells name a data set
+SUPPLEMENT = {"1": "S3", "2": "S4"}  # tables of the text, and those that repeat them with deviations
+PAPER_METRICS = {
+    "Chebyshev": "chebyshev",
+    "Clark": "clark",
+    "One-error": "threshold_error",
+    "Intersection": "intersection",
+}
 _FILES = ("recovery", "predictive", "predictive_ldlsf", "ablation")
+_ZEROS = "frac_le_0.01_implied_by_S5_one_error"
+
+
+class Cell(NamedTuple):
+    """A cell of the paper.
+
+    Attributes
+    ----------
+    table, metric, dataset, method : str
+        Where it stands, in the paper's names; a row of average ranks has `AVERAGE` for its data set.
+    mean, std, rank : str
+        As printed; empty where nothing is.
+    right_rank : str
+        What the printed values give, if that is another rank.
+    remarks : tuple of str
+        What is wrong with it.
+    """
+
+    table: str
+    metric: str
+    dataset: str
+    method: str
+    mean: str
+    std: str
+    rank: str
+    right_rank: str = ""
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def value(self) -> float:
+        """The mean as a number."""
+        return float(self.mean)
+
+    @property
+    def score(self) -> str:
+        """Mean and deviation as printed."""
+        return self.mean + (f" ± {self.std}" if self.std else "")
 
 
 @dataclass(frozen=True)
@@ -42,13 +87,13 @@ class Block:
         """Whether its rows are DLDL without one of its terms."""
         return self.key.startswith("ablation")
 
-    def scores(self, rows: Iterable[Row]) -> Iterable[Row]:
+    def scores(self, cells: Iterable[Cell]) -> list[Cell]:
         """Those of its tables, without averages; what two tables repeat comes once."""
-        found: dict[tuple[str, str, str], Row] = {}
-        scores = [row for row in rows if row["dataset"] != AVERAGE]
-        for row in (row for table in self.tables for row in scores if row["table"] == table):
-            found.setdefault((row["metric"], row["dataset"], row["method"]), row)
-        return found.values()
+        found: dict[tuple[str, str, str], Cell] = {}
+        mine = [cell for cell in cells if cell.table in self.tables and cell.dataset != AVERAGE]
+        for cell in sorted(mine, key=lambda cell: self.tables.index(cell.table)):
+            found.setdefault((cell.metric, cell.dataset, cell.method), cell)
+        return list(found.values())
 
 
 BLOCKS = (
@@ -61,33 +106,12 @@ BLOCKS = (
 
 
 @dataclass(frozen=True)
-class Printed:
-    """A cell of the paper.
-
-    Attributes
-    ----------
-    mean, std, rank : str
-        As printed.
-    right_rank : str
-        What the printed values give, if that is another rank.
-    remarks : tuple of str
-        What is wrong with it.
-    """
-
-    mean: str
-    std: str = ""
-    rank: str = ""
-    right_rank: str = ""
-    remarks: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
 class PaperDataset:
     """A data set of the paper (Table S1).
 
     Attributes
     ----------
-    name, abbreviation : str
+    name : str
     n_labels : int
     zeros : float
         Share of the labels whose true degree is at most 0.01: what a prediction that is positive everywhere gets as
@@ -95,89 +119,43 @@ class PaperDataset:
     """
 
     name: str
-    abbreviation: str
     n_labels: int
     zeros: float
 
 
 @cache
-def printed_rows() -> tuple[Row, ...]:
-    """Every cell of every table, average ranks included: table, metric, dataset, method, mean, std, rank."""
-    return tuple(row for name in _FILES for row in _read(name))
+def printed_cells() -> tuple[Cell, ...]:
+    """Every cell of every table, average ranks included.
 
-
-@cache
-def printed_scores() -> dict[tuple[str, str], dict[tuple[str, str], Printed]]:
-    """By (key of the block, metric of ours): scores by (abbreviated data set, method of the paper)."""
-    tables: dict[tuple[str, str], dict[tuple[str, str], Printed]] = {}
-    for block in BLOCKS:
-        for row in block.scores(printed_rows()):
-            found = tables.setdefault((block.key, PAPER_METRICS[row["metric"]]), {})
-            found[row["dataset"], row["method"]] = _printed(block, row)
-    return tables
-
-
-@cache
-def paper_methods(block: Block) -> dict[str, str]:
-    """The paper's names of the methods of a block, by how `bare_name` spells them."""
-    names = [name for (key, _), cells in printed_scores().items() if key == block.key for _, name in cells]
-    return {bare_name(name): name for name in names}
-
-
-@cache
-def abbreviations() -> dict[str, str]:
-    """The paper's abbreviation of a data set, by how `bare_name` spells any of its names."""
-    return {bare_name(name): row["abbr"] for row in _read("datasets") for name in (row["dataset"], row["abbr"])}
+    Returns
+    -------
+    tuple of Cell
+        Named tuples with table, metric, dataset, method, mean, std and rank, each a string as printed.
+    """
+    return tuple(Cell(**row) for name in _FILES for row in read_rows(name))
 
 
 @cache
 def paper_datasets() -> dict[str, PaperDataset]:
     """The data sets of the paper, by their abbreviations."""
     return {
-        row["abbr"]: PaperDataset(row["dataset"], row["abbr"], int(row["labels"]), float(row[_ZEROS]))
-        for row in _read("datasets")
+        row["abbr"]: PaperDataset(row["dataset"], int(row["labels"]), float(row[_ZEROS]))
+        for row in read_rows("datasets")
     }
 
 
 @cache
-def known_floors() -> dict[tuple[str, str], str]:
-    """Intersections of floors on public copies of the data, all rows, by (floor, abbreviated data set)."""
-    return {(row["floor"], row["dataset"]): row["intersection"] for row in _read("floors")}
-
-
-def _printed(block: Block, row: Mapping[str, str]) -> Printed:
-    where = (row["metric"], row["dataset"], row["method"])
-    remarks = tuple(_remarks(block, *where))
-    wrong = next(((table, *w) for table in block.tables if (w := _wrong_ranks().get((table, *where)))), None)
-    if wrong is None:
-        return Printed(row["mean"], row["std"], row["rank"], remarks=remarks)
-    table, printed, right = wrong
-    note = f"Table {table} prints another rank than its values give; the right one stands after the arrow."
-    return Printed(row["mean"], row["std"], printed, right, (note, *remarks))
-
-
-def _remarks(block: Block, metric: str, dataset: str, method: str) -> list[str]:
-    return [
-        row["remark"]
-        for row in _read("remarks")
-        if row["table"] in block.tables
-        and row["metric"] in ("*", metric)
-        and row["dataset"] in ("*", dataset)
-        and row["method"] in ("*", method)
-    ]
+def abbreviations() -> dict[str, str]:
+    """The paper's abbreviation of a data set, by how `bare_name` spells any of its names."""
+    return {bare_name(name): short for short, dataset in paper_datasets().items() for name in (dataset.name, short)}
 
 
 @cache
-def _wrong_ranks() -> dict[tuple[str, str, str, str], tuple[str, str]]:
-    """By table, metric, data set and method: the printed rank and the right one, where they differ."""
-    return {
-        (of.table, of.metric, of.datasets[i], of.methods[j]): (f"{of.printed[i, j]:.0f}", f"{of.right[i, j]:.0f}")
-        for of in ranked_tables(printed_rows())
-        for i, j in zip(*(of.printed != of.right).nonzero(), strict=True)
-    }
+def read_rows(name: str) -> list[dict[str, Any]]:
+    """The rows of a file of this package's data."""
+    return list(csv.DictReader(read_text(f"{name}.csv").splitlines()))
 
 
-@cache
-def _read(name: str) -> list[dict[str, str]]:
-    text = files("ldlearn.paper").joinpath("data", f"{name}.csv").read_text(encoding="utf-8")
-    return list(csv.DictReader(text.splitlines()))
+def read_text(name: str) -> str:
+    """A file of this package's data."""
+    return files("ldlearn.paper").joinpath("data", name).read_text(encoding="utf-8")

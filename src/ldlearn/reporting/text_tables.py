@@ -158,10 +158,9 @@ def _printed_text(score: PairedScore) -> str:
     """What the paper prints: mean, deviation, rank with the right one if that differs, and the numbers of notes."""
     if score.printed is None:
         return DASH
-    deviation = f" ± {score.printed.std}" if score.printed.std else ""
     arrow = f" → {score.printed.right_rank}" if score.printed.right_rank else ""
     rank = f" ({score.printed.rank}{arrow})" if score.printed.rank else ""
-    return score.printed.mean + deviation + rank + (f" {list(score.notes)}" if score.notes else "")
+    return score.printed.score + rank + (f" {list(score.notes)}" if score.notes else "")
 
 
 def _named(method: Method) -> Entry:
