@@ -71,11 +71,12 @@ def test_derivatives_by_finite_differences(link, counted):
     if link != "presence":
         model = module.Competing(labels, offset, fixed_raters=link == "fixed raters")
     Z, rate = rng.normal(size=(7, 4)), 0.4
-    point = model.at(Z, rate)
+    point = model.at(Z, rate).derivatives()
     dZ, drate, h = rng.normal(size=Z.shape), 0.7, 1e-5
     ahead, behind = (model.at(Z + s * h * dZ, rate + s * h * drate) for s in (1, -1))
     slope = np.vdot(point.slope, dZ) + point.rate_slope * drate
     assert (ahead.loss - behind.loss) / (2 * h) == pytest.approx(slope, rel=1e-6)
+    ahead, behind = ahead.derivatives(), behind.derivatives()
     curved, curved_rate = point.curve(dZ, drate)
     np.testing.assert_allclose((ahead.slope - behind.slope) / (2 * h), curved, atol=1e-7)
     assert (ahead.rate_slope - behind.rate_slope) / (2 * h) == pytest.approx(curved_rate, abs=1e-7)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import wraps
+from functools import cache, wraps
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -62,6 +62,12 @@ class LabelEstimator(SetOutput, BaseEstimator):
         super().__init_subclass__(**options)
         if (cls._renamed_params or cls._removed_params) and "__init__" in vars(cls):
             _tell_what_became_of_old_names(cls)
+
+    @classmethod
+    @cache
+    def _get_param_names(cls) -> list[str]:
+        """Looked up once: scikit-learn reads the signature anew for every copy, fit and check of parameters."""
+        return super()._get_param_names()  # type: ignore[no-any-return]
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters by name; ``step__name`` reaches into nested estimators.

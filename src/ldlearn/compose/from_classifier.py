@@ -246,5 +246,5 @@ class LikelyLogisticRegression(ClassifierMixin, BaseEstimator):
 
 
 def _log_loss(model: LogisticRegression, X: Any, y: NDArray[np.int8], weights: Weights) -> float:
-    signed = np.where(y > 0, 1.0, -1.0) * model.decision_function(X)
+    signed = np.where(y > 0, 1.0, -1.0) * (X @ model.coef_[0] + model.intercept_)
     return float(weights @ np.logaddexp(0.0, -signed))

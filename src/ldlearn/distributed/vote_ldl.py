@@ -15,7 +15,7 @@ from ldlearn.distributed.estimator import JointOnBlocks
 from ldlearn.distributed.rows import BlockColumns
 from ldlearn.distributed.training import Given, Training
 from ldlearn.solvers.features import CentredColumns, Features
-from ldlearn.solvers.vote_regression import Competing, Design, Labels, Point, minimize
+from ldlearn.solvers.vote_regression import Competing, Derivatives, Design, Labels, Point, minimize
 
 
 class VoteLDL(JointOnBlocks, joint.VoteLDL):
@@ -106,37 +106,28 @@ class _BlockVotes:
         self.c, self.total = len(counts), float(counts.max()) + 1.0
         self.votes = -np.log1p(-shares_of_ticks(ticks, counts))
         self.added = Competing(Labels(np.full((1, self.c), 0.5), None), 0.0)
-        self._known: tuple[Any, float, Point] | None = None
 
     def constant(self) -> tuple[Any, float]:
         """The best intercepts and ln(lambda) without features."""
         return np.log(self.votes / self.votes.sum()), float(np.log(self.votes.sum()))
 
-    def loss(self, Z: Any, log_rate: float) -> float:
-        """At some weights; a step that is then taken costs no round more."""
-        return self.at(Z, log_rate).loss
-
     def at(self, Z: Any, log_rate: float) -> Point:
         """The loss and its derivatives at some weights, in one round."""
-        if self._known is None or log_rate != self._known[1] or not np.array_equal(Z, self._known[0]):
-            self._known = Z, log_rate, self._look(Z, log_rate)
-        return self._known[2]
-
-    def _look(self, Z: Any, log_rate: float) -> Point:
         W, b = self._split(Z)
         place = _At(self.columns.message(), W, b, log_rate)
         loss, gW, gb, rate_slope, curvature = self.rounds.total(_point, self.columns.blocks, self.given, common=place)
         added = self.added.at(b[None], log_rate)
+        own = added.derivatives()
 
         def curve(dZ: Any, drate: float) -> tuple[Any, float]:
             direction = (*self._split(dZ), drate)
             hW, hb, h = self.rounds.total(_curve, self.columns.blocks, self.given, common=(place, direction))
-            extra, extra_rate = added.curve(direction[1][None], drate)
+            extra, extra_rate = own.curve(direction[1][None], drate)
             return self._joined(hW, hb, extra), float(h) + extra_rate
 
-        mean = (curvature + added.mean_curvature) / self.total
-        slope, rate = self._joined(gW, gb, added.slope), float(rate_slope) + added.rate_slope
-        return Point(float(loss) + added.loss, slope, rate, curve, mean)
+        mean = (curvature + own.mean_curvature) / self.total
+        found = Derivatives(self._joined(gW, gb, own.slope), float(rate_slope) + own.rate_slope, curve, mean)
+        return Point(float(loss) + added.loss, lambda: found)
 
     def _split(self, Z: Any) -> tuple[Array, Array]:
         return Z[: -self.c].reshape(-1, self.c), Z[-self.c :]
@@ -161,14 +152,15 @@ def _at(X: Array, given: Given, place: _At) -> tuple[Features, Competing, Point]
 
 def _point(X: Array, given: Given, place: _At) -> Sequence[Any]:
     features, link, point = _at(X, given, place)
-    gradient = features.transpose_times(point.slope)
-    return [point.loss, *gradient, point.rate_slope, link.labels.total * point.mean_curvature]
+    found = point.derivatives()
+    gradient = features.transpose_times(found.slope)
+    return [point.loss, *gradient, found.rate_slope, link.labels.total * found.mean_curvature]
 
 
 def _curve(X: Array, given: Given, common: tuple[_At, tuple[Array, Array, float]]) -> Sequence[Any]:
     place, (W, b, rate) = common
     features, _, point = _at(X, given, place)
-    curved, curved_rate = point.curve(features.times(W, b), rate)
+    curved, curved_rate = point.derivatives().curve(features.times(W, b), rate)
     return [*features.transpose_times(curved), curved_rate]
 
 

@@ -24,6 +24,7 @@ _SMALL_SHIFT = 64.0  # of logits: in single precision it costs less than 1e-5
 _SAMPLED_ENTRIES = 2 * 10**7  # of the sample: more rows would not make it better by much
 _WORTH_A_COPY = 2**19  # entries of a dense X from which products of single precision make up for a copy
 _SAFE = 1e30  # numbers between this and its reciprocal can be squared and still be written in single precision
+_EPS = float(np.finfo(np.float64).eps)
 _ALIKE = 1e4  # ratio of the largest spread to the smallest up to which rounding errors do no harm to the smallest
 
 
@@ -201,10 +202,14 @@ class Features(CentredColumns):
             whole = block_of.mean, block_of.spread, block_of.offsets, block_of.fit_intercept
             super().__init__(n, *whole, total=total)
         self._is_block = block_of is not None  # a sample of the whole is somebody else's business
+        self._is_sparse = sparse.issparse(X)
+        self._blocks: dict[int, list[slice]] = {}  # by the width of what is beside them
         self._sample: Sample | None = None
         self._narrow: Features | None = None
         self._far = bool(self.offsets.any())
         self._rest = self.mean - self.offsets  # what is left of the mean, small compared with the spread
+        # Whether products are in float64 even if nobody asks for it: columns far from zero need it.
+        self.is_exact = X.dtype == np.float64 or not self.fit_intercept or self._far
 
     def in_columns(self, V: Array, b: Array) -> tuple[Array, Array]:
         """Weights and intercept of the features as they were given, from those of these."""
@@ -218,14 +223,11 @@ class Features(CentredColumns):
         """Rows of R, which belong to these rows of X, times their weights."""
         return R if self.weights is None else R * self.weights[rows, None]
 
-    @property
-    def is_exact(self) -> bool:
-        """Whether products are in float64 even if nobody asks for it: columns far from zero need it."""
-        return self.X.dtype == np.float64 or not self.fit_intercept or self._far
-
-    def row_blocks(self, width: int = 0) -> Iterator[slice]:
+    def row_blocks(self, width: int = 0) -> list[slice]:
         """Slices of rows, so short that a block of X and ``width`` columns beside it stay in cache."""
-        return row_blocks(self.X, width)
+        if width not in self._blocks:
+            self._blocks[width] = list(row_blocks(self.X, width))
+        return self._blocks[width]
 
     def block(self, rows: slice, exact: bool = False) -> Any:
         """Rows of X without offsets, in float64 if ``exact`` (or `is_exact`), else as they are."""
@@ -243,7 +245,7 @@ class Features(CentredColumns):
         return self._narrow
 
     def _is_worth_a_copy(self) -> bool:
-        if not self.is_exact or sparse.issparse(self.X) or not self.fit_intercept or self._is_block:
+        if not self.is_exact or self._is_sparse or not self.fit_intercept or self._is_block:
             return False
         return self.X.size >= _WORTH_A_COPY and self.fit_single_precision()
 
@@ -253,7 +255,7 @@ class Features(CentredColumns):
         def fill(rows: slice) -> None:
             X[rows] = self.block(rows)
 
-        in_threads(fill, list(self.row_blocks()))
+        in_threads(fill, self.row_blocks())
         return Features(X, weights=self.weights, block_of=self._near_zero())
 
     def sample(self) -> Sample | None:
@@ -274,7 +276,7 @@ class Features(CentredColumns):
 
         It fills ``out`` if it is given that.
         """
-        shift = (b - self._rest @ W).astype(dtype)
+        shift = (b - self._rest @ W).astype(dtype, copy=False)
         own = W if dtype == np.float64 and (exact or self.is_exact) else W.astype(np.float32)
 
         def multiply(block: Any, out: Array | None = None) -> Array:
@@ -287,7 +289,7 @@ class Features(CentredColumns):
 
     def block_transpose_times(self, block: Any, R: Array) -> Array:
         """``block' R``, to be summed and `centred`."""
-        if sparse.issparse(block):
+        if self._is_sparse:
             return np.asarray(block.T @ R, dtype=np.float64)
         R = R.astype(block.dtype, copy=False)
         # The same product either way, quicker with the longer side last.
@@ -296,7 +298,7 @@ class Features(CentredColumns):
 
     def centred(self, product: Array, sums: Array) -> tuple[Array, Array]:
         """``(X - mean)' R`` and the column sums of R (0 without an intercept), from ``(X - offsets)' R`` and them."""
-        return product - np.outer(self._rest, sums), sums if self.fit_intercept else np.zeros_like(sums)
+        return product - self._rest[:, None] * sums, sums if self.fit_intercept else np.zeros_like(sums)
 
     def times(self, W: Array, b: Array, *, exact: bool = False) -> Array:
         """Logits ``(X - mean) W + b``; with ``exact`` in float64 even if X is float32."""
@@ -321,10 +323,10 @@ class Features(CentredColumns):
             if weights is None:
                 return _dense(block.T @ block), np.asarray(block.sum(axis=0)).ravel()  # BLAS knows that it is symmetric
             w = weights[rows]
-            counted = block.multiply(w[:, None]).tocsr() if sparse.issparse(block) else block * w[:, None]
+            counted = block.multiply(w[:, None]).tocsr() if self._is_sparse else block * w[:, None]
             return _dense(block.T @ counted), block.T @ w
 
-        inner, moment = sum_in_threads(part, list(self.row_blocks()))
+        inner, moment = sum_in_threads(part, self.row_blocks())
         total = float(self.n if weights is None else weights.sum())
         cross = moment - total * self._rest
         scatter = np.empty((self.m + 1, self.m + 1))
@@ -400,6 +402,6 @@ def linear_softmax(X: Any, W: Array, b: Array) -> Array:
 
 def reciprocal(values: Array) -> NDArray[np.float64]:
     """1 / values, and 0 where rounding cannot tell a value from zero, compared with the largest."""
-    cut = values.size * np.finfo(np.float64).eps * float(values.max(initial=0.0))
+    cut = values.size * _EPS * float(values.max(initial=0.0))
     flat = values <= cut
     return np.asarray(np.where(flat, 0.0, 1.0 / np.where(flat, 1.0, values)))

@@ -454,7 +454,7 @@ class _Problem:
 
 def _across_labels(A: Array) -> Array:
     """A without what all labels share: predictions do not depend on it, and the best weights have none."""
-    return np.asarray(A - A.mean(axis=-1, keepdims=True))
+    return np.asarray(A - A.sum(axis=-1, keepdims=True) / A.shape[-1])  # `mean` does the same in twice the time
 
 
 def _dot(A: Array, B: Array, a: Array, b: Array) -> float:

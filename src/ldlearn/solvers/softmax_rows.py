@@ -32,7 +32,7 @@ class LocalRows:
         self.degrees = np.asarray(self.D.sum(axis=0, dtype=np.float64))
         self.n = features.total
         self.n_products = 0
-        self.blocks = list(self.quick.row_blocks(D.shape[1]))
+        self.blocks = self.quick.row_blocks(D.shape[1])
         self.sample = features.sample()
         self.sampled = self.sample is not None  # second derivatives are taken from it
         self._known: _LocalRowsAt | None = None
@@ -120,7 +120,7 @@ class _LocalRowsAt:
         blocks = self.rows.blocks
         if self.rows.sampled and sample is not None:
             features = sample.features
-            blocks = list(features.row_blocks(P.shape[1]))
+            blocks = features.row_blocks(P.shape[1])
             if self._sampled is None:
                 self._sampled = np.asfortranarray(P[sample.rows], dtype=np.float32)
             P = self._sampled

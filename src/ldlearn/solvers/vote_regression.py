@@ -27,6 +27,7 @@ from ldlearn.solvers.features import Features, reciprocal
 
 _FORCING = 0.1  # relative accuracy of the Newton system
 _MAX_STEPS = 200  # conjugate gradient steps for one of them
+_SINGULAR = 1e-10  # of the largest curvature of intercepts and rate: less is none
 _ARMIJO = 1e-4
 _MAX_HALVINGS = 40
 
@@ -131,20 +132,19 @@ def minimize(
     path = [point.loss + l2 * design.penalty(v)]
     n_products, converged = 1, False
     while True:
-        gradient = design.adjoint(point.slope, point.rate_slope) + 2.0 * l2 * design.penalised(v)
-        direction, steps = _newton_direction(design, point, l2, gradient)
+        derivatives = point.derivatives()
+        gradient = design.adjoint(derivatives.slope, derivatives.rate_slope) + 2.0 * l2 * design.penalised(v)
+        direction, steps = _newton_direction(design, derivatives, l2, gradient)
         decrement = -float(gradient @ direction)
         n_products += 2 + 2 * steps
         converged = decrement <= 2.0 * tol * features.total
         if len(path) > max_iter or (converged and len(path) == 1):
             break
-        dZ, drate = design.apply(direction)
-        t = _line_search(link, design, (Z, rate, v), (dZ, drate, direction), l2, path[-1], decrement)
-        if t == 0.0:  # no further decrease in floating point
+        lower = _line_search(link, design, (Z, rate, v), direction, l2, path[-1], decrement)
+        if lower is None:  # no further decrease in floating point
             converged = converged or decrement <= 1e-10 * abs(path[-1])
             break
-        v, Z, rate = v + t * direction, Z + t * dZ, rate + t * drate
-        point = link.at(Z, rate)
+        point, (Z, rate, v) = lower
         path.append(point.loss + l2 * design.penalty(v))
         if converged:  # its direction being known, the last step is taken: it may be worth as much as all before it
             break
@@ -167,14 +167,21 @@ def _make_link(
 
 
 @dataclass(frozen=True)
-class Point:
-    """A model at one value of its parameters: its loss there, and the derivatives that Newton's method needs."""
+class Derivatives:
+    """Of the loss, as Newton's method needs them."""
 
-    loss: float
-    slope: Array  # of the loss in the scores
+    slope: Array  # in the scores
     rate_slope: float  # and in ln(lambda)
     curve: Callable[[Array, float], tuple[Array, float]]  # the Hessian times a change of (scores, ln(lambda))
     mean_curvature: Vector  # (c + 1, c + 1): its mean over rows, ln(lambda) last, no negative part
+
+
+@dataclass(frozen=True)
+class Point:
+    """A model at one value of its parameters: its loss there and, once a step ends there, the derivatives."""
+
+    loss: float
+    derivatives: Callable[[], Derivatives]
 
 
 class Link(Protocol):
@@ -182,9 +189,6 @@ class Link(Protocol):
 
     def at(self, Z: Array, log_rate: float) -> Point:
         """The model at some scores and ln(lambda)."""
-
-    def loss(self, Z: Array, log_rate: float) -> float:
-        """Its loss alone."""
 
     def constant(self) -> tuple[Vector, float]:
         """The best scores, the same for all rows, and ln(lambda)."""
@@ -224,17 +228,17 @@ class _Independent:
     def __init__(self, labels: Labels) -> None:
         self.labels = labels
 
-    def loss(self, Z: Array, log_rate: float) -> float:
-        return self.labels.loss(Z)
-
     def at(self, Z: Array, log_rate: float) -> Point:
+        return Point(self.labels.loss(Z), lambda: self._derivatives(Z))
+
+    def _derivatives(self, Z: Array) -> Derivatives:
         slope, curvature = self.labels.slopes(Z)
 
         def curve(dZ: Array, drate: float) -> tuple[Array, float]:
             return curvature * dZ, 0.0
 
         mean = np.diag(np.append(curvature.sum(axis=0) / self.labels.total, 0.0))
-        return Point(self.loss(Z, log_rate), slope, 0.0, curve, mean)
+        return Derivatives(slope, 0.0, curve, mean)
 
     def constant(self) -> tuple[Vector, float]:
         return np.log(self.labels.constant_votes()), 0.0
@@ -246,21 +250,18 @@ class Competing:
     def __init__(self, labels: Labels, offset: float | Vector, fixed_raters: bool = False) -> None:
         self.labels, self.offset, self.fixed_raters = labels, offset, fixed_raters
 
-    def loss(self, Z: Array, log_rate: float) -> float:
-        """Minus the log-likelihood."""
-        theta, _, _ = votes_of_shares(log_softmax(Z), self.fixed_raters)
-        return self.labels.loss(theta + np.reshape(log_rate + self.offset, (-1, 1)))
-
     def at(self, Z: Array, log_rate: float) -> Point:
-        """The loss and its derivatives."""
+        """Minus the log-likelihood, and its derivatives."""
         logP = log_softmax(Z)
         theta, rise, bend = votes_of_shares(logP, self.fixed_raters)
         theta = theta + np.reshape(log_rate + self.offset, (-1, 1))
-        P = np.exp(logP)
+        return Point(self.labels.loss(theta), lambda: self._derivatives(np.exp(logP), theta, rise, bend))
+
+    def _derivatives(self, P: Array, theta: Array, rise: Array | float, bend: Array | float) -> Derivatives:
         u, h = self.labels.slopes(theta)  # in theta; d theta = rise (dZ - <P, dZ>) + drate
         s, f, r = u * rise, h * rise**2, h * rise
         k = f + u * bend
-        U, H = s.sum(axis=1, keepdims=True), f.sum(axis=1, keepdims=True)
+        U, H, h_total = s.sum(axis=1, keepdims=True), f.sum(axis=1, keepdims=True), h.sum()
 
         def curve(dZ: Array, drate: float) -> tuple[Array, float]:
             pull = P * dZ
@@ -269,14 +270,15 @@ class Competing:
             v = k * change + r * drate
             V = v.sum(axis=1, keepdims=True)
             # The last term comes from the softmax's own curvature; it and `bend` alone can be negative.
-            return v - P * V - U * (pull - P * mean), float((r * change).sum() + h.sum() * drate)
+            return v - P * V - U * (pull - P * mean), float((r * change).sum() + h_total * drate)
 
         bent = np.maximum(-U, 0.0)
         cross = f.T @ P
-        C = np.diag(f.sum(axis=0) + (bent * P).sum(axis=0)) - cross - cross.T + ((H - bent) * P).T @ P
-        q = (r - r.sum(axis=1, keepdims=True) * P).sum(axis=0)
-        mean_curvature = np.block([[C, q[:, None]], [q[None, :], h.sum().reshape(1, 1)]]) / self.labels.total
-        return Point(self.labels.loss(theta), s - P * U, float(u.sum()), curve, mean_curvature)
+        curvature = np.empty((P.shape[1] + 1, P.shape[1] + 1))
+        curvature[:-1, :-1] = np.diag(f.sum(axis=0) + (bent * P).sum(axis=0)) - cross - cross.T + ((H - bent) * P).T @ P
+        curvature[:-1, -1] = curvature[-1, :-1] = (r - r.sum(axis=1, keepdims=True) * P).sum(axis=0)
+        curvature[-1, -1] = h_total
+        return Derivatives(s - P * U, float(u.sum()), curve, curvature / self.labels.total)
 
     def constant(self) -> tuple[Vector, float]:
         """The shares without features, as scores, and ln(lambda)."""
@@ -296,6 +298,8 @@ class Design:
     def __init__(self, features: Any, c: int) -> None:  # Features, or what is known of their columns
         self.features, self.c = features, c
         self.n_weights = features.m * c
+        free = np.append(np.full(c, features.fit_intercept), True)
+        self._free = np.outer(free, free)  # pairs of intercepts, ln(lambda) last, that are not held at 0
 
     def split(self, v: Vector) -> tuple[Array, Array, float]:
         """W, b and ln(lambda)."""
@@ -319,7 +323,9 @@ class Design:
     def apply(self, v: Vector) -> tuple[Array, float]:
         """Scores of all rows, that of the mean of the features last, and ln(lambda)."""
         W, b, rate = self.split(v)
-        return np.vstack([self.features.times(W, b), b]), rate
+        Z = np.empty((self.features.n + 1, self.c), order="F")
+        Z[:-1], Z[-1] = self.features.times(W, b), b
+        return Z, rate
 
     def adjoint(self, R: Array, rate: float) -> Vector:
         """A slope in the parameters, given that in the scores and in ln(lambda)."""
@@ -328,11 +334,14 @@ class Design:
 
     def penalised(self, v: Vector) -> Vector:
         """W alone, the rest 0."""
-        return np.where(np.arange(len(v)) < self.n_weights, v, 0.0)
+        weights = np.zeros_like(v)
+        weights[: self.n_weights] = v[: self.n_weights]
+        return weights
 
     def penalty(self, v: Vector) -> float:
         """``|W|^2``."""
-        return float(np.sum(v[: self.n_weights] ** 2))
+        weights = v[: self.n_weights]
+        return float(weights @ weights)
 
     def preconditioner(self, M: Vector, l2: float) -> Callable[[Vector], Vector]:
         """Solve with ``scatter (x) C + 2 l2 I`` for the weights and ``n M`` for intercepts and rate; C is within M."""
@@ -340,10 +349,7 @@ class Design:
         scale, Q, scatter, identity = self.features.spectrum(ridge=2.0 * l2 * self.c)
         inverse = reciprocal(np.outer(scatter, np.maximum(values, 0.0)) + 2.0 * l2 * identity[:, None])
         column = scale[:, None]
-        free = np.append(np.full(self.c, self.features.fit_intercept), True)
-        inner = np.linalg.pinv(
-            self.features.total * np.where(np.outer(free, free), M, 0.0), rcond=1e-10, hermitian=True
-        )
+        inner = _pseudo_inverse(self.features.total * np.where(self._free, M, 0.0))
 
         def solve(g: Vector) -> Vector:
             gW = column * self.split(g)[0]
@@ -354,7 +360,15 @@ class Design:
         return solve
 
 
-def _newton_direction(design: Design, point: Point, l2: float, gradient: Vector) -> tuple[Vector, int]:
+def _pseudo_inverse(M: Vector) -> Vector:
+    """Of a small symmetric matrix: what `numpy.linalg.pinv` gives, which takes thrice as long to find that out."""
+    values, U = np.linalg.eigh(M)
+    sizes = np.abs(values)
+    kept = sizes > _SINGULAR * sizes.max()
+    return np.asarray((U * np.where(kept, 1.0 / np.where(kept, values, 1.0), 0.0)) @ U.T)
+
+
+def _newton_direction(design: Design, point: Derivatives, l2: float, gradient: Vector) -> tuple[Vector, int]:
     """Conjugate gradients for ``Hessian d = -gradient``, ended by accuracy or by a direction of negative curvature."""
     solve = design.preconditioner(point.mean_curvature, l2)
     d = np.zeros_like(gradient)
@@ -377,15 +391,20 @@ def _newton_direction(design: Design, point: Point, l2: float, gradient: Vector)
     return d, _MAX_STEPS
 
 
+_Place = tuple[Array, float, Vector]  # scores, ln(lambda), and the parameters that make them
+
+
 def _line_search(
-    link: Link, design: Design, place: Any, direction: Any, l2: float, loss: float, decrement: float
-) -> float:
-    """The first of 1, 1/2, 1/4, ... at which the loss has fallen enough; 0 if none."""
-    (Z, rate, v), (dZ, drate, dv) = place, direction
+    link: Link, design: Design, place: _Place, direction: Vector, l2: float, loss: float, decrement: float
+) -> tuple[Point, _Place] | None:
+    """The first of 1, 1/2, 1/4, ... steps at which the loss has fallen enough; None if there is none."""
+    Z, rate, v = place
+    dZ, drate = design.apply(direction)
     t = 1.0
     for _ in range(_MAX_HALVINGS):
-        value = link.loss(Z + t * dZ, rate + t * drate) + l2 * design.penalty(v + t * dv)
-        if value <= loss - _ARMIJO * t * decrement:
-            return t
+        there = Z + t * dZ, rate + t * drate, v + t * direction
+        point = link.at(there[0], there[1])
+        if point.loss + l2 * design.penalty(there[2]) <= loss - _ARMIJO * t * decrement:
+            return point, there
         t *= 0.5
-    return 0.0
+    return None
