@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable
-from dataclasses import fields, is_dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import is_dataclass
 from importlib import import_module
 from inspect import Parameter, Signature, signature
 from typing import Annotated, Any, get_type_hints
@@ -37,7 +37,7 @@ class LazyGroup(TyperGroup):
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
-            typer.echo(MESSAGE, err=True)
+            typer.echo(f"ldlearn: {MESSAGE}", err=True)
             raise typer.Exit(EXIT_CODE) from None
         except BrokenPipeError:
             raise typer.Exit(READER_LEFT) from None
@@ -71,15 +71,12 @@ def load_command(line: commands.Command) -> Any:
 def _ungrouped(command: Callable[..., None]) -> Callable[..., None]:
     """A command as typer takes it: instead of a parameter that is a dataclass, one for each of its fields."""
     kinds = get_type_hints(command, include_extras=True)
-    groups: dict[str, Any] = {name: kind for name, kind in kinds.items() if is_dataclass(kind)}
-    parameters = []
-    for name, parameter in signature(command).parameters.items():
-        group = _parameters(groups[name]) if name in groups else [_parameter(name, parameter.default, kinds[name])]
-        parameters += group
+    groups = {name: kind for name, kind in kinds.items() if is_dataclass(kind)}
+    parameters = list(_flat_parameters(command))
 
     def run(**given: Any) -> None:
         for name, group in groups.items():
-            given[name] = group(**{field.name: given.pop(field.name) for field in fields(group)})
+            given[name] = group(**{field: given.pop(field) for field in signature(group).parameters})
         command(**given)
 
     # typer reads the signature for names and defaults, and the annotations for types
@@ -89,13 +86,14 @@ def _ungrouped(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def _parameters(group: Any) -> list[Parameter]:
-    kinds = get_type_hints(group, include_extras=True)
-    return [_parameter(field.name, field.default, kinds[field.name]) for field in fields(group)]
-
-
-def _parameter(name: str, default: Any, kind: Any) -> Parameter:
-    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+def _flat_parameters(made_with: Any) -> Iterator[Parameter]:
+    """The parameters of a function or dataclass, with those of the dataclasses among them in their places."""
+    kinds = get_type_hints(made_with, include_extras=True)
+    for name, parameter in signature(made_with).parameters.items():
+        if is_dataclass(kinds[name]):
+            yield from _flat_parameters(kinds[name])
+        else:
+            yield parameter.replace(kind=Parameter.KEYWORD_ONLY, annotation=kinds[name])
 
 
 app = typer.Typer(

@@ -7,7 +7,7 @@ help, so that nobody waits for what others need: it may import whatever it wants
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from keyword import iskeyword
 
 OWN_TABLES = "Your own tables"
@@ -26,18 +26,16 @@ class Command:
         The first line of the function's docstring.
     panel : str
         The heading of the help page under which it stands.
-    function : str
-        The name of the file and of the function in it: no hyphens, and no word of Python's own.
     """
 
     name: str
     help: str
     panel: str
-    function: str = field(init=False)
 
-    def __post_init__(self) -> None:
-        function = self.name.replace("-", "_") + ("_" if iskeyword(self.name) else "")
-        object.__setattr__(self, "function", function)
+    @property
+    def function(self) -> str:
+        """The name of the file and of the function in it: no hyphens, and no word of Python's own."""
+        return self.name.replace("-", "_") + ("_" if iskeyword(self.name) else "")
 
 
 COMMANDS = (

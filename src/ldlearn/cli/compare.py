@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ldlearn.cli import options as opt
-from ldlearn.cli.console import PlainTable, note_about_table, say, show, show_json
+from ldlearn.cli.console import note_about_table, say, show_json, show_table
 from ldlearn.metrics import get_metric
 from ldlearn.models import compare_tables
 
@@ -54,9 +54,7 @@ def compare(
         finite = {name: value if math.isfinite(value) else None for name, value in found.scores.items()}
         show_json({"rows": found.rows, "labels": found.labels, "id": found.id, "scores": finite})
         return
-    made = PlainTable("Metric", "Mean", numbers=1)
-    for name, value in found.scores.items():
-        made.add_row(get_metric(name).heading, f"{value:.6g}")
-    show(made)
+    rows = [(get_metric(name).heading, f"{value:.6g}") for name, value in found.scores.items()]
+    show_table(["Metric", "Mean"], rows, numbers=1)
     matched = "in their order" if found.id is None else f"matched by {found.id}"
     say(f"{found.rows:,} rows {matched}, {len(found.labels)} labels.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -70,36 +70,33 @@ def progress_beside(output: str) -> Callable[..., Any]:
     return silent if output == PIPE and sys.stdout.isatty() else progress
 
 
-class PlainTable(Table):
-    """A table for the terminal in which every cell is shown as it is, whatever a file has put into it.
+def show_table(headings: Sequence[str], rows: Iterable[Iterable[object]], numbers: int = 0) -> None:
+    """Print a table on standard output, every cell as it is, whatever a file has put into it.
 
     Parameters
     ----------
-    *headings : str
+    headings : sequence of str
+    rows : iterable of rows
     numbers : int
         The last columns of this number are aligned to the right.
     """
-
-    def __init__(self, *headings: str, numbers: int = 0) -> None:
-        super().__init__(box=None, header_style="bold", pad_edge=False)
-        for k, heading in enumerate(headings):
-            self.add_column(Text(printable(heading)), justify="right" if k >= len(headings) - numbers else "left")
-
-    def add_row(self, *cells: Any, **options: Any) -> None:
-        """Add a row of texts."""
-        super().add_row(*(Text(printable(str(cell))) for cell in cells), **options)
-
-
-def show(what: Any) -> None:
-    """Print a table or a text of rich on standard output; as wide as needed where there is no terminal."""
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for k, heading in enumerate(headings):
+        table.add_column(_as_it_is(heading), justify="right" if k >= len(headings) - numbers else "left")
+    for row in rows:
+        table.add_row(*map(_as_it_is, row))
     if sys.stdout.isatty():
-        Console().print(what)
+        Console().print(table)
         return
-    console = Console(width=200, no_color=True)
+    console = Console(width=200, no_color=True)  # as wide as needed where there is no terminal
     with console.capture() as captured:
-        console.print(what)
+        console.print(table)
     for line in captured.get().splitlines():
         say(line.rstrip())
+
+
+def _as_it_is(cell: object) -> Text:
+    return Text(printable(str(cell)))
 
 
 def show_written(written: WrittenTable, as_json: bool) -> None:
@@ -112,22 +109,21 @@ def show_written(written: WrittenTable, as_json: bool) -> None:
         say(f"{written.rows:,} rows: {written.output}")
 
 
-def show_scores(facts: dict[str, Any]) -> None:
+def show_quality(facts: dict[str, Any]) -> None:
     """Scores on rows held out, beside the floors, if there are any; then the warnings."""
-    scores = held_out_scores(facts)
-    if scores:
-        show(score_table(scores, f"On {facts['holdout']['rows']:,} rows held out"))
+    if scores := held_out_scores(facts):
+        show_scores(scores, f"On {facts['holdout']['rows']:,} rows held out")
         if facts["holdout"]["better_than_floors"]:  # otherwise it is among the warnings
             say(signal_words(facts["holdout"]))
     for warning in facts["warnings"]:
         note(f"warning: {warning}")
 
 
-def score_table(scores: list[Score], title: str) -> Any:
-    """Scores as a table for the terminal."""
+def show_scores(scores: list[Score], title: str) -> None:
+    """Print scores as a table."""
     beside = ["model", "mean", "uniform", *["classifier"] * all(score.classifier is not None for score in scores)]
-    made = PlainTable(title, *beside, numbers=len(beside))
+    rows = []
     for score in scores:
         mark = "" if score.beats_floors else "  (no better than a floor)"
-        made.add_row(score.heading + mark, *(f"{getattr(score, name):.4f}" for name in beside))
-    return made
+        rows.append([score.heading + mark, *(f"{getattr(score, name):.4f}" for name in beside)])
+    show_table([title, *beside], rows, numbers=len(beside))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import asdict
 from typing import Annotated
 
 import typer
 
-from ldlearn.cli.console import PlainTable, note, progress, say, show, show_json
+from ldlearn.cli.console import note, say, show_json, show_table
 from ldlearn.cli.options import Json
 from ldlearn.datasets import dataset_info, fetch_dataset, list_datasets, write_dataset
 from ldlearn.io.formats import check_output
@@ -32,10 +33,11 @@ def list_all(context: typer.Context, as_json: Json = False) -> None:
     if as_json:
         show_json({"datasets": [asdict(info) for info in infos]})
         return
-    made = PlainTable("Name", "State", "Terms", "Rows", "Features", "Labels", numbers=3)
+    rows = []
     for info in infos:
-        made.add_row(info.name, info.state, info.terms, *map(_count, (info.n_samples, info.n_features, info.n_labels)))
-    show(made)
+        sizes = [f"{number:,}" if number else "?" for number in (info.n_samples, info.n_features, info.n_labels)]
+        rows.append([info.name, info.state, info.terms, *sizes])
+    show_table(["Name", "State", "Terms", "Rows", "Features", "Labels"], rows, numbers=3)
 
 
 @datasets.command("show")
@@ -45,11 +47,9 @@ def show_dataset(name: Name, as_json: Json = False) -> None:
     if as_json:
         show_json(info)
         return
-    made = PlainTable("Data set", info["name"])
-    for key, value in info.items():
-        if key != "name" and value not in ("", None):
-            made.add_row(key.replace("_", " ").replace("n ", "number of "), str(value))
-    show(made)
+    known = {key: value for key, value in info.items() if key != "name" and value not in ("", None)}
+    rows = [(key.replace("_", " ").replace("n ", "number of "), value) for key, value in known.items()]
+    show_table(["Data set", info["name"]], rows)
 
 
 @datasets.command("fetch")
@@ -63,15 +63,7 @@ def fetch(
     """Download a data set into the cache, after showing its terms; embedded ones need no network."""
     if output is not None:
         check_output(output)
-    seen = 0
-    with progress(name, None, is_bytes=True) as advance:
-
-        def tell(done: int, total: int | None) -> None:
-            nonlocal seen
-            advance(done - seen)
-            seen = done
-
-        data = fetch_dataset(name, progress=tell, announce=note)
+    data = fetch_dataset(name, progress=sys.stderr.isatty(), announce=note)
     if output is not None:
         write_dataset(data, output)
     info = dataset_info(name)
@@ -81,7 +73,3 @@ def fetch(
     say(repr(data))
     place = "it comes with the package" if info.state == "embedded" else f"file: {info.path}"
     say(f"  {place}" + (f"; written to {output}" if output else ""))
-
-
-def _count(number: int) -> str:
-    return f"{number:,}" if number else "?"

@@ -6,18 +6,17 @@ import shlex
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
 import typer
 
 from ldlearn.cli.app import find_command, load_command
 from ldlearn.datasets import load_vader_tweets
-from ldlearn.io.atomic import writing
+from ldlearn.io.formats import open_output
 from ldlearn.io.values import import_pandas
 from ldlearn.models import TableError
 
 _FIRST_TEST_ROW = 3000
-_LABELS = ("very_negative", "negative", "neutral", "positive", "very_positive")
-_GROUPS = ((0, 1), (2, 3), (4,), (5, 6), (7, 8))  # of the nine ratings from -4 to 4
+# Each is some of the nine ratings from -4 to 4.
+_LABELS = {"very_negative": [0, 1], "negative": [2, 3], "neutral": [4], "positive": [5, 6], "very_positive": [7, 8]}
 
 
 def demo(
@@ -57,19 +56,18 @@ def demo(
 def _write_tables(place: Path, rows: int) -> None:
     pandas = import_pandas()
     data = load_vader_tweets()
-    shares = np.column_stack([data.D[:, list(group)].sum(axis=1) for group in _GROUPS])
-    table = pandas.DataFrame(data.X, columns=list(data.feature_names))
-    table.insert(0, "tweet", [f"t{i}" for i in range(len(table))])
-    seen = table.assign(**{n: (shares[:, j] > 0).astype(int) for j, n in enumerate(_LABELS)})
-    truth = table.assign(**{n: shares[:, j] for j, n in enumerate(_LABELS)})
+    tweets = pandas.DataFrame(data.X, columns=list(data.feature_names))
+    tweets.insert(0, "tweet", [f"t{i}" for i in range(len(tweets))])
+    shares = pandas.DataFrame({label: data.D[:, ratings].sum(axis=1) for label, ratings in _LABELS.items()})
+    test, train = slice(_FIRST_TEST_ROW, None), slice(min(rows, _FIRST_TEST_ROW))
     tables = {
-        "train.csv": seen[:_FIRST_TEST_ROW][:rows],
-        "test.csv": table[_FIRST_TEST_ROW:],
-        "truth.csv": truth[_FIRST_TEST_ROW:],
+        "train": tweets.join((shares > 0).astype(int))[train],
+        "test": tweets[test],
+        "truth": tweets.join(shares)[test],
     }
-    for name, frame in tables.items():
-        with writing(place / name) as file:
-            file.write(frame.to_csv(index=False).encode())
+    for name, table in tables.items():
+        with open_output(str(place / f"{name}.csv")) as sink:
+            sink.write(table)
 
 
 def _draw(place: Path) -> None:

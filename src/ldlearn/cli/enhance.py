@@ -49,7 +49,7 @@ def enhance(
         labels=labels,
         **vars(features),
         method=method,
-        params=opt.parse_settings(set) if set else None,
+        params=dict(set or ()),
         separator=separator,
         format=format,
         style=style,

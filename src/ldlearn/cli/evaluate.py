@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ldlearn.cli import options as opt
-from ldlearn.cli.console import note, note_about_table, progress, score_table, show, show_json
+from ldlearn.cli.console import note, note_about_table, progress, show_json, show_scores
 from ldlearn.models import evaluate_table
 
 
@@ -36,6 +36,6 @@ def evaluate(
     if as_json:
         show_json(found.as_dict())
         return
-    show(score_table(found.scores, f"{found.rows:,} rows, {found.truth}"))
+    show_scores(found.scores, f"{found.rows:,} rows, {found.truth}")
     if not found.better_than_floors:
         note("warning: the predictions say no more of these rows than one prediction for all of them.")

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from ldlearn.cli import options as opt
-from ldlearn.cli.console import note_about_table, progress, say, show_json, show_scores
+from ldlearn.cli.console import note_about_table, progress, say, show_json, show_quality
 from ldlearn.compose.method_names import DEFAULT_METHOD, method_name
 from ldlearn.errors import some
 from ldlearn.models import describe_model, fit_table
@@ -51,7 +51,7 @@ def fit(
     if Path(output).suffix != ".ldl":
         raise typer.BadParameter(f"a model file ends in .ldl, {output!r} does not.", param_hint="-o")
     wanted: dict[str, Any] = {"method": method or DEFAULT_METHOD, "overwrite": not no_clobber, **vars(features)}
-    wanted["params"] = opt.parse_settings(set) if set else None
+    wanted["params"] = dict(set or ())
     if scheduler is not None:
         alone = {"--kind": kind != "auto", "--separator": separator, "--embedding": embedding, "--from": format}
         alone |= {"--holdout": holdout != _HOLDOUT} | {f"--{name}": value for name, value in vars(style).items()}
@@ -87,4 +87,4 @@ def fit(
         say(f"  missing values: {sum(missing.values()):,}, in {some(list(missing))}")
     if choice := getattr(model.estimator, "choice_", ""):
         say(f"Chosen by the 0/1 labels: {choice}.")
-    show_scores(model.facts)
+    show_quality(model.facts)

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ldlearn.cli.console import PlainTable, say, show, show_json, show_scores
+from ldlearn.cli.console import say, show_json, show_quality, show_table
 from ldlearn.cli.options import Json, NoClobber
 from ldlearn.io.formats import check_output
 from ldlearn.models import describe_file, write_card
@@ -33,16 +33,15 @@ def inspect(
     if as_json:
         show_json(known)
         return
-    show(_overview(known))
-    show_scores(known)
+    show_table(["Model", known["model"]], _overview(known).items())
+    show_quality(known)
     if html is not None:
         say(f"model card: {html}")
 
 
-def _overview(known: dict[str, Any]) -> Any:
-    made = PlainTable("Model", known["model"])
+def _overview(known: dict[str, Any]) -> dict[str, str]:
     data, gap = known["data"], known["certified_gap"]
-    rows = {
+    found = {
         "method": known["method"],
         "rows": f"{data['rows']:,}",
         "columns": "; ".join(describe_kinds(known["columns"])),
@@ -56,14 +55,10 @@ def _overview(known: dict[str, Any]) -> Any:
         "certified gap": "none for this method" if gap is None else f"{gap['per_row']:.2e} per row",
         "sha256": known["sha256"],
     }
-    rows |= {f"pushes {label} up": _pushes(found) for label, found in (known["strongest_features"] or {}).items()}
-    for name, value in rows.items():
-        made.add_row(name, value)
-    return made
-
-
-def _pushes(found: list[tuple[str, float]]) -> str:
-    return ", ".join(f"{name} ({weight:+.2f})" for name, weight in found) or "nothing"
+    for label, strongest in (known["strongest_features"] or {}).items():
+        pushes = ", ".join(f"{name} ({weight:+.2f})" for name, weight in strongest)
+        found[f"pushes {label} up"] = pushes or "nothing"
+    return found
 
 
 def _short(value: Any) -> str:

@@ -4,27 +4,22 @@ from __future__ import annotations
 
 import os
 
-TYPE_CHECKING = False  # as in typing, which is not imported: Ctrl-C during that would not be looked after yet
-if TYPE_CHECKING:
-    from types import FrameType
-    from typing import NoReturn
-
 EXIT_CODE = 130
-MESSAGE = "ldlearn: interrupted."
+MESSAGE = "interrupted."
 _was_interrupted = False
 
 
-def quit_now(number: int, frame: FrameType | None) -> NoReturn:
+def quit_now(number: int, frame: object) -> None:
     """The handler while modules are imported: end the process without further ado.
 
     There is nothing to clean up yet, and an exception that is raised inside an import can be turned into another one,
     or be ignored, by the module that is being imported.
     """
-    os.write(2, f"{MESSAGE}\n".encode())
+    os.write(2, f"ldlearn: {MESSAGE}\n".encode())
     os._exit(EXIT_CODE)
 
 
-def interrupt(number: int, frame: FrameType | None) -> NoReturn:
+def interrupt(number: int, frame: object) -> None:
     """The handler while a command runs: an exception, so that half-written files are removed."""
     global _was_interrupted
     _was_interrupted = True

@@ -42,12 +42,12 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         if not isinstance(end.code, int):
             raise
         code = end.code
-    except KeyboardInterrupt:
-        code = _interrupted()
-    except Exception as error:
-        if debug and not interrupts.was_interrupted():
+    except (Exception, KeyboardInterrupt) as error:
+        sentence, code = _explain(error)
+        if debug and code != interrupts.EXIT_CODE:
             raise
-        code = _interrupted() if interrupts.was_interrupted() else _told(error)
+        with ignoring_closed_pipe(sys.stderr):
+            print(f"ldlearn: {sentence}", file=sys.stderr, flush=True)
     told = 0 if code == READER_LEFT else code
     if arguments is None:
         if code == 0:
@@ -85,18 +85,6 @@ def _run(words: list[str]) -> None:
             print(end="", flush=True)
 
 
-def _interrupted() -> int:
-    print(interrupts.MESSAGE, file=sys.stderr)
-    return interrupts.EXIT_CODE
-
-
-def _told(error: Exception) -> int:
-    sentence, code = _explain(error)
-    with ignoring_closed_pipe(sys.stderr):
-        print(f"ldlearn: {sentence}", file=sys.stderr, flush=True)
-    return code
-
-
 def _end_process(code: int) -> NoReturn:
     """End the process without taking the interpreter apart; what is registered for the exit is done as ever.
 
@@ -110,8 +98,10 @@ def _end_process(code: int) -> NoReturn:
     os._exit(code)
 
 
-def _explain(error: Exception) -> tuple[str, int]:
+def _explain(error: BaseException) -> tuple[str, int]:
     """A sentence and an exit code: our own errors speak for themselves, as the system does; all others are bugs."""
+    if interrupts.was_interrupted() or isinstance(error, KeyboardInterrupt):
+        return interrupts.MESSAGE, interrupts.EXIT_CODE
     from ldlearn.errors import LDLearnError, printable
 
     text = printable(" ".join(str(error).split())) or type(error).__name__
@@ -125,7 +115,3 @@ def _explain(error: Exception) -> tuple[str, int]:
         "the output of `ldlearn --version`, and what the same command shows with --debug.",
         _BUG,
     )
-
-
-if __name__ == "__main__":
-    main()

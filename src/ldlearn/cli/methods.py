@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from ldlearn.cli.console import PlainTable, show
+from ldlearn.cli.console import show_table
 from ldlearn.discovery import all_estimators
 
 
@@ -14,10 +14,8 @@ def methods(
     kind: Annotated[str | None, typer.Option(help="Only this kind: enhancer, learner or joint.")] = None,
 ) -> None:
     """List the methods: name, kind, what it does."""
-    table = PlainTable("Method", "Kind", "What it does")
-    for name, estimator in all_estimators(kind):
-        table.add_row(name, estimator.kind, _summary(estimator))
-    show(table)
+    rows = [(name, found.kind, _summary(found)) for name, found in all_estimators(kind)]
+    show_table(["Method", "Kind", "What it does"], rows)
 
 
 def _summary(estimator: type) -> str:

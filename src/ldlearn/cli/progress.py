@@ -21,7 +21,7 @@ class LiveWatcher(Watcher):
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._left: TimeLeft | None = None
+        self._left = TimeLeft([])
         self._bar = Progress(
             SpinnerColumn(),
             BarColumn(bar_width=None),
@@ -47,9 +47,8 @@ class LiveWatcher(Watcher):
 
     def worked(self, work: Work, seconds: float) -> None:
         """Renew the estimate."""
-        if self._left is not None:
-            self._left.worked(work, seconds)
-            self._bar.update(self._task, left=f"{duration_text(self._left.seconds())} left")
+        self._left.worked(work, seconds)
+        self._bar.update(self._task, left=f"{duration_text(self._left.seconds())} left")
 
     def recorded(self, cell: Cell, record: Record) -> None:
         """Move the bar."""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Mapping
-from itertools import product
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,9 +16,7 @@ from ldlearn.cli.options import Jobs, Log, Quiet
 from ldlearn.cli.progress import LiveWatcher
 from ldlearn.errors import LDLearnError
 from ldlearn.experiments import LogWatcher, Plan, RunSummary, Watcher, load_plan, run_plan
-from ldlearn.experiments.own_table import LABEL_HEADLINE
-from ldlearn.metrics import LABEL_METRICS, get_metric
-from ldlearn.results import TASKS, Results, Spread, SummaryRow, agreement
+from ldlearn.results import Results, Scoreboard, scoreboards
 
 _PAGE = 120  # columns where the output is no terminal
 
@@ -55,10 +52,9 @@ def run_and_show(
         raise typer.BadParameter("--jobs must be at least 1, or -1 for all cores.")
     if output.exists() and not output.is_dir():
         raise typer.BadParameter(f"{output} is a file; name a folder.", param_hint="-o")
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=_PAGE)
-    watcher = _watcher(console, quiet, log)
+    console = Console(width=None if sys.stdout.isatty() else _PAGE)
+    live = console.is_terminal and not log
+    watcher = Watcher() if quiet else LiveWatcher(console) if live else LogWatcher()
     try:
         found = run_plan(plan, output, jobs=jobs, scheduler=scheduler, watcher=watcher, loaded=loaded)
     except KeyboardInterrupt:
@@ -72,22 +68,12 @@ def run_and_show(
         raise LDLearnError(f"No cell of the plan could be computed ({reason}); {where} says why for each.")
 
 
-def _watcher(console: Console, quiet: bool, log: bool) -> Watcher:
-    if quiet:
-        return Watcher()
-    return LiveWatcher(console) if console.is_terminal and not log else LogWatcher()
-
-
 def _show(console: Console, plan: Plan, found: RunSummary) -> None:
-    results = Results(found.records)
-    without_truth = [dataset.name for dataset in results.present if not dataset.has_truth]
-    for_labels = tuple(metric for metric in plan.metrics if metric in LABEL_METRICS) or LABEL_HEADLINE
-    for task, dataset in product(TASKS, [dataset.name for dataset in results.present]):
-        metrics = for_labels if dataset in without_truth else plan.metrics
-        if rows := [row for row in results.summary(task, metrics) if row.dataset == dataset]:
-            _show_scores(console, f"{dataset}: {task}", rows, metrics)
-    for name in without_truth:
-        _show_agreement(console, results, name)
+    for board in scoreboards(Results(found.records), plan.metrics):
+        if board.rows:
+            console.print(_table(board), "")
+        if board.note:
+            console.print(board.note, highlight=False)
     for name, why in _failures(found).items() if found.count("ok") else ():
         console.print(f"Left out: {name}: {why}", highlight=False, markup=False)
     counts = ", ".join(f"{found.count(status)} {status}" for status in ("ok", "failed", "missing"))
@@ -95,54 +81,19 @@ def _show(console: Console, plan: Plan, found: RunSummary) -> None:
     console.print(f"Records: {found.path / 'records.jsonl'}", highlight=False, soft_wrap=True)
 
 
+def _table(board: Scoreboard) -> Table:
+    """A row for each method: floors are dim, the best of a column is bold."""
+    table = Table("Method", title=board.title, box=None, title_justify="left", title_style="bold cyan")
+    for heading in board.headings:
+        table.add_column(heading, justify="right")
+    for method, entries in board.rows:
+        texts = [f"[bold]{entry.text}[/bold]" if entry.best else entry.text for entry in entries]
+        table.add_row(method.name, *texts, style="dim" if method.is_floor else "")
+    return table
+
+
 def _failures(found: RunSummary) -> dict[str, str]:
     """By method of which no cell could be computed, the reason that the first gave."""
     computed = {record.method for record in found.records if record.is_ok}
     failed = [record for record in found.records if not record.is_ok and record.method not in computed]
     return {record.method: record.message for record in reversed(failed)}
-
-
-def _show_agreement(console: Console, results: Results, dataset: str) -> None:
-    """What can be said without a truth: how far the methods agree."""
-    found = {task: agreement(results, dataset, task) for task in TASKS}
-    known = {task: agreed.means for task, agreed in found.items() if agreed is not None}
-    rows = []
-    for method in results.methods.values():
-        values = [means.get(method.name, math.nan) for means in known.values()]
-        rows.append((method, ["-" if math.isnan(value) else f"{value:.4f}" for value in values]))
-    if known:
-        _print_table(console, f"{dataset}: agreement", [task.capitalize() for task in known], rows)
-    console.print(
-        f"{dataset} has no true degrees: methods were judged by 0/1 labels held out, and by their agreement (mean "
-        "intersection with the others that are no floors). Neither says how near degrees are to a truth.",
-        highlight=False,
-    )
-
-
-def _show_scores(console: Console, title: str, rows: list[SummaryRow], metrics: tuple[str, ...]) -> None:
-    best = {metric: _best(rows, metric) for metric in metrics}
-    texts = [(row.method, [_text(row.spreads.get(metric), best[metric]) for metric in metrics]) for row in rows]
-    _print_table(console, title, [get_metric(metric).heading for metric in metrics], texts)
-
-
-def _print_table(console: Console, title: str, headings: list[str], rows: list[tuple[Any, list[str]]]) -> None:
-    """A row for each method; floors are dim."""
-    table = Table("Method", title=title, box=None, header_style="bold", title_justify="left", title_style="bold cyan")
-    for heading in headings:
-        table.add_column(heading, justify="right")
-    for method, texts in rows:
-        table.add_row(method.name, *texts, style="dim" if method.is_floor else "")
-    console.print(table, "")
-
-
-def _best(rows: list[SummaryRow], metric: str) -> float:
-    # What was trained on the truth is a bound, not a rival.
-    values = [row.spreads[metric].mean for row in rows if metric in row.spreads and not row.method.is_reference]
-    return (max if get_metric(metric).greater_is_better else min)(values, default=math.nan)
-
-
-def _text(spread: Spread | None, best: float) -> str:
-    if spread is None:
-        return "-"
-    text = f"{spread.mean:.4f} ±{spread.std:.3f}" if spread.n > 1 else f"{spread.mean:.4f}"
-    return f"[bold]{text}[/bold]" if spread.mean == best else text

@@ -15,7 +15,7 @@ from ldlearn.errors import InputError, ParameterError
 from ldlearn.experiments.methods import MethodSpec
 from ldlearn.experiments.plan import Plan
 from ldlearn.io.source import Say
-from ldlearn.metrics import HEADLINE_METRICS
+from ldlearn.metrics import HEADLINE_METRICS, LABEL_HEADLINE
 from ldlearn.preprocessing import PreparedTable
 
 # What is tried by default: ours, the vote model, what anyone would do first, two steps, and constants as floors.
@@ -28,7 +28,6 @@ METHODS = (
     "PriorLE+MeanLDL",
     "UniformLE+MeanLDL",
 )
-LABEL_HEADLINE = ("vote_likelihood", "average_precision", "ranking_loss", "top_label_error")
 _FOLLOWS = "SABFGS"  # a learner after an enhancer that is named alone, so that it can be judged on other rows
 
 

@@ -30,6 +30,7 @@ from ldlearn.metrics.ordinal import expected_label_absolute_error, expected_labe
 from ldlearn.metrics.rankings import kendall, spearman
 from ldlearn.metrics.registry import (
     HEADLINE_METRICS,
+    LABEL_HEADLINE,
     LABEL_METRICS,
     METRICS,
     USUAL_METRICS,
@@ -46,6 +47,7 @@ __all__ = [
     "LABEL_METRICS",
     "USUAL_METRICS",
     "HEADLINE_METRICS",
+    "LABEL_HEADLINE",
     "Metric",
     "SCORERS",
     "get_metric",

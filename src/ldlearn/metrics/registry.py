@@ -111,6 +111,8 @@ class Metric:
 USUAL_METRICS = ("chebyshev", "clark", "canberra", "kl_divergence", "cosine", "intersection")
 # The four of the tables of the DLDL paper, which calls the third one-error.
 HEADLINE_METRICS = ("chebyshev", "clark", "threshold_error", "intersection")
+# What is shown first where there are 0/1 labels alone.
+LABEL_HEADLINE = ("vote_likelihood", "average_precision", "ranking_loss", "top_label_error")
 
 
 _ROUNDED_SHARES = 0.05  # how far a row of shares may be from 1: ten printed per cents, each rounded
