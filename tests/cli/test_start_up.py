@@ -6,6 +6,7 @@ import inspect
 import json
 import subprocess
 import sys
+from importlib import import_module
 
 import pytest
 import typer
@@ -125,8 +126,6 @@ def test_an_error_that_is_not_ours_is_called_a_bug(new_command, run):
 
 def test_commands_are_functions_that_python_can_call():
     for line in commands.COMMANDS:
-        name = line.function
-        found = getattr(
-            sys.modules.get(f"ldlearn.cli.{name}") or __import__(f"ldlearn.cli.{name}", fromlist=["x"]), name
-        )
+        name = line.name.replace("-", "_").replace("import", "import_")
+        found = getattr(import_module(f"ldlearn.cli.{name}"), name)
         assert isinstance(found, typer.Typer) or inspect.isfunction(found)

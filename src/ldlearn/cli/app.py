@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import is_dataclass
 from importlib import import_module
 from inspect import Parameter, Signature, signature
+from keyword import iskeyword
 from typing import Annotated, Any, get_type_hints
 
 import typer
@@ -59,7 +60,8 @@ def find_command(name: str | None) -> Any:
 
 def load_command(line: commands.Command) -> Any:
     """Import the file of a command, and make the command from its function or group."""
-    found = getattr(import_module(f"ldlearn.cli.{line.function}"), line.function)
+    name = line.name.replace("-", "_") + ("_" if iskeyword(line.name) else "")
+    found = getattr(import_module(f"ldlearn.cli.{name}"), name)
     if not isinstance(found, typer.Typer):
         function, found = found, typer.Typer(add_completion=False)
         found.command(line.name, context_settings=_SETTINGS)(_ungrouped(function))
@@ -71,7 +73,7 @@ def load_command(line: commands.Command) -> Any:
 def _ungrouped(command: Callable[..., None]) -> Callable[..., None]:
     """A command as typer takes it: instead of a parameter that is a dataclass, one for each of its fields."""
     kinds = get_type_hints(command, include_extras=True)
-    groups = {name: kind for name, kind in kinds.items() if is_dataclass(kind)}
+    groups: dict[str, Any] = {name: kind for name, kind in kinds.items() if is_dataclass(kind)}
     parameters = list(_flat_parameters(command))
 
     def run(**given: Any) -> None:

@@ -1,14 +1,14 @@
 """The commands of `ldlearn`, one line each, in the order of the help page.
 
-A command is a file of this package with a function of the same name (`Command.function`), or with a `typer.Typer` of
-that name where the command has commands of its own. The file is imported only when its command is run or asked for
-help, so that nobody waits for what others need: it may import whatever it wants at its top.
+A command is a file of this package with a function of the same name (an underscore stands for a hyphen, and behind a
+word of Python's own), or with a `typer.Typer` of that name where the command has commands of its own. The file is
+imported only when its command is run or asked for help, so that nobody waits for what others need: it may import
+whatever it wants at its top.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from keyword import iskeyword
 
 OWN_TABLES = "Your own tables"
 EXPERIMENTS = "Methods, data sets and experiments"
@@ -31,11 +31,6 @@ class Command:
     name: str
     help: str
     panel: str
-
-    @property
-    def function(self) -> str:
-        """The name of the file and of the function in it: no hyphens, and no word of Python's own."""
-        return self.name.replace("-", "_") + ("_" if iskeyword(self.name) else "")
 
 
 COMMANDS = (
