@@ -4,7 +4,7 @@ from ldlearn.errors import import_optional
 
 import_optional("matplotlib", "plot", "Pictures")
 
-from ldlearn.plotting.artificial import ArtificialPictureDisplay, TernaryDisplay
+from ldlearn.plotting.artificial import ArtificialPictureDisplay
 from ldlearn.plotting.convergence import ConvergenceDisplay
 from ldlearn.plotting.cooccurrence import CooccurrenceDisplay
 from ldlearn.plotting.critical_difference import CriticalDifferenceDisplay
@@ -14,6 +14,7 @@ from ldlearn.plotting.distribution_bars import BarsPanel, DistributionBarsDispla
 from ldlearn.plotting.feature_influence import FeatureInfluenceDisplay
 from ldlearn.plotting.reliability import ReliabilityDisplay
 from ldlearn.plotting.sensitivity import SensitivityDisplay
+from ldlearn.plotting.ternary import TernaryDisplay
 from ldlearn.plotting.time_memory import TimeMemoryDisplay
 
 __all__ = [

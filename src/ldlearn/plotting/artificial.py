@@ -1,33 +1,16 @@
-"""Pictures of three labels: the artificial set in colours, and any distributions in a triangle."""
+"""The artificial set in colours: what a method makes of its surface, next to the truth."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 from matplotlib.axes import Axes
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from ldlearn.core.targets import default_label_names
 from ldlearn.datasets import artificial_picture, make_artificial
-from ldlearn.errors import InputError
 from ldlearn.plotting.display import Display
-from ldlearn.plotting.style import (
-    INK,
-    NORMAL,
-    RULE,
-    VERBATIM,
-    Panels,
-    axis_labels,
-    legend,
-    series_style,
-    shown,
-    tidy,
-    title,
-)
-
-_CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(0.75)]])
+from ldlearn.plotting.style import Panels, axis_labels, tidy, title
 
 
 class ArtificialPictureDisplay(Display):
@@ -76,101 +59,11 @@ class ArtificialPictureDisplay(Display):
         return cls({name or type(estimator).__name__: predicted}).plot(ax=ax)
 
     def _draw(self, *axes: Axes) -> None:
-        self.images_ = {
-            name: _show(place, name, artificial_picture(matrix))
-            for place, (name, matrix) in zip(axes, self.distributions.items(), strict=True)
-        }
-        axis_labels(axes[0], "x2", "x1")
-
-
-def _show(ax: Axes, name: str, picture: NDArray[np.float64]) -> Any:
-    image = ax.imshow(picture, origin="lower", extent=(-1, 1, -1, 1), interpolation="nearest")
-    tidy(ax, grid=None)
-    ax.set(xticks=[-1, 0, 1], yticks=[-1, 0, 1])
-    axis_labels(ax, "x2")
-    title(ax, name)
-    return image
-
-
-class TernaryDisplay(Display):
-    """Distributions over three labels as points of a triangle; a corner is a degree of one.
-
-    Parameters
-    ----------
-    distributions : mapping of str to array-like of shape (n, 3)
-        Point clouds by name.
-    label_names : sequence of str, optional
-        Names of the corners.
-
-    Attributes
-    ----------
-    points_ : dict of str to matplotlib PathCollection
-
-    Notes
-    -----
-    Example::
-
-        TernaryDisplay({"truth": D, "recovered": model.label_distributions_}).plot().save("triangle.svg")
-    """
-
-    def __init__(self, distributions: Mapping[str, ArrayLike], label_names: Sequence[str] | None = None) -> None:
-        self.distributions = {name: _three_labels(matrix, name) for name, matrix in distributions.items()}
-        self.label_names = [str(name) for name in (default_label_names(3) if label_names is None else label_names)]
-        if len(self.label_names) != 3:
-            raise InputError(f"A triangle has three corners, but {len(self.label_names)} label names were given.")
-
-    @classmethod
-    def from_estimator(
-        cls, estimator: Any, X: Any, *, truth: ArrayLike | None = None, ax: Axes | None = None
-    ) -> TernaryDisplay:
-        """Draw the predictions of a fitted model of three labels, and the truth below them if given.
-
-        Parameters
-        ----------
-        estimator : fitted learner or joint model
-        X : array-like of shape (n, m)
-        truth : array-like of shape (n, 3), optional
-        ax : matplotlib Axes, optional
-
-        Returns
-        -------
-        TernaryDisplay
-        """
-        clouds = {} if truth is None else {"truth": truth}
-        clouds["predicted"] = estimator.predict(X)
-        return cls(clouds, getattr(estimator, "label_names_", None)).plot(ax=ax)
-
-    _panels = Panels(1, 4.0, 3.7)
-
-    def _draw(self, ax: Axes) -> None:
-        _draw_triangle(ax, self.label_names)
-        self.points_: dict[str, Any] = {}
-        for i, (name, matrix) in enumerate(self.distributions.items()):
-            style = series_style(i)
-            x, y = (matrix @ _CORNERS).T
-            self.points_[name] = ax.scatter(
-                x, y, s=12, color=style["color"], marker=style["marker"], alpha=0.55, linewidths=0
-            )
-        legend(ax, list(self.points_.values()), list(self.points_), loc="upper right")
-
-
-def _three_labels(matrix: ArrayLike, name: str) -> NDArray[np.float64]:
-    D = np.asarray(matrix, dtype=float)
-    if D.ndim != 2 or D.shape[1] != 3:
-        raise InputError(f"A triangle shows three labels; {name!r} has shape {D.shape}.")
-    return D
-
-
-def _draw_triangle(ax: Axes, names: Sequence[str]) -> None:
-    for share in (0.25, 0.5, 0.75):
-        for a, b, c in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
-            ends = np.array([share * _CORNERS[a] + (1 - share) * _CORNERS[k] for k in (b, c)])
-            ax.plot(*ends.T, color=RULE, linewidth=0.6, zorder=0)
-    ax.plot(*_CORNERS[[0, 1, 2, 0]].T, color=INK, linewidth=1.0)
-    for corner, name, (dx, dy, ha) in zip(
-        _CORNERS, names, ((0, -0.04, "left"), (0, -0.04, "right"), (0, 0.03, "center")), strict=True
-    ):
-        va = "bottom" if dy > 0 else "top"
-        ax.text(corner[0] + dx, corner[1] + dy, shown(name), ha=ha, va=va, fontsize=NORMAL, color=INK, **VERBATIM)
-    ax.set_aspect("equal")
-    ax.set_axis_off()
+        self.images_: dict[str, Any] = {}
+        for ax, (name, matrix) in zip(axes, self.distributions.items(), strict=True):
+            picture = artificial_picture(matrix)
+            self.images_[name] = ax.imshow(picture, origin="lower", extent=(-1, 1, -1, 1), interpolation="nearest")
+            tidy(ax, grid=None)
+            ax.set(xticks=[-1, 0, 1], yticks=[-1, 0, 1])
+            axis_labels(ax, "x2", "x1" if ax is axes[0] else "")
+            title(ax, name)

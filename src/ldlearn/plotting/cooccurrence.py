@@ -9,10 +9,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
-from ldlearn.core.targets import default_label_names
+from ldlearn.core.targets import label_names as names_of
 from ldlearn.errors import InputError
 from ldlearn.plotting.display import Display
-from ldlearn.plotting.style import INK, MUTED, SMALL, Panels, axis_labels, name_ticks, shown, tidy
+from ldlearn.plotting.style import INK, MUTED, SMALL, Panels, axis_labels, name_ticks, shown, tidy, write
 
 _MOST_NUMBERS = 12  # labels up to which the squares carry numbers
 
@@ -68,28 +68,25 @@ class CooccurrenceDisplay(Display):
         Y = np.asarray(y)
         if Y.ndim != 2 or not np.isin(Y, (0, 1)).all():
             raise InputError("Co-occurrence needs a 2-D array of 0 and 1; binarize distributions first.")
-        names = label_names if label_names is not None else getattr(y, "columns", None)
-        Y = Y.astype(float)
-        counts = Y.sum(axis=0)
-        shares = np.divide(Y.T @ Y, counts[:, None], out=np.full((Y.shape[1],) * 2, np.nan), where=counts[:, None] > 0)
-        return cls(shares, Y.mean(axis=0), default_label_names(Y.shape[1]) if names is None else names).plot(ax=ax)
+        Y, counts = Y.astype(float), Y.sum(axis=0)[:, None]
+        shares = np.divide(Y.T @ Y, counts, out=np.full((Y.shape[1],) * 2, np.nan), where=counts > 0)
+        return cls(shares, Y.mean(axis=0), names_of(y, Y.shape[1]) if label_names is None else label_names).plot(ax=ax)
 
     def _draw(self, ax: Axes) -> None:
-        c = len(self.label_names)
         self.image_ = ax.imshow(self.shares, cmap="Blues", vmin=0, vmax=1)
-        self.texts_ = self._write_numbers(ax) if c <= _MOST_NUMBERS else []
+        self.texts_ = self._write_numbers(ax) if len(self.shares) <= _MOST_NUMBERS else []
         tidy(ax, grid=None)
         for spine in ax.spines.values():
             spine.set_visible(False)
         rows = [f"{shown(name)} ({share:.0%})" for name, share in zip(self.label_names, self.frequencies, strict=True)]
-        name_ticks(ax, "y", range(c), rows)
-        name_ticks(ax, "x", range(c), self.label_names, rotation=45, ha="right", rotation_mode="anchor")
+        name_ticks(ax.yaxis, rows)
+        name_ticks(ax.xaxis, self.label_names, rotation=45, ha="right", rotation_mode="anchor")
         ax.tick_params(length=0)
         axis_labels(ax, "also have this label", "of the rows with this label")
 
     def _write_numbers(self, ax: Axes) -> list[Any]:
-        return [
-            ax.text(j, i, "-" if np.isnan(share) else f"{share:.2f}", ha="center", va="center", fontsize=SMALL - 1,
-                    color="white" if share > 0.6 else MUTED if np.isnan(share) else INK)
-            for (i, j), share in np.ndenumerate(self.shares)
-        ]  # fmt: skip
+        texts = []
+        for (i, j), share in np.ndenumerate(self.shares):
+            words, color = ("-", MUTED) if np.isnan(share) else (f"{share:.2f}", "white" if share > 0.6 else INK)
+            texts.append(write(ax, j, i, words, size=SMALL - 1, color=color, ha="center", va="center"))
+        return texts

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
@@ -12,11 +12,10 @@ from numpy.typing import ArrayLike
 from ldlearn.errors import InputError
 from ldlearn.metrics import get_metric
 from ldlearn.plotting.display import Display
-from ldlearn.plotting.style import BAND, INK, MUTED, NORMAL, PALETTE, SMALL, VERBATIM, Panels, shown, title
+from ldlearn.plotting.style import BAND, INK, MUTED, NORMAL, PALETTE, Panels, shown, title, write
 from ldlearn.results import AnyRecords, Results, Task
 from ldlearn.stats import PostHocResult, bonferroni_dunn, nemenyi
 
-Test = Literal["nemenyi", "bonferroni-dunn"]
 _BAR_STEP = 0.34
 _NAME_STEP = 0.62
 
@@ -51,7 +50,9 @@ class CriticalDifferenceDisplay(Display):
     def __init__(self, result: PostHocResult, *, muted: Sequence[str] = ()) -> None:
         self.result = result
         self.muted = tuple(muted)
-        self._depth = self._bars_depth() + _NAME_STEP * math.ceil(len(result.average_ranks) / 2)
+        self._bars, n_lines = _bars(result)
+        self._names_from = 0.45 + _BAR_STEP * n_lines
+        self._depth = self._names_from + _NAME_STEP * math.ceil(len(result.average_ranks) / 2)
         self._panels = Panels(1, 7.4, 0.9 + 0.42 * self._depth)
 
     @classmethod
@@ -143,82 +144,73 @@ class CriticalDifferenceDisplay(Display):
         ranks = self.result.average_ranks.values()
         low = math.floor(min(ranks))
         high = max(math.ceil(max(ranks)), low + 1)
-        self._draw_axis(ax, low, high)
-        self._draw_ruler(ax, low, high)
-        self._draw_groups(ax)
-        self._draw_names(ax, low, high)
-        ax.set(xlim=(low - 0.02 * (high - low), high + 0.02 * (high - low)), ylim=(self._depth, -1.5))
+        left, right = low - 0.02 * (high - low), high + 0.02 * (high - low)
+        _draw_axis(ax, low, high)
+        self._draw_limit(ax, low, high)
+        self.bars_ = [
+            ax.plot([start, end], [y, y], color=PALETTE[0], linewidth=3.2, solid_capstyle="round")[0]
+            for start, end, y in self._bars
+        ]
+        self._draw_names(ax, left, right)
+        ax.set(xlim=(left, right), ylim=(self._depth, -1.5))
         ax.set_axis_off()
 
-    def _levels(self) -> list[tuple[float, float, int]]:
-        """Start, end and line of every bar: the first line on which it touches no other."""
-        ends: list[float] = []  # of the last bar on each line
-        levels = []
-        for group in self.result.groups:
-            start, end = (self.result.average_ranks[group[i]] for i in (0, -1))
-            line = next((i for i, taken in enumerate(ends) if start > taken + 0.05), len(ends))
-            ends[line : line + 1] = [end]
-            levels.append((start, end, line))
-        return levels
-
-    def _bars_depth(self) -> float:
-        return 0.45 + _BAR_STEP * (1 + max((line for *_, line in self._levels()), default=-1))
-
-    def _draw_axis(self, ax: Axes, low: int, high: int) -> None:
-        ax.plot([low, high], [0, 0], color=INK, linewidth=1.0, solid_capstyle="butt")
-        step = max(1, (high - low) // 12)
-        for rank in range(low, high + 1):
-            named = (rank - low) % step == 0
-            ax.plot([rank, rank], [0, -0.16 if named else -0.09], color=INK, linewidth=0.9)
-            if named:
-                ax.text(rank, -0.26, str(rank), ha="center", va="bottom", fontsize=SMALL, color=MUTED)
-
-    def _draw_ruler(self, ax: Axes, low: int, high: int) -> None:
-        limit = self.result.critical_difference
+    def _draw_limit(self, ax: Axes, low: int, high: int) -> None:
+        """The critical difference as a ruler and, around a control, as a band."""
+        control, limit = self.result.control, self.result.critical_difference
         if limit is None:
             return
         words = f"critical difference {limit:.2f}" + (" (longer than the axis)" if limit > high - low else "")
-        end = min(low + limit, high)
-        ax.plot([low, end], [-0.95, -0.95], color=MUTED, linewidth=1.4, marker="|", markersize=6)
-        ax.text(low, -1.08, words, ha="left", va="bottom", fontsize=SMALL, color=MUTED)
-
-    def _draw_groups(self, ax: Axes) -> None:
-        self.bars_ = [
-            ax.plot([a, b], [y, y], color=PALETTE[0], linewidth=3.2, solid_capstyle="round")[0]
-            for a, b, line in self._levels()
-            for y in [0.28 + _BAR_STEP * line]
-        ]
-        control, limit = self.result.control, self.result.critical_difference
-        if control is not None and limit is not None:
+        ax.plot([low, min(low + limit, high)], [-0.95, -0.95], color=MUTED, linewidth=1.4, marker="|", markersize=6)
+        write(ax, low, -1.08, words, color=MUTED, ha="left", va="bottom")
+        if control is not None:
             middle = self.result.average_ranks[control]
             ax.axvspan(middle - limit, middle + limit, color=BAND, zorder=0, linewidth=0)
 
-    def _draw_names(self, ax: Axes, low: int, high: int) -> None:
+    def _draw_names(self, ax: Axes, left: float, right: float) -> None:
+        """The better half at the left, the best at the top; the worse half at the right, the worst at the top."""
+        gap = "\N{NO-BREAK SPACE}"
         ordered = self.result.ordered
         n_left = math.ceil(len(ordered) / 2)
-        first, overhang = self._bars_depth() + 0.2, 0.02 * (high - low)
         self.names_: dict[str, Any] = {}
         for place, method in enumerate(ordered):
-            # The better half stands at the left, the best at the top; the worse half at the right, the worst at top.
-            left = place < n_left
-            row = place if left else len(ordered) - 1 - place
-            edge = low - overhang if left else high + overhang
-            self._draw_name(ax, method, edge, first + _NAME_STEP * row, "right" if left else "left")
-
-    def _draw_name(self, ax: Axes, method: str, edge: float, y: float, side: str) -> None:
-        rank = self.result.average_ranks[method]
-        color = MUTED if method in self.muted else INK
-        ax.plot([rank, rank, edge], [0, y, y], color=color, linewidth=0.8)
-        ax.plot([rank], [0], marker="o", markersize=3.2, color=color)
-        gap = "\N{NO-BREAK SPACE}"
-        parts = [shown(method), gap, f"{rank:.2f}", ""] if side == "right" else ["", f"{rank:.2f}", gap, shown(method)]
-        words = gap.join(parts)
-        weight = "bold" if method == self.result.control else "normal"
-        self.names_[method] = ax.text(
-            edge, y, words, ha=side, va="center", fontsize=NORMAL, color=color, fontweight=weight, **VERBATIM
-        )
+            rank, name = self.result.average_ranks[method], shown(method)
+            if place < n_left:
+                edge, side, row, words = left, "right", place, f"{name}{gap * 3}{rank:.2f}{gap}"
+            else:
+                edge, side, row, words = right, "left", len(ordered) - 1 - place, f"{gap}{rank:.2f}{gap * 3}{name}"
+            y = self._names_from + 0.2 + _NAME_STEP * row
+            color = MUTED if method in self.muted else INK
+            weight = "bold" if method == self.result.control else "normal"
+            ax.plot([rank, rank, edge], [0, y, y], color=color, linewidth=0.8)
+            ax.plot([rank], [0], marker="o", markersize=3.2, color=color)
+            self.names_[method] = write(
+                ax, edge, y, words, size=NORMAL, color=color, ha=side, va="center", fontweight=weight
+            )
 
     def title(self, text: str) -> CriticalDifferenceDisplay:
         """Put a title above the diagram."""
         title(self.ax_, text)
         return self
+
+
+def _bars(result: PostHocResult) -> tuple[list[tuple[float, float, float]], int]:
+    """Start, end and height of the bar of every group, each on the first line where it touches no other; the lines."""
+    ends: list[float] = []  # of the last bar on each line
+    bars = []
+    for group in result.groups:
+        start, end = (result.average_ranks[group[i]] for i in (0, -1))
+        line = next((i for i, taken in enumerate(ends) if start > taken + 0.05), len(ends))
+        ends[line : line + 1] = [end]
+        bars.append((start, end, 0.28 + _BAR_STEP * line))
+    return bars, len(ends)
+
+
+def _draw_axis(ax: Axes, low: int, high: int) -> None:
+    ax.plot([low, high], [0, 0], color=INK, linewidth=1.0, solid_capstyle="butt")
+    step = max(1, (high - low) // 12)
+    for rank in range(low, high + 1):
+        named = (rank - low) % step == 0
+        ax.plot([rank, rank], [0, -0.16 if named else -0.09], color=INK, linewidth=0.9)
+        if named:
+            write(ax, rank, -0.26, str(rank), color=MUTED, ha="center", va="bottom")

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from ldlearn.errors import InputError
 from ldlearn.metrics import get_metric
 from ldlearn.plotting.display import Display
-from ldlearn.plotting.style import AXIS_TEXT, INK, MUTED, PALETTE, Panels, name_rows, shown, title
+from ldlearn.plotting.style import INK, MUTED, PALETTE, Panels, axis_labels, name_rows, shown, title
 from ldlearn.results import AnyRecords, Difference, Results, Task, best_floors, difference
 
 
@@ -93,21 +93,18 @@ class DifferencesDisplay(Display):
 
     def _draw(self, *axes: Axes) -> None:
         self.dots_: dict[tuple[str, str], Any] = {}
-        for place, (panel, dataset) in enumerate(zip(axes, self.differences, strict=True)):
-            self._draw_panel(panel, dataset)
-            panel.tick_params(labelleft=place % self._panels.n_columns == 0)
+        for place, (ax, (dataset, found)) in enumerate(zip(axes, self.differences.items(), strict=True)):
+            ax.axvline(0, color=INK, linewidth=1.0)
+            for row, name in enumerate(self.methods):
+                if name in found:
+                    self.dots_[dataset, name] = _draw_dot(ax, row, found[name])
+            name_rows(ax, self.methods, ruled=True)
+            ax.tick_params(labelleft=place % self._panels.n_columns == 0)
+            axis_labels(ax, f"{self.score}, better than\n{shown(self.floors.get(dataset, 'a floor'))}")
+            title(ax, dataset)
 
-    def _draw_panel(self, ax: Axes, dataset: str) -> None:
-        ax.axvline(0, color=INK, linewidth=1.0)
-        for place, name in enumerate(self.methods):
-            found = self.differences[dataset].get(name)
-            if found is not None:
-                color = PALETTE[0] if found.is_clear else MUTED
-                margin = None if math.isnan(found.margin) else [found.margin]
-                self.dots_[dataset, name] = ax.errorbar(
-                    [found.mean], [place], xerr=margin, color=color, marker="o", markersize=4, linewidth=1.4
-                )
-        name_rows(ax, self.methods, ruled=True)
-        floor = shown(self.floors.get(dataset, "a floor"))
-        ax.set_xlabel(f"{self.score}, better than\n{floor}", **AXIS_TEXT)
-        title(ax, dataset)
+
+def _draw_dot(ax: Axes, row: int, found: Difference) -> Any:
+    color = PALETTE[0] if found.is_clear else MUTED
+    margin = None if math.isnan(found.margin) else [found.margin]
+    return ax.errorbar([found.mean], [row], xerr=margin, color=color, marker="o", markersize=4, linewidth=1.4)

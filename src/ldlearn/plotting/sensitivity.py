@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 
 from ldlearn.errors import InputError
 from ldlearn.plotting.display import Display
-from ldlearn.plotting.style import AXIS_TEXT, Panels, axis_labels, name_ticks, series_style, shown, tidy, title
+from ldlearn.plotting.style import Panels, axis_labels, name_ticks, series_style, tidy, title
 from ldlearn.results import TASKS, AnyRecords, Curve, Results, Task, search_curves, sensitivity_curves
 from ldlearn.results.wording import value_name
 
@@ -93,23 +93,18 @@ class SensitivityDisplay(Display):
         return cls({"search": curves}, heading=type(search).__name__).plot(ax=ax)
 
     def _draw(self, *axes: Axes) -> None:
-        width = len(self.parameters)
         self.lines_: dict[tuple[str, str], Any] = {}
-        for i, task in enumerate(self.curves):
-            row = axes[i * width : (i + 1) * width]
-            self._draw_row(row, task, index=i)
-            axis_labels(row[0], "", f"{task}\nvalidation {self.curves[task][0].heading}")
-        for panel, parameter in zip(axes[-width:], self.parameters, strict=True):
-            panel.set_xlabel(shown(parameter), **AXIS_TEXT)
+        grid = np.reshape(np.array(axes, dtype=object), (-1, len(self.parameters)))
+        for i, (task, curves) in enumerate(self.curves.items()):
+            by_parameter = {curve.parameter: curve for curve in curves}
+            for ax, parameter in zip(grid[i], self.parameters, strict=True):
+                if parameter in by_parameter:
+                    self.lines_[parameter, task] = _draw_curve(ax, by_parameter[parameter], i)
+                tidy(ax)
+                heading = f"{task}\nvalidation {curves[0].heading}" if ax is grid[i, 0] else ""
+                axis_labels(ax, parameter if ax in grid[-1] else "", heading)
+            _share_heights(grid[i])
         title(axes[0], self.heading)
-
-    def _draw_row(self, row: Sequence[Axes], task: str, index: int) -> None:
-        by_parameter = {curve.parameter: curve for curve in self.curves[task]}
-        for panel, parameter in zip(row, self.parameters, strict=True):
-            if parameter in by_parameter:
-                self.lines_[parameter, task] = _draw_curve(panel, by_parameter[parameter], index)
-            tidy(panel)
-        _share_heights(row)
 
 
 def _share_heights(axes: Sequence[Axes]) -> None:
@@ -129,5 +124,5 @@ def _draw_curve(ax: Axes, curve: Curve, index: int) -> Any:
     x, y = np.asarray(curve.positions)[chosen], curve.mean[chosen]
     ax.plot(x, y, linestyle="none", marker="o", markersize=9, markerfacecolor="none", markeredgecolor=style["color"])
     names = [value_name(value) for value in curve.values]
-    name_ticks(ax, "x", curve.positions, names, rotation=45 if len(names) > 4 else 0)
+    name_ticks(ax.xaxis, names, curve.positions, rotation=45 if len(names) > 4 else 0)
     return line

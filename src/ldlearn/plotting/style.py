@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.gridspec import GridSpecFromSubplotSpec
 
@@ -23,8 +24,7 @@ MARKERS = ("o", "s", "^", "D", "v", "P")
 SMALL, NORMAL = 8.0, 9.0
 
 # Names come from files: a dollar sign or a backslash in them is no formula.
-VERBATIM: dict[str, Any] = {"parse_math": False, "usetex": False}
-AXIS_TEXT: dict[str, Any] = {"fontsize": NORMAL, "color": INK, **VERBATIM}
+_VERBATIM: dict[str, Any] = {"parse_math": False, "usetex": False}
 
 
 def series_style(index: int) -> dict[str, Any]:
@@ -92,23 +92,26 @@ def shown(name: object) -> str:
     return "".join("\N{REPLACEMENT CHARACTER}" if unicodedata.category(sign) in ("Cc", "Cs") else sign for sign in text)
 
 
+def write(ax: Axes, x: float, y: float, text: str, *, size: float = SMALL, color: str = INK, **options: Any) -> Any:
+    """Put a text at a place of the axes."""
+    return ax.text(x, y, text, fontsize=size, color=color, **_VERBATIM, **options)
+
+
 def title(ax: Axes, text: str) -> None:
     """Title at the left, in the page's ink."""
-    ax.set_title(shown(text), loc="left", fontsize=NORMAL + 1, color=INK, **VERBATIM)
+    ax.set_title(shown(text), loc="left", fontsize=NORMAL + 1, color=INK, **_VERBATIM)
 
 
 def axis_labels(ax: Axes, x: str = "", y: str = "") -> None:
-    """Labels of both axes."""
-    ax.set_xlabel(shown(x), **AXIS_TEXT)
-    ax.set_ylabel("\n".join(shown(line) for line in y.splitlines()), **AXIS_TEXT)
+    """Labels of both axes, of one or more lines."""
+    for put, text in ((ax.set_xlabel, x), (ax.set_ylabel, y)):
+        put("\n".join(shown(line) for line in text.splitlines()), fontsize=NORMAL, color=INK, **_VERBATIM)
 
 
-def name_ticks(ax: Axes, axis: str, positions: Sequence[float], names: Sequence[object], **text: Any) -> None:
-    """Put names at the ticks of one axis."""
-    which = ax.xaxis if axis == "x" else ax.yaxis
-    which.set_ticks(
-        list(positions), labels=[shown(name) for name in names], **{"fontsize": SMALL, "color": INK, **VERBATIM, **text}
-    )
+def name_ticks(axis: Axis, names: Sequence[object], positions: Sequence[float] | None = None, **text: Any) -> None:
+    """Put names at the ticks of one axis: at 0, 1, ... by default."""
+    places = range(len(names)) if positions is None else positions
+    axis.set_ticks(places, labels=[shown(name) for name in names], fontsize=SMALL, color=INK, **_VERBATIM, **text)
 
 
 def name_rows(ax: Axes, names: Sequence[object], *, ruled: bool = False) -> None:
@@ -118,12 +121,12 @@ def name_rows(ax: Axes, names: Sequence[object], *, ruled: bool = False) -> None
     tidy(ax, grid="x")
     ax.set_ylim(len(names) - 0.4, -0.6)
     ax.tick_params(axis="y", length=0)
-    name_ticks(ax, "y", range(len(names)), names)
+    name_ticks(ax.yaxis, names)
 
 
 def legend(place: Axes | Figure | SubFigure, handles: Sequence[Any], names: Sequence[object], **options: Any) -> Any:
     """A legend; names that begin with an underscore are shown, which matplotlib's own rule forbids."""
     box = place.legend(handles, ["-"] * len(handles), frameon=False, fontsize=SMALL, labelcolor=INK, **options)
     for text, name in zip(box.get_texts(), names, strict=True):
-        text.set(text=shown(name), **VERBATIM)
+        text.set(text=shown(name), **_VERBATIM)
     return box
