@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ldlearn.errors import InputError
 from ldlearn.plotting.display import Display
@@ -108,7 +108,7 @@ class ConvergenceDisplay(Display):
         alone = len(self.objectives) == 1
         self.lines_: dict[str, Any] = {}
         for i, (name, values) in enumerate(self.objectives.items()):
-            heights = values if alone else relative_change(values)
+            heights = values if alone else _relative_change(values)
             steps = np.arange(1 + len(values) - len(heights), 1 + len(values))
             (self.lines_[name],) = ax.plot(steps, heights, linewidth=1.6, markersize=3.5, **series_style(i))
         tidy(ax)
@@ -117,13 +117,10 @@ class ConvergenceDisplay(Display):
         if not alone:
             ax.set_yscale("log")
         title(ax, self.heading)
-        legend(ax, list(self.lines_.values()), [self._caption(name) for name in self.lines_])
-
-    def _caption(self, name: str) -> str:
-        return f"{name} (certified gap {self.gaps[name]:.1e})" if name in self.gaps else name
+        gaps = {name: f" (certified gap {gap:.1e})" for name, gap in self.gaps.items()}
+        legend(ax, list(self.lines_.values()), [name + gaps.get(name, "") for name in self.lines_])
 
 
-def relative_change(values: Any) -> Any:
-    """Return the change of the objective in every step but the first, as a share of its last value."""
-    values = np.asarray(values, dtype=float)
+def _relative_change(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The change of the objective in every step but the first, as a share of its last value."""
     return np.maximum(np.abs(np.diff(values)) / (abs(values[-1]) or 1.0), _SMALLEST)

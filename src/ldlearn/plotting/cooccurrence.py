@@ -70,7 +70,8 @@ class CooccurrenceDisplay(Display):
             raise InputError("Co-occurrence needs a 2-D array of 0 and 1; binarize distributions first.")
         Y, counts = Y.astype(float), Y.sum(axis=0)[:, None]
         shares = np.divide(Y.T @ Y, counts, out=np.full((Y.shape[1],) * 2, np.nan), where=counts > 0)
-        return cls(shares, Y.mean(axis=0), names_of(y, Y.shape[1]) if label_names is None else label_names).plot(ax=ax)
+        names = names_of(y, Y.shape[1]).tolist() if label_names is None else label_names
+        return cls(shares, Y.mean(axis=0), names).plot(ax=ax)
 
     def _draw(self, ax: Axes) -> None:
         self.image_ = ax.imshow(self.shares, cmap="Blues", vmin=0, vmax=1)

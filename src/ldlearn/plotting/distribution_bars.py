@@ -15,7 +15,7 @@ from ldlearn.core.targets import default_label_names
 from ldlearn.errors import InputError
 from ldlearn.plotting.display import Display
 from ldlearn.plotting.style import INK, MUTED, PALETTE, Panels, axis_labels, name_rows, title
-from ldlearn.results import AnyRecords, Record, Results
+from ldlearn.results import AnyRecords, Results
 
 _GROUP = 0.78  # share of a label's height that its bars take
 _TRUTH: dict[str, Any] = {"color": INK, "linewidth": 1.6}
@@ -95,20 +95,18 @@ class DistributionBarsDisplay(Display):
         -------
         DistributionBarsDisplay
         """
-        ends = {name: np.asarray(pair, dtype=float) for name, pair in (intervals or {}).items()}
-        matrices = {name: np.asarray(matrix, dtype=float) for name, matrix in distributions.items()}
         panels = [
             BarsPanel(
                 heading=f"row {row}",
-                degrees={name: matrix[row] for name, matrix in matrices.items()},
-                logical=None if logical is None else np.asarray(logical)[row],
-                truth=None if truth is None else np.asarray(truth)[row],
-                intervals={name: (pair[0, row], pair[1, row]) for name, pair in ends.items()},
+                degrees={name: _row(matrix, row) for name, matrix in distributions.items()},
+                logical=_row(logical, row),
+                truth=_row(truth, row),
+                intervals={name: (_row(low, row), _row(high, row)) for name, (low, high) in (intervals or {}).items()},
             )
             for row in rows
         ]
         if label_names is None:
-            n_labels = np.shape(next(m for m in (*matrices.values(), logical, truth) if m is not None))[1]
+            n_labels = next(np.shape(m)[1] for m in (*distributions.values(), logical, truth) if m is not None)
             label_names = default_label_names(n_labels)
         return cls(panels, label_names).plot(ax=ax)
 
@@ -147,19 +145,19 @@ class DistributionBarsDisplay(Display):
         """
         n = X.shape[0] if hasattr(X, "shape") else len(X)
         found: dict[str, Any] = {}
+        ends: dict[str, Any] = {}
         recovered = getattr(estimator, "label_distributions_", None)
         if recovered is not None and len(recovered) == n:
             found["recovered"] = recovered
         if hasattr(estimator, "predict"):
-            found["predicted"] = np.asarray(estimator.predict(X))
+            found["predicted"] = estimator.predict(X)
         if not found:
             raise InputError(f"{type(estimator).__name__} has nothing to show for {n} rows it was not fitted on.")
-        names = getattr(estimator, "label_names_", None)
-        ends: dict[str, Any] = {}
         if interval is not None and hasattr(estimator, "predict_interval"):
             ends["predicted"] = estimator.predict_interval(X, coverage=interval)
             if y is not None and "recovered" in found:
                 ends["recovered"] = estimator.enhance_interval(X, y, coverage=interval)
+        names = getattr(estimator, "label_names_", None)
         return cls.from_distributions(
             found, logical=y, truth=truth, rows=rows, label_names=names, intervals=ends, ax=ax
         )
@@ -191,32 +189,32 @@ class DistributionBarsDisplay(Display):
         -------
         DistributionBarsDisplay
         """
-        stored = [record for record in Results.of(records).finished(dataset) if _rows_of(record)]
+        finished = Results.of(records).finished(dataset)
+        stored = [(record, samples) for record in finished if (samples := record.samples) and samples.recovered]
         if row is None and stored:
-            row = _rows_of(stored[0])[0]
+            row = stored[0][1].rows[0]
         panels: dict[str, BarsPanel] = {}
-        for record in stored:
-            if row in _rows_of(record) and (methods is None or record.method in methods):
-                panels.setdefault(record.method, _panel_of(record, _rows_of(record).index(row)))
+        for record, samples in stored:
+            if row is not None and row in samples.rows and (methods is None or record.method in methods):
+                place = samples.rows.index(row)
+                degrees = {"recovered": _row(samples.recovered, place)}
+                panel = BarsPanel(record.method, degrees, _row(samples.logical, place), _row(samples.truth, place))
+                panels.setdefault(record.method, panel)
         if not panels:
             raise InputError(f"No record of data set {dataset!r} holds row {row}; choose a row listed in its samples.")
-        return cls(list(panels.values()), stored[0].label_names, n_columns=4).plot(ax=ax)
+        return cls(list(panels.values()), stored[0][0].label_names, n_columns=4).plot(ax=ax)
 
     def _draw(self, *axes: Axes) -> None:
-        limit = self._limit()
-        self.bars_ = [self._draw_panel(panel, ax, limit) for panel, ax in zip(self.panels, axes, strict=True)]
+        self.bars_ = [self._draw_panel(panel, ax) for panel, ax in zip(self.panels, axes, strict=True)]
+        ends = [float(np.max(values)) for panel in self.panels for values in _ends(panel) if values is not None]
         for i, ax in enumerate(axes):
+            ax.set_xlim(0, min(1.0, 1.05 * max(ends, default=1.0)))
             ax.tick_params(labelleft=i % self._panels.n_columns == 0)
         entries = list(self._legend_entries())
         if entries:
             self._shared_legend(*zip(*entries, strict=True))
 
-    def _limit(self) -> float:
-        every = [v for p in self.panels for v in [*p.degrees.values(), *([] if p.truth is None else [p.truth])]]
-        every += [upper for p in self.panels for _, upper in p.intervals.values()]
-        return min(1.0, 1.05 * max((float(np.max(values)) for values in every), default=1.0))
-
-    def _draw_panel(self, panel: BarsPanel, ax: Axes, limit: float) -> dict[str, Any]:
+    def _draw_panel(self, panel: BarsPanel, ax: Axes) -> dict[str, Any]:
         places = np.arange(len(self.label_names))
         thickness = _GROUP / max(1, len(panel.degrees))
         bars = {}
@@ -231,7 +229,6 @@ class DistributionBarsDisplay(Display):
             face = MUTED if label > 0 else "none"
             ax.plot(-6 / 170, place, markerfacecolor=face, clip_on=False, transform=ax.get_yaxis_transform(), **_DOT)
         name_rows(ax, self.label_names)
-        ax.set_xlim(0, limit)
         ax.tick_params(axis="y", pad=10 if panel.logical is not None else 3)
         axis_labels(ax)
         title(ax, panel.heading)
@@ -248,17 +245,10 @@ class DistributionBarsDisplay(Display):
             yield Line2D([], [], **_DOT), "logical label is 1"
 
 
-def _rows_of(record: Record) -> list[int]:
-    return record.samples.rows if record.samples and record.samples.recovered else []
+def _row(matrix: Any, row: int) -> Any:
+    return None if matrix is None else np.asarray(matrix)[row]
 
 
-def _panel_of(record: Record, place: int) -> BarsPanel:
-    samples = record.samples
-    assert samples is not None
-    assert samples.recovered is not None
-    return BarsPanel(
-        heading=record.method,
-        degrees={"recovered": samples.recovered[place]},
-        logical=samples.logical[place] if samples.logical else None,
-        truth=samples.truth[place] if samples.truth else None,
-    )
+def _ends(panel: BarsPanel) -> list[Any]:
+    """Up to where anything is drawn: bars, strokes and intervals."""
+    return [*panel.degrees.values(), panel.truth, *(upper for _, upper in panel.intervals.values())]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -124,14 +125,9 @@ def _column(label: str | int, names: Sequence[str]) -> int:
     raise InputError(f"There is no label {label!r}; the labels are {', '.join(names)}.")
 
 
-def _feature_names(estimator: Any, model: Any, count: int) -> list[str]:
-    if hasattr(estimator, "steps") and len(estimator.steps) > 1:
-        try:
-            return [str(name) for name in estimator[:-1].get_feature_names_out()]
-        except (AttributeError, ValueError):
-            pass  # a step that cannot name its output: count the features instead
-    for fitted in (model, estimator):
-        names = getattr(fitted, "feature_names_in_", None)
-        if names is not None and len(names) == count:
-            return [str(name) for name in names]
-    return [f"x{i}" for i in range(count)]
+def _feature_names(estimator: Any, model: Any, count: int) -> Sequence[str]:
+    if len(getattr(estimator, "steps", ())) > 1:
+        with suppress(AttributeError, ValueError):  # a step that cannot name its output: count the features instead
+            return list(estimator[:-1].get_feature_names_out())
+    known = (getattr(fitted, "feature_names_in_", ()) for fitted in (model, estimator))
+    return next((list(names) for names in known if len(names) == count), [f"x{i}" for i in range(count)])

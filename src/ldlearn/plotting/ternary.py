@@ -74,8 +74,9 @@ class TernaryDisplay(Display):
         _draw_triangle(ax, self.label_names)
         self.points_: dict[str, Any] = {}
         for i, (name, matrix) in enumerate(self.distributions.items()):
+            x, y = (matrix @ _CORNERS).T
             look = {key: series_style(i)[key] for key in ("color", "marker")}
-            self.points_[name] = ax.scatter(*(matrix @ _CORNERS).T, s=12, alpha=0.55, linewidths=0, **look)
+            self.points_[name] = ax.scatter(x, y, s=12, alpha=0.55, linewidths=0, **look)
         legend(ax, list(self.points_.values()), list(self.points_), loc="upper right")
 
 
