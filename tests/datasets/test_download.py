@@ -276,6 +276,16 @@ def test_two_at_once_both_get_the_file(server, tmp_path):
     assert found == [CONTENT] * 4
 
 
+def test_a_file_that_another_process_has_finished_meanwhile_is_taken(server, tmp_path):
+    def finished_elsewhere(handler, _server):
+        (tmp_path / "file.bin").write_bytes(CONTENT)
+        send(handler, 503, b"busy")
+
+    server.script = [finished_elsewhere]
+    assert fetch(server, tmp_path).read_bytes() == CONTENT
+    assert len(server.ranges) == 1
+
+
 def test_a_folder_that_cannot_be_written(server, tmp_path):
     server.script = [honest]
     (tmp_path / "cache").write_text("a file where a folder should be")

@@ -12,7 +12,6 @@ from tiny_plans import DATA, tiny_plan
 
 from ldlearn import datasets
 from ldlearn.cli.main import main
-from ldlearn.datasets import fetch
 from ldlearn.experiments import RunFolderError, Watcher, read_records, run_plan
 
 
@@ -161,9 +160,7 @@ def test_a_run_loads_each_data_set_once(tmp_path, monkeypatch):
     plan = file_plan(tmp_path / "here")
     plan.write_text(FACES + "[methods.DLDL]\n[datasets.vader_tweets]\nrows = 60\n")
     parsed, summed = counted(monkeypatch, datasets, "read_dataset"), counted(monkeypatch, hashlib, "file_digest")
-    embedded: list[int] = []
-    original = fetch.EMBEDDED["vader_tweets"]
-    monkeypatch.setitem(fetch.EMBEDDED, "vader_tweets", lambda: embedded.append(1) or original())
+    embedded = counted(monkeypatch, datasets.embedded, "load_vader_tweets")
     with pytest.raises(SystemExit) as ended:
         main(["run", str(plan), "-o", str(tmp_path / "run"), "--quiet"])
     assert ended.value.code in (0, None)

@@ -6,17 +6,11 @@ from ldlearn.datasets.artificial import (
     artificial_picture,
     make_artificial,
 )
+from ldlearn.datasets.catalogue import DatasetInfo
 from ldlearn.datasets.dataset import LabelDataset
 from ldlearn.datasets.download import Patience
 from ldlearn.datasets.embedded import load_uk_budget_shares, load_vader_tweets, load_yeast
-from ldlearn.datasets.fetch import (
-    DatasetInfo,
-    DatasetNotHereError,
-    dataset_info,
-    dataset_name,
-    fetch_dataset,
-    list_datasets,
-)
+from ldlearn.datasets.fetch import DatasetNotHereError, dataset_info, dataset_name, fetch_dataset, list_datasets
 from ldlearn.datasets.files import read_dataset, write_dataset
 from ldlearn.datasets.generated import iter_label_distributions, make_label_distributions
 from ldlearn.datasets.logical_labels import make_logical_labels

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from ldlearn.datasets.checksums import Checksum
@@ -13,24 +15,31 @@ from ldlearn.datasets.dataset import LabelDataset
 
 
 @dataclass(frozen=True)
-class CatalogueFile:
-    """One file that holds a data set: its names on a disk, its address, its content, its arrays."""
+class DatasetInfo:
+    """What is known of a data set without loading it.
 
-    names: tuple[str, ...]
-    url: str
-    checksum: Checksum
-    X: str
-    D: str
-    Y: str = ""
-    normalise: bool = False
-
-
-@dataclass(frozen=True)
-class CatalogueEntry:
-    """A data set of the catalogue; several files are alternatives, in order of preference, none is embedded data."""
+    Attributes
+    ----------
+    name, title : str
+    state : {"embedded", "cached", "not here"}
+    n_samples, n_features, n_labels : int
+    terms, terms_note : str
+        Terms of use in a few words, and in a sentence.
+    citation, description : str
+        What to cite; what to know before using it, its traps included.
+    address : str
+        Where it is fetched from; empty if it comes with the package or must be placed by hand.
+    checksum : str
+        ``"sha256:..."`` or ``"git:..."``; empty if unknown.
+    path : Path or None
+        The file, if it is here.
+    manual : str
+        How to place the file by hand, if it cannot be fetched.
+    """
 
     name: str
     title: str
+    state: str
     n_samples: int
     n_features: int
     n_labels: int
@@ -38,40 +47,47 @@ class CatalogueEntry:
     terms_note: str
     citation: str
     description: str
-    aliases: tuple[str, ...] = ()
-    label_names: tuple[str, ...] = ()
+    address: str = ""
+    checksum: str = ""
+    path: Path | None = None
     manual: str = ""
+
+
+@dataclass(frozen=True)
+class CatalogueFile:
+    """One file that holds a data set: its names on a disk, its content, its arrays, its address."""
+
+    names: Sequence[str]
+    checksum: Checksum
+    X: str
+    D: str
+    Y: str = ""
+    normalise: bool = False
+    url: str = ""
+
+
+@dataclass(frozen=True)
+class CatalogueEntry(DatasetInfo):
+    """A data set of the catalogue; several files are alternatives, in order of preference, none is embedded data."""
+
+    aliases: Sequence[str] = ()
+    label_names: Sequence[str] = ()
     source: str = ""
-    files: tuple[CatalogueFile, ...] = ()
+    files: Sequence[CatalogueFile] = ()
 
     def dataset(self, **fields: Any) -> LabelDataset:
         """A `LabelDataset` of these arrays, with the names and the origin that the catalogue tells."""
-        told = {key: getattr(self, key) for key in ("name", "label_names", "source", "citation", "description")}
-        return LabelDataset(**told | fields, licence=self.terms)
+        told = ("name", "label_names", "source", "citation", "checksum", "description")
+        return LabelDataset(**{key: getattr(self, key) for key in told} | fields, licence=self.terms)
 
 
 @cache
 def catalogue() -> dict[str, CatalogueEntry]:
     """Every data set that can be had by name: first those that come with the package, then those in files elsewhere."""
-    text = files("ldlearn.datasets").joinpath("catalogue.toml").read_text(encoding="utf-8")
-    content = tomllib.loads(text)
+    content = tomllib.loads(files("ldlearn.datasets").joinpath("catalogue.toml").read_text(encoding="utf-8"))
     return {record["name"]: _entry(record) for record in content["embedded"] + content["dataset"]}
 
 
 def _entry(record: dict[str, Any]) -> CatalogueEntry:
-    parts = tuple(_file(part) for part in record.pop("file", ()))
-    return CatalogueEntry(**{key: _frozen(value) for key, value in record.items()}, files=parts)
-
-
-def _file(record: dict[str, Any]) -> CatalogueFile:
-    known = {key: _frozen(record[key]) for key in ("names", "X", "D", "Y", "normalise") if key in record}
-    url = ""
-    if "repository" in record:
-        url = "https://raw.githubusercontent.com/{repository}/{commit}/{path}".format_map(record)
-    return CatalogueFile(
-        **known, url=url, checksum=Checksum(record.get("sha256", ""), record.get("git", ""), record.get("size"))
-    )
-
-
-def _frozen(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
+    parts = [part | {"checksum": Checksum(**part.get("checksum", {}))} for part in record.pop("file", ())]
+    return CatalogueEntry(**{"state": "not here"} | record, files=[CatalogueFile(**part) for part in parts])

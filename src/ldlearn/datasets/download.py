@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -67,28 +68,33 @@ def download(
     -------
     path : Path
     """
-    transfer = _Transfer(
-        url=url,
-        target=folder / file_name,
-        partial=folder / "partial" / f"{file_name}.{str(expected)[-16:]}",  # another version is not continued
-        expected=expected,
-        patience=patience or Patience(),
-        progress=_text_bar(file_name) if progress is True else progress or (lambda done, total: None),
+    patience, reason = patience or Patience(), ""
+    with naming_system_errors(folder, "written"):
+        transfer = _Transfer(
+            url=url,
+            target=folder / file_name,
+            partial=folder / "partial" / f"{file_name}.{str(expected)[-16:]}",  # another version is not continued
+            expected=expected,
+            timeout=patience.timeout,
+            progress=partial(_draw_bar, file_name) if progress is True else progress or (lambda done, total: None),
+        )
+        transfer.partial.parent.mkdir(parents=True, exist_ok=True)
+        for attempt in range(patience.retries + 1):
+            if attempt:
+                time.sleep(patience.pause * 2 ** (attempt - 1))
+            if transfer.target.is_file() and not expected.problem(transfer.target):
+                return transfer.target
+            try:
+                transfer.receive()
+                return transfer.hand_over()
+            except _Interrupted as error:
+                reason = str(error)
+            except FileNotFoundError:
+                reason = "another process has taken the file"
+    raise DatasetError(
+        f"{url} could not be downloaded in {patience.retries + 1} attempts; the last one failed because {reason}. "
+        "Try again later: what has arrived is kept and continued."
     )
-    if not transfer.target.is_file() or expected.problem(transfer.target):
-        with naming_system_errors(folder, "written"):
-            transfer.run()
-    return transfer.target
-
-
-def import_pooch() -> Any:
-    """Import the package pooch, which knows the user's cache and brings requests, or say what to install."""
-    purpose = "Without a folder named in LDLEARN_DATA that has the files, downloads"
-    return import_optional("pooch", "datasets", purpose)
-
-
-class _Refused(Exception):
-    """The server will not give this file, now or later."""
 
 
 class _Interrupted(Exception):
@@ -106,74 +112,49 @@ class _Transfer:
     target: Path
     partial: Path
     expected: Checksum
-    patience: Patience
+    timeout: float
     progress: Progress
 
-    def run(self) -> None:
-        """Download, in as many attempts as there is patience for."""
-        self.partial.parent.mkdir(parents=True, exist_ok=True)
-        reason = ""
-        for attempt in range(self.patience.retries + 1):
-            if attempt:
-                time.sleep(self.patience.pause * 2 ** (attempt - 1))
-            try:
-                self._receive()
-                self._hand_over()
-                return
-            except _Interrupted as error:
-                reason = str(error)
-            except _Refused as error:
-                raise DatasetError(f"{self.url} cannot be downloaded: {error}.") from error
-        raise DatasetError(
-            f"{self.url} could not be downloaded in {self.patience.retries + 1} attempts; the last one failed because "
-            f"{reason}. Try again later: what has arrived is kept and continued."
-        )
-
-    def _receive(self) -> None:
+    def receive(self) -> None:
+        """Ask for what is still missing, and keep it."""
         requests = import_optional("requests", "datasets", "Downloads")
+        have = self.partial.stat().st_size if self.partial.exists() else 0
+        if have == self.expected.size:
+            return
+        headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={have}-"} if have else {})
         try:
-            if not self._is_whole():
-                self._request(requests)
+            with requests.get(self.url, headers=headers, stream=True, timeout=self.timeout) as response:
+                if not have or response.status_code != 416:  # nothing lies beyond what we have; verification decides
+                    self._save(response, self._start_of(response, have))
         except requests.RequestException as error:
             raise _Interrupted(_in_words(requests, error)) from error
 
-    def _hand_over(self) -> None:
+    def hand_over(self) -> Path:
         """Verify what arrived, in a copy that no other process can write to, and keep that copy."""
-        try:
-            arrived = self.partial.open("rb")
-        except FileNotFoundError as error:
-            raise _Interrupted("another process has taken the file") from error
-        with arrived, writing(self.target) as file:
+        with self.partial.open("rb") as arrived, writing(self.target) as file:
             shutil.copyfileobj(arrived, file)
             file.flush()
             problem = self.expected.problem(Path(file.name))
-            if not problem or not self._is_too_short():  # what is wrong and not too short never becomes right
+            # what is wrong and not too short never becomes right
+            if not problem or file.tell() >= (self.expected.size or 0):
                 self.partial.unlink(missing_ok=True)
             if problem:
                 raise _Interrupted(f"what arrived is not the file that was meant ({problem})")
+        return self.target
 
-    def _have(self) -> int:
-        return self.partial.stat().st_size if self.partial.exists() else 0
-
-    def _is_whole(self) -> bool:
-        return self.expected.size is not None and self._have() == self.expected.size
-
-    def _is_too_short(self) -> bool:
-        return self.expected.size is not None and self._have() < self.expected.size
-
-    def _request(self, requests: Any) -> None:
-        have = self._have()
-        headers = {"Accept-Encoding": "identity"}
-        if have:
-            headers["Range"] = f"bytes={have}-"
-        with requests.get(self.url, headers=headers, stream=True, timeout=self.patience.timeout) as response:
-            if have and response.status_code == 416:  # nothing lies beyond what we have; verification decides
-                return
-            if response.status_code in _WORTH_ANOTHER_TRY:
-                raise _Interrupted(f"the server answered {response.status_code} {response.reason}")
-            if response.status_code not in (200, 206):
-                raise _Refused(f"the server answered {response.status_code} {response.reason}")
-            self._save(response, _start_of(response, have))
+    def _start_of(self, response: Any, have: int) -> int:
+        """Position of the first byte of the answer: a server may ignore that we want only the rest."""
+        answer = f"the server answered {response.status_code} {response.reason}"
+        content_range = response.headers.get("Content-Range", "")
+        if response.status_code == 200:
+            return 0
+        if response.status_code == 206 and content_range.startswith(f"bytes {have}-"):
+            return have
+        if response.status_code == 206:
+            raise _Interrupted(f"the server answered with an unexpected range {content_range!r}")
+        if response.status_code in _WORTH_ANOTHER_TRY:
+            raise _Interrupted(answer)
+        raise DatasetError(f"{self.url} cannot be downloaded: {answer}.")
 
     def _save(self, response: Any, start: int) -> None:
         announced = response.headers.get("Content-Length", "")
@@ -192,16 +173,6 @@ class _Transfer:
             file.truncate(done)
 
 
-def _start_of(response: Any, have: int) -> int:
-    """Position of the first byte of the answer: a server may ignore that we want only the rest."""
-    content_range = response.headers.get("Content-Range", "")
-    if response.status_code == 206 and content_range.startswith(f"bytes {have}-"):
-        return have
-    if response.status_code == 200:
-        return 0
-    raise _Interrupted(f"the server answered with an unexpected range {content_range!r}")
-
-
 def _in_words(requests: Any, error: Exception) -> str:
     if isinstance(error, requests.Timeout) or "timed out" in str(error).lower():
         return "the connection stalled"
@@ -210,11 +181,6 @@ def _in_words(requests: Any, error: Exception) -> str:
     return f"there was no connection ({type(error).__name__})"
 
 
-def _text_bar(file_name: str) -> Progress:
-    def draw(done: int, total: int | None) -> None:
-        share = f"{done / total:4.0%} of {total / 1e6:.1f} MB" if total else f"{done / 1e6:.1f} MB"
-        end = "\n" if done == total else ""
-        sys.stderr.write(f"\r{file_name}: {share}{end}")
-        sys.stderr.flush()
-
-    return draw
+def _draw_bar(file_name: str, done: int, total: int | None) -> None:
+    share = f"{done / total:4.0%} of {total / 1e6:.1f} MB" if total else f"{done / 1e6:.1f} MB"
+    print(f"\r{file_name}: {share}", end="\n" if done == total else "", file=sys.stderr, flush=True)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import io
 from importlib.resources import files
 from typing import Any, Literal, overload
 
@@ -15,21 +13,9 @@ from ldlearn.datasets.dataset import LabelDataset
 
 
 def _read(name: str) -> dict[str, NDArray[Any]]:
-    with np.load(io.BytesIO(_content(name)), allow_pickle=False) as archive:
-        return {key: archive[key] for key in archive.files}
-
-
-def _content(name: str) -> bytes:
-    return files("ldlearn.datasets").joinpath("data", f"{name}.npz").read_bytes()
-
-
-def embedded_checksum(name: str) -> str:
-    """Checksum of the file that comes with the package."""
-    return f"sha256:{hashlib.sha256(_content(name)).hexdigest()}"
-
-
-def _dataset(name: str, **fields: Any) -> LabelDataset:
-    return catalogue()[name].dataset(**fields, checksum=embedded_checksum(name))
+    file = files("ldlearn.datasets").joinpath("data", f"{name}.npz")
+    with file.open("rb") as content, np.load(content, allow_pickle=False) as archive:
+        return dict(archive)
 
 
 @overload
@@ -72,8 +58,7 @@ def load_vader_tweets(*, return_X_y: bool = False) -> LabelDataset | tuple[NDArr
     """
     arrays = _read("vader_tweets")
     counts = arrays["counts"].astype(np.int64)
-    data = _dataset(
-        "vader_tweets",
+    data = catalogue()["vader_tweets"].dataset(
         X=arrays["features"].astype(np.float64),
         D=counts / counts.sum(axis=1, keepdims=True),
         counts=counts,
@@ -108,8 +93,7 @@ def load_uk_budget_shares() -> LabelDataset:
     array([0.356, 0.091, 0.107, 0.061, 0.132, 0.252])
     """
     arrays = _read("uk_budget_shares")
-    return _dataset(
-        "uk_budget_shares",
+    return catalogue()["uk_budget_shares"].dataset(
         X=arrays["features"].astype(np.float64),
         D=arrays["ten_thousandths"] / 10_000,
         feature_names=["total_expenditure", "income", "age", "children"],
@@ -141,9 +125,5 @@ def load_yeast() -> LabelDataset:
     4.237
     """
     arrays = _read("yeast")
-    return _dataset(
-        "yeast",
-        X=arrays["millionths"] / 1_000_000,
-        Y=arrays["logical"],
-        feature_names=[f"Att{i}" for i in range(1, 104)],
-    )
+    names = [f"Att{i}" for i in range(1, 104)]
+    return catalogue()["yeast"].dataset(X=arrays["millionths"] / 1_000_000, Y=arrays["logical"], feature_names=names)

@@ -5,69 +5,21 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from contextlib import suppress
+from dataclasses import fields
+from functools import partial
 from pathlib import Path
 
 from ldlearn.datasets import embedded
-from ldlearn.datasets.catalogue import CatalogueEntry, CatalogueFile, catalogue
+from ldlearn.datasets.catalogue import CatalogueEntry, CatalogueFile, DatasetInfo, catalogue
 from ldlearn.datasets.dataset import LabelDataset
-from ldlearn.datasets.download import Patience, Progress, download, import_pooch
-from ldlearn.datasets.labels import as_distributions
-from ldlearn.errors import DatasetError, TableError, bare_name, nearest_names
-from ldlearn.io.formats import open_table
-from ldlearn.io.source import reading
-
-Loader = Callable[[], LabelDataset]
+from ldlearn.datasets.download import Patience, Progress, download
+from ldlearn.datasets.files import read_dataset
+from ldlearn.errors import DatasetError, MissingDependencyError, bare_name, import_optional, nearest_names
 
 
 class DatasetNotHereError(DatasetError):
     """The data set is not on this machine; the message says how to get it."""
-
-
-EMBEDDED: dict[str, Loader] = {
-    "vader_tweets": embedded.load_vader_tweets,
-    "uk_budget_shares": embedded.load_uk_budget_shares,
-    "yeast": embedded.load_yeast,
-}
-
-
-@dataclass(frozen=True)
-class DatasetInfo:
-    """What is known of a data set without loading it.
-
-    Attributes
-    ----------
-    name, title : str
-    state : {"embedded", "cached", "not here"}
-    n_samples, n_features, n_labels : int
-    terms, terms_note : str
-        Terms of use in a few words, and in a sentence.
-    citation, description : str
-        What to cite; what to know before using it, its traps included.
-    address : str
-        Where it is fetched from; empty if it comes with the package or must be placed by hand.
-    checksum : str
-        ``"sha256:..."`` or ``"git:..."``; empty if unknown.
-    path : Path or None
-        The file, if it is here.
-    manual : str
-        How to place the file by hand, if it cannot be fetched.
-    """
-
-    name: str
-    title: str
-    state: str
-    n_samples: int
-    n_features: int
-    n_labels: int
-    terms: str
-    terms_note: str
-    citation: str
-    description: str
-    address: str
-    checksum: str
-    path: Path | None
-    manual: str
 
 
 def list_datasets() -> list[DatasetInfo]:
@@ -144,18 +96,17 @@ def fetch_dataset(
     >>> fetch_dataset("vader_tweets").n_samples
     4004
     """
-    name = dataset_name(name)
-    if name in EMBEDDED:
-        return EMBEDDED[name]()
-    entry = catalogue()[name]
+    entry = catalogue()[dataset_name(name)]
+    if not entry.files:
+        return getattr(embedded, f"load_{entry.name}")()  # type: ignore[no-any-return]
     found = _find(entry)
     if found is None and not download:
         how = entry.manual or (
-            f"Fetch it once with ldlearn.datasets.fetch_dataset({name!r}), or put its file into the folder that the "
-            "environment variable LDLEARN_DATA names."
+            f"Fetch it once with ldlearn.datasets.fetch_dataset({entry.name!r}), or put its file into the folder that "
+            "the environment variable LDLEARN_DATA names."
         )
         raise DatasetNotHereError(f"{entry.title} is not on this machine. {how}")
-    file, path = found or _download(entry, progress, patience, announce or _to_stderr)
+    file, path = found or _download(entry, progress, patience, announce or partial(print, file=sys.stderr))
     return _load(entry, file, path)
 
 
@@ -170,12 +121,10 @@ def dataset_name(name: str) -> str:
     raise DatasetError(f"There is no data set {name!r}. {advice}")
 
 
-def _cache_folder() -> Path | None:
-    """The user's cache, or None where pooch, which knows where that is, is not installed."""
-    try:
-        return Path(import_pooch().os_cache("ldlearn"))
-    except ImportError:
-        return None
+def _cache_folder() -> Path:
+    """The user's cache; pooch knows where that is, and brings what downloads need."""
+    purpose = "Without a folder named in LDLEARN_DATA that has the files, downloads"
+    return Path(import_optional("pooch", "datasets", purpose).os_cache("ldlearn"))
 
 
 def _find(entry: CatalogueEntry) -> tuple[CatalogueFile, Path] | None:
@@ -187,8 +136,9 @@ def _find(entry: CatalogueEntry) -> tuple[CatalogueFile, Path] | None:
         title = f"is not the {entry.title} of the catalogue"
         if wrong := {path: f"{path} {title}: {file.checksum.problem(path)}" for file, path in reversed(here)}:
             raise DatasetError(f"{'; '.join(wrong.values())}. Replace or remove it, or unset LDLEARN_DATA.")
-    cached = _cache_folder()
-    return None if cached is None else _right(_present(cached, entry))
+    with suppress(MissingDependencyError):  # then there is no cache
+        return _right(_present(_cache_folder(), entry))
+    return None
 
 
 def _present(folder: Path, entry: CatalogueEntry) -> list[tuple[CatalogueFile, Path]]:
@@ -208,53 +158,34 @@ def _download(
 ) -> tuple[CatalogueFile, Path]:
     if entry.manual:
         raise DatasetError(f"{entry.title} cannot be downloaded ({entry.terms}: {entry.terms_note}) {entry.manual}")
-    import_pooch()
     folder = _cache_folder()
-    assert folder is not None
     announce(f"{entry.title}: terms of use: {entry.terms}. {entry.terms_note} Please cite: {entry.citation}")
     failures = []
     for file in entry.files:
-        target = folder / file.names[0]
-        target.unlink(missing_ok=True)  # it is there only if it is wrong
         try:
-            path = download(file.url, folder, target.name, file.checksum, patience=patience, progress=progress)
-            return file, path
+            arrived = download(file.url, folder, file.names[0], file.checksum, patience=patience, progress=progress)
+            return file, arrived
         except DatasetError as error:
             failures.append(str(error))
     raise DatasetError(" ".join(failures))
 
 
 def _load(entry: CatalogueEntry, file: CatalogueFile, path: Path) -> LabelDataset:
-    wanted = {field: name for field, name in (("X", file.X), ("D", file.D), ("Y", file.Y)) if name}
-    try:
-        with open_table(str(path), by_name=False) as source, reading(source.given):
-            arrays = source.matrices({field: source.find(name, entry.title) for field, name in wanted.items()})
-    except TableError as error:
-        raise DatasetError(str(error)) from error
-    if arrays["D"].shape[1] != entry.n_labels:
+    known = str(file.checksum)
+    data = read_dataset(path, file.X, file.D, kind="distribution", normalise=file.normalise, checksum=known)
+    if data.n_labels != entry.n_labels:
         raise DatasetError(f"{path}: {file.D!r} must have {entry.n_labels} columns, one per label.")
-    return entry.dataset(
-        X=arrays["X"],
-        D=as_distributions(arrays["D"], entry.label_names, where=str(path), normalise=file.normalise),
-        Y=arrays["Y"].astype("int8") if file.Y else None,
-        source=file.url or str(path),
-        checksum=str(file.checksum),
-    )
+    Y = read_dataset(path, file.X, file.Y, kind="logical", checksum=known).Y if file.Y else None
+    return entry.dataset(X=data.X, D=data.D, Y=Y, source=file.url or str(path), checksum=known)
 
 
 def _info(entry: CatalogueEntry) -> DatasetInfo:
-    known = {field.name: getattr(entry, field.name) for field in fields(DatasetInfo) if hasattr(entry, field.name)}
-    if not entry.files:
-        checksum = embedded.embedded_checksum(entry.name)
-        return DatasetInfo(**known, state="embedded", address="", checksum=checksum, path=None)
-    try:
-        found = _find(entry)
-    except DatasetError:
+    known = {field.name: getattr(entry, field.name) for field in fields(DatasetInfo)}
+    if entry.files:
         found = None
-    file, path = found or (entry.files[0], None)
-    state = "cached" if found else "not here"
-    return DatasetInfo(**known, state=state, address=file.url, checksum=str(file.checksum), path=path)
-
-
-def _to_stderr(text: str) -> None:
-    print(text, file=sys.stderr)
+        with suppress(DatasetError):  # of a wrong file in the user's own folder
+            found = _find(entry)
+        file, path = found or (entry.files[0], None)
+        state = "cached" if found else "not here"
+        known |= {"state": state, "address": file.url, "checksum": str(file.checksum), "path": path}
+    return DatasetInfo(**known)
