@@ -75,9 +75,11 @@ def test_either_a_model_or_labels(files):
 def test_labels_are_read_once(files, monkeypatch):
     """Reading texts as labels is slow; a fit with rows held out needs them four times."""
     from ldlearn.io import values
-    from ldlearn.preprocessing import labels
+    from ldlearn.preprocessing import labelled_table
 
     seen = []
-    monkeypatch.setattr(labels, "to_labels", lambda frame, names: seen.append(names) or values.to_labels(frame, names))
+    monkeypatch.setattr(
+        labelled_table, "to_labels", lambda frame, names: seen.append(names) or values.to_labels(frame, names)
+    )
     fit_table("data.csv", LABELS, "m.ldl", id="key")
     assert seen == [LABELS]

@@ -92,7 +92,8 @@ class TableColumns:
     ----------
     labels, features : list of str
     kinds : dict of str to list of str
-        Features that the user says something of, by what is said: numeric, categorical, date, text.
+        Features that the user says something of, by what is said: numeric, categorical, date, text. Of dates it may be
+        a mapping, to the form in which each is written.
     id : str or None
     kept : list of str
         Columns to be written beside the degrees; these may be features too.
@@ -100,14 +101,9 @@ class TableColumns:
 
     labels: list[str]
     features: list[str]
-    kinds: dict[str, list[str]]
+    kinds: dict[str, Any]
     id: str | None
     kept: list[str] = field(default_factory=list)
-
-    @property
-    def feature_arguments(self) -> dict[str, Any]:
-        """What a function that takes names of columns is told of features and id."""
-        return {"features": self.features, "id": self.id, **self.kinds}
 
 
 class FeatureColumns(TypedDict, total=False):
@@ -116,7 +112,7 @@ class FeatureColumns(TypedDict, total=False):
     features: Columns
     numeric: Columns
     categorical: Columns
-    date: Columns
+    date: Columns | Mapping[str, str]
     text: Columns
     ignore: Columns
     id: str | None
@@ -129,7 +125,7 @@ def choose_columns(
     features: Columns = None,
     numeric: Columns = None,
     categorical: Columns = None,
-    date: Columns = None,
+    date: Columns | Mapping[str, str] = None,
     text: Columns = None,
     ignore: Columns = None,
     id: str | None = None,
@@ -153,10 +149,13 @@ def choose_columns(
     chosen = [i for i in chosen if i not in ignored]
     if not chosen:
         raise TableError("no column is left for the features.")
-    kinds = {"numeric": numeric, "categorical": categorical, "date": date, "text": text}
+    dates = list(date) if isinstance(date, Mapping) else date
+    kinds = {"numeric": numeric, "categorical": categorical, "date": dates, "text": text}
     told = {kind: source.find(choice, kind) for kind, choice in kinds.items() if choice is not None}
     _check_told(names, told, set(chosen))
-    by_kind = {kind: [names[i] for i in positions] for kind, positions in told.items()}
+    by_kind: dict[str, Any] = {kind: [names[i] for i in positions] for kind, positions in told.items()}
+    if isinstance(date, Mapping):
+        by_kind["date"] = dict(zip(by_kind["date"], date.values(), strict=True))
     of = [[names[i] for i in positions] for positions in (labelled, chosen, ids)]
     return TableColumns(of[0], of[1], by_kind, of[2][0] if ids else None)
 

@@ -9,13 +9,12 @@ from typing import Any, Unpack
 import numpy as np
 
 from ldlearn.compose.method_names import DEFAULT_METHOD, make_enhancer
-from ldlearn.core.targets import votes_to_degrees
 from ldlearn.errors import ParameterError, TableError, some
-from ldlearn.io.columns import Columns, TableColumns, check_columns, find_kept
+from ldlearn.io.columns import Columns, check_columns, find_kept
 from ldlearn.io.formats import naming, open_output
 from ldlearn.io.source import PIPE, Kind, Say, Source
 from ldlearn.io.text_style import TextStyle
-from ldlearn.io.values import check_degrees, check_votes, import_pandas, to_labels
+from ldlearn.io.values import import_pandas, to_labels
 from ldlearn.metrics import get_metric
 from ldlearn.metrics.beside_floors import (
     Score,
@@ -29,8 +28,8 @@ from ldlearn.models.files import load_table_model
 from ldlearn.models.table_model import TableModel
 from ldlearn.models.writing import Writer, Writing, WrittenTable
 from ldlearn.preprocessing.column_kinds import JunkCells
-from ldlearn.preprocessing.labelled_table import GivenTable, read_labelled
-from ldlearn.preprocessing.labels import LABEL_KINDS, comparable_labels
+from ldlearn.preprocessing.labelled_table import GivenTable, LabelledTable, read_labelled
+from ldlearn.preprocessing.labels import TableLabels
 from ldlearn.preprocessing.progress import Progress, silent
 
 
@@ -108,7 +107,7 @@ def predict_table(
     """
     loaded = _loaded(model)
     writer = Writer(output, [data, model], **writing)
-    return _stream(GivenTable(data, format, style, say), loaded, loaded.predict, (), writer, id, progress)
+    return _stream(GivenTable(data, format, style, say, progress), loaded, loaded.predict, (), writer, id)
 
 
 def enhance_table(
@@ -151,13 +150,13 @@ def enhance_table(
     if (model is None) == (labels is None):
         raise ParameterError("give either a model, or labels to fit a method on.")
     writer = Writer(output, [data, model], **writing)
-    given = GivenTable(data, format, style, say)
+    given = GivenTable(data, format, style, say, progress)
     wanted: Any = {"features": features, "ignore": ignore, "numeric": numeric, "categorical": categorical}
     wanted |= {"date": date, "text": text}
     if model is None:
         estimator = make_enhancer(method or DEFAULT_METHOD, params)
-        table, columns, _ = read_labelled(given, progress, labels, wanted | {"id": id}, separator, writer.keep)
-        return _enhance_by_fitting(table, columns, estimator, writer, given.where)
+        table = read_labelled(given, labels, wanted | {"id": id}, separator=separator, keep=writer.keep)
+        return _enhance_by_fitting(table, estimator, writer, given.where)
     for name, value in (wanted | {"method": method, "set": params or None, "separator": separator}).items():
         if value is not None:
             raise ParameterError(f"{name} has no meaning beside a model, which is fitted already; leave it out.")
@@ -167,7 +166,7 @@ def enhance_table(
             f"{model}: {type(loaded.estimator).__name__} gives degrees only to the rows it was fitted on; use "
             "`ldlearn enhance --labels ... --method ...` to fit on these rows, or a model of DLDL."
         )
-    found = _stream(given, loaded, loaded.enhance, loaded.labels, writer, id, progress)
+    found = _stream(given, loaded, loaded.enhance, loaded.labels, writer, id)
     if loaded.facts.get("label_kind") == "degrees":
         found.notes.append("the model was fitted on degrees, not on 0/1 labels.")
     return found
@@ -208,7 +207,7 @@ def evaluate_table(
         get_metric(name)  # a wrong name fails before the table is read
     loaded = _loaded(model)
     truths, predictions, rows, junk = [], [], [], JunkCells()
-    with GivenTable(data, format, style, say).opened("rows", progress) as source:
+    with GivenTable(data, format, style, say, progress).opened("rows") as source:
         kinds, notes = columns_to_read(source, loaded, loaded.labels)
         for frame in source.chunks(kinds, sparse=True):
             truths.append(to_labels(loaded.with_label_columns(frame), loaded.labels))
@@ -216,8 +215,8 @@ def evaluate_table(
             rows.extend(frame.index)
         if not rows:
             raise TableError("the table has no rows.")
-        truth, P = np.concatenate(truths), np.concatenate(predictions)
-        truth, weights, logical, left_out = _truth(truth, kind, loaded.labels, rows)
+        P = np.concatenate(predictions)
+        truth, weights, logical, left_out = TableLabels(loaded.labels, np.concatenate(truths), rows, kind).truth()
     judged = judged_rows(truth, logical)
     if not judged.any():
         raise TableError("no row has a label that is known, so there is nothing to compare with.")
@@ -229,33 +228,18 @@ def evaluate_table(
     return Evaluation(len(P), truth_kind, scores, better, notes + left_out + junk.sentences())
 
 
-def _truth(T: Any, kind: str, labels: Sequence[str], rows: Any) -> tuple[Any, Any, bool, list[str]]:
-    """What predictions are compared with (NaN in rows that cannot be), how often rows count, and what to say."""
-    if kind not in LABEL_KINDS:
-        raise ParameterError(f"kind must be one of {', '.join(LABEL_KINDS)}, got {kind!r}.")
-    if kind == "votes":
-        check_votes(T, labels, rows)
-        T, weights = votes_to_degrees(T)
-        unvoted = int((weights == 0).sum())
-        return T, weights, False, [f"{unvoted} rows without votes are left out."] if unvoted else []
-    T, logical = comparable_labels(T, kind)
-    if not logical:
-        return check_degrees(T, labels, rows), None, False, []
-    n = int(np.isnan(T).sum())
-    return T, None, True, [f"{n} empty label cells of {T.size} are unknown, and count for nothing."] if n else []
-
-
-def _enhance_by_fitting(table: Any, columns: TableColumns, estimator: Any, writer: Writer, where: str) -> WrittenTable:
+def _enhance_by_fitting(table: LabelledTable, estimator: Any, writer: Writer, where: str) -> WrittenTable:
+    columns = table.columns
     uncertainty = writer.uncertainty(columns.labels)
     uncertainty.check(estimator, "enhance")
     with naming(where):
-        model = TableModel.fit(table, columns.labels, estimator=estimator, **columns.feature_arguments)
+        model, _, _ = TableModel.fit_labelled(table, estimator, None)
     degrees = import_pandas().DataFrame(model.estimator.label_distributions_, columns=columns.labels)
     if uncertainty:
-        said = model.enhance(table, JunkCells(), uncertainty=uncertainty)
+        said = model.enhance(table.frame, JunkCells(), uncertainty=uncertainty)
         degrees[uncertainty.names] = said[uncertainty.names].to_numpy()
     with open_output(writer.output, columns.labels, writer.format) as sink:
-        sink.write(writer.rows(table, degrees, columns.id, columns.kept, len(columns.labels)))
+        sink.write(writer.rows(table.frame, degrees, columns.id, columns.kept, len(columns.labels)))
     return WrittenTable(len(degrees), columns.labels, writer.output, model.facts["warnings"])
 
 
@@ -266,13 +250,12 @@ def _stream(
     labels: tuple[str, ...],
     writer: Writer,
     id: str | None,
-    progress: Progress,
 ) -> WrittenTable:
     """Send a table through a model, piece by piece; ``labels`` are columns needed besides the features."""
     count, junk, n_labels = 0, JunkCells(), len(model.labels)
     uncertainty = writer.uncertainty(model.labels)
     uncertainty.check(model.estimator, "enhance" if labels else "predict")
-    with given.opened("rows", progress) as source:
+    with given.opened("rows") as source:
         named = _id_column(source, model, id)
         kept = find_kept(source, writer.keep, named, model.labels)
         kinds, notes = columns_to_read(source, model, labels, named, kept)

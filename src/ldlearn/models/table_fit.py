@@ -9,7 +9,6 @@ from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 from sklearn.utils.extmath import row_norms
 
 from ldlearn.compose.method_names import DEFAULT_METHOD, make_predictor
@@ -29,10 +28,10 @@ from ldlearn.metrics.beside_floors import (
     score_predictions,
 )
 from ldlearn.models.files import save_model
-from ldlearn.models.table_model import FeatureChoice, TableModel, as_frame
+from ldlearn.models.table_model import TableModel
 from ldlearn.preprocessing.column_kinds import JunkCells
-from ldlearn.preprocessing.labelled_table import GivenTable, read_labelled
-from ldlearn.preprocessing.labels import comparable_labels, label_columns, mean_distribution, read_labels
+from ldlearn.preprocessing.labelled_table import GivenTable, LabelledTable, label_frame, read_labelled
+from ldlearn.preprocessing.labels import TrainingTargets, mean_distribution
 from ldlearn.preprocessing.progress import Progress, silent
 
 _FEWEST_ROWS = 30
@@ -114,28 +113,16 @@ def fit_table(
     if output is not None:
         check_output(output, [data], overwrite=overwrite)
     make_predictor(method, params)  # wrong parameters fail before the table is read
-    given = GivenTable(data, format, style, say)
-    table, found, listed = read_labelled(given, progress, labels, columns, separator)
+    given = GivenTable(data, format, style, say, progress)
+    table = read_labelled(given, labels, columns, kind=kind, separator=separator)
     with naming(given.where):
-        targets = read_labels(table, found.labels)
-        estimator = make_predictor(method, params, logical=kind == "mixed" or (are_logical(targets) and kind == "auto"))
+        estimator = make_predictor(method, params, logical=table.labels.teach_ticks)
         with _watched(estimator, progress, fits=2 if holdout else 1):
-            model = fit_and_check(
-                table,
-                found.labels,
-                estimator=estimator,
-                embedding=embedding,
-                holdout=holdout,
-                targets=targets,
-                kind=kind,
-                **found.feature_arguments,
-            )
+            model = _fit_and_check(table, estimator, embedding, holdout)
         if hasattr(model.estimator, "callback"):
             model.estimator.set_params(callback=None)
-        if listed is not None:
-            model.facts["label_list"] = listed._asdict()
-            if getattr(estimator, "ordered", False):
-                given.tell(listed.order_in_words(found.labels))
+        if table.listed is not None and getattr(estimator, "ordered", False):
+            given.tell(table.listed.order_in_words(model.labels))
         model.facts["source"] = given.identity()
     if output is not None:
         save_model(model, output)
@@ -155,22 +142,21 @@ def _watched(estimator: Any, progress: Progress, fits: int) -> Iterator[None]:
 
 def fit_and_check(
     table: Any,
-    labels: Sequence[str],
+    labels: Columns,
     *,
     estimator: Any = None,
     embedding: Any = None,
     holdout: float = 0.2,
     seed: int = 0,
-    targets: Matrix | None = None,
     kind: str = "auto",
     separator: str | None = None,
-    **columns: Unpack[FeatureChoice],
+    **columns: Unpack[FeatureColumns],
 ) -> TableModel:
     """Fit a `TableModel` and fill its ``facts``: figures of the data, scores on rows held out, warnings.
 
     Parameters
     ----------
-    table, labels, estimator, embedding, targets, kind, separator
+    table, labels, estimator, embedding, kind, separator
         As in `TableModel.fit`.
     holdout : float, default=0.2
         Share of the rows that a second model, fitted on the others only, is scored on; 0 for none. The model
@@ -190,18 +176,18 @@ def fit_and_check(
     >>> model.facts["holdout"]["better_than_floors"]
     True
     """
-    table, labels, listed = label_columns(as_frame(table), labels, separator)
-    T = read_labels(table, labels) if targets is None else targets
+    return _fit_and_check(label_frame(table, labels, columns, kind, separator), estimator, embedding, holdout, seed)
+
+
+def _fit_and_check(table: LabelledTable, estimator: Any, embedding: Any, holdout: float, seed: int = 0) -> TableModel:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        model, X = TableModel.fit_rows(table, labels, estimator, embedding, T, kind, **columns)
-    if listed is not None:
-        model.facts["label_list"] = listed._asdict()
-    held = _hold_out(table, model, estimator, embedding, T, holdout, seed, kind) if holdout > 0 else "not asked for"
+        model, X, given = TableModel.fit_labelled(table, estimator, embedding)
+    held = _hold_out(table, model, given, embedding, holdout, seed) if holdout > 0 else "not asked for"
     model.facts["holdout"] = held if isinstance(held, dict) else None
     model.facts["warnings"] = [
         *dict.fromkeys(" ".join(str(warning.message).split()) for warning in caught),
-        *_about_labels(comparable_labels(T, kind)[0], labels),
+        *_about_labels(given.truth, model.labels),
         *model.facts["warnings"],
         *_about_duplicates(X),
         *_about_scores(held),
@@ -210,26 +196,23 @@ def fit_and_check(
 
 
 def _hold_out(
-    table: Any, model: TableModel, estimator: Any, embedding: Any, T: Any, share: float, seed: int, kind: str
+    table: LabelledTable, model: TableModel, given: TrainingTargets, embedding: Any, share: float, seed: int
 ) -> dict[str, Any] | str:
     """Scores of a model that has not seen some of the rows, or why there are none."""
-    n = len(table)
+    n = len(given.y)
     if n < _FEWEST_ROWS:
         return f"{n} rows are too few to hold some out"
     order = np.random.default_rng(seed).permutation(n)
     test, train = np.sort(order[: max(1, round(share * n))]), np.sort(order[max(1, round(share * n)) :])
-    fresh = clone(model.estimator) if estimator is None else estimator
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            told = FeatureChoice(features=model.features, numeric=model.numeric, categorical=model.categorical)
-            told |= FeatureChoice(date=model.dates, text=model.texts)
-            part, X = TableModel.fit_rows(table.iloc[train], model.labels, fresh, embedding, T[train], kind, **told)
-            X_test = part.transform(table.iloc[test], JunkCells())
+            part, X, _ = TableModel.fit_labelled(table.take(train), model.estimator, embedding, model.kinds)
+            X_test = part.transform(table.frame.iloc[test], JunkCells())
             P = np.asarray(part.estimator.predict(X_test))
     except ValueError as error:
         return f"a fit without them failed ({error})"
-    T, logical = comparable_labels(T, kind)
+    T, logical = given.truth, given.kind == "0/1"
     usual = _classified(X, T[train], X_test) if logical else None
     mean = mean_distribution(T[train])
     known = judged_rows(T[test], logical)

@@ -5,46 +5,21 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Self, TypedDict, Unpack
+from typing import Any, Self, Unpack
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 
-from ldlearn.errors import TableError, some
-from ldlearn.io.columns import check_columns, check_distinct
+from ldlearn.errors import TableError
+from ldlearn.io.columns import Columns, FeatureColumns, check_columns
 from ldlearn.io.label_lists import LabelList, with_label_columns
-from ldlearn.io.sparse_table import SparseTable
 from ldlearn.io.values import check_all_known, check_logical_labels, check_some_label, import_pandas, to_labels
 from ldlearn.joint import DLDL
 from ldlearn.models.uncertainty import Uncertainty
-from ldlearn.preprocessing.column_kinds import ColumnKinds, JunkCells, columns_by_kind, find_kinds
-from ldlearn.preprocessing.features import (
-    SPARSE_BELOW,
-    TablePreprocessing,
-    check_categories,
-    column_summary,
-    feature_frame,
-)
-from ldlearn.preprocessing.labels import (
-    TrainingTargets,
-    label_columns,
-    mean_distribution,
-    read_labels,
-    training_targets,
-)
-
-
-class FeatureChoice(TypedDict, total=False):
-    """Which columns are features, what some of them are, and which names the rows; `TableModel.fit` tells more."""
-
-    features: Sequence[str] | None
-    numeric: Sequence[str]
-    categorical: Sequence[str]
-    date: Sequence[str] | Mapping[str, str]
-    text: Sequence[str]
-    ignore: Sequence[str]
-    id: str | None
+from ldlearn.preprocessing.column_kinds import ColumnKinds, JunkCells
+from ldlearn.preprocessing.features import TablePreprocessing, check_categories, column_summary, feature_frame
+from ldlearn.preprocessing.labelled_table import LabelledTable, as_frame, label_frame
+from ldlearn.preprocessing.labels import TrainingTargets, mean_distribution
 
 
 @dataclass
@@ -104,14 +79,13 @@ class TableModel:
     def fit(
         cls,
         table: Any,
-        labels: Sequence[str],
+        labels: Columns,
         *,
         estimator: Any = None,
         embedding: Any = None,
-        targets: NDArray[np.float64] | None = None,
         kind: str = "auto",
         separator: str | None = None,
-        **columns: Unpack[FeatureChoice],
+        **columns: Unpack[FeatureColumns],
     ) -> Self:
         """Fit preprocessing and estimator on a table.
 
@@ -119,16 +93,16 @@ class TableModel:
         ----------
         table : DataFrame
             One row a sample.
-        labels : sequence of str
+        labels : str or sequence
             The label columns: 0/1 (empty where unknown, if the estimator takes that), degrees that sum to 1 if the
             estimator is a learner, or votes (see ``kind``). Or one column of lists: ``sky|sea``.
-        features : sequence of str, optional
+        features : str or sequence, optional
             The feature columns; by default all that are neither labels nor the id. A column is taken for what it looks
             like: numbers (a few cells that are none count as missing), dates, categories, prose; it is left out if
             it has the same value in every row, and refused if it looks like names of the rows.
         estimator : estimator, optional
             Anything of the library that predicts, unfitted; by default `DLDL`.
-        numeric, categorical, date, text, ignore : sequence of str, default=()
+        numeric, categorical, date, text, ignore : str or sequence, optional
             Features to be taken for numbers, for categories (codes), for dates or for prose, or left out, whatever
             they look like. ``date`` may be a mapping of columns to forms such as ``"%d/%m/%Y"``.
         embedding : transformer, optional
@@ -136,59 +110,44 @@ class TableModel:
             texts. By default TF-IDF. A model file can hold those that scikit-learn brings.
         id : str, optional
             A column that names the rows.
-        targets : ndarray of shape (n, c), optional
-            The label columns as numbers, where somebody has read them already.
         kind : {"auto", "votes", "mixed"}, default="auto"
-            What the label columns hold: counts of votes, and 0/1 labels with the degrees of some rows, are said to be;
-            see `training_targets`.
+            What the label columns hold: counts of votes, and 0/1 labels with the degrees of some rows, are said to be.
         separator : str, optional
             What separates labels in one column of lists; found by default, see `expand_label_list`.
         """
-        table, labels, listed = label_columns(as_frame(table), labels, separator)
-        model, _ = cls.fit_rows(table, labels, estimator, embedding, targets, kind, **columns)
-        if listed is not None:
-            model.facts["label_list"] = listed._asdict()
-        return model
+        return cls.fit_labelled(label_frame(table, labels, columns, kind, separator), estimator, embedding)[0]
 
     @classmethod
-    def fit_rows(
-        cls,
-        table: Any,
-        labels: Sequence[str],
-        estimator: Any,
-        embedding: Any,
-        targets: NDArray[np.float64] | None,
-        kind: str,
-        *,
-        features: Sequence[str] | None = None,
-        ignore: Sequence[str] = (),
-        id: str | None = None,
-        **told: Any,
-    ) -> tuple[Self, Any]:
-        """The model of a table with a column for each label, and the numbers of its rows that the estimator saw."""
+    def fit_labelled(
+        cls, table: LabelledTable, estimator: Any, embedding: Any, kinds: ColumnKinds | None = None
+    ) -> tuple[Self, Any, TrainingTargets]:
+        """The model of a table, and what its estimator saw: the numbers of the rows, and the labels."""
+        model, X, given = cls.learn_columns(table, estimator, embedding, kinds)
+        y = import_pandas().DataFrame(given.y, columns=list(model.labels))
+        model.estimator.fit(X, y, **given.row_data)
+        return model, X, given
+
+    @classmethod
+    def learn_columns(
+        cls, table: LabelledTable, estimator: Any, embedding: Any = None, kinds: ColumnKinds | None = None
+    ) -> tuple[Self, Any, TrainingTargets]:
+        """The same before the estimator is fitted; ``kinds`` of the columns are found unless they are known."""
         estimator = DLDL() if estimator is None else clone(estimator)
         may_be_sparse = bool(getattr(estimator, "_accepts_sparse", False))
-        if isinstance(table, SparseTable) and not (may_be_sparse and table.density < SPARSE_BELOW):
-            table = table.to_frame()
-        chosen = _feature_columns(table, labels, features, id, ignore)
-        kinds = find_kinds(table, chosen, **told)
-        if len(kinds.left_out) == len(chosen):
-            why = "; ".join(f"{reason}: {some(names)}" for reason, names in columns_by_kind(kinds.left_out).items())
-            raise TableError(f"no column is left for the features ({why}).")
+        table = table.dense(unless_sparse=may_be_sparse)
+        kinds = table.find_kinds() if kinds is None else kinds
         if embedding is not None and not kinds.texts:
             raise TableError("no column is prose, which an embedding needs; name one with --text (text=...).")
-        read = read_labels(table, labels) if targets is None else targets
-        given = training_targets(read, labels, table.index, estimator, kind)
-        junk = JunkCells()
-        cleaned = feature_frame(table, kinds, junk)
+        given, junk = table.labels.for_estimator(estimator), JunkCells()
+        cleaned = feature_frame(table.frame, kinds, junk)
         check_categories(cleaned, kinds)
         preprocessing, X = TablePreprocessing.fit(cleaned, kinds, sparse=may_be_sparse, embedding=embedding)
-        facts = training_summary(labels, given, X.shape[1]) | column_summary(cleaned, kinds, junk)
+        facts = training_summary(table.labels.names, given, X.shape[1]) | column_summary(cleaned, kinds, junk)
         facts["warnings"] = [*given.notes, *facts["warnings"]]
-        del cleaned  # as large as the table, and the fit needs memory too
-        estimator.fit(X, import_pandas().DataFrame(given.y, columns=list(labels)), **given.row_data)
-        names = (kinds.numeric, kinds.categorical, tuple(labels), id)
-        return cls(estimator, preprocessing, *names, facts, dict(kinds.dates), kinds.texts), X
+        if table.listed is not None:
+            facts["label_list"] = table.listed._asdict()
+        names = (kinds.numeric, kinds.categorical, tuple(table.labels.names), table.columns.id)
+        return cls(estimator, preprocessing, *names, facts, dict(kinds.dates), kinds.texts), X, given
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -300,43 +259,6 @@ class TableModel:
             return import_pandas().DataFrame(columns, index=frame.index)
         ids = {self.id: table[self.id]} if self.id in table.columns else {}
         return type(table)(ids | columns)
-
-
-def as_frame(table: Any) -> Any:
-    """A pandas frame with distinct text names; frames of other libraries are converted."""
-    pandas = import_pandas()
-    if isinstance(table, SparseTable):
-        return table
-    if not isinstance(table, pandas.DataFrame):
-        if not hasattr(table, "to_pandas"):
-            raise TableError(f"A table with named columns is needed (a data frame), got {type(table).__name__}.")
-        table = table.to_pandas()
-    names = [str(name) for name in table.columns]
-    check_distinct(names)
-    return table.set_axis(names, axis=1) if names != list(table.columns) else table
-
-
-def _feature_columns(
-    table: Any, labels: Sequence[str], features: Sequence[str] | None, id: str | None, ignore: Sequence[str]
-) -> list[str]:
-    if len(table) == 0:
-        raise TableError("the table has no rows.")
-    if id is not None:
-        check_columns(list(table.columns), [id], "id")
-    taken = {*labels} | ({id} if id is not None else set())
-    if features is None:
-        chosen = [name for name in table.columns if name not in taken]
-    else:
-        check_columns(list(table.columns), features, "feature")
-        chosen = list(features)
-        both = [name for name in chosen if name in taken]
-        if both:
-            raise TableError("the column is a feature and a label (or the id) at once.", column=both[0])
-    check_columns(list(table.columns), ignore, "ignored")
-    chosen = [name for name in chosen if name not in set(ignore)]
-    if not chosen:
-        raise TableError("no column is left for the features.")
-    return chosen
 
 
 def training_summary(labels: Sequence[str], given: TrainingTargets, n_transformed: int) -> dict[str, Any]:

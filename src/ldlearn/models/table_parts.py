@@ -15,7 +15,6 @@ from ldlearn.compose.method_names import DEFAULT_METHOD, make_predictor
 from ldlearn.errors import FileError, ParameterError, TableError, import_optional
 from ldlearn.io.columns import Columns, FeatureColumns
 from ldlearn.io.formats import check_output, format_of, naming
-from ldlearn.io.sparse_table import SparseTable
 from ldlearn.io.values import check_all_known, import_pandas, to_labels
 from ldlearn.joint import DLDL, VoteLDL
 from ldlearn.models.files import load_table_model, save_model
@@ -23,13 +22,10 @@ from ldlearn.models.table_files import columns_to_read, predict_table
 from ldlearn.models.table_model import TableModel
 from ldlearn.models.writing import WrittenTable
 from ldlearn.preprocessing.column_kinds import JunkCells
-from ldlearn.preprocessing.labelled_table import GivenTable, read_training
-from ldlearn.preprocessing.labels import check_targets, mean_distribution
-from ldlearn.preprocessing.progress import silent
+from ldlearn.preprocessing.labelled_table import GivenTable, read_labelled
+from ldlearn.preprocessing.labels import TableLabels, mean_distribution
 
 _LEARNED_ON = 20_000  # rows that medians, scales and categories are learned on
-# Of a DLDL that is fitted for the sake of the columns alone, and thrown away.
-_CHEAP: dict[str, Any] = {"beta": 1.0, "gamma": 1.0, "max_iter": 1, "tol": 1e-2, "empty_rows": "all"}
 
 
 def fit_parts(
@@ -69,11 +65,11 @@ def fit_parts(
     given = make_predictor(method, params)
     if type(given) not in (DLDL, VoteLDL):
         raise ParameterError(f"On a cluster DLDL and VoteLDL are fitted, not {method}; leave --scheduler out.")
-    model = _learn_columns(parts, labels, columns)
+    model = _learn_columns(parts, labels, columns, given)
     cluster, client = _connect(scheduler)
     with client:
         rounds = cluster.Rounds(client)
-        X, Y = _collections(parts, replace(model, estimator=given), model.facts["transformed_features"])
+        X, Y = _collections(parts, model, model.facts["transformed_features"])
         X, Y = rounds.hold([X, Y])  # files are read once
         fitted = getattr(cluster, type(given).__name__)(**given.get_params(deep=False), client=client).fit(X, Y)
         sums, shares, positives = rounds.bring([Y.sum(axis=0), _shares(Y), Y.sum()])
@@ -154,19 +150,22 @@ def _connect(scheduler: str) -> tuple[Any, Any]:
     return cluster, cluster.connect(scheduler)
 
 
-def _learn_columns(parts: list[str], labels: Columns, wanted: FeatureColumns) -> TableModel:
-    """A model with the columns, kinds and preprocessing of the table, and no estimator worth the name."""
-    tables, estimator = [], DLDL(**_CHEAP)
+def _learn_columns(parts: list[str], labels: Columns, wanted: FeatureColumns, estimator: Any) -> TableModel:
+    """A model with the columns, kinds and preprocessing of the table, whose estimator is not fitted."""
+    tables = []
     for name in sorted({parts[0], parts[len(parts) // 2], parts[-1]}):
-        table, columns = read_training(GivenTable(name), silent, labels, wanted)
-        tables.append(table.to_frame() if isinstance(table, SparseTable) else table)
+        table = read_labelled(GivenTable(name), labels, wanted).dense(unless_sparse=False)
         with naming(name):  # put together, nobody could tell which of them is wrong
-            check_targets(to_labels(tables[-1], columns.labels), columns.labels, tables[-1].index, estimator)
-    table = import_pandas().concat(tables, ignore_index=True)
-    if len(table) > _LEARNED_ON:
-        table = table.sample(_LEARNED_ON, random_state=0)
+            if table.listed is not None:
+                raise TableError("on a cluster every label has a 0/1 column of its own.", column=table.listed.column)
+            table.labels.check(estimator)
+        tables.append(table)
+    frame = import_pandas().concat([table.frame for table in tables], ignore_index=True)
+    if len(frame) > _LEARNED_ON:
+        frame = frame.sample(_LEARNED_ON, random_state=0)
+    found = TableLabels(table.labels.names, to_labels(frame, table.labels.names), frame.index)
     with naming(parts[0]):
-        return TableModel.fit(table, columns.labels, estimator=estimator, **columns.feature_arguments)
+        return TableModel.learn_columns(replace(table, frame=frame, labels=found), estimator)[0]
 
 
 def _collections(parts: list[str], model: TableModel, width: int) -> tuple[Any, Any]:
@@ -196,14 +195,14 @@ def _shares(Y: Any) -> Any:
 def _read_part(name: str, model: TableModel) -> tuple[Any, Any]:
     """The numbers that the estimator sees, and its labels."""
     X, Y = [], []
-    with GivenTable(name, say=_hush).opened("rows", silent) as source:
+    with GivenTable(name, say=_hush).opened("rows") as source:
         kinds, _ = columns_to_read(source, model, model.labels)
         for frame in source.chunks(kinds):
             found = model.transform(frame, JunkCells())
             X.append(found.toarray() if sparse.issparse(found) else found)
-            labels = to_labels(frame, model.labels)
-            check_all_known(labels, model.labels, frame.index, "on a cluster every label is 0 or 1.")
-            Y.append(check_targets(labels, model.labels, frame.index, model.estimator))
+            labels = TableLabels(model.labels, to_labels(frame, model.labels), frame.index)
+            check_all_known(labels.values, labels.names, labels.rows, "on a cluster every label is 0 or 1.")
+            Y.append(labels.check(model.estimator))
     if not X:
         raise TableError("the table has no rows.", where=name)
     return np.concatenate(X), np.concatenate(Y).astype(np.int8)

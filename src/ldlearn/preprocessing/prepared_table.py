@@ -15,11 +15,10 @@ from ldlearn.io.source import Say
 from ldlearn.io.sparse_table import SparseTable
 from ldlearn.io.text_style import TextStyle
 from ldlearn.io.values import are_logical, check_all_known, without_rounding
-from ldlearn.preprocessing.column_kinds import ColumnKinds, JunkCells, find_kinds
-from ldlearn.preprocessing.features import SPARSE_BELOW, TablePreprocessing, check_categories, feature_frame
+from ldlearn.preprocessing.column_kinds import ColumnKinds, JunkCells
+from ldlearn.preprocessing.features import TablePreprocessing, check_categories, feature_frame
 from ldlearn.preprocessing.labelled_table import GivenTable, read_labelled
-from ldlearn.preprocessing.labels import check_two_labels, read_labels
-from ldlearn.preprocessing.progress import silent
+from ldlearn.preprocessing.labels import check_two_labels
 
 Rows = NDArray[np.intp]
 
@@ -98,20 +97,15 @@ def prepare_table(
     -------
     PreparedTable
     """
-    table, found, _ = read_labelled(GivenTable(data, style=style, say=say), silent, labels, columns)
-    if isinstance(table, SparseTable) and table.density >= SPARSE_BELOW:
-        table = table.to_frame()
+    table = read_labelled(GivenTable(data, style=style, say=say), labels, columns).dense(unless_sparse=True)
+    names, targets, junk = table.labels.names, table.labels.values, JunkCells()
     with naming(data):
-        kinds = find_kinds(table, found.features, **found.kinds)
-        junk = JunkCells()
-        frame = feature_frame(table, kinds, junk)
+        kinds = table.find_kinds()
+        frame = feature_frame(table.frame, kinds, junk)
         check_categories(frame, kinds)
-        check_two_labels(found.labels)
-        targets = read_labels(table, found.labels)
+        check_two_labels(names)
         unknown = bool(np.isnan(targets).any())
         if unknown and not (are_logical(targets) and kind in ("auto", "logical")):
-            check_all_known(targets, found.labels, table.index, "only of 0/1 labels some may be unknown.")
-    fields = (
-        {"Y": targets} if unknown else as_fields(without_rounding(targets), kind, found.labels, data, normalise=False)
-    )
-    return PreparedTable(name, frame, kinds, found.labels, **fields, junk=junk)
+            check_all_known(targets, names, table.labels.rows, "only of 0/1 labels some may be unknown.")
+    fields = {"Y": targets} if unknown else as_fields(without_rounding(targets), kind, names, data, normalise=False)
+    return PreparedTable(name, frame, kinds, list(names), **fields, junk=junk)
