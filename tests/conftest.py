@@ -2,7 +2,9 @@
 
 import gc
 import os
+import shutil
 
+import pytest
 from hypothesis import settings
 
 # On CI the same examples every time; elsewhere new ones, which is how faults are found. Nowhere is an example timed:
@@ -35,3 +37,28 @@ def pytest_collection_modifyitems(items):
         return next((k for k, name in enumerate(SLOWEST) if name in item.nodeid), len(SLOWEST))
 
     items.sort(key=position)
+
+
+# Nobody waits for a page to scroll smoothly, or for Chromium's calls home.
+BROWSER = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-smooth-scrolling",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Debian's Chromium. Not for the whole session: while its driver lives, no other event loop runs in this thread."""
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        pytest.skip("no browser")
+    playwright = pytest.importorskip("playwright.sync_api")
+    with playwright.sync_playwright() as driver:
+        started = driver.chromium.launch(executable_path=chromium, args=BROWSER)
+        yield started
+        started.close()

@@ -1,7 +1,5 @@
 """The report and the model card for everybody: axe-core finds nothing, and tables can be read on a phone."""
 
-import shutil
-
 import pytest
 from accessibility import violations_of_file
 from practice_tables import LABELS, make_table
@@ -10,24 +8,12 @@ from synthetic_records import DATASETS, METHODS, make_records
 from ldlearn.models import describe_file, fit_table, write_card
 from ldlearn.reporting import Report
 
-CHROMIUM = shutil.which("chromium")
 # The checker looks at every cell of every table and every dot of every picture: two sets, a method or two of each kind.
 TWO_SETS = dict(list(DATASETS.items())[:2])
 SOME = ("DLDL", "GLLE", "FCM", "UniformLE", "GLLE + SABFGS", "UniformLE + MeanLDL", "SABFGS on truth")
 SOME_METHODS = {name: METHODS[name] for name in SOME}
 TWO_METRICS = 'metrics = ["chebyshev", "intersection"]'  # of which one is shown and looked at
-pytestmark = [pytest.mark.browser, pytest.mark.skipif(CHROMIUM is None, reason="no browser")]
-
-
-@pytest.fixture(scope="module")
-def browser():
-    playwright = pytest.importorskip("playwright.sync_api")
-    with playwright.sync_playwright() as driver:
-        chromium = driver.chromium.launch(
-            executable_path=CHROMIUM, args=["--headless", "--no-sandbox", "--disable-gpu"]
-        )
-        yield chromium
-        chromium.close()
+pytestmark = pytest.mark.browser
 
 
 @pytest.fixture(scope="module")

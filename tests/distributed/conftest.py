@@ -3,6 +3,20 @@ import pytest
 distributed = pytest.importorskip("distributed", reason="dask is not installed")
 
 
+@pytest.fixture(scope="session", autouse=True)
+def messages_at_once():
+    """Dask keeps messages back for up to ten milliseconds to send them together: half the time of fits this small."""
+    from distributed.batched import BatchedSend
+
+    def send_at_once(self, interval, **options):
+        wait_between_messages(self, 0, **options)
+
+    wait_between_messages = BatchedSend.__init__
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(BatchedSend, "__init__", send_at_once)
+        yield
+
+
 @pytest.fixture(scope="session")
 def quick_workers():
     """Worker processes are forked from one that has imported everything, so that they are there at once."""

@@ -10,6 +10,7 @@ import sys
 from html import unescape
 from pathlib import Path
 from posixpath import dirname, join, normpath
+from typing import Any
 from urllib.parse import unquote
 
 import pytest
@@ -18,7 +19,6 @@ from accessibility import violations_of_file
 ROOT = Path(__file__).resolve().parents[2]
 if not (ROOT / "docs").is_dir():
     pytest.skip("the documents are not part of this copy of the project", allow_module_level=True)
-CHROMIUM = shutil.which("chromium")
 PHONE, DESK = {"width": 390, "height": 844}, {"width": 1280, "height": 900}
 NEEDED = (
     "sphinx",
@@ -104,27 +104,23 @@ def is_elsewhere(url: str) -> bool:
     return not url.startswith(("file:", "data:", "blob:"))
 
 
-def problems_in_a_browser(site: Path) -> list[str]:
+def problems_in_a_browser(browser: Any, site: Path) -> list[str]:
     """Errors, requests to elsewhere, pages that scroll sideways, and what axe-core has against some."""
-    playwright = pytest.importorskip("playwright.sync_api")
     found: list[str] = []
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--headless", "--no-sandbox", "--disable-gpu"])
-        for size in (DESK, PHONE):
-            page = browser.new_context(viewport=size, offline=True).new_page()
-            page.on("request", lambda request: is_elsewhere(request.url) and found.append(request.url))
-            page.on("pageerror", lambda error: found.append(str(error)))
-            for name in ("index", "tutorial", "which_method", "guide/metrics", "auto_examples/index", "api/estimators"):
-                page.goto((site / f"{name}.html").as_uri())
-                if page.evaluate("document.documentElement.scrollWidth > window.innerWidth"):
-                    found.append(f"{name} scrolls sideways at a width of {size['width']}")
-        for name in ("index", "guide/commands", "api/estimators"):
-            found += violations_of_file(browser, site / f"{name}.html")
-        browser.close()
+    for size in (DESK, PHONE):
+        page = browser.new_context(viewport=size, offline=True).new_page()
+        page.on("request", lambda request: is_elsewhere(request.url) and found.append(request.url))
+        page.on("pageerror", lambda error: found.append(str(error)))
+        for name in ("index", "tutorial", "which_method", "guide/metrics", "auto_examples/index", "api/estimators"):
+            page.goto((site / f"{name}.html").as_uri())
+            if page.evaluate("document.documentElement.scrollWidth > window.innerWidth"):
+                found.append(f"{name} scrolls sideways at a width of {size['width']}")
+    for name in ("index", "guide/commands", "api/estimators"):
+        found += violations_of_file(browser, site / f"{name}.html")
     return found
 
 
-def test_the_site(tmp_path):
+def test_the_site(tmp_path, request):
     from ldlearn import all_estimators
 
     site = build(tmp_path)
@@ -132,8 +128,8 @@ def test_the_site(tmp_path):
     for name, _ in all_estimators():
         assert list((site / "api" / "generated").glob(f"ldlearn.*{name}.html")), f"{name} has no page"
     assert "<math" in (site / "guide" / "dldl.html").read_text(encoding="utf-8")
-    if CHROMIUM is not None:
-        assert problems_in_a_browser(site) == []
+    if shutil.which("chromium"):
+        assert problems_in_a_browser(request.getfixturevalue("browser"), site) == []
 
 
 def test_dead_links_are_found(tmp_path):

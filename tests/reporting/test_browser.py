@@ -1,34 +1,13 @@
 """The page in a real browser: sorting, picking, no error, no sideways scrolling on a phone."""
 
-import shutil
-
 import pytest
 from synthetic_records import hostile_records, make_records
 
 from ldlearn.reporting import Report
 
-CHROMIUM = shutil.which("chromium")
-FLAGS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 # Every metric has figures of its own.
 ONE_METRIC, SOME_METRICS = 'metrics = ["chebyshev"]', 'metrics = ["chebyshev", "intersection", "cosine"]'
-pytestmark = [pytest.mark.browser, pytest.mark.skipif(CHROMIUM is None, reason="no browser")]
-
-
-@pytest.fixture(scope="module")
-def browser():
-    playwright = pytest.importorskip("playwright.sync_api")
-    with playwright.sync_playwright() as driver:
-        chromium = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield chromium
-        chromium.close()
+pytestmark = pytest.mark.browser
 
 
 @pytest.fixture(scope="module")
