@@ -44,8 +44,14 @@ def case_id(estimator: Any) -> str:
 
 def make_problem(n: int = 40, m: int = 4, c: int = 5, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """X, distributions D that depend on X, and logical labels Y with 1 to c positives."""
+    X, D, Y = _problem(n, m, c, seed)
+    return X.copy(), D.copy(), Y.copy()
+
+
+@cache
+def _problem(n: int, m: int, c: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, m))
+    X = np.round(rng.normal(size=(n, m)) * 2.0**20) / 2.0**20  # so that adding an offset loses no digit
     Z = X @ rng.normal(size=(m, c)) + 0.3 * rng.normal(size=(n, c))
     D = np.exp(Z - Z.max(axis=1, keepdims=True))
     D /= D.sum(axis=1, keepdims=True)

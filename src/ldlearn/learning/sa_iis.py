@@ -174,8 +174,8 @@ class _Scaling:
             for r, node in enumerate(self.nodes):
                 # Geng's scalar equations, sum_i p_ij x_ik exp(step sign(x_ik) f#_i) = sum_i d_ij x_ik, with positive
                 # and negative x_ik apart and exp(step f#) interpolated between nodes.
-                grown = up[r] * np.exp(step * node)
-                shrunk = down[r] * np.exp(-step * node)
+                growth = np.exp(step * node)
+                grown, shrunk = up[r] * growth, down[r] / growth
                 value = value + (grown - shrunk)
                 slope += node * (grown + shrunk)
             return value, slope
