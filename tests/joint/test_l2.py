@@ -161,9 +161,9 @@ def test_predictions_are_better_than_the_mean():
 def test_at_the_defaults_neither_rounding_nor_an_order_decides(name):
     """In the last digit of X, in the order of rows, in the order of labels: the same answer."""
     split = Split(name)
-    X, Y = split.X[:200], split.Y[:200]
+    X, Y = split.X[:120], split.Y[:120]
     rng = np.random.default_rng(0)
-    rows, labels = rng.permutation(200), rng.permutation(Y.shape[1])
+    rows, labels = rng.permutation(120), rng.permutation(Y.shape[1])
     model = L2().fit(X, Y)
     P, D = model.predict(split.X_test), model.label_distributions_
     nudged = L2().fit(X * (1.0 + 1e-14 * rng.normal(size=X.shape)), Y)
@@ -180,7 +180,7 @@ def test_at_the_defaults_neither_rounding_nor_an_order_decides(name):
 
 def test_at_the_defaults_it_predicts_more_than_the_mean():
     split = Split("vader_tweets")
-    model = L2().fit(split.X, split.Y)
+    model = L2().fit(split.X[:300], split.Y[:300])
     constant = np.minimum(split.D_test, split.D.mean(axis=0)).sum(axis=1).mean()
     assert model.score(split.X_test, split.D_test) > constant + 0.1
 
@@ -219,5 +219,5 @@ def test_unknown_labels_are_left_out_of_the_label_term_alone():
     M = (np.eye(30) - S).T @ (np.eye(30) - S)
     slope = 0.02 * (D - P) + 0.1 * known * (D - np.nan_to_num(partial)) + 0.05 * M @ D
     assert np.abs(slope).max() < 1e-5
-    other = L2(n_neighbors=4, lam=0.1, beta=0.02, alpha=0.05, tol=1e-6, max_iter=500).fit(X, Y)
+    other = L2(n_neighbors=4, lam=0.1, beta=0.02, alpha=0.05).fit(X, Y)
     assert np.abs(other.scores_ - D)[~known].max() > 0.05

@@ -148,7 +148,7 @@ def test_more_latent_features_than_labels_would_change_nothing():
         np.vstack([enough.theta, 0.1 * rng.normal(size=(3, 4))]),
         enough.b,
     )
-    for _ in range(300):
+    for _ in range(150):
         enough, more = problem.round(enough), problem.round(more)
     assert problem.objective(more) == pytest.approx(problem.objective(enough), rel=1e-3)
     P, Q = (np.exp(s.V @ s.theta + s.b) for s in (enough, more))
