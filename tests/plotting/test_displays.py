@@ -31,6 +31,11 @@ from ldlearn.plotting import (
 from ldlearn.stats import TooFewDatasetsWarning, nemenyi
 
 RECORDS = make_records(repeats=2)
+FEW = [  # enough to see a picture of records drawn whole
+    record
+    for record in RECORDS
+    if record["dataset"] in ("yeast", "scut_fbp") and record["method"] in ("DLDL", "GLLE", "UniformLE", "PriorLE")
+]
 rng = np.random.default_rng(0)
 X = rng.normal(size=(40, 4))
 Y = (np.c_[X[:, 0], -X[:, 0], X[:, 1]] + 0.3 * rng.normal(size=(40, 3)) > -0.4).astype(int)
@@ -46,18 +51,18 @@ EXAMPLES = {
     "critical difference of records": lambda ax=None: CriticalDifferenceDisplay.from_records(
         RECORDS, "chebyshev", task="recovery", methods=["DLDL", "GLLE", "UniformLE"], ax=ax
     ),
-    "differences": lambda ax=None: DifferencesDisplay.from_records(RECORDS, "chebyshev", task="recovery", ax=ax),
+    "differences": lambda ax=None: DifferencesDisplay.from_records(FEW, "chebyshev", task="recovery", ax=ax),
     "convergence": lambda ax=None: ConvergenceDisplay.from_estimator(MODEL, ax=ax),
-    "convergence of records": lambda ax=None: ConvergenceDisplay.from_records(RECORDS, "yeast", ax=ax),
+    "convergence of records": lambda ax=None: ConvergenceDisplay.from_records(FEW, "yeast", ax=ax),
     "sensitivity": lambda ax=None: SensitivityDisplay.from_records(RECORDS, "yeast", "DLDL", ax=ax),
     "bars": lambda ax=None: DistributionBarsDisplay.from_estimator(MODEL, X, Y, rows=[0, 3], ax=ax),
-    "bars of records": lambda ax=None: DistributionBarsDisplay.from_records(RECORDS, "yeast", ax=ax),
+    "bars of records": lambda ax=None: DistributionBarsDisplay.from_records(FEW, "yeast", ax=ax),
     "artificial": lambda ax=None: ArtificialPictureDisplay({"uniform": np.full((2601, 3), 1 / 3)}).plot(ax=ax),
     "ternary": lambda ax=None: TernaryDisplay.from_estimator(MODEL, X, truth=MODEL.label_distributions_, ax=ax),
     "reliability": lambda ax=None: ReliabilityDisplay.from_estimator(MODEL, X, MODEL.label_distributions_, ax=ax),
     "co-occurrence": lambda ax=None: CooccurrenceDisplay.from_labels(Y, ax=ax),
     "influence": lambda ax=None: FeatureInfluenceDisplay.from_estimator(MODEL, 0, ax=ax),
-    "time and memory": lambda ax=None: TimeMemoryDisplay.from_records(RECORDS, "yeast", ax=ax),
+    "time and memory": lambda ax=None: TimeMemoryDisplay.from_records(FEW, "yeast", ax=ax),
 }
 
 
@@ -97,24 +102,22 @@ def test_saving_needs_a_suffix(tmp_path):
         EXAMPLES["co-occurrence"]().save(tmp_path / "picture")
 
 
-@pytest.mark.parametrize("name", ["_hidden", "$\\frac{1$ 100% {x}", "a\x00b\nc<script>&"])
-def test_names_are_never_formulas(name, tmp_path):
-    records = [record | {"method": name} for record in RECORDS if record["method"] == "DLDL"] + [
-        record for record in RECORDS if record["method"] in ("GLLE", "DLDL (paper)")
-    ]
+def test_names_are_never_formulas(tmp_path):
+    names = ["_hidden", "$\\frac{1$ 100% {x}", "a\x00b\nc<script>&"]
+    renamed = dict(zip(("DLDL", "DLDL (paper)", "L2"), names, strict=True))
+    records = [record | {"method": renamed[record["method"]]} for record in RECORDS if record["method"] in renamed]
     for display in (
-        CriticalDifferenceDisplay.from_scores(SCORES, greater_is_better=False, methods=[name, "B", "C", "D"]),
+        CriticalDifferenceDisplay.from_scores(SCORES, greater_is_better=False, methods=[*names, "D"]),
         ConvergenceDisplay.from_records(records, "yeast"),
         DistributionBarsDisplay.from_records(records, "yeast"),
         TimeMemoryDisplay.from_records(records),
-        CooccurrenceDisplay.from_labels(Y, label_names=[name, "b", "c"]),
-        FeatureInfluenceDisplay([1.0, 2.0], [name, "b"], name).plot(),
-        TernaryDisplay({name: [[0.2, 0.3, 0.5]]}, [name, "b", "c"]).plot(),
+        CooccurrenceDisplay.from_labels(Y, label_names=names),
+        *(FeatureInfluenceDisplay([1.0, 2.0, 3.0], names, name).plot() for name in names),
+        TernaryDisplay({name: [[0.2, 0.3, 0.5]] for name in names}, names).plot(),
     ):
         text = display.save(tmp_path / "picture.svg").read_text()
         assert "<script>" not in text
-        if name == "_hidden":
-            assert name in text
+        assert "_hidden" in text
 
 
 class TestCriticalDifference:

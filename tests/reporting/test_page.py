@@ -129,9 +129,10 @@ def test_only_metrics_of_the_plan_are_tested(report, html):
 
 def test_a_diagram_of_ranks_is_shown_only_where_it_tells_methods_apart():
     plan = 'metrics = ["chebyshev"]'
-    few = Report(make_records({"a": ["x", "y"], "b": ["x", "y"]}, repeats=1, missing=()), plan)
+    some = {name: METHODS[name] for name in ("DLDL", "GLLE", "FCM", "UniformLE")}
+    few = Report(make_records({"a": ["x", "y"], "b": ["x", "y"]}, some, repeats=1, missing=()), plan)
     assert "Critical-difference diagram" not in few.html()
-    many = Report(make_records({f"set{i}": ["a", "b", "c"] for i in range(12)}, repeats=1, missing=()), plan)
+    many = Report(make_records({f"set{i}": ["a", "b", "c"] for i in range(12)}, some, repeats=1, missing=()), plan)
     assert (
         many.html().count("Critical-difference diagram") == sum(v.pairs is not None for v in many.verdicts.values()) > 0
     )

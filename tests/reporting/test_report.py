@@ -16,9 +16,7 @@ from ldlearn.results import files
 
 SMALL = {"yeast": ["a", "b", "c"], "vader_tweets": ["x", "y"]}
 FEW = {name: METHODS[name] for name in ("DLDL", "UniformLE")}
-SOME = {
-    name: METHODS[name] for name in ("DLDL", "GLLE", "UniformLE", "PriorLE", "GLLE + SABFGS", "UniformLE + MeanLDL")
-}
+SOME = {name: METHODS[name] for name in ("DLDL", "UniformLE", "GLLE + SABFGS", "UniformLE + MeanLDL")}
 
 
 def test_writes_the_page_tables_and_figures(tmp_path):
