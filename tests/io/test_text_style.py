@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pandas as pd
+import pyarrow
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -243,3 +244,21 @@ def test_points_that_may_stand_between_thousands_are_said(tmp_path, cells, doubt
     assert frame["a"].tolist() == [float(cell) for cell in cells]
     assert ("points in 'a' are read as decimal points; if they stand between thousands" in said) is doubtful
     assert read_any(tmp_path / "x.csv", TextStyle(decimal="."))[1] == ""
+
+
+@pytest.mark.parametrize("name", ["x.csv", "x.csv.gz", "latin.csv"])
+def test_no_python_object_is_left_to_the_threads_of_arrow(tmp_path, monkeypatch, name):
+    """They may ask for more, or let go of what they were given, when the interpreter is at its end: that aborts it."""
+    text = PLAIN.encode("latin-1" if name.startswith("latin") else "utf-8")
+    (tmp_path / name).write_bytes(gzip.compress(text) if name.endswith("gz") else text)
+    made = []
+
+    def python_file(*arguments, **options):
+        made.append(PythonFile(*arguments, **options))
+        return made[-1]
+
+    PythonFile = pyarrow.PythonFile
+    monkeypatch.setattr(pyarrow, "PythonFile", python_file)
+    read(tmp_path / name)
+    assert made
+    assert all(file.closed for file in made)

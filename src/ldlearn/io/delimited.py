@@ -37,6 +37,7 @@ _SMALLEST_BLOCK, _USUAL_BLOCK, _LARGEST_BLOCK = 1 << 20, 32 << 20, 64 << 20
 _BLOCK_HEADERS = 40  # rows as long as this many header lines still fit into a block
 _WIDE_HEADERS = 600  # every column of every block has a price, so that blocks of wide tables are large
 _LONGEST_HEADER = 16 << 20
+_COPIED = 1 << 16
 _OTHER_FILES = {
     b"PK\x03\x04": "a zip file, such as an Excel workbook (.xlsx)",
     b"\x1f\x8b": "a packed file (.csv.gz)",
@@ -260,13 +261,16 @@ class DelimitedSource(Source):
         # names may occur twice, so columns go by their position here
         types = {str(i): pa.float64() if i in numbers else pa.string() for i in wanted}
         positions = [str(i) for i in range(self._width)]
+        # A thread of Arrow may let go of what it was given a moment after the last row was read. If that were a Python
+        # object, and the interpreter at its end, the process would die: it is given copies, and the file is closed.
+        stream = pa.BufferedInputStream(pa.PythonFile(file, mode="r"), _COPIED)
         try:
             # One thread: only then do errors carry the number of the row.
             reader = arrow_csv.open_csv(
-                pa.PythonFile(file, mode="r"),
-                read_options=arrow_csv.ReadOptions(column_names=positions, block_size=self._block, use_threads=False),
-                parse_options=arrow_csv.ParseOptions(delimiter=self._style.delimiter, newlines_in_values=True),
-                convert_options=arrow_csv.ConvertOptions(
+                stream,
+                arrow_csv.ReadOptions(column_names=positions, block_size=self._block, use_threads=False),
+                arrow_csv.ParseOptions(delimiter=self._style.delimiter, newlines_in_values=True),
+                arrow_csv.ConvertOptions(
                     column_types=types,
                     include_columns=list(types),
                     null_values=list(MISSING),
@@ -280,6 +284,9 @@ class DelimitedSource(Source):
                 raise _NotANumber from None
             if "Empty CSV file" not in str(error):
                 raise self._explain(str(error)) from None
+        finally:
+            reader = None  # which waits for what it reads ahead
+            stream.close()
 
     def _explain(self, error: str) -> TableError:
         """Put what the parser says into our words."""

@@ -314,12 +314,13 @@ class CountedFile:
         self.closed = False
 
     def read(self, size: int = -1) -> bytes:
-        """Read up to ``size`` bytes."""
-        if self._returned:
-            end = len(self._returned) if size < 0 else size
-            data, self._returned = self._returned[:end], self._returned[end:]
-            return data
-        return self._count(self._file.read(size))
+        """Read ``size`` bytes, fewer only at the end; what is decoded comes in other amounts than asked for."""
+        data = self._returned
+        while (size < 0 or len(data) < size) and (more := self._file.read(size - len(data) if size >= 0 else -1)):
+            data += self._count(more)
+        end = len(data) if size < 0 else size
+        self._returned = data[end:]
+        return data[:end]
 
     def give_back(self, data: bytes) -> None:
         """Let the next read begin with these bytes."""
