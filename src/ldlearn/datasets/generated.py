@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass
 from typing import Any
 
 import numpy as np
@@ -16,12 +16,11 @@ from ldlearn.datasets.logical_labels import LabelWay, check_rules
 from ldlearn.errors import DatasetError
 
 BLOCK_ROWS = 2048
-_Block = tuple[NDArray[Any], NDArray[Any], NDArray[np.int8] | None]  # X, D, Y
 
 
-@dataclass(frozen=True)
-class _Settings:
-    """What a user chooses; the sentences say what is allowed."""
+@dataclass
+class _Source:
+    """Rows of a seed, in blocks of a fixed size: block i depends on the settings, the seed and i alone."""
 
     n_samples: int
     n_features: int
@@ -31,65 +30,63 @@ class _Settings:
     imbalance: float
     manifold_dim: int | None
     sharpness: float
+    random_state: InitVar[Any]
+    way: LabelWay | None = None
 
-    def __post_init__(self) -> None:
-        most = 1 - 1 / max(self.n_labels, 1)
-        manifold_ok = self.manifold_dim is None or self.manifold_dim >= 1
-        rules = [
-            ("n_samples must not be negative", self.n_samples, self.n_samples >= 0),
-            ("n_features must be at least 1", self.n_features, self.n_features >= 1),
-            ("n_labels must be at least 1", self.n_labels, self.n_labels >= 1),
-            ("sparsity must lie in [0, 1 - 1 / n_labels]", self.sparsity, 0 <= self.sparsity <= most + 1e-9),
-            ("snr must not be negative", self.snr, self.snr >= 0),
-            ("imbalance must be positive and finite", self.imbalance, 0 < self.imbalance < np.inf),
-            ("manifold_dim must be None or at least 1", self.manifold_dim, manifold_ok),
-            ("sharpness must be finite and not negative", self.sharpness, 0 <= self.sharpness < np.inf),
-        ]
-        check_rules(rules)
+    def __post_init__(self, random_state: Any) -> None:
+        self._check()
+        self.seed = _seed(random_state)
+        rng = np.random.default_rng([self.seed, 0])  # what all blocks share; [seed, 1, i] draws the rows of block i
+        n_latent = self.manifold_dim or self.n_features
+        self.weights = _unit_columns(rng.standard_normal((n_latent, self.n_labels)))
+        self.frequencies = rng.standard_normal((n_latent, self.n_features)) / np.sqrt(n_latent)
+        self.phases = rng.uniform(0, 2 * np.pi, self.n_features)
+        self.offsets = -np.log(self.imbalance) * np.linspace(0, 1, self.n_labels)
 
+    def _check(self) -> None:
+        most = 1 - 1 / max(self.n_labels, 1) + 1e-9
+        rules = {
+            "n_samples must not be negative": self.n_samples >= 0,
+            "n_features must be at least 1": self.n_features >= 1,
+            "n_labels must be at least 1": self.n_labels >= 1,
+            "sparsity must lie in [0, 1 - 1 / n_labels]": 0 <= self.sparsity <= most,
+            "snr must not be negative": self.snr >= 0,
+            "imbalance must be positive and finite": 0 < self.imbalance < np.inf,
+            "manifold_dim must be None or at least 1": self.manifold_dim is None or self.manifold_dim >= 1,
+            "sharpness must be finite and not negative": 0 <= self.sharpness < np.inf,
+        }
+        check_rules(self, rules)
 
-class _Source:
-    """Rows of a seed, in blocks of a fixed size: block i depends on the settings, the seed and i alone."""
-
-    def __init__(self, settings: _Settings, seed: int) -> None:
-        rng = np.random.default_rng([seed, 0])  # what all blocks share; [seed, 1, i] draws the rows of block i
-        n_latent = settings.manifold_dim or settings.n_features
-        self.settings, self.seed = settings, seed
-        self.weights = _unit_columns(rng.standard_normal((n_latent, settings.n_labels)))
-        self.frequencies = rng.standard_normal((n_latent, settings.n_features)) / np.sqrt(n_latent)
-        self.phases = rng.uniform(0, 2 * np.pi, settings.n_features)
-        self.offsets = -np.log(settings.imbalance) * np.linspace(0, 1, settings.n_labels)
-
-    def blocks(self, dtype: DTypeLike, way: LabelWay | None = None) -> Iterator[_Block]:
-        n_samples = self.settings.n_samples
-        for index, start in enumerate(range(0, n_samples, BLOCK_ROWS)):
+    def blocks(self, dtype: DTypeLike) -> Iterator[tuple[NDArray[Any], ...]]:
+        """X and D of the rows, and Y if there is a way in which 0/1 labels come about."""
+        for index, start in enumerate(range(0, self.n_samples, BLOCK_ROWS)):
             # a whole block is drawn and then cut, so the first rows never depend on how many were asked for
-            X, D, Y = self._block(index, way)
-            X, D = (part[: n_samples - start].astype(dtype) for part in (X, D))
-            yield X, D / D.sum(axis=1, keepdims=True), None if Y is None else Y[: n_samples - start]
+            X, D, *Y = (part[: self.n_samples - start] for part in self._block(index))
+            D = D.astype(dtype)
+            yield X.astype(dtype), D / D.sum(axis=1, keepdims=True), *Y
 
-    def _block(self, index: int, way: LabelWay | None) -> _Block:
+    def _block(self, index: int) -> tuple[NDArray[Any], ...]:
         rng = np.random.default_rng([self.seed, 1, index])
         latent = rng.standard_normal((BLOCK_ROWS, self.weights.shape[0]))
         logits = self._logits(latent, rng)
-        D = np.asarray(softmax(logits, _support(logits, self.settings.sparsity, rng)))
+        D = np.asarray(softmax(logits, _support(logits, self.sparsity, rng)))
         X = latent
-        if self.settings.manifold_dim is not None:
+        if self.manifold_dim is not None:
             X = np.sqrt(2.0) * np.cos(latent @ self.frequencies + self.phases)
-        if way is None:
-            return X, D, None
+        if self.way is None:
+            return X, D
         rng = np.random.default_rng([self.seed, 2, index])  # labels leave X and D as they are
-        if way.way == "presence":
-            present = way.present(logits, rng)
-            return X, normalize_rows(present.astype(float)), way.forget(present, rng)
-        return X, D, way.of_degrees(D, rng)
+        if self.way.way == "presence":
+            present = self.way.present(logits, rng)
+            return X, normalize_rows(present.astype(float)), self.way.forget(present, rng)
+        return X, D, self.way.of_degrees(D, rng)
 
     def _logits(self, latent: NDArray[Any], rng: np.random.Generator) -> NDArray[Any]:
         # Signal and noise share a variance of 1, so that snr changes neither the sharpness nor the scale.
-        noise_share = 1 / (1 + self.settings.snr)
+        noise_share = 1 / (1 + self.snr)
         logits = np.sqrt(1 - noise_share) * (latent @ self.weights)
         logits += np.sqrt(noise_share) * rng.standard_normal(logits.shape)
-        return np.asarray(self.settings.sharpness * logits + self.offsets)
+        return np.asarray(self.sharpness * logits + self.offsets)
 
 
 def _unit_columns(W: NDArray[Any]) -> NDArray[Any]:
@@ -132,8 +129,8 @@ def iter_label_distributions(
     >>> [len(X) for X, D in iter_label_distributions(5000)]
     [2048, 2048, 904]
     """
-    settings = _Settings(n_samples, n_features, n_labels, sparsity, snr, imbalance, manifold_dim, sharpness)
-    return ((X, D) for X, D, _ in _Source(settings, _seed(random_state)).blocks(dtype))
+    difficulty = (sparsity, snr, imbalance, manifold_dim, sharpness)
+    return ((X, D) for X, D in _Source(n_samples, n_features, n_labels, *difficulty, random_state).blocks(dtype))
 
 
 def make_label_distributions(
@@ -207,20 +204,18 @@ def make_label_distributions(
     >>> make_label_distributions(3, 10, 4, labels="top-k", k=2).Y.sum(axis=1)
     array([2, 2, 2])
     """
-    seed = _seed(random_state)
-    way = None
-    if labels is not None:
-        way = LabelWay(labels, threshold, n_raters, concentration, k, missing)
+    way = None if labels is None else LabelWay(labels, threshold, n_raters, concentration, k, missing)
+    if way is not None:
         way.check(n_labels)
-    settings = _Settings(n_samples, n_features, n_labels, sparsity, snr, imbalance, manifold_dim, sharpness)
+    difficulty = (sparsity, snr, imbalance, manifold_dim, sharpness)
+    source = _Source(n_samples, n_features, n_labels, *difficulty, random_state, way)
     X, D = np.empty((n_samples, n_features), dtype=dtype), np.empty((n_samples, n_labels), dtype=dtype)
     Y = None if way is None else np.empty((n_samples, n_labels), dtype=np.int8)
     stop = 0
-    for X_block, D_block, Y_block in _Source(settings, seed).blocks(dtype, way):
-        start, stop = stop, stop + len(X_block)
-        X[start:stop], D[start:stop] = X_block, D_block
-        if Y is not None and Y_block is not None:
-            Y[start:stop] = Y_block
+    for block in source.blocks(dtype):
+        start, stop = stop, stop + len(block[0])
+        for whole, part in zip((X, D, Y), block, strict=False):
+            whole[start:stop] = part  # type: ignore[index]
     made = "" if way is None else f" 0/1 labels: {way}."
     return LabelDataset(
         X=X,
@@ -231,7 +226,7 @@ def make_label_distributions(
         licence="none needed",
         description=(
             f"Synthetic label distributions: sparsity={sparsity}, snr={snr}, imbalance={imbalance}, "
-            f"manifold_dim={manifold_dim}, sharpness={sharpness}, random_state={seed}.{made}"
+            f"manifold_dim={manifold_dim}, sharpness={sharpness}, random_state={source.seed}.{made}"
         ),
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,11 +18,11 @@ FROM_DEGREES = ("threshold", "votes", "top-k")
 WAYS = (*FROM_DEGREES, "presence")
 
 
-def check_rules(rules: Iterable[tuple[str, object, bool]]) -> None:
-    """Raise the first sentence about a value for which it does not hold."""
-    for sentence, value, fine in rules:
-        if not fine:
-            raise DatasetError(f"{sentence}, got {value}.")
+def check_rules(settings: object, rules: Mapping[str, bool]) -> None:
+    """Raise the first sentence that does not hold; it begins with the name of the setting."""
+    for sentence, holds in rules.items():
+        if not holds:
+            raise DatasetError(f"{sentence}, got {getattr(settings, sentence.split()[0])}.")
 
 
 @dataclass(frozen=True)
@@ -42,21 +42,15 @@ class LabelWay:
             raise DatasetError(
                 f"labels must be one of {', '.join(ways)}, got {self.way!r}; {hint(str(self.way), ways)}"
             )
-        rules = [
-            ("threshold must lie in [0, 1)", self.threshold, 0 <= self.threshold < 1),
-            (
-                "n_raters must be a whole number, at least 1",
-                self.n_raters,
-                self.n_raters >= 1 and self.n_raters % 1 == 0,
-            ),
-            ("concentration must be positive", self.concentration, self.concentration > 0),
-            (f"k must lie between 1 and {n_labels}, the number of labels", self.k, self._k_fits(n_labels)),
-            ("missing must lie in [0, 1]", self.missing, 0 <= self.missing <= 1),
-        ]
-        check_rules(rules)
-
-    def _k_fits(self, n_labels: int) -> bool:
-        return self.way != "top-k" or 1 <= self.k <= n_labels
+        k_fits = self.way != "top-k" or 1 <= self.k <= n_labels
+        rules = {
+            "threshold must lie in [0, 1)": 0 <= self.threshold < 1,
+            "n_raters must be a whole number, at least 1": self.n_raters >= 1 and self.n_raters % 1 == 0,
+            "concentration must be positive": self.concentration > 0,
+            f"k must lie between 1 and {n_labels}, the number of labels": k_fits,
+            "missing must lie in [0, 1]": 0 <= self.missing <= 1,
+        }
+        check_rules(self, rules)
 
     def of_degrees(self, D: NDArray[Any], rng: np.random.Generator) -> NDArray[np.int8]:
         """Labels of these distributions."""
