@@ -39,10 +39,10 @@ class Checksum:
     def problem(self, path: Path) -> str:
         """Say in a few words how the file differs from the one meant; empty if it is that file."""
         size = path.stat().st_size
-        if self.size is not None and size != self.size:
+        if self.size not in (None, size):
             return f"it has {size:,} bytes instead of {self.size:,}"
-        if not self.sha256 and not self.git:
-            return ""
-        kind, digest = ("SHA-256", sha256_of) if self.sha256 else ("git blob id", git_blob_id)
-        found, meant = digest(path), self.sha256 or self.git
+        kind, meant, digest = "git blob id", self.git, git_blob_id
+        if self.sha256:
+            kind, meant, digest = "SHA-256", self.sha256, sha256_of
+        found = digest(path) if meant else ""
         return "" if found == meant else f"its {kind} is {found} instead of {meant}"

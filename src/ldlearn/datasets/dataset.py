@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ldlearn.core.logical import binarize
 from ldlearn.core.targets import default_label_names
 from ldlearn.datasets.describe import describe
-from ldlearn.datasets.labels import raise_row_problems
+from ldlearn.datasets.labels import raise_not_logical, raise_row_problems
 from ldlearn.errors import DatasetError
 
 _NEARLY_ALL = 0.99
@@ -97,19 +97,14 @@ class LabelDataset:
         if len(set(given.values())) > 1:
             shapes = ", ".join(f"{field} {shape}" for field, shape in given.items())
             raise DatasetError(f"The label matrices must have one shape, got {shapes}.")
-        n_rows, n_labels = next(iter(given.values()))
-        return n_rows, n_labels
+        return next(iter(given.values()))  # type: ignore[no-any-return]
 
     def _check_values(self) -> None:
         if self.D is not None:
             advice = "Correct these rows, or divide by the row sums first if they are votes."
             raise_row_problems(self.D, self.label_names, where=f"D of {self.name!r}", advice=advice)
-        if self.Y is not None and not np.isin(self.Y, (0, 1)).all():
-            row, column = np.argwhere(~np.isin(self.Y, (0, 1)))[0]
-            raise DatasetError(
-                f"Y of {self.name!r} must hold only 0 and 1, got {self.Y[row, column]!s} at row {row}, "
-                f"label {self.label_names[column]!r}."
-            )
+        if self.Y is not None:
+            raise_not_logical(self.Y, self.label_names, f"Y of {self.name!r}")
 
     @property
     def n_samples(self) -> int:

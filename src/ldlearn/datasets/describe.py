@@ -8,16 +8,14 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-from numpy.typing import NDArray
 from scipy.special import entr
 
 from ldlearn.core.logical import binarize
 
 
-def describe(X: Any, D: NDArray[Any] | None, Y: NDArray[Any] | None, delta: float) -> dict[str, Any]:
+def describe(X: Any, D: Any, Y: Any, delta: float) -> dict[str, Any]:
     """Figures of (X, D or Y); see `LabelDataset.describe`."""
     degrees = D if D is not None else Y
-    assert degrees is not None
     positives = (binarize(D, delta=delta) if D is not None else degrees).sum(axis=1, dtype=np.int64)
     rows, n_labels = degrees.shape
     figures: dict[str, Any] = {"n_samples": rows, "n_features": int(X.shape[1]), "n_labels": n_labels}

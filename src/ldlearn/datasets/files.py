@@ -181,7 +181,7 @@ def _check_numbers(matrix: Any, what: str) -> Any:
 
 def _as_features(X: Any) -> Any:
     if scipy.sparse.issparse(X):
-        return X.tocsr()
+        return X
     return np.ascontiguousarray(X, dtype=X.dtype if X.dtype in (np.float32, np.float64) else np.float64)
 
 

@@ -29,7 +29,7 @@ def guess_kind(matrix: NDArray[Any]) -> str:
 
 
 def _is_logical(matrix: NDArray[Any]) -> bool:
-    return bool(np.isin(matrix, (0, 1)).all()) or bool(np.isin(matrix, (-1, 1)).all())
+    return any(np.isin(matrix, pair).all() for pair in ((0, 1), (-1, 1)))
 
 
 def as_fields(
@@ -44,7 +44,9 @@ def as_fields(
     if kind == "auto":
         kind = guess_kind(matrix)
     if kind == "logical":
-        return {"Y": _as_logical(matrix, names, where)}
+        if not _is_logical(matrix):
+            raise_not_logical(matrix, names, where, first_row=1)
+        return {"Y": (matrix > 0).astype(np.int8)}
     if kind == "votes":
         advice = "Votes need at least one per row."
         raise_row_problems(matrix, names, sums=False, where=where, advice=advice, first_row=1)
@@ -54,7 +56,7 @@ def as_fields(
 
 def _refuse_unknown(matrix: NDArray[Any], label_names: Sequence[str], where: str) -> None:
     """0/1 labels of which some are unknown: a data set has none of these, a table that is preprocessed may."""
-    unknown = np.isnan(matrix) if matrix.dtype.kind == "f" else np.zeros(matrix.shape, dtype=bool)
+    unknown = matrix != matrix  # only NaN differs from itself
     if unknown.any() and not unknown.all() and _is_logical(matrix[~unknown]):
         row, column = np.argwhere(unknown)[0]
         raise DatasetError(
@@ -63,14 +65,11 @@ def _refuse_unknown(matrix: NDArray[Any], label_names: Sequence[str], where: str
         )
 
 
-def _as_logical(matrix: NDArray[Any], label_names: Sequence[str], where: str) -> NDArray[np.int8]:
-    if not _is_logical(matrix):
-        row, column = np.argwhere(~np.isin(matrix, (0, 1)))[0]
-        raise DatasetError(
-            f"{where}, row {row + 1}, column {label_names[column]!r}: logical labels must be 0 or 1, got "
-            f"{matrix[row, column]!s}."
-        )
-    return np.asarray((matrix > 0).astype(np.int8))
+def raise_not_logical(Y: NDArray[Any], label_names: Sequence[str], where: str, first_row: int = 0) -> None:
+    """Raise a `DatasetError` that names the first entry of Y other than 0 and 1, if there is one."""
+    for row, column in np.argwhere(~np.isin(Y, (0, 1)))[:1]:
+        place = f"{where}, row {row + first_row}, column {label_names[column]!r}"
+        raise DatasetError(f"{place}: logical labels must be 0 or 1, got {Y[row, column]!s}.")
 
 
 def as_distributions(

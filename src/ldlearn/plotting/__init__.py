@@ -18,17 +18,7 @@ from ldlearn.plotting.ternary import TernaryDisplay
 from ldlearn.plotting.time_memory import TimeMemoryDisplay
 
 __all__ = [
-    "Display",
-    "DistributionBarsDisplay",
-    "BarsPanel",
-    "ArtificialPictureDisplay",
-    "TernaryDisplay",
-    "ReliabilityDisplay",
-    "CooccurrenceDisplay",
-    "FeatureInfluenceDisplay",
-    "ConvergenceDisplay",
-    "SensitivityDisplay",
-    "DifferencesDisplay",
-    "CriticalDifferenceDisplay",
-    "TimeMemoryDisplay",
-]
+    "Display", "DistributionBarsDisplay", "BarsPanel", "ArtificialPictureDisplay", "TernaryDisplay",
+    "ReliabilityDisplay", "CooccurrenceDisplay", "FeatureInfluenceDisplay", "ConvergenceDisplay", "SensitivityDisplay",
+    "DifferencesDisplay", "CriticalDifferenceDisplay", "TimeMemoryDisplay",
+]  # fmt: skip
