@@ -1,8 +1,11 @@
-"""Find every estimator of the library from the import lines of its packages."""
+"""What is here: every estimator, found from the import lines of its package, and the versions of what computes."""
 
 from __future__ import annotations
 
+import platform
+from functools import cache
 from importlib import import_module
+from importlib.metadata import version
 from types import ModuleType
 
 from ldlearn.base import KINDS, LabelEstimator
@@ -57,3 +60,10 @@ def find_estimator(name: str) -> type[LabelEstimator]:
     near = nearest_names(name, known)
     hint = f"did you mean {' or '.join(near)}?" if near else "see them all with `ldlearn methods`."
     raise ParameterError(f"there is no method {name!r}; {hint}")
+
+
+@cache
+def installed_versions() -> dict[str, str]:
+    """Versions of Python, this package, numpy, scipy and scikit-learn, for records and model files."""
+    ours = {"python": platform.python_version(), "ldlearn": import_module("ldlearn").__version__}
+    return ours | {name: version(name) for name in ("numpy", "scipy", "scikit-learn")}

@@ -13,19 +13,17 @@ import ldlearn
 from ldlearn.cli.main import main
 
 ROOT = Path(ldlearn.__file__).parent
-# What is above the mathematics (core, solvers, metrics, base and the methods).
-HOUSE = (
-    "cli/",
-    "io/",
-    "preprocessing/",
-    "models/",
-    "datasets/",
-    "results/",
-    "experiments/",
-    "plotting/",
-    "paper/",
-    "reporting/",
-    "discovery.py",
+# The mathematics; whatever else is ours is the house above it, errors.py and discovery.py included.
+MATHEMATICS = (
+    "core/",
+    "solvers/",
+    "metrics/",
+    "base/",
+    "enhancement/",
+    "learning/",
+    "joint/",
+    "compose/",
+    "stats/",
 )
 
 
@@ -55,8 +53,9 @@ def walk(*words: str) -> Counter[tuple[str, str]]:
 
 def test_fit_passes_through_few_files_and_reads_labels_once(here):
     calls = walk("fit", "data.csv", "-l", "sky,mountain,sea", "--id", "key", "-o", "m.ldl")
-    files = {file for file, _ in calls}
-    house = {file for file in files if file.startswith(HOUSE)}
+    # Of 50 files in all, 30 are mathematics: DLDL, its solvers, the classifier and the metrics that it is beside. Of
+    # the other 20 the command line has 4, io 7, preprocessing 3, models 4; errors.py and discovery.py are the rest.
+    house = {file for file, _ in calls if not file.startswith(MATHEMATICS)}
     assert len(house) <= 20, sorted(house)
     assert calls["io/values.py", "to_labels"] == 1
     assert calls["io/source.py", "Source.read"] == 1

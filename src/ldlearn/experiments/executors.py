@@ -13,11 +13,11 @@ import joblib
 from joblib import Parallel, delayed, parallel_config
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 
+from ldlearn.discovery import installed_versions
 from ldlearn.errors import LDLearnError, import_optional
 from ldlearn.experiments.cells import Work
 from ldlearn.experiments.sources import AnyDataset
 from ldlearn.experiments.worker import THREADS, WorkResult, do_work
-from ldlearn.versions import installed_versions
 
 NumberedWork = tuple[int, Work, AnyDataset]
 Executor = Callable[[Iterable[NumberedWork]], Iterator[tuple[int, WorkResult]]]

@@ -12,12 +12,12 @@ from typing import Any
 from threadpoolctl import threadpool_limits
 
 from ldlearn.core.shared_neighbors import SharedNeighbors
+from ldlearn.discovery import installed_versions
 from ldlearn.experiments.captured_warnings import error_text
 from ldlearn.experiments.cells import Work
 from ldlearn.experiments.search import Partial, search
 from ldlearn.experiments.sources import AnyDataset
 from ldlearn.experiments.splits import make_split
-from ldlearn.versions import installed_versions
 
 THREADS = 1  # of BLAS and OpenMP in a cell: sums of more threads are rounded differently
 _one_at_a_time = threading.Lock()

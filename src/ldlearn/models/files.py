@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from sklearn.compose import ColumnTransformer
 
 from ldlearn.base import LabelEstimator
+from ldlearn.discovery import installed_versions
 from ldlearn.errors import FileError, ModelFileError, TableError
 from ldlearn.io.atomic import naming_system_errors, writing
 from ldlearn.io.npz import read_array
@@ -32,7 +33,6 @@ from ldlearn.models.facts_schema import check_facts, fits
 from ldlearn.models.table_model import TableModel
 from ldlearn.preprocessing.column_kinds import JunkCells
 from ldlearn.preprocessing.features import TablePreprocessing, from_column_transformer
-from ldlearn.versions import installed_versions
 
 MAGIC = "ldlearn-model"
 VERSION = 1

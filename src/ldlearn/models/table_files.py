@@ -28,8 +28,7 @@ from ldlearn.models.files import load_table_model
 from ldlearn.models.table_model import TableModel
 from ldlearn.models.writing import Writer, Writing, WrittenTable
 from ldlearn.preprocessing.column_kinds import JunkCells
-from ldlearn.preprocessing.labelled_table import GivenTable, LabelledTable, read_labelled
-from ldlearn.preprocessing.labels import TableLabels
+from ldlearn.preprocessing.labelled_table import GivenTable, LabelledTable, TableLabels, read_labelled
 from ldlearn.preprocessing.progress import Progress, silent
 
 

@@ -30,8 +30,14 @@ from ldlearn.metrics.beside_floors import (
 from ldlearn.models.files import save_model
 from ldlearn.models.table_model import TableModel
 from ldlearn.preprocessing.column_kinds import JunkCells
-from ldlearn.preprocessing.labelled_table import GivenTable, LabelledTable, label_frame, read_labelled
-from ldlearn.preprocessing.labels import TrainingTargets, mean_distribution
+from ldlearn.preprocessing.labelled_table import (
+    GivenTable,
+    LabelledTable,
+    TrainingTargets,
+    label_frame,
+    mean_distribution,
+    read_labelled,
+)
 from ldlearn.preprocessing.progress import Progress, silent
 
 _FEWEST_ROWS = 30

@@ -18,8 +18,13 @@ from ldlearn.joint import DLDL
 from ldlearn.models.uncertainty import Uncertainty
 from ldlearn.preprocessing.column_kinds import ColumnKinds, JunkCells
 from ldlearn.preprocessing.features import TablePreprocessing, check_categories, column_summary, feature_frame
-from ldlearn.preprocessing.labelled_table import LabelledTable, as_frame, label_frame
-from ldlearn.preprocessing.labels import TrainingTargets, mean_distribution
+from ldlearn.preprocessing.labelled_table import (
+    LabelledTable,
+    TrainingTargets,
+    as_frame,
+    label_frame,
+    mean_distribution,
+)
 
 
 @dataclass

@@ -22,8 +22,7 @@ from ldlearn.models.table_files import columns_to_read, predict_table
 from ldlearn.models.table_model import TableModel
 from ldlearn.models.writing import WrittenTable
 from ldlearn.preprocessing.column_kinds import JunkCells
-from ldlearn.preprocessing.labelled_table import GivenTable, read_labelled
-from ldlearn.preprocessing.labels import TableLabels, mean_distribution
+from ldlearn.preprocessing.labelled_table import GivenTable, TableLabels, mean_distribution, read_labelled
 
 _LEARNED_ON = 20_000  # rows that medians, scales and categories are learned on
 

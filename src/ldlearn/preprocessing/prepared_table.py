@@ -17,8 +17,7 @@ from ldlearn.io.text_style import TextStyle
 from ldlearn.io.values import are_logical, check_all_known, without_rounding
 from ldlearn.preprocessing.column_kinds import ColumnKinds, JunkCells
 from ldlearn.preprocessing.features import TablePreprocessing, check_categories, feature_frame
-from ldlearn.preprocessing.labelled_table import GivenTable, read_labelled
-from ldlearn.preprocessing.labels import check_two_labels
+from ldlearn.preprocessing.labelled_table import GivenTable, check_two_labels, read_labelled
 
 Rows = NDArray[np.intp]
 
