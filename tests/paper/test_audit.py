@@ -16,7 +16,6 @@ from ldlearn.errors import ParameterError
 from ldlearn.paper import Finding, audit_paper
 from ldlearn.paper.audit import CHECKS
 from ldlearn.paper.tables import PaperDataset, printed_cells
-from ldlearn.paper.value_checks import clark_floor
 
 METHODS = ["DLDL", "L2", "FLE", "GLLE", "LEMLL", "LESC", "FCM"]
 DATASETS = ["NS", "SCUT", "RAF", "FBP", "REN", "Twitter"]
@@ -187,9 +186,9 @@ class TestValues:
         D = np.array([rng.permutation([1.0] + [0.0] * z + [0.5] * (5 - z)) for z in (1, 3, 5)] * 20)
         P = rng.dirichlet(np.ones(6), size=len(D))
         clark = np.sqrt((((D - P) / (D + P)) ** 2).sum(axis=1)).mean()
-        assert clark > clark_floor(PaperDataset("", 6, float((D == 0).mean())))
+        assert clark > PaperDataset("", 6, float((D == 0).mean())).clark_floor
         # One-hot truth, and predictions that are nearly right: only the zeros count.
-        assert clark_floor(PaperDataset("", 6, 5 / 6)) == pytest.approx(math.sqrt(5))
+        assert PaperDataset("", 6, 5 / 6).clark_floor == pytest.approx(math.sqrt(5))
 
     def test_clark_below_the_floor_of_the_zeros(self):
         floor = 8 * 0.8144 / math.sqrt(7)

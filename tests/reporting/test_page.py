@@ -10,8 +10,8 @@ import pytest
 from synthetic_records import DATASETS, HOSTILE, METHODS, hostile_records, make_records
 
 from ldlearn.reporting import Report
-from ldlearn.reporting.page import significant
 from ldlearn.reporting.payload import page_data, samples, script_json
+from ldlearn.reporting.text_tables import number
 from ldlearn.results import Results
 
 RECORDS = make_records(repeats=2, failed=[("yeast", "FCM")])
@@ -205,5 +205,5 @@ def test_numbers_that_json_lacks_become_null():
 
 
 def test_words_for_small_numbers():
-    assert significant(None) == "–"
-    assert significant(0.000123456) == "0.000123"
+    assert number(None) == number(float("nan")) == "–"
+    assert number(0.000123456, ".3g") == "0.000123"

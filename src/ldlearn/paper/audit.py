@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from ldlearn.errors import ParameterError, hint
-from ldlearn.paper import rank_checks, value_checks
+from ldlearn.paper import floor_checks, rank_checks, value_checks
 from ldlearn.paper.finding import Finding
 from ldlearn.paper.tables import Cell, printed_cells
 
@@ -24,7 +24,7 @@ CHECKS: dict[str, Callable[[Sequence[Cell]], Iterator[Finding]]] = {
     "repeated": value_checks.check_repeated_values,
     "ablation": value_checks.check_ablation,
     "text": value_checks.check_metric_names,
-    "floors": value_checks.check_floors,
+    "floors": floor_checks.check_floors,
 }
 
 

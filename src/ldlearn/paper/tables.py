@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
@@ -121,6 +122,11 @@ class PaperDataset:
     name: str
     n_labels: int
     zeros: float
+
+    @property
+    def clark_floor(self) -> float:
+        """The smallest mean Clark distance of predictions that are positive everywhere, given the share of zeros."""
+        return self.n_labels * self.zeros / math.sqrt(self.n_labels - 1)
 
 
 @cache

@@ -1,40 +1,18 @@
-"""Checks of the paper's values: against what the metrics allow, against each other, and against floors."""
+"""Checks of the paper's values: against what the metrics allow, and against each other."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-import numpy as np
-from numpy.typing import NDArray
-
-from ldlearn.core import binarize
-from ldlearn.core.simplex import normalize_rows
-from ldlearn.datasets import fetch_dataset
-from ldlearn.datasets.fetch import DatasetNotHereError
 from ldlearn.metrics import METRICS
 from ldlearn.paper.finding import Finding
-from ldlearn.paper.tables import (
-    AVERAGE,
-    BLOCKS,
-    PAPER_METRICS,
-    SUBJECT,
-    SUPPLEMENT,
-    Cell,
-    PaperDataset,
-    paper_datasets,
-    read_rows,
-)
+from ldlearn.paper.tables import AVERAGE, BLOCKS, PAPER_METRICS, SUBJECT, SUPPLEMENT, Cell, paper_datasets
 from ldlearn.results import TASKS
-from ldlearn.results.wording import enumerate_names
 
 _HALF_DIGIT = 5e-5  # printed values are rounded to four digits
 _RUNS = 10  # of the printed standard deviations
 _NEAR = 0.02  # how near 1 - error lies to the other methods where agreement was printed as error
-_TIED = 0.005  # closer than this, two intersections are called equal
-
-Distributions = NDArray[np.float64]
 
 
 def check_identities(cells: Sequence[Cell]) -> Iterator[Finding]:
@@ -50,9 +28,8 @@ def check_clark_floor(cells: Sequence[Cell]) -> Iterator[Finding]:
     """Clark values of predictions below what the zeros of the truth allow."""
     for cell in _scores(cells, tasks=("prediction",)):
         dataset = paper_datasets()[cell.dataset]
-        floor = clark_floor(dataset)
-        if cell.metric == "Clark" and cell.value < floor - _HALF_DIGIT:
-            values = {"cell": cell, "floor": floor, "zeros": dataset.zeros, "most": dataset.n_labels - 1}
+        if cell.metric == "Clark" and cell.value < dataset.clark_floor - _HALF_DIGIT:
+            values = {"cell": cell, "dataset": dataset, "most": dataset.n_labels - 1}
             yield Finding.of(f"clark-floor/{cell.table}-{cell.dataset}-{cell.method}", values)
 
 
@@ -117,35 +94,6 @@ def check_metric_names(cells: Sequence[Cell]) -> Iterator[Finding]:
         yield Finding.of("text/Canberra", {"metrics": ", ".join(metrics)})
 
 
-def check_floors(cells: Sequence[Cell]) -> Iterator[Finding]:
-    """Printed values of the method beside those of floors that look at no feature."""
-    truths = {short: _true_distributions(dataset.name) for short, dataset in paper_datasets().items()}
-    blocks = {block.key: block for block in BLOCKS}
-    for floor, (task, of) in _FLOORS.items():
-        mine = [cell for cell in blocks[task].scores(cells) if (cell.metric, cell.method) == ("Intersection", SUBJECT)]
-        printed = {cell.dataset: cell.value for cell in mine}
-        scores = {d: score for d in printed if (score := _floor_score(floor, of, d, truths[d])) is not None}
-        gains = {d: score - printed[d] for d, (score, _) in scores.items()}
-        by_outcome = {
-            "better on": [d for d, gain in gains.items() if gain > _TIED],
-            f"equal within {_TIED} on": [d for d, gain in gains.items() if abs(gain) <= _TIED],
-            "worse on": [d for d, gain in gains.items() if gain < -_TIED],
-        }
-        if by_outcome["better on"]:
-            outcomes = ", ".join(f"{how} {enumerate_names(names)}" for how, names in by_outcome.items() if names)
-            tables = " and ".join(f"Table {table}" for table in blocks[task].tables)
-            details = [
-                f"{d}: printed {printed[d]:.4f}, floor {score:.4f} ({origin})" for d, (score, origin) in scores.items()
-            ]
-            values = {"task": task, "tables": tables, "outcomes": outcomes}
-            yield Finding.of(f"floors/{floor.replace(' ', '-')}", values, details)
-
-
-def clark_floor(dataset: PaperDataset) -> float:
-    """The smallest mean Clark distance of predictions that are positive everywhere, given the share of zeros."""
-    return dataset.n_labels * dataset.zeros / math.sqrt(dataset.n_labels - 1)
-
-
 # --- What is printed
 
 
@@ -190,32 +138,3 @@ def _largest_deviation(mean: float, low: float, high: float) -> float:
     """Of values in an interval, given their mean up to rounding: that of values at its ends only."""
     above, below = min(mean - low + _HALF_DIGIT, high - low), min(high - mean + _HALF_DIGIT, high - low)
     return math.sqrt(above * below * _RUNS / (_RUNS - 1))
-
-
-# --- Floors
-
-# By name: the task they are a floor of, and what they give to rows of these true distributions.
-_FLOORS: dict[str, tuple[str, Callable[[Distributions], Any]]] = {
-    "equal shares": ("recovery", lambda D: normalize_rows(binarize(D).astype(float))),
-    "same degree": ("prediction", lambda D: np.full_like(D, 1 / D.shape[1])),
-    "mean distribution": ("prediction", lambda D: np.tile(D.mean(axis=0), (len(D), 1))),
-}
-
-
-def _floor_score(
-    floor: str, of: Callable[[Distributions], Any], dataset: str, D: Distributions | None
-) -> tuple[float, str] | None:
-    """Its intersection and where that comes from; None if it is not known."""
-    if D is not None:
-        return METRICS["intersection"].function(D, of(D)), "computed now"
-    # On public copies of the data, all rows.
-    known = {(row["floor"], row["dataset"]): float(row["intersection"]) for row in read_rows("floors")}
-    return (known[floor, dataset], "measured before") if (floor, dataset) in known else None
-
-
-def _true_distributions(name: str) -> Distributions | None:
-    """Those of a data set that is on this machine; nothing is downloaded."""
-    try:
-        return np.asarray(fetch_dataset(name, download=False).D, dtype=float)
-    except DatasetNotHereError:
-        return None

@@ -9,7 +9,7 @@ from importlib.resources import files
 from typing import Any
 
 from ldlearn.errors import import_optional
-from ldlearn.reporting.text_tables import rank_text
+from ldlearn.reporting.text_tables import number, rank_text
 from ldlearn.results.wording import duration_text
 
 _SCRIPTS = ("dom.js", "tables.js", "charts.js", "sections.js")
@@ -39,18 +39,8 @@ def render(context: Mapping[str, Any]) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"number": number, "rank": rank_text, "duration": duration_text, "sig": significant}
+    environment.filters |= {"number": number, "rank": rank_text, "duration": duration_text}
     return str(environment.get_template("report.html").render(**context, **parts))
-
-
-def number(value: float | None, places: int = 4) -> str:
-    """A score with four digits after the point."""
-    return "–" if value is None else f"{value:.{places}f}"
-
-
-def significant(value: float | None) -> str:
-    """A number with three significant digits."""
-    return "–" if value is None else f"{value:.3g}"
 
 
 def _resource(name: str) -> str:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from bisect import bisect
+from collections.abc import Iterable, Sequence
+from itertools import accumulate, zip_longest
 from typing import Any
 
 from ldlearn.results import TASKS, Curve, Record, Results, Samples, sensitivity_curves
@@ -25,13 +27,11 @@ def samples(results: Results) -> dict[str, Any]:
     As many repeats are taken as fit the page; the first always is.
     """
     stored = {dataset.name: _by_repeat(results, dataset.name) for dataset in results.present}
-    n_repeats = max((len(repeats) for repeats in stored.values()), default=0)
-    while n_repeats > 1 and _numbers(stored, n_repeats) > _SAMPLE_NUMBERS:
-        n_repeats -= 1
+    sizes = [sum(map(_size, groups)) for groups in zip_longest(*stored.values(), fillvalue=())]
+    n_repeats = max(1, bisect(list(accumulate(sizes)), _SAMPLE_NUMBERS))
     found = {}
-    for name, repeats in stored.items():
-        groups = list(repeats.values())[:n_repeats]
-        rows = [_sample(group, place) for group in groups for place in range(len(group[0][1].rows))]
+    for name, groups in stored.items():
+        rows = [_sample(group, place) for group in groups[:n_repeats] for place in range(len(group[0][1].rows))]
         if rows:
             found[name] = {"labels": groups[0][0][0].label_names, "rows": rows}
     return found
@@ -40,21 +40,16 @@ def samples(results: Results) -> dict[str, Any]:
 _Group = list[tuple[Record, Samples]]
 
 
-def _by_repeat(results: Results, dataset: str) -> dict[int, _Group]:
+def _by_repeat(results: Results, dataset: str) -> list[_Group]:
     repeats: dict[int, _Group] = {}
     for record in results.finished(dataset):
         if record.samples and record.samples.recovered:
             repeats.setdefault(record.repeat, []).append((record, record.samples))
-    return repeats
+    return list(repeats.values())
 
 
-def _numbers(stored: Mapping[str, Mapping[int, _Group]], n_repeats: int) -> int:
-    return sum(
-        len(samples.rows) * len(record.label_names)
-        for repeats in stored.values()
-        for group in list(repeats.values())[:n_repeats]
-        for record, samples in group
-    )
+def _size(group: Sequence[tuple[Record, Samples]]) -> int:
+    return sum(len(samples.rows) * len(record.label_names) for record, samples in group)
 
 
 def _sample(group: _Group, place: int) -> dict[str, Any]:

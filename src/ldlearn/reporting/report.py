@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -138,7 +138,9 @@ class Report:
 
     def markdown(self) -> str:
         """The report as one Markdown text: how it was made, tables, tests, the paper beside ours, costs."""
-        parts = [f"# {markdown_text(self.title)}", self._counted()]
+        run = circumstances(self.results)
+        counts = f"{plural(run.n_ok, 'finished cell')}, {run.n_failed} failed, {run.n_missing} missing"
+        parts = [f"# {markdown_text(self.title)}", f"{counts}; {plural(run.repeats, 'repeat')}."]
         parts += [markdown_text(" ".join(self.chosen))] if self.chosen else []
         parts += [f"Missing: {markdown_text(f'{d.name}: {d.missing}')}" for d in self.results.missing]
         for table in self.headline_tables():
@@ -149,11 +151,6 @@ class Report:
             parts.append(f"## The paper beside this run\n\n{CITATION}.")
             parts += [paired_table(paired).markdown() for paired in self.paired]
         return "\n\n".join([*parts, cost_table(self.costs).markdown()]) + "\n"
-
-    def _counted(self) -> str:
-        run = circumstances(self.results)
-        counts = [plural(run.n_ok, "finished cell"), f"{run.n_failed} failed", f"{run.n_missing} missing"]
-        return f"{', '.join(counts)}; {plural(run.repeats, 'repeat')}."
 
     @cached_property
     def _page_figures(self) -> dict[str, Display]:
@@ -187,8 +184,8 @@ class Report:
                 "report": self,
                 "results": self.results,
                 "tasks": TASKS,
-                "headline": partial(headline, self.results),
-                "headline_of_dataset": partial(headline_of_dataset, self.results),
+                "headline": headline,
+                "headline_of_dataset": headline_of_dataset,
                 "figures": {name: inline_svg(display, name) for name, display in self._page_figures.items()},
                 "progress": list(progress(self.results)),
                 "selected": list(selected_parameters(self.results)),

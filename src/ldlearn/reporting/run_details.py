@@ -22,11 +22,6 @@ class Progress:
     objective: Spread
     gap: Spread | None
 
-    @property
-    def relative_gap(self) -> float | None:
-        """Gap as a share of the objective."""
-        return None if self.gap is None or not self.objective.mean else abs(self.gap.mean / self.objective.mean)
-
 
 def progress(results: Results) -> Iterator[Progress]:
     """Convergence of every method that recorded its objective."""

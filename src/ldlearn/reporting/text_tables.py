@@ -45,12 +45,12 @@ class TextTable:
         lines = [[self.head[0], *map(markdown_text, self.head[1:])], align]
         lines += [[_markdown_entry(entry) for entry in row] for _, row in self.rows]
         grid = "\n".join("| " + " | ".join(line) + " |" for line in lines)
-        notes = "\n".join(f"{number}. {markdown_text(text)}" for number, text in enumerate(self.notes, start=1))
+        notes = "\n".join(f"{place}. {markdown_text(text)}" for place, text in enumerate(self.notes, start=1))
         return f"### {self.title}\n\n{grid}\n\n{self.legend}{notes}\n"
 
     def latex(self) -> str:
         """The table as a float (booktabs, xcolor with the option table), the legend or notes in its caption."""
-        notes = " ".join(f"[{number}] {text}" for number, text in enumerate(self.notes, start=1))
+        notes = " ".join(f"[{place}] {text}" for place, text in enumerate(self.notes, start=1))
         lines = [
             (r"\rowcolor{gray!15} " if shaded else "") + " & ".join(map(_latex_entry, row)) + r" \\"
             for shaded, row in self.rows
@@ -79,9 +79,8 @@ def score_table(table: TaskTable) -> TextTable:
     rows = []
     for method in table.methods:
         scores = [table.score(method.name, dataset) for dataset in table.datasets]
-        average = table.average_ranks.get(method.name)
-        last = Entry(DASH if average is None else f"{average:.2f}")
-        rows.append((method.is_floor, [_named(method), *(Entry(score_text(s), bold=s.best) for s in scores), last]))
+        average = Entry(number(table.average_ranks.get(method.name), ".2f"))
+        rows.append(_row(method, [*(Entry(score_text(score), bold=score.best) for score in scores), average]))
     title = f"{table.task.capitalize()}: {table.metric.heading}"
     return TextTable(title, ["Method", *table.datasets, "Average rank"], rows, legend=legend_of(table))
 
@@ -106,23 +105,27 @@ def cost_table(found: Iterable[Cost]) -> TextTable:
     """Seconds and memory, means over cells."""
     rows = []
     for cost in found:
-        seconds = [DASH if spread is None else f"{spread.mean:.3g}" for spread in cost.seconds.values()]
-        memory = DASH if cost.memory is None else f"{cost.memory.mean:.0f}"
-        rows.append((cost.method.is_floor, [_named(cost.method), *map(Entry, [*seconds, memory])]))
+        seconds = [number(spread.mean if spread else None, ".3g") for spread in cost.seconds.values()]
+        memory = number(cost.memory.mean if cost.memory else None, ".0f")
+        rows.append(_row(cost.method, map(Entry, [*seconds, memory])))
     head = ["Method", "Selection, s", "Fit, s", "Prediction, s", "Peak memory, MB"]
     return TextTable("Time and memory", head, rows, legend="Means over cells.")
 
 
 def agreement_table(found: Agreement) -> TextTable:
     """How far methods agree with each other, where there is no truth."""
-    rows = []
-    for method, values in zip(found.methods, found.matrix, strict=True):
-        numbers = [found.means[method.name], *values]
-        texts = [DASH if math.isnan(value) else f"{value:.4f}" for value in numbers]
-        rows.append((method.is_floor, [_named(method), *map(Entry, texts)]))
+    rows = [
+        _row(method, [Entry(number(value)) for value in (found.means[method.name], *values)])
+        for method, values in zip(found.methods, found.matrix, strict=True)
+    ]
     title = f"{found.dataset}: agreement of methods, {found.task}"
     legend = "Mean intersection of their degrees, 1 if equal; the mean is over the others that are no floors."
     return TextTable(title, ["Method", "Mean", *(method.name for method in found.methods)], rows, legend=legend)
+
+
+def number(value: float | None, form: str = ".4f") -> str:
+    """A number, by default with four digits after the point; a dash if there is none."""
+    return DASH if value is None or math.isnan(value) else f"{value:{form}}"
 
 
 def rank_text(rank: float) -> str:
@@ -163,9 +166,10 @@ def _printed_text(score: PairedScore) -> str:
     return score.printed.score + rank + (f" {list(score.notes)}" if score.notes else "")
 
 
-def _named(method: Method) -> Entry:
+def _row(method: Method, entries: Iterable[Entry]) -> tuple[bool, list[Entry]]:
+    """A row of a method: whether it is shaded, the method with its role, and the rest."""
     roles = ["floor"] * method.is_floor + ["true distributions"] * method.is_reference
-    return Entry(f" [{', '.join(roles)}]" if roles else "", method.name)
+    return method.is_floor, [Entry(f" [{', '.join(roles)}]" if roles else "", method.name), *entries]
 
 
 def _markdown_entry(entry: Entry) -> str:

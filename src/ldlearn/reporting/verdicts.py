@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,9 +13,8 @@ from ldlearn.results.differences import CONFIDENCE
 from ldlearn.results.wording import enumerate_names, plural
 from ldlearn.stats import FriedmanResult, PostHocResult, TooFewDatasetsWarning, bonferroni_dunn, friedman, nemenyi
 
-ALPHA = 0.05
 _NAMED_DATASETS = 3  # that a sentence goes through one by one
-_TIED = 5e-5  # scores that print the same are called equal
+_TIED = 5e-5  # scores that print the same are called equal, and so are average ranks
 _FEWEST_TO_TEST = 3  # data sets: two cannot show which of several methods differ, whatever the scores
 
 
@@ -40,53 +39,53 @@ class Verdict:
 
 def headline(results: Results, table: TaskTable) -> list[str]:
     """Effects first, then ranks, the runner-up, the subject if it is not first, and who stays below a floor."""
-    ranked = table.ranked
-    if not ranked:
+    names, n = [method.name for method in table.ranked], len(table.datasets)
+    if not names:
         return ["No method has a result on every data set, so none is ranked."]
-    if len(ranked) == 1:
-        return [f"{ranked[0].name} is the only method with a result on every data set: there is nothing to rank."]
-    if len(table.datasets) == 1:
+    if len(names) == 1:
+        return [f"{names[0]} is the only method with a result on every data set: there is nothing to rank."]
+    if n == 1:
         return headline_of_dataset(results, table, table.datasets[0])
-    best = [method.name for method in ranked if _rank(table, method) <= _rank(table, ranked[0]) + 1e-9]
-    effects = [*_effect(results, table), _ranks(table, best), *_runner_up(results, table, best)]
-    return [*effects, *_subject(results, table, best), *_floors(table)]
+    best = _tied_first(names, table.average_ranks)
+    where = plural(n, "data set") + (", too few for any test of ranks" if n < _FEWEST_TO_TEST else "")
+    ranks = f"{_have(best)} the best average rank, {table.average_ranks[best[0]]:.2f} over {where}."
+    next_best = _runner_up(results, table, best)
+    return [*_effects(results, table), ranks, *next_best, *_subject(results.subject, table, best), *_floors(table)]
 
 
 def headline_of_dataset(results: Results, table: TaskTable, dataset: str) -> list[str]:
     """The same for one data set: who has the best mean there, and the differences to the next and to the best floor."""
-    scored = [
-        method for method in table.methods if not method.is_reference and table.score(method.name, dataset).spread
-    ]
-    if len(scored) < 2:
-        return [f"{plural(len(scored), 'method')} with a result on {dataset}: there is nothing to compare."]
-    scored.sort(key=lambda method: table.metric.sort_key(table.score(method.name, dataset).mean))
-    top = table.score(scored[0].name, dataset).mean
-    best = [m.name for m in scored if abs(table.score(m.name, dataset).mean - top) < _TIED]
-    verb = "has" if len(best) == 1 else "share"
-    said = [f"{enumerate_names(best)} {verb} the best mean on {dataset}, {top:.4f}."]
-    floor = best_floor(table, dataset)
+    competing = [method.name for method in table.methods if not method.is_reference]
+    means = {name: score.mean for name in competing if (score := table.score(name, dataset)).spread}
+    if len(means) < 2:
+        return [f"{plural(len(means), 'method')} with a result on {dataset}: there is nothing to compare."]
+    names = sorted(means, key=lambda name: table.metric.sort_key(means[name]))
+    best, floor = _tied_first(names, means), best_floor(table, dataset)
+    said = [f"{_have(best)} the best mean on {dataset}, {means[best[0]]:.4f}."]
     if floor is not None and floor not in best:
         said.append(f"{best[0]} against the best floor, {floor}: {_against(results, table, best[0], floor, dataset)}.")
     elif floor is not None:
         said.append("No method does better than that floor." if len(best) == 1 else "A floor is among them.")
-    following = [method.name for method in scored if method.name not in (*best, floor)]
+    following = [name for name in names if name not in (*best, floor)]
     if following and len(best) == 1:
         said.append(f"Against the next, {following[0]}: {_against(results, table, best[0], following[0], dataset)}.")
-    names = [method.name for method in scored]
     if results.subject in names and results.subject not in best:
-        place = names.index(results.subject) + 1
-        said.append(f"{results.subject} is not first, but number {place} of {len(names)}.")
+        said.append(f"{results.subject} is not first, but number {names.index(results.subject) + 1} of {len(names)}.")
     return said
 
 
-def _rank(table: TaskTable, method: Method) -> float:
-    return table.average_ranks[method.name]
+def _tied_first(names: Sequence[str], values: Mapping[str, float]) -> list[str]:
+    """Of names in order, those with the value of the first."""
+    return [name for name in names if abs(values[name] - values[names[0]]) < _TIED]
 
 
-def _effect(results: Results, table: TaskTable) -> list[str]:
+def _have(names: Sequence[str]) -> str:
+    return f"{enumerate_names(names)} {'has' if len(names) == 1 else 'share'}"
+
+
+def _effects(results: Results, table: TaskTable) -> list[str]:
     """How far the best method that is no floor is from the best floor of each data set; of a tie, all of the tied."""
-    rivals = [method.name for method in table.ranked if not method.is_floor]
-    best = [name for name in rivals if table.average_ranks[name] <= table.average_ranks[rivals[0]] + _TIED]
+    best = _tied_first([method.name for method in table.ranked if not method.is_floor], table.average_ranks)
     floors = best_floors(table)
     return [_compared(results, table, name, "the best floor", floors) for name in best] if floors else []
 
@@ -131,31 +130,25 @@ def _against(results: Results, table: TaskTable, name: str, other: str, dataset:
     return f"{said}, {size} ± {gap.margin:.4f}"
 
 
-def _ranks(table: TaskTable, best: Sequence[str]) -> str:
-    n, verb = len(table.datasets), "has" if len(best) == 1 else "share"
-    where = plural(n, "data set") + (", too few for any test of ranks" if n < _FEWEST_TO_TEST else "")
-    return f"{enumerate_names(best)} {verb} the best average rank, {table.average_ranks[best[0]]:.2f} over {where}."
-
-
-def _subject(results: Results, table: TaskTable, best: Sequence[str]) -> list[str]:
-    subject, names = results.subject, [method.name for method in table.ranked]
-    if subject is None or subject not in names or subject in best:
+def _subject(subject: str | None, table: TaskTable, best: Sequence[str]) -> list[str]:
+    ranks = table.average_ranks
+    if subject is None or subject not in ranks or subject in best:
         return []
-    rank = table.average_ranks[subject]
-    ahead = sum(_rank(table, method) < rank - 1e-9 for method in table.ranked)
-    return [f"{subject} is not first: its average rank is {rank:.2f}, with {ahead} of {len(names)} methods before it."]
+    rank = ranks[subject]
+    ahead = sum(other < rank - _TIED for other in ranks.values())
+    return [f"{subject} is not first: its average rank is {rank:.2f}, with {ahead} of {len(ranks)} methods before it."]
 
 
 def _floors(table: TaskTable) -> list[str]:
     if not table.floors:
         return [_informed_floor(table, method) for method in table.methods if method.is_floor]
-    floor = table.floors[0]
-    limit = _rank(table, floor)
-    below = [m.name for m in table.ranked if not m.is_floor and _rank(table, m) >= limit]
+    floor = table.floors[0].name
+    limit = table.average_ranks[floor]
+    below = [m.name for m in table.ranked if not m.is_floor and table.average_ranks[m.name] >= limit]
     others = "every other method does better"
     if below:
         others = f"{enumerate_names(below)} {'does' if len(below) == 1 else 'do'} no better than that"
-    return [f"The best floor, {floor.name}, has rank {limit:.2f}; {others}."]
+    return [f"The best floor, {floor}, has rank {limit:.2f}; {others}."]
 
 
 def _informed_floor(table: TaskTable, floor: Method) -> str:
@@ -170,39 +163,30 @@ def _informed_floor(table: TaskTable, floor: Method) -> str:
 
 def compare_methods(table: TaskTable, subject: str | None) -> Verdict:
     """Ask whether the methods differ, then who differs from the subject, then which pairs do."""
-    names, n = [method.name for method in table.ranked], len(table.datasets)
+    (scores, names), n = table.matrix(), len(table.datasets)
     if len(names) < 2 or n < 2:
         counted = f"{plural(len(names), 'ranked method')} on {plural(n, 'data set')}"
         return Verdict([f"{counted}: too little for a test over data sets."])
-    options: dict[str, Any] = {"greater_is_better": table.metric.greater_is_better, "methods": names, "alpha": ALPHA}
-    scores, _ = table.matrix()
-    omnibus = _if_possible(friedman, scores, **options)
-    if omnibus is None or n < _FEWEST_TO_TEST:
+    if n < _FEWEST_TO_TEST:
         said = (
             f"{plural(n, 'data set')} cannot show which of {len(names)} methods differ, whatever the scores: no test "
             "over data sets is reported. How far methods are apart on each of them can be said."
         )
         return Verdict([said])
+    options: dict[str, Any] = {"greater_is_better": table.metric.greater_is_better, "methods": names}
+    omnibus = friedman(scores, **options)
     sentences = [_friedman_sentence(omnibus)]
     if not omnibus.significant:
         return Verdict(sentences)
-    against = _if_possible(bonferroni_dunn, scores, subject, **options) if subject in names else None
-    if against is not None:
-        sentences.append(_subject_sentence(against))
-    pairs = _if_possible(nemenyi, scores, **options)
-    if pairs is None or not any(pair.significant for pair in pairs.comparisons):
+    with warnings.catch_warnings():
+        # Where no scores whatever could be significant, these tests tell nobody apart, and that is said.
+        warnings.simplefilter("ignore", TooFewDatasetsWarning)
+        if subject in names:
+            sentences.append(_subject_sentence(bonferroni_dunn(scores, subject, **options)))
+        pairs = nemenyi(scores, **options)
+    if not any(pair.significant for pair in pairs.comparisons):
         return Verdict([*sentences, "Which pairs of methods differ, Nemenyi's test does not tell."])
     return Verdict([*sentences, _nemenyi_sentence(pairs)], pairs)
-
-
-def _if_possible(test: Callable[..., Any], *args: Any, **options: Any) -> Any:
-    """The result of a test, or None if on so few data sets no scores whatever could be significant."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", TooFewDatasetsWarning)
-        try:
-            return test(*args, **options)
-        except TooFewDatasetsWarning:
-            return None
 
 
 def _friedman_sentence(result: FriedmanResult) -> str:
