@@ -10,6 +10,7 @@ import pytest
 from ldlearn.experiments import load_plan, plan_for_table, run_plan
 from ldlearn.models import TableModel
 from ldlearn.preprocessing import PreparedTable, prepare_table
+from ldlearn.reporting import write_report
 from ldlearn.results import read_records
 
 QUICK = "VoteLDL,PriorLE,UniformLE+MeanLDL"
@@ -34,8 +35,9 @@ def table():
 
 @pytest.fixture
 def files(table, tmp_path, monkeypatch):
-    """The table with 0/1 labels, with votes and with degrees."""
+    """The table with 0/1 labels, with votes and with degrees; reports are written without files of figures."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(write_report.__kwdefaults__, "formats", ())
     logical, degrees, unknown = table.copy(), table.copy(), table.copy()
     logical[LABELS] = (table[LABELS] > 0).astype(int)
     degrees[LABELS] = table[LABELS].div(table[LABELS].sum(axis=1), axis=0)
@@ -45,7 +47,8 @@ def files(table, tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_a_table_of_0_and_1_in_one_line(run, files):
+def test_a_table_of_0_and_1_in_one_line(run, files, monkeypatch):
+    monkeypatch.setitem(write_report.__kwdefaults__, "formats", ("svg",))
     found = run(
         "compare-methods", "logical.csv", "-l", "sky:sun", "--id", "photo", "--methods", QUICK, "--repeats", 2, "--log"
     )
@@ -57,6 +60,7 @@ def test_a_table_of_0_and_1_in_one_line(run, files):
     assert "logical: agreement" in found.out
     page = (files / "logical-methods" / "report.html").read_text()
     assert "There was no truth: logical has 0/1 labels only" in page
+    assert list((files / "logical-methods" / "figures").glob("*.svg"))
     records = read_records("logical-methods")
     assert [record.status for record in records] == ["ok"] * 6
     assert {record.method for record in records} == {"VoteLDL", "PriorLE + SABFGS", "UniformLE + MeanLDL"}

@@ -24,7 +24,7 @@ def labelled(draw):
     return Y, P / P.sum(axis=1, keepdims=True)
 
 
-law = settings(deadline=None, max_examples=150)
+law = settings(deadline=None, max_examples=75)
 
 
 @law

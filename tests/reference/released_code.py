@@ -84,11 +84,13 @@ def split_step(F, P, GG, Y, alpha, beta):
 
 
 def gradient_steps(F, B, multipliers, P, GG, tau, alpha, beta):
+    log_P = np.log(np.maximum(P, TINY))
+
     def cost(F):
-        logs = np.log(np.maximum(np.abs(F), TINY)) - np.log(np.maximum(P, TINY))
-        value = (F * logs).sum() + alpha * np.vdot(F, GG @ F) + beta * (F**2).sum()
+        logs, pull = np.log(np.maximum(np.abs(F), TINY)) - log_P, GG @ F
+        value = (F * logs).sum() + alpha * np.vdot(F, pull) + beta * (F**2).sum()
         value += np.vdot(multipliers, B - F) + tau / 2 * ((B - F) ** 2).sum()
-        gradient = np.where(F == 0, 0.0, logs + 1) + 2 * alpha * (GG @ F) + 2 * beta * F - multipliers - tau * (B - F)
+        gradient = np.where(F == 0, 0.0, logs + 1) + 2 * alpha * pull + 2 * beta * F - multipliers - tau * (B - F)
         return value, gradient
 
     value, gradient = cost(F)
