@@ -14,9 +14,9 @@ from ldlearn.experiments import load_plan
 from ldlearn.experiments.cells import Cell, plan_cells
 from ldlearn.experiments.methods import MethodSpec
 from ldlearn.experiments.plan import Protocol, Selection
-from ldlearn.experiments.run_folder import RunFolder
+from ldlearn.experiments.run_folder import hold_folder
 from ldlearn.experiments.sources import DatasetSpec
-from ldlearn.results import Convergence, GridPoint, Record, RecordsFile, Results, RunFolderError, read_records
+from ldlearn.results import Convergence, GridPoint, Record, Results, RunFolderError, read_records, record_writer
 
 OLD = Path(__file__).parent / "data" / "version_0_1_0"
 
@@ -26,14 +26,14 @@ def record(cell, method="m", **more):
 
 
 def test_records_are_read_back_and_the_last_of_a_cell_counts(tmp_path):
-    with RunFolder(tmp_path / "new" / "run") as folder:
-        folder.append(record("a", validation={"recovery": 1.0}))
-        folder.append(record("b", "n", validation={"recovery": float("nan")}, message="Infinity ü\n"))
-        folder.append(record("a", validation={"recovery": 2.0}))
-    found = read_records(tmp_path / "new" / "run")
+    with record_writer(tmp_path / "records.jsonl") as write:
+        write(record("a", validation={"recovery": 1.0}))
+        write(record("b", "n", validation={"recovery": float("nan")}, message="Infinity ü\n"))
+        write(record("a", validation={"recovery": 2.0}))
+    found = read_records(tmp_path)
     last = record("b", "n", validation={"recovery": None}, message="Infinity ü\n")
     assert found == [record("a", validation={"recovery": 2.0}), last]
-    assert len(read_records(tmp_path / "new" / "run", history=True)) == 3
+    assert len(read_records(tmp_path, history=True)) == 3
 
 
 def test_a_record_survives_being_written_with_every_digit():
@@ -53,12 +53,12 @@ def test_records_can_still_be_asked_like_dictionaries():
 @pytest.mark.parametrize("kept", range(0, 40, 3))
 def test_a_line_torn_at_any_byte_is_ignored_and_cut_before_writing(tmp_path, kept):
     path = tmp_path / "records.jsonl"
-    with RecordsFile(path) as file:
-        file.append(record("a"))
+    with record_writer(path) as write:
+        write(record("a"))
     path.write_bytes(path.read_bytes() + record("b", "n").encoded()[:kept])
     assert read_records(tmp_path) == [record("a")]
-    with RecordsFile(path) as file:
-        file.append(record("c", "n"))
+    with record_writer(path) as write:
+        write(record("c", "n"))
     assert path.read_bytes() == record("a").encoded() + record("c", "n").encoded()
 
 
@@ -80,16 +80,16 @@ def test_a_folder_without_records_is_one_sentence(tmp_path):
 
 
 def test_two_runs_do_not_share_a_folder_and_the_second_is_told_who_has_it(tmp_path):
-    with RunFolder(tmp_path) as folder:
-        folder.append(record("a"))
-        before = (tmp_path / "records.jsonl").read_bytes()
+    folder = tmp_path / "new" / "run"
+    with hold_folder(folder):
+        before = (folder / "lock").read_bytes()
         with (
             pytest.raises(RunFolderError, match=r"Another run is writing to .* \(process \d+ on .* since "),
-            RunFolder(tmp_path),
+            hold_folder(folder),
         ):
             pass
-        assert (tmp_path / "records.jsonl").read_bytes() == before
-    with RunFolder(tmp_path):  # the lock ends with its holder
+        assert (folder / "lock").read_bytes() == before
+    with hold_folder(folder):  # the lock ends with its holder
         pass
 
 

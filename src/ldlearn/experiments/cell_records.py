@@ -8,35 +8,20 @@ from typing import Any
 from ldlearn.experiments.captured_warnings import distinct
 from ldlearn.experiments.cells import Cell
 from ldlearn.experiments.search import Candidate, Partial
-from ldlearn.experiments.worker import THREADS, WorkResult
 from ldlearn.metrics import get_metric
 from ldlearn.results import TASKS, Record, Task
 from ldlearn.results.wording import plural
 
 
-def cell_record(cell: Cell, results: Sequence[WorkResult], place: int) -> Record:
-    """The record of a cell.
-
-    Parameters
-    ----------
-    cell : Cell
-    results : sequence of WorkResult
-        Of every piece of its grid, in the order of the pieces.
-    place : int
-        Of its partial results among those of the cells that share the work.
-    """
-    found: dict[str, Any] = {
-        "sizes": results[0].sizes,
-        "label_names": results[0].label_names,
-        "versions": results[0].versions,
-        "threads": THREADS,
-        "started": min(result.started for result in results),
-        "peak_memory_mb": max(result.peak_memory_mb for result in results),
+def cell_record(cell: Cell, partials: Sequence[Partial]) -> Record:
+    """The record of a cell, from what the pieces of its grid found, in the order of the pieces."""
+    found: dict[str, Any] = partials[0].circumstances | {
+        "started": min(partial.circumstances["started"] for partial in partials),
+        "peak_memory_mb": max(partial.circumstances["peak_memory_mb"] for partial in partials),
     }
-    errors = [result.error for result in results if result.error]
+    errors = [partial.error for partial in partials if partial.error]
     if errors:
         return cell.record("failed", errors[0], **found)
-    partials = [result.partials[place] for result in results]
     points = sorted((entry for partial in partials for entry in partial.points), key=lambda entry: entry[0])
     grid = [point for _, point in points]
     found |= {
@@ -89,7 +74,7 @@ def _own_choices(shown: Candidate, chosen: dict[str, Candidate], kind: str) -> d
     return {name: own.get(name, score) for name, score in scores.items()}
 
 
-def _best(task: Task, cell: Cell, partials: list[Partial]) -> dict[str, Candidate]:
+def _best(task: Task, cell: Cell, partials: Sequence[Partial]) -> dict[str, Candidate]:
     """By metric that chooses, the best candidate of the pieces; of equals, the one that stands first in the grid."""
     found: dict[str, Candidate] = {}
     for metric in cell.selection.deciding(task):

@@ -12,7 +12,7 @@ from typing import Any
 from sklearn.utils import gen_batches
 
 from ldlearn.experiments.budget import Place, drawn_places
-from ldlearn.experiments.methods import MethodSpec, estimators, grid_points
+from ldlearn.experiments.methods import MethodSpec, grid_points
 from ldlearn.experiments.plan import Plan, Protocol, Selection
 from ldlearn.experiments.sources import DatasetSpec
 from ldlearn.results import Record
@@ -84,7 +84,7 @@ class Cell:
         """
         selection, has_choice = asdict(self.selection), len(self.places) > 1
         by_recovery = self.selection.mode == "oracle" and ("recovery" in self.method.tasks or self.method.stepwise)
-        as_before = self.selection.recovery_rows == ("validation" if self.method.can_enhance else "training")
+        as_before = self.selection.recovery_rows == ("validation" if self.method.steps[0].can_enhance else "training")
         if as_before or not (by_recovery and has_choice):
             selection.pop("recovery_rows")
         if not (has_choice and self.selection.per_metric):
@@ -127,10 +127,14 @@ class Work:
         Of one data set and repeat, whose methods begin with the same estimator, parameters and grid.
     points : tuple of (int, dict)
         Grid points of the estimator, each with its place in the whole grid; a cell may need only some of them.
+    piece, n_pieces : int
+        Which piece it is, counted from 0, of how many.
     """
 
     cells: tuple[Cell, ...]
     points: tuple[Point, ...]
+    piece: int
+    n_pieces: int
 
 
 def plan_cells(plan: Plan) -> list[Cell]:
@@ -154,7 +158,7 @@ def families(cells: Iterable[Cell]) -> list[tuple[Cell, ...]]:
 
 def _path(cell: Cell) -> list[int]:
     """Points of a method that fits them in one go: one more of them could round the others differently."""
-    return _first_steps([cell]) if estimators()[cell.method.estimator].path_params else []
+    return _first_steps([cell]) if cell.method.path_params else []
 
 
 def _first_steps(cells: Iterable[Cell]) -> list[int]:
@@ -167,13 +171,11 @@ def pieces(family: tuple[Cell, ...]) -> list[Work]:
     method = family[0].method
     grid = grid_points(method.grid)
     points = [(place, grid[place]) for place in _first_steps(family)]
-    path_params = estimators()[method.estimator].path_params
-    if not path_params:
-        size = max(_BLOCK, -(-len(points) // _MOST_BLOCKS))
-        return [Work(family, tuple(points[block])) for block in gen_batches(len(points), size)]
     # A change of the last of them costs a path most, so that a piece keeps it and whatever is no path parameter.
     paths: dict[str, list[Point]] = {}
     for place, point in points:
-        key = json.dumps({name: value for name, value in point.items() if name not in path_params[:-1]})
+        key = json.dumps({name: value for name, value in point.items() if name not in method.path_params[:-1]})
         paths.setdefault(key, []).append((place, point))
-    return [Work(family, tuple(path)) for path in paths.values()]
+    size = max(_BLOCK, -(-len(points) // _MOST_BLOCKS))
+    cut = list(paths.values()) if method.path_params else [points[block] for block in gen_batches(len(points), size)]
+    return [Work(family, tuple(piece), number, len(cut)) for number, piece in enumerate(cut)]

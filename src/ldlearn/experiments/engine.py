@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from ldlearn.datasets import DatasetNotHereError
-from ldlearn.experiments.captured_warnings import captured_warnings, distinct
+from ldlearn.experiments.captured_warnings import captured_warnings
 from ldlearn.experiments.cell_records import cell_record
-from ldlearn.experiments.cells import Cell, Work, families, pieces, plan_cells
+from ldlearn.experiments.cells import Cell, families, pieces, plan_cells
 from ldlearn.experiments.executors import Executor, WorkersLostError, run_here, run_on_dask
 from ldlearn.experiments.plan import Plan, load_plan
-from ldlearn.experiments.run_folder import RunFolder
+from ldlearn.experiments.run_folder import PLAN, hold_folder
+from ldlearn.experiments.search import Partial
 from ldlearn.experiments.sources import AnyDataset
 from ldlearn.experiments.watchers import Watcher
-from ldlearn.experiments.worker import WorkResult
-from ldlearn.results import Record
+from ldlearn.io.atomic import write_file
+from ldlearn.results import Record, read_records, record_writer
+from ldlearn.results.files import CELLS, RECORDS, cells_text
 
 
 @dataclass(frozen=True)
@@ -96,25 +98,26 @@ def run_plan(
     """
     plan = plan if isinstance(plan, Plan) else load_plan(plan)
     execute = partial(run_here, jobs=jobs) if scheduler is None else partial(run_on_dask, address=scheduler)
-    watcher = watcher or Watcher()
-    with RunFolder(run_dir) as folder:
-        run = _Run(plan, folder, watcher, loaded or {})
-        folder.write_plan(plan.to_toml(), list(run.cells))
+    watcher, path = watcher or Watcher(), Path(run_dir)
+    with hold_folder(path), record_writer(path / RECORDS) as write:
+        run = _Run(plan, read_records(path, history=True), write, watcher)
+        write_file(path / PLAN, plan.to_toml())
+        write_file(path / CELLS, cells_text(list(run.cells)))
         try:
-            run.execute(execute)
+            run.execute(execute, loaded or {})
         except WorkersLostError as error:
             raise WorkersLostError(
                 f"{error}; {run.recorded} of {len(run.cells)} cells are recorded, and the same command continues."
             ) from None
         finally:
             watcher.end()
-        return RunSummary(folder.path, [run.records[key] for key in run.cells], run.computed)
+        return RunSummary(path, [run.records[key] for key in run.cells], run.computed)
 
 
 class _Run:
-    def __init__(self, plan: Plan, folder: RunFolder, watcher: Watcher, loaded: Mapping[str, AnyDataset]) -> None:
-        self.plan, self.folder, self.watcher, self._loaded = plan, folder, watcher, loaded
-        self.records = folder.read()
+    def __init__(self, plan: Plan, before: list[Record], write: Callable[[Record], None], watcher: Watcher) -> None:
+        self.plan, self.write, self.watcher = plan, write, watcher
+        self.records = {record.cell: record for record in before}  # the last of a cell counts
         self.cells = {self._key(cell): cell for cell in plan_cells(plan)}
         self.computed = 0
 
@@ -130,73 +133,51 @@ class _Run:
     def _is_done(self, key: str) -> bool:
         return key in self.records and self.records[key].is_ok
 
-    def execute(self, execute: Executor) -> None:
+    def execute(self, execute: Executor, loaded: Mapping[str, AnyDataset]) -> None:
         todo = [cell for key, cell in self.cells.items() if not self._is_done(key)]
-        data = self._load({cell.dataset.name for cell in todo})
-        groups = [pieces(family) for family in families(cell for cell in todo if cell.dataset.name in data)]
-        works = [work for group in groups for work in group]
+        data, absent = self._load({cell.dataset.name for cell in todo}, loaded)
+        families_here = families(cell for cell in todo if cell.dataset.name in data)
+        works = [work for family in families_here for work in pieces(family)]
         self.watcher.begin(len(self.cells), len(self.cells) - len(todo), works)
-        self._explain_absent(todo, data)
-        waiting = _Waiting(groups)
-        tasks = ((number, work, data[work.cells[0].dataset.name]) for number, work in enumerate(works))
-        for number, result in execute(tasks):
-            work = works[number]
-            self.watcher.worked(work, sum(partial.seconds for partial in result.partials))
-            for cell, record in waiting.add(number, result):
-                self._record(cell, record)
+        for name, (status, sentence) in absent.items():
+            self.watcher.note(f"{name} is {'skipped' if status == 'missing' else 'unusable'}: {sentence}")
+        for cell in todo:
+            if cell.dataset.name in absent:
+                self._record(cell, cell.record(*absent[cell.dataset.name]))
+        done: dict[str, dict[int, list[Partial]]] = defaultdict(dict)
+        for work, partials in execute((work, data[work.cells[0].dataset.name]) for work in works):
+            self.watcher.worked(work, sum(partial.seconds for partial in partials))
+            family = work.cells[0].key
+            done[family][work.piece] = partials
+            if len(done[family]) == work.n_pieces:
+                found = [partials for _, partials in sorted(done.pop(family).items())]  # not as they came
+                for cell, *mine in zip(work.cells, *found, strict=True):
+                    self._record(cell, cell_record(cell, mine))
 
-    def _load(self, names: set[str]) -> dict[str, AnyDataset]:
-        """The data sets that are needed and here; what is wrong with the others is kept for their records."""
-        self._absent: dict[str, tuple[str, str]] = {}
-        data = {}
+    def _load(
+        self, names: set[str], loaded: Mapping[str, AnyDataset]
+    ) -> tuple[dict[str, AnyDataset], dict[str, tuple[str, str]]]:
+        """The data sets that are needed and here, and status and reason for the records of the others."""
+        data, absent = {}, {}
         seed, by_truth = self.plan.protocol.seed, self.plan.selection.mode == "oracle"
-        sources = {spec.name: spec for spec in self.plan.datasets}
-        for name in sorted(names):
+        for spec in (spec for spec in self.plan.datasets if spec.name in names):
             texts: list[str] = []
             try:
                 with captured_warnings(texts):
-                    data[name] = self._loaded.get(name) or sources[name].load(seed, needs_truth=by_truth)
+                    data[spec.name] = loaded.get(spec.name) or spec.load(seed, needs_truth=by_truth)
             except DatasetNotHereError as error:
-                self._absent[name] = "missing", str(error)
+                absent[spec.name] = "missing", str(error)
             except (ValueError, OSError, ImportError) as error:
-                self._absent[name] = "failed", str(error)
-            for text in distinct(texts):
+                absent[spec.name] = "failed", str(error)
+            for text in texts:
                 self.watcher.note(text)
-        return data
-
-    def _explain_absent(self, todo: list[Cell], data: dict[str, AnyDataset]) -> None:
-        for name, (status, sentence) in self._absent.items():
-            self.watcher.note(f"{name} is {'skipped' if status == 'missing' else 'unusable'}: {sentence}")
-        for cell in todo:
-            if cell.dataset.name not in data:
-                self._record(cell, cell.record(*self._absent[cell.dataset.name]))
+        return data, absent
 
     def _record(self, cell: Cell, record: Record) -> None:
         before, record = self.records.get(cell.key), record.as_stored()
         # A cell that fails as it did before says nothing new.
         if before is None or record.is_ok or before.comparable != record.comparable:
-            self.folder.append(record)
+            self.write(record)
         self.records[cell.key] = record
         self.computed += 1
         self.watcher.recorded(cell, record)
-
-
-class _Waiting:
-    """Collects the pieces of each family until its cells can be put together."""
-
-    def __init__(self, groups: list[list[Work]]) -> None:
-        self._groups = groups
-        self._results: dict[int, dict[int, WorkResult]] = defaultdict(dict)
-        # Pieces are numbered through all groups, and come back in any order.
-        self._group_of = [(place, piece) for place, group in enumerate(groups) for piece in range(len(group))]
-
-    def add(self, number: int, result: WorkResult) -> list[tuple[Cell, Record]]:
-        """Take a result; returns the cells it completes, with their records."""
-        place, piece = self._group_of[number]
-        found, group = self._results[place], self._groups[place]
-        found[piece] = result
-        if len(found) < len(group):
-            return []
-        ordered = [found[piece] for piece in sorted(found)]  # not as they came: records must not depend on that
-        del self._results[place]
-        return [(cell, cell_record(cell, ordered, i)) for i, cell in enumerate(group[0].cells)]

@@ -16,35 +16,37 @@ from joblib.externals.loky.process_executor import TerminatedWorkerError
 from ldlearn.discovery import installed_versions
 from ldlearn.errors import LDLearnError, import_optional
 from ldlearn.experiments.cells import Work
+from ldlearn.experiments.search import Partial
 from ldlearn.experiments.sources import AnyDataset
-from ldlearn.experiments.worker import THREADS, WorkResult, do_work
+from ldlearn.experiments.worker import THREADS, do_work
 
-NumberedWork = tuple[int, Work, AnyDataset]
-Executor = Callable[[Iterable[NumberedWork]], Iterator[tuple[int, WorkResult]]]
+Task = tuple[Work, AnyDataset]
+Results = Iterator[tuple[Work, list[Partial]]]  # as they come, in any order
+Executor = Callable[[Iterable[Task]], Results]
 
 
 class WorkersLostError(LDLearnError, RuntimeError):
     """Worker processes died; what was recorded is safe."""
 
 
-def run_here(works: Iterable[NumberedWork], jobs: int = 1) -> Iterator[tuple[int, WorkResult]]:
+def run_here(tasks: Iterable[Task], jobs: int = 1) -> Results:
     """Do the work on this machine.
 
     Parameters
     ----------
-    works : iterable of (int, Work, AnyDataset)
+    tasks : iterable of (Work, AnyDataset)
     jobs : int, default=1
         Number of processes; 1 stays in this one, -1 means as many as there are cores.
     """
     if jobs == 1:
-        yield from (do_work(*work) for work in works)
+        yield from (do_work(*task) for task in tasks)
         return
     try:
         children = {"initializer": _end_with, "initargs": (os.getpid(),)}
         with parallel_config(backend="loky", inner_max_num_threads=THREADS, **children):
             # One piece at a time: a batch would be recorded as a whole, and lost as a whole when the run is killed.
             parallel = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)
-            yield from parallel(delayed(do_work)(*work) for work in works)
+            yield from parallel(delayed(do_work)(*task) for task in tasks)
     except TerminatedWorkerError:
         raise WorkersLostError("A worker process was killed, perhaps for want of memory") from None
 
@@ -61,12 +63,12 @@ def _end_with(parent: int) -> None:
         threading.Thread(target=watch, daemon=True).start()
 
 
-def run_on_dask(works: Iterable[NumberedWork], address: str) -> Iterator[tuple[int, WorkResult]]:
+def run_on_dask(tasks: Iterable[Task], address: str) -> Results:
     """Do the work on a running Dask cluster.
 
     Parameters
     ----------
-    works : iterable of (int, Work, AnyDataset)
+    tasks : iterable of (Work, AnyDataset)
     address : str
         Of its scheduler, ``"tcp://host:8786"``. Its workers need the same versions of this package and of numpy, and
         do one piece of work at a time each, whatever their number of threads.
@@ -76,7 +78,7 @@ def run_on_dask(works: Iterable[NumberedWork], address: str) -> Iterator[tuple[i
     try:
         cluster.versions_of_workers(client)  # can they import it at all?
         _compare_versions(client.run(installed_versions))
-        yield from _results(client, works)
+        yield from _results(client, tasks)
     finally:
         client.close()
 
@@ -93,7 +95,7 @@ def _compare_versions(theirs: dict[str, dict[str, str]]) -> None:
             )
 
 
-def _results(client: Any, works: Iterable[NumberedWork]) -> Iterator[tuple[int, WorkResult]]:
+def _results(client: Any, tasks: Iterable[Task]) -> Results:
     from distributed import KilledWorker, as_completed
 
     data: dict[int, Any] = {}
@@ -101,12 +103,12 @@ def _results(client: Any, works: Iterable[NumberedWork]) -> Iterator[tuple[int, 
     with warnings.catch_warnings():
         # The data travel once, inside a task, because what is scattered dies with the workers that hold it.
         warnings.filterwarnings("ignore", message="Sending large graph")
-        for number, work, dataset in works:
+        for work, dataset in tasks:
             if id(dataset) not in data:
                 key = f"ldlearn-data-{dataset.name}-{joblib.hash(dataset)}"
                 data[id(dataset)] = client.submit(_itself, dataset, key=key)
             # Not pure: a piece has a time and a memory of its own, so equal pieces are not one piece.
-            futures.append(client.submit(do_work, number, work, data[id(dataset)], pure=False))
+            futures.append(client.submit(do_work, work, data[id(dataset)], pure=False))
     try:
         for future in as_completed(futures, loop=client.loop):
             yield future.result()

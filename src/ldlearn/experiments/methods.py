@@ -18,7 +18,7 @@ from ldlearn.discovery import all_estimators
 from ldlearn.errors import hint
 from ldlearn.experiments.toml_table import TomlTable
 from ldlearn.results import TASKS, Task
-from ldlearn.results.compatibility import all_floors, current_names, first_names
+from ldlearn.results.compatibility import current_names, first_names
 
 ENHANCER, LEARNER, JOINT = KINDS
 TWO_STEP = "two-step"
@@ -79,25 +79,29 @@ class MethodSpec:
         )
 
     @property
+    def steps(self) -> list[type[LabelEstimator]]:
+        """Its estimator and, of a pair, the learner."""
+        return [estimators()[name] for name in (self.estimator, self.learner) if name]
+
+    @property
     def kind(self) -> str:
         """``"enhancer"``, ``"learner"``, ``"joint"`` or ``"two-step"``."""
-        return TWO_STEP if self.learner else estimators()[self.estimator].kind
+        return TWO_STEP if self.learner else self.steps[0].kind
 
     @property
     def is_floor(self) -> bool:
         """Whether every step of it is a floor."""
-        return all_floors(self.estimator, self.learner)
+        return all(step.is_floor for step in self.steps)
 
     @property
-    def can_enhance(self) -> bool:
-        """Whether its first step can recover degrees of rows that it was not fitted on."""
-        return bool(estimators()[self.estimator].can_enhance)
+    def path_params(self) -> tuple[str, ...]:
+        """The parameters of its first step whose settings are fitted in one go."""
+        return self.steps[0].path_params
 
     @property
     def takes_sparse(self) -> bool:
         """Whether every step of it takes sparse features."""
-        steps = [estimators()[name]() for name in (self.estimator, self.learner) if name]
-        return all(get_tags(step).input_tags.sparse for step in steps)
+        return all(get_tags(step()).input_tags.sparse for step in self.steps)
 
     @property
     def trained_on(self) -> str:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ldlearn.experiments.budget import Place
 from ldlearn.experiments.captured_warnings import captured_warnings, error_text
 from ldlearn.experiments.cells import Cell, Work
-from ldlearn.experiments.methods import TWO_STEP, build, estimators, grid_points, resolve
+from ldlearn.experiments.methods import TWO_STEP, build, grid_points, resolve
 from ldlearn.experiments.model_selection import NotJudgedError, ValidationScorer
 from ldlearn.experiments.splits import Part, Split
 from ldlearn.metrics import LABEL_METRICS, get_metric, score_all
@@ -65,13 +65,18 @@ class Candidate:
 
 @dataclass
 class Partial:
-    """What a piece of work found for one cell: points with their places, and the best for each task and metric."""
+    """What a piece of work found for one cell: points with their places, and the best for each task and metric.
+
+    Its circumstances are fields of the record: when, how large the split was, what memory it took, which versions.
+    """
 
     points: list[tuple[Place, GridPoint]] = field(default_factory=list)
     best: dict[tuple[str, str], Candidate] = field(default_factory=dict)
     basis: str = ""
     warnings: list[str] = field(default_factory=list)
     seconds: float = 0.0
+    error: str = ""
+    circumstances: dict[str, Any] = field(default_factory=dict)
 
 
 class CellSearch:
@@ -252,7 +257,7 @@ def _fits(work: Work, split: Split) -> Iterator[Fit]:
     method = work.cells[0].method
     fixed = resolve(method.params, split.sizes)
     points = [(place, resolve(point, split.sizes)) for place, point in work.points]
-    cheap = estimators()[method.estimator].path_params
+    cheap = method.path_params
     T = split.train.Y if method.trained_on == "logical" else split.train.truth
     for path in [points] if cheap else [[point] for point in points]:
         waiting = [((place, 0), point) for place, point in path]

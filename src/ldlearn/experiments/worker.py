@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import threading
-from dataclasses import dataclass, field
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -25,31 +25,18 @@ _one_at_a_time = threading.Lock()
 _neighbors = SharedNeighbors()
 
 
-@dataclass
-class WorkResult:
-    """What came of a piece of work: one partial result for each cell, or a sentence on why there is none."""
+def do_work(work: Work, data: AnyDataset) -> tuple[Work, list[Partial]]:
+    """Do a piece of work, with the data set of its cells.
 
-    started: str
-    partials: list[Partial] = field(default_factory=list)
-    sizes: dict[str, int] = field(default_factory=dict)
-    label_names: list[str] = field(default_factory=list)
-    error: str = ""
-    peak_memory_mb: float = 0.0
-    versions: dict[str, str] = field(default_factory=dict)
-
-
-def do_work(number: int, work: Work, data: AnyDataset) -> tuple[int, WorkResult]:
-    """Do a piece of work.
-
-    Parameters
-    ----------
-    number : int
-        Returned as it is, to know the result again.
+    Returns
+    -------
     work : Work
-    data : AnyDataset
-        The data set of its cells.
+        As it was given, to know the result again.
+    partials : list of Partial
+        One for each cell; of a piece that failed as a whole, each says why.
     """
-    result = WorkResult(started=datetime.now(UTC).isoformat(timespec="seconds"), versions=installed_versions())
+    started = datetime.now(UTC).isoformat(timespec="seconds")
+    found: dict[str, Any] = {"started": started, "versions": installed_versions(), "threads": THREADS}
     # Warnings, thread limits and the memory peak belong to the process: a worker with several threads waits here.
     with _one_at_a_time, threadpool_limits(limits=THREADS):
         _forget_peak_memory()
@@ -57,21 +44,21 @@ def do_work(number: int, work: Work, data: AnyDataset) -> tuple[int, WorkResult]
             cell = work.cells[0]
             sparse = all(cell.method.takes_sparse for cell in work.cells)
             split = make_split(data, cell.dataset, cell.protocol, cell.repeat, sparse=sparse)
-            result.sizes, result.label_names = split.record, list(data.label_names)
+            found |= {"sizes": split.record, "label_names": list(data.label_names)}
             with _neighbors:
-                result.partials = search(work, split)
+                partials = search(work, split)
         except Exception as error:
-            result.error = error_text(error)
-        result.peak_memory_mb = round(_peak_memory_mb(), 1)
-    return number, result
+            partials = [Partial(error=error_text(error)) for _ in work.cells]
+        found["peak_memory_mb"] = round(_peak_memory_mb(), 1)
+    for partial in partials:
+        partial.circumstances = found
+    return work, partials
 
 
 def _forget_peak_memory() -> None:
     """Let the peak of this process start anew (Linux; elsewhere the peak is that of the process so far)."""
-    try:
+    with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
-    except OSError:
-        return
 
 
 def _peak_memory_mb() -> float:

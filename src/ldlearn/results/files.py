@@ -6,9 +6,10 @@ import gzip
 import json
 import lzma
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from ldlearn.errors import InputError
 from ldlearn.results.record import Record, latest
@@ -78,42 +79,31 @@ def _whole(content: bytes) -> int:
     return content.rfind(b"\n") + 1
 
 
-class RecordsFile:
-    """A file that records are appended to; whoever opens it must be the only one to write.
+@contextmanager
+def record_writer(path: Path) -> Iterator[Callable[[Record], None]]:
+    """A function that appends a record to a file and waits until it is on the disk.
 
-    Opening it cuts off a line that an earlier writer did not finish.
+    Whoever asks for it must be the only one to write. A line that an earlier writer did not finish is cut off.
 
     Parameters
     ----------
     path : Path
     """
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._file: Any = open(path, "ab", buffering=0)  # noqa: SIM115
+    with open(path, "ab", buffering=0) as file:
         content = path.read_bytes()
         if len(content) != _whole(content):
-            self._file.truncate(_whole(content))
-            os.fsync(self._file.fileno())
+            file.truncate(_whole(content))
+            os.fsync(file.fileno())
 
-    def __enter__(self) -> Self:
-        return self
+        def write(record: Record) -> None:
+            line = record.encoded()
+            # One call: a crash leaves the whole line, or a torn one at the very end that the next run cuts off.
+            written = file.write(line)
+            if written != len(line):
+                raise OSError(f"Only {written} of {len(line)} bytes of a record could be written to {path}.")
+            os.fsync(file.fileno())
 
-    def __exit__(self, *error: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
-
-    def append(self, record: Record) -> None:
-        """Write a record and wait until it is on the disk."""
-        line = record.encoded()
-        # One call: a crash leaves the whole line, or a torn one at the very end that the next run cuts off.
-        written = self._file.write(line)
-        if written != len(line):
-            raise OSError(f"Only {written} of {len(line)} bytes of a record could be written to {self.path}.")
-        os.fsync(self._file.fileno())
+        yield write
 
 
 def cells_text(keys: Sequence[str]) -> str:
