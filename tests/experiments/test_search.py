@@ -12,8 +12,7 @@ from ldlearn.core import binarize
 from ldlearn.core.shared_neighbors import SharedNeighbors
 from ldlearn.datasets import make_label_distributions
 from ldlearn.experiments import MethodSpec, run_plan
-from ldlearn.experiments.budget import drawn_places
-from ldlearn.experiments.cells import families, pieces, plan_cells
+from ldlearn.experiments.cells import drawn_places, families, pieces, plan_cells
 from ldlearn.experiments.splits import make_split
 from ldlearn.metrics import METRICS, chebyshev, score_all, vote_likelihood
 

@@ -13,8 +13,7 @@ _ABOUT_CODE = (DeprecationWarning, PendingDeprecationWarning, FutureWarning, Imp
 @contextmanager
 def captured_warnings(texts: list[str]) -> Iterator[None]:
     """Append the texts of warnings to a list instead of showing them; those about code, not results, are dropped."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         try:
             yield
         finally:

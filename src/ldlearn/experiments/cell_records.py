@@ -24,53 +24,45 @@ def cell_record(cell: Cell, partials: Sequence[Partial]) -> Record:
         return cell.record("failed", errors[0], **found)
     points = sorted((entry for partial in partials for entry in partial.points), key=lambda entry: entry[0])
     grid = [point for _, point in points]
-    found |= {
-        "warnings": distinct([text for partial in partials for text in partial.warnings]),
-        "grid": grid,
-        "n_points": len(grid),
-        "seconds": {"select": round(sum(partial.seconds for partial in partials), 4), "fit": 0.0, "predict": 0.0},
-    }
+    seconds = {"select": round(sum(partial.seconds for partial in partials), 4), "fit": 0.0, "predict": 0.0}
+    warnings = distinct([text for partial in partials for text in partial.warnings])
+    found |= {"warnings": warnings, "grid": grid, "n_points": len(grid), "seconds": seconds}
     broken = [point.error for point in grid if point.error]
-    best = {task: _best(task, cell, partials) for task in TASKS}
-    if not all(best[task] for task in cell.method.tasks):
+    best = {task: _best(task, cell, partials) for task in cell.method.tasks}
+    if not all(best.values()):
         return cell.record("failed", broken[0] if broken else "No grid point gave a result.", **found)
-    found["selection"] = {"recovery_basis": next((partial.basis for partial in partials if partial.basis), None)}
+    basis = next((partial.basis for partial in partials if partial.basis), None)
     said = f"{plural(len(broken), 'grid point')} failed, the first with {broken[0]}" if broken else ""
-    return cell.record("ok", said, **found | _outcome(best, found["seconds"]["select"]))
+    return cell.record("ok", said, basis, **found | _outcome(best, seconds))
 
 
-def _outcome(best: dict[Task, dict[str, Candidate]], select_seconds: float) -> dict[str, Any]:
+def _outcome(best: dict[Task, dict[str, Candidate]], seconds: dict[str, float]) -> dict[str, Any]:
     """What the best models of each task are worth; the first metric of a task chose the one that is shown."""
-    shown = {task: next(iter(found.values()), None) for task, found in best.items()}
-    recovery, prediction = (shown[task] for task in TASKS)
-    timed = prediction or recovery
+    shown = {task: next(iter(chosen.values())) for task, chosen in best.items()}
+    told = {key: value for candidate in shown.values() for key, value in candidate.found.items()}
+    timed, predict_seconds = shown.get("prediction") or shown["recovery"], told.get("predict_seconds", 0.0)
+    neither = dict.fromkeys(TASKS)  # what is not its task has nothing
     return {
-        "selected": {task: found and found.params for task, found in shown.items()},
+        "selected": neither | {task: candidate.params for task, candidate in shown.items()},
         "selected_by_metric": {
-            task: {metric: candidate.params for metric, candidate in found.items()}
-            for task, found in best.items()
-            if len(found) > 1
+            task: {metric: candidate.params for metric, candidate in chosen.items()}
+            for task, chosen in best.items()
+            if len(chosen) > 1
         },
-        **{task: found and _own_choices(found, best[task], "scores") for task, found in shown.items()},
-        "paper_zeros": {
-            task: found and _own_choices(found, best[task], "paper_zeros") for task, found in shown.items()
-        },
-        "degrees": {task: found.degrees for task, found in shown.items() if found and found.degrees},
-        "validation": {task: found and found.value for task, found in shown.items()},
-        "samples": recovery and recovery.samples,
-        "convergence": recovery and recovery.convergence,
-        "seconds": {
-            "select": select_seconds,
-            "fit": round(timed.fit_seconds, 4) if timed else 0.0,
-            "predict": round(prediction.predict_seconds, 4) if prediction else 0.0,
-        },
+        **{task: _own_choices(chosen, "scores") for task, chosen in best.items()},
+        "paper_zeros": neither | {task: _own_choices(chosen, "paper_zeros") for task, chosen in best.items()},
+        "degrees": {task: each.found["degrees"] for task, each in shown.items() if "degrees" in each.found},
+        "validation": neither | {task: candidate.value for task, candidate in shown.items()},
+        "samples": told.get("samples"),
+        "convergence": told.get("convergence"),
+        "seconds": seconds | {"fit": round(timed.fit_seconds, 4), "predict": round(predict_seconds, 4)},
     }
 
 
-def _own_choices(shown: Candidate, chosen: dict[str, Candidate], kind: str) -> dict[str, float]:
-    """Scores, those of metrics that chose for themselves taken from what they chose."""
-    scores: dict[str, float] = getattr(shown, kind)
-    own = {metric: getattr(candidate, kind).get(metric) for metric, candidate in chosen.items()}
+def _own_choices(chosen: dict[str, Candidate], kind: str) -> dict[str, float]:
+    """Scores of the model that is shown, those of metrics that chose for themselves taken from what they chose."""
+    scores: dict[str, float] = next(iter(chosen.values())).found[kind]
+    own = {metric: candidate.found[kind].get(metric) for metric, candidate in chosen.items()}
     return {name: own.get(name, score) for name, score in scores.items()}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
@@ -11,13 +12,13 @@ from typing import Any
 
 from sklearn.utils import gen_batches
 
-from ldlearn.experiments.budget import Place, drawn_places
 from ldlearn.experiments.methods import MethodSpec, grid_points
 from ldlearn.experiments.plan import Plan, Protocol, Selection
 from ldlearn.experiments.sources import DatasetSpec
 from ldlearn.results import Record
 
 Point = tuple[int, dict[str, Any]]
+Place = tuple[int, int]  # of a point in the grid of a method, and in that of its learner
 
 _BLOCK, _MOST_BLOCKS = 32, 8  # grid points of a piece of work at least, and pieces of a grid at most
 _KEY_SCHEMA = 1  # changes if equal keys could mean unequal work; that of records may change without it
@@ -93,11 +94,13 @@ class Cell:
             selection.pop("budget")
         return selection
 
-    def record(self, status: str, message: str = "", **found: Any) -> Record:
-        """The record of this cell: what is known of it beforehand, and what was found."""
-        method, chosen_by = self.method, asdict(self.selection)
-        chosen_by.pop("recovery_rows")  # the basis says which rows decided, if any
-        found["selection"] = chosen_by | {"recovery_basis": None} | found.get("selection", {})
+    def record(self, status: str, message: str = "", basis: str | None = None, **found: Any) -> Record:
+        """The record of this cell: what is known of it beforehand, and what was found.
+
+        The basis says which rows chose the parameters for recovery, if any had to.
+        """
+        method, chosen_by = self.method, asdict(self.selection) | {"recovery_basis": basis}
+        chosen_by.pop("recovery_rows")
         return Record(
             cell=self.key,
             dataset=self.dataset.name,
@@ -113,6 +116,7 @@ class Cell:
             learner=method.learner,
             learner_params=method.learner_params,
             seed=self.seed,
+            selection=chosen_by,
             **found,
         )
 
@@ -179,3 +183,38 @@ def pieces(family: tuple[Cell, ...]) -> list[Work]:
     size = max(_BLOCK, -(-len(points) // _MOST_BLOCKS))
     cut = list(paths.values()) if method.path_params else [points[block] for block in gen_batches(len(points), size)]
     return [Work(family, tuple(piece), number, len(cut)) for number, piece in enumerate(cut)]
+
+
+def drawn_places(method: MethodSpec, budget: int | None, seed: int) -> list[Place]:
+    """The points that a method tries, in the order of its grid.
+
+    Where the grid has more points than the budget, that many are drawn without replacement. They depend on the method
+    and the seed alone, so all data sets and repeats try the same ones; and a larger budget only adds to them.
+
+    Parameters
+    ----------
+    method : MethodSpec
+    budget : int or None
+        Points at most; None for the whole grid. A pair of two steps has one budget for both: for the product of its
+        grids, or, if the first step is chosen alone, with at most half of it for the learner.
+    seed : int
+
+    Examples
+    --------
+    >>> method = MethodSpec("GLLE", "GLLE", grid={"lam": [0.01, 0.1, 1.0], "n_neighbors": [5, 10]})
+    >>> len(drawn_places(method, None, 0)), len(drawn_places(method, 4, 0)), len(drawn_places(method, 9, 0))
+    (6, 4, 6)
+    """
+    n, n_learner = (len(grid_points(grid)) for grid in (method.grid, method.learner_grid))
+    name = json.dumps([seed, method.to_dict()], sort_keys=True)
+    if not method.stepwise:
+        return [divmod(number, n_learner) for number in _drawn(n * n_learner, budget, name)]
+    learners = _drawn(n_learner, budget and budget // 2, f"{name} learner")
+    return list(itertools.product(_drawn(n, budget and budget - len(learners), name), learners))
+
+
+def _drawn(n: int, budget: int | None, name: str) -> list[int]:
+    """Numbers below n: those with the smallest sums, which no version of a random generator can change."""
+    if budget is None or n <= budget:
+        return list(range(n))
+    return sorted(sorted(range(n), key=lambda number: hashlib.sha256(f"{name} {number}".encode()).digest())[:budget])

@@ -163,7 +163,7 @@ def build(name: str, params: Mapping[str, Any], seed: int | None = None) -> Any:
 def read_methods(plan: TomlTable) -> tuple[MethodSpec, ...]:
     """The ``methods`` and ``discover`` tables of a plan."""
     named = plan.table("methods")
-    tables = {name: TomlTable(content, named.where(name)) for name, content in named.items()}
+    tables = {name: named.table(name) for name in named.entries()}
     methods = {name: _read_method(name, _completed(table, tables)) for name, table in tables.items()}
     if "discover" in plan:
         methods = {method.name: method for method in _discover(plan.table("discover"))} | methods
@@ -179,8 +179,8 @@ def _completed(table: TomlTable, others: Mapping[str, TomlTable]) -> TomlTable:
         return table
     if "like" in others[model]:
         raise table.fail("like", f"{model!r} is itself like another method; name that one.")
-    own = {key: value for key, value in table.items() if key != "like"}
-    taken = {key: value for key, value in others[model].items() if key in ("estimator", "params", "grid")}
+    own = {key: value for key, value in table.entries().items() if key != "like"}
+    taken = {key: value for key, value in others[model].entries().items() if key in ("estimator", "params", "grid")}
     return TomlTable({"estimator": model} | taken | own, table.path)
 
 
@@ -209,13 +209,13 @@ def _learners() -> list[str]:
 
 def _settings(table: TomlTable, key: str, estimator: str | None, *, lists: bool = False) -> dict[str, Any]:
     """Parameters of an estimator under their names of today: values, or lists of values to choose from."""
-    settings = TomlTable(current_names(dict(table.table(key).items()), estimator), table.where(key))
-    for name, value in settings.items():
+    settings = TomlTable(current_names(table.table(key).entries(), estimator), table.where(key))
+    for name, value in settings.entries().items():
         if lists and not (isinstance(value, list) and value):
             raise settings.fail(name, f"expected a list of values to choose from, got {value!r}.")
         for each in value if lists else [value]:
             _check_param(settings, estimator, name, each)
-    return dict(settings.items())
+    return settings.entries()
 
 
 def _check_param(settings: TomlTable, estimator: str | None, name: str, value: Any) -> None:
@@ -249,6 +249,4 @@ def _discover(table: TomlTable) -> Iterator[MethodSpec]:
 def _by_estimator(table: TomlTable, key: str, *, lists: bool = False) -> dict[str, dict[str, Any]]:
     """``discover.params`` and ``discover.grids``: for each estimator, wherever it is used."""
     inner = table.table(key)
-    for name, _ in inner.items():
-        inner.check_known(name, name, estimators(), "estimator")
-    return {name: _settings(inner, name, name, lists=lists) for name, _ in inner.items()}
+    return {name: _settings(inner, name, name, lists=lists) for name in inner.entries(estimators(), "estimator")}

@@ -20,14 +20,8 @@ from ldlearn.preprocessing import PreparedTable
 
 # What is tried by default: ours, the vote model, what anyone would do first, two steps, and constants as floors.
 METHODS = (
-    "DLDL",
-    "VoteLDL",
-    "FromClassifier",
-    "PriorLE+SABFGS",
-    "UniformLE+SABFGS",
-    "PriorLE+MeanLDL",
-    "UniformLE+MeanLDL",
-)
+    "DLDL", "VoteLDL", "FromClassifier", "PriorLE+SABFGS", "UniformLE+SABFGS", "PriorLE+MeanLDL", "UniformLE+MeanLDL"
+)  # fmt: skip
 _FOLLOWS = "SABFGS"  # a learner after an enhancer that is named alone, so that it can be judged on other rows
 
 

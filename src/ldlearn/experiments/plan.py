@@ -81,7 +81,7 @@ class Selection:
         Whether the score of every metric is that of the parameters which that metric chooses, on the same rows;
         otherwise ``recovery`` and ``prediction`` decide for all of them.
     budget : int or None
-        Grid points that a method tries at most; see `ldlearn.experiments.budget`.
+        Grid points that a method tries at most; see `ldlearn.experiments.cells.drawn_places`.
     """
 
     mode: str = "oracle"
@@ -185,7 +185,7 @@ class Plan:
         plan = cls(
             name=table.text("name", "unnamed"),
             description=table.text("description", ""),
-            subject=_subject(table, methods),
+            subject=table.text("subject", "", table.raw("subject") and [method.name for method in methods], "method"),
             datasets=read_datasets(table, folder or Path()),
             methods=methods,
             protocol=_protocol(table.table("protocol")),
@@ -251,13 +251,6 @@ def load_plan(plan: str | os.PathLike[str]) -> Plan:
         raise PlanError(f"{path.name} is not valid TOML: {error}.") from None
     except PlanError as error:
         raise PlanError(f"{path.name}: {error}") from None
-
-
-def _subject(table: TomlTable, methods: tuple[MethodSpec, ...]) -> str:
-    subject: str = table.text("subject", "")
-    if subject:
-        table.check_known("subject", subject, [method.name for method in methods], "method")
-    return subject
 
 
 def _without_none(content: Any) -> Any:

@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ldlearn.experiments.budget import Place
 from ldlearn.experiments.captured_warnings import captured_warnings, error_text
-from ldlearn.experiments.cells import Cell, Work
-from ldlearn.experiments.methods import TWO_STEP, build, grid_points, resolve
+from ldlearn.experiments.cells import Cell, Place, Work
+from ldlearn.experiments.methods import build, grid_points, resolve
 from ldlearn.experiments.model_selection import NotJudgedError, ValidationScorer
 from ldlearn.experiments.splits import Part, Split
 from ldlearn.metrics import LABEL_METRICS, get_metric, score_all
@@ -40,7 +39,7 @@ class Fit:
 
 @dataclass
 class Candidate:
-    """The best model of a piece of work for a task and a metric that chooses, with all of its scores.
+    """The best model of a piece of work for a task and a metric that chooses.
 
     Attributes
     ----------
@@ -48,19 +47,17 @@ class Candidate:
         Its validation score.
     rival : float
         By what the pieces of a grid compete: the same, but for a pair whose first step is chosen alone.
+    found : dict
+        What a record can tell of it: ``scores``, ``paper_zeros`` and perhaps ``degrees``, ``samples``, ``convergence``
+        and ``predict_seconds``.
     """
 
     place: Place
-    value: float
     params: dict[str, Any]
     fit_seconds: float
+    value: float
     rival: float
-    scores: dict[str, float]
-    paper_zeros: dict[str, float]
-    predict_seconds: float = 0.0
-    degrees: list[list[float]] | None = None
-    samples: Samples | None = None
-    convergence: Convergence | None = None
+    found: dict[str, Any]
 
 
 @dataclass
@@ -106,12 +103,12 @@ class CellSearch:
         with captured_warnings(self.partial.warnings), self._failures_noted(fit):
             if fit.error is not None:
                 raise fit.error
-            if self.method.kind != TWO_STEP:
-                self._score(fit, self.method.tasks)
-            elif self.method.stepwise:
+            if self.method.stepwise:
                 self._score(fit, ["recovery"])
-            else:
+            elif self.method.learner:
                 self._teach(fit)
+            else:
+                self._score(fit, self.method.tasks)
         self.partial.seconds += fit.seconds + time.perf_counter() - started
 
     @contextmanager
@@ -126,13 +123,14 @@ class CellSearch:
         started = time.perf_counter()
         with captured_warnings(self.partial.warnings):
             rival = self._teach_the_best() if self.method.stepwise else None
-            scored: dict[tuple[str, Place], dict[str, Any]] = {}  # several metrics may choose the same model
-            for (task, metric), (value, fitted) in self._best.items():
-                if (task, fitted.place) not in scored:
-                    full = self._recovered if task == "recovery" else self._predicted
-                    scored[task, fitted.place] = full(fitted.model)
-                common = (fitted.place, value, fitted.params, fitted.seconds, value if rival is None else rival)
-                self.partial.best[task, metric] = Candidate(*common, **scored[task, fitted.place])
+            told: dict[tuple[str, Place], dict[str, Any]] = {}  # several metrics may choose the same model
+            for (task, metric), (value, fit) in self._best.items():
+                if (task, fit.place) not in told:
+                    tell = self._recovered if task == "recovery" else self._predicted
+                    told[task, fit.place] = tell(fit.model)
+                model = (fit.place, fit.params, fit.seconds)
+                by = (value, value if rival is None else rival)
+                self.partial.best[task, metric] = Candidate(*model, *by, told[task, fit.place])
         self.partial.seconds += time.perf_counter() - started
         return self.partial
 
@@ -147,11 +145,12 @@ class CellSearch:
             self._teach(best)
         return value
 
-    def _score(self, fitted: Fit, tasks: Iterable[Task]) -> None:
+    def _score(self, fit: Fit, tasks: Iterable[Task]) -> None:
         values: dict[str, Any] = {}
         for task in tasks:
+            needed = self._choice or not self.scorer.needs_a_fit(task, fit.model)
             try:
-                scores = self._validation_scores(task, fitted.model)
+                scores = self.scorer.scores(task, fit.model) if needed else {}
             except NotJudgedError as error:  # for one task; the other may still be
                 values["error"] = str(error)
                 continue
@@ -161,30 +160,25 @@ class CellSearch:
                 value, best = scores.get(metric, math.nan), self._best.get((task, metric))
                 order = get_metric(metric).sort_key
                 if best is None or order(value) < order(best[0]):
-                    self._best[task, metric] = (value, fitted)
+                    self._best[task, metric] = (value, fit)
         if "recovery" in tasks and self._choice:
-            self.partial.basis = self.scorer.basis(fitted.model)
-        self.partial.points.append((fitted.place, GridPoint(fitted.params, **values)))
+            self.partial.basis = self.scorer.basis(fit.model)
+        self.partial.points.append((fit.place, GridPoint(fit.params, **values)))
 
-    def _validation_scores(self, task: str, model: Any) -> dict[str, float]:
-        if self._choice or not self.scorer.needs_a_fit(task, model):
-            return self.scorer.scores(task, model)
-        return {}
-
-    def _teach(self, fitted: Fit) -> None:
+    def _teach(self, fit: Fit) -> None:
         """Train the learner of a pair, with every point of its grid, on what the model recovered."""
         assert self.method.learner is not None
-        D = np.asarray(fitted.model.label_distributions_, dtype=np.float64)
-        fixed = {f"enhancer__{key}": value for key, value in fitted.params.items()}
+        D = np.asarray(fit.model.label_distributions_, dtype=np.float64)
+        fixed = {f"enhancer__{key}": value for key, value in fit.params.items()}
         grid = grid_points(self.method.learner_grid)
-        for number in self._learners[fitted.place[0]]:
+        for number in self._learners[fit.place[0]]:
             own = resolve(grid[number], self.split.sizes)
             started = time.perf_counter()
             learner = build(self.method.learner, resolve(self.method.learner_params, self.split.sizes) | own, self.seed)
             learner.fit(self.split.train.X, D)
-            seconds = fitted.seconds + time.perf_counter() - started
+            seconds = fit.seconds + time.perf_counter() - started
             params = fixed | {f"learner__{key}": value for key, value in own.items()}
-            self._score(Fit((fitted.place[0], number), params, learner, seconds), ["prediction"])
+            self._score(Fit((fit.place[0], number), params, learner, seconds), ["prediction"])
 
     def _recovered(self, model: Any) -> dict[str, Any]:
         train = self.split.train
@@ -200,8 +194,7 @@ class CellSearch:
         test = self.split.test
         started = time.perf_counter()
         P = np.asarray(model.predict(test.X), dtype=np.float64)
-        seconds = time.perf_counter() - started
-        found = _scored(test, P, "dldl") | {"predict_seconds": seconds}
+        found = {"predict_seconds": time.perf_counter() - started} | _scored(test, P, "dldl")
         if test.D is None:
             found["scores"] = score_all(test.Y, P, list(LABEL_METRICS))
         return found
@@ -211,10 +204,8 @@ def _scored(part: Part, degrees: NDArray[np.float64], zeros: Convention) -> dict
     """Scores against the truth; where there is none, degrees to compare with those of other methods."""
     if part.D is None:
         return {"scores": {}, "paper_zeros": {}, "degrees": degrees[:_DEGREES].round(4).tolist()}
-    return {
-        "scores": score_all(part.D, degrees),
-        "paper_zeros": score_all(part.D, degrees, _ZEROS_MATTER, convention=zeros),
-    }
+    paper = score_all(part.D, degrees, _ZEROS_MATTER, convention=zeros)
+    return {"scores": score_all(part.D, degrees), "paper_zeros": paper}
 
 
 def _convergence(model: Any) -> Convergence | None:

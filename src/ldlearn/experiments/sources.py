@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -119,13 +119,12 @@ class DatasetSpec:
 def _check_features(data: LabelDataset) -> None:
     """Refuse features that no method can use, before every method does; rows count from 1, as in a file."""
     values = data.X.data if scipy.sparse.issparse(data.X) else data.X
-    wrong = ~(np.abs(values) <= _LARGEST)
-    if not wrong.any():
+    if (np.abs(values) <= _LARGEST).all():
         return
-    if scipy.sparse.issparse(data.X):
-        raise datasets.DatasetError(f"{data.name!r}: a feature is missing, or too large to compute with; correct it.")
-    row, column = np.argwhere(wrong)[0]
-    problem = "the value is missing; fill it in" if np.isnan(values[row, column]) else "the value is too large"
+    rows, columns, values = scipy.sparse.find(data.X)
+    wrong = ~(np.abs(values) <= _LARGEST)
+    row, column = min(zip(rows[wrong], columns[wrong], strict=True))
+    problem = "the value is missing; fill it in" if np.isnan(data.X[row, column]) else "the value is too large"
     raise datasets.DatasetError(
         f"{data.name!r}, row {row + 1}, column {data.feature_names[column]!r}: {problem}, or leave the row out."
     )
@@ -139,9 +138,7 @@ def read_datasets(plan: TomlTable, folder: Path) -> tuple[DatasetSpec, ...]:
     if not given:
         raise plan.fail("datasets", 'name at least one data set, for instance datasets = ["vader_tweets"].')
     tables = TomlTable(given, "datasets")
-    return tuple(
-        _read_dataset(name, TomlTable(content, tables.where(name)), folder) for name, content in tables.items()
-    )
+    return tuple(_read_dataset(name, tables.table(name), folder) for name in tables.entries())
 
 
 def _read_dataset(name: str, table: TomlTable, folder: Path) -> DatasetSpec:
@@ -155,27 +152,21 @@ def _read_dataset(name: str, table: TomlTable, folder: Path) -> DatasetSpec:
     if preprocess and (path is None or "labels" not in table):
         raise table.fail("preprocess", "only a file with named labels has columns to preprocess; give path and labels.")
     read_keys = _READ_KEYS + (_TABLE_KEYS if preprocess else ())
+    parameters = inspect.signature(GENERATORS[generator]).parameters if generator else {}
+    file = None if path is None else (folder / path).expanduser().resolve()
     spec = DatasetSpec(
         name=name,
         rows=table.integer("rows", least=10),
-        path=None if path is None else str((folder / path).expanduser().resolve()),
-        sha256=table.text("sha256"),
-        read={key: table.raw(key) for key in read_keys if key in table} if path is not None else {},
+        path=None if file is None else str(file),
+        sha256=_checksum(table, file),
+        read={key: table.raw(key) for key in read_keys if key in table} if file is not None else {},
         preprocess=preprocess,
         generator=generator,
-        params=_generator_params(table, generator),
+        params=table.table("params").entries(parameters, "parameter"),
         binarisation={key: table.raw(key) for key in read_rule(table)},  # as written, which is part of a cell's key
     )
     table.finish()
-    return _with_checksum(spec, table)
-
-
-def _generator_params(table: TomlTable, generator: str | None) -> dict[str, Any]:
-    params = table.table("params")
-    known = inspect.signature(GENERATORS[generator]).parameters if generator else {}
-    for key, _ in params.items():
-        params.check_known(key, key, known, "parameter")
-    return dict(params.items())
+    return spec
 
 
 def read_rule(table: TomlTable) -> dict[str, Any]:
@@ -189,11 +180,12 @@ def read_rule(table: TomlTable) -> dict[str, Any]:
     return {key: value for key, value in checked.items() if value is not None}
 
 
-def _with_checksum(spec: DatasetSpec, table: TomlTable) -> DatasetSpec:
-    """Tie the plan to the content of the file, so that records of other content are not taken for its own."""
-    if spec.path is None or not Path(spec.path).is_file():
-        return spec
-    found = sha256_of(Path(spec.path))
-    if spec.sha256 not in (None, found):
-        raise PlanError(f"{table.path}.sha256: the file {spec.path} has changed; remove the key to use it as it is.")
-    return replace(spec, sha256=found)
+def _checksum(table: TomlTable, file: Path | None) -> str | None:
+    """Ties the plan to the content of the file, so that records of other content are not taken for its own."""
+    given: str | None = table.text("sha256")
+    if file is None or not file.is_file():
+        return given
+    found = sha256_of(file)
+    if given not in (None, found):
+        raise table.fail("sha256", f"the file {file} has changed; remove the key to use it as it is.")
+    return found

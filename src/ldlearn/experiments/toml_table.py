@@ -94,10 +94,13 @@ class TomlTable:
         """A table inside this one, empty if absent."""
         return TomlTable(self.raw(key, {}), self.where(key))
 
-    def items(self) -> list[tuple[str, Any]]:
-        """All keys and values; none of them is unknown then."""
-        self._asked += list(self._content)
-        return list(self._content.items())
+    def entries(self, known: Collection[str] | None = None, what: str = "") -> dict[str, Any]:
+        """All keys and values; none of them is unknown then, but those that are not among the known names of a kind."""
+        for key in self._content:
+            self._asked.append(key)
+            if known is not None:
+                self.check_known(key, key, known, what)
+        return self._content
 
     def finish(self) -> None:
         """Complain about keys nobody asked for."""

@@ -90,17 +90,14 @@ class LogWatcher(Watcher):
         self._done = self._cells = 0
         self._left = TimeLeft([])
 
-    def _say(self, text: str) -> None:
-        print(f"{time.strftime('%H:%M:%S')} {text}", file=self._stream, flush=True)
-
     def begin(self, cells: int, recorded: int, works: list[Work]) -> None:
         """Say how much there is to do."""
         self._cells, self._done, self._left = cells, recorded, TimeLeft(works)
-        self._say(f"{cells} cells, {recorded} of them recorded before")
+        self.note(f"{cells} cells, {recorded} of them recorded before")
 
     def note(self, sentence: str) -> None:
-        """Say it."""
-        self._say(sentence)
+        """Say it, and when."""
+        print(f"{time.strftime('%H:%M:%S')} {sentence}", file=self._stream, flush=True)
 
     def worked(self, work: Work, seconds: float) -> None:
         """Keep the time."""
@@ -112,4 +109,4 @@ class LogWatcher(Watcher):
         if record.status != "missing":
             what = f"{record.seconds['select']:.1f} s" if record.is_ok else record.message
             left = duration_text(self._left.seconds())
-            self._say(f"[{self._done}/{self._cells}] {record.status} {cell}: {what} (time left: {left})")
+            self.note(f"[{self._done}/{self._cells}] {record.status} {cell}: {what} (time left: {left})")
