@@ -1,0 +1,90 @@
+"""A new method is one file and two lines, as CONTRIBUTING.md says: here it is added and used."""
+
+import inspect
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from estimator_cases import instances
+from practice_tables import LABELS, make_table
+
+import ldlearn
+from ldlearn import learning
+from ldlearn.cli.main import main
+from ldlearn.experiments import methods as methods_of_plans
+from ldlearn.models import encoding
+
+FILE = '''
+"""Ridge regression of degrees, projected onto the simplex."""
+
+import numpy as np
+
+from ldlearn.base import Learner
+from ldlearn.core.simplex import project_simplex
+
+
+class RidgeShares(Learner):
+    """Linear regression of the degrees, and the nearest distribution."""
+
+    _test_params = ({"gamma": 0.1},)
+
+    def __init__(self, gamma=1.0):
+        self.gamma = gamma
+
+    def _fit(self, X, D):
+        self.coef_ = np.linalg.solve(X.T @ X + self.gamma * np.eye(X.shape[1]), X.T @ D)
+
+    def _predict(self, X):
+        return project_simplex(X @ self.coef_)
+'''
+LINES = ("from ldlearn.learning.ridge_shares import RidgeShares\n", '    "RidgeShares",\n')
+
+
+@pytest.fixture
+def new_method(tmp_path, monkeypatch):
+    (tmp_path / "ridge_shares.py").write_text(FILE)
+    package = inspect.getsource(learning)
+    first, entry = LINES
+    changed = package.replace("\n__all__ = [\n", f"{first}\n__all__ = [\n{entry}")
+    assert len(changed.splitlines()) == len(package.splitlines()) + 2
+    monkeypatch.setattr(learning, "__path__", [*learning.__path__, str(tmp_path)])
+    names = {}
+    exec(compile(changed, learning.__file__, "exec"), names)
+    for name in ("__all__", "RidgeShares"):
+        monkeypatch.setattr(learning, name, names[name], raising=False)
+    forget()
+    yield names["RidgeShares"]
+    sys.modules.pop("ldlearn.learning.ridge_shares")
+    vars(learning).pop("ridge_shares")
+    vars(ldlearn).pop("RidgeShares", None)
+    forget()
+
+
+def forget():
+    """What is found once in a process."""
+    methods_of_plans.estimators.cache_clear()
+    encoding._own_classes.cache_clear()
+
+
+def call(*words):
+    with pytest.raises(SystemExit) as ended:
+        main(list(words))
+    assert ended.value.code == 0, words
+
+
+def test_it_is_found_checked_and_comes_from_the_top(new_method):
+    assert dict(ldlearn.all_estimators("learner"))["RidgeShares"] is ldlearn.RidgeShares is new_method
+    assert [case.gamma for case in instances() if isinstance(case, new_method)] == [0.1]
+    assert "RidgeShares" in methods_of_plans.estimators()
+
+
+def test_it_is_in_the_command_line(new_method, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    make_table().to_csv("data.csv", index=False)
+    call("methods", "--kind", "learner")
+    assert "RidgeShares  " in capsys.readouterr().out
+    fit = ["fit", "data.csv", "-l", ",".join(LABELS), "--id", "key", "-o", "m.ldl", "--holdout", "0"]
+    call(*fit, "--method", "ridgeshares", "--set", "gamma=2")
+    call("predict", "data.csv", "-m", "m.ldl", "-o", "p.csv")
+    np.testing.assert_allclose(pd.read_csv("p.csv")[list(LABELS)].sum(axis=1), 1.0, atol=1e-9)
