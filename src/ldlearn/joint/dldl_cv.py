@@ -113,7 +113,13 @@ class DLDLCV(WeighsRows, GivesIntervals):
     weights_repeat_rows = False  # a row twice may be in two folds
     _accepts_sparse = True
     _test_params: ClassVar[tuple[dict[str, Any], ...]] = (
-        {"cv": 2, "gamma_ratios": (0.3, 1.0), "feature_maps": (None,)},
+        # The rule for beta is DLDL's, which is checked by itself; here it would take most of the time.
+        {
+            "cv": 2,
+            "gamma_ratios": (0.3, 1.0),
+            "feature_maps": (None,),
+            "estimator": DLDL(label_model="presence"),
+        },
         {
             "cv": 2,
             "gamma_ratios": (1.0,),

@@ -118,7 +118,7 @@ class VoteLDL(WeighsRows, GivesIntervals):
     _test_params: ClassVar[tuple[dict[str, Any], ...]] = (
         {},
         {"gamma": 0.5, "fit_intercept": False},
-        {"feature_map": "rbf", "n_components": 4, "random_state": 0},
+        {"gamma": 0.5, "feature_map": "rbf", "n_components": 4, "random_state": 0},
     )
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "gamma": [Interval(Real, 0, None, closed="left"), None],
