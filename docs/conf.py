@@ -44,6 +44,7 @@ executed_not = ["defaults"]  # its figures come from a benchmark that it names
 # Reference
 autosummary_generate = False  # the extension reference writes these pages
 autodoc_typehints = "none"
+autodoc_use_type_comments = False
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
 default_role = "py:obj"
