@@ -1,6 +1,7 @@
 """What every display shares, and the data behind each picture."""
 
 import warnings
+from types import SimpleNamespace
 
 import matplotlib as mpl
 import numpy as np
@@ -376,6 +377,11 @@ class TestFeatureInfluence:
         assert set(display.shown_) == {"a", "b", "c", "d"}
         direct = FeatureInfluenceDisplay.from_estimator(DLDL().fit(frame, labels), "sea")
         assert direct.label == "sea"
+
+    def test_a_number_is_a_column_and_a_text_is_a_name(self):
+        model = SimpleNamespace(coef_=[[1.0, 2.0]], label_names_=["1", "0"])
+        assert FeatureInfluenceDisplay.from_estimator(model, 1).label == "0"
+        assert FeatureInfluenceDisplay.from_estimator(model, "1").label == "1"
 
     def test_says_what_cannot_be_shown(self):
         with pytest.raises(ValueError, match="feature map"):

@@ -86,7 +86,11 @@ class FeatureInfluenceDisplay(Display):
         model = _linear_part(estimator)
         coef = np.asarray(model.coef_, dtype=float)
         names = [str(name) for name in getattr(model, "label_names_", range(coef.shape[1]))]
-        column = _column(label, names)
+        column = label if isinstance(label, (int, np.integer)) else -1
+        if not 0 <= column < len(names):
+            if str(label) not in names:
+                raise InputError(f"There is no label {label!r}; the labels are {', '.join(names)}.")
+            column = names.index(str(label))
         centred = coef - coef.mean(axis=1, keepdims=True)
         weights = centred[:, column] * (1.0 if scale is None else np.asarray(scale, dtype=float))
         features = feature_names if feature_names is not None else _feature_names(estimator, model, len(weights))
@@ -115,14 +119,6 @@ def _linear_part(estimator: Any) -> Any:
     if getattr(model, "coef_", None) is None or np.ndim(model.coef_) != 2:
         raise InputError(f"{type(model).__name__} has no coef_ of shape (features, labels); fit a linear model.")
     return model
-
-
-def _column(label: str | int, names: Sequence[str]) -> int:
-    if isinstance(label, (int, np.integer)) and 0 <= label < len(names):
-        return int(label)
-    if str(label) in names:
-        return list(names).index(str(label))
-    raise InputError(f"There is no label {label!r}; the labels are {', '.join(names)}.")
 
 
 def _feature_names(estimator: Any, model: Any, count: int) -> Sequence[str]:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ldlearn.errors import InputError
 from ldlearn.plotting.display import Display
-from ldlearn.plotting.style import INK, MUTED, PALETTE, SMALL, Panels, axis_labels, tidy
+from ldlearn.plotting.style import MUTED, PALETTE, Panels, axis_labels, tidy, write
 
 
 class ReliabilityDisplay(Display):
@@ -108,15 +108,14 @@ class ReliabilityDisplay(Display):
     _panels = Panels(1, 3.6, 3.5)
 
     def _draw(self, ax: Axes) -> None:
-        lower, width = self.edges[:, 0], self.edges[:, 1] - self.edges[:, 0]
-        self.bars_ = ax.bar(
-            lower, 0.25 * self.share / self.share.max(), width=0.96 * width, align="edge", color=PALETTE[0], alpha=0.15
-        )
+        lower, upper = self.edges.T
+        heights, width = 0.25 * self.share / self.share.max(), 0.96 * (upper - lower)
+        self.bars_ = ax.bar(lower, heights, width=width, align="edge", color=PALETTE[0], alpha=0.15)
         ax.plot([0, 1], [0, 1], color=MUTED, linewidth=0.9, linestyle="--")
         ax.errorbar(self.predicted, self.true, yerr=2 * self.error, fmt="none", ecolor=PALETTE[0], elinewidth=1.0)
         (self.line_,) = ax.plot(self.predicted, self.true, color=PALETTE[0], marker="o", markersize=4.5, linewidth=1.6)
         words = f"calibration error {self.calibration_error:.3f}"
-        ax.text(0.03, 0.97, words, transform=ax.transAxes, ha="left", va="top", fontsize=SMALL, color=INK)
+        write(ax, 0.03, 0.97, words, transform=ax.transAxes, ha="left", va="top")
         tidy(ax, grid="both")
         ax.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
         axis_labels(ax, "predicted degree", "mean true degree")

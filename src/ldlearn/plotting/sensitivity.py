@@ -103,15 +103,11 @@ class SensitivityDisplay(Display):
                 tidy(ax)
                 heading = f"{task}\nvalidation {curves[0].heading}" if ax is grid[i, 0] else ""
                 axis_labels(ax, parameter if ax in grid[-1] else "", heading)
-            _share_heights(grid[i])
+            ends = [end for ax in grid[i] for end in ax.get_ylim()]
+            for ax in grid[i]:
+                ax.set_ylim(min(ends), max(ends))
+                ax.tick_params(labelleft=ax is grid[i, 0])
         title(axes[0], self.heading)
-
-
-def _share_heights(axes: Sequence[Axes]) -> None:
-    ends = [end for panel in axes for end in panel.get_ylim()]
-    for i, panel in enumerate(axes):
-        panel.set_ylim(min(ends), max(ends))
-        panel.tick_params(labelleft=i == 0)
 
 
 def _draw_curve(ax: Axes, curve: Curve, index: int) -> Any:
