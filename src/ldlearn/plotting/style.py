@@ -10,7 +10,6 @@ from typing import Any, Literal, NamedTuple
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure, SubFigure
-from matplotlib.gridspec import GridSpecFromSubplotSpec
 
 from ldlearn.errors import InputError
 
@@ -70,8 +69,8 @@ def _split(ax: Axes, n_rows: int, n_columns: int) -> list[Axes]:
     if place is None:
         raise InputError("Several panels need axes made by subplots, or one axes for each panel.")
     ax.set_axis_off()
-    grid = GridSpecFromSubplotSpec(n_rows, n_columns, subplot_spec=place)
-    return [ax.figure.add_subplot(grid[i, j]) for i in range(n_rows) for j in range(n_columns)]
+    grid = place.subgridspec(n_rows, n_columns)
+    return [ax.figure.add_subplot(grid[i]) for i in range(n_rows * n_columns)]
 
 
 def tidy(ax: Axes, *, grid: Literal["x", "y", "both"] | None = "y") -> None:
