@@ -21,18 +21,20 @@ from ldlearn.plotting import (
 from ldlearn.plotting.style import BAND, INK, MUTED, PALETTE, RULE
 from ldlearn.reporting.text_tables import file_name
 from ldlearn.reporting.verdicts import Verdict
-from ldlearn.results import Results, TaskTable
+from ldlearn.results import Results, Task, TaskTable
 
 _SHOWN = 12  # methods in a picture of the first screens
 # Colours of the displays and what they are called in the style sheet of the page.
 _THEME = {INK: "ink", MUTED: "muted", RULE: "rule", BAND: "band"} | {c: f"c{i}" for i, c in enumerate(PALETTE)}
 
 
-def page_figures(results: Results, tables: Sequence[TaskTable], verdicts: Sequence[Verdict]) -> dict[str, Display]:
+def page_figures(
+    results: Results, tables: Sequence[TaskTable], verdicts: Mapping[tuple[Task, str], Verdict]
+) -> dict[str, Display]:
     """The figures of the page, by the names of their files."""
     found: dict[str, Display] = {}
     floors = [method.name for method in results.methods.values() if method.is_floor]
-    for table, verdict in zip(tables, verdicts, strict=True):
+    for table in tables:
         task, metric = table.task, table.metric.name
         rivals = [method.name for method in table.ranked if not method.is_floor]
         if table.floors and rivals:
@@ -40,10 +42,8 @@ def page_figures(results: Results, tables: Sequence[TaskTable], verdicts: Sequen
             names = [name for i, name in enumerate(rivals) if i < _SHOWN or name == results.subject]
             display = DifferencesDisplay.from_records(results, metric, task=task, methods=names)
             found[f"differences-{task}-{metric}"] = display
-        if verdict.pairs is not None:
-            found[f"critical-difference-{task}-{metric}"] = CriticalDifferenceDisplay(
-                verdict.pairs, muted=floors
-            ).plot()
+        if (pairs := verdicts[task, metric].pairs) is not None:
+            found[f"critical-difference-{task}-{metric}"] = CriticalDifferenceDisplay(pairs, muted=floors).plot()
     if results.finished():
         found["time-and-memory"] = TimeMemoryDisplay.from_records(results)
     return found

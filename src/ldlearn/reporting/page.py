@@ -4,44 +4,56 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Mapping
-from importlib.resources import files
 from typing import Any
 
 from ldlearn.errors import import_optional
+from ldlearn.paper.tables import CITATION
+from ldlearn.reporting.run_details import circumstances, progress, selected_parameters
+from ldlearn.reporting.selection_summary import grid_points_of_methods
 from ldlearn.reporting.text_tables import number, rank_text
-from ldlearn.results.wording import duration_text
+from ldlearn.reporting.verdicts import headline, headline_of_dataset
+from ldlearn.results import TASKS, Results
+from ldlearn.results.wording import duration_text, plural
 
 _SCRIPTS = ("dom.js", "tables.js", "charts.js", "sections.js")
 
 
-def render(context: Mapping[str, Any]) -> str:
+def render(results: Results, **parts: Any) -> str:
     """Fill the template of the report.
 
     Parameters
     ----------
-    context : mapping
-        What the template names; text in it is escaped.
+    results : Results
+    **parts : object
+        What else the template names; text in it is escaped.
 
     Returns
     -------
     str
     """
-    script = "\n".join(_resource(name) for name in _SCRIPTS)
-    # What the page's security policy allows to run: this script and nothing that a name might smuggle in.
-    digest = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode()
-    parts = {"style": _resource("style.css"), "script": script, "script_hash": f"sha256-{digest}"}
     jinja2 = import_optional("jinja2", "report", "Reports")
+    loader = jinja2.PackageLoader("ldlearn.reporting")
     environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("ldlearn.reporting"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
+        loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters |= {"number": number, "rank": rank_text, "duration": duration_text}
-    return str(environment.get_template("report.html").render(**context, **parts))
-
-
-def _resource(name: str) -> str:
-    return files("ldlearn.reporting").joinpath("templates", name).read_text(encoding="utf-8")
+    functions = {"headline": headline, "headline_of_dataset": headline_of_dataset, "plural": plural}
+    style, *scripts = (loader.get_source(environment, name)[0] for name in ("style.css", *_SCRIPTS))
+    script = "\n".join(scripts)
+    # What the page's security policy allows to run: this script and nothing that a name might smuggle in.
+    digest = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode()
+    page = environment.get_template("report.html").render(
+        results=results,
+        tasks=TASKS,
+        citation=CITATION,
+        run=circumstances(results),
+        progress=list(progress(results)),
+        selected=selected_parameters(results),
+        points=grid_points_of_methods(results),
+        style=style,
+        script=script,
+        script_hash=f"sha256-{digest}",
+        **functions,
+        **parts,
+    )
+    return str(page)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from bisect import bisect
 from collections.abc import Iterable, Sequence
 from itertools import accumulate, zip_longest
@@ -58,10 +57,10 @@ def _sample(group: _Group, place: int) -> dict[str, Any]:
     return {
         "row": row,
         "repeat": record.repeat,
-        "truth": _short(first.truth[place]) if first.truth else None,
-        "logical": _short(first.logical[place]) if first.logical else None,
+        "truth": _rounded(first.truth[place]) if first.truth else None,
+        "logical": _rounded(first.logical[place]) if first.logical else None,
         "degrees": {
-            record.method: _short(samples.recovered[place])
+            record.method: _rounded(samples.recovered[place])
             for record, samples in group
             if samples.recovered and place < len(samples.rows) and samples.rows[place] == row
         },
@@ -85,8 +84,8 @@ def _curve(curve: Curve) -> dict[str, Any]:
         "score": curve.heading,
         "names": [value_name(value) for value in curve.values],
         "x": curve.positions,
-        "y": _short(curve.mean, 6),
-        "spread": _short(curve.std, 6),
+        "y": _rounded(curve.mean, ".6f"),
+        "spread": _rounded(curve.std, ".6f"),
         "chosen": [curve.chosen.count(value) for value in curve.values],
     }
 
@@ -95,18 +94,14 @@ def convergence(results: Results) -> dict[str, Any]:
     """By data set and method: objective of the first repeat."""
     runs = {dataset.name: results.convergence(dataset.name) for dataset in results.present}
     return {
-        dataset: {method: _digits(repeats[0].objective) for method, repeats in some.items()}
+        dataset: {method: _rounded(repeats[0].objective, ".8g") for method, repeats in some.items()}
         for dataset, some in runs.items()
         if some
     }
 
 
-def _short(values: Iterable[Any], places: int = 4) -> list[float | None]:
-    return [round(float(value), places) if value is not None and math.isfinite(value) else None for value in values]
-
-
-def _digits(values: Iterable[Any]) -> list[float | None]:
-    return [float(f"{value:.8g}") if is_number(value) else None for value in values]
+def _rounded(values: Iterable[Any], form: str = ".4f") -> list[float | None]:
+    return [float(f"{value:{form}}") if is_number(value) else None for value in values]
 
 
 def script_json(data: Any) -> str:

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ldlearn.errors import InputError
 from ldlearn.io.atomic import write_file
 from ldlearn.metrics import HEADLINE_METRICS
 from ldlearn.paper.comparison import PairedTable, paired_tables
 from ldlearn.paper.tables import CITATION
+from ldlearn.plotting import Display
+from ldlearn.reporting.figures import contents, further_figures, inline_svg, page_figures
+from ldlearn.reporting.page import render
 from ldlearn.reporting.payload import page_data, script_json
-from ldlearn.reporting.run_details import circumstances, progress, selected_parameters
-from ldlearn.reporting.selection_summary import (
-    grid_points_of_methods,
-    how_methods_were_judged,
-    how_parameters_were_chosen,
-)
+from ldlearn.reporting.run_details import circumstances
+from ldlearn.reporting.selection_summary import how_methods_were_judged, how_parameters_were_chosen
 from ldlearn.reporting.text_tables import (
     agreement_table,
     cost_table,
@@ -30,13 +30,10 @@ from ldlearn.reporting.text_tables import (
     paired_table,
     score_table,
 )
-from ldlearn.reporting.verdicts import Verdict, compare_methods, headline, headline_of_dataset
+from ldlearn.reporting.verdicts import Verdict, compare_methods, headline
 from ldlearn.results import TASKS, Agreement, Record, Results, Task, TaskTable, agreement, costs, read_records
 from ldlearn.results.files import find_records
 from ldlearn.results.wording import plural
-
-if TYPE_CHECKING:  # matplotlib is imported by those who draw
-    from ldlearn.plotting import Display
 
 FORMATS = ("svg", "png", "pdf")
 
@@ -122,7 +119,8 @@ class Report:
         """Write all files; the page comes last."""
         for name, text in self.text_files().items():
             _write(folder / name, text)
-        self._write_figures(folder / "figures", formats)
+        for name, content in self._figure_files(formats) if formats else ():
+            _write(folder / name, content)
         return _write(folder / "report.html", self.html())
 
     def text_files(self) -> dict[str, str]:
@@ -154,48 +152,24 @@ class Report:
 
     @cached_property
     def _page_figures(self) -> dict[str, Display]:
-        from ldlearn.reporting.figures import page_figures
-
-        return page_figures(self.results, self.headline_tables(), list(self.verdicts.values()))
+        return page_figures(self.results, self.headline_tables(), self.verdicts)
 
     @cached_property
     def _page_data(self) -> dict[str, Any]:
         return page_data(self.results)
 
-    def _write_figures(self, folder: Path, formats: Sequence[str]) -> None:
-        if not formats:
-            return
-        from ldlearn.reporting.figures import contents, further_figures
-
-        taken: list[str] = []
+    def _figure_files(self, formats: Sequence[str]) -> Iterator[tuple[str, bytes]]:
+        taken: Counter[str] = Counter()
         for stem, display in chain(self._page_figures.items(), further_figures(self.results, self._page_data)):
-            taken.append(stem)
-            name = stem if taken.count(stem) == 1 else f"{stem}-{taken.count(stem)}"
+            taken[stem] += 1
+            name = stem if taken[stem] == 1 else f"{stem}-{taken[stem]}"
             for format, content in contents(display, formats).items():
-                _write(folder / f"{name}.{format}", content)
+                yield f"figures/{name}.{format}", content
 
     def html(self) -> str:
         """The page."""
-        from ldlearn.reporting.figures import inline_svg
-        from ldlearn.reporting.page import render
-
-        return render(
-            {
-                "report": self,
-                "results": self.results,
-                "tasks": TASKS,
-                "headline": headline,
-                "headline_of_dataset": headline_of_dataset,
-                "figures": {name: inline_svg(display, name) for name, display in self._page_figures.items()},
-                "progress": list(progress(self.results)),
-                "selected": list(selected_parameters(self.results)),
-                "points": grid_points_of_methods(self.results),
-                "run": circumstances(self.results),
-                "citation": CITATION,
-                "plural": plural,
-                "data": script_json(self._page_data),
-            }
-        )
+        figures = {name: inline_svg(display, name) for name, display in self._page_figures.items()}
+        return render(self.results, report=self, figures=figures, data=script_json(self._page_data))
 
 
 def _write(path: Path, content: str | bytes) -> Path:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 from types import SimpleNamespace
 
 from ldlearn.results import TASKS, Results, Spread, Task
@@ -57,23 +58,12 @@ def circumstances(results: Results) -> SimpleNamespace:
     )
 
 
-@dataclass(frozen=True)
-class SelectedParameters:
-    """Parameters that selection took for a method on a data set, with the number of repeats that took each value."""
-
-    method: str
-    dataset: str
-    task: Task
-    counts: dict[str, Counter[str]]
-
-
-def selected_parameters(results: Results) -> Iterator[SelectedParameters]:
-    """What was selected wherever there was a choice."""
+def selected_parameters(results: Results) -> dict[tuple[str, str, Task], dict[str, Counter[str]]]:
+    """By method, data set and task, wherever there was a choice: how many repeats took each value of a parameter."""
+    found: dict[tuple[str, str, Task], dict[str, Counter[str]]] = {}
     for (method, dataset), records in results.by_method.items():
-        for task in TASKS:
-            counts: dict[str, Counter[str]] = defaultdict(Counter)
-            for record in (record for record in records if record.n_points > 1):
-                for name, value in (record.selected.get(task) or {}).items():
-                    counts[name][value_name(value)] += 1
-            if counts:
-                yield SelectedParameters(method, dataset, task, counts)
+        for task, record in product(TASKS, records):
+            for name, value in (record.selected.get(task) or {}).items() if record.n_points > 1 else ():
+                counts = found.setdefault((method, dataset, task), {})
+                counts.setdefault(name, Counter())[value_name(value)] += 1
+    return found

@@ -51,27 +51,26 @@ class TextTable:
     def latex(self) -> str:
         """The table as a float (booktabs, xcolor with the option table), the legend or notes in its caption."""
         notes = " ".join(f"[{place}] {text}" for place, text in enumerate(self.notes, start=1))
-        lines = [
+        rows = [
             (r"\rowcolor{gray!15} " if shaded else "") + " & ".join(map(_latex_entry, row)) + r" \\"
             for shaded, row in self.rows
         ]
-        return "\n".join(
-            [
-                r"% needs \usepackage{booktabs} and \usepackage[table]{xcolor}",
-                r"\begin{table}",
-                r"\centering",
-                rf"\caption{{{latex(f'{self.title}. {self.legend}{notes}'.strip())}}}",
-                rf"\begin{{tabular}}{{l{'r' * (len(self.head) - 1)}}}",
-                r"\toprule",
-                " & ".join(map(latex, self.head)) + r" \\",
-                r"\midrule",
-                *lines,
-                r"\bottomrule",
-                r"\end{tabular}",
-                r"\end{table}",
-                "",
-            ]
-        )
+        lines = [
+            r"% needs \usepackage{booktabs} and \usepackage[table]{xcolor}",
+            r"\begin{table}",
+            r"\centering",
+            rf"\caption{{{latex(f'{self.title}. {self.legend}{notes}'.strip())}}}",
+            rf"\begin{{tabular}}{{l{'r' * (len(self.head) - 1)}}}",
+            r"\toprule",
+            " & ".join(map(latex, self.head)) + r" \\",
+            r"\midrule",
+            *rows,
+            r"\bottomrule",
+            r"\end{tabular}",
+            r"\end{table}",
+            "",
+        ]
+        return "\n".join(lines)
 
 
 def score_table(table: TaskTable) -> TextTable:
