@@ -1,16 +1,19 @@
 """Experiments on 0/1 tables: judged by labels held out and by each other, and told so."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import csr_array
 from tiny_plans import tiny_dict
 
 from ldlearn import VoteLDL
 from ldlearn.datasets import make_label_distributions
 from ldlearn.errors import InputError
 from ldlearn.experiments import Plan, run_plan
+from ldlearn.experiments.sources import DatasetSpec
 from ldlearn.experiments.splits import make_split
 from ldlearn.metrics import LABEL_METRICS, intersection, vote_likelihood
 from ldlearn.reporting import write_report
@@ -184,6 +187,15 @@ def test_rows_are_counted_from_1(table, tmp_path, column, value, message):
     methods = {"PriorLE": {}}
     run = run_plan(plan_of(tmp_path / "bad.csv", methods=methods, protocol={"repeats": 1}), tmp_path / "run")
     assert message in run.records[0].message
+
+
+def test_features_of_sparse_data_are_named_too(monkeypatch):
+    data = make_label_distributions(n_samples=20, n_features=3, n_labels=3, random_state=0)
+    X = data.X.copy()
+    X[[7, 4], [0, 2]] = np.nan, np.inf
+    monkeypatch.setattr(DatasetSpec, "_load", lambda self: replace(data, name="made", X=csr_array(X)))
+    with pytest.raises(InputError, match=rf"'made', row 5, column '{data.feature_names[2]}': the value is too large"):
+        DatasetSpec("made").load()
 
 
 @pytest.mark.parametrize("seed", range(3))

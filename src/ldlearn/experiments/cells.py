@@ -21,6 +21,8 @@ Point = tuple[int, dict[str, Any]]
 Place = tuple[int, int]  # of a point in the grid of a method, and in that of its learner
 
 _BLOCK, _MOST_BLOCKS = 32, 8  # grid points of a piece of work at least, and pieces of a grid at most
+# What a record says of its method, under the same names.
+_FACTS_OF_METHODS = ("kind", "is_floor", "trained_on", "estimator", "params", "learner", "learner_params")
 _KEY_SCHEMA = 1  # changes if equal keys could mean unequal work; that of records may change without it
 
 
@@ -108,15 +110,9 @@ class Cell:
             repeat=self.repeat,
             status=status,
             message=message,
-            kind=method.kind,
-            is_floor=method.is_floor,
-            trained_on=method.trained_on,
-            estimator=method.estimator,
-            params=method.params,
-            learner=method.learner,
-            learner_params=method.learner_params,
             seed=self.seed,
             selection=chosen_by,
+            **{name: getattr(method, name) for name in _FACTS_OF_METHODS},
             **found,
         )
 

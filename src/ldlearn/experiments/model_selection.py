@@ -15,6 +15,9 @@ from ldlearn.experiments.splits import Split
 from ldlearn.learning import SABFGS
 from ldlearn.metrics import get_metric, score_all
 
+# Which rows choose the parameters for recovery where the truth is known.
+_TRAINING, _ENHANCED, _FITTED_AGAIN = "training rows", "validation rows, enhanced", "validation rows, fitted again"
+
 
 class NotJudgedError(InputError):
     """The validation rows cannot judge a model, for instance because they are fewer than its neighbours."""
@@ -35,23 +38,20 @@ class ValidationScorer:
     def __init__(self, split: Split, selection: Selection) -> None:
         self.split, self.selection = split, selection
         self.oracle = selection.mode == "oracle"
-        self._on_training_rows = selection.recovery_rows == "training"
 
     def basis(self, model: Any) -> str:
         """The rows that choose the parameters for recovery: this goes into the record."""
         if not self.oracle:
             return "validation labels, predicted"
-        if self._on_training_rows:
-            return "training rows"
-        return "validation rows, enhanced" if model.can_enhance else "validation rows, fitted again"
+        if self.selection.recovery_rows == "training":
+            return _TRAINING
+        return _ENHANCED if model.can_enhance else _FITTED_AGAIN
 
     def needs_a_fit(self, task: str, model: Any) -> bool:
         """Whether the scores cost another fit."""
-        if task == "prediction":
-            return False
         if not self.oracle:
             return not hasattr(model, "predict")
-        return not (self._on_training_rows or model.can_enhance)
+        return task == "recovery" and self.basis(model) == _FITTED_AGAIN
 
     def scores(self, task: str, model: Any) -> dict[str, float]:
         """Scores of a model by the metrics that decide."""
@@ -79,10 +79,10 @@ class ValidationScorer:
         return scores
 
     def _recovered(self, model: Any) -> tuple[NDArray[Any], Any]:
-        train, validation = self.split.train, self.split.validation
-        if self._on_training_rows:
+        train, validation, basis = self.split.train, self.split.validation, self.basis(model)
+        if basis == _TRAINING:
             return train.truth, model.label_distributions_
-        if model.can_enhance:
+        if basis == _ENHANCED:
             return validation.truth, model.enhance(validation.X, validation.Y)
         return validation.truth, self._fitted_again(model).label_distributions_
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ldlearn.results import Method, Results, TaskTable, best_floor, best_floors, difference
+from ldlearn.results import Method, Results, TaskTable, best_floors, difference
 from ldlearn.results.differences import CONFIDENCE
 from ldlearn.results.wording import enumerate_names, plural
 from ldlearn.stats import FriedmanResult, PostHocResult, TooFewDatasetsWarning, bonferroni_dunn, friedman, nemenyi
@@ -60,7 +60,7 @@ def headline_of_dataset(results: Results, table: TaskTable, dataset: str) -> lis
     if len(means) < 2:
         return [f"{plural(len(means), 'method')} with a result on {dataset}: there is nothing to compare."]
     names = sorted(means, key=lambda name: table.metric.sort_key(means[name]))
-    best, floor = _tied_first(names, means), best_floor(table, dataset)
+    best, floor = _tied_first(names, means), best_floors(table).get(dataset)
     said = [f"{_have(best)} the best mean on {dataset}, {means[best[0]]:.4f}."]
     if floor is not None and floor not in best:
         said.append(f"{best[0]} against the best floor, {floor}: {_against(results, table, best[0], floor, dataset)}.")

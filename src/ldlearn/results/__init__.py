@@ -2,7 +2,7 @@
 
 from ldlearn.results.agreement import Agreement, agreement
 from ldlearn.results.costs import Cost, costs
-from ldlearn.results.differences import Difference, best_floor, best_floors, difference
+from ldlearn.results.differences import Difference, best_floors, difference
 from ldlearn.results.files import RunFolderError, read_records, record_writer
 from ldlearn.results.record import TASKS, Convergence, GridPoint, Record, Samples, Task
 from ldlearn.results.scoreboards import Scoreboard, scoreboards
@@ -12,6 +12,6 @@ from ldlearn.results.summary import AnyRecords, Dataset, Method, Results, Score,
 __all__ = [
     "Record", "GridPoint", "Samples", "Convergence", "Task", "TASKS", "read_records", "record_writer", "RunFolderError",
     "Results", "AnyRecords", "Method", "Dataset", "Score", "Spread", "TaskTable", "SummaryRow", "Scoreboard",
-    "Difference", "difference", "best_floor", "best_floors", "Agreement", "agreement", "Cost", "costs",
+    "Difference", "difference", "best_floors", "Agreement", "agreement", "Cost", "costs",
     "Curve", "search_curves", "sensitivity_curves", "scoreboards",
 ]  # fmt: skip

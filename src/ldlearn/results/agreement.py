@@ -47,8 +47,8 @@ def agreement(results: Results, dataset: str, task: Task) -> Agreement | None:
     matrix = np.array([[_agree(one, other, task) for other in found.values()] for one in found.values()])
     means = {}
     for i, method in enumerate(methods):
-        others = [matrix[i, j] for j, other in enumerate(methods) if j != i and not other.is_floor]
-        means[method.name] = mean_of_defined(np.array(others))
+        others = [j for j, other in enumerate(methods) if j != i and not other.is_floor]
+        means[method.name] = mean_of_defined(matrix[i, others])
     return Agreement(dataset, task, methods, matrix, means)
 
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import t as student
 
-from ldlearn.metrics import Metric
 from ldlearn.results.record import Record, Task, is_number
 from ldlearn.results.summary import Results, TaskTable
 
@@ -51,30 +50,20 @@ def difference(results: Results, table: TaskTable, method: str, other: str, data
     task.
     """
     pairs = [results.by_method.get((name, dataset), []) for name in (method, other)]
-    first, second = ({r.repeat: _score(r, table.task, table.metric) for r in records if r.is_ok} for records in pairs)
-    values = [first[repeat] - second[repeat] for repeat in first if repeat in second]
-    known = [value for value in values if math.isfinite(value)]
-    if not known:
+    scored = ([(r.repeat, r.scores(table.task).get(table.metric.name)) for r in mine if r.is_ok] for mine in pairs)
+    first, second = ({repeat: value for repeat, value in mine if is_number(value)} for mine in scored)
+    sign = 1 if table.metric.greater_is_better else -1
+    values = [sign * (first[repeat] - second[repeat]) for repeat in first if repeat in second]
+    if not values:
         return None
-    return Difference(float(np.mean(known)), _margin(known, _ratio(pairs[0][0], table.task)), len(known))
-
-
-def best_floor(table: TaskTable, dataset: str) -> str | None:
-    """The floor with the best mean on a data set."""
-    floors = [method.name for method in table.floors]
-    return min(floors, key=lambda name: table.metric.sort_key(table.score(name, dataset).mean), default=None)
+    return Difference(float(np.mean(values)), _margin(values, _ratio(pairs[0][0], table.task)), len(values))
 
 
 def best_floors(table: TaskTable) -> dict[str, str]:
     """By data set, the floor with the best mean; empty if no floor is ranked."""
-    return {dataset: floor for dataset in table.datasets if (floor := best_floor(table, dataset))}
-
-
-def _score(record: Record, task: Task, metric: Metric) -> float:
-    value = record.scores(task).get(metric.name)
-    if value is None or not is_number(value):
-        return math.nan
-    return value if metric.greater_is_better else -value
+    means = {d: {method.name: table.score(method.name, d).mean for method in table.floors} for d in table.datasets}
+    order = table.metric.sort_key
+    return {dataset: min(mine, key=lambda name: order(mine[name])) for dataset, mine in means.items() if mine}
 
 
 def _ratio(record: Record, task: Task) -> float:

@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any, Literal, Self, TypeAlias
+from typing import Any, Literal, Self, TypeAlias, TypeGuard
 
 from ldlearn.errors import InputError
 from ldlearn.metrics import HEADLINE_METRICS
@@ -229,17 +229,12 @@ class Record(_ByKey):
         return str(self.selection.get(task) or HEADLINE_METRICS[0])
 
 
-def as_record(record: Record | Mapping[str, Any]) -> Record:
-    """A record, also from the dictionary that it was in version 0.1.0."""
-    return record if isinstance(record, Record) else Record.from_dict(record)
-
-
 def latest(records: Iterable[Record]) -> list[Record]:
     """The last record of every data set, method and repeat, in the order of first appearance."""
     return list({(record.dataset, record.method, record.repeat): record for record in records}.values())
 
 
-def is_number(value: Any) -> bool:
+def is_number(value: Any) -> TypeGuard[float]:
     """Whether a value of a record is a finite number."""
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldlearn.metrics import HEADLINE_METRICS, LABEL_METRICS, METRICS, Metric, get_metric
-from ldlearn.results.record import TASKS, Convergence, Record, Task, as_record, is_number, latest
+from ldlearn.results.record import TASKS, Convergence, Record, Task, is_number, latest
 from ldlearn.stats import ranks
 
 
@@ -181,7 +181,7 @@ class Results:
         headline: Sequence[str] = HEADLINE_METRICS,
         subject: str = "",
     ) -> None:
-        self.records = latest(map(as_record, records))
+        self.records = latest(each if isinstance(each, Record) else Record.from_dict(each) for each in records)
         self.methods: dict[str, Method] = {}
         for record in self.records:
             self.methods.setdefault(record.method, Method.of(record))
