@@ -115,6 +115,18 @@ def test_text_tables_mark_two_label_matrices(suffix, data):
     assert back.feature_names == data.feature_names
 
 
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "jsonl", "parquet"])
+def test_a_label_without_a_name_comes_back(tmp_path, suffix):
+    """A heading of one name and nothing would be taken for a title."""
+    data = LabelDataset(
+        X=np.eye(3)[:, :1], Y=np.ones((3, 1), dtype=np.int8), feature_names=["a"], label_names=[""], name="x"
+    )
+    write_dataset(data, tmp_path / f"x.{suffix}")
+    back = read_dataset(tmp_path / f"x.{suffix}")
+    assert (list(back.feature_names), list(back.label_names)) == (["a"], [""])
+    np.testing.assert_array_equal(back.X, data.X)
+
+
 def test_headings_are_the_plain_names(tmp_path):
     data = load_uk_budget_shares()
     write_dataset(data, tmp_path / "b.csv")

@@ -264,6 +264,11 @@ def test_dates_of_two_plain_forms_are_one_column_of_dates():
     assert find_form(column(mixed), "when") is None
 
 
+def test_versions_are_no_dates():
+    assert find_form(column(["1.2.10", "1.2.11", "2.1.12", "10.1.13"]), "version") is None
+    assert find_form(column(["3.11.24", "14.11.24", "25.11.24", "2.12.24"]), "day") == "%d.%m.%y"
+
+
 def test_dates_long_ago():
     old = pd.Series(np.array(["1500-01-01", "1500-01-02T06:00"], dtype="datetime64[us]"))
     assert np.diff(date_parts(old, find_form(old, "when")).numbers["days"]).tolist() == [1.25]

@@ -58,11 +58,12 @@ class Content:
         if (
             len(self.labels) == 1
             and len(set(plain)) == len(plain)
+            and all(plain)
             and not any(name.startswith(reserved) for name in plain)
             and not all(is_number(name) for name in plain)
         ):
             return plain
-        features = [FEATURE_MARK + n if n.startswith(reserved) else n for n in self.feature_names]
+        features = [FEATURE_MARK + n if not n or n.startswith(reserved) else n for n in self.feature_names]
         made = features + [MARKS[field] + name for field in self.labels for name in self.label_names]
         if len(set(made)) < len(made):
             twice = next(name for i, name in enumerate(made) if name in made[:i])

@@ -16,8 +16,9 @@ _WITH_TIME = " %H:%M"
 _MOST_JUNK = 0.1
 _LONGEST = 40
 _LOOKED_AT = 50
+_SHORT_FORM = "%d.%m.%y"
 _FORMS = (
-    "%Y-%m-%d", "%Y/%m/%d", "%Y.%m.%d", "%d.%m.%Y", "%d.%m.%y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y",
+    "%Y-%m-%d", "%Y/%m/%d", "%Y.%m.%d", "%d.%m.%Y", _SHORT_FORM, "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y",
     "%d %b %Y", "%d-%b-%Y", "%b %d, %Y", "%b %d %Y", "%d %B %Y", "%B %d, %Y", "%Y-%m",
 )  # fmt: skip
 _DAY_AND_MONTH_SWAPPED = str.maketrans("dm", "md")
@@ -56,6 +57,8 @@ def find_form(series: Any, column: str) -> str | None:
     best = [form for form in counts if counts[form] == max(counts.values())]
     if parts is None or not _are_nearly_all(parts["date"], best[0], counts[best[0]]):
         return None
+    if best[0] == _SHORT_FORM and parts["date"].str.match(r"\d\d").mean() < 0.5:
+        return None  # 1.2.10 is a version; most days of a month have two digits
     if best[0].translate(_DAY_AND_MONTH_SWAPPED) in best[1:]:
         doubt = f"its dates may begin with the day or with the month ({present.iloc[0]!r})"
         raise TableError(f"{doubt}; write them as 2024-03-31, or leave the column out (ignore).", column=column)
