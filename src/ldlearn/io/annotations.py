@@ -132,7 +132,7 @@ def read_annotations(
                 tally.add_tasks(export.tasks, label)
             else:
                 roles = find_roles(export.names, {"item": item, "rater": rater, "label": label}, len(given) == 1)
-                tally.add_rows(export.rows(roles.of_the_answer), roles)
+                tally.add_rows(export.rows([*roles.named.values()]), roles)
     with naming(given[0]):
         return tally.counted(kind)
 

@@ -18,18 +18,8 @@ _ITEM = ("item", "itemid", "task", "taskid", "docid", "documentid", "unit", "uni
 _PEOPLE = ("rater", "annotator", "worker", "coder", "judge", "user", "participant", "respondent")
 _RATER = (*_PEOPLE, *(name + "id" for name in _PEOPLE), "username", "completedby")
 _LABEL = (
-    "label",
-    "labels",
-    "cats",
-    "category",
-    "categories",
-    "answer",
-    "choice",
-    "class",
-    "rating",
-    "vote",
-    "entities",
-)
+    "label", "labels", "cats", "category", "categories", "answer", "choice", "class", "rating", "vote", "entities",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -42,15 +32,15 @@ class Roles:
     about_the_item: list[str]
 
     @property
-    def of_the_answer(self) -> list[str]:
-        """The columns that are not about the item."""
-        return [name for name in (self.item, self.rater, self.label) if name is not None]
+    def named(self) -> dict[str, str]:
+        """The columns that there are, by role."""
+        roles = {"item": self.item, "rater": self.rater, "label": self.label}
+        return {role: name for role, name in roles.items() if name is not None}
 
     @property
     def described(self) -> str:
         """What was found, to be said aloud."""
-        named = {"item": self.item, "rater": self.rater, "label": self.label}
-        said = ", ".join(f"{role} {name!r}" for role, name in named.items() if name is not None)
+        said = ", ".join(f"{role} {name!r}" for role, name in self.named.items())
         return f"one answer a row: {said}" + ("" if self.item else "; each row is an item of its own")
 
 
@@ -106,6 +96,5 @@ def usual_roles(names: Sequence[str]) -> Roles | None:
 
 def import_command(path: str, roles: Roles) -> str:
     """What to type, to make a table of such a file that has one row an item."""
-    named = {"item": roles.item, "rater": roles.rater, "label": roles.label}
-    options = " ".join(f"--{role} {quote(name)}" for role, name in named.items() if name is not None)
+    options = " ".join(f"--{role} {quote(name)}" for role, name in roles.named.items())
     return f"ldlearn import {quote(path)} {options} -o table.csv"

@@ -13,15 +13,8 @@ from ldlearn.io.values import MISSING
 # What tools note about an answer, which says nothing of the item.
 ABOUT_THE_ANSWER = {"annotationid", "createdat", "updatedat", "leadtime", "comments", "annotationapprover"}
 _INSIDE = ("annotations", "completions")  # where a task keeps its answers
-_NAMED = (
-    "choices",
-    "labels",
-    "label",
-    "taxonomy",
-    "rating",
-    "number",
-    "selected",
-)  # where a tool keeps the names of an answer
+# where a tool keeps the names of an answer
+_NAMED = ("choices", "labels", "label", "taxonomy", "rating", "number", "selected")
 
 
 def is_task(record: Any) -> bool:

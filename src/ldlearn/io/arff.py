@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from io import TextIOWrapper
 from itertools import chain, islice
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 import scipy.sparse
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from ldlearn.errors import TableError
 from ldlearn.io.columns import is_number
-from ldlearn.io.content import Content
+from ldlearn.io.content import Content, check_names
 from ldlearn.io.formats import Format
 from ldlearn.io.limits import check_declared, check_total
 from ldlearn.io.sink import WholeSink
@@ -198,9 +198,7 @@ class ArffSink(WholeSink):
         self.numbers_only(content)
         field, labels = next(iter(content.labels.items()))
         names = [*content.feature_names, *content.label_names]
-        if len(set(names)) < len(names):
-            twice = next(name for i, name in enumerate(names) if name in names[:i])
-            raise self.refusal(f"The name {twice!r} occurs twice; this format needs distinct names.")
+        check_names(names, self.output.name)
         kind = "{0,1}" if field == "Y" else "numeric"
         kinds = ["numeric"] * len(content.feature_names) + [kind] * len(content.label_names)
         relation = self._quote(f"{content.texts.get('name', 'table')}: -C -{len(content.label_names)}")
@@ -208,17 +206,13 @@ class ArffSink(WholeSink):
         head += [f"@attribute {self._quote(name)} {kind}" for name, kind in zip(names, kinds, strict=True)]
         file = self.output.file
         file.write("\n".join([*head, "", "@data", ""]).encode())
-        _write_rows(file, content.X, labels)
+        for x, y in zip(content.X, labels, strict=True):
+            file.write(_row(x, y).encode() + b"\n")
 
     def _quote(self, text: str) -> str:
         if "\n" in text or "\r" in text:
             raise self.refusal(f"ARFF cannot hold the name {text!r}, which has a line break.")
         return "'" + re.sub(r"(['\\])", r"\\\1", text) + "'"
-
-
-def _write_rows(file: IO[bytes], X: Any, labels: NDArray[Any]) -> None:
-    for x, y in zip(X, labels, strict=True):
-        file.write(_row(x, y).encode() + b"\n")
 
 
 def _row(x: Any, y: NDArray[Any]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -17,8 +17,8 @@ from ldlearn.io.columns import marked_labels
 from ldlearn.io.content import META, Content, parse_meta
 from ldlearn.io.formats import Format
 from ldlearn.io.limits import MOST_NAMES, check_total
-from ldlearn.io.sink import Sink, Table, columns_of
-from ldlearn.io.source import CHUNK_ROWS, Input, Kind, Source
+from ldlearn.io.sink import Output, Sink, Table, columns_of
+from ldlearn.io.source import CHUNK_ROWS, Input, Kind, Source, as_column
 
 _INDEX_OF_PANDAS = re.compile(r"__index_level_\d+__")
 _BLOCK_ROWS = 1 << 15
@@ -33,7 +33,7 @@ class ArrowSource(Source):
 
     def __init__(self, given: Input, reader: type[_Parquet] | type[_Feather]) -> None:
         super().__init__(given)
-        self._arrow = _import_pyarrow()
+        self._arrow = import_optional("pyarrow", "io", "Tables")
         self._file = reader(given.path)
         names = [str(name) for name in self._file.schema.names]
         # what pandas stores of an index without a name is no column
@@ -113,9 +113,7 @@ class ArrowSource(Source):
         values: NDArray[Any]
         types = self._arrow.types
         if self._is_list(column.type):  # of labels
-            values = np.empty(len(column), dtype=object)
-            values[:] = column.to_pylist()
-            return values
+            return as_column(column.to_pylist(), "text")
         if types.is_dictionary(column.type):
             column = column.dictionary_decode()
         if types.is_decimal(column.type):
@@ -235,13 +233,9 @@ class _Feather:
                 yield batch.slice(start, rows)
 
 
-def _import_pyarrow() -> Any:
-    return import_optional("pyarrow", "io", "Tables")
-
-
 def arrow_table(columns: Mapping[str, NDArray[Any]]) -> Any:
     """An Arrow table whose types depend on those of the columns only, so that empty and full pieces agree."""
-    pa = _import_pyarrow()
+    pa = import_optional("pyarrow", "io", "Tables")
     texts = {name: values.dtype.kind in "OU" for name, values in columns.items()}
     arrays = [
         pa.array(values, pa.string(), from_pandas=True) if texts[name] else pa.array(np.ascontiguousarray(values))
@@ -253,14 +247,17 @@ def arrow_table(columns: Mapping[str, NDArray[Any]]) -> Any:
 class ArrowSink(Sink):
     """Writes a column table; a data set keeps its origin in the metadata of the schema."""
 
-    _metadata: dict[str, str] | None = None
-    _writer: Any = None
+    def __init__(self, output: Output, new_file: Callable[[Any, Any], Any]) -> None:
+        super().__init__(output)
+        self._new_file = new_file
+        self._writer: Any = None
+        self._metadata: dict[str, str] | None = None
 
     def write(self, table: Table) -> None:
         """Append rows."""
         piece = arrow_table(columns_of(table)).replace_schema_metadata(self._metadata)
         if self._writer is None:
-            self._writer = self._open(piece.schema)
+            self._writer = self._new_file(self.output.file, piece.schema)
         if len(piece):
             self._writer.write_table(piece)
 
@@ -274,27 +271,18 @@ class ArrowSink(Sink):
         if self._writer is not None:
             self._writer.close()
 
-    def _open(self, schema: Any) -> Any:
-        raise NotImplementedError
+
+def _new_parquet(file: Any, schema: Any) -> Any:
+    from pyarrow import parquet
+
+    return parquet.ParquetWriter(file, schema)
 
 
-class ParquetSink(ArrowSink):
-    """Writes Parquet."""
+def _new_feather(file: Any, schema: Any) -> Any:
+    from pyarrow import ipc
 
-    def _open(self, schema: Any) -> Any:
-        from pyarrow import parquet
-
-        return parquet.ParquetWriter(self.output.file, schema)
+    return ipc.new_file(file, schema)
 
 
-class FeatherSink(ArrowSink):
-    """Writes Feather."""
-
-    def _open(self, schema: Any) -> Any:
-        from pyarrow import ipc
-
-        return ipc.new_file(self.output.file, schema)
-
-
-PARQUET = Format("Parquet", partial(ArrowSource, reader=_Parquet), ParquetSink)
-FEATHER = Format("Feather", partial(ArrowSource, reader=_Feather), FeatherSink)
+PARQUET = Format("Parquet", partial(ArrowSource, reader=_Parquet), partial(ArrowSink, new_file=_new_parquet))
+FEATHER = Format("Feather", partial(ArrowSource, reader=_Feather), partial(ArrowSink, new_file=_new_feather))

@@ -65,9 +65,7 @@ class Content:
             return plain
         features = [FEATURE_MARK + n if not n or n.startswith(reserved) else n for n in self.feature_names]
         made = features + [MARKS[field] + name for field in self.labels for name in self.label_names]
-        if len(set(made)) < len(made):
-            twice = next(name for i, name in enumerate(made) if name in made[:i])
-            raise TableError(f"The name {twice!r} occurs twice; this format needs distinct names.")
+        check_names(made)
         return made
 
     def table(self, rows: slice) -> dict[str, NDArray[Any]]:
@@ -89,6 +87,13 @@ def from_table(table: Mapping[str, NDArray[Any]], labels: Sequence[str]) -> Cont
         label_names=list(labels),
         others={name: values.astype(str) for name, values in rest.items() if name not in numbers},
     )
+
+
+def check_names(names: Sequence[str], where: str | None = None) -> None:
+    """Refuse a name that occurs twice, for formats that would confuse them."""
+    if len(set(names)) < len(names):
+        twice = next(name for i, name in enumerate(names) if name in names[:i])
+        raise TableError(f"The name {twice!r} occurs twice; this format needs distinct names.", where=where)
 
 
 def parse_meta(text: str) -> dict[str, Any]:

@@ -9,15 +9,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from ldlearn.errors import TableError, import_optional, some
-from ldlearn.io.columns import marked_labels, tidy_names
 from ldlearn.io.formats import Format
 from ldlearn.io.limits import check_declared, check_total
 from ldlearn.io.sink import Output, Sink, Table, columns_of
-from ldlearn.io.source import CHUNK_ROWS, Input, Kind, Source
+from ldlearn.io.source import CHUNK_ROWS, Input, Kind, Source, as_column
 
 _ROWS_LOOKED_AT = 30
 _MERGED = re.compile(rb'mergeCell ref="([A-Z]+)(\d+):[A-Z]+(\d+)"')
@@ -60,9 +58,7 @@ class ExcelSource(Source):
             names = some([self.names[k] for k, j in enumerate(self._columns) if j in {merge[0] for merge in merged}])
             given.announce(f"merged cells in {names} count for each of their rows")
         self._name_formulas(openpyxl, sheet.title, first[header + 1 :])
-        given.announce_names(self.names)
-        self.names = tidy_names(self.names)
-        self.labels = marked_labels(self.names)
+        self._take_names(self.names)
 
     def _find_table(self, book: Any) -> tuple[Any, int, list[Row], Iterator[Row]]:
         """The first sheet that holds more than a note, position of its header, its first rows and the rest."""
@@ -102,11 +98,7 @@ class ExcelSource(Source):
     def _column(self, rows: list[Sequence[Any]], position: int, kind: Kind) -> NDArray[Any]:
         j = self._columns[position]
         cells = [_plain(row[j]) if j < len(row) else None for row in rows]
-        if kind == "any" and all(cell is None or (type(cell) in (int, float)) for cell in cells):
-            return np.array([np.nan if cell is None else cell for cell in cells], dtype=np.float64)
-        values = np.empty(len(cells), dtype=object)
-        values[:] = cells
-        return values
+        return as_column(cells, kind)
 
 
 def _find_merged(sheet: Any) -> Iterator[tuple[int, int, int]]:

@@ -8,7 +8,6 @@ from itertools import islice
 from shlex import quote
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from ldlearn.errors import TableError
@@ -17,7 +16,7 @@ from ldlearn.io.columns import marked_labels
 from ldlearn.io.formats import Format
 from ldlearn.io.limits import check_total
 from ldlearn.io.sink import Sink, Table, columns_of
-from ldlearn.io.source import CHUNK_ROWS, PIPE, Input, Kind, Source
+from ldlearn.io.source import CHUNK_ROWS, PIPE, Input, Kind, Source, as_column
 
 _LONGEST_LINE = 64 << 20
 
@@ -55,11 +54,7 @@ def parse_lines(given: Input) -> Iterator[dict[str, Any]]:
         if not line.strip():
             continue
         number += 1
-        try:
-            row = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            reason = getattr(error, "msg", "it is not UTF-8 text or nested too deeply")
-            raise TableError(f"the line is no JSON ({reason}).", row=number) from None
+        row = _parse(line, "line", number)
         if not isinstance(row, dict):
             raise TableError('the line is no JSON object such as {"age": 3}.', row=number)
         yield row
@@ -69,39 +64,32 @@ def parse_list(given: Input) -> list[dict[str, Any]]:
     """The objects of a JSON file: a list of them, or one."""
     if given.name != PIPE:  # whose size is known only when it has been read
         check_total(given.size, given.max_bytes)
-    try:
-        found = json.loads(given.file.read())
-    except (ValueError, RecursionError) as error:
-        reason = getattr(error, "msg", "it is not UTF-8 text or nested too deeply")
-        raise TableError(f"the file is no JSON ({reason}).") from None
+    found = _parse(given.file.read(), "file")
     rows = [found] if isinstance(found, dict) else found
     if not isinstance(rows, list) or not any(rows) or not all(isinstance(row, dict) for row in rows):
         raise TableError('a list of JSON objects is needed, such as [{"id": 1, "label": "joy"}].')
     return rows
 
 
+def _parse(text: bytes, what: str, row: int | None = None) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        reason = getattr(error, "msg", "it is not UTF-8 text or nested too deeply")
+        raise TableError(f"the {what} is no JSON ({reason}).", row=row) from None
+
+
 def _column(rows: list[dict[str, Any]], name: str, kind: Kind, start: int) -> NDArray[Any]:
-    values = np.empty(len(rows), dtype=object)
-    for i, row in enumerate(rows):
-        values[i] = row.get(name)
-        if isinstance(values[i], dict) or (isinstance(values[i], list) and any(map(_is_nested, values[i]))):
+    cells = [row.get(name) for row in rows]
+    for i, cell in enumerate(cells):
+        if isinstance(cell, dict) or (isinstance(cell, list) and any(map(_is_nested, cell))):
             problem = "neither a number nor a text; of answers by raters `ldlearn import` makes a table."
             raise TableError(problem, row=start + i, column=name)
-    return _floats_if_numbers(values) if kind == "any" else values
+    return as_column(cells, kind)
 
 
 def _is_nested(value: Any) -> bool:
     return isinstance(value, dict | list)
-
-
-def _floats_if_numbers(values: NDArray[np.object_]) -> NDArray[Any]:
-    """Floats if there are only numbers and nulls; texts, truth values and mixtures stay as they are."""
-    if not {type(value) for value in values} <= {int, float, type(None)}:
-        return values
-    try:
-        return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
-    except OverflowError:  # an integer no float can hold
-        return values
 
 
 class JsonLinesSink(Sink):

@@ -8,7 +8,7 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
 from typing import IO, Any, Literal
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ldlearn.errors import FileError, LDLearnError, TableError, some
 from ldlearn.io.atomic import naming_system_errors
-from ldlearn.io.columns import Columns, find_columns, tidy_names
+from ldlearn.io.columns import Columns, find_columns, marked_labels, tidy_names
 from ldlearn.io.limits import DEFAULT_MAX_BYTES, check_declared, check_total
 from ldlearn.io.text_style import TextStyle
 from ldlearn.io.values import TOTALS, import_pandas, is_total, to_numbers
@@ -91,16 +91,18 @@ class Source:
             row += len(frame)
             if held is not None:
                 yield held
-            held = self._without_units(frame) if held is None else frame
+            held = self._without("units", frame) if held is None else frame
         if held is not None:
-            yield self._without_totals(held)
+            yield self._without("totals", held)
 
     def read(self, kinds: Mapping[str, Kind], *, sparse: bool = False) -> Any:
         """All rows in one frame, or as in `chunks`; units below the header and totals at the end are no rows."""
         with reading(self.given):
             columns = self._read_columns(self._positions(kinds))
         frame = _frame(dict(zip(kinds, columns, strict=True)), 1)
-        return self._with_totals_named(self._without_totals(self._without_empty_end(self._without_units(frame))))
+        # only of a whole table: a row to be predicted may have all of its features missing
+        frame = self._without("empty_end", self._without("units", frame))
+        return self._with_totals_named(self._without("totals", frame))
 
     def _with_totals_named(self, frame: Any) -> Any:
         texts = [name for name, kind in zip(frame.columns, frame.dtypes, strict=True) if kind.kind == "O"]
@@ -108,31 +110,17 @@ class Source:
             return frame
         from ldlearn.io.odd_rows import name_totals
 
-        return self._said(frame, name_totals(frame, texts))
+        if sentence := name_totals(frame, texts):
+            self.given.announce(sentence)
+        return frame
 
-    def _without_empty_end(self, frame: Any) -> Any:
-        """Only of a whole table: a row to be predicted may have all of its features missing."""
-        if not len(frame) or any(cell == cell and cell not in (None, "") for cell in frame.iloc[-1]):
+    def _without(self, odd: str, frame: Any) -> Any:
+        """The frame without its odd rows of a kind; most tables have none, which is found out quickly."""
+        if not len(frame) or not _MAY_HAVE[odd](frame):
             return frame
-        from ldlearn.io.odd_rows import without_empty_end
+        from ldlearn.io import odd_rows
 
-        return self._said(*without_empty_end(frame))
-
-    def _without_units(self, frame: Any) -> Any:
-        if not len(frame) or any(isinstance(cell, float) and cell == cell for cell in frame.iloc[0]):
-            return frame  # the usual case, found out quickly: there is a number in the first row
-        from ldlearn.io.odd_rows import without_units
-
-        return self._said(*without_units(frame))
-
-    def _without_totals(self, frame: Any) -> Any:
-        if not len(frame) or not any(is_total(cell) or cell != cell or cell in (None, "") for cell in frame.iloc[-1]):
-            return frame  # the usual case, found out quickly: the last row is full, and says nothing of totals
-        from ldlearn.io.odd_rows import without_totals
-
-        return self._said(*without_totals(frame))
-
-    def _said(self, frame: Any, sentence: str) -> Any:
+        frame, sentence = getattr(odd_rows, f"without_{odd}")(frame)
         if sentence:
             self.given.announce(sentence)
         return frame
@@ -180,9 +168,27 @@ class Source:
         index = pandas.RangeIndex(row, row + len(values))
         return to_numbers(pandas.Series(values, dtype=object, index=index), self.names[position])
 
+    def _take_names(self, names: list[str]) -> None:
+        """Take the names of a header, without the spaces around them: that is said, and which of them mark labels."""
+        self.given.announce_names(names)
+        self.names = tidy_names(names)
+        self.labels = marked_labels(self.names)
+
     def _positions(self, kinds: Mapping[str, Kind]) -> dict[int, Kind]:
         place = {name: i for i, name in reversed(list(enumerate(self.names)))}
         return {place[name]: kind for name, kind in kinds.items()}
+
+
+def _is_empty(cell: Any) -> bool:
+    return bool(cell is None or cell == "" or cell != cell)
+
+
+# Whether a frame may have odd rows of a kind, by a look at its first row or at its last.
+_MAY_HAVE: dict[str, Callable[[Any], bool]] = {
+    "units": lambda frame: not any(isinstance(cell, float) and cell == cell for cell in frame.iloc[0]),
+    "empty_end": lambda frame: all(map(_is_empty, frame.iloc[-1])),
+    "totals": lambda frame: any(is_total(cell) or _is_empty(cell) for cell in frame.iloc[-1]),
+}
 
 
 def _holds(series: Any, words: Collection[str]) -> bool:
@@ -190,6 +196,16 @@ def _holds(series: Any, words: Collection[str]) -> bool:
         return bool(series.isin(words).any())
     except TypeError:  # lists of labels, which are no words
         return False
+
+
+def as_column(cells: list[Any], kind: Kind) -> NDArray[Any]:
+    """Cells of a row-wise format: floats if there are only numbers and nulls; all else stays as it is."""
+    values = np.fromiter(cells, dtype=object, count=len(cells))
+    if kind != "any" or not {type(cell) for cell in cells} <= {int, float, type(None)}:
+        return values
+    with suppress(OverflowError):  # an integer no float can hold
+        return np.array([np.nan if cell is None else cell for cell in cells], dtype=np.float64)
+    return values
 
 
 def _frame(columns: Mapping[str, NDArray[Any]], first_row: int) -> Any:

@@ -62,7 +62,7 @@ def is_numeric(series: Any) -> bool:
     """Whether every value that is not missing reads as a number (truth values do not)."""
     if _is_plain_number(series):
         return True
-    return bool(np.all(np.isfinite(_parse(series)) | is_missing(series) | _is_infinity(series)))
+    return bool(np.all(~np.isnan(_parse(series)) | is_missing(series)))
 
 
 def read_numbers(series: Any) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
@@ -125,12 +125,8 @@ def to_numbers(series: Any, column: str, advice: str = _ADVICE) -> NDArray[np.fl
     bad = ~np.isfinite(numbers) & ~missing
     if bad.any():
         first = int(np.argmax(bad))
-        value = series.iloc[first]
-        raise TableError(
-            f"{shown(value)} is not a finite number; {advice}",
-            row=series.index[first],
-            column=column,
-        )
+        problem = f"{shown(series.iloc[first])} is not a finite number; {advice}"
+        raise TableError(problem, row=series.index[first], column=column)
     return np.where(missing, np.nan, numbers)
 
 
@@ -162,11 +158,8 @@ def _text(value: Any, row: Callable[[], object], column: str) -> str:
         return str(int(value))
     if isinstance(value, float | np.floating):
         return str(int(value)) if float(value).is_integer() else repr(float(value))
-    raise TableError(
-        f"a value of type {type(value).__name__} is neither a number nor a text; convert it, or leave the column out.",
-        row=row(),
-        column=column,
-    )
+    problem = f"a value of type {type(value).__name__} is neither a number nor a text"
+    raise TableError(f"{problem}; convert it, or leave the column out.", row=row(), column=column)
 
 
 def is_label_word(value: Any) -> bool:
@@ -186,9 +179,8 @@ def _to_label(series: Any, column: str) -> NDArray[np.float64]:
     if not _is_plain_number(series):
         words = series.map(_label)
         series = pandas.Series(words.to_numpy(dtype=object), index=series.index)
-    return to_numbers(
-        series, column, "write 0 or 1, yes or no, true or false, nothing if it is unknown, or drop the row."
-    )
+    advice = "write 0 or 1, yes or no, true or false, nothing if it is unknown, or drop the row."
+    return to_numbers(series, column, advice)
 
 
 def _label(value: Any) -> Any:
@@ -209,31 +201,31 @@ def are_logical(targets: NDArray[np.float64]) -> bool:
 
 def check_all_known(targets: NDArray[np.float64], labels: Sequence[str], rows: Any, advice: str = "") -> None:
     """Refuse empty label cells, naming the first."""
-    missing = np.isnan(targets)
-    if missing.any():
-        i, j = np.argwhere(missing)[0]
-        advice = advice or "write 0 or 1, or drop the row."
-        raise TableError(f"the label is missing; {advice}", row=rows[i], column=labels[j])
+    advice = advice or "write 0 or 1, or drop the row."
+    _refuse_first(np.isnan(targets), targets, f"the label is missing; {advice}", labels, rows)
+
+
+def _refuse_first(
+    bad: NDArray[np.bool_], targets: NDArray[np.float64], problem: str, labels: Sequence[str], rows: Any
+) -> None:
+    """Name the first bad cell; the problem may tell its value."""
+    if bad.any():
+        i, j = np.argwhere(bad)[0]
+        raise TableError(problem.format(f"{targets[i, j]:g}"), row=rows[i], column=labels[j])
 
 
 def check_votes(counts: NDArray[np.float64], labels: Sequence[str], rows: Any) -> None:
     """Refuse what is no count of votes, naming the first cell."""
     check_all_known(counts, labels, rows, "write 0 where nobody voted.")
     bad = (counts < 0) | (counts % 1 != 0)
-    if bad.any():
-        i, j = np.argwhere(bad)[0]
-        advice = (
-            "for 0/1 labels with degrees of some rows say kind='mixed' (--kind mixed), for degrees of all rows none."
-        )
-        raise TableError(f"{counts[i, j]:g} is no count of votes; {advice}", row=rows[i], column=labels[j])
+    advice = "for 0/1 labels with degrees of some rows say kind='mixed' (--kind mixed), for degrees of all rows none."
+    _refuse_first(bad, counts, "{} is no count of votes; " + advice, labels, rows)
 
 
 def check_logical_labels(targets: NDArray[np.float64], labels: Sequence[str], rows: Any, advice: str) -> None:
     """Refuse label columns that are neither 0/1 nor empty, naming the first cell."""
     bad = ~np.isin(targets, (0.0, 1.0)) & ~np.isnan(targets)
-    if bad.any():
-        i, j = np.argwhere(bad)[0]
-        raise TableError(f"{targets[i, j]:g} is neither 0 nor 1; {advice}", row=rows[i], column=labels[j])
+    _refuse_first(bad, targets, "{} is neither 0 nor 1; " + advice, labels, rows)
 
 
 def check_degrees(
@@ -248,8 +240,7 @@ def check_degrees(
     if "does not sum to 1" in problems:
         problems["does not sum to 1"] &= np.abs(sums - 1) > _rounding(targets)
     if "negative degree" in problems:
-        i, j = np.argwhere(targets < 0)[0]
-        raise TableError(f"the degree {targets[i, j]:g} is negative.", row=rows[i], column=labels[j])
+        _refuse_first(targets < 0, targets, "the degree {} is negative.", labels, rows)
     off = np.logical_or.reduce([*problems.values(), np.zeros(len(sums), dtype=bool)])
     if off.any():
         first = int(np.argmax(off))
@@ -306,10 +297,6 @@ def _spelled(value: Any) -> Any:
     if isinstance(value, int) and abs(value) > _LARGEST_INTEGER:
         return np.inf  # no float can hold it
     return np.nan if isinstance(value, bool | np.bool_) else value
-
-
-def _is_infinity(series: Any) -> NDArray[np.bool_]:
-    return np.isinf(_parse(series))
 
 
 def shown(value: Any) -> str:
