@@ -98,11 +98,6 @@ def date_parts(series: Any, form: str) -> DateParts:
     return DateParts(numbers, junk, other)
 
 
-def part_names(form: str) -> list[str]:
-    """What `date_parts` gives for columns of this form."""
-    return ["year", "month", "weekday", "days", *(["hour"] if form.endswith(_WITH_TIME) else [])]
-
-
 def example(form: str) -> str:
     """A date in a form, for messages."""
     return date(2024, 3, 31).strftime(_date_of(form))

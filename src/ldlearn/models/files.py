@@ -128,12 +128,12 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     return model
 
 
-def load_table_model(path: str | os.PathLike[str]) -> TableModel:
-    """The model of a file, which must be one for tables."""
-    loaded = load_model(path)
+def load_table_model(model: str | os.PathLike[str] | TableModel) -> TableModel:
+    """The model of a file, which must be one for tables; a model that is loaded already comes back as it is."""
+    loaded = model if isinstance(model, TableModel) else load_model(model)
     if not isinstance(loaded, TableModel):
         raise ModelFileError(
-            f"{path}: it holds a bare {type(loaded).__name__} without column names; use it from Python by "
+            f"{model}: it holds a bare {type(loaded).__name__} without column names; use it from Python by "
             "ldlearn.models.load_model."
         )
     return loaded
@@ -206,7 +206,9 @@ def _write_archive(file: IO[bytes], content: dict[str, Any], arrays: list[NDArra
     digests = []
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
         for number, array in enumerate(arrays):
-            blob = _npy_bytes(array)
+            buffer = io.BytesIO()
+            npy_format.write_array(buffer, array, version=(1, 0), allow_pickle=False)
+            blob = buffer.getvalue()
             digests.append(hashlib.sha256(blob).hexdigest())
             archive.writestr(zipfile.ZipInfo(_member(number), _FIXED_DATE), blob)
         head = {"format": MAGIC, "version": VERSION, "arrays": digests}
@@ -307,12 +309,6 @@ def _read_array(archive: zipfile.ZipFile, number: int, digest: Any) -> NDArray[A
         return read_array(io.BytesIO(blob), len(blob), kinds="biufcU")
     except (TableError, ValueError) as error:
         raise ModelFileError(f"it holds an array that cannot be read: {str(error).rstrip('.')}") from None
-
-
-def _npy_bytes(array: NDArray[Any]) -> bytes:
-    buffer = io.BytesIO()
-    npy_format.write_array(buffer, array, version=(1, 0), allow_pickle=False)
-    return buffer.getvalue()
 
 
 def _member(number: int) -> str:

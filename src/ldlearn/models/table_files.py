@@ -10,7 +10,7 @@ import numpy as np
 
 from ldlearn.compose.method_names import DEFAULT_METHOD, make_enhancer
 from ldlearn.errors import ParameterError, TableError, some
-from ldlearn.io.columns import Columns, check_columns, find_kept
+from ldlearn.io.columns import Columns, FeatureColumns, check_columns, find_kept
 from ldlearn.io.formats import naming, open_output
 from ldlearn.io.source import PIPE, Kind, Say, Source
 from ldlearn.io.text_style import TextStyle
@@ -104,9 +104,13 @@ def predict_table(
     progress : callable, optional
         Is told how far the work is; see `ldlearn.preprocessing.progress`.
     """
-    loaded = _loaded(model)
+    loaded = load_table_model(model)
     writer = Writer(output, [data, model], **writing)
     return _stream(GivenTable(data, format, style, say, progress), loaded, loaded.predict, (), writer, id)
+
+
+class _EnhanceOptions(FeatureColumns, Writing, total=False):
+    pass
 
 
 def enhance_table(
@@ -115,13 +119,6 @@ def enhance_table(
     *,
     model: str | TableModel | None = None,
     labels: Columns | None = None,
-    features: Columns | None = None,
-    numeric: Columns | None = None,
-    categorical: Columns | None = None,
-    date: Columns | None = None,
-    text: Columns | None = None,
-    ignore: Columns | None = None,
-    id: str | None = None,
     method: str | None = None,
     params: Mapping[str, Any] | None = None,
     separator: str | None = None,
@@ -129,7 +126,7 @@ def enhance_table(
     style: TextStyle | None = None,
     say: Say | None = None,
     progress: Progress = silent,
-    **writing: Unpack[Writing],
+    **options: Unpack[_EnhanceOptions],
 ) -> WrittenTable:
     """Write the degrees of rows whose 0/1 labels are known: by a fitted model, or by a method fitted on these rows.
 
@@ -148,23 +145,21 @@ def enhance_table(
     """
     if (model is None) == (labels is None):
         raise ParameterError("give either a model, or labels to fit a method on.")
+    wanted: Any = dict(options)
+    writing: Any = {name: wanted.pop(name) for name in wanted.keys() & Writing.__annotations__}
     writer = Writer(output, [data, model], **writing)
     given = GivenTable(data, format, style, say, progress)
-    wanted: Any = {"features": features, "ignore": ignore, "numeric": numeric, "categorical": categorical}
-    wanted |= {"date": date, "text": text}
     if model is None:
         estimator = make_enhancer(method or DEFAULT_METHOD, params)
-        table = read_labelled(given, labels, wanted | {"id": id}, separator=separator, keep=writer.keep)
+        table = read_labelled(given, labels, wanted, separator=separator, keep=writer.keep)
         return _enhance_by_fitting(table, estimator, writer, given.where)
+    id = wanted.pop("id", None)
     for name, value in (wanted | {"method": method, "set": params or None, "separator": separator}).items():
         if value is not None:
             raise ParameterError(f"{name} has no meaning beside a model, which is fitted already; leave it out.")
-    loaded = _loaded(model)
-    if not loaded.can_enhance:
-        raise TableError(
-            f"{model}: {type(loaded.estimator).__name__} gives degrees only to the rows it was fitted on; use "
-            "`ldlearn enhance --labels ... --method ...` to fit on these rows, or a model of DLDL."
-        )
+    loaded = load_table_model(model)
+    with naming(str(model)):
+        loaded.check_can_enhance()
     found = _stream(given, loaded, loaded.enhance, loaded.labels, writer, id)
     if loaded.facts.get("label_kind") == "degrees":
         found.notes.append("the model was fitted on degrees, not on 0/1 labels.")
@@ -204,7 +199,7 @@ def evaluate_table(
     """
     for name in () if metrics is None or wants_all(metrics) else metrics:
         get_metric(name)  # a wrong name fails before the table is read
-    loaded = _loaded(model)
+    loaded = load_table_model(model)
     truths, predictions, rows, junk = [], [], [], JunkCells()
     with GivenTable(data, format, style, say, progress).opened("rows") as source:
         kinds, notes = columns_to_read(source, loaded, loaded.labels)
@@ -263,8 +258,9 @@ def _stream(
                 sink.write(writer.rows(frame, work(frame, junk, uncertainty=uncertainty), named, kept, n_labels))
                 count += len(frame)
             if not count:  # a table without rows still has columns
-                nothing = _empty(dict.fromkeys([*model.labels, *uncertainty.names], "number"))
-                sink.write(writer.rows(_empty(kinds), nothing, named, kept, n_labels))
+                pandas, degrees = import_pandas(), [*model.labels, *uncertainty.names]
+                frame, nothing = pandas.DataFrame(columns=list(kinds)), pandas.DataFrame(columns=degrees, dtype=float)
+                sink.write(writer.rows(frame, nothing, named, kept, n_labels))
     return WrittenTable(count, list(model.labels), writer.output, notes + junk.sentences())
 
 
@@ -294,14 +290,3 @@ def _id_column(source: Source, model: TableModel, id: str | None) -> str | None:
             raise TableError(f"the column {id!r} is a label and cannot be the id.")
         return id
     return model.id if model.id in source.names else None
-
-
-def _empty(kinds: Mapping[str, str]) -> Any:
-    pandas = import_pandas()
-    return pandas.DataFrame(
-        {name: pandas.Series(dtype="float64" if kind == "number" else object) for name, kind in kinds.items()}
-    )
-
-
-def _loaded(model: str | TableModel) -> TableModel:
-    return model if isinstance(model, TableModel) else load_table_model(model)

@@ -280,27 +280,21 @@ def signal_words(held: dict[str, Any]) -> str:
 
 
 def _about_labels(T: Matrix, labels: Sequence[str]) -> list[str]:
-    if not are_logical(T):
-        never = [name for name, column in zip(labels, np.nan_to_num(T).T, strict=True) if not column.any()]
-        return _listed({"Labels never seen (no degree above 0 in any row)": never})
-    counts = dict(zip(labels, np.nansum(T, axis=0).astype(int).tolist(), strict=True))
-    seen = dict(zip(labels, (~np.isnan(T)).sum(axis=0).tolist(), strict=True))
-    never = [name for name, count in counts.items() if count == 0]
-    always = [name for name, count in counts.items() if count == seen[name] == len(T)]
-    ticked = [name for name, count in counts.items() if 0 < count == seen[name] < len(T)]
-    rare = [name for name, count in counts.items() if 0 < count < min(_RARE, len(T))]
-    return _listed(
-        {
-            "Labels never seen (0 in every row, so their degrees mean nothing)": never,
-            "Labels always there (1 in every row, which tells nothing about them)": always,
-            "Labels that are 1 wherever they are known (write 0 where an empty cell means no)": ticked,
-            f"Rare labels (1 in fewer than {_RARE} rows, so their degrees are guesses)": rare,
+    n, counts, seen = len(T), np.nansum(T, axis=0), (~np.isnan(T)).sum(axis=0)
+    if are_logical(T):
+        groups = {
+            "Labels never seen (0 in every row, so their degrees mean nothing)": counts == 0,
+            "Labels always there (1 in every row, which tells nothing about them)": counts == n,
+            "Labels that are 1 wherever they are known (write 0 where an empty cell means no)": (
+                (counts > 0) & (counts == seen) & (seen < n)
+            ),
+            f"Rare labels (1 in fewer than {_RARE} rows, so their degrees are guesses)": (
+                (counts > 0) & (counts < min(_RARE, n))
+            ),
         }
-    )
-
-
-def _listed(groups: dict[str, list[str]]) -> list[str]:
-    return [f"{text}: {some(names)}." for text, names in groups.items() if names]
+    else:
+        groups = {"Labels never seen (no degree above 0 in any row)": counts == 0}
+    return [f"{text}: {some(np.compress(found, labels).tolist())}." for text, found in groups.items() if found.any()]
 
 
 def near_duplicate_share(X: Any) -> float:

@@ -17,7 +17,7 @@ from ldlearn.io.values import check_all_known, check_logical_labels, check_some_
 from ldlearn.joint import DLDL
 from ldlearn.models.uncertainty import Uncertainty
 from ldlearn.preprocessing.column_kinds import ColumnKinds, JunkCells
-from ldlearn.preprocessing.features import TablePreprocessing, check_categories, column_summary, feature_frame
+from ldlearn.preprocessing.features import TablePreprocessing, column_summary, feature_frame
 from ldlearn.preprocessing.labelled_table import (
     LabelledTable,
     TrainingTargets,
@@ -145,7 +145,6 @@ class TableModel:
             raise TableError("no column is prose, which an embedding needs; name one with --text (text=...).")
         given, junk = table.labels.for_estimator(estimator), JunkCells()
         cleaned = feature_frame(table.frame, kinds, junk)
-        check_categories(cleaned, kinds)
         preprocessing, X = TablePreprocessing.fit(cleaned, kinds, sparse=may_be_sparse, embedding=embedding)
         facts = training_summary(table.labels.names, given, X.shape[1]) | column_summary(cleaned, kinds, junk)
         facts["warnings"] = [*given.notes, *facts["warnings"]]
@@ -168,6 +167,14 @@ class TableModel:
     def can_enhance(self) -> bool:
         """Whether the model gives degrees to new rows whose 0/1 labels are known."""
         return hasattr(self.estimator, "enhance")
+
+    def check_can_enhance(self) -> None:
+        """Refuse a model that cannot."""
+        if not self.can_enhance:
+            raise TableError(
+                f"{type(self.estimator).__name__} gives degrees only to the rows it was fitted on; fit it on this "
+                "table (`ldlearn enhance --labels ... --method ...`), or use a model fitted with DLDL."
+            )
 
     def transform(self, table: Any, junk: JunkCells | None = None) -> Any:
         """The numbers that the estimator sees, dense or sparse: shape (rows, transformed features).
@@ -228,11 +235,7 @@ class TableModel:
         DataFrame
             As for `predict`.
         """
-        if not self.can_enhance:
-            raise TableError(
-                f"{type(self.estimator).__name__} gives degrees only to the rows it was fitted on; fit it on this "
-                "table, or use a model fitted with DLDL."
-            )
+        self.check_can_enhance()
         frame = self.with_label_columns(as_frame(table))
         check_columns(list(frame.columns), self.labels, "label")
         Y = to_labels(frame, self.labels)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from glob import glob
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -122,7 +123,7 @@ def predict_parts(
     folder = Path(output).resolve()  # workers stand elsewhere
     if output == "-" or folder.is_file():
         raise FileError(f"On a cluster each file is predicted into a folder, and {output!r} is none; name one with -o.")
-    loaded = load_table_model(model) if isinstance(model, str) else model
+    loaded = load_table_model(model)
     folder.mkdir(parents=True, exist_ok=True)
     outputs = [str(folder / (Path(part).name if to is None else f"{Path(part).stem}.{to}")) for part in parts]
     for name in outputs:
@@ -176,7 +177,7 @@ def _collections(parts: list[str], model: TableModel, width: int) -> tuple[Any, 
     read = [delayed(_read_part, pure=False)(name, sent) for name in parts]
     X, Y = (
         da.concatenate(
-            [da.from_delayed(delayed(_half)(both, k), (np.nan, size), dtype=kind) for both in read],
+            [da.from_delayed(delayed(itemgetter(k))(both), (np.nan, size), dtype=kind) for both in read],
             allow_unknown_chunksizes=True,
         )
         for k, size, kind in ((0, width, np.float64), (1, len(model.labels), np.int8))
@@ -205,10 +206,6 @@ def _read_part(name: str, model: TableModel) -> tuple[Any, Any]:
     if not X:
         raise TableError("the table has no rows.", where=name)
     return np.concatenate(X), np.concatenate(Y).astype(np.int8)
-
-
-def _half(both: tuple[Any, Any], k: int) -> Any:
-    return both[k]
 
 
 def _share_sums(Y: Any) -> Any:

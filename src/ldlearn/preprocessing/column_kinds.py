@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldlearn.errors import TableError, some
+from ldlearn.io.dates import find_form
 from ldlearn.io.sparse_table import SparseTable
 from ldlearn.io.values import is_missing, is_padded, is_placeholder, read_numbers, read_written_numbers, shown
 
@@ -27,8 +28,6 @@ _FEWEST_CELLS = 5  # too few cells tell nothing about how often texts come again
 _SURELY_TOLD = 1000  # so many cells tell whether a column is made of numbers
 _PROSE_WORDS = 3  # a cell, on average
 _CELLS_NAMED = 3
-_STAND_INS = [sign * (10.0**k - 1) for k in range(2, 7) for sign in (-1, 1)]  # 99, 999, ... for "unknown"
-_FAR = 2.0  # times the range of the others
 _FEWEST_COUNTED = 20  # rows: 1, 2, 3 may be anything
 _LONG = 12  # digits of a number that hardly anybody has measured
 _MOST_DIGITS = 20
@@ -174,18 +173,11 @@ def find_kinds(
     Raises
     ------
     TableError
-        If a column looks like names of the rows, which say nothing of other rows.
+        If a column looks like names of the rows, which say nothing of other rows, or has too many categories.
     """
     if isinstance(table, SparseTable):
         rest = [name for name in features if name not in table.place]
-        others = find_kinds(
-            table.frame,
-            rest,
-            numeric=[name for name in numeric if name in rest],
-            categorical=categorical,
-            date=date,
-            text=text,
-        )
+        others = find_kinds(table.frame, rest, numeric=numeric, categorical=categorical, date=date, text=text)
         return _with_sparse(others, table.take_columns([name for name in features if name in table.place]))
     told = dict.fromkeys(numeric, "numeric") | dict.fromkeys(categorical, "categorical")
     told |= dict.fromkeys(text, "texts") | dict.fromkeys(date, "date")
@@ -197,22 +189,35 @@ def find_kinds(
     ticks = [name for name in open_to_doubt if left_out.get(name) == FLAT and has_ticks(table[name])]
     left_out = {name: reason for name, reason in left_out.items() if name not in ticks}
     told |= dict.fromkeys(ticks, "categorical")
-    groups: dict[str, list[str]] = {"numeric": [], "categorical": [], "texts": []}
-    dates: dict[str, str] = {}
-    for name in features:
-        if name in left_out:
-            continue
-        kind = told.get(name) or ("numeric" if name in plain else _looks_like(table[name], name))
-        if kind in (COUNTER, LONG_CODE):
-            left_out[name] = kind
-        elif kind == "date":
-            form = date[name] if isinstance(date, Mapping) and name in date else _form_of_dates(table[name], name)
-            if form is None:
-                raise TableError("nothing in it reads as dates; write them as 2024-03-31.", column=name)
-            dates[name] = form
-        else:
-            groups[kind].append(name)
-    return ColumnKinds(tuple(groups["numeric"]), tuple(groups["categorical"]), dates, tuple(groups["texts"]), left_out)
+    found = {
+        name: told.get(name) or ("numeric" if name in plain else _looks_like(table[name], name))
+        for name in features
+        if name not in left_out
+    }
+    of = {kind: tuple(names) for kind, names in columns_by_kind(found).items()}
+    left_out |= {name: found[name] for kind in (COUNTER, LONG_CODE) for name in of.get(kind, ())}
+    forms = date if isinstance(date, Mapping) else {}
+    dates = {name: forms.get(name) or _form_of_dates(table[name], name) for name in of.get("date", ())}
+    _check_categories(table, of.get("categorical", ()))
+    return ColumnKinds(of.get("numeric", ()), of.get("categorical", ()), dates, of.get("texts", ()), left_out)
+
+
+def _form_of_dates(series: Any, column: str) -> str:
+    form = find_form(series, column)
+    if form is None:
+        raise TableError("nothing in it reads as dates; write them as 2024-03-31.", column=column)
+    return form
+
+
+def _check_categories(table: Any, names: Sequence[str]) -> None:
+    """Refuse columns of categories with more values than a model can hold apart."""
+    for name in names:
+        if (count := _count_distinct(table[name])) > MOST_CATEGORIES:
+            raise TableError(
+                f"{count:,} different texts in {len(table):,} rows are too many for categories; name it as the id or "
+                "as text, or leave it out of the features (ignore).",
+                column=name,
+            )
 
 
 def _with_sparse(others: ColumnKinds, table: SparseTable) -> ColumnKinds:
@@ -227,7 +232,9 @@ def _without_content(
     table: Any, names: Sequence[str], values: NDArray[np.float64], numbers: list[str]
 ) -> dict[str, str]:
     """Columns with no value, or with one and the same in every row; ``values`` are those of the columns of numbers."""
-    found = _flat_numbers(values, numbers)
+    lowest, highest = np.fmin.reduce(values, axis=0), np.fmax.reduce(values, axis=0)  # of what is known
+    reasons = {EMPTY: np.isnan(lowest), FLAT: (lowest == highest) & (len(values) > 1)}
+    found = {numbers[int(j)]: reason for reason, marked in reasons.items() for j in np.flatnonzero(marked)}
     for name in set(names).difference(numbers):
         present = table[name][~is_missing(table[name])]
         if not len(present):
@@ -241,13 +248,6 @@ def has_ticks(series: Any) -> bool:
     """Whether a column has a single value where it has any, and none in so many rows that this tells something."""
     missing = is_missing(series)
     return bool(missing.mean() >= _MOST_JUNK) and _count_distinct(series[~missing]) == 1
-
-
-def _flat_numbers(values: NDArray[np.float64], names: list[str]) -> dict[str, str]:
-    lowest, highest = np.fmin.reduce(values, axis=0), np.fmax.reduce(values, axis=0)  # of what is known
-    empty, flat = np.isnan(lowest), (lowest == highest) & (len(values) > 1)
-    reasons = {EMPTY: empty, FLAT: flat}
-    return {names[int(j)]: reason for reason, marked in reasons.items() for j in np.flatnonzero(marked)}
 
 
 def _names_of_rows(values: NDArray[np.float64], numbers: list[str]) -> dict[str, str]:
@@ -305,7 +305,7 @@ def _looks_like(series: Any, column: str) -> str:
     present = series[~is_missing(series)]
     if not _are_codes(present) and not _are_lists(present) and _is_nearly_numeric(series):
         return _kind_of_plain_names(series, column) or "numeric"
-    if _has_digits(present) and _form_of_dates(series, column) is not None:
+    if _has_digits(present) and find_form(series, column) is not None:
         return "date"
     count = _count_distinct(present)
     if len(present) < _FEWEST_CELLS or (count < _NEARLY_UNIQUE * len(present) and count <= MOST_CATEGORIES):
@@ -332,12 +332,6 @@ def _mostly_digits(present: Any) -> bool:
     texts = present.astype(str).str.strip()
     digits = texts.str.count("[0-9]") / texts.str.len().clip(lower=1)
     return bool(((digits >= 0.5) & texts.str.match(r"\W?\d")).mean() > 0.5)
-
-
-def _form_of_dates(series: Any, column: str) -> str | None:
-    from ldlearn.io.dates import find_form
-
-    return find_form(series, column)
 
 
 def _has_digits(present: Any) -> bool:
@@ -389,20 +383,6 @@ def check_not_all_junk(series: Any, column: str, junk: Mask, advice: str = "are 
             row=series.index[first],
             column=column,
         )
-
-
-def stand_ins(values: NDArray[np.float64], names: Sequence[str]) -> list[str]:
-    """Sentences on numbers such as -999 that come again, far from all others of their column."""
-    said = []
-    for end in (np.fmin.reduce(values, axis=0), np.fmax.reduce(values, axis=0)):
-        for j in np.flatnonzero(np.isin(end, _STAND_INS)).tolist():
-            column, value = values[:, j], end[j]
-            rest = column[(column != value) & ~np.isnan(column)]
-            count = int((column == value).sum())
-            if 1 < count < len(rest) and np.abs(rest - value).min() > _FAR * np.ptp(rest):
-                cells = f"Column {names[j]!r}: {count:,} cells are {value:g}"
-                said.append(f"{cells}, far from all others; leave them empty if that means unknown.")
-    return said
 
 
 def columns_by_kind(words: Mapping[str, str]) -> dict[str, list[str]]:

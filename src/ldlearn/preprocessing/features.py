@@ -14,6 +14,7 @@ from sklearn.utils import gen_batches
 
 from ldlearn.core.offsets import column_moments
 from ldlearn.errors import TableError, some
+from ldlearn.io.dates import date_parts, example
 from ldlearn.io.sparse_table import SparseTable
 from ldlearn.io.values import import_pandas, is_missing, to_texts
 from ldlearn.preprocessing.column_kinds import (
@@ -21,7 +22,6 @@ from ldlearn.preprocessing.column_kinds import (
     EMPTY,
     FLAT,
     LONG_CODE,
-    MOST_CATEGORIES,
     WORD,
     ColumnKinds,
     JunkCells,
@@ -29,7 +29,6 @@ from ldlearn.preprocessing.column_kinds import (
     check_not_all_junk,
     columns_by_kind,
     has_ticks,
-    stand_ins,
 )
 from ldlearn.preprocessing.embedding import NamedEmbedding
 
@@ -37,6 +36,8 @@ Matrix = NDArray[np.float64]
 
 _LARGEST = 1e100
 _FAR = 20.0  # spreads from the mean
+_STAND_INS = [sign * (10.0**k - 1) for k in range(2, 7) for sign in (-1, 1)]  # 99, 999, ... for "unknown"
+_FAR_FROM_OTHERS = 2.0  # times the range of these
 SPARSE_BELOW = 0.3  # share of numbers that are not 0 below which a sparse matrix pays
 _ROUNDING = np.finfo(np.float64).eps
 _ROWS_AT_ONCE = 64  # stay in cache while their order changes
@@ -99,7 +100,7 @@ class TablePreprocessing:
         embedding : transformer, optional
             Takes texts and gives numbers; by default TF-IDF.
         """
-        names = numeric_names(kinds)
+        names = [name for name in cleaned.columns if name not in {*kinds.categorical, *kinds.texts}]
         modes = [_most_frequent(cleaned[name]) for name in kinds.categorical]
         filled = zip(kinds.categorical, modes, strict=True)
         medians, means, scales = _moments(cleaned, names)
@@ -255,7 +256,11 @@ def _one_hot(codes: NDArray[np.intp], width: int) -> Any:
 def _fit_words(texts: Any, column: str, embedding: Any) -> Any:
     if isinstance(embedding, NamedEmbedding):
         return embedding
-    transformer = _word_weights() if embedding is None else clone(embedding)
+    if embedding is None:
+        from sklearn.feature_extraction.text import TfidfVectorizer
+
+        embedding = TfidfVectorizer(token_pattern=WORD, max_features=MOST_WORDS, sublinear_tf=True)
+    transformer = clone(embedding)
     try:
         return transformer.fit(texts.tolist())
     except ValueError as error:
@@ -278,21 +283,6 @@ def from_column_transformer(steps: Any) -> TablePreprocessing:
         [[str(value) for value in values] for values in encode.categories_] if encode else [],
         {},
     )
-
-
-def _word_weights() -> Any:
-    from sklearn.feature_extraction.text import TfidfVectorizer
-
-    return TfidfVectorizer(token_pattern=WORD, max_features=MOST_WORDS, sublinear_tf=True)
-
-
-def numeric_names(kinds: ColumnKinds) -> list[str]:
-    """The columns of numbers of a cleaned table: those of the table, then the parts of dates."""
-    if not kinds.dates:
-        return list(kinds.numeric)
-    from ldlearn.io.dates import part_names
-
-    return [*kinds.numeric, *(f"{name} ({part})" for name, form in kinds.dates.items() for part in part_names(form))]
 
 
 def feature_frame(table: Any, kinds: ColumnKinds, junk: JunkCells) -> Any:
@@ -338,8 +328,6 @@ def _numbers(table: Any, kinds: ColumnKinds, junk: JunkCells) -> Any:
 
 
 def _date_columns(table: Any, kinds: ColumnKinds, junk: JunkCells) -> Any:
-    from ldlearn.io.dates import date_parts, example
-
     columns: dict[str, Matrix] = {}
     for name, form in kinds.dates.items():
         found = date_parts(table[name], form)
@@ -369,18 +357,6 @@ def _check_moderate(values: Matrix, rows: Any, names: list[str]) -> None:
         raise TableError(problem, row=rows[i], column=names[j])
 
 
-def check_categories(frame: Any, kinds: ColumnKinds) -> None:
-    """Refuse columns of categories with more values than a model can hold apart."""
-    for name in kinds.categorical:
-        count = frame[name].nunique()
-        if count > MOST_CATEGORIES:
-            raise TableError(
-                f"{count:,} different texts in {len(frame):,} rows are too many for categories; name it as the id or "
-                "as text, or leave it out of the features (ignore).",
-                column=name,
-            )
-
-
 def column_summary(cleaned: Any, kinds: ColumnKinds, junk: JunkCells) -> dict[str, Any]:
     """What is known of the feature columns: what they were taken for, what is missing, what the user should know."""
     frame = cleaned.frame if isinstance(cleaned, SparseTable) else cleaned
@@ -397,6 +373,20 @@ def column_summary(cleaned: Any, kinds: ColumnKinds, junk: JunkCells) -> dict[st
     }
     present = set(frame.columns)  # the numbers of a sparse matrix have no stand-ins: what is unknown is 0 there
     numbers = [name for name in kinds.numeric if name in present]
-    doubtful = stand_ins(frame[numbers].to_numpy(dtype=np.float64), numbers) if numbers else []
+    doubtful = _stand_ins(frame[numbers].to_numpy(dtype=np.float64), numbers) if numbers else []
     notes = [*junk.sentences(), *doubtful, *(f"{text}: {some(names)}." for text, names in groups.items() if names)]
     return {"missing": missing, "columns": kinds.in_words(), "warnings": notes}
+
+
+def _stand_ins(values: NDArray[np.float64], names: Sequence[str]) -> list[str]:
+    """Sentences on numbers such as -999 that come again, far from all others of their column."""
+    said = []
+    for end in (np.fmin.reduce(values, axis=0), np.fmax.reduce(values, axis=0)):
+        for j in np.flatnonzero(np.isin(end, _STAND_INS)).tolist():
+            column, value = values[:, j], end[j]
+            rest = column[(column != value) & ~np.isnan(column)]
+            count = int((column == value).sum())
+            if 1 < count < len(rest) and np.abs(rest - value).min() > _FAR_FROM_OTHERS * np.ptp(rest):
+                cells = f"Column {names[j]!r}: {count:,} cells are {value:g}"
+                said.append(f"{cells}, far from all others; leave them empty if that means unknown.")
+    return said

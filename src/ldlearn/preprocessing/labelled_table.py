@@ -21,7 +21,7 @@ from ldlearn.core.targets import fill_unknown, ticked_and_known, votes_to_degree
 from ldlearn.discovery import installed_versions
 from ldlearn.errors import ParameterError, TableError, some
 from ldlearn.io.columns import Columns, FeatureColumns, TableColumns, check_distinct, choose_columns, find_kept
-from ldlearn.io.formats import naming, open_table
+from ldlearn.io.formats import open_table
 from ldlearn.io.label_lists import LabelList, expand_label_list, holds_lists
 from ldlearn.io.source import PIPE, Kind, Say, Source
 from ldlearn.io.sparse_table import SparseTable
@@ -158,9 +158,8 @@ def read_labelled(
         columns = replace(columns, kept=find_kept(source, keep, columns.id, named))
         table = _read_columns(source, columns)
         _refuse_lists(table.frame if isinstance(table, SparseTable) else table, set(columns.features))
-        if len(columns.labels) == 1 and not _is_logical(table[columns.labels[0]]):
+        if len(columns.labels) == 1:
             _refuse_answers(given, table, columns)
-    with naming(given.where):
         found = _with_labels(table, columns, kind, separator)
     if found.listed is not None:
         given.tell(found.listed.in_words(found.columns.labels))
@@ -198,10 +197,6 @@ class _Frame(Source):
         self.names = list(frame.columns)
 
 
-def _is_logical(label: Any) -> bool:
-    return not holds_lists(label) and bool(label.isin((0, 1)).all())
-
-
 def _refuse_lists(table: Any, features: set[str]) -> None:
     """Only labels come as lists, and a column of lists is one from its first cell on."""
     for name, kind in zip(table.columns, table.dtypes, strict=True):
@@ -223,6 +218,9 @@ def _refuse_long_table(given: GivenTable, names: Sequence[str]) -> None:
 
 def _refuse_answers(given: GivenTable, table: Any, columns: TableColumns) -> None:
     """A table whose label column is there, but where items come back, one row for each answer."""
+    label = table[columns.labels[0]]
+    if not holds_lists(label) and label.isin((0, 1)).all():
+        return
     from ldlearn.io.answer_columns import hidden_answers, import_command
 
     roles = hidden_answers(table, columns.labels[0], columns.id)

@@ -16,7 +16,7 @@ from ldlearn.io.sparse_table import SparseTable
 from ldlearn.io.text_style import TextStyle
 from ldlearn.io.values import are_logical, check_all_known, without_rounding
 from ldlearn.preprocessing.column_kinds import ColumnKinds, JunkCells
-from ldlearn.preprocessing.features import TablePreprocessing, check_categories, feature_frame
+from ldlearn.preprocessing.features import TablePreprocessing, feature_frame
 from ldlearn.preprocessing.labelled_table import GivenTable, check_two_labels, read_labelled
 
 Rows = NDArray[np.intp]
@@ -101,7 +101,6 @@ def prepare_table(
     with naming(data):
         kinds = table.find_kinds()
         frame = feature_frame(table.frame, kinds, junk)
-        check_categories(frame, kinds)
         check_two_labels(names)
         unknown = bool(np.isnan(targets).any())
         if unknown and not (are_logical(targets) and kind in ("auto", "logical")):
