@@ -151,10 +151,7 @@ def _right(files: list[tuple[CatalogueFile, Path]]) -> tuple[CatalogueFile, Path
 
 
 def _download(
-    entry: CatalogueEntry,
-    progress: bool | Progress,
-    patience: Patience | None,
-    announce: Callable[[str], None],
+    entry: CatalogueEntry, progress: bool | Progress, patience: Patience | None, announce: Callable[[str], None]
 ) -> tuple[CatalogueFile, Path]:
     if entry.manual:
         raise DatasetError(f"{entry.title} cannot be downloaded ({entry.terms}: {entry.terms_note}) {entry.manual}")

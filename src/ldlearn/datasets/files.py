@@ -103,10 +103,7 @@ def read_dataset(
     """
     path, style = Path(path), TextStyle(delimiter, decimal, encoding)
     try:
-        with (
-            open_table(str(path), max_bytes=max_bytes, by_name=False, style=style) as source,
-            reading(source.given),
-        ):
+        with open_table(str(path), max_bytes=max_bytes, by_name=False, style=style) as source, reading(source.given):
             parts = _choose(source, features, labels)
             if separator is not None:
                 X, labels_read, label_names = _read_lists(source, parts, separator)

@@ -34,16 +34,6 @@ class _Source:
     way: LabelWay | None = None
 
     def __post_init__(self, random_state: Any) -> None:
-        self._check()
-        self.seed = _seed(random_state)
-        rng = np.random.default_rng([self.seed, 0])  # what all blocks share; [seed, 1, i] draws the rows of block i
-        n_latent = self.manifold_dim or self.n_features
-        self.weights = _unit_columns(rng.standard_normal((n_latent, self.n_labels)))
-        self.frequencies = rng.standard_normal((n_latent, self.n_features)) / np.sqrt(n_latent)
-        self.phases = rng.uniform(0, 2 * np.pi, self.n_features)
-        self.offsets = -np.log(self.imbalance) * np.linspace(0, 1, self.n_labels)
-
-    def _check(self) -> None:
         most = 1 - 1 / max(self.n_labels, 1) + 1e-9
         rules = {
             "n_samples must not be negative": self.n_samples >= 0,
@@ -56,6 +46,13 @@ class _Source:
             "sharpness must be finite and not negative": 0 <= self.sharpness < np.inf,
         }
         check_rules(self, rules)
+        self.seed = _seed(random_state)
+        rng = np.random.default_rng([self.seed, 0])  # what all blocks share; [seed, 1, i] draws the rows of block i
+        n_latent = self.manifold_dim or self.n_features
+        self.weights = _unit_columns(rng.standard_normal((n_latent, self.n_labels)))
+        self.frequencies = rng.standard_normal((n_latent, self.n_features)) / np.sqrt(n_latent)
+        self.phases = rng.uniform(0, 2 * np.pi, self.n_features)
+        self.offsets = -np.log(self.imbalance) * np.linspace(0, 1, self.n_labels)
 
     def blocks(self, dtype: DTypeLike) -> Iterator[tuple[NDArray[Any], ...]]:
         """X and D of the rows, and Y if there is a way in which 0/1 labels come about."""

@@ -42,12 +42,12 @@ class LabelWay:
             raise DatasetError(
                 f"labels must be one of {', '.join(ways)}, got {self.way!r}; {hint(str(self.way), ways)}"
             )
-        k_fits = self.way != "top-k" or 1 <= self.k <= n_labels
         rules = {
             "threshold must lie in [0, 1)": 0 <= self.threshold < 1,
             "n_raters must be a whole number, at least 1": self.n_raters >= 1 and self.n_raters % 1 == 0,
             "concentration must be positive": self.concentration > 0,
-            f"k must lie between 1 and {n_labels}, the number of labels": k_fits,
+            f"k must lie between 1 and {n_labels}, the number of labels": self.way != "top-k"
+            or 1 <= self.k <= n_labels,
             "missing must lie in [0, 1]": 0 <= self.missing <= 1,
         }
         check_rules(self, rules)
