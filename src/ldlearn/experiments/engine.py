@@ -106,9 +106,8 @@ def run_plan(
         try:
             run.execute(execute, loaded or {})
         except WorkersLostError as error:
-            raise WorkersLostError(
-                f"{error}; {run.recorded} of {len(run.cells)} cells are recorded, and the same command continues."
-            ) from None
+            counted = f"{sum(map(run.is_done, run.cells))} of {len(run.cells)} cells are recorded"
+            raise WorkersLostError(f"{error}; {counted}, and the same command continues.") from None
         finally:
             watcher.end()
         return RunSummary(path, [run.records[key] for key in run.cells], run.computed)
@@ -124,20 +123,16 @@ class _Run:
     def _key(self, cell: Cell) -> str:
         """Under which the cell is recorded; what version 0.1.0 finished need not be computed again."""
         old = cell.key_of_0_1_0
-        return old if self._is_done(old) else cell.key
+        return old if self.is_done(old) else cell.key
 
-    @property
-    def recorded(self) -> int:
-        return sum(map(self._is_done, self.cells))
-
-    def _is_done(self, key: str) -> bool:
+    def is_done(self, key: str) -> bool:
         return key in self.records and self.records[key].is_ok
 
     def execute(self, execute: Executor, loaded: Mapping[str, AnyDataset]) -> None:
-        todo = [cell for key, cell in self.cells.items() if not self._is_done(key)]
+        todo = [cell for key, cell in self.cells.items() if not self.is_done(key)]
         data, absent = self._load({cell.dataset.name for cell in todo}, loaded)
-        families_here = families(cell for cell in todo if cell.dataset.name in data)
-        works = [work for family in families_here for work in pieces(family)]
+        here = [cell for cell in todo if cell.dataset.name in data]
+        works = [work for family in families(here) for work in pieces(family)]
         self.watcher.begin(len(self.cells), len(self.cells) - len(todo), works)
         for name, (status, sentence) in absent.items():
             self.watcher.note(f"{name} is {'skipped' if status == 'missing' else 'unusable'}: {sentence}")

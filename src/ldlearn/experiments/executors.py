@@ -21,15 +21,15 @@ from ldlearn.experiments.sources import AnyDataset
 from ldlearn.experiments.worker import THREADS, do_work
 
 Task = tuple[Work, AnyDataset]
-Results = Iterator[tuple[Work, list[Partial]]]  # as they come, in any order
-Executor = Callable[[Iterable[Task]], Results]
+Outcomes = Iterator[tuple[Work, list[Partial]]]  # as they come, in any order
+Executor = Callable[[Iterable[Task]], Outcomes]
 
 
 class WorkersLostError(LDLearnError, RuntimeError):
     """Worker processes died; what was recorded is safe."""
 
 
-def run_here(tasks: Iterable[Task], jobs: int = 1) -> Results:
+def run_here(tasks: Iterable[Task], jobs: int = 1) -> Outcomes:
     """Do the work on this machine.
 
     Parameters
@@ -63,7 +63,7 @@ def _end_with(parent: int) -> None:
         threading.Thread(target=watch, daemon=True).start()
 
 
-def run_on_dask(tasks: Iterable[Task], address: str) -> Results:
+def run_on_dask(tasks: Iterable[Task], address: str) -> Outcomes:
     """Do the work on a running Dask cluster.
 
     Parameters
@@ -95,7 +95,7 @@ def _compare_versions(theirs: dict[str, dict[str, str]]) -> None:
             )
 
 
-def _results(client: Any, tasks: Iterable[Task]) -> Results:
+def _results(client: Any, tasks: Iterable[Task]) -> Outcomes:
     from distributed import KilledWorker, as_completed
 
     data: dict[int, Any] = {}
