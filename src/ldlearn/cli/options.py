@@ -16,7 +16,7 @@ from typer import Argument, BadParameter, Option
 from ldlearn.discovery import all_estimators
 from ldlearn.io.text_style import TextStyle
 
-_WORDS = {"none": None, "null": None, "true": True, "false": False}
+_WORDS = {"none": "None", "null": "None", "true": "True", "false": "False"}
 
 
 def complete_method(incomplete: str) -> Iterable[str]:
@@ -33,13 +33,11 @@ def parse_setting(setting: str) -> tuple[str, Any]:
 
 
 def _parse_value(text: str) -> Any:
-    if text.lower() in _WORDS:
-        return _WORDS[text.lower()]
     try:
-        value = ast.literal_eval(text)
+        value = ast.literal_eval(_WORDS.get(text.lower(), text))
     except (ValueError, SyntaxError, RecursionError, MemoryError):
         return text
-    return value if isinstance(value, int | float | str | tuple | list) else text
+    return value if isinstance(value, int | float | str | tuple | list | None) else text
 
 
 Data = Annotated[str, Argument(metavar="DATA", help="Table: .csv .xlsx .parquet ...; - a pipe.")]
