@@ -191,6 +191,18 @@ def test_without_a_difference_no_pair_is_tested():
     assert verdict.pairs is None
 
 
+def test_tests_that_could_not_tell_two_methods_apart_say_so():
+    """Two average ranks over three data sets are at most 1 apart, and would have to be 1.96 / sqrt(3)."""
+    three = dict(list(DATASETS.items())[:3])
+    records = make_records(three, {name: THREE[name] for name in "AB"}, repeats=1, missing=())
+    verdict = compare_methods(table_of(changed(records, A=0.1, B=0.2))[1], "A")
+    assert verdict.sentences[1:] == [
+        "Bonferroni-Dunn's test of A (critical difference 1.13): not told apart from B.",
+        "Which pairs of methods differ, Nemenyi's test does not tell.",
+    ]
+    assert verdict.pairs is None
+
+
 def test_p_values_are_as_short_as_a_reader_needs():
     assert [p_text(p) for p in (0.0, 2e-8, 0.04)] == ["p < 1e-16", "p = 2e-08", "p = 0.040"]
 

@@ -58,14 +58,13 @@ def check_first_places(cells: Sequence[Cell]) -> Iterator[Finding]:
 def check_critical_difference(cells: Sequence[Cell]) -> Iterator[Finding]:
     """The critical difference that is printed as Bonferroni-Dunn's."""
     test = next(iter(_tests(cells).values()))
-    n, k, half = test.n_datasets, len(test.average_ranks), test.n_datasets // 2
-    right, independent = (f"{critical_difference(k, size, test='bonferroni-dunn'):.4f}" for size in (n, half))
-    nemenyi = f"{critical_difference(k, n, test='nemenyi'):.4f}"
+    n, k = test.n_datasets, len(test.average_ranks)
+    right, independent = (f"{critical_difference(k, size, test='bonferroni-dunn'):.4f}" for size in (n, n // 2))
     if right != CLAIMED_DIFFERENCE:
+        nemenyi = f"{critical_difference(k, n, test='nemenyi'):.4f}"
         whose = "It is that of Nemenyi's test. " if nemenyi == CLAIMED_DIFFERENCE else ""
-        sizes, found = {"k": k, "n": n, "half": half}, {"right": right, "independent": independent}
-        values = {"claimed": CLAIMED_DIFFERENCE, "whose": whose, **sizes, **found}
-        yield Finding.of("critical-difference/Bonferroni-Dunn", values)
+        values = {"claimed": CLAIMED_DIFFERENCE, "whose": whose, "right": right, "independent": independent}
+        yield Finding.of("critical-difference/Bonferroni-Dunn", {**values, "k": k, "n": n, "half": n // 2})
 
 
 def check_significance(cells: Sequence[Cell]) -> Iterator[Finding]:

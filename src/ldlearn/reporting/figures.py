@@ -19,7 +19,6 @@ from ldlearn.plotting import (
     TimeMemoryDisplay,
 )
 from ldlearn.plotting.style import BAND, INK, MUTED, PALETTE, RULE
-from ldlearn.reporting.text_tables import file_name
 from ldlearn.reporting.verdicts import Verdict
 from ldlearn.results import Results, Task, TaskTable
 
@@ -56,10 +55,14 @@ def further_figures(results: Results, data: Mapping[str, Any]) -> Iterator[tuple
     for dataset, methods in data["sensitivity"].items():
         # The page has all methods; as files, the one that others are compared with.
         if (subject := results.subject) is not None and subject in methods:
-            display = SensitivityDisplay.from_records(results, dataset, subject)
-            yield f"sensitivity-{file_name(dataset)}", display
+            yield f"sensitivity-{file_name(dataset)}", SensitivityDisplay.from_records(results, dataset, subject)
     for dataset in data["samples"]:
         yield f"distributions-{file_name(dataset)}", DistributionBarsDisplay.from_records(results, dataset)
+
+
+def file_name(name: str) -> str:
+    """Letters, digits and single hyphens."""
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "unnamed"
 
 
 def contents(display: Display, formats: Sequence[str]) -> dict[str, bytes]:
@@ -86,8 +89,7 @@ def inline_svg(display: Display, prefix: str) -> str:
     text = contents(display, ["svg"])["svg"].decode()
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
-    text = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", text, count=1)
-    text = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", text, count=1)
+    text = re.sub(r' (?:width|height)="[^"]*"', "", text, count=2)  # those of the whole picture come first
     text = re.sub(r'(?<= )id="', f'id="{prefix}-', text)
     text = re.sub(r'(href="#|url\(#)', rf"\g<1>{prefix}-", text)
     text = re.sub(r'style="([^"]*)"', _themed_style, text)

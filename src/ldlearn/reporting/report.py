@@ -17,19 +17,12 @@ from ldlearn.metrics import HEADLINE_METRICS
 from ldlearn.paper.comparison import PairedTable, paired_tables
 from ldlearn.paper.tables import CITATION
 from ldlearn.plotting import Display
-from ldlearn.reporting.figures import contents, further_figures, inline_svg, page_figures
+from ldlearn.reporting.figures import contents, file_name, further_figures, inline_svg, page_figures
 from ldlearn.reporting.page import render
 from ldlearn.reporting.payload import page_data, script_json
 from ldlearn.reporting.run_details import circumstances
 from ldlearn.reporting.selection_summary import how_methods_were_judged, how_parameters_were_chosen
-from ldlearn.reporting.text_tables import (
-    agreement_table,
-    cost_table,
-    file_name,
-    markdown_text,
-    paired_table,
-    score_table,
-)
+from ldlearn.reporting.text_tables import agreement_table, cost_table, markdown_text, paired_table, score_table
 from ldlearn.reporting.verdicts import Verdict, compare_methods, headline
 from ldlearn.results import TASKS, Agreement, Record, Results, Task, TaskTable, agreement, costs, read_records
 from ldlearn.results.files import find_records

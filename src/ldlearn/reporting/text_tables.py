@@ -181,11 +181,6 @@ def _latex_entry(entry: Entry) -> str:
     return rf"\textbf{{{text}}}" if entry.bold else text
 
 
-def file_name(name: str) -> str:
-    """Letters, digits and single hyphens."""
-    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "unnamed"
-
-
 def markdown_text(text: str) -> str:
     """Text that Markdown prints letter by letter."""
     return re.sub(r"([\\`*_{}\[\]<>|#~&$])", r"\\\1", shown(text))
