@@ -82,7 +82,11 @@ class LabelDataset:
         n_features, n_labels = self.X.shape[1], self._label_shape()[1]
         self._set("feature_names", _names(self.feature_names, [f"x{i}" for i in range(n_features)], "feature"))
         self._set("label_names", _names(self.label_names, default_label_names(n_labels), "label"))
-        self._check_values()
+        if self.D is not None:
+            advice = "Correct these rows, or divide by the row sums first if they are votes."
+            raise_row_problems(self.D, self.label_names, where=f"D of {self.name!r}", advice=advice)
+        if self.Y is not None:
+            raise_not_logical(self.Y, self.label_names, f"Y of {self.name!r}")
 
     def _set(self, field: str, value: Any) -> None:
         object.__setattr__(self, field, value)  # a frozen dataclass offers no other way to tidy its input
@@ -98,13 +102,6 @@ class LabelDataset:
             shapes = ", ".join(f"{field} {shape}" for field, shape in given.items())
             raise DatasetError(f"The label matrices must have one shape, got {shapes}.")
         return next(iter(given.values()))  # type: ignore[no-any-return]
-
-    def _check_values(self) -> None:
-        if self.D is not None:
-            advice = "Correct these rows, or divide by the row sums first if they are votes."
-            raise_row_problems(self.D, self.label_names, where=f"D of {self.name!r}", advice=advice)
-        if self.Y is not None:
-            raise_not_logical(self.Y, self.label_names, f"Y of {self.name!r}")
 
     @property
     def n_samples(self) -> int:
