@@ -191,16 +191,12 @@ def test_without_a_difference_no_pair_is_tested():
     assert verdict.pairs is None
 
 
-def test_tests_that_could_not_tell_two_methods_apart_say_so():
-    """Two average ranks over three data sets are at most 1 apart, and would have to be 1.96 / sqrt(3)."""
+def test_three_data_sets_that_agree_show_nothing_about_two_methods():
     three = dict(list(DATASETS.items())[:3])
     records = make_records(three, {name: THREE[name] for name in "AB"}, repeats=1, missing=())
     verdict = compare_methods(table_of(changed(records, A=0.1, B=0.2))[1], "A")
-    assert verdict.sentences[1:] == [
-        "Bonferroni-Dunn's test of A (critical difference 1.13): not told apart from B.",
-        "Which pairs of methods differ, Nemenyi's test does not tell.",
-    ]
-    assert verdict.pairs is None
+    (said,) = verdict.sentences
+    assert said.startswith("3 data sets cannot show which of 2 methods differ, whatever the scores")
 
 
 def test_p_values_are_as_short_as_a_reader_needs():

@@ -167,14 +167,16 @@ def compare_methods(table: TaskTable, subject: str | None) -> Verdict:
     if len(names) < 2 or n < 2:
         counted = f"{plural(len(names), 'ranked method')} on {plural(n, 'data set')}"
         return Verdict([f"{counted}: too little for a test over data sets."])
-    if n < _FEWEST_TO_TEST:
+    options: dict[str, Any] = {"greater_is_better": table.metric.greater_is_better, "methods": names}
+    with warnings.catch_warnings(record=True) as too_few:
+        warnings.simplefilter("always", TooFewDatasetsWarning)
+        omnibus = friedman(scores, **options)
+    if too_few or n < _FEWEST_TO_TEST:
         said = (
             f"{plural(n, 'data set')} cannot show which of {len(names)} methods differ, whatever the scores: no test "
             "over data sets is reported. How far methods are apart on each of them can be said."
         )
         return Verdict([said])
-    options: dict[str, Any] = {"greater_is_better": table.metric.greater_is_better, "methods": names}
-    omnibus = friedman(scores, **options)
     sentences = [_friedman_sentence(omnibus)]
     if not omnibus.significant:
         return Verdict(sentences)
