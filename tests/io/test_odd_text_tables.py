@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ldlearn.errors import TableError
-from ldlearn.io import delimited
+from ldlearn.io import delimited, jsonl
 from ldlearn.io.formats import open_table
 from ldlearn.io.values import read_numbers
 
@@ -286,3 +288,17 @@ def test_first_cells_only_spare_work(tmp_path, rows):
             found.append(source.read(dict.fromkeys(source.names, "any")))
     for few, many in (found[:2], found[2:]):
         pd.testing.assert_frame_equal(few, many)
+
+
+@pytest.mark.parametrize(("last", "kept"), [(sum(range(25)), 25), (300.5, 26)])
+def test_a_total_of_several_chunks_is_no_row(tmp_path, monkeypatch, last, kept):
+    """The rows that it sums up are gone when it comes; a customer called Total stays."""
+    monkeypatch.setattr(jsonl, "CHUNK_ROWS", 9)
+    rows = [{"key": f"row {i}", "a": float(i), "b": 2.0 * i} for i in range(25)]
+    rows.append({"key": "Total", "a": float(last), "b": 2.0 * last})
+    (tmp_path / "x.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    said = []
+    with open_table(str(tmp_path / "x.jsonl"), say=said.append) as source:
+        frames = list(source.chunks(dict.fromkeys(source.names, "any")))
+    assert [cell for frame in frames for cell in frame["a"]] == [row["a"] for row in rows[:kept]]
+    assert len(said) == (kept == 25)

@@ -117,7 +117,8 @@ class ArraySource(Source):
         rest = {name: kind for name, kind in kinds.items() if name not in names}
         (owner,) = {self._places[i][0] for i in names.values()}
         matrix = scipy.sparse.csr_array(self._arrays[owner])
-        self._common_length({owner: matrix} | {name: self._arrays[name] for name in self._owners(rest)})
+        others = {self._places[i][0] for i in self._positions(rest)}
+        self._common_length({owner: matrix} | {name: self._arrays[name] for name in others})
         frame = super().read(rest)
         if not rest:
             frame = frame.reindex(range(1, matrix.shape[0] + 1))
@@ -130,9 +131,6 @@ class ArraySource(Source):
         found = zip(kinds, self._positions(kinds).items(), strict=True)
         issparse = {name: scipy.sparse.issparse(array) for name, array in self._arrays.items()}
         return {name: i for name, (i, kind) in found if kind == "any" and issparse[self._places[i][0]]}
-
-    def _owners(self, kinds: Mapping[str, Kind]) -> set[str]:
-        return {self._places[i][0] for i in self._positions(kinds)}
 
     def _common_length(self, arrays: Mapping[str, Any]) -> int:
         lengths = {name: array.shape[0] for name, array in arrays.items()}

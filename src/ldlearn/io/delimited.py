@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldlearn.errors import TableError, import_optional, some
-from ldlearn.io.columns import is_number, marked_labels, tidy_names
+from ldlearn.io.columns import is_number
 from ldlearn.io.formats import Format
 from ldlearn.io.sink import Output, Sink, Table, columns_of
 from ldlearn.io.source import CHUNK_BYTES, CHUNK_ROWS, PIPE, CountedFile, Input, Kind, Source
@@ -106,13 +106,11 @@ class DelimitedSource(Source):
         if not self._has_header:
             self._file.give_back(header)
             self.names = [f"column{i}" for i in range(len(self.names))]
-        given.announce_names(self.names)
-        self.names = tidy_names(self.names)
+        self._take_names(self.names)
         self._width = len(self.names)
         self._drop_empty_end(first[1:])
         self._numeric = are_numbers(first[1:], self._width, self._style.decimal)
         self._with_commas = self._find_commas(first[1:])
-        self.labels = marked_labels(self.names)
         wanted = max(min(_WIDE_HEADERS * len(header), _USUAL_BLOCK), _BLOCK_HEADERS * len(header))
         self._block = min(max(wanted, _SMALLEST_BLOCK), _LARGEST_BLOCK)
 

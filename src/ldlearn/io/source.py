@@ -85,15 +85,19 @@ class Source:
 
         Where ``sparse`` allows it, formats that hold sparse matrices give a `SparseTable`.
         """
-        row, held = 1, None
+        row, held, above = 1, None, None
         for block in self._guarded(self._positions(kinds)):
             frame = _frame(dict(zip(kinds, block, strict=True)), row)
             row += len(frame)
             if held is not None:
                 yield held
+                above = _with_sums(above, held)
             held = self._without("units", frame) if held is None else frame
         if held is not None:
-            yield self._without("totals", held)
+            # the sums of the chunks before stand for their rows
+            whole = held if above is None or held.empty else import_pandas().concat([above, held])
+            n_totals = len(whole) - len(self._without("totals", whole))
+            yield held.iloc[: len(held) - n_totals] if n_totals else held
 
     def read(self, kinds: Mapping[str, Kind], *, sparse: bool = False) -> Any:
         """All rows in one frame, or as in `chunks`; units below the header and totals at the end are no rows."""
@@ -177,6 +181,12 @@ class Source:
     def _positions(self, kinds: Mapping[str, Kind]) -> dict[int, Kind]:
         place = {name: i for i, name in reversed(list(enumerate(self.names)))}
         return {place[name]: kind for name, kind in kinds.items()}
+
+
+def _with_sums(above: Any, frame: Any) -> Any:
+    """One row of the sums of the numbers of all rows so far."""
+    sums = frame.select_dtypes("number").sum()
+    return (sums if above is None else above.iloc[0] + sums).to_frame().T
 
 
 def _is_empty(cell: Any) -> bool:
