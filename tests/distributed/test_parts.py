@@ -55,6 +55,12 @@ def test_fit_and_predict_in_parts_from_the_command_line(folder, cluster):
     np.testing.assert_allclose(written[["sky", "sea", "sun"]], together[["sky", "sea", "sun"]], atol=1e-6)
 
 
+def test_lists_of_labels_are_refused_before_a_cluster_is_asked(folder):
+    pd.DataFrame({"x": range(4), "tags": ["sky|sea", "sea", "sky", "sky|sea"]}).to_csv("lists-0.csv", index=False)
+    with pytest.raises(LDLearnError, match="column 'tags': on a cluster every label has a 0/1 column of its own"):
+        fit_parts("lists-*.csv", "tags", scheduler="tcp://nowhere:1")
+
+
 def test_what_parts_cannot_be_is_one_sentence(folder, cluster):
     address = cluster.scheduler_address
     with pytest.raises(FileError, match="No file is called 'none-"):

@@ -68,6 +68,13 @@ def test_every_method_that_predicts_works_on_tables(name, tmp_path):
     np.testing.assert_array_equal(P, model.predict(table))
 
 
+def test_columns_of_a_frame_are_chosen_as_those_of_a_file():
+    model = TableModel.fit(make_table(), "sky:sea", features="height:place", id="key", estimator=DLDL(beta=10, gamma=1))
+    assert (model.labels, model.features, model.id) == (tuple(LABELS), tuple(FEATURES), "key")
+    with pytest.raises(TableError, match=r"numeric: there is no column 'wett'; did you mean wet"):
+        TableModel.fit(make_table(), LABELS, numeric=["wett"], id="key")
+
+
 def test_polars_frames_are_welcome():
     table = make_table()
     pandas_model, polars_model = fitted(), TableModel.fit(pl.from_pandas(table), LABELS, features=FEATURES)

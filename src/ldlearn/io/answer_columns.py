@@ -64,13 +64,15 @@ def _usual(names: Sequence[str], spellings: Sequence[str], taken: set[str]) -> s
     return next((by_spelling[spelling] for spelling in spellings if spelling in by_spelling), None)
 
 
-def hidden_answers(table: Any, label: str, id: str | None = None) -> Roles | None:
-    """The roles of the columns if a table with one label column seems to hold answers, not items.
+def refuse_answers(path: str, table: Any, label: str, id: str | None = None) -> None:
+    """Refuse a table with one label column that seems to hold answers, not items, and say what makes a table of it.
 
     That is so if items come back, and nothing but rater and label tells their rows apart.
 
     Parameters
     ----------
+    path : str
+        Its file.
     table : DataFrame
     label : str
         Its label column.
@@ -80,21 +82,26 @@ def hidden_answers(table: Any, label: str, id: str | None = None) -> Roles | Non
     names = list(table.columns)
     item = id or _usual(names, _ITEM, {label})
     if item is None or len(table) < _COMES_BACK * table[item].nunique():
-        return None
+        return
     rater = _usual(names, _RATER, {label, item})
     rest = [name for name in names if name not in (item, rater, label) and bare_name(name) not in ABOUT_THE_ANSWER]
     if rest and (table.groupby(item)[rest].nunique() > 1).to_numpy().any():
-        return None
-    return Roles(item, rater, label, rest)
+        return
+    raise TableError(
+        f"the values of {item!r} come back with other labels, so that a row is an answer and not an item; "
+        f"first type: {_import_command(path, Roles(item, rater, label, rest))}"
+    )
 
 
-def usual_roles(names: Sequence[str]) -> Roles | None:
-    """The roles of columns that are called as those of a long table usually are, all three; else None."""
-    found = [_usual(names, spellings, set()) for spellings in (_ITEM, _RATER, _LABEL)]
-    return None if found[2] is None or None in found[:2] else Roles(found[0], found[1], found[2], [])
+def refuse_long_table(path: str, names: Sequence[str]) -> None:
+    """Refuse a table whose columns are called as those of answers usually are, and say what makes a table of it."""
+    item, rater, label = (_usual(names, spellings, set()) for spellings in (_ITEM, _RATER, _LABEL))
+    if item is not None and rater is not None and label is not None:
+        roles = Roles(item, rater, label, [])
+        raise TableError(f"a row is an answer ({roles.described}); first type: {_import_command(path, roles)}")
 
 
-def import_command(path: str, roles: Roles) -> str:
+def _import_command(path: str, roles: Roles) -> str:
     """What to type, to make a table of such a file that has one row an item."""
     options = " ".join(f"--{role} {quote(name)}" for role, name in roles.named.items())
     return f"ldlearn import {quote(path)} {options} -o table.csv"

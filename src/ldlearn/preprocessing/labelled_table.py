@@ -152,14 +152,19 @@ def read_labelled(
         try:
             columns = choose_columns(source, labels, **wanted)
         except TableError:
-            _refuse_long_table(given, source.names)
+            from ldlearn.io.answer_columns import refuse_long_table
+
+            refuse_long_table(given.name, source.names)
             raise
         named = columns.labels if len(columns.labels) > 1 else []  # a column of lists gives its name to no degrees
         columns = replace(columns, kept=find_kept(source, keep, columns.id, named))
         table = _read_columns(source, columns)
         _refuse_lists(table.frame if isinstance(table, SparseTable) else table, set(columns.features))
-        if len(columns.labels) == 1:
-            _refuse_answers(given, table, columns)
+        label = table[columns.labels[0]]
+        if len(columns.labels) == 1 and (holds_lists(label) or not label.isin((0, 1)).all()):
+            from ldlearn.io.answer_columns import refuse_answers
+
+            refuse_answers(given.name, table, columns.labels[0], columns.id)
         found = _with_labels(table, columns, kind, separator)
     if found.listed is not None:
         given.tell(found.listed.in_words(found.columns.labels))
@@ -207,36 +212,11 @@ def _refuse_lists(table: Any, features: set[str]) -> None:
             raise TableError("a list is no feature; leave the column out (ignore).", row=row, column=name)
 
 
-def _refuse_long_table(given: GivenTable, names: Sequence[str]) -> None:
-    """A table without the columns that were asked for, but with those of answers: say what makes a table of it."""
-    from ldlearn.io.answer_columns import import_command, usual_roles
-
-    roles = usual_roles(names)
-    if roles is not None:
-        raise TableError(f"a row is an answer ({roles.described}); first type: {import_command(given.name, roles)}")
-
-
-def _refuse_answers(given: GivenTable, table: Any, columns: TableColumns) -> None:
-    """A table whose label column is there, but where items come back, one row for each answer."""
-    label = table[columns.labels[0]]
-    if not holds_lists(label) and label.isin((0, 1)).all():
-        return
-    from ldlearn.io.answer_columns import hidden_answers, import_command
-
-    roles = hidden_answers(table, columns.labels[0], columns.id)
-    if roles is not None:
-        raise TableError(
-            f"the values of {roles.item!r} come back with other labels, so that a row is an answer and not an item; "
-            f"first type: {import_command(given.name, roles)}"
-        )
-
-
 def _read_columns(source: Source, columns: TableColumns) -> Any:
     """Those columns, all rows, as a data frame."""
-    kinds: dict[str, Kind] = dict.fromkeys([*columns.features, *columns.labels], "any")
+    kinds: dict[str, Kind] = dict.fromkeys(columns.kept, "text")
+    kinds |= dict.fromkeys([*columns.features, *columns.labels], "any")
     kinds |= {name: "text" for kind in _READ_AS_TEXT for name in columns.kinds.get(kind, ())}
-    aside: dict[str, Kind] = dict.fromkeys(columns.kept, "text")
-    kinds = aside | kinds
     if columns.id is not None:
         kinds[columns.id] = "text"
     table = source.read(kinds, sparse=True)
