@@ -25,6 +25,8 @@ class SensitivityDisplay(Display):
     ----------
     curves : mapping of str to sequence of Curve
         By task ("recovery", "prediction"), one curve for each parameter.
+    score : str, optional
+        What the vertical axis shows; by default the metric that selected.
     heading : str, optional
         Title of the first panel's row.
 
@@ -40,8 +42,9 @@ class SensitivityDisplay(Display):
         SensitivityDisplay.from_records(records, "vader_tweets", "DLDL").save("sensitivity.svg")
     """
 
-    def __init__(self, curves: Mapping[str, Sequence[Curve]], *, heading: str = "") -> None:
+    def __init__(self, curves: Mapping[str, Sequence[Curve]], *, score: str = "", heading: str = "") -> None:
         self.curves = {task: list(some) for task, some in curves.items() if some}
+        self.score = score
         self.heading = heading
         self.parameters = list(dict.fromkeys(curve.parameter for some in self.curves.values() for curve in some))
         width = len(self.parameters)
@@ -49,7 +52,14 @@ class SensitivityDisplay(Display):
 
     @classmethod
     def from_records(
-        cls, records: AnyRecords, dataset: str, method: str, *, tasks: Sequence[Task] = TASKS, ax: Any = None
+        cls,
+        records: AnyRecords,
+        dataset: str,
+        method: str,
+        *,
+        tasks: Sequence[Task] = TASKS,
+        score: str = "",
+        ax: Any = None,
     ) -> SensitivityDisplay:
         """Draw the grid of a method on a data set.
 
@@ -60,6 +70,8 @@ class SensitivityDisplay(Display):
         dataset, method : str
         tasks : sequence of {"recovery", "prediction"}
             A line for each.
+        score : str, optional
+            What the vertical axis shows; by default the metric that selected.
         ax : matplotlib Axes or sequence of them, optional
             One that is divided, or one for each parameter.
 
@@ -71,7 +83,7 @@ class SensitivityDisplay(Display):
         curves: dict[str, list[Curve]] = {task: sensitivity_curves(results, dataset, method, task) for task in tasks}
         if not any(curves.values()):
             raise InputError(f"The records of {method!r} on {dataset!r} hold no grid with two values of a parameter.")
-        return cls(curves, heading=f"{method} on {dataset}").plot(ax=ax)
+        return cls(curves, score=score, heading=f"{method} on {dataset}").plot(ax=ax)
 
     @classmethod
     def from_estimator(cls, search: Any, *, ax: Any = None) -> SensitivityDisplay:
@@ -101,7 +113,8 @@ class SensitivityDisplay(Display):
                 if parameter in by_parameter:
                     self.lines_[parameter, task] = _draw_curve(ax, by_parameter[parameter], i)
                 tidy(ax)
-                heading = f"{task}\nvalidation {curves[0].heading}" if ax is grid[i, 0] else ""
+                score = self.score or f"validation {curves[0].heading}"
+                heading = f"{task}\n{score}" if ax is grid[i, 0] else ""
                 axis_labels(ax, parameter if ax in grid[-1] else "", heading)
             ends = [end for ax in grid[i] for end in ax.get_ylim()]
             for ax in grid[i]:
