@@ -40,6 +40,42 @@ def test_a_block_that_fails_leaves_the_old_file(tmp_path):
     assert names(tmp_path) == ["a.txt"]
 
 
+# Interrupted before it is closed, a file is closed by the collector, who complains.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_ctrl_c_at_any_line_leaves_the_whole_file_or_nothing(tmp_path):
+    """One after the other, each line that runs while a file is written is interrupted before it."""
+
+    def write_until(line):
+        lines_left = line
+
+        def trace(frame, event, _):
+            nonlocal lines_left
+            if frame.f_code.co_filename != writing.__wrapped__.__code__.co_filename:
+                return None
+            lines_left -= event == "line"
+            if event == "line" and lines_left == 0:
+                raise KeyboardInterrupt
+            return trace
+
+        before = sys.gettrace()
+        sys.settrace(trace)
+        try:
+            write_file(tmp_path / "a.txt", "whole")
+        finally:
+            sys.settrace(before)
+
+    for line in range(1, 1000):
+        try:
+            write_until(line)
+        except KeyboardInterrupt:
+            assert names(tmp_path) in ([], ["a.txt"]), line
+            (tmp_path / "a.txt").unlink(missing_ok=True)
+        else:
+            break
+    assert line > 10  # so many lines there are at least
+    assert (tmp_path / "a.txt").read_text() == "whole"
+
+
 def test_permissions_of_the_old_file_are_kept_and_new_files_are_readable(tmp_path):
     path = write_file(tmp_path / "a.txt", "old")
     mask = os.umask(0)

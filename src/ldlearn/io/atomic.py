@@ -7,7 +7,7 @@ import hashlib
 import os
 import platform
 import re
-import tempfile
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -42,9 +42,9 @@ def writing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
                 yield file
             return
         _remove_leftovers(target)
-        descriptor, draft = tempfile.mkstemp(dir=target.parent, prefix=f"{_stem(target)}{os.getpid()}-", suffix=".part")
-        try:
-            with open(draft, "wb", opener=lambda *_: descriptor) as file:
+        draft = target.with_name(f"{_stem(target)}{os.getpid()}-{secrets.token_hex(4)}.part")
+        try:  # around the making of it too: Ctrl-C may come at once
+            with open(draft, "xb", opener=_closed_to_others) as file:
                 yield file
                 file.flush()
                 os.fsync(file.fileno())
@@ -78,6 +78,10 @@ def naming_system_errors(path: str | os.PathLike[str], done: str) -> Iterator[No
             raise
         reason = (error.strerror or type(error).__name__).lower()
         raise FileError(f"{os.fspath(path)}: it cannot be {done} ({reason}).") from error
+
+
+def _closed_to_others(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
 
 
 def _stem(target: Path) -> str:
