@@ -236,12 +236,14 @@ class _Tally:
     def _know(self, item: str, about: Mapping[str, Any]) -> None:
         known = self.fields.setdefault(item, {})
         for name, value in about.items():
+            # NaN differs from itself, which is no difference between answers.
             if known.setdefault(name, value) != value and not (is_nothing(value) and is_nothing(known[name])):
                 self.differing.add(name)
 
     def _answer(self, item: str, rater: str | None, labels: Sequence[str]) -> None:
         self.empty += not labels
         who = next(self.nobody) if rater is None else rater  # without a name, a rater of its own
+        # A rater who named nothing is none of the raters of the item.
         for name in labels:
             self.raters.setdefault(item, set()).add(who)
             self.answers.append((item, who, name))
@@ -262,6 +264,7 @@ class _Tally:
         items = [item for item in self.fields if item in self.raters]
         counts = np.zeros((len(items), len(labels)), dtype=np.int64)
         at = pandas.Index(items).get_indexer(answers["item"]), pandas.Index(labels).get_indexer(answers["label"])
+        # Not counts[at] += 1, which counts a cell once however often it occurs.
         np.add.at(counts, at, 1)
         several = max(len(raters) for raters in self.raters.values())
         votes = kind == "votes" or (kind == "auto" and several > 1)

@@ -53,6 +53,7 @@ def find_roles(names: Sequence[str], given: Mapping[str, str | None], alone: boo
     listing = f"the columns are {some(names, 12)}"
     if "label" not in taken:
         raise TableError(f"say with label which column holds the labels; {listing}.")
+    # In a single file without raters each row may be an item of its own; otherwise items must come back.
     if "item" not in taken and ("rater" in taken or not alone):
         raise TableError(f"say with item which column names what was rated; {listing}.")
     rest = [name for name in names if name not in taken.values() and bare_name(name) not in ABOUT_THE_ANSWER]
@@ -60,6 +61,7 @@ def find_roles(names: Sequence[str], given: Mapping[str, str | None], alone: boo
 
 
 def _usual(names: Sequence[str], spellings: Sequence[str], taken: set[str]) -> str | None:
+    # Reversed, so that of two columns spelled alike the first is found.
     by_spelling = {bare_name(name): name for name in reversed(names) if name not in taken}
     return next((by_spelling[spelling] for spelling in spellings if spelling in by_spelling), None)
 

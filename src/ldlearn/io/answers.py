@@ -108,6 +108,7 @@ def text_of(value: Any) -> str | None:
     """A name or a number as text; None where there is none."""
     if is_nothing(value) or isinstance(value, Mapping | list):
         return None
+    # A column with gaps holds 7 as 7.0, and both must name the same rater.
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return str(value).strip()

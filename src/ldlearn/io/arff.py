@@ -53,6 +53,7 @@ class ArffSource(Source):
         self._categories: list[Categories] = []
         self._read_header()
         self.texts = {"name": _unquote(self._relation).split(": -C")[0]}
+        # The .xml names each label; the option only counts them.
         labels = self._mulan_labels() or self._meka_labels()
         self.labels = {self._kind(labels): labels} if labels else {}
         lines = ((k, text) for k, line in enumerate(self._file) if (text := line.strip()) and text[0] != "%")
@@ -87,8 +88,10 @@ class ArffSource(Source):
 
     def _meka_labels(self) -> list[int]:
         counts = _MEKA_COUNT.findall(self._relation)
+        # The last one: the name of the set, which stands before it, may hold the like.
         count = int(counts[-1]) if counts else 0
         positions = list(range(len(self.names)))
+        # Below 0 the labels stand last: MEKA's convention.
         return positions[count:] if count < 0 else positions[:count]
 
     def _kind(self, labels: list[int]) -> str:
@@ -124,6 +127,7 @@ class ArffSource(Source):
         return found
 
     def _column(self, rows: list[tuple[int, Cells]], position: int, kind: Kind) -> NDArray[Any]:
+        # A sparse row leaves out zeros.
         texts = [self._text(found.get(position, "0"), position, row) for row, found in rows]
         values = np.array(texts, dtype=object)
         words = self._categories[position]
@@ -153,11 +157,13 @@ class ArffSource(Source):
             columns += cells
             values += [float(self._text(text, column, row) or "nan") for column, text in cells.items()]
             starts.append(len(values))
+            # A value and its column have 8 bytes each.
             check_total(len(values) * 16, self.given.max_bytes)
         shape = (len(starts) - 1, len(self.names))
         whole = scipy.sparse.csr_matrix((np.array(values), np.array(columns, dtype=np.int64), starts), shape=shape)
         made: dict[str, Any] = {}
         for field, positions in parts.items():
+            # Labels become dense; a sparse row of a few bytes must not stand for thousands of them.
             if field != "X":
                 check_declared(8 * shape[0] * len(positions), 8 * self.given.size)
             made[field] = whole[:, positions] if field == "X" else whole[:, positions].toarray()
@@ -225,6 +231,7 @@ def _row(x: Any, y: NDArray[Any]) -> str:
 
 
 def _digits(value: Any) -> str:
+    # repr gives as few digits as read back the same number.
     return "?" if value != value else repr(value)
 
 

@@ -47,6 +47,7 @@ class ArraySource(Source):
         matrices = [name for name, array in self._arrays.items() if array.ndim == 2]
         features = _first_present(_USUAL_NAMES["X"], matrices)
         fields = _label_fields([name for name in matrices if name != features])
+        # A single matrix called labels may hold degrees, ticks or votes: its values must tell.
         kinds = {field: field if own or len(fields) > 1 else "auto" for field in fields}
         held = {features: "X"} | {name: kinds[field] for field, name in fields.items()}
         self._name_columns(known, held)
@@ -69,6 +70,7 @@ class ArraySource(Source):
             field = held.get(name, "")
             names = known["feature_names" if field == "X" else "label_names"] if field else []
             if len(names) != array.shape[1] or not names:
+                # Names that do not fit the matrix are those of something else.
                 names = [f"{name}{j}" for j in range(array.shape[1])]
                 made_up.update(range(start, start + len(names)))
             else:
@@ -93,6 +95,7 @@ class ArraySource(Source):
         """See `Source.blocks`."""
         arrays = {name: self._arrays[name] for name in dict.fromkeys(self._places[i][0] for i in kinds)}
         n_rows = self._common_length(arrays)
+        # What is sparse in the file becomes dense here.
         check_total(8 * n_rows * len(kinds), self.given.max_bytes)
         for start in range(0, n_rows, CHUNK_ROWS):
             pieces = {name: dense(array[start : start + CHUNK_ROWS]) for name, array in arrays.items()}
@@ -121,6 +124,7 @@ class ArraySource(Source):
         self._common_length({owner: matrix} | {name: self._arrays[name] for name in others})
         frame = super().read(rest)
         if not rest:
+            # A frame without columns has no rows either, and rows are counted from 1.
             frame = frame.reindex(range(1, matrix.shape[0] + 1))
         chosen = [self._places[i][1] for i in names.values()]
         whole = chosen == list(range(matrix.shape[1]))
@@ -167,6 +171,7 @@ class ArraySource(Source):
 
 def _is_column_or_matrix(array: Any) -> bool:
     kind = getattr(array, "dtype", np.dtype("S1")).kind
+    # Bytes are marks of other programs, such as scipy's "csr"; a matrix of texts is no label and no feature.
     texts, dimensions = kind == "U", getattr(array, "ndim", 0) if kind != "S" else 0
     return dimensions == 1 or (dimensions == 2 and not texts and array.shape[1] <= MOST_NAMES)
 
@@ -188,6 +193,7 @@ def _label_fields(names: Sequence[str]) -> dict[str, str]:
 
 def _first_present(candidates: Sequence[str], present: Sequence[str]) -> str:
     """The first candidate among the present names, in any case of letters; empty if there is none."""
+    # The exact name wins: x and X may both be there. Reversed, so that of several spellings the first is found.
     spelled = {name.lower(): name for name in reversed(present)}
     exact = [name for name in candidates if name in present]
     return (exact or [spelled[name.lower()] for name in candidates if name.lower() in spelled] or [""])[0]
@@ -203,6 +209,7 @@ def join_sparse(arrays: dict[str, Any]) -> dict[str, Any]:
         return arrays
     data, indices, starts, shape = (arrays.pop(name) for name in _SPARSE_PARTS)
     matrix = scipy.sparse.csr_matrix((data, indices, starts), shape=tuple(int(n) for n in shape))
+    # scipy believes indices, and its compiled loops would go beyond the arrays.
     matrix.check_format(full_check=True)
     return {"X": matrix} | arrays
 

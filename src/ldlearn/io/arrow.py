@@ -105,6 +105,7 @@ class ArrowSource(Source):
             return
         kind = self._file.schema.field(self._columns[position]).type
         inner = kind.value_type if self._arrow.types.is_dictionary(kind) or self._is_list(kind) else kind
+        # Versions of Arrow differ in the types that they know.
         if not any(getattr(self._arrow.types, f"is_{name}", lambda kind: False)(inner) for name in _PLAIN_TYPES):
             problem = f"its type is {kind}; convert it to numbers or texts, or leave it out."
             raise TableError(problem, column=self.names[position])
@@ -171,6 +172,7 @@ class ArrowSource(Source):
             start = 0
             for block in self._file.blocks([column for column, _, _ in group], _BLOCK_ROWS):
                 stop = start + block.num_rows
+                # More rows than it announces: they would not fit into the arrays.
                 if stop > self._file.n_rows:
                     break
                 for place, (_, field, k) in enumerate(group):
@@ -207,6 +209,7 @@ class _Parquet:
 
 def _count_leaves(kind: Any) -> int:
     """How many columns a file has for one of a type, which may be nested."""
+    # A dictionary is one column in the file, whatever its values are.
     if not kind.num_fields or getattr(kind, "index_type", None) is not None:
         return 1
     return sum(_count_leaves(kind.field(k).type) for k in range(kind.num_fields))
@@ -222,6 +225,7 @@ class _Feather:
         self.source, self.ipc = pyarrow.memory_map(str(path)), ipc
         file = ipc.open_file(self.source)
         self.schema = file.schema
+        # A file tells the number of its batches only.
         self.n_rows = sum(file.get_batch(i).num_rows for i in range(file.num_record_batches))
 
     def blocks(self, columns: list[int], rows: int) -> Iterator[Any]:
@@ -258,6 +262,7 @@ class ArrowSink(Sink):
         piece = arrow_table(columns_of(table)).replace_schema_metadata(self._metadata)
         if self._writer is None:
             self._writer = self._new_file(self.output.file, piece.schema)
+        # An empty piece has told the columns, which is all that a table without rows needs.
         if len(piece):
             self._writer.write_table(piece)
 

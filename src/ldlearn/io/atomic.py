@@ -46,8 +46,10 @@ def writing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         try:  # around the making of it too: Ctrl-C may come at once
             with open(draft, "xb", opener=_closed_to_others) as file:
                 yield file
+                # On disk before the rename: a crash after it must not find an empty file under the name.
                 file.flush()
                 os.fsync(file.fileno())
+            # Only now: what is half written is nobody else's business.
             os.chmod(draft, _permissions(target))
             os.replace(draft, target)
         except BaseException:
@@ -86,6 +88,7 @@ def _closed_to_others(path: str, flags: int) -> int:
 
 def _stem(target: Path) -> str:
     """How the names of all drafts of a file begin on this machine; the number of the process follows."""
+    # In a folder that machines share, the number of a process says nothing about those of another machine.
     machine = hashlib.sha256(platform.node().encode()).hexdigest()[:6]
     name = os.fsencode(target.name)[:_LONGEST_NAME].decode(errors="ignore")
     return f".{name}-{machine}-"
@@ -116,6 +119,7 @@ def _permissions(target: Path) -> int:
     """Those of the file that is replaced, or those of any new file; temporary files are closed to others."""
     if target.exists():
         return target.stat().st_mode & 0o777
+    # There is no way to ask for it but to set it.
     mask = os.umask(0)
     os.umask(mask)
     return 0o666 & ~mask

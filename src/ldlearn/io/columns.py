@@ -202,6 +202,7 @@ def check_columns(present: Sequence[str], needed: Sequence[str], kind: str) -> N
 
 
 def _parts(names: Sequence[str], choice: Any) -> list[Any]:
+    # A column whose name holds commas is meant by that name.
     if isinstance(choice, str) and choice not in names:
         return [part.strip() for part in next(csv.reader([choice], skipinitialspace=True), []) if part.strip()]
     if isinstance(choice, str | int | np.integer | slice):
@@ -212,6 +213,7 @@ def _parts(names: Sequence[str], choice: Any) -> list[Any]:
 def _find(names: Sequence[str], part: Any, option: str) -> list[int]:
     if isinstance(part, slice):
         return list(range(len(names)))[part]
+    # True is an int to Python, but nobody means column 1 by it.
     if isinstance(part, int | np.integer) and not isinstance(part, bool):
         if not -len(names) <= part < len(names):
             raise TableError(f"{option}: there is no column {part}; there are {len(names)} columns.")
@@ -222,6 +224,7 @@ def _find(names: Sequence[str], part: Any, option: str) -> list[int]:
 
 
 def _find_text(names: Sequence[str], part: str, option: str) -> list[int]:
+    # First of all: a name may end in * or hold a colon.
     exact = [i for i, name in enumerate(names) if name == part]
     if len(exact) > 1:
         raise TableError(f"{option}: {len(exact)} columns are named {part!r}; choose by position.")
@@ -245,6 +248,7 @@ def _end(names: Sequence[str], end: str, default: int, option: str) -> int:
     end = end.strip()
     if not end:
         return default
+    # Before positions: a column may be called 3.
     if end in names:
         return list(names).index(end)
     if end.isascii() and end.isdigit() and 1 <= int(end) <= len(names):
@@ -258,6 +262,7 @@ def _alike(names: Sequence[str], part: str, option: str) -> int:
     if len(alike) == 1:
         return alike[0]
     advice = hint(part, names, "the columns are")
+    # The usual cause of a table with one column is a separator that was not found.
     if len(names) == 1:
         advice = f"the only one is {some(names)}; of a text table --delimiter tells what separates columns."
     raise TableError(f"{option}: there is no column {part!r}; {advice}")

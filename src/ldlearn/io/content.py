@@ -55,6 +55,7 @@ class Content:
         """Names of all columns: features, then the labels of each matrix; marked where they would be confused."""
         plain = [*self.feature_names, *self.label_names]
         reserved = (FEATURE_MARK, *MARKS.values())
+        # To the reader of a text table a marked heading is a label, and a line of nothing but numbers is a row.
         if (
             len(self.labels) == 1
             and len(set(plain)) == len(plain)

@@ -100,6 +100,7 @@ def date_parts(series: Any, form: str) -> DateParts:
 
 def example(form: str) -> str:
     """A date in a form, for messages."""
+    # No month has the number 31, so that the example shows where the day stands.
     return date(2024, 3, 31).strftime(_date_of(form))
 
 
@@ -112,14 +113,17 @@ def _moments(series: Any, form: str) -> tuple[Any, NDArray[np.bool_], NDArray[np
     missing = is_missing(series)
     parts = _split(series.where(~missing, None))
     when = _dates(parts["date"], _date_of(form))
+    # Every further form is one more pass, so only the few cells that need it are tried.
     other = np.flatnonzero(when.isna() & ~missing)
     if len(other):
         when.iloc[other] = _dates_of_plain_forms(parts["date"].iloc[other], form)
     hours = pandas.to_numeric(parts["hour"], errors="coerce")
     afternoon = parts["half"].str.lower().str.startswith("p").fillna(False).astype(bool)
+    # 12 AM is hour 0, and 12 PM is hour 12.
     hours = hours.where(parts["half"].isna(), hours % 12) + 12 * afternoon
     minutes = pandas.to_numeric(parts["minute"], errors="coerce") - _zone_minutes(parts["zone"])
     seconds = pandas.to_numeric(parts["second"], errors="coerce").fillna(0)
+    # In microseconds as the dates are: a sum with nanoseconds would not reach before 1677.
     time = pandas.to_timedelta((hours * 3600 + minutes * 60 + seconds).fillna(0), unit="s").astype("timedelta64[us]")
     junk = np.asarray(when.isna().to_numpy() & ~missing, dtype=bool)
     return when + time, junk, np.isin(np.arange(len(series)), other) & ~junk

@@ -44,7 +44,7 @@ _OTHER_FILES = {
     b"PAR1": "Parquet (.parquet)",
     b"ARROW1": "Feather (.feather)",
 }
-_LOOKS_LIKE_A_POINT = "\u2024"
+_LOOKS_LIKE_A_POINT = "\u2024"  # ONE DOT LEADER, which no parser reads as a decimal point
 _FIRST_CELLS = 64
 _PADDED = [f"0{digit}" for digit in range(10)]
 _PLAIN_NUMBER = r"^[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$"
@@ -233,6 +233,7 @@ class DelimitedSource(Source):
     ) -> Iterator[_Piece]:
         """Some thousand rows each, because every column of every piece has a price; some rows may be skipped."""
         file = self._file
+        # A file is read from its beginning; rows that went out before the odd cell was met are skipped.
         if again:
             file = self._below_titles(self.given.reopened())
             if self._has_header:
@@ -280,6 +281,7 @@ class DelimitedSource(Source):
             cell = _CELL.search(str(error))
             if cell is not None and int(cell[1]) in quick:
                 raise _NotANumber from None
+            # A header without rows is a table, too.
             if "Empty CSV file" not in str(error):
                 raise self._explain(str(error)) from None
         finally:
@@ -345,6 +347,7 @@ def _as_utf8(file: CountedFile, encoding: str) -> CountedFile:
 
 def _read_header(file: CountedFile) -> bytes:
     line = b""
+    # A name in quotes may hold line breaks: an open quote goes on in the next line.
     while not line or line.count(b'"') % 2:
         more = file.readline(_LONGEST_HEADER)
         line += more
@@ -392,6 +395,7 @@ class DelimitedSink(Sink):
 
         columns = columns_of(table)
         if self._header_due:
+            # Not by Arrow, which puts every name in quotes.
             self.output.file.write((self._delimiter.join(map(self._quoted, columns)) + "\n").encode())
             self._header_due = False
         # a single has fewer digits than the double that it is read back as

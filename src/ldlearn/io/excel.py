@@ -33,6 +33,7 @@ class ExcelSource(Source):
     def __init__(self, given: Input) -> None:
         super().__init__(given)
         openpyxl = _import_openpyxl()
+        # A workbook is a zip, whose parts openpyxl would unpack whatever they announce.
         with zipfile.ZipFile(given.path) as archive:
             declared = sum(member.file_size for member in archive.infolist())
         check_declared(declared, given.size)
@@ -44,6 +45,7 @@ class ExcelSource(Source):
         sheet, header, first, rest = self._find_table(book)
         self._columns = [j for j, cell in enumerate(first[header]) if cell is not None]
         self.names = [str(first[header][j]) for j in self._columns]
+        # Rows are counted from 1, so the header is row header + 1. Cells merged within one row are titles over columns.
         merged = {
             merge for merge in _find_merged(sheet) if merge[0] in self._columns and header + 1 < merge[1] < merge[2]
         }
@@ -81,6 +83,7 @@ class ExcelSource(Source):
         empty = [j for j in self._columns if rows and all(j >= len(row) or row[j] is None for row in rows)]
         if not empty:
             return
+        # Opened again, because a workbook gives either values or formulas.
         with self.given.path.open("rb") as file:
             book = openpyxl.load_workbook(file, read_only=True)
             written = list(islice(book[sheet].iter_rows(values_only=True), _ROWS_LOOKED_AT))
@@ -119,6 +122,7 @@ def _with_merged(rows: Iterator[Row], number: int, merged: set[tuple[int, int, i
     columns = {j for j, _, _ in merged}
     until: dict[int, tuple[int, Any]] = {}
     for k, row in enumerate(rows, number):
+        # Empty rows are passed over but counted, as the ranges of merged cells count them.
         if not any(cell is not None for cell in row):
             continue
         until |= {j: (starts[k, j], row[j]) for j in columns if (k, j) in starts and j < len(row)}
@@ -132,6 +136,7 @@ def _width(row: Row) -> int:
 
 def _plain(cell: Any) -> Any:
     """Dates and times as texts, as a text table would have them."""
+    # Excel knows no plain dates: a day is a moment at midnight.
     if isinstance(cell, datetime.datetime) and cell.time() == datetime.time():
         cell = cell.date()
     return cell.isoformat() if isinstance(cell, datetime.date | datetime.time) else cell
@@ -153,6 +158,7 @@ class ExcelSink(Sink):
             self._sheet.append(list(columns))
             self._header_due = False
         for row in zip(*(column.tolist() for column in columns.values()), strict=True):
+            # A workbook has no NaN.
             self._sheet.append([None if cell != cell else cell for cell in row])
 
     def close(self) -> None:

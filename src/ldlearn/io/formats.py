@@ -75,6 +75,7 @@ def format_of(name: str, given: str | None = None, default: str = "csv") -> str:
         return given or default
     suffix = ending_of(name)
     if given is not None:
+        # Compared by what they stand for: .svm and .libsvm are one format.
         if suffix[1:] in FORMATS and FORMATS[suffix[1:]] != FORMATS[given]:
             problem = f"its ending says {suffix[1:]}, but {given} was asked for; leave that out, or change the ending."
             raise TableError(problem, where=name)
@@ -144,6 +145,7 @@ def open_table(
             table = format.source(source)
             if by_name:
                 _check_names(table)
+        # What the caller does with the table is not trouble with the file: only its own errors are put in other words.
         with naming(source.where):
             yield table
     finally:
@@ -231,5 +233,6 @@ def open_output(
     with output.stack:
         sink = format.sink(output)
         yield sink
+        # Before the stack is left, which puts the file in its place; an error on the way leaves what was there.
         sink.close()
         output.finish()

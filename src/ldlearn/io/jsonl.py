@@ -27,6 +27,7 @@ class JsonLinesSource(Source):
     def __init__(self, given: Input, rows: Iterator[dict[str, Any]] | None = None) -> None:
         super().__init__(given)
         self._rows = parse_lines(given) if rows is None else rows
+        # Many rows: an object may leave out what it does not know, so that one alone does not tell all columns.
         self._first = list(islice(self._rows, CHUNK_ROWS))
         if not self._first:
             raise TableError("the file is empty; one JSON object per line is needed.")
@@ -107,6 +108,7 @@ class JsonLinesSink(Sink):
 
 
 def _plain(column: NDArray[Any]) -> list[Any]:
+    # JSON has no NaN.
     return [None if value != value else value for value in column.tolist()]
 
 

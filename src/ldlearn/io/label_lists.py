@@ -18,6 +18,7 @@ from ldlearn.io.columns import sorted_labels
 from ldlearn.io.sparse_table import SparseTable
 from ldlearn.io.values import import_pandas, is_label_word, is_missing, is_numeric
 
+# Rarest within a name first: a label may well hold a comma, hardly a new line.
 _SEPARATORS = ("\n", "|", ";", ",")  # in this order, the first that occurs
 _JSON = "json"
 _MOST_LABELS = 50  # more are believed only if they recur
@@ -118,6 +119,7 @@ def holds_lists(series: Any, separator: str | None = None) -> bool:
 
 def _find_separator(series: Any) -> str:
     texts = [str(value) for value in series[~is_missing(series)] if isinstance(value, str)]
+    # A single label may begin with a brace; only if all cells do are they lists.
     if any(text.lstrip().startswith("[") for text in texts) or all(map(_is_in_braces, texts)):
         return _JSON
     return next((mark for mark in _SEPARATORS if any(mark in text for text in texts)), "|")
@@ -152,6 +154,7 @@ def _read_list(text: str) -> Any:
     """A list as JSON has it, as Python prints it (what pandas writes), or as databases do: {sky,"deep sea"}."""
     if not text.startswith("[") and not _is_in_braces(text):
         return [text]  # a plain label among lists
+    # {} is an empty dict to both, and here a row without labels.
     for read in (json.loads, literal_eval):
         with suppress(ValueError, SyntaxError):
             return read(text) or []

@@ -31,14 +31,18 @@ class LibsvmSource(ArraySource):
 
         comment = _own_comment(given.path)
         known = parse_meta(comment) if comment else {"feature_names": [], "label_names": []}
+        # Before the parser, which believes an index and makes a matrix that wide.
         _check_indices(given.path)
+        # The lines tell neither of last features that are 0 everywhere, nor whether indices begin at 0.
         own = {"n_features": len(known["feature_names"]), "zero_based": False} if known["feature_names"] else {}
         X, targets = load_svmlight_file(str(given.path), multilabel=True, **own)
         numbers = sorted({number for row in targets for number in row})
         if not np.isfinite(numbers).all():
             raise TableError("a label is no finite number.")
         if known["label_names"]:
+            # Labels that no row has keep their columns.
             numbers = [float(j) for j in range(len(known["label_names"]))]
+        # The labels are made dense.
         check_declared(X.shape[0] * len(numbers), given.size)
         arrays: dict[str, Any] = {"X": X, "Y": _indicator(targets, numbers)}
         if comment:
@@ -47,6 +51,7 @@ class LibsvmSource(ArraySource):
         names = {"label_names": [f"{number:g}" for number in numbers]}
         names["feature_names"] = [f"x{j}" for j in range(X.shape[1])]
         super().__init__(given, arrays | {key: np.array(found) for key, found in names.items()})
+        # A single label matrix may hold anything elsewhere; here it can only be 0/1.
         self.labels = {"Y": self._groups["Y"]}
 
 
@@ -67,6 +72,7 @@ def _check_indices(path: Path) -> None:
             if line.startswith(b"#"):
                 continue
             for index in _INDEX.findall(line):
+                # By its length first: Python refuses to make a number of thousands of digits.
                 if len(index) > 18 or int(index) > MOST_NAMES:
                     raise TableError(f"the feature index {index[:30].decode()} is beyond {MOST_NAMES:,}.")
 

@@ -14,7 +14,7 @@ from ldlearn.io.mat73 import is_mat73, read_mat73, write_mat73
 from ldlearn.io.sink import Output, WholeSink
 from ldlearn.io.source import Input
 
-_MAT5_LIMIT = 1 << 31
+_MAT5_LIMIT = 1 << 31  # bytes; MATLAB itself keeps larger arrays in version 7.3 only
 
 
 def _source(given: Input) -> ArraySource:

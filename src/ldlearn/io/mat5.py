@@ -28,7 +28,7 @@ _ENCODINGS = {16: "utf-8", 17: "utf-16", 18: "utf-32"}
 _CHAR, _SPARSE = 4, 5
 _CLASSES = {6: "f8", 7: "f4", 8: "i1", 9: "u1", 10: "i2", 11: "u2", 12: "i4", 13: "u4", 14: "i8", 15: "u8"}
 _COMPLEX = 0x0800
-_HEAD_BYTES = 1 << 12
+_HEAD_BYTES = 1 << 12  # hold flags, shape and name; MATLAB's names have at most 63 letters
 
 
 class _Parts:
@@ -42,6 +42,7 @@ class _Parts:
         if self.position + 8 > len(self.content):
             raise TableError("a matrix ends too early")
         first, length = struct.unpack_from(f"{self.endian}II", self.content, self.position)
+        # Elements begin at multiples of 8 bytes.
         start, step = self.position + 8, 8 + length + -length % 8
         if first >> 16:  # a small element keeps up to four bytes inside its own tag
             first, length = first & 0xFFFF, first >> 16
@@ -77,6 +78,7 @@ def _read_head(parts: _Parts) -> _Head:
     if len(flags) == 2 and int(flags[0]) & 0xFF not in (*_CLASSES, _CHAR, _SPARSE):
         return _Head(int(flags[0]) & 0xFF, False, (), "")  # objects go on in ways of their own
     shape = tuple(int(length) for length in parts.numbers())
+    # In Latin-1 any byte is a letter, so that no name can fail here.
     name = bytes(parts.next()[1]).decode("latin-1")
     if len(flags) != 2 or len(shape) < 2 or min(shape) < 0:
         raise TableError("a matrix has an impossible heading")
@@ -132,6 +134,7 @@ def _load(content: bytes, compressed: bool, size: int, endian: str, max_bytes: i
     if head.array_class == _CHAR:
         return head.name, _text(parts)
     if head.array_class == _SPARSE:
+        # Rows without entries take memory, too, once the matrix is stored by rows.
         check_declared(8 * head.shape[0], size)
         return head.name, _sparse(parts, head)
     values = parts.numbers()
@@ -157,6 +160,7 @@ def _text(parts: _Parts) -> str:
     kind, content = parts.next()
     if kind in _ENCODINGS:
         little = parts.endian == "<"
+        # Texts have no byte order mark, and without one Python would take the order of this machine.
         suffix = "" if kind == 16 else ("-le" if little else "-be")
         return bytes(content).decode(_ENCODINGS[kind] + suffix)
     if kind not in _DTYPES or _DTYPES[kind][0] == "f":
@@ -167,6 +171,7 @@ def _text(parts: _Parts) -> str:
 def _sparse(parts: _Parts, head: _Head) -> Any:
     rows, starts, values = parts.numbers(), parts.numbers(), parts.numbers()
     n_rows, n_columns = head.shape[0], head.shape[1]
+    # Own checks, because scipy believes indices. There may be more room than entries (MATLAB's nzmax).
     sound = (
         len(head.shape) == 2
         and len(starts) == n_columns + 1

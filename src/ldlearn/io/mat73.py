@@ -12,7 +12,7 @@ from ldlearn.errors import TableError, import_optional
 from ldlearn.io.limits import check_declared, check_total
 
 _PREFACE = 512
-_FILTERS = {"gzip", "lzf", None}
+_FILTERS = {"gzip", "lzf", None}  # others may be plugins that HDF5 loads, which is foreign code
 _CLASS_OF_DTYPE = {"f8": "double", "f4": "single", "i1": "int8", "u1": "uint8", "i8": "int64", "b1": "logical"}
 
 
@@ -32,6 +32,7 @@ def read_mat73(path: Path, max_bytes: int) -> dict[str, Any]:
     h5py = _import_h5py()
     arrays = {}
     with h5py.File(path, "r") as file:
+        # MATLAB keeps what cells and objects refer to under names such as #refs#.
         names = [name for name in file if not name.startswith("#")]
         for name in names:
             if not isinstance(file.get(name, getlink=True), h5py.HardLink):
@@ -50,6 +51,7 @@ def _load(h5py: Any, item: Any, path: Path, max_bytes: int) -> Any:
     values = _numbers(item, path, max_bytes)
     matlab_class = item.attrs.get("MATLAB_class", b"")
     if "MATLAB_empty" in item.attrs:
+        # Of an empty array MATLAB stores the shape in place of the numbers.
         return np.zeros(tuple(int(length) for length in np.ravel(values)[:2]))
     if matlab_class in (b"char", "char"):
         return "".join(map(chr, np.ravel(values).tolist()))
@@ -77,6 +79,7 @@ def _load_sparse(h5py: Any, group: Any, path: Path, max_bytes: int) -> Any:
         return scipy.sparse.csr_matrix((n_rows, len(starts) - 1))
     values, rows = (np.ravel(_numbers(item, path, max_bytes)) for item in items[:2])
     matrix = scipy.sparse.csc_matrix((values, rows.astype(np.int64), starts), shape=(n_rows, len(starts) - 1))
+    # scipy believes indices, and its compiled loops would go beyond the arrays.
     matrix.check_format(full_check=True)
     return matrix.tocsr()
 
@@ -87,7 +90,9 @@ def write_mat73(file: IO[bytes], arrays: dict[str, Any]) -> None:
     with h5py.File(file, "w", userblock_size=_PREFACE) as content:
         for name, value in arrays.items():
             _store(content, name, value)
+    # As version 5 begins: 116 bytes of text, 8 of an offset, the version, the order of bytes.
     preface = b"MATLAB 7.3 MAT-file, written by ldlearn".ljust(116) + bytes(8) + b"\x00\x02IM"
+    # HDF5 leaves the block before its content to others.
     file.seek(0)
     file.write(preface.ljust(_PREFACE, b"\x00"))
 

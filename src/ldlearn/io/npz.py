@@ -22,7 +22,7 @@ from ldlearn.io.limits import MOST_NAMES, check_declared, check_total
 from ldlearn.io.sink import WholeSink
 from ldlearn.io.source import PIPE, Input
 
-_PLAIN = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+_PLAIN = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # all that NumPy writes
 
 
 def read_npz(path: Path, max_bytes: int) -> dict[str, NDArray[Any]]:
@@ -92,6 +92,7 @@ class NpySource(ArraySource):
         found = {field: part for field, part in parts.items() if part.is_file()}
         if "X" in found and len(found) > 1:
             arrays = {field: read_npy(part, given.max_bytes) for field, part in found.items()}
+            # The endings of the names tell what the labels are, as the description in a file of ours would.
             super().__init__(given, arrays | {META: "{}"})
             return
         matrix = read_npy(given.path, given.max_bytes)
@@ -105,6 +106,7 @@ class NpySource(ArraySource):
             return super().find(choice, option)
         beside = Path(self.given.name).parent / choice
         matrix = read_npy(Path(choice) if Path(choice).is_file() else beside, self.given.max_bytes)
+        # The columns of both files are named and numbered anew.
         ArraySource.__init__(self, self.given, self._arrays | {"label": matrix})
         return self._groups["label"]
 

@@ -12,7 +12,7 @@ from ldlearn.io.values import is_missing, is_placeholder, is_total, read_numbers
 _MOST_TOTALS = 3  # rows at the end
 _LONGEST_UNIT = 15
 _ROUNDING = 1e-3  # of the sum of a column, whose printed cells are rounded
-_FEWEST_ROWS = 5
+_FEWEST_ROWS = 5  # of fewer a sum, or a text above numbers, may be chance
 
 
 def without_units(frame: Any) -> tuple[Any, str]:
@@ -25,6 +25,7 @@ def without_units(frame: Any) -> tuple[Any, str]:
     units = []
     for name in frame.columns:
         numbers, junk = read_numbers(frame[name])
+        # One number in it, and the row is data.
         if not np.isnan(numbers[0]):
             return frame, ""
         if _is_unit(frame[name].iloc[0]) and not junk[1:].any() and not np.isnan(numbers).all():
@@ -98,6 +99,7 @@ def _is_nothing_but_sums(frame: Any, row: int) -> bool:
     """Whether every cell of a row is empty or the sum of many, and at least two are sums."""
     filled = frame.columns[~is_missing(frame.iloc[row])]
     many = (_count_summands(frame[name], row) >= _FEWEST_ROWS for name in filled)
+    # Where the word is missing its cell is empty; a row that fills every column may be data.
     return 1 < len(filled) < frame.shape[1] and all(many)
 
 
@@ -113,6 +115,8 @@ def _is_total_since(frame: Any, start: int, row: int) -> bool:
 def _count_summands(series: Any, row: int) -> int:
     """How many numbers above a cell, zeros aside, it is the sum of; 0 if it is none."""
     numbers, _ = read_numbers(series.iloc[: row + 1])
+    # Zeros are no summands: one number below zeros equals their sum by chance.
     total = np.nansum(numbers[:row])
+    # A column of zeros is its own sum.
     is_sum = total != 0 and abs(numbers[row] - total) <= _ROUNDING * abs(total)
     return int(np.count_nonzero(np.nan_to_num(numbers[:row]))) if is_sum else 0

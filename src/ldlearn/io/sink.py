@@ -63,6 +63,7 @@ class Output:
         """Send on what was kept aside."""
         if self.name != PIPE:
             return
+        # Asking for the attribute itself would make the file.
         if "seekable" in self.__dict__:
             self.seekable.seek(0)
             shutil.copyfileobj(self.seekable, self.file)
@@ -90,6 +91,7 @@ class Sink:
             raise self.refusal("this format holds no sparse features; use .npz, .mat, .arff or .svm.")
         from sklearn.utils import gen_batches
 
+        # At least one piece, so that a set without rows still has a header.
         for rows in gen_batches(max(content.n_rows, 1), CHUNK_ROWS):
             self.write(content.table(rows))
 

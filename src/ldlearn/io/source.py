@@ -72,6 +72,7 @@ class Source:
         """Groups of columns as matrices of numbers; features may come sparse."""
         kinds: dict[int, Kind] = dict.fromkeys([i for positions in parts.values() for i in positions], "number")
         place = {position: k for k, position in enumerate(kinds)}
+        # The empty piece gives a table without rows its columns.
         pieces, rows = [np.empty((0, len(kinds)))], 0
         for block in self._guarded(kinds):
             pieces.append(np.column_stack(block))
@@ -85,6 +86,7 @@ class Source:
 
         Where ``sparse`` allows it, formats that hold sparse matrices give a `SparseTable`.
         """
+        # The last chunk is held back: only the end of the table shows whether it ends in totals.
         row, held, above = 1, None, None
         for block in self._guarded(self._positions(kinds)):
             frame = _frame(dict(zip(kinds, block, strict=True)), row)
@@ -92,6 +94,7 @@ class Source:
             if held is not None:
                 yield held
                 above = _with_sums(above, held)
+            # Units stand below the header, in the first chunk only.
             held = self._without("units", frame) if held is None else frame
         if held is not None:
             # the sums of the chunks before stand for their rows
@@ -179,6 +182,7 @@ class Source:
         self.labels = marked_labels(self.names)
 
     def _positions(self, kinds: Mapping[str, Kind]) -> dict[int, Kind]:
+        # Reversed, so that of two columns of one name the first is taken.
         place = {name: i for i, name in reversed(list(enumerate(self.names)))}
         return {place[name]: kind for name, kind in kinds.items()}
 
@@ -361,6 +365,7 @@ class CountedFile:
     def readline(self, size: int = -1) -> bytes:
         """Read a line of up to ``size`` bytes."""
         if self._returned:
+            # What was given back comes first, and may hold less than a line.
             end = self._returned.find(b"\n") + 1
             line = self.read(end or len(self._returned))
             return line if end else line + self.readline(size)
@@ -423,6 +428,7 @@ def reading(given: Input) -> Iterator[None]:
             yield
     except TableError as error:
         raise error.within(given.where) from None
+    # These say themselves what to do; a missing package is no fault of the file.
     except (LDLearnError, ImportError):
         raise
     except Exception as error:

@@ -41,6 +41,7 @@ class SparseTable:
     @property
     def density(self) -> float:
         """Share of the numbers that are not 0."""
+        # As floats: the product of both lengths may exceed every integer type.
         return float(self.matrix.nnz / max(1, np.prod(self.matrix.shape, dtype=float)))
 
     @property
@@ -67,6 +68,7 @@ class SparseTable:
 
     def take_columns(self, names: list[str]) -> SparseTable:
         """With these columns of the matrix only, in this order; the frame as it is."""
+        # Choosing columns of a matrix by rows copies all of it.
         if names == self.names:
             return self
         return replace(self, matrix=self.matrix[:, [self.place[name] for name in names]], names=names)
@@ -74,6 +76,7 @@ class SparseTable:
     def to_frame(self) -> Any:
         """All columns as a frame, zeros included."""
         pandas = import_pandas()
+        # Names as Python objects: those of Arrow's kind are slow to go through.
         names = pandas.Index(self.names, dtype=object)
         dense = pandas.DataFrame(self.matrix.toarray(), index=self.index, columns=names)
         return pandas.concat([dense, self.frame], axis=1)

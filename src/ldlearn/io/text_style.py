@@ -134,9 +134,11 @@ def _find_delimiter(text: str, usual: str) -> str:
         odd = sum(len(row) != width for row in rows)
         if width > 1 and odd <= _ODD_ROWS * len(rows):
             cells = [cell.strip() for cell in islice(chain.from_iterable(rows[1:]), _CELLS)]
+            # Where commas separate columns, none can stand within a number.
             numbers = sum(bool(_DOT.fullmatch(cell) or (mark != "," and _COMMA.fullmatch(cell))) for cell in cells)
             shares[not odd and not above][mark] = numbers / max(len(cells), 1)
     found = shares[True] or shares[False]
+    # Of equals the first is kept, which is the usual one.
     return max(found, key=lambda mark: found[mark], default=usual)
 
 
@@ -163,6 +165,7 @@ def find_beginning(text: str, delimiter: str) -> Beginning:
                 rows.append(row)
                 starts.append(line)
             line = reader.line_num
+    # Such as a field too long for Python's parser: no table by this separator.
     except csv.Error:
         return Beginning(0, [])
     widths = [len(row) for row in rows if len(row) > 1]

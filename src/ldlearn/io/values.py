@@ -33,6 +33,7 @@ TOTALS = frozenset(
     for spelled in (word, word.capitalize(), word.title(), word.upper())
     for mark in ("", ":")
 )  # as they are mostly written
+# As Python and spreadsheets write them; the same value must be the same category.
 TRUTH_SPELLINGS = {"True": "true", "TRUE": "true", "False": "false", "FALSE": "false"}
 _YES = ("true", "yes", "y", "t", "on", "ja", "oui", "si", "sí", "sim")
 _NO = ("false", "no", "n", "f", "off", "nein", "nee", "non", "não")
@@ -138,6 +139,7 @@ def to_texts(series: Any, column: str) -> NDArray[np.object_]:
     missing = is_missing(series)
     present = series[~missing]
     try:
+        # Each distinct value is spelled once: columns of categories have few.
         codes, values = import_pandas().factorize(present.to_numpy(dtype=object))
     except TypeError:  # something that cannot even be compared, such as a list
         codes, values = np.arange(len(present)), present.to_numpy(dtype=object)
@@ -261,6 +263,7 @@ def without_rounding(targets: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _rounding(degrees: NDArray[np.float64]) -> float:
     """How far from 1 the sum of a row may be because degrees are written with two decimals, or with three, or four."""
+    # Each degree is off by half of its last decimal at most, and so is the sum by as many halves as there are labels.
     decimals = next((k for k in (2, 3, 4) if np.allclose(degrees, degrees.round(k), rtol=0, atol=1e-9)), 6)
     return float(min(0.5 * degrees.shape[1] * 10.0**-decimals, _LARGEST_ROUNDING)) + 1e-9
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 _CURRENCY = r"[$€£¥₹₽₩]|EUR|USD|GBP|CHF|JPY|CNY|INR|CAD|AUD|SEK|NOK|DKK|PLN|BRL"
 _UNIT = r"[A-Za-zµ°Ω][A-Za-zµ°Ω²³/]{0,7}|/[1-9]\d{0,2}"  # 7/10 is a mark on a scale, if most are
 _TIMES = {"k": 1e3, "K": 1e3, "M": 1e6, "B": 1e9, "mn": 1e6, "Mio": 1e6, "bn": 1e9, "Mrd": 1e9}
-_SAME_CURRENCY = {"USD": "$", "EUR": "€", "GBP": "£", "INR": "₹"}
+_SAME_CURRENCY = {"USD": "$", "EUR": "€", "GBP": "£", "INR": "₹"}  # ¥ is missing: two currencies have it
 _GAP = r"'’ \u00a0\u202f"  # between thousands, wherever the decimal mark is
 # (12.50) and 12.50- are a negative amount, <0.1 a limit, 1.2k a thousand and two hundred
 _DECORATED = re.compile(
@@ -73,6 +73,7 @@ def read_written(cells: list[Any], plain: NDArray[np.float64]) -> WrittenNumbers
     signs = {match["before"] or match["after"] for match in known if not match["unit"]} - {None, "%"}
     currencies = {_SAME_CURRENCY.get(sign, sign) for sign in signs}
     refused = {"before", "after"} if len(currencies) > 1 else set()
+    # A comma that is still in 0,5 was not taken for a decimal mark, so that nobody can tell what 1,234 is.
     refused |= {"mark"} if any(map(_FRACTION.search, pointed)) else set()
     refused |= {"limit"} if _are_two_sides(known) else set()
     refused |= {"minus"} if _are_school_marks(known, plain) else set()
@@ -133,7 +134,9 @@ def _usual_unit(units: list[str | None], n_plain: int) -> str | None:
 
 
 def _undecorated(match: re.Match[str], refused: set[str], unit: str | None) -> float:
+    # A percent sign stands where a currency may, but is no second scale.
     if any(match[mark] not in (None, "%") for mark in refused) or match["unit"] not in (None, unit):
         return np.nan
     number = float(re.sub(r"[^\d.]", "", match["digits"])) * _TIMES.get((match["times"] or "").strip(), 1.0)
+    # The sign may stand before the currency, after it, or behind the number.
     return -number if match["debit"] or "-" in match[0] or "−" in match[0] else number
