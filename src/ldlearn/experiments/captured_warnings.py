@@ -13,10 +13,12 @@ _ABOUT_CODE = (DeprecationWarning, PendingDeprecationWarning, FutureWarning, Imp
 @contextmanager
 def captured_warnings(texts: list[str]) -> Iterator[None]:
     """Append the texts of warnings to a list instead of showing them; those about code, not results, are dropped."""
+    # "always": what a record says must not depend on the filters of the user, or of the process it was made in.
     with warnings.catch_warnings(record=True, action="always") as caught:
         try:
             yield
         finally:
+            # in a finally clause: a fit that fails may have warned of the reason before
             about_results = [entry for entry in caught if not issubclass(entry.category, _ABOUT_CODE)]
             texts += distinct([_one_line(entry.message) for entry in about_results])
 

@@ -22,6 +22,7 @@ def cell_record(cell: Cell, partials: Sequence[Partial]) -> Record:
     errors = [partial.error for partial in partials if partial.error]
     if errors:
         return cell.record("failed", errors[0], **found)
+    # A piece of a path takes its points from all over the grid, so that pieces end to end are not in its order.
     points = sorted((entry for partial in partials for entry in partial.points), key=lambda entry: entry[0])
     grid = [point for _, point in points]
     seconds = {"select": round(sum(partial.seconds for partial in partials), 4), "fit": 0.0, "predict": 0.0}
@@ -40,6 +41,7 @@ def _outcome(best: dict[Task, dict[str, Candidate]], seconds: dict[str, float]) 
     """What the best models of each task are worth; the first metric of a task chose the one that is shown."""
     shown = {task: next(iter(chosen.values())) for task, chosen in best.items()}
     told = {key: value for candidate in shown.values() for key, value in candidate.found.items()}
+    # Both tasks may show models of different points; the time of a method is that of the one which predicts.
     timed, predict_seconds = shown.get("prediction") or shown["recovery"], told.get("predict_seconds", 0.0)
     neither = dict.fromkeys(TASKS)  # what is not its task has nothing
     return {
@@ -73,5 +75,6 @@ def _best(task: Task, cell: Cell, partials: Sequence[Partial]) -> dict[str, Cand
         candidates = [each for partial in partials if (each := partial.best.get((task, metric))) is not None]
         rivals_by = get_metric(cell.selection.recovery if cell.method.stepwise else metric)
         if candidates:
+            # The place decides ties, so that how a grid was cut into pieces cannot be seen in a record.
             found[metric] = min(candidates, key=lambda each: (rivals_by.sort_key(each.rival), each.place))
     return found

@@ -76,6 +76,7 @@ class Cell:
             "protocol": protocol,
             "selection": self._selection_that_matters(),
         }
+        # One text for equal content, whatever the order in which a plan has its keys.
         canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(canonical.encode()).hexdigest()[:16]
 
@@ -88,6 +89,7 @@ class Cell:
         selection, has_choice = asdict(self.selection), len(self.places) > 1
         by_recovery = self.selection.mode == "oracle" and ("recovery" in self.method.tasks or self.method.stepwise)
         as_before = self.selection.recovery_rows == ("validation" if self.method.steps[0].can_enhance else "training")
+        # Keys of 0.1.0 have none of these three, so that each is told only where it changes the work.
         if as_before or not (by_recovery and has_choice):
             selection.pop("recovery_rows")
         if not (has_choice and self.selection.per_metric):
@@ -102,6 +104,7 @@ class Cell:
         The basis says which rows chose the parameters for recovery, if any had to.
         """
         method, chosen_by = self.method, asdict(self.selection) | {"recovery_basis": basis}
+        # What judged is in recovery_basis; what the plan asked for may be the same work, and such cells share a record.
         chosen_by.pop("recovery_rows")
         return Record(
             cell=self.key,
@@ -205,6 +208,7 @@ def drawn_places(method: MethodSpec, budget: int | None, seed: int) -> list[Plac
     name = json.dumps([seed, method.to_dict()], sort_keys=True)
     if not method.stepwise:
         return [divmod(number, n_learner) for number in _drawn(n * n_learner, budget, name)]
+    # "budget and" keeps None, which is no limit. What the learner's grid leaves over goes to the first step.
     learners = _drawn(n_learner, budget and budget // 2, f"{name} learner")
     return list(itertools.product(_drawn(n, budget and budget - len(learners), name), learners))
 

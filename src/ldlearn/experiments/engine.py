@@ -99,8 +99,10 @@ def run_plan(
     plan = plan if isinstance(plan, Plan) else load_plan(plan)
     execute = partial(run_here, jobs=jobs) if scheduler is None else partial(run_on_dask, address=scheduler)
     watcher, path = watcher or Watcher(), Path(run_dir)
+    # The writer opens first: it makes the file, and cuts off a torn last line, before records are read.
     with hold_folder(path), record_writer(path / RECORDS) as write:
         run = _Run(plan, read_records(path, history=True), write, watcher)
+        # Only now: where the records cannot be read, the folder keeps the plan that they belong to.
         write_file(path / PLAN, plan.to_toml())
         write_file(path / CELLS, cells_text(list(run.cells)))
         try:
@@ -142,6 +144,7 @@ class _Run:
         done: dict[str, dict[int, list[Partial]]] = defaultdict(dict)
         for work, partials in execute((work, data[work.cells[0].dataset.name]) for work in works):
             self.watcher.worked(work, sum(partial.seconds for partial in partials))
+            # a cell is in one family only, so that its first names it
             family = work.cells[0].key
             done[family][work.piece] = partials
             if len(done[family]) == work.n_pieces:
@@ -162,6 +165,7 @@ class _Run:
                     data[spec.name] = loaded.get(spec.name) or spec.load(seed, needs_truth=by_truth)
             except DatasetNotHereError as error:
                 absent[spec.name] = "missing", str(error)
+            # One data set that is broken, or whose format needs a package, costs its own cells and not the run.
             except (ValueError, OSError, ImportError) as error:
                 absent[spec.name] = "failed", str(error)
             for text in texts:
@@ -169,6 +173,7 @@ class _Run:
         return data, absent
 
     def _record(self, cell: Cell, record: Record) -> None:
+        # As it will be read back, NaN as null, or a cell that fails as it did before would look new.
         before, record = self.records.get(cell.key), record.as_stored()
         # A cell that fails as it did before says nothing new.
         if before is None or record.is_ok or before.comparable != record.comparable:

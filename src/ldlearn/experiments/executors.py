@@ -55,10 +55,13 @@ def _end_with(parent: int) -> None:
     """End this process soon after its parent, which may have been killed without a chance to tell."""
 
     def watch() -> None:
+        # A process whose parent has died is given another one.
         while os.getppid() == parent:
             time.sleep(1.0)
+        # sys.exit would end this thread alone
         os._exit(1)
 
+    # Windows goes on telling the id of a parent that is gone.
     if os.name == "posix":
         threading.Thread(target=watch, daemon=True).start()
 
@@ -105,6 +108,7 @@ def _results(client: Any, tasks: Iterable[Task]) -> Outcomes:
         warnings.filterwarnings("ignore", message="Sending large graph")
         for work, dataset in tasks:
             if id(dataset) not in data:
+                # The content in the key: the scheduler takes equal keys for equal data, also those of another run.
                 key = f"ldlearn-data-{dataset.name}-{joblib.hash(dataset)}"
                 data[id(dataset)] = client.submit(_itself, dataset, key=key)
             # Not pure: a piece has a time and a memory of its own, so equal pieces are not one piece.
@@ -112,10 +116,12 @@ def _results(client: Any, tasks: Iterable[Task]) -> Outcomes:
     try:
         for future in as_completed(futures, loop=client.loop):
             yield future.result()
+            # a long run would keep the results of all pieces on the workers
             future.release()
     except KilledWorker:
         raise WorkersLostError("Workers of the cluster died again and again at the same work") from None
     finally:
+        # after Ctrl-C the cluster must not go on with work that nobody reads
         client.cancel(futures)
 
 

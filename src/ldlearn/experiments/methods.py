@@ -166,6 +166,7 @@ def read_methods(plan: TomlTable) -> tuple[MethodSpec, ...]:
     tables = {name: named.table(name) for name in named.entries()}
     methods = {name: _read_method(name, _completed(table, tables)) for name, table in tables.items()}
     if "discover" in plan:
+        # Those named in the plan win over what is found.
         methods = {method.name: method for method in _discover(plan.table("discover"))} | methods
     if not methods:
         raise plan.fail("methods", "name at least one method, for instance [methods.DLDL].")
@@ -180,6 +181,7 @@ def _completed(table: TomlTable, others: Mapping[str, TomlTable]) -> TomlTable:
     if "like" in others[model]:
         raise table.fail("like", f"{model!r} is itself like another method; name that one.")
     own = {key: value for key, value in table.entries().items() if key != "like"}
+    # Not its learner: a method is like another to try the same enhancer with another learner.
     taken = {key: value for key, value in others[model].entries().items() if key in ("estimator", "params", "grid")}
     return TomlTable({"estimator": model} | taken | own, table.path)
 
@@ -226,6 +228,7 @@ def _check_param(settings: TomlTable, estimator: str | None, name: str, value: A
     if name not in known:
         raise settings.fail(name, f"{estimator} has no parameter {name!r}; {hint(name, known)}")
     try:
+        # Sizes stand in for those of data that are not read yet: ranges of parameters do not depend on them.
         cls(**resolve({name: value}, {"n": 100, "m": 10, "c": 5}))._validate_params()
     except InvalidParameterError as error:
         raise settings.fail(name, str(error)) from None

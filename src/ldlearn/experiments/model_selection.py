@@ -65,6 +65,7 @@ class ValidationScorer:
     def _scores_of_labels(self, model: Any, deciding: list[str]) -> dict[str, float]:
         """How predictions fit 0/1 labels, whatever the task: without the truth, degrees are worth what they teach."""
         train, validation = self.split.train, self.split.validation
+        # The same learner with its defaults for every enhancer, so that only what they recover can differ.
         teaches = model if hasattr(model, "predict") else SABFGS().fit(train.X, model.label_distributions_)
         P = teaches.predict(validation.X)
         ours = [name for name in deciding if get_metric(name).against_labels]
@@ -72,6 +73,7 @@ class ValidationScorer:
         if not np.isnan(validation.Y).any():
             shares = normalize_rows(validation.Y.astype(float))
             return scores | score_all(shares, P, [name for name in deciding if name not in ours])
+        # Further metrics that need every label are left out in silence; the one that chooses cannot be.
         if deciding[0] not in ours:
             raise NotJudgedError(
                 f'{deciding[0]} needs every label, but some are unknown; write prediction = "vote_likelihood".'
@@ -90,6 +92,7 @@ class ValidationScorer:
         """The method with the same parameters on the validation rows, of which it sees the 0/1 labels only."""
         validation = self.split.validation
         try:
+            # a clone, because the fitted model may still be chosen
             return clone(model).fit(validation.X, validation.Y)
         except Exception as error:
             raise NotJudgedError(

@@ -57,6 +57,7 @@ def plan_for_table(
     plan : Plan
     table : PreparedTable
     """
+    # Up to the first point, as in data.csv.gz; a name that begins with one leaves nothing.
     name = Path(path).name.partition(".")[0] or "table"
     chosen = {key: value for key, value in (columns or {}).items() if value is not None}
     source = {"path": str(Path(path).resolve()), "preprocess": True, "labels": labels, **chosen}
@@ -97,6 +98,7 @@ def _usable(methods: tuple[MethodSpec, ...], table: PreparedTable, say: Say | No
     """Without methods that need every label, if some are unknown."""
     if not _some_unknown(table):
         return methods
+    # The first step alone sees the labels; a learner sees the degrees that it recovered.
     usable = tuple(method for method in methods if find_estimator(method.estimator)().takes_unknown)
     names = ", ".join(method.name for method in methods if method not in usable)
     if not usable:

@@ -93,6 +93,7 @@ class Selection:
 
     def to_dict(self) -> dict[str, Any]:
         """What a plan says of it; under ``"logical"`` nothing of recovery, which follows from prediction."""
+        # The reader refuses these keys here, and a resolved plan must be readable again.
         unsaid = () if self.mode == "oracle" else ("recovery", "recovery_rows")
         return {key: value for key, value in asdict(self).items() if key not in unsaid}
 
@@ -185,6 +186,7 @@ class Plan:
         plan = cls(
             name=table.text("name", "unnamed"),
             description=table.text("description", ""),
+            # A resolved plan says subject = "" where it has none, which is the name of no method.
             subject=table.text("subject", "", table.raw("subject") and [method.name for method in methods], "method"),
             datasets=read_datasets(table, folder or Path()),
             methods=methods,
@@ -246,6 +248,7 @@ def load_plan(plan: str | os.PathLike[str]) -> Plan:
         raise PlanError(f"There is no plan file {name!r} and no shipped plan of that name; {hint(name, shipped)}")
     text = (path if path.is_file() else _SHIPPED / f"{name}.toml").read_text(encoding="utf-8")
     try:
+        # The name of the file, unless the plan has one of its own.
         return Plan.from_dict({"name": path.stem} | tomllib.loads(text), path.parent)
     except tomllib.TOMLDecodeError as error:
         raise PlanError(f"{path.name} is not valid TOML: {error}.") from None
@@ -264,9 +267,11 @@ def _protocol(table: TomlTable) -> Protocol:
     default = Protocol()
     protocol = Protocol(
         split=table.text("split", default.split, SPLITS),
+        # Folds already are repeats: ten times ten of them only if a plan asks for that.
         repeats=table.integer("repeats", None, least=1) or (1 if table.raw("split") == "k-fold" else default.repeats),
         folds=table.integer("folds", default.folds, least=2),
         shares=_shares(table, default.shares),
+        # 0.9 at most: something must be left to train on.
         validation=table.number("validation", default.validation, most=0.9),
         seed=table.integer("seed", default.seed),
         scaling=table.text("scaling", default.scaling, SCALINGS),
@@ -281,6 +286,7 @@ def _protocol(table: TomlTable) -> Protocol:
 def _shares(table: TomlTable, default: tuple[float, ...]) -> tuple[float, ...]:
     shares = table.raw("shares", list(default))
     if isinstance(shares, str):
+        # What is no number is dropped here, and then missed below.
         shares = [float(part) for part in shares.split("/") if part.replace(".", "", 1).isdigit()]
     numbers = isinstance(shares, list) and all(isinstance(share, (int, float)) and share >= 0 for share in shares)
     if not numbers or len(shares) != 3 or sum(shares) <= 0 or shares[0] == 0:
@@ -304,6 +310,7 @@ def _selection(table: TomlTable) -> Selection:
         prediction=prediction,
         recovery_rows=table.text("recovery_rows", "validation", RECOVERY_ROWS),
         per_metric=table.boolean("per_metric"),
+        # Two at least: a pair that is chosen step by step needs a point for each step.
         budget=table.integer("budget", least=2),
     )
     table.finish()

@@ -25,6 +25,8 @@ def hold_folder(path: Path) -> Iterator[None]:
         Made if it does not exist.
     """
     path.mkdir(parents=True, exist_ok=True)
+    # "a+", since "w" would wipe out who holds the folder before it is known to be free. The file stays behind: were it
+    # removed, one process could hold the old file, opened before, and another one a new file of the same name.
     with open(path / LOCK, "a+", encoding="utf-8") as file:
         try:
             _lock_or_raise(file)
@@ -37,6 +39,7 @@ def hold_folder(path: Path) -> Iterator[None]:
         file.seek(0)
         file.truncate()
         file.write(f"process {os.getpid()} on {platform.node()} since {datetime.now().isoformat(timespec='seconds')}\n")
+        # whoever is refused reads it while the run goes on
         file.flush()
         yield
 

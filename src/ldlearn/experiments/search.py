@@ -21,9 +21,9 @@ from ldlearn.metrics import LABEL_METRICS, get_metric, score_all
 from ldlearn.metrics.conventions import Convention
 from ldlearn.results import Convergence, GridPoint, Samples, Task
 
-_SAMPLES = 12
+_SAMPLES = 12  # training rows whose degrees a record keeps, for pictures
 _DEGREES = 100  # rows whose degrees are kept where there is no truth, to compare methods with each other
-_ZEROS_MATTER = ("clark", "canberra", "kl_divergence")
+_ZEROS_MATTER = ("clark", "canberra", "kl_divergence")  # they divide by degrees
 
 
 @dataclass
@@ -102,6 +102,7 @@ class CellSearch:
         started = time.perf_counter()
         with captured_warnings(self.partial.warnings), self._failures_noted(fit):
             if fit.error is not None:
+                # Inside, so that an error of the fit and one of the scoring are noted in the same way.
                 raise fit.error
             if self.method.stepwise:
                 self._score(fit, ["recovery"])
@@ -125,6 +126,7 @@ class CellSearch:
             rival = self._teach_the_best() if self.method.stepwise else None
             told: dict[tuple[str, Place], dict[str, Any]] = {}  # several metrics may choose the same model
             for (task, metric), (value, fit) in self._best.items():
+                # Full scores are computed for what was chosen only; the grid has those of the deciding metrics.
                 if (task, fit.place) not in told:
                     tell = self._recovered if task == "recovery" else self._predicted
                     told[task, fit.place] = tell(fit.model)
@@ -159,6 +161,7 @@ class CellSearch:
             for metric in deciding:
                 value, best = scores.get(metric, math.nan), self._best.get((task, metric))
                 order = get_metric(metric).sort_key
+                # Strictly better: of equal points the first of the grid is kept.
                 if best is None or order(value) < order(best[0]):
                     self._best[task, metric] = (value, fit)
         if "recovery" in tasks and self._choice:
@@ -233,6 +236,7 @@ def search(work: Work, split: Split) -> list[Partial]:
     searches = [CellSearch(cell, scorer) for cell in work.cells]
     fits = _fits(work, split)
     while True:
+        # Not a for loop: what a fit warns of goes to every cell that shares it, what its scoring warns of to one cell.
         texts: list[str] = []
         with captured_warnings(texts):
             fit = next(fits, None)

@@ -95,12 +95,14 @@ class DatasetSpec:
             _check_features(data)
         if self.rows is None or self.rows >= data.n_samples:
             return data
+        # The first of one permutation: more rows of the same seed only add to fewer.
         return data.take(np.sort(np.random.default_rng(seed).permutation(data.n_samples)[: self.rows]))
 
     def _load(self) -> AnyDataset:
         if self.generator is not None:
             return GENERATORS[self.generator](**self.params)
         if self.path is None:
+            # A run never downloads: what is not here is recorded as missing, and looked for again by the next run.
             return datasets.fetch_dataset(self.name, download=False)
         if not Path(self.path).is_file():
             raise DatasetNotHereError(f"The file {self.path} of data set {self.name!r} is not here.")
@@ -122,6 +124,7 @@ def _check_features(data: LabelDataset) -> None:
     if (np.abs(values) <= _LARGEST).all():
         return
     rows, columns, values = scipy.sparse.find(data.X)
+    # "not at most", since NaN is not larger than anything either
     wrong = ~(np.abs(values) <= _LARGEST)
     row, column = min(zip(rows[wrong], columns[wrong], strict=True))
     problem = "the value is missing; fill it in" if np.isnan(data.X[row, column]) else "the value is too large"

@@ -111,6 +111,7 @@ def make_split(data: AnyDataset, spec: DatasetSpec, protocol: Protocol, repeat: 
     for part, found in zip(("training", "validation", "test"), rows, strict=True):
         if not len(found):
             raise InputError(f"The {part} part of {spec.name!r} has no rows; it has only {data.n_samples} in all.")
+    # It scales its columns itself, and learns all else that it needs from the training rows too.
     if isinstance(data, PreparedTable):
         features = data.numbers(*rows, sparse=sparse)
     else:
@@ -121,8 +122,8 @@ def make_split(data: AnyDataset, spec: DatasetSpec, protocol: Protocol, repeat: 
 
 
 def _scaled(X: Any, parts: Sequence[Rows], scaling: str) -> list[Any]:
-    scale = _scaler(scaling, X).fit(_dense_floats(X[parts[0]]))
-    return [scale.transform(_dense_floats(X[part])) for part in parts]
+    scale = _scaler(scaling, X).fit(_fresh_floats(X[parts[0]]))
+    return [scale.transform(_fresh_floats(X[part])) for part in parts]
 
 
 def _given_labels(data: AnyDataset, spec: DatasetSpec) -> NDArray[Any]:
@@ -144,7 +145,7 @@ def _logical(D: NDArray[np.float64], spec: DatasetSpec, protocol: Protocol) -> N
     return Y
 
 
-def _dense_floats(X: Any) -> Any:
+def _fresh_floats(X: Any) -> Any:
     """A fresh array, so that results cannot depend on how the data reached this process."""
     return X.astype(np.float64) if sparse.issparse(X) else np.array(X, dtype=np.float64, order="C")
 
@@ -153,5 +154,6 @@ def _scaler(scaling: str, X: Any) -> Any:
     if scaling == "none":
         return FunctionTransformer()  # changes nothing
     if scaling == "minmax":
+        # MinMaxScaler moves zeros, and a sparse matrix would be dense.
         return MaxAbsScaler() if sparse.issparse(X) else MinMaxScaler()
     return StandardScaler(with_mean=not sparse.issparse(X))  # without its mean, a sparse matrix would be dense

@@ -64,6 +64,7 @@ class TimeLeft:
             return None
         elapsed = time.monotonic() - self._began
         to_do = sum(points * self._rate(*what) for what, points in self._left.items() if points > 0)
+        # How many pieces ran side by side so far, whoever runs them.
         at_a_time = self._busy / elapsed if self._busy and elapsed else 1.0
         return to_do / at_a_time
 

@@ -42,11 +42,13 @@ def do_work(work: Work, data: AnyDataset) -> tuple[Work, list[Partial]]:
         _forget_peak_memory()
         try:
             cell = work.cells[0]
+            # Cells of a family share the split, though only some of their learners may need dense features.
             sparse = all(cell.method.takes_sparse for cell in work.cells)
             split = make_split(data, cell.dataset, cell.protocol, cell.repeat, sparse=sparse)
             found |= {"sizes": split.record, "label_names": list(data.label_names)}
             with _neighbors:
                 partials = search(work, split)
+        # Whatever it is, it belongs into the records of these cells; the other cells of the run go on.
         except Exception as error:
             partials = [Partial(error=error_text(error)) for _ in work.cells]
         found["peak_memory_mb"] = round(_peak_memory_mb(), 1)
@@ -58,6 +60,7 @@ def do_work(work: Work, data: AnyDataset) -> tuple[Work, list[Partial]]:
 def _forget_peak_memory() -> None:
     """Let the peak of this process start anew (Linux; elsewhere the peak is that of the process so far)."""
     with suppress(OSError):
+        # "5" resets the peak (VmHWM) and nothing else, see proc(5).
         Path("/proc/self/clear_refs").write_text("5")
 
 
@@ -75,4 +78,5 @@ def _peak_by_resource() -> float:  # pragma: no cover
     except ImportError:
         return float("nan")
     peak: Any = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    # macOS counts bytes, others kilobytes.
     return float(peak) / (1024**2 if platform.system() == "Darwin" else 1024)

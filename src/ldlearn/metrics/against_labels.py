@@ -30,6 +30,7 @@ def average_precision(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
     positive, above, positives_above = _ranks(D_true, D_pred)
     count = positive.sum(axis=1)
     total = np.where(positive, positives_above / above, 0.0).sum(axis=1)
+    # The maximum only keeps 0 / 0 from warning; such rows score 1.
     return np.asarray(np.where(count > 0, total / np.maximum(count, 1), 1.0))
 
 
@@ -52,6 +53,7 @@ def ranking_loss(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
     """
     positive, above, positives_above = _ranks(D_true, D_pred)
     wrong = np.where(positive, above - positives_above, 0.0).sum(axis=1)
+    # Not ~positive: an unknown label is NaN, neither positive nor negative.
     pairs = positive.sum(axis=1) * (D_true == 0).sum(axis=1)
     return np.asarray(wrong / np.maximum(pairs, 1))
 
@@ -75,6 +77,7 @@ def top_label_error(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
     >>> top_label_error([[1, 0], [1, 0]], [[0.6, 0.4], [0.2, 0.8]])
     0.5
     """
+    # An unknown label must not be the top one, and degrees are never below 0.
     top = np.where(np.isnan(D_true), -1.0, D_pred).argmax(axis=1)[:, np.newaxis]
     return 1.0 - np.take_along_axis(D_true, top, axis=1)[:, 0]
 
@@ -128,6 +131,7 @@ def vote_likelihood(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
     positive, known = ticked_and_known(D_true)
     log_shares = np.log(np.maximum(D_pred, np.finfo(np.float64).tiny))
     theta = log_shares + profile_log_rate(log_shares, positive, counts=label_counts(None, known))
+    # What so many rows can tell counts only rows of which something is known.
     n_seen = len(positive) if known is None else int(known.any(axis=1).sum())
     return log_likelihood(theta, positive, n_seen=n_seen, known=known)
 

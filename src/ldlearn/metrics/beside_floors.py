@@ -111,6 +111,7 @@ def _mean(rows: Matrix, weights: Matrix | None) -> float:
 
 def wants_all(metrics: Sequence[str] | str | None) -> bool:
     """Whether these are not names of metrics but the word "all"."""
+    # The command line splits at commas, so that the word arrives there as a list of one.
     return metrics == "all" or list(metrics or ()) == ["all"]
 
 
@@ -145,6 +146,7 @@ def advantage_over_constant(truth: Matrix, P: Matrix, mean: Matrix, logical: boo
     """
     if logical:
         shares = np.log(np.maximum(P, np.finfo(np.float64).tiny))
+        # The mean of the predictions, not of the training labels: only what varies from row to row is to be judged.
         constant = np.log(np.maximum(P.mean(axis=0), np.finfo(np.float64).tiny)) + np.zeros_like(shares)
         moved = constant + _STEP * (shares - constant)
         ahead, behind = (per_row("vote_likelihood", truth, softmax(logits)) for logits in (moved, constant))

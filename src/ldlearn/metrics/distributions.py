@@ -94,6 +94,7 @@ def kl_divergence(D_true: FloatArray, D_pred: FloatArray, *, eps: float = EPS) -
     """
     if not 0 <= eps < math.inf:
         raise InputError(f"eps must be a finite number >= 0, got {eps!r}.")
+    # rel_entr knows 0 ln 0 = 0, so that only the prediction needs a lower limit.
     return _sum(rel_entr(D_true, np.maximum(D_pred, eps)))
 
 
@@ -115,6 +116,7 @@ def cosine(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
     # The angle does not depend on scale, but squares of tiny unnormalised rows underflow.
     d, p = (_ratio(D, D.max(axis=1, keepdims=True)) for D in (D_true, D_pred))
     lengths = np.linalg.norm(d, axis=1) * np.linalg.norm(p, axis=1)
+    # parallel rows can exceed 1 by rounding
     return np.minimum(_ratio(_sum(d * p), lengths), 1.0)
 
 

@@ -16,6 +16,7 @@ def check_pair(D_true: ArrayLike, D_pred: ArrayLike, *, unknown: bool = False) -
     Row sums are for the metric to check, which knows whether it compares with distributions or with 0/1 labels. Of the
     latter some may be unknown (NaN).
     """
+    # while they still are frames: arrays have no names
     _check_same_label_order(D_true, D_pred)
     truth, prediction = _check_one(D_true, "D_true", unknown), _check_one(D_pred, "D_pred")
     if truth.shape != prediction.shape:
@@ -32,12 +33,14 @@ def _check_one(D: ArrayLike, name: str, unknown: bool = False) -> FloatArray:
         raise InputError(f"{name} must be 2-D (rows are samples, columns are labels), got shape {raw.shape}.")
     if raw.size == 0:
         raise InputError(f"{name} has nothing to compare: its shape is {raw.shape}.")
+    # Frames whose columns differ in type become arrays of objects, which may still hold numbers.
     if raw.dtype.kind not in "biufO":
         raise InputError(f"{name} must hold real numbers, got dtype {raw.dtype}.")
     try:
         values = raw.astype(np.float64)
     except (TypeError, ValueError) as error:
         raise InputError(f"{name} must hold real numbers: {error}.") from error
+    # NaN is an unknown label, infinity is never one.
     _refuse(np.isinf(values) if unknown else ~np.isfinite(values), values, name, "must be finite")
     _refuse(values < 0, values, name, "must not be negative")
     return values

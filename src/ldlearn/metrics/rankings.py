@@ -66,6 +66,7 @@ def kendall(D_true: FloatArray, D_pred: FloatArray, *, variant: Literal["b", "a"
         raise InputError(f"variant must be 'a' or 'b', got {variant!r}.")
     n_rows, n_labels = D_true.shape
     balance, untied_true, untied_pred = np.zeros((3, n_rows))
+    # One label against the later ones at a time: all pairs at once would need c times the memory of the matrices.
     for j in range(n_labels - 1):
         s = np.sign(D_true[:, j + 1 :] - D_true[:, j, np.newaxis])
         t = np.sign(D_pred[:, j + 1 :] - D_pred[:, j, np.newaxis])
@@ -82,4 +83,5 @@ def _correlation(product: FloatArray, square_true: FloatArray, square_pred: Floa
     length = np.sqrt(square_true * square_pred)
     result = np.full(length.shape, np.nan)
     np.divide(product, length, out=result, where=length > 0)
+    # rounding can take a perfect correlation beyond its range; NaN stays NaN
     return np.clip(result, -1.0, 1.0, out=result)

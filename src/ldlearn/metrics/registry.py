@@ -281,6 +281,7 @@ def score_all(
     if names is None:
         names = [name for name, metric in METRICS.items() if not metric.ordinal_only]
     metrics = [get_metric(name) for name in names]
+    # Checked once for all; NaN is let through only if no metric among them would take it for a degree.
     pair = check_pair(D_true, D_pred, unknown=all(metric.against_labels for metric in metrics))
     return {metric.name: mean_of_defined(metric._checked_rows(*pair, convention, {})) for metric in metrics}
 
@@ -298,6 +299,7 @@ def _near_names(name: str) -> list[str]:
         return SequenceMatcher(None, query, metric.name).ratio() + is_short_for(metric)
 
     ranked = sorted([*METRICS.values(), *LABEL_METRICS.values()], key=similarity, reverse=True)
+    # 0.6 is the usual least likeness of difflib; an abbreviation adds 1 and always passes.
     return [metric.name for metric in ranked if similarity(metric) >= 0.6][:3]
 
 

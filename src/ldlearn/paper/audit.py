@@ -58,4 +58,5 @@ def audit_paper(only: Iterable[str] | None = None, *, cells: Sequence[Cell] | No
             raise ParameterError(f"The audit has no topic {name!r}; {hint(name, CHECKS, 'its topics are')}")
     checks = [check for topic, check in CHECKS.items() if topic in topics]
     found = [finding for check in checks for finding in check(printed_cells() if cells is None else cells)]
+    # A topic names all its findings, an id one of them.
     return [finding for finding in found if {finding.id, finding.topic} & wanted]

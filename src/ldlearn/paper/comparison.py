@@ -12,6 +12,7 @@ from ldlearn.paper.remarks import printed_scores
 from ldlearn.paper.tables import BLOCKS, PAPER_METRICS, SUBJECT, Block, Cell, abbreviations
 from ldlearn.results import Method, Results, Spread
 
+# "alpha = 0" and not "alpha = 0.5"
 _ABLATED = re.compile(r"\b(alpha|beta|gamma)\s*=\s*0(?![.\d])")
 
 
@@ -64,6 +65,7 @@ def paper_method(method: Method, block: Block, names: Iterable[str]) -> str | No
 
 def _learner_fits(method: Method, block: Block) -> bool:
     learner = bare_name(method.learner or (method.name.split("+")[1] if "+" in method.name else ""))
+    # Tables of prediction differ in the learner that follows; an enhancer alone predicts nothing.
     return learner == bare_name(block.learner) if learner else method.kind != "enhancer" or block.task == "recovery"
 
 
@@ -98,6 +100,7 @@ class PairedTable:
         names = dict.fromkeys(name for _, name in self._printed)
         for method in results.methods.values():
             run.setdefault(paper_method(method, block, names), []).append(method)
+        # Several methods of ours (as published, tuned) may stand for one of the paper.
         self.rows = [self._row(name, method) for name in names for method in run.get(name, [None])]
 
     @property
@@ -126,6 +129,7 @@ class PairedTable:
         """Our score; with the paper's treatment of zeros where the records hold it."""
         task, name = self.block.task, self.metric.name
         zeros = [record.paper_zeros.get(task) for record in self.results.finished(dataset, method)]
+        # Of the metrics of the paper, Clark alone depends on what is added to zeros; the others have no second score.
         as_paper = Spread.of(scores.get(name) for scores in zeros if scores)
         return as_paper or self.results.spread(method, dataset, task, name)
 

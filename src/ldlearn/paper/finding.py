@@ -45,6 +45,7 @@ class Finding:
     @classmethod
     def of(cls, id: str, values: Mapping[str, object], details: Sequence[str] = ()) -> Finding:
         """A finding in the words of ``data/findings.toml``, filled with values."""
+        # A finding may have words of its own; what these leave out is said by its topic.
         words = _words()[id.partition("/")[0]] | _words().get(id, {})
         return cls(id, **{part: text.format(**values) for part, text in words.items()}, details=tuple(details))
 

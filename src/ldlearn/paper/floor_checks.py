@@ -56,6 +56,7 @@ def _floor_score(
     floor: str, of: Callable[[Distributions], Any], dataset: str, D: Distributions | None
 ) -> tuple[float, str] | None:
     """Its intersection and where that comes from; None if it is not known."""
+    # What is on this machine is computed, so that readers can check what was measured before.
     if D is not None:
         return METRICS["intersection"].function(D, of(D)), "computed now"
     # On public copies of the data, all rows.

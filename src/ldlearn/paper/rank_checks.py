@@ -59,6 +59,7 @@ def check_critical_difference(cells: Sequence[Cell]) -> Iterator[Finding]:
     """The critical difference that is printed as Bonferroni-Dunn's."""
     test = next(iter(_tests(cells).values()))
     n, k = test.n_datasets, len(test.average_ranks)
+    # Half of n: recovery and prediction on the same data are not independent, though the paper counts them so.
     right, independent = (f"{critical_difference(k, size, test='bonferroni-dunn'):.4f}" for size in (n, n // 2))
     if right != CLAIMED_DIFFERENCE:
         nemenyi = f"{critical_difference(k, n, test='nemenyi'):.4f}"
@@ -107,6 +108,7 @@ def _wrong_ranks(of: RankedTable) -> Iterator[str]:
 
 def _wrong_averages(of: RankedTable) -> Iterator[str]:
     averages = of.right.mean(axis=0)
+    # equal averages must tie, whatever the rounding of their sums
     places = rankdata(averages.round(6), method="min")
     for method, average, place in zip(of.methods, averages, places, strict=True):
         cell, right = of.cells[AVERAGE, method], f"{average:.2f} ({place:.0f})"
@@ -121,5 +123,6 @@ def _tests(cells: Sequence[Cell]) -> dict[str, PostHocResult]:
     for metric in PAPER_METRICS:
         first, second = (found[table, metric] for table in _TESTED)
         scores, better = np.vstack([first.values, second.values]), first.greater_is_better
+        # Mid-ranks of the printed values, not the printed ranks, some of which are wrong.
         tests[metric] = bonferroni_dunn(scores, SUBJECT, greater_is_better=better, methods=first.methods)
     return tests

@@ -76,10 +76,12 @@ class RankedTable:
             yield self.cells[self.datasets[i], self.methods[j]], f"{self.right[i, j]:.0f}"
 
     def _ranked(self, greater_is_better: bool) -> NDArray[np.float64]:
+        # Tables 1 and 2 print no deviations, which break ties; the supplement repeats their values with them.
         deviations = self._matrix(self.with_deviations, "std")
         return ranks(self.values, greater_is_better=greater_is_better, ties="paper", std=deviations)
 
     def _matrix(self, cells: Cells, column: str) -> NDArray[np.float64]:
+        # Where nothing is printed, no deviation breaks a tie.
         return np.array([[float(getattr(cells[d, m], column) or 0) for m in self.methods] for d in self.datasets])
 
 

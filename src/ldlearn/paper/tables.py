@@ -126,6 +126,8 @@ class PaperDataset:
     @property
     def clark_floor(self) -> float:
         """The smallest mean Clark distance of predictions that are positive everywhere, given the share of zeros."""
+        # Each zero adds 1 under Clark's root. A row has k <= c - 1 zeros, so sqrt(k) >= k / sqrt(c - 1): the mean of k,
+        # which the share of zeros gives, bounds the mean distance.
         return self.n_labels * self.zeros / math.sqrt(self.n_labels - 1)
 
 

@@ -38,6 +38,7 @@ def check_agreement(cells: Sequence[Cell]) -> Iterator[Finding]:
     errors = [cell for cell in _scores(cells, tasks=("prediction",)) if cell.metric == "One-error"]
     for (table, name), column in _grouped(errors, "method", ("table", "dataset")).items():
         mine, others = column.get(SUBJECT), [cell.value for method, cell in column.items() if method != SUBJECT]
+        # Half of every other error makes it suspect; that 1 - error lies among the others explains it.
         if mine is None or not others or mine.value >= min(others) / 2:
             continue
         error, lowest, highest = 1 - mine.value, min(others), max(others)
@@ -127,8 +128,11 @@ def _impossible(printed: Mapping[str, Cell], n_labels: int) -> Iterator[tuple[st
         elif float(cell.std or 0) > (largest := _largest_deviation(cell.value, low, high)) + _HALF_DIGIT:
             yield metric, f"With that mean, values between {low:g} and {high:.4f} deviate by at most {largest:.4f}."
     if {"Chebyshev", "Intersection"} <= printed.keys():
+        # 1 - intersection is the sum of the excesses, and of the deficits. Of one kind there are at most c // 2, none
+        # larger than the Chebyshev distance; and one of them is that distance.
         distance, common, pairs = printed["Chebyshev"].value, printed["Intersection"].value, n_labels // 2
         lowest, highest = 1 - pairs * distance, 1 - distance
+        # Both numbers are rounded, and the distance counts once for each pair.
         if not lowest - (1 + pairs) * _HALF_DIGIT <= common <= highest + 2 * _HALF_DIGIT:
             problem = f"With a Chebyshev distance of {distance:.4f} it lies between {lowest:.4f} and {highest:.4f}."
             yield "Intersection", problem
@@ -136,5 +140,6 @@ def _impossible(printed: Mapping[str, Cell], n_labels: int) -> Iterator[tuple[st
 
 def _largest_deviation(mean: float, low: float, high: float) -> float:
     """Of values in an interval, given their mean up to rounding: that of values at its ends only."""
+    # Bhatia and Davis: the variance is at most (high - mean) (mean - low); runs / (runs - 1) makes it that of a sample.
     above, below = min(mean - low + _HALF_DIGIT, high - low), min(high - mean + _HALF_DIGIT, high - low)
     return math.sqrt(above * below * _RUNS / (_RUNS - 1))

@@ -87,13 +87,16 @@ def inline_svg(display: Display, prefix: str) -> str:
         Put before every id, since ids must differ within a page.
     """
     text = contents(display, ["svg"])["svg"].decode()
+    # A declaration of XML and a document type cannot stand inside a page.
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
     text = re.sub(r' (?:width|height)="[^"]*"', "", text, count=2)  # those of the whole picture come first
+    # ids and what refers to them (clips, markers) get the same prefix
     text = re.sub(r'(?<= )id="', f'id="{prefix}-', text)
     text = re.sub(r'(href="#|url\(#)', rf"\g<1>{prefix}-", text)
     text = re.sub(r'style="([^"]*)"', _themed_style, text)
     # On a wide page a picture is little larger than drawn, on a narrow one it scrolls rather than becoming unreadable.
+    # matplotlib counts points, 72 to an inch, and browsers pixels, 96 to an inch.
     width = float(re.search(r'viewBox="0 0 ([\d.]+) ', text)[1]) * 4 / 3  # type: ignore[index]
     text = text.replace("<svg", f'<svg style="max-width: {1.15 * width:.0f}px; min-width: {min(width, 640):.0f}px"', 1)
     # The white page behind the picture is its first patch.
@@ -104,6 +107,7 @@ def _themed_style(match: re.Match[str]) -> str:
     style = match[1]
     for color, name in _THEME.items():
         style = style.replace(color, f"var(--{name})")
+    # matplotlib writes size and family as one "font"; the family is to be that of the page.
     style = re.sub(r"font: (\d)", r"font-size: \1", style)
     style = re.sub(r"font: bold ", "font-weight: bold; font-size: ", style)
     style = re.sub(r"(font-size: [\d.]+px) [^;]*", r"\1", style)

@@ -33,6 +33,7 @@ def render(results: Results, **parts: Any) -> str:
     """
     jinja2 = import_optional("jinja2", "report", "Reports")
     loader = jinja2.PackageLoader("ldlearn.reporting")
+    # A name that the template misspells is an error here, not an empty place on the page.
     environment = jinja2.Environment(
         loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )

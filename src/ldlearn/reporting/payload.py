@@ -62,6 +62,7 @@ def _sample(group: _Group, place: int) -> dict[str, Any]:
         "degrees": {
             record.method: _rounded(samples.recovered[place])
             for record, samples in group
+            # A file may hold records of several plans, and the same repeat of another seed has other rows.
             if samples.recovered and place < len(samples.rows) and samples.rows[place] == row
         },
     }
@@ -107,4 +108,5 @@ def _rounded(values: Iterable[Any], form: str = ".4f") -> list[float | None]:
 def script_json(data: Any) -> str:
     """JSON that can stand inside a script element whatever its strings contain."""
     text = json.dumps(data, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    # "</script>" in a name would end the element; JSON reads the escapes as the signs themselves.
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

@@ -70,6 +70,7 @@ class Report:
 
     def __init__(self, records: Iterable[Record | Mapping[str, Any]], plan: str = "") -> None:
         self.plan_text = plan
+        # Not as a Plan: a report must not fail because a plan of another version, or its data, cannot be used here.
         self.plan: dict[str, Any] = tomllib.loads(plan) if plan else {}
         self.results = Results(
             records, self.plan.get("metrics") or HEADLINE_METRICS, str(self.plan.get("subject") or "")
@@ -155,6 +156,7 @@ class Report:
         taken: Counter[str] = Counter()
         for stem, display in chain(self._page_figures.items(), further_figures(self.results, self._page_data)):
             taken[stem] += 1
+            # Names of data sets that differ in signs alone make the same file name.
             name = stem if taken[stem] == 1 else f"{stem}-{taken[stem]}"
             for format, content in contents(display, formats).items():
                 yield f"figures/{name}.{format}", content

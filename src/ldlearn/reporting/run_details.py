@@ -63,6 +63,7 @@ def selected_parameters(results: Results) -> dict[tuple[str, str, Task], dict[st
     found: dict[tuple[str, str, Task], dict[str, Counter[str]]] = {}
     for (method, dataset), records in results.by_method.items():
         for task, record in product(TASKS, records):
+            # one point is no choice
             for name, value in (record.selected.get(task) or {}).items() if record.n_points > 1 else ():
                 counts = found.setdefault((method, dataset, task), {})
                 counts.setdefault(name, Counter())[value_name(value)] += 1

@@ -41,6 +41,7 @@ def how_parameters_were_chosen(results: Results) -> list[str]:
 
 def grid_points_of_methods(results: Results) -> dict[int, list[str]]:
     """Methods by the number of grid points that they tried, the most first."""
+    # Records that hold no grid may count no point, though the method ran once.
     points = {record.method: max(record.n_points, 1) for record in results.finished()}
     counts = sorted(set(points.values()), reverse=True)
     return {count: [method for method, n in points.items() if n == count] for count in counts}
@@ -75,6 +76,7 @@ def _rows_that_chose(tuned: Sequence[Record]) -> dict[str, list[str]]:
     rows: dict[str, dict[str, None]] = {}
     for record in tuned:
         basis = record.selection.get("recovery_basis")
+        # A pair whose first step is chosen alone has rows that chose, but no recovery of its own.
         if basis and record.scores("recovery"):
             # What follows the comma is how: "validation rows, enhanced", "validation rows, fitted again".
             rows.setdefault(str(basis).partition(",")[0], {})[record.method] = None

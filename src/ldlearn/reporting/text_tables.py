@@ -42,6 +42,7 @@ class TextTable:
     def markdown(self) -> str:
         """The table under a heading, the legend or numbered notes below it."""
         align = ["---", *("---:" for _ in self.head[1:])]
+        # The first heading is ours; the others are names from files.
         lines = [[self.head[0], *map(markdown_text, self.head[1:])], align]
         lines += [[_markdown_entry(entry) for entry in row] for _, row in self.rows]
         grid = "\n".join("| " + " | ".join(line) + " |" for line in lines)

@@ -144,6 +144,7 @@ def _floors(table: TaskTable) -> list[str]:
         return [_informed_floor(table, method) for method in table.methods if method.is_floor]
     floor = table.floors[0].name
     limit = table.average_ranks[floor]
+    # ">=": who only equals a floor has not beaten it.
     below = [m.name for m in table.ranked if not m.is_floor and table.average_ranks[m.name] >= limit]
     others = "every other method does better"
     if below:
@@ -178,6 +179,7 @@ def compare_methods(table: TaskTable, subject: str | None) -> Verdict:
         )
         return Verdict([said])
     sentences = [_friedman_sentence(omnibus)]
+    # Pairs are tested only if the test of all methods together finds a difference (Demšar's procedure).
     if not omnibus.significant:
         return Verdict(sentences)
     with warnings.catch_warnings():
@@ -186,6 +188,7 @@ def compare_methods(table: TaskTable, subject: str | None) -> Verdict:
         if subject in names:
             sentences.append(_subject_sentence(bonferroni_dunn(scores, subject, **options)))
         pairs = nemenyi(scores, **options)
+    # Friedman's test can find that methods differ where no pair is far enough apart; a diagram would show nothing.
     if not any(pair.significant for pair in pairs.comparisons):
         return Verdict([*sentences, "Which pairs of methods differ, Nemenyi's test does not tell."])
     return Verdict([*sentences, _nemenyi_sentence(pairs)], pairs)

@@ -38,6 +38,7 @@ def current_names(params: Mapping[str, Any], estimator: str | None, learner: str
         The second step of a pair.
     """
     names = dict(_renamed(estimator))
+    # Records of pairs name the parameters of both steps, told apart by these prefixes.
     names |= {f"enhancer__{old}": f"enhancer__{new}" for old, new in _renamed(estimator).items()}
     names |= {f"learner__{old}": f"learner__{new}" for old, new in _renamed(learner).items()}
     removed = _estimator(estimator)._removed_params

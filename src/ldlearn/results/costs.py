@@ -28,4 +28,5 @@ def costs(results: Results, dataset: str | None = None) -> list[Cost]:
             if method.kind == "enhancer":
                 seconds["predict"] = None  # it cannot, so a time of zero would mislead
             found.append(Cost(method, seconds, Spread.of(record.peak_memory_mb for record in mine), len(mine)))
+    # A record without times, made by hand or by others, goes to the end.
     return sorted(found, key=lambda cost: cost.seconds["fit"].mean if cost.seconds["fit"] else float("inf"))

@@ -70,11 +70,13 @@ def _ratio(record: Record, task: Task) -> float:
     rows = {part: record.sizes.get(f"n_{part}", 0) for part in ("train", "validation", "test")}
     scored = rows["test" if task == "prediction" else "train"]
     others = sum(rows.values()) - scored
+    # Records without sizes: as if half of the rows were scored.
     return scored / others if others else 1.0
 
 
 def _margin(values: Sequence[float], ratio: float) -> float:
     n = len(values)
+    # One repeat has no spread; NaN is clear of nothing, since no comparison with it holds.
     if n < 2:
         return math.nan
     deviation = float(np.std(values, ddof=1)) * math.sqrt(1 / n + ratio)

@@ -59,6 +59,7 @@ def _of_last_plan(records: list[Record], cells: Path) -> list[Record]:
     """Without a list of cells, as version 0.1.0 left its folders, all of them."""
     if not cells.is_file():
         return records
+    # A folder may have seen several plans: those cells count that the last one has, in its order.
     place = {key: number for number, key in enumerate(json.loads(cells.read_text(encoding="utf-8")))}
     return sorted((record for record in records if record.cell in place), key=lambda record: place[record.cell])
 
@@ -67,6 +68,7 @@ def _parse(content: bytes, path: Path) -> Iterator[Record]:
     for number, line in enumerate(content[: _whole(content)].splitlines(), start=1):
         try:
             yield Record.from_dict(json.loads(line))
+        # JSON that is no object, or an object with fields of other kinds, fails in any of these ways.
         except (ValueError, TypeError, AttributeError) as error:
             reason = f" ({error})" if isinstance(error, InputError) else ""
             raise RunFolderError(
@@ -92,6 +94,7 @@ def record_writer(path: Path) -> Iterator[Callable[[Record], None]]:
     with open(path, "ab", buffering=0) as file:
         content = path.read_bytes()
         if len(content) != _whole(content):
+            # A line that a crash left half written would swallow the next one.
             file.truncate(_whole(content))
             os.fsync(file.fileno())
 

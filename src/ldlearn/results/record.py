@@ -170,6 +170,7 @@ class Record(_ByKey):
         version = int(content.get("schema") or 1)
         if version > SCHEMA:
             raise InputError("The record was written by a later version of ldlearn; update this one to read it.")
+        # null stands for what a record does not say, and keys that are not ours are passed over.
         given = {each.name: content[each.name] for each in fields(cls) if content.get(each.name) is not None}
         lacking = [name for name in ("cell", "dataset", "method", "repeat", "status") if name not in given]
         if lacking:
@@ -177,6 +178,7 @@ class Record(_ByKey):
         given["grid"] = [GridPoint(**point) for point in given.get("grid", ())]
         for name, kind in (("samples", Samples), ("convergence", Convergence)):
             given[name] = kind(**given[name]) if given.get(name) else None
+        # Version 1 does not count its points; stored runs count them and leave the grid out to save space.
         given["n_points"] = given.get("n_points") or len(given["grid"])
         record = cls(**given | {"schema": SCHEMA})
         return record if version > 1 else record._brought_up_to_date()
@@ -198,6 +200,7 @@ class Record(_ByKey):
         """What a line of a file of records holds."""
         content = asdict(self)
         for point in content["grid"]:
+            # nearly all points have none, and grids are long
             if not point["error"]:
                 del point["error"]
         return content
@@ -226,6 +229,7 @@ class Record(_ByKey):
 
     def deciding_metric(self, task: Task) -> str:
         """Name of the metric by which parameters were chosen for a task."""
+        # Chebyshev, the default of plans, for records that do not say.
         return str(self.selection.get(task) or HEADLINE_METRICS[0])
 
 
@@ -236,6 +240,7 @@ def latest(records: Iterable[Record]) -> list[Record]:
 
 def is_number(value: Any) -> TypeGuard[float]:
     """Whether a value of a record is a finite number."""
+    # True and False are numbers to Python, and no scores to us.
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
@@ -246,4 +251,5 @@ def _finite(value: Any) -> Any:
         return [_finite(entry) for entry in value]
     if isinstance(value, float):
         return float(value) if math.isfinite(value) else None
+    # json knows no numbers of numpy
     return value.item() if hasattr(value, "item") else value

@@ -50,6 +50,7 @@ def scoreboards(results: Results, metrics: Sequence[str]) -> list[Scoreboard]:
     metrics : sequence of str
         Those shown; where there is no truth, the ones among them that 0/1 labels suffice for.
     """
+    # A plan that names metrics between distributions only still has something to show where there is no truth.
     for_labels = [metric for metric in metrics if metric in LABEL_METRICS] or LABEL_HEADLINE
     boards = []
     for task, dataset in product(TASKS, results.present):
@@ -75,6 +76,7 @@ def _entry(spread: Spread | None, best: float) -> BoardEntry:
     if spread is None:
         return BoardEntry("-")
     deviation = f" ±{spread.std:.3f}" if spread.n > 1 else ""
+    # Exact equality is meant: best is one of these very means.
     return BoardEntry(f"{spread.mean:.4f}{deviation}", spread.mean == best)
 
 

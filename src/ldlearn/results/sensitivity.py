@@ -66,6 +66,7 @@ def search_curves(cv_results: Mapping[str, Any], best: Mapping[str, Any]) -> lis
     for key in (key for key in cv_results if key.startswith("param_")):
         tried = [_hashable(value) for value in cv_results[key]]
         values, name = _in_order(dict.fromkeys(tried)), key.removeprefix("param_")
+        # As for records: the other parameters are those that serve each value best.
         places = [max((k for k, v in enumerate(tried) if v == value), key=lambda k: scores[k]) for value in values]
         curve = Curve(name, "score \u2191", values, scores[places], spreads[places], [_hashable(best[name])])
         curves += [curve] if len(values) > 1 else []
@@ -101,6 +102,7 @@ def _profile(
 
 
 def _hashable(value: Any) -> Any:
+    # Values of a grid may be lists or tables, which cannot be keys.
     return value if isinstance(value, (str, int, float, bool, type(None))) else repr(value)
 
 

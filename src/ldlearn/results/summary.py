@@ -181,6 +181,7 @@ class Results:
         headline: Sequence[str] = HEADLINE_METRICS,
         subject: str = "",
     ) -> None:
+        # A run that was continued has several records of a cell that failed before.
         self.records = latest(each if isinstance(each, Record) else Record.from_dict(each) for each in records)
         self.methods: dict[str, Method] = {}
         for record in self.records:
@@ -196,6 +197,7 @@ class Results:
     def subject(self) -> str | None:
         """The method that others are compared with."""
         rivals = [method.name for method in self.methods.values() if not (method.is_floor or method.is_reference)]
+        # A plan may name a subject of which this run, or this part of it, has no record.
         return self._subject if self._subject in rivals else next(iter(rivals), None)
 
     @cached_property
@@ -245,6 +247,7 @@ class Results:
     @property
     def headline(self) -> list[Metric]:
         """Metrics of which tables and figures are also written as files."""
+        # A run on 0/1 labels has none of the paper's metrics, and a report needs at least one.
         return [metric for metric in self.metrics if metric.name in self._headline] or self.metrics[:1]
 
     def convergence(self, dataset: str) -> dict[str, list[Convergence]]:
@@ -274,6 +277,7 @@ class Results:
 
     def table(self, task: Task, metric: Metric) -> TaskTable | None:
         """The table of a task and a metric; None if no record has it."""
+        # a method need not have been run on every data set
         scores: dict[tuple[str, str], Score] = defaultdict(Score)
         for (m, d), records in self.by_method.items():
             n_failed = sum(record.status == "failed" for record in records)
@@ -283,7 +287,9 @@ class Results:
         names = [m for m in self.methods if any(scores[m, d].spread for d in datasets)]
         if not names:
             return None
+        # Repeats that failed may be the hard ones, so that a rank by those left over would flatter a method.
         complete = [m for m in names if all(scores[m, d].spread and not scores[m, d].n_failed for d in datasets)]
+        # What knows the truth is a bound and no rival, and would push the others down.
         competing = [m for m in complete if not self.methods[m].is_reference]
         places: dict[str, list[float]] = {m: [] for m in competing}
         for d in datasets:
@@ -292,6 +298,7 @@ class Results:
                 scores[m, d] = replace(scores[m, d], rank=rank, best=rank == min(column))
                 places[m].append(rank)
         average = {m: float(np.mean(found)) for m, found in places.items()}
+        # Unranked methods last; among these, what was trained on the truth after what failed somewhere.
         ordered = sorted(names, key=lambda m: (average.get(m, np.inf), self.methods[m].is_reference))
         return TaskTable(task, metric, tuple(self.methods[m] for m in ordered), datasets, dict(scores), average)
 
@@ -300,7 +307,9 @@ def _dataset(name: str, records: Sequence[Record]) -> Dataset:
     used = [record for record in records if record.status != "missing"]
     if not used:
         return Dataset(name, missing=records[0].message or "not on this machine")
+    # a cell that failed while its data were split has no sizes
     known = next((record for record in used if record.sizes), used[0])
+    # Degrees are kept only where there is no truth to score them by.
     return Dataset(name, known.sizes, known.label_names, has_truth=not any(record.degrees for record in used))
 
 

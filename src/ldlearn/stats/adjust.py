@@ -43,6 +43,8 @@ def adjust_p_values(p_values: ArrayLike, method: Adjustment = "holm") -> FloatAr
         raise InputError(f"method must be one of {', '.join(get_args(Adjustment))}, got {method!r}.")
     order = np.argsort(p)
     steps = p[order] * np.arange(p.size, 0, -1)
+    # An adjusted p-value must not fall below that of a smaller raw one (step-down), nor exceed that of a larger one
+    # (step-up), or the order of the tests would change.
     step_up = np.minimum.accumulate(steps[::-1])[::-1]
     step_down = np.maximum.accumulate(steps)
     adjusted = np.empty_like(p)

@@ -61,6 +61,7 @@ def friedman(
     check_alpha(alpha)
     table = check_scores(scores, methods)
     n, k = table.n_datasets, table.n_methods
+    # The largest chi2 there is: all data sets rank the methods alike, so that Kendall's W is 1.
     lowest_p = float(chi2_distribution.sf(n * (k - 1), k - 1))
     if lowest_p > alpha:
         warnings.warn(

@@ -13,6 +13,7 @@ def maximal_runs(ordered: Sequence[str], differ: Differ) -> tuple[tuple[str, ...
         end = start + 1
         while end < len(ordered) and not any(differ(ordered[end], other) for other in ordered[start:end]):
             end += 1
+        # A stretch that ends where an earlier one ended lies inside that one.
         if end - start > 1 and end > last_end:
             runs.append(tuple(ordered[start:end]))
             last_end = end
@@ -34,7 +35,9 @@ def _bron_kerbosch(
     if not candidates and not done:
         yield clique
         return
+    # A largest clique holds the pivot or someone unlike it, so that no other method needs a branch of its own.
     pivot = max(candidates | done, key=lambda method: len(alike[method] & candidates))
+    # sets of strings come in another order in every process
     for method in sorted(candidates - alike[pivot]):
         yield from _bron_kerbosch(alike, clique | {method}, candidates & alike[method], done & alike[method])
         candidates = candidates - {method}

@@ -166,6 +166,7 @@ def bonferroni_dunn(
     pairs = [(table.methods[i], table.methods[j]) for i, j in table.pairs(control)]
     z = _z_values(average, pairs, n)
     adjusted = adjust_p_values(2 * norm.sf(np.abs(z)), adjust)
+    # Step procedures compare each difference with a limit of its own, so that no band can be drawn for them.
     by_difference = limit if adjust == "bonferroni" else None
     comparisons = _comparisons(average, pairs, z, adjusted, by_difference, alpha)
     return PostHocResult(_NAMES[adjust], average, n, alpha, comparisons, pairs[0][0], by_difference)

@@ -93,6 +93,7 @@ def named_average_ranks(table: ScoreTable, greater_is_better: bool) -> dict[str,
 
 
 def _costs(table: ScoreTable, greater_is_better: bool) -> FloatArray:
+    # By data set: a digit that is noise beside large scores may be all there is to the scores of another row.
     rounded = round_off(table.values, np.abs(table.values).max(axis=1, keepdims=True))
     return -rounded if greater_is_better else rounded
 
@@ -102,5 +103,6 @@ def _paper_ranks(costs: FloatArray, std: FloatArray) -> FloatArray:
         raise InputError(f"std must have the shape of scores, {costs.shape}, got {std.shape}.")
     mine, other = costs[:, :, np.newaxis], costs[:, np.newaxis, :]
     my_std, other_std = std[:, :, np.newaxis], std[:, np.newaxis, :]
+    # "1, 1, 3", not mid-ranks: equals share the best place, and a smaller printed deviation breaks the tie.
     beaten = (other < mine) | ((other == mine) & (other_std < my_std))
     return np.asarray(1.0 + beaten.sum(axis=2))

@@ -35,6 +35,7 @@ class FriedmanResult:
     @property
     def significant(self) -> bool:
         """Whether the p-value of Iman and Davenport is at most ``alpha``."""
+        # Not that of Friedman's own chi2, which is too cautious, as Iman and Davenport showed (see Demšar).
         return self.f_p_value <= self.alpha
 
     @property

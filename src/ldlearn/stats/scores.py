@@ -75,6 +75,7 @@ def check_scores(scores: ArrayLike, methods: Sequence[str] | None = None) -> Sco
 
 def round_off(values: FloatArray, scale: FloatArray | float) -> FloatArray:
     """Round to twelve digits of the scale, so that scores equal but for rounding errors tie."""
+    # scores that are all 0 have no scale, and are rounded as they are
     safe = np.where(np.asarray(scale) > 0, scale, 1.0)
     return np.asarray(np.round(values / safe, 12) * safe, dtype=np.float64)
 

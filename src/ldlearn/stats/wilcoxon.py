@@ -135,12 +135,15 @@ def _two_sided_p(r: FloatArray, difference: float) -> float:
         return float(2 * norm.sf(difference / np.sqrt((r**2).sum())))
     doubled = np.rint(2 * r).astype(int)  # mid-ranks are halves
     total = int(doubled.sum())
+    # Shares of the 2^n ways to set the signs, not counts: those of 200 data sets fit no integer of numpy.
     probability = np.zeros(total + 1)
     probability[0] = 1.0
     for step in doubled:
+        # Both sides are read before either is written: each rank is taken or left exactly once.
         probability[step:] = (probability[step:] + probability[: total + 1 - step]) / 2
         probability[:step] /= 2
     positive = np.arange(total + 1)
+    # sums of many shares may exceed 1 by rounding
     return min(1.0, float(probability[np.abs(2 * positive - total) >= round(2 * difference)].sum()))
 
 
