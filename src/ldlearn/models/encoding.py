@@ -48,6 +48,8 @@ class Encoder:
         def inner(child: Any, name: str) -> Any:
             return self.encode(child, f"{path}.{name}", depth + 1)
 
+        # By type, not isinstance: an instance of a subclass, such as a number of NumPy, would come back as something
+        # else.
         if value is None or type(value) in (bool, int, str):
             return value
         if type(value) is float:
@@ -59,8 +61,10 @@ class Encoder:
         if type(value) is tuple:
             return {"type": "tuple", "items": [inner(child, str(k)) for k, child in enumerate(value)]}
         if type(value) in (set, frozenset):
+            # Sorted, so that the same model gives the same bytes.
             return {"type": "set", "items": [inner(child, "item") for child in sorted(value, key=repr)]}
         if type(value) is dict:
+            # Pairs, because keys of JSON are texts only.
             pairs = [[inner(k, "key"), inner(child, str(k))] for k, child in value.items()]
             return {"type": "dict", "items": pairs}
         if type(value) is slice:
@@ -86,6 +90,7 @@ class Encoder:
     def _encode_array(self, value: NDArray[Any], path: str, inner: Callable[[Any, str], Any]) -> Any:
         if value.dtype != object:
             return {"type": "array", "array": self._keep(value, path)}
+        # NumPy would pickle them.
         items = [inner(child, str(k)) for k, child in enumerate(value.ravel().tolist())]
         return {"type": "objects", "shape": list(value.shape), "items": items}
 
@@ -149,12 +154,14 @@ def _make_sparse(decoder: Decoder, value: Any, inner: _Inner) -> Any:
         raise ModelFileError(f"it holds a sparse matrix of unknown kind {value['class']!r:.40}")
     parts = tuple(decoder.array(value[name]) for name in ("data", "indices", "indptr"))
     matrix = getattr(sparse, value["class"])(parts, shape=tuple(int(n) for n in value["shape"]))
+    # scipy believes indices, and its compiled loops would go beyond the arrays.
     matrix.check_format(full_check=True)
     return matrix
 
 
 def _make_object(decoder: Decoder, value: Any, inner: _Inner) -> Any:
     cls = class_of_name(str(value["class"]))
+    # Without its constructor: attributes are all that a file may give.
     made: Any = object.__new__(cls)
     state = {}
     for key, child in value["state"].items():
@@ -266,6 +273,7 @@ def _own_classes() -> dict[str, type]:
 
 def name_of_class(cls: type) -> str:
     """The name by which a file refers to a class; a class that it may not name is an error."""
+    # Without its module first: that may change between versions.
     for library in ("ldlearn", "sklearn", cls.__module__):
         name = f"{library}:{cls.__qualname__}"
         if _find_class(name) is cls:

@@ -55,6 +55,7 @@ def fits(value: Any, form: Any) -> bool:
     if isinstance(form, list | tuple):
         return type(value) is type(form) and all(fits(child, form[0]) for child in value)
     if not isinstance(form, dict):
+        # To Python True is an int.
         return isinstance(value, form) and not (form is int and isinstance(value, bool))
     if not isinstance(value, dict):
         return False

@@ -122,6 +122,7 @@ def load_model(path: str | os.PathLike[str]) -> Any:
         raise ModelFileError(f"{path} cannot be loaded: {error}.") from None
     except FileError:
         raise
+    # Whatever a damaged file makes the decoder stumble over.
     except Exception as error:
         raise ModelFileError(f"{path} cannot be loaded: it is damaged ({type(error).__name__}).") from None
     _check_probe(model, expected, content.get("made_with"), path)
@@ -167,6 +168,7 @@ def _probe(model: Any) -> dict[str, NDArray[Any]]:
         found = {"predict": np.asarray(estimator.predict(X))} if hasattr(estimator, "predict") else {}
         if hasattr(estimator, "enhance"):
             first_two = np.zeros((_PROBE_ROWS, len(estimator.label_names_)))
+            # Of a single positive label there would be nothing to recover.
             first_two[:, :2] = 1
             found["enhance"] = np.asarray(estimator.enhance(X, first_two))
         return found
@@ -184,6 +186,7 @@ def _made_up_table(model: TableModel) -> Any:
 
 def _check_probe(model: Any, expected: Any, made_with: Any, path: Path) -> None:
     problem = "other predictions than when it was saved"
+    # A model that cannot even predict is told of in the same sentence, with the versions that may be the cause.
     with suppress(Exception):
         found = _probe(model)
         if set(found) == set(expected) and all(_nearly(found[name], expected[name]) for name in found):
@@ -198,6 +201,7 @@ def _check_probe(model: Any, expected: Any, made_with: Any, path: Path) -> None:
 
 
 def _nearly(found: NDArray[Any], expected: NDArray[Any]) -> bool:
+    # Another processor or BLAS sums in another order; a wrong model is farther off.
     return found.shape == expected.shape and bool(np.allclose(found, expected, rtol=1e-6, atol=1e-9))
 
 
@@ -261,6 +265,7 @@ def _read_members(archive: zipfile.ZipFile, size: int) -> tuple[dict[str, Any], 
             raise ModelFileError(f"its member {member.filename!r:.60} is compressed or encrypted; no model file is")
     if members and members[0].header_offset != 0:
         raise ModelFileError("it has bytes that belong to no part of it")
+    # Members that share bytes are how a small zip announces a large content.
     if sum(member.file_size for member in members) > size or len({m.filename for m in members}) < len(members):
         raise ModelFileError("its members overlap or announce more bytes than the file has")
     content, text = _read_content(archive)
@@ -281,6 +286,7 @@ def _read_content(archive: zipfile.ZipFile) -> tuple[dict[str, Any], bytes]:
     if not isinstance(content, dict) or content.get("format") != MAGIC:
         raise ModelFileError("it is no ldlearn model file")
     version = content.get("version")
+    # To Python True is an int.
     if type(version) is not int or version < 1:
         raise ModelFileError(f"its format version is {version!r:.40}, which never existed")
     if version > VERSION:
@@ -302,6 +308,7 @@ def _read(archive: zipfile.ZipFile, name: str, most: int) -> bytes:
 
 
 def _read_array(archive: zipfile.ZipFile, number: int, digest: Any) -> NDArray[Any]:
+    # Arrays may be as large as the file, which bounds them already.
     blob = _read(archive, _member(number), 1 << 62)
     if hashlib.sha256(blob).hexdigest() != digest:
         raise ModelFileError("its checksum is wrong: an array was changed or damaged after it was saved")

@@ -32,6 +32,7 @@ def linear_softmax(estimator: Any) -> tuple[Matrix, Matrix] | None:
     True
     """
     inner = estimator
+    # The weights may lie within: of the learner of two steps, or of the best of several.
     while inner is not None and not hasattr(inner, "coef_"):
         steps = ("learner_", "estimator_", "best_estimator_")
         inner = next((getattr(inner, step) for step in steps if hasattr(inner, step)), None)

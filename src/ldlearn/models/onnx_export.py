@@ -81,6 +81,7 @@ def _add_texts(graph: _Graph, model: TableModel, coef: Matrix, total: str) -> st
         code = graph.node(
             "OneHotEncoder", [column], f"code_{j}", domain="ai.onnx.ml", cats_strings=[*values, *alike], zeros=1
         )
+        # The encoder gives single precision.
         code = graph.node("Cast", [code], f"double_{j}", to=graph.double)
         table = graph.constant(f"weights_{j}", np.vstack([weights, *same]))
         total = graph.add(total, graph.node("MatMul", [code, table], f"from_text_{j}"))

@@ -228,6 +228,7 @@ def _enhance_by_fitting(table: LabelledTable, estimator: Any, writer: Writer, wh
     uncertainty.check(estimator, "enhance")
     with naming(where):
         model, _, _ = TableModel.fit_labelled(table, estimator, None)
+    # What the fit recovered: not every method can enhance rows as if they were new.
     degrees = import_pandas().DataFrame(model.estimator.label_distributions_, columns=columns.labels)
     if uncertainty:
         said = model.enhance(table.frame, JunkCells(), uncertainty=uncertainty)
@@ -272,6 +273,7 @@ def columns_to_read(
     if labels and model.label_list is not None and model.label_list.column in source.names:
         labels = (model.label_list.column,)
     check_columns(source.names, labels, "label")
+    # Columns that the fit has left out are no surprise either.
     known = {*model.features, *model.facts.get("columns", ()), *model.labels, *labels, id, model.id, *kept}
     ignored = [name for name in source.names if name not in known]
     notes = [f"columns that the model does not know are ignored: {some(ignored)}."] if ignored else []

@@ -125,6 +125,7 @@ def fit_table(
         estimator = make_predictor(method, params, logical=table.labels.teach_ticks)
         with _watched(estimator, progress, fits=2 if holdout else 1):
             model = _fit_and_check(table, estimator, embedding, holdout)
+        # A model file can hold no function.
         if hasattr(model.estimator, "callback"):
             model.estimator.set_params(callback=None)
         if table.listed is not None and getattr(estimator, "ordered", False):
@@ -139,6 +140,7 @@ def fit_table(
 def _watched(estimator: Any, progress: Progress, fits: int) -> Iterator[None]:
     """Estimators that take a callback tell how far they are."""
     takes_callback = "callback" in estimator.get_params(deep=False)
+    # The callback is called after the W-step and after the D-step of each iteration.
     half_steps = 2 * fits * int(getattr(estimator, "max_iter", 1))
     with progress("fitting", half_steps if takes_callback else None) as advance:
         if takes_callback:
@@ -213,9 +215,12 @@ def _hold_out(
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
+            # A clone of the estimator; the kinds of columns are those of all rows, so that both models see the same
+            # features.
             part, X, _ = TableModel.fit_labelled(table.take(train), model.estimator, embedding, model.kinds)
             X_test = part.transform(table.frame.iloc[test], JunkCells())
             P = np.asarray(part.estimator.predict(X_test))
+    # Such as a label that is unknown in all remaining rows: then there is no check, but still a model.
     except ValueError as error:
         return f"a fit without them failed ({error})"
     T, logical = given.truth, given.kind == "0/1"
@@ -243,6 +248,7 @@ def _classified(X: Any, T: Matrix, X_test: Any) -> Matrix | None:
 
     None if it would be slow, or is not to be had: the check itself does not depend on it.
     """
+    # A classifier refuses rows without a positive label.
     ticked = np.nansum(T, axis=1) > 0
     if ticked.sum() * X.shape[1] * T.shape[1] > _SLOW_TO_CLASSIFY:
         return None

@@ -128,6 +128,7 @@ class TableModel:
     ) -> tuple[Self, Any, TrainingTargets]:
         """The model of a table, and what its estimator saw: the numbers of the rows, and the labels."""
         model, X, given = cls.learn_columns(table, estimator, embedding, kinds)
+        # A frame tells the estimator the names of the labels.
         y = import_pandas().DataFrame(given.y, columns=list(model.labels))
         model.estimator.fit(X, y, **given.row_data)
         return model, X, given
@@ -139,6 +140,7 @@ class TableModel:
         """The same before the estimator is fitted; ``kinds`` of the columns are found unless they are known."""
         estimator = DLDL() if estimator is None else clone(estimator)
         may_be_sparse = bool(getattr(estimator, "_accepts_sparse", False))
+        # Before kinds are found, which are found in another way for sparse columns.
         table = table.dense(unless_sparse=may_be_sparse)
         kinds = table.find_kinds() if kinds is None else kinds
         if embedding is not None and not kinds.texts:
@@ -263,6 +265,7 @@ class TableModel:
     def _named(self, distributions: Any, frame: Any, table: Any, said: list[Any]) -> Any:
         """Degrees as a frame of the library that the table comes from, and what else is said of them."""
         columns = dict(zip(self.labels, np.asarray(distributions).T, strict=True)) | dict(said)
+        # By name, because polars need not be installed.
         if type(table).__module__.partition(".")[0] != "polars":
             return import_pandas().DataFrame(columns, index=frame.index)
         ids = {self.id: table[self.id]} if self.id in table.columns else {}

@@ -74,6 +74,7 @@ def fit_parts(
         fitted = getattr(cluster, type(given).__name__)(**given.get_params(deep=False), client=client).fit(X, Y)
         sums, shares, positives = rounds.bring([Y.sum(axis=0), _shares(Y), Y.sum()])
     model.estimator = fitted.to_local(training_rows=False)
+    # The blocks are arrays, which have no names.
     model.estimator.label_names_ = np.asarray(model.labels, dtype=object)
     n = int(fitted._n_seen)
     model.facts |= {
@@ -153,6 +154,7 @@ def _connect(scheduler: str) -> tuple[Any, Any]:
 def _learn_columns(parts: list[str], labels: Columns, wanted: FeatureColumns, estimator: Any) -> TableModel:
     """A model with the columns, kinds and preprocessing of the table, whose estimator is not fitted."""
     tables = []
+    # A set, since of one or two files these are the same; rows may be sorted, so that one file alone would mislead.
     for name in sorted({parts[0], parts[len(parts) // 2], parts[-1]}):
         table = read_labelled(GivenTable(name), labels, wanted).dense(unless_sparse=False)
         with naming(name):  # put together, nobody could tell which of them is wrong
@@ -173,6 +175,7 @@ def _collections(parts: list[str], model: TableModel, width: int) -> tuple[Any, 
     import dask.array as da
     from dask import delayed
 
+    # A name of its own instead of a hash of the content, and no search of the model for collections inside.
     sent = delayed(model, pure=False, traverse=False)
     read = [delayed(_read_part, pure=False)(name, sent) for name in parts]
     X, Y = (

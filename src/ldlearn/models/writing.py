@@ -96,6 +96,7 @@ class Writer:
         if self.round is not None:
             labels = list(degrees.columns[:n_labels])
             shares = round_rows(degrees[labels].to_numpy(dtype=np.float64), self.round)
+            # Ends of intervals are rounded one by one; only degrees have to sum to one.
             degrees = degrees.round(self.round)
             degrees[labels] = shares
         before = ([] if id is None else [id]) + list(kept)

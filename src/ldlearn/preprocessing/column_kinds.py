@@ -186,6 +186,7 @@ def find_kinds(
     numbers = [name for name in open_to_doubt if name in plain]
     values = table[numbers].to_numpy(dtype=np.float64, na_value=np.nan)
     left_out = _without_content(table, open_to_doubt, values, numbers) | _names_of_rows(values, numbers)
+    # A cross where something holds and nothing elsewhere is flat only among the cells that are filled.
     ticks = [name for name in open_to_doubt if left_out.get(name) == FLAT and has_ticks(table[name])]
     left_out = {name: reason for name, reason in left_out.items() if name not in ticks}
     told |= dict.fromkeys(ticks, "categorical")
@@ -222,6 +223,7 @@ def _check_categories(table: Any, names: Sequence[str]) -> None:
 
 def _with_sparse(others: ColumnKinds, table: SparseTable) -> ColumnKinds:
     """What the others are taken for, and before them the numbers of a sparse matrix; columns of zeros are flat."""
+    # Zeros may be stored, too.
     filled = np.bincount(table.matrix.indices[table.matrix.data != 0], minlength=len(table.names))
     used = tuple(name for name, count in zip(table.names, filled, strict=True) if count)
     flat = {name: FLAT for name, count in zip(table.names, filled, strict=True) if not count}
@@ -233,6 +235,7 @@ def _without_content(
 ) -> dict[str, str]:
     """Columns with no value, or with one and the same in every row; ``values`` are those of the columns of numbers."""
     lowest, highest = np.fmin.reduce(values, axis=0), np.fmax.reduce(values, axis=0)  # of what is known
+    # Of a single row nobody can say that a column is constant.
     reasons = {EMPTY: np.isnan(lowest), FLAT: (lowest == highest) & (len(values) > 1)}
     found = {numbers[int(j)]: reason for reason, marked in reasons.items() for j in np.flatnonzero(marked)}
     for name in set(names).difference(numbers):
@@ -264,6 +267,7 @@ def _kind_of_names(values: NDArray[np.float64], column: str) -> str | None:
     if not len(found) or (found % 1 != 0).any():
         return None
     counted = len(found) == len(values) and found[0] in (0, 1) and found[-1] - found[0] == len(values) - 1
+    # As written, for the capitals in userId; and in small letters, for USER_ID.
     named = _NAME_OF_AN_ID.search(column) or _NAME_OF_AN_ID.search(column.lower())
     hardly_again = len(found) >= _NEARLY_UNIQUE * len(values) and len(values) >= _FEWEST_CELLS
     if (counted and len(values) >= _FEWEST_COUNTED) or (named is not None and hardly_again):
@@ -285,6 +289,7 @@ def _are_long_codes(numbers: NDArray[np.float64]) -> bool:
     digits = len(str(int(high)))
     alike = _LONG <= digits <= _MOST_DIGITS and 10.0 ** (digits - 1) <= low
     first, last = _SECONDS_OF_OUR_TIME
+    # In milli-, micro- or nanoseconds; seconds have fewer digits than a long code.
     is_epoch = any(first * unit <= low and high <= last * unit for unit in (1e3, 1e6, 1e9))
     year = 10.0 ** (digits - 4)
     is_calendar = digits in (12, 14, 17) and low >= 1900 * year and high < 2100 * year  # 202403311530
@@ -305,6 +310,7 @@ def _looks_like(series: Any, column: str) -> str:
     present = series[~is_missing(series)]
     if not _are_codes(present) and not _are_lists(present) and _is_nearly_numeric(series):
         return _kind_of_plain_names(series, column) or "numeric"
+    # Trying all forms is dear, and most columns of texts have no digit in their first cells.
     if _has_digits(present) and find_form(series, column) is not None:
         return "date"
     count = _count_distinct(present)
@@ -355,6 +361,7 @@ def _are_lists(present: Any) -> bool:
 
 
 def _is_nearly_numeric(series: Any) -> bool:
+    # Some cells tell most texts from numbers; only what passes is read as a whole.
     some_cells = series.iloc[:: max(1, len(series) // _SURELY_TOLD)]
     return _share_of_junk(some_cells) <= 0.5 and _share_of_junk(series) <= _MOST_JUNK
 
@@ -375,6 +382,7 @@ def _words_per_cell(present: Any) -> float:
 def check_not_all_junk(series: Any, column: str, junk: Mask, advice: str = "are the columns named rightly?") -> None:
     """Refuse a column that is plainly something else than what it was in training, or than what the user says."""
     count, present = int(junk.sum()), int((~is_missing(series)).sum())
+    # Of a few cells, as in a row or two to be predicted, most may be odd by chance.
     if present >= 2 * _FEWEST_CELLS and count > present / 2:
         first = int(np.argmax(junk))
         raise TableError(

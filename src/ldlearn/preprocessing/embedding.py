@@ -38,6 +38,7 @@ class NamedEmbedding:
 
     def transform(self, texts: Sequence[str]) -> NDArray[np.float64]:
         """The numbers of texts, a row each."""
+        # Loose enough for another processor, which rounds otherwise.
         if not np.allclose(self._numbers(_PROBE), self.probe, rtol=1e-3, atol=1e-5):
             raise TableError(f"the embedding {self.name!r} gives other numbers than at the fit; install that version.")
         return self._numbers(texts)

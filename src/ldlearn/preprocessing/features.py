@@ -34,7 +34,7 @@ from ldlearn.preprocessing.embedding import NamedEmbedding
 
 Matrix = NDArray[np.float64]
 
-_LARGEST = 1e100
+_LARGEST = 1e100  # squares of such numbers, summed over any table, are still finite
 _FAR = 20.0  # spreads from the mean
 _STAND_INS = [sign * (10.0**k - 1) for k in range(2, 7) for sign in (-1, 1)]  # 99, 999, ... for "unknown"
 _FAR_FROM_OTHERS = 2.0  # times the range of these
@@ -112,12 +112,14 @@ class TablePreprocessing:
             means,
             scales,
             modes,
+            # The mode of ticks is a value that no cell has.
             [sorted({*cleaned[name].dropna().tolist(), mode}) for name, mode in filled],
             {name: _fit_words(cleaned[name], name, embedding) for name in kinds.texts},
         )
         parts = made._parts(cleaned)
         size = sum(part.shape[0] * part.shape[1] for part in parts)
         full = sum(part.nnz if scipy.sparse.issparse(part) else part.size for part in parts)
+        # A table that came sparse was found to pay; made dense, it may not fit into memory.
         made.sparse = isinstance(cleaned, SparseTable) or (sparse and full < SPARSE_BELOW * size)
         return made, made._joined(parts)
 
@@ -140,6 +142,7 @@ class TablePreprocessing:
             names += [f"{name}_{value}" for value in values]
         for name, transformer in self.words.items():
             named = getattr(transformer, "get_feature_names_out", None)
+            # What the user brings may not name its numbers; a text without content shows how many there are.
             words = range(transformer.transform([""]).shape[1]) if named is None else named()
             names += [f"{name}: {word}" for word in words]
         return names
@@ -206,6 +209,7 @@ def _moments(cleaned: Any, names: list[str]) -> Matrix:
 
 def _sparse_moments(values: Any) -> Matrix:
     n, m = values.shape
+    # In two passes: in one, a constant column would be divided by its rounding error.
     scales = np.sqrt(column_moments(values)[1] / n)
     return np.vstack([np.zeros((2, m)), np.where(scales > 0, scales, 1.0)])
 
@@ -305,6 +309,7 @@ def feature_frame(table: Any, kinds: ColumnKinds, junk: JunkCells) -> Any:
 
 def _check_known(table: SparseTable) -> None:
     """Refuse numbers of a sparse matrix that are none: a cell without a number is a 0 there."""
+    # Not the reverse, which NaN would pass.
     bad = ~(np.abs(table.matrix.data) <= _LARGEST)
     if bad.any():
         k = int(np.argmax(bad))
@@ -381,11 +386,13 @@ def column_summary(cleaned: Any, kinds: ColumnKinds, junk: JunkCells) -> dict[st
 def _stand_ins(values: NDArray[np.float64], names: Sequence[str]) -> list[str]:
     """Sentences on numbers such as -999 that come again, far from all others of their column."""
     said = []
+    # What lies far from all others is the smallest or the largest.
     for end in (np.fmin.reduce(values, axis=0), np.fmax.reduce(values, axis=0)):
         for j in np.flatnonzero(np.isin(end, _STAND_INS)).tolist():
             column, value = values[:, j], end[j]
             rest = column[(column != value) & ~np.isnan(column)]
             count = int((column == value).sum())
+            # Once it may be an outlier, and in most rows a value like any other.
             if 1 < count < len(rest) and np.abs(rest - value).min() > _FAR_FROM_OTHERS * np.ptp(rest):
                 cells = f"Column {names[j]!r}: {count:,} cells are {value:g}"
                 said.append(f"{cells}, far from all others; leave them empty if that means unknown.")

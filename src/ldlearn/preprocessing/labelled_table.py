@@ -44,7 +44,7 @@ Matrix = NDArray[np.float64]
 
 _TAKES_DISTRIBUTIONS = "learner"
 _KINDS = ("auto", "votes", "mixed")
-_READ_AS_TEXT = ("categorical", "date", "text")
+_READ_AS_TEXT = ("categorical", "date", "text")  # so that codes keep leading zeros and dates their form
 
 
 @dataclass(frozen=True)
@@ -154,6 +154,7 @@ def read_labelled(
         except TableError:
             from ldlearn.io.answer_columns import refuse_long_table
 
+            # Of a table of answers, which columns are missing is not the advice that helps.
             refuse_long_table(given.name, source.names)
             raise
         named = columns.labels if len(columns.labels) > 1 else []  # a column of lists gives its name to no degrees
@@ -161,6 +162,7 @@ def read_labelled(
         table = _read_columns(source, columns)
         _refuse_lists(table.frame if isinstance(table, SparseTable) else table, set(columns.features))
         label = table[columns.labels[0]]
+        # Ticks in one column are a label of items; only names or other numbers can be answers.
         if len(columns.labels) == 1 and (holds_lists(label) or not label.isin((0, 1)).all()):
             from ldlearn.io.answer_columns import refuse_answers
 
@@ -214,6 +216,7 @@ def _refuse_lists(table: Any, features: set[str]) -> None:
 
 def _read_columns(source: Source, columns: TableColumns) -> Any:
     """Those columns, all rows, as a data frame."""
+    # The last word counts: a kept column that is a feature is read as one, and the id always as text.
     kinds: dict[str, Kind] = dict.fromkeys(columns.kept, "text")
     kinds |= dict.fromkeys([*columns.features, *columns.labels], "any")
     kinds |= {name: "text" for kind in _READ_AS_TEXT for name in columns.kinds.get(kind, ())}
@@ -311,6 +314,7 @@ class TableLabels:
             y = np.where(voted[:, None], self.values > 0, np.nan)
             told = {"sample_weight": totals, "degrees": degrees} if "degrees" in takes else {}
             if "n_raters" in takes:
+                # Of a row without votes every label is unknown, so that any number will do.
                 told = {"n_raters": np.maximum(totals, 1.0)}
             if not told:
                 notes.append(f"{type(estimator).__name__} cannot be told degrees: it sees which labels got any vote.")
@@ -345,6 +349,7 @@ class TableLabels:
             advice = f"write 0 or 1: {name} takes no unknown labels, DLDL does."
             check_all_known(self.values, self.names, self.rows, advice)
         if getattr(estimator, "empty_rows", None) != "all":
+            # Of a single label every 0 is an empty row: that sentence would not help.
             if (self.values == 0).any():
                 check_two_labels(self.names)
             choice = ", or set empty_rows=all" if hasattr(estimator, "empty_rows") else ""
