@@ -98,6 +98,7 @@ class _Closeness:
         From ``q <= -closeness + 6 g (h_i + h_j)`` for ``q = |x_i - x_j|^2 / 2`` and ``h_j <= 2 h_i + 2 q``.
         """
         most = (18.0 * self.error * self.halves[rows] + _SMALL - closeness) / (1.0 - 12.0 * self.error)
+        # One step down: rounding to float32 may have gone up.
         return np.asarray(np.nextafter((-most).astype(np.float32), np.float32(-np.inf)))
 
 
@@ -110,6 +111,7 @@ class _Search:
 
     def __init__(self, closeness: _Closeness, n_neighbors: int) -> None:
         self.closeness, self.k, n = closeness, n_neighbors, len(closeness.order)
+        # First bounds come from within a block, which must have many more rows than neighbours are wanted.
         self.n_blocks = max(1, n // max(_BLOCK_ROWS, 4 * n_neighbors))
         edges = np.linspace(0, n, self.n_blocks + 1).astype(int).tolist()
         self.blocks = [slice(start, stop) for start, stop in pairwise(edges)]
@@ -121,6 +123,7 @@ class _Search:
         """Let every two blocks meet once, those equally far apart at a time; whether the candidates were few enough."""
         usual = self.k * len(self.bounds)
         for shift in range(self.n_blocks // 2 + 1):
+            # Half way round, block a meets b as b would meet a.
             first = range(self.n_blocks // 2 if 2 * shift == self.n_blocks else self.n_blocks)
             pairs = [(block, (block + shift) % self.n_blocks) for block in first]
             in_threads(self._meet, [(strip, *pair) for pair in pairs for strip in _strips(self.blocks[pair[0]])])
@@ -162,6 +165,7 @@ class _Search:
     def _add(self, block: int, rows: NDArray[np.intp], others: NDArray[np.intp], values: NDArray[np.float32]) -> None:
         near = values >= self.bounds[rows]
         places = (rows[near] - self.blocks[block].start).astype(np.uint16)
+        # By several threads, in any order: `decide` sorts.
         self.found[block].append((places, others[near].astype(np.int32), values[near]))
 
     def _bound(self, rows: _Some, C: NDArray[np.float32]) -> None:

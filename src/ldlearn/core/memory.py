@@ -9,6 +9,7 @@ def available_memory() -> int | None:
     """Bytes the system could still give to this process, or None where it does not say."""
     try:
         for line in Path("/proc/meminfo").read_text().splitlines():
+            # Not what is free: the system gives up its caches when asked.
             if line.startswith("MemAvailable:"):
                 return int(line.split()[1]) * 1024
     except OSError:

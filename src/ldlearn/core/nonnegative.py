@@ -50,6 +50,7 @@ def nonnegative_quadratic(C: Array, B: Array, start: Mask | None = None) -> NDAr
         fewest[rows] = np.where(better, count, fewest[rows])
         patience[rows] = np.where(better, _FULL_EXCHANGES, patience[rows] - 1)
         stuck = patience[rows] < 0
+        # One wrong index, and always the last (Murty's rule), ends for every positive definite C.
         last = k - 1 - np.argmax(wrong[:, ::-1], axis=1)
         wrong[stuck] = np.arange(k) == last[stuck, None]
         support[rows] ^= wrong
@@ -59,6 +60,7 @@ def nonnegative_quadratic(C: Array, B: Array, start: Mask | None = None) -> NDAr
 def _solve_on_support(C: Array, B: Array, support: Mask) -> tuple[NDArray[np.float64], Mask]:
     """v with ``C v = b`` on the support and 0 off it, and the entries whose sign or gradient is wrong."""
     both = support[:, :, None] & support[:, None, :]
+    # Off the support the identity, so that supports of all sizes are one stack of systems.
     system = np.where(both, C, np.eye(C.shape[-1]))
     v = np.linalg.solve(system, np.where(support, B, 0.0)[..., None])[..., 0]
     gradient = np.einsum("ijl,il->ij", C, v) - B

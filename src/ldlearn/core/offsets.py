@@ -73,6 +73,7 @@ def settled_moments(
     n: float, mean: NDArray[np.float64], sums: NDArray[np.float64], squares: NDArray[np.float64], dtype: Any
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Mean and sum of squared deviations, given a mean that is right up to rounding and the deviations from it."""
+    # Deviations from the true mean sum to 0; what they have as a mean is its rounding error.
     correction = sums / n
     mean = mean + correction
     squares = np.maximum(squares - n * correction**2, 0.0)
@@ -92,6 +93,7 @@ def _deviations(
     away, m = block.data - mean[block.indices], len(mean)
     count = np.ones(block.shape[0]) if weights is None else weights
     each = np.repeat(count, np.diff(block.indptr))
+    # What is not stored is 0, and deviates by -mean.
     implicit = count.sum() - np.bincount(block.indices, each, minlength=m)
     sums = np.bincount(block.indices, each * away, minlength=m) - implicit * mean
     return sums, np.bincount(block.indices, each * away**2, minlength=m) + implicit * mean**2

@@ -53,6 +53,7 @@ def feature_scaling(X: Any, center: bool = True, weights: Weights | None = None)
         mean = np.average(X, axis=0, weights=weights) if center else np.zeros(X.shape[1])
         scale = np.sqrt(np.average((X - mean) ** 2, axis=0, weights=weights))
         largest = np.abs(X).max(axis=0, initial=0.0)
+    # What rounding leaves of a constant column is no spread.
     return Scaling(mean, np.where(scale > 1e-12 * largest, scale, np.inf))
 
 

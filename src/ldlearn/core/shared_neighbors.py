@@ -57,6 +57,7 @@ class SharedNeighbors:
             self.n_searches += 1
             self._found[key] = _protected(_search(index, X))
         self._found.move_to_end(key)
+        # What was just found stays, however large.
         while len(self._found) > 1 and sum(map(_size, self._found.values())) > self.most_bytes:
             self._found.popitem(last=False)
         return self._found[key]

@@ -103,6 +103,7 @@ def project_simplex(V: Array, support: Mask | None = None) -> Array:
         if not support.any(axis=1).all():
             raise InputError("project_simplex needs at least one allowed entry in every row.")
         V = np.where(support, V, -np.inf)
+    # A row may be moved by a constant without moving its projection; so the largest entries keep their digits.
     V = V - V.max(axis=1, keepdims=True)
     descending = -np.sort(-V, axis=1)
     allowed = np.isfinite(descending)
@@ -124,5 +125,6 @@ def round_rows(D: Array, digits: int) -> Array:
     units = np.asarray(D, dtype=np.float64) * 10.0**digits
     whole = np.floor(units + 1e-9)  # what is a whole number but for its last bits is one
     lacking = np.rint(10.0**digits - whole.sum(axis=1, keepdims=True))
+    # The rank of each remainder: sorting twice gives places instead of an order.
     place = np.argsort(np.argsort(whole - units, axis=1, kind="stable"), axis=1, kind="stable")
     return np.asarray(np.round((whole + (place < lacking)) / 10.0**digits, digits))

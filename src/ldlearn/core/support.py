@@ -71,6 +71,7 @@ class Support:
     def where(self, k: int) -> NDArray[np.intp]:
         """Where the entries of block k are in an array in Fortran order; kept, since each D-step asks for it."""
         if k not in self._where:
+            # In the widest integers: rows times labels may exceed 32 bits.
             self._where[k] = self.labels(self.blocks[k]) * np.intp(self.shape[0]) + self.blocks[k]
         return self._where[k]
 

@@ -136,6 +136,7 @@ def _whole_labels(y: Any) -> NDArray[np.bool_] | None:
         Y = y.astype(bool)
         return Y if y.dtype.kind == "b" or np.array_equal(Y, y) else None
     if sparse.issparse(y) and y.ndim == 2 and y.shape[1] and y.dtype.kind in "buif":
+        # A copy, since adding up entries of one place would change what the user has.
         labels = y.tocsr(copy=True)
         labels.sum_duplicates()
         return np.asarray(labels.astype(bool).toarray()) if np.isin(labels.data, (0, 1)).all() else None
@@ -281,6 +282,7 @@ def find_row_problems(D: NDArray[Any], *, sums: bool = True) -> dict[str, NDArra
     with np.errstate(invalid="ignore"):  # infinity minus infinity is found as not finite
         total = D.sum(axis=1, dtype=np.float64)
     broken = ~np.isfinite(total)
+    # A sum that is finite has finite terms, so that most tables need not be looked at cell by cell.
     if broken.any():
         broken = ~np.isfinite(D).all(axis=1) | broken
     negative = ~broken & (D < 0).any(axis=1)

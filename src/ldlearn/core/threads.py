@@ -87,6 +87,7 @@ def sum_in_threads(function: Callable[[Item], Sequence[Any]], items: Sequence[It
     count = min(thread_count(), len(items)) if len(items) > 1 else 1
     if count == 1:
         return _added(map(function, items))
+    # Each thread adds up a share of its own: as many sums exist at once as threads, not as items.
     return _added(in_threads(lambda share: _added(map(function, share)), [items[k::count] for k in range(count)]))
 
 

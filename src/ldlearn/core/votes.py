@@ -94,12 +94,14 @@ def profile_log_rate(
     # Where every label has the same share the answer is closed.
     size = float(np.broadcast_to(count, Y.shape).sum())
     ticks = float((count * ticked).sum())
+    # Half a tick away from none and from all, where the logarithm is not finite.
     density = min(max(ticks, 0.5) / max(size, 1.0), 1.0 - 0.5 / max(size, 1.0))
     log_rate = float(np.log(-np.log1p(-density) * Y.shape[1]) - np.mean(offset))
     for _ in range(100):
         slope, curvature = slopes(base + log_rate, ticked)
         total = float((count * curvature).sum())
         step = float(np.clip(-(count * slope).sum() / max(total, np.finfo(float).tiny), -1.0, 1.0))
+        # Newton's decrement, for each row.
         if total * step * step <= tol * size / Y.shape[1] or not -LARGEST_THETA < log_rate + step < LARGEST_THETA:
             break
         log_rate += step
@@ -109,13 +111,16 @@ def profile_log_rate(
 def losses(theta: Array, Y: Array) -> Array:
     """Minus the log-probability of each label."""
     votes = np.exp(np.minimum(theta, LARGEST_THETA))
+    # ln(1 - exp(-v)) as ln v + ln exprel(-v): nothing cancels where votes are few.
     return np.asarray((1.0 - Y) * votes - Y * (theta + np.log(exprel(-votes))))
 
 
 def slopes(theta: Array, Y: Array) -> tuple[Array, Array]:
-    """First and second derivatives of `_losses` in theta; the second are never negative."""
+    """First and second derivatives of `losses` in theta; the second are never negative."""
     votes = np.exp(np.minimum(theta, LARGEST_THETA))
+    # Of very many votes exp is infinite, and the ratio 0, as it should be.
     with np.errstate(over="ignore"):
         ratio = 1.0 / exprel(votes)  # votes / (exp(votes) - 1)
     unticked = (1.0 - Y) * votes
+    # The last factor is below 0 only by rounding.
     return unticked - Y * ratio, unticked + Y * ratio * np.maximum(votes + ratio - 1.0, 0.0)

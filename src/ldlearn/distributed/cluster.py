@@ -40,6 +40,7 @@ def connect(address: str) -> Any:
 
     def call() -> None:
         try:
+            # Not the default: the user may have a client of another cluster.
             answers.put(distributed.Client(address, timeout=_CONNECT_SECONDS, set_as_default=False))
         except Exception as error:
             answers.put(error)
@@ -131,6 +132,7 @@ class Rounds:
     def collect(self, function: Callable[..., Any], *blocks: Sequence[Any], common: Any = None) -> list[Any]:
         """What ``function(block, ..., common)`` gives for each block, which should be little."""
         self.count += 1
+        # One task gathers them: one answer is awaited, not one for each block.
         return list(self.bring([delayed(list)(self._parts(function, blocks, common))], blocks)[0])
 
     def keep(self, function: Callable[..., Any], *blocks: Sequence[Any], common: Any = None) -> list[Any]:
@@ -150,6 +152,7 @@ class Rounds:
     def _parts(self, function: Callable[..., Any], blocks: Sequence[Sequence[Any]], common: Any) -> list[Any]:
         # The message is a task of its own: it travels once to each worker, not once with each block.
         message = delayed(common, pure=False, traverse=False)
+        # Impure, so that tasks are named at random: Dask would hash what they are given in every round.
         work = delayed(function, pure=False)
         return [work(*block, message) for block in zip(*blocks, strict=True)]
 
@@ -162,6 +165,7 @@ class Rounds:
                 if future.status != "pending":  # it has just come, or it was the task that ran out of time
                     return future.result()
             workers = self.client.scheduler_info()["workers"].values()
+            # A worker whose memory is full is paused: it is there, but takes no task.
             if any(worker["status"] == "running" for worker in workers):
                 idle_since = None
                 continue

@@ -43,6 +43,7 @@ def check_collection(collection: Any, name: str) -> None:
 def float_type(collection: Any) -> np.dtype[Any]:
     """float32 if that holds every value of X, as on one machine, else float64."""
     kinds = list(collection.dtypes) if is_frame(collection) else [collection.dtype]
+    # Types of pandas that know NA name that of their numbers.
     narrow = all(getattr(kind, "numpy_dtype", kind) == np.float32 for kind in kinds)
     return np.dtype(np.float32 if narrow else np.float64)
 

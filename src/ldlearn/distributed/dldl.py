@@ -142,6 +142,7 @@ class DLDL(JointOnBlocks, joint.DLDL):
             rows = BlockRows(columns, degrees)
             W = minimize(rows, l2=self.gamma_, start=W, tol=self.tol, rtol=self._rough_rtol)  # Eq. 8
             self._record("W", W.loss + terms)
+            # Blocks centre their features, and so need the intercept at the mean.
             step = self._to_send(), Weights(columns.message(), W.coef, W.intercept + columns.mean @ W.coef)
             degrees = rounds.keep(
                 _update_degrees, columns.blocks, training.given, graphs, degrees, common=step
@@ -191,6 +192,7 @@ class DLDL(JointOnBlocks, joint.DLDL):
         """Those of the labels, for ``init="pseudo"``."""
         if self.init == "uniform":
             return None
+        # Which rows are the purest is known only when all blocks have been asked.
         fewest = np.min(training.rounds.collect(_fewest, training.given), axis=0)
         sums, counts = training.rounds.total(_purest, training.X, training.given, common=fewest)
         return np.asarray(sums / np.where(counts > 0, counts, 1.0)[:, None])
@@ -234,6 +236,7 @@ def _update_degrees(X: Array, given: Given, graph: Any, degrees: Degrees, step: 
     logP = log_softmax(Features(X, block_of=weights.columns).times(weights.W, weights.b, exact=True))
     problem = {"laplacian": graph, "alpha": solver.alpha_, "beta": solver.beta_, "weights": row_weights}
     problem |= solver._between_labels(Y.shape[1])
+    # A label that is unknown may have a share.
     found = solver._solve_D(logP, Y if known is None else Y | ~known, degrees.D, **problem)
     return Degrees(found.D, found.gap, found.objective, found.n_iter, found.converged, row_weights)
 

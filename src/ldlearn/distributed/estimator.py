@@ -59,6 +59,7 @@ class OnBlocks(LabelEstimator):
         cls.__init__ = _with_client(cls._ordinary.__init__)  # type: ignore[method-assign]
 
     def __sklearn_clone__(self) -> Self:
+        # A client cannot be copied, which is what scikit-learn would try.
         params = {name: clone(value, safe=False) for name, value in self._ordinary_params().items()}
         return type(self)(**params, client=self.client)
 
@@ -134,6 +135,7 @@ class OnBlocks(LabelEstimator):
         if sample_weight is not None:
             check_weights(sample_weight)
             _, weights = blocks_in_step(X, sample_weight, "sample_weight")
+        # All blocks are asked: degrees in one of them may happen to be 0 and 1.
         logical = self.kind == JOINT and all(rounds.collect(_is_logical, of_y))
         total, n = rounds.total(_score, of_X, of_y, weights, common=(self._to_send(), logical))
         return float(total / n)

@@ -35,6 +35,7 @@ class BlockColumns(CentredColumns):
             total, (sums,) = training.total, self._rounds.total(_weighted_sums, X, training.given)
         away, squares = self._rounds.total(_deviations, X, training.given, common=(sums / total, weighted))
         mean, squares = settled_moments(total, sums / total, away, squares, training.dtype)
+        # Offsets come from squares of n rows; these are of as many as the rows count.
         super().__init__(n, mean, squares, dense_offsets(n, mean, squares * (n / total)), fit_intercept, total=total)
         self._sample: Features | None = None
 
@@ -176,6 +177,7 @@ def _column_sums(degrees: Any, _: Any) -> Sequence[Any]:
 
 def _sums_at(X: Array, degrees: Any, weights: Weights) -> Sequence[Any]:
     at = _at(X, degrees, weights)
+    # Back from a mean to a sum: means of blocks of different lengths do not add up.
     return [at.loss, *at.gradient(), at.excess(), at.rows.n * at.mean_curvature()]
 
 

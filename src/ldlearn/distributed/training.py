@@ -62,6 +62,7 @@ class Training:
         self.given = rounds.keep(_checked_targets, of_y, common=checks)
         found = rounds.collect(_look, self.X, self.given, common=checks)
         self.lengths = np.array([seen.rows for seen in found])
+        # Messages count all blocks, the empty ones too, as the user does.
         self._filled = np.arange(len(found))
         self._refuse([seen.problem for seen in found])
         self._filled = np.flatnonzero(self.lengths)
@@ -190,6 +191,7 @@ def _checked_targets(y: Any, checks: Any) -> Any:
     try:
         targets = checks._check_targets(y)
     except InputError as error:
+        # Not raised: of several wrong blocks the first is to be named, whichever is looked at first.
         return str(error)
     return Given(*ticked_and_known(targets)) if checks.takes_unknown else Given(targets)
 
@@ -228,6 +230,7 @@ def _weight_of(given: Any, _: Any) -> Any:
 
 
 def _times(X: Array, vector: Array) -> Array:
+    # Not by BLAS, in which the same row may give another number in another block.
     return np.asarray(np.einsum("ij,j->i", X, vector))
 
 

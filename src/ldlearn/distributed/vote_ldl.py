@@ -103,6 +103,7 @@ class _BlockVotes:
         self.columns, self.rounds, self.given = columns, columns.training.rounds, columns.training.given
         ticks, counts = self.rounds.total(_ticks, self.given)
         check_labels_seen(label_names, counts)
+        # Rows as one machine counts them (`Labels.total`), and the one that is added.
         self.c, self.total = len(counts), float(counts.max()) + 1.0
         self.votes = -np.log1p(-shares_of_ticks(ticks, counts))
         self.added = Competing(Labels(np.full((1, self.c), 0.5), None), 0.0)
@@ -154,6 +155,7 @@ def _point(X: Array, given: Given, place: _At) -> Sequence[Any]:
     features, link, point = _at(X, given, place)
     found = point.derivatives()
     gradient = features.transpose_times(found.slope)
+    # Back from a mean to a sum: means of blocks of different lengths do not add up.
     return [point.loss, *gradient, found.rate_slope, link.labels.total * found.mean_curvature]
 
 
