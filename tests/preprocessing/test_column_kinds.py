@@ -621,6 +621,13 @@ def test_limits_are_said():
     ]
 
 
+def test_too_many_categories_are_refused_and_spellings_of_one_are_one():
+    cells = [f"{' ' * (i % 2)}place {i // 2}" for i in range(2000)]
+    assert find_kinds(pd.DataFrame({"place": [*cells, "", None]}), ["place"], categorical=["place"]).categorical
+    with pytest.raises(TableError, match=r"column 'place': 1,001 different texts in 2,001 rows are too many"):
+        find_kinds(pd.DataFrame({"place": [*cells, "elsewhere"]}), ["place"], categorical=["place"])
+
+
 def test_codes_that_begin_with_zero_are_categories(tmp_path):
     zips = [f"{900 + 30 * (i % 7):05d}" for i in range(N)]
     table = with_columns(zip=zips)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ldlearn.errors import TableError, some
 from ldlearn.io.dates import find_form
 from ldlearn.io.sparse_table import SparseTable
-from ldlearn.io.values import is_missing, is_padded, is_placeholder, read_numbers, read_written_numbers, shown
+from ldlearn.io.values import is_missing, is_padded, is_placeholder, read_numbers, read_written_numbers, shown, to_texts
 
 if TYPE_CHECKING:
     from ldlearn.io.written_numbers import WrittenNumbers
@@ -213,7 +213,11 @@ def _form_of_dates(series: Any, column: str) -> str:
 def _check_categories(table: Any, names: Sequence[str]) -> None:
     """Refuse columns of categories with more values than a model can hold apart."""
     for name in names:
-        if (count := _count_distinct(table[name])) > MOST_CATEGORIES:
+        if _count_distinct(table[name]) <= MOST_CATEGORIES:
+            continue
+        # Cells that differ may be spellings of one category.
+        count = len(set(to_texts(table[name], name)[~is_missing(table[name])]))
+        if count > MOST_CATEGORIES:
             raise TableError(
                 f"{count:,} different texts in {len(table):,} rows are too many for categories; name it as the id or "
                 "as text, or leave it out of the features (ignore).",

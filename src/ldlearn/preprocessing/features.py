@@ -100,7 +100,8 @@ class TablePreprocessing:
         embedding : transformer, optional
             Takes texts and gives numbers; by default TF-IDF.
         """
-        names = [name for name in cleaned.columns if name not in {*kinds.categorical, *kinds.texts}]
+        of_texts = {*kinds.categorical, *kinds.texts}
+        names = [name for name in cleaned.columns if name not in of_texts]
         modes = [_most_frequent(cleaned[name]) for name in kinds.categorical]
         filled = zip(kinds.categorical, modes, strict=True)
         medians, means, scales = _moments(cleaned, names)
