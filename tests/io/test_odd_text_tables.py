@@ -302,3 +302,27 @@ def test_a_total_of_several_chunks_is_no_row(tmp_path, monkeypatch, last, kept):
         frames = list(source.chunks(dict.fromkeys(source.names, "any")))
     assert [cell for frame in frames for cell in frame["a"]] == [row["a"] for row in rows[:kept]]
     assert len(said) == (kept == 25)
+
+
+@pytest.mark.parametrize("size", [2, 5, 7, 8, 26])
+@pytest.mark.parametrize(
+    ("first", "last"),
+    [
+        ("row", {"key": "Total", "a": 300.0, "b": 600.0}),
+        ("row", {"key": None, "a": 300.0, "b": 600.0}),
+        ("row", {"key": "Total", "a": 300.5, "b": 7.0}),
+        ("Total", {"key": "Total", "a": None, "b": None}),
+    ],
+)
+def test_chunks_of_any_size_have_the_rows_of_the_whole(tmp_path, monkeypatch, size, first, last):
+    """However few are in the last: and a word is a value like others if it stands in an earlier chunk, too."""
+    monkeypatch.setattr(jsonl, "CHUNK_ROWS", size)
+    rows = [{"key": f"{first}", "a": 0.0, "b": 0.0}] + [{"key": f"row {i}", "a": i, "b": 2.0 * i} for i in range(25)]
+    (tmp_path / "x.jsonl").write_text("\n".join(map(json.dumps, [*rows, last])))
+    found = []
+    for way in ("read", "chunks"):
+        with open_table(str(tmp_path / "x.jsonl"), say=lambda sentence: None) as source:
+            frames = getattr(source, way)(dict.fromkeys(source.names, "any"))
+            found.append([len(frame) for frame in ([frames] if way == "read" else frames)])
+    assert sum(found[0]) == sum(found[1])
+    assert all(found[1])  # no model predicts nothing

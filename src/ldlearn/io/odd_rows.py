@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 from ldlearn.errors import describe_rows, some
-from ldlearn.io.values import is_missing, is_placeholder, is_total, read_numbers, shown
+from ldlearn.io.values import TOTALS, import_pandas, is_missing, is_placeholder, is_total, read_numbers, shown
 
 _MOST_TOTALS = 3  # rows at the end
 _LONGEST_UNIT = 15
@@ -49,6 +50,25 @@ def without_totals(frame: Any) -> tuple[Any, str]:
     word = next((f"({shown(cell)}) " for cell in frame.iloc[end] if is_total(cell)), "of the rows above ")
     rows = "its last row is a total" if end == len(frame) - 1 else f"its last {len(frame) - end} rows are totals"
     return frame.iloc[:end], f"{rows} {word}and passed over"
+
+
+def condensed(frame: Any) -> Any:
+    """A few rows that are to a total below them what these are: the same sums, of as many numbers as matter, and words.
+
+    Columns without numbers and words are left out.
+    """
+    rows = np.arange(min(len(frame), _FEWEST_ROWS))
+    columns: dict[str, Any] = {}
+    for name, series in frame.items():
+        if series.dtype.kind in "iuf":
+            n = min(int((series.fillna(0) != 0).sum()), len(rows))
+            columns[name] = np.where(rows < n, series.sum() / max(n, 1), 0.0)
+            continue
+        with suppress(TypeError):  # lists of labels, which are no words
+            words = series[series.isin(TOTALS)].unique()[: len(rows)].tolist()
+            if words:
+                columns[name] = words + [None] * (len(rows) - len(words))
+    return import_pandas().DataFrame(columns, index=rows)
 
 
 def name_totals(frame: Any, texts: list[str]) -> str:

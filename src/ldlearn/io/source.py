@@ -93,14 +93,16 @@ class Source:
             row += len(frame)
             if held is not None:
                 yield held
-                above = _with_sums(above, held)
+                above = _condensed(above, held)
             # Units stand below the header, in the first chunk only.
             held = self._without("units", frame) if held is None else frame
         if held is not None:
-            # the sums of the chunks before stand for their rows
             whole = held if above is None or held.empty else import_pandas().concat([above, held])
             n_totals = len(whole) - len(self._without("totals", whole))
-            yield held.iloc[: len(held) - n_totals] if n_totals else held
+            if not n_totals:
+                yield held
+            elif n_totals < len(held):  # a chunk of nothing but totals is none
+                yield held.iloc[:-n_totals]
 
     def read(self, kinds: Mapping[str, Kind], *, sparse: bool = False) -> Any:
         """All rows in one frame, or as in `chunks`; units below the header and totals at the end are no rows."""
@@ -187,10 +189,12 @@ class Source:
         return {place[name]: kind for name, kind in kinds.items()}
 
 
-def _with_sums(above: Any, frame: Any) -> Any:
-    """One row of the sums of the numbers of all rows so far."""
-    sums = frame.select_dtypes("number").sum()
-    return (sums if above is None else above.iloc[0] + sums).to_frame().T
+def _condensed(above: Any, frame: Any) -> Any:
+    """The few rows that stand for all rows so far where a total below them is looked for."""
+    from ldlearn.io.odd_rows import condensed
+
+    few = condensed(frame)
+    return few if above is None else condensed(import_pandas().concat([above, few]))
 
 
 def _is_empty(cell: Any) -> bool:
