@@ -31,6 +31,7 @@ class LazyGroup(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """What the help page and the completion of the shell need of a command; it cannot be run."""
         line = find_command(cmd_name)
+        # Without its options, for which its file would have to be imported: a help page waits for nothing.
         return line and TyperCommand(line.name, help=line.help, short_help=line.help, rich_help_panel=line.panel)
 
     def invoke(self, ctx: Any) -> Any:
@@ -41,6 +42,7 @@ class LazyGroup(TyperGroup):
             typer.echo(f"ldlearn: {MESSAGE}", err=True)
             raise typer.Exit(EXIT_CODE) from None
         except BrokenPipeError:
+            # Here, where it is still known: typer would end the command with exit code 1.
             raise typer.Exit(READER_LEFT) from None
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
@@ -48,6 +50,7 @@ class LazyGroup(TyperGroup):
         name, found, rest = super().resolve_command(ctx, args)
         if found is not None:
             found = load_command(find_command(found.name))
+            # Only a handler of ours is replaced: a program that calls main keeps its own.
             if signal.getsignal(signal.SIGINT) is quit_now:  # imports are over
                 signal.signal(signal.SIGINT, interrupt)
         return name, found, rest
@@ -66,6 +69,7 @@ def load_command(line: commands.Command) -> Any:
         function, found = found, typer.Typer(add_completion=False)
         found.command(line.name, context_settings=_SETTINGS)(_ungrouped(function))
     made = typer.main.get_command(found)
+    # usage and errors name the command as typed, not the function
     made.name = line.name
     return made
 
@@ -78,6 +82,7 @@ def _ungrouped(command: Callable[..., None]) -> Callable[..., None]:
 
     def run(**given: Any) -> None:
         for name, group in groups.items():
+            # the command itself takes the groups again, as a function that Python can call
             given[name] = group(**{field: given.pop(field) for field in signature(group).parameters})
         command(**given)
 
@@ -103,6 +108,7 @@ app = typer.Typer(
     cls=LazyGroup,
     help="Learn label distributions from 0/1 labels, and compare the methods that do.",
     no_args_is_help=True,
+    # the traceback of --debug is Python's own
     pretty_exceptions_enable=False,
     context_settings=_SETTINGS,
 )
@@ -119,6 +125,7 @@ def _options(
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
     ] = False,
+    # Only for the help page: main has taken the word out before.
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error; allowed anywhere.")] = False,
 ) -> None:
     pass

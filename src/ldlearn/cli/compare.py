@@ -44,6 +44,7 @@ def compare(
         other,
         labels=",".join(labels) if labels else None,
         id=id,
+        # Both spellings together; None, not an empty list, stands for the default.
         metrics=[*(opt.split_names(metrics) or ()), *(metric or ())] or None,
         convention=convention,
         format=format,
@@ -51,6 +52,7 @@ def compare(
         say=note_about_table,
     )
     if as_json:
+        # JSON has neither NaN nor infinity; Python would write both, and other readers stop there.
         finite = {name: value if math.isfinite(value) else None for name, value in found.scores.items()}
         show_json({"rows": found.rows, "labels": found.labels, "id": found.id, "scores": finite})
         return

@@ -55,6 +55,7 @@ def compare_methods(
     if not quiet:
         for line in [*describe_kinds(table.kinds.in_words()), *table.junk.sentences()]:
             note_about_table(line)
+    # The table is handed over as it was read for the plan, not read a second time.
     run_and_show(plan, folder, jobs=jobs, quiet=quiet, log=log, loaded={plan.datasets[0].name: table})
     try:
         page = write_report(folder)

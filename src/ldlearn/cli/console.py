@@ -26,6 +26,7 @@ from ldlearn.preprocessing.progress import silent
 def note(text: str) -> None:
     """Tell the user something on standard error."""
     with ignoring_closed_pipe(sys.stderr):
+        # Line by line: the breaks are ours, other control characters come from files and could steer a terminal.
         typer.echo("\n".join(printable(line) for line in text.split("\n")), err=True)
 
 
@@ -55,6 +56,7 @@ def check_one_stdout(output: str, as_json: bool) -> None:
 @contextmanager
 def progress(task: str, total: int | None, *, is_bytes: bool = False) -> Iterator[Callable[[int], None]]:
     """A bar on standard error, if that is a terminal; the result advances it."""
+    # a log file would fill with frames of the bar
     if not sys.stderr.isatty():
         yield lambda amount: None
         return
@@ -89,6 +91,7 @@ def show_table(headings: Sequence[str], rows: Iterable[Iterable[object]], number
         Console().print(table)
         return
     console = Console(width=200, no_color=True)  # as wide as needed where there is no terminal
+    # Captured, so that the lines go through `say`, which outlives a reader who leaves.
     with console.capture() as captured:
         console.print(table)
     for line in captured.get().splitlines():
@@ -96,6 +99,7 @@ def show_table(headings: Sequence[str], rows: Iterable[Iterable[object]], number
 
 
 def _as_it_is(cell: object) -> Text:
+    # Text, because rich reads [brackets] in a string as markup.
     return Text(printable(str(cell)))
 
 
@@ -124,6 +128,7 @@ def show_scores(scores: list[Score], title: str) -> None:
     beside = ["model", "mean", "uniform", *["classifier"] * all(score.classifier is not None for score in scores)]
     rows = []
     for score in scores:
+        # In words: a colour would be lost in a file.
         mark = "" if score.beats_floors else "  (no better than a floor)"
         rows.append([score.heading + mark, *(f"{getattr(score, name):.4f}" for name in beside)])
     show_table([title, *beside], rows, numbers=len(beside))

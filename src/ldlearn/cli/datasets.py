@@ -27,6 +27,7 @@ def list_all(context: typer.Context, as_json: Json = False) -> None:
     ldlearn datasets show natural_scene
     ldlearn datasets fetch vader_tweets -o tweets.csv
     """
+    # typer calls this before show and fetch as well
     if context.invoked_subcommand is not None:
         return
     infos = list_datasets()

@@ -59,6 +59,7 @@ def _write_tables(place: Path, rows: int) -> None:
     tweets = pandas.DataFrame(data.X, columns=list(data.feature_names))
     tweets.insert(0, "tweet", [f"t{i}" for i in range(len(tweets))])
     shares = pandas.DataFrame({label: data.D[:, ratings].sum(axis=1) for label, ratings in _LABELS.items()})
+    # Test rows stay the same however few rows are trained on.
     test, train = slice(_FIRST_TEST_ROW, None), slice(min(rows, _FIRST_TEST_ROW))
     tables = {
         "train": tweets.join((shares > 0).astype(int))[train],
@@ -94,6 +95,7 @@ def _run(*typed: str | Path) -> None:
     """Show a command as it would be typed, and run it."""
     words = [str(word) for word in typed]
     typer.secho(f"$ {shlex.join(['ldlearn', *words])}", fg="green")
+    # In this process: the words that are shown are those that run, without waiting for imports at every step.
     command = load_command(find_command(words[0]))
     with command.make_context(words[0], words[1:]) as context:
         command.invoke(context)

@@ -25,6 +25,7 @@ def export(
     """
     if Path(output).suffix != ".onnx":
         raise typer.BadParameter(f"an ONNX file ends in .onnx, {output!r} does not.", param_hint="-o")
+    # Before the work: a file that may not be replaced should not be told of after it.
     check_output(output, [model], overwrite=not no_clobber)
     loaded = load_table_model(model)
     export_onnx(loaded, output)

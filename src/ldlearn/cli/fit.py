@@ -53,11 +53,13 @@ def fit(
     wanted: dict[str, Any] = {"method": method or DEFAULT_METHOD, "overwrite": not no_clobber, **vars(features)}
     wanted["params"] = dict(set or ())
     if scheduler is not None:
+        # What a cluster would not look at is refused, so that nobody believes that it was done.
         alone = {"--kind": kind != "auto", "--separator": separator, "--embedding": embedding, "--from": format}
         alone |= {"--holdout": holdout != _HOLDOUT} | {f"--{name}": value for name, value in vars(style).items()}
         if given := [name for name, value in alone.items() if value]:
             problem = f"a cluster takes 0/1 label columns or degrees in plain files, and no {', '.join(given)}."
             raise typer.BadParameter(problem, param_hint="--scheduler")
+        # only with a scheduler: it needs Dask
         from ldlearn.models.table_parts import fit_parts
 
         model = fit_parts(data, labels, output, scheduler=scheduler, **wanted)

@@ -51,6 +51,8 @@ def import_(
         show_json({"rows": len(found.table), "id": found.id, "labels": labels, "kind": found.kind, "output": output})
     elif output != PIPE:
         say(f"{len(found.table):,} rows, {len(labels)} labels: {output}")
+        # quoted: the line is meant to be pasted into a shell
         columns = f"--labels {quote(found.labels_option)} --id {quote(found.id)}"
+        # Counts of 0 and 1 look like labels, so that the next command is told.
         columns += " --kind votes" if found.kind == "votes" else ""
         say(f"Next: ldlearn fit {quote(output)} {columns} -o model.ldl")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-EXIT_CODE = 130
+EXIT_CODE = 130  # 128 + SIGINT, as shells count
 MESSAGE = "interrupted."
 _was_interrupted = False
 
@@ -15,6 +15,7 @@ def quit_now(number: int, frame: object) -> None:
     There is nothing to clean up yet, and an exception that is raised inside an import can be turned into another one,
     or be ignored, by the module that is being imported.
     """
+    # Not print: a handler may run in the middle of another write to the same buffer, which Python refuses.
     os.write(2, f"ldlearn: {MESSAGE}\n".encode())
     os._exit(EXIT_CODE)
 

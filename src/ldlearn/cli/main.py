@@ -17,7 +17,7 @@ __all__ = ["READER_LEFT", "ignoring_closed_pipe", "main"]
 
 _WRONG_INPUT, _BUG = 2, 1
 # How a command ends when the reader of its results has left: known inside the program alone; nothing went wrong.
-READER_LEFT = 141
+READER_LEFT = 141  # 128 + SIGPIPE, as shells count
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
@@ -36,20 +36,24 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     given = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in given or bool(os.environ.get("LDLEARN_DEBUG"))
     try:
+        # Allowed anywhere, while typer knows the options of all commands only before the command.
         _run([word for word in given if word != "--debug"])
         code = 0
     except SystemExit as end:
+        # a sentence that Python prints itself, as that of a missing typer
         if not isinstance(end.code, int):
             raise
         code = end.code
     except (Exception, KeyboardInterrupt) as error:
         sentence, code = _explain(error)
+        # Ctrl-C is nobody's fault, and its traceback of no use.
         if debug and code != interrupts.EXIT_CODE:
             raise
         with ignoring_closed_pipe(sys.stderr):
             print(f"ldlearn: {sentence}", file=sys.stderr, flush=True)
     told = 0 if code == READER_LEFT else code
     if arguments is None:
+        # After a failure, threads may wait for what will never come.
         if code == 0:
             threading._shutdown()  # type: ignore[attr-defined] # as at an ordinary exit: threads end, workers are sent home
         _end_process(told)
@@ -63,6 +67,7 @@ def ignoring_closed_pipe(stream: TextIO) -> Iterator[None]:
         yield
     except BrokenPipeError:
         nowhere = os.open(os.devnull, os.O_WRONLY)
+        # The descriptor itself, or the last flush of the interpreter would fail again.
         os.dup2(nowhere, stream.fileno())
         os.close(nowhere)
 

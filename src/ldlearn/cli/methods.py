@@ -19,4 +19,5 @@ def methods(
 
 
 def _summary(estimator: type) -> str:
+    # Docstrings wrap their first sentence, a table wraps by itself.
     return (estimator.__doc__ or "").strip().split("\n\n")[0].replace("\n", " ").strip()

@@ -16,7 +16,7 @@ from typer import Argument, BadParameter, Option
 from ldlearn.discovery import all_estimators
 from ldlearn.io.text_style import TextStyle
 
-_WORDS = {"none": "None", "null": "None", "true": "True", "false": "False"}
+_WORDS = {"none": "None", "null": "None", "true": "True", "false": "False"}  # as people and JSON write them
 
 
 def complete_method(incomplete: str) -> Iterable[str]:
@@ -36,7 +36,9 @@ def _parse_value(text: str) -> Any:
     try:
         value = ast.literal_eval(_WORDS.get(text.lower(), text))
     except (ValueError, SyntaxError, RecursionError, MemoryError):
+        # literal_eval can raise all of these, the last two for brackets nested deeply.
         return text
+    # What reads like a dict, a set or bytes is meant as text: parameters are none of these.
     return value if isinstance(value, int | float | str | tuple | list | None) else text
 
 

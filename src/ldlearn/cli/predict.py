@@ -38,6 +38,7 @@ def predict(
     opt.name_embedding(embedding, model)
     wanted: dict[str, Any] = {"id": id, "format": format, "style": style, "overwrite": not no_clobber, **vars(writing)}
     if scheduler is not None:
+        # only with a scheduler: it needs Dask
         from ldlearn.models.table_parts import predict_parts
 
         written = predict_parts(data, model, output, scheduler=scheduler, **wanted)

@@ -30,6 +30,7 @@ class LiveWatcher(Watcher):
             TimeElapsedColumn(),
             TextColumn("[dim]{task.description}"),
             console=console,
+            # the bar goes away when the tables are printed
             transient=True,
         )
 

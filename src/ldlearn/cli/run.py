@@ -74,10 +74,12 @@ def _show(console: Console, plan: Plan, found: RunSummary) -> None:
             console.print(_table(board), "")
         if board.note:
             console.print(board.note, highlight=False)
+    # Where nothing could be computed, that is the error of the command, and it gives the reason.
     for name, why in _failures(found).items() if found.count("ok") else ():
         console.print(f"Left out: {name}: {why}", highlight=False, markup=False)
     counts = ", ".join(f"{found.count(status)} {status}" for status in ("ok", "failed", "missing"))
     console.print(f"{len(found.records)} cells: {counts}; {found.computed} computed now.", highlight=False)
+    # soft_wrap: a path that is broken into lines cannot be copied
     console.print(f"Records: {found.path / 'records.jsonl'}", highlight=False, soft_wrap=True)
 
 
@@ -96,4 +98,5 @@ def _failures(found: RunSummary) -> dict[str, str]:
     """By method of which no cell could be computed, the reason that the first gave."""
     computed = {record.method for record in found.records if record.is_ok}
     failed = [record for record in found.records if not record.is_ok and record.method not in computed]
+    # reversed, so that of several reasons the first is the one that stays
     return {record.method: record.message for record in reversed(failed)}

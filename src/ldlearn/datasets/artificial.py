@@ -150,6 +150,7 @@ class DecorrelationStretch:
     def transform(self, colours: ArrayLike) -> Array:
         """Colours in [0, 1] of shape (n, 3)."""
         Z = self._decorrelate(np.asarray(colours, dtype=np.float64))
+        # a channel may be constant
         span = np.maximum(self.high_ - self.low_, np.finfo(float).tiny)
         return np.asarray(np.clip((Z - self.low_) / span, 0.0, 1.0))
 

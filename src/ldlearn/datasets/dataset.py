@@ -18,7 +18,7 @@ from ldlearn.datasets.describe import describe
 from ldlearn.datasets.labels import raise_not_logical, raise_row_problems
 from ldlearn.errors import DatasetError
 
-_NEARLY_ALL = 0.99
+_NEARLY_ALL = 0.99  # share of positive labels from which the threshold rule is warned of
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -146,6 +146,7 @@ class LabelDataset:
             return np.array(self.Y, dtype=np.int8)
         Y = binarize(self.D, rule, delta=delta, total=total, k=k)
         positive = Y.mean() if Y.size else 0.0
+        # A single label is positive in every row by nature.
         if self.n_labels > 1 and positive >= _NEARLY_ALL and rule == "threshold":
             warnings.warn(
                 f"Under degree > {delta:g}, {positive:.2%} of the labels of {self.name!r} are positive, so "
@@ -222,6 +223,7 @@ def _columns(matrix: Any) -> tuple[str, ...]:
 
 
 def _as_matrix(given: Any, field: str, columns: str) -> Any:
+    # CSR alone gives rows quickly; labels are never sparse here.
     matrix = given.tocsr() if scipy.sparse.issparse(given) and field == "X" else np.asarray(given)
     if matrix.ndim != 2 or matrix.dtype.kind not in "fiub":
         got = f"{matrix.ndim} dimension(s) of {matrix.dtype}"
@@ -240,6 +242,7 @@ def _shares(shares: Sequence[float] | str) -> NDArray[np.float64]:
     if isinstance(shares, str):
         shares = [float(part) for part in shares.split("/")]
     fractions = np.array(shares, dtype=np.float64)
+    # "60/20/20" is per cent
     if fractions.ndim == 1 and np.isclose(fractions.sum(), 100):
         fractions = fractions / 100
     if fractions.ndim != 1 or (fractions < 0).any() or not np.isclose(fractions.sum(), 1):

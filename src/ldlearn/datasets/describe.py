@@ -46,11 +46,13 @@ def count_duplicates(X: Any) -> int:
     >>> count_duplicates(np.array([[0.0, 1.0], [2.0, 1.0], [-0.0, 1.0], [0.0, 1.0]]))
     2
     """
+    # 16 bytes for each row, however many features it has.
     return int(X.shape[0] - len({hashlib.blake2b(row, digest_size=16).digest() for row in _row_bytes(X)}))
 
 
 def _row_bytes(X: Any) -> Iterator[bytes]:
     if scipy.sparse.issparse(X):
+        # The next two calls work in place. Equal rows must have equal bytes: entries in order, none of them 0.
         X = X.copy()
         X.sum_duplicates()
         X.eliminate_zeros()

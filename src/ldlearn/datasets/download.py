@@ -18,8 +18,8 @@ from ldlearn.io.atomic import naming_system_errors, writing
 Progress = Callable[[int, int | None], None]
 
 _CHUNK = 1 << 13
-_MOST_BYTES = 1 << 31
-_WORTH_ANOTHER_TRY = frozenset({408, 425, 429, 500, 502, 503, 504})
+_MOST_BYTES = 1 << 31  # of a file whose size is not known
+_WORTH_ANOTHER_TRY = frozenset({408, 425, 429, 500, 502, 503, 504})  # the server's trouble, not a refusal
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,9 @@ def download(
         transfer.partial.parent.mkdir(parents=True, exist_ok=True)
         for attempt in range(patience.retries + 1):
             if attempt:
+                # Twice as long each time: a server in trouble is not helped by being asked at once.
                 time.sleep(patience.pause * 2 ** (attempt - 1))
+            # Another process may have finished it while we waited.
             if transfer.target.is_file() and not expected.problem(transfer.target):
                 return transfer.target
             try:
@@ -90,6 +92,7 @@ def download(
             except _Interrupted as error:
                 reason = str(error)
             except FileNotFoundError:
+                # Two processes share a partial file, and whoever hands it over removes it.
                 reason = "another process has taken the file"
     raise DatasetError(
         f"{url} could not be downloaded in {patience.retries + 1} attempts; the last one failed because {reason}. "
@@ -119,8 +122,10 @@ class _Transfer:
         """Ask for what is still missing, and keep it."""
         requests = import_optional("requests", "datasets", "Downloads")
         have = self.partial.stat().st_size if self.partial.exists() else 0
+        # whole already: the process that received it died before handing it over
         if have == self.expected.size:
             return
+        # Packed on the way, positions and lengths would count other bytes than those of the file.
         headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={have}-"} if have else {})
         try:
             with requests.get(self.url, headers=headers, stream=True, timeout=self.timeout) as response:
@@ -165,15 +170,18 @@ class _Transfer:
             file.seek(start)
             for chunk in response.iter_content(_CHUNK):
                 done += len(chunk)
+                # Looked at while it arrives: a server without an end would fill the disk.
                 if done > (self.expected.size or _MOST_BYTES):
                     self.partial.unlink(missing_ok=True)
                     raise _Interrupted("the server sent more bytes than the file has")
                 file.write(chunk)
                 self.progress(done, total)
+            # of an older and longer attempt, nothing may be left behind the end
             file.truncate(done)
 
 
 def _in_words(requests: Any, error: Exception) -> str:
+    # While the body is read, requests tells of a timeout as of any lost connection.
     if isinstance(error, requests.Timeout) or "timed out" in str(error).lower():
         return "the connection stalled"
     if isinstance(error, requests.exceptions.ChunkedEncodingError):

@@ -57,6 +57,7 @@ def load_vader_tweets(*, return_X_y: bool = False) -> LabelDataset | tuple[NDArr
     ((4004, 64), (4004, 9), 20)
     """
     arrays = _read("vader_tweets")
+    # Stored as uint8, of which differences would wrap around.
     counts = arrays["counts"].astype(np.int64)
     data = catalogue()["vader_tweets"].dataset(
         X=arrays["features"].astype(np.float64),
@@ -95,6 +96,7 @@ def load_uk_budget_shares() -> LabelDataset:
     arrays = _read("uk_budget_shares")
     return catalogue()["uk_budget_shares"].dataset(
         X=arrays["features"].astype(np.float64),
+        # Whole numbers take less space, and one division gives the very floats of the decimals.
         D=arrays["ten_thousandths"] / 10_000,
         feature_names=["total_expenditure", "income", "age", "children"],
     )

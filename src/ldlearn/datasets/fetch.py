@@ -134,6 +134,7 @@ def _find(entry: CatalogueEntry) -> tuple[CatalogueFile, Path] | None:
         if found := _right(here):
             return found
         title = f"is not the {entry.title} of the catalogue"
+        # Reversed, so that of several versions with one file name the preferred one says what is wrong.
         if wrong := {path: f"{path} {title}: {file.checksum.problem(path)}" for file, path in reversed(here)}:
             raise DatasetError(f"{'; '.join(wrong.values())}. Replace or remove it, or unset LDLEARN_DATA.")
     with suppress(MissingDependencyError):  # then there is no cache
@@ -156,6 +157,7 @@ def _download(
     if entry.manual:
         raise DatasetError(f"{entry.title} cannot be downloaded ({entry.terms}: {entry.terms_note}) {entry.manual}")
     folder = _cache_folder()
+    # Before the first byte, while one can still think better of it.
     announce(f"{entry.title}: terms of use: {entry.terms}. {entry.terms_note} Please cite: {entry.citation}")
     failures = []
     for file in entry.files:
@@ -172,6 +174,7 @@ def _load(entry: CatalogueEntry, file: CatalogueFile, path: Path) -> LabelDatase
     data = read_dataset(path, file.X, file.D, kind="distribution", normalise=file.normalise, checksum=known)
     if data.n_labels != entry.n_labels:
         raise DatasetError(f"{path}: {file.D!r} must have {entry.n_labels} columns, one per label.")
+    # The stored labels need not follow from the degrees by any rule, as those of Natural Scene do not.
     Y = read_dataset(path, file.X, file.Y, kind="logical", checksum=known).Y if file.Y else None
     return entry.dataset(X=data.X, D=data.D, Y=Y, source=file.url or str(path), checksum=known)
 

@@ -103,6 +103,7 @@ def read_dataset(
     """
     path, style = Path(path), TextStyle(delimiter, decimal, encoding)
     try:
+        # Not by name: columns may also be chosen by position, where names are missing or occur twice.
         with open_table(str(path), max_bytes=max_bytes, by_name=False, style=style) as source, reading(source.given):
             parts = _choose(source, features, labels)
             if separator is not None:
@@ -116,6 +117,7 @@ def read_dataset(
                 feature_names=_names(source, "X", parts["X"]),
                 label_names=label_names,
                 checksum=checksum or (f"sha256:{sha256_of(path)}" if path.is_file() else ""),
+                # Who reads knows best, then the file itself, then its name.
                 **{"source": str(path), "name": path.stem} | told | ({"name": name} if name else {}),
             )
     except TableError as error:
@@ -158,6 +160,7 @@ def _read_matrices(
     X = matrices.pop("X")
     fields: dict[str, Any] = {}
     for field, matrix in matrices.items():
+        # A file may say what its matrices hold: one-hot degrees must not be taken for 0/1 labels.
         chosen = kind if kind != "auto" else _KIND_OF_FIELD.get(field, "auto")
         fields |= as_fields(_check_numbers(matrix, "labels"), chosen, label_names, where, normalise)
     return _check_numbers(X, "features"), fields, label_names
@@ -165,6 +168,7 @@ def _read_matrices(
 
 def _names(source: Source, field: str, positions: list[int]) -> list[str]:
     """Names that the file gives; none if it names nothing."""
+    # Names that a reader made up would come back as if the file had them.
     if not source.made_up.isdisjoint(positions):
         return []
     return [plain_name(source.names[i], field) for i in positions]
@@ -179,6 +183,7 @@ def _check_numbers(matrix: Any, what: str) -> Any:
 def _as_features(X: Any) -> Any:
     if scipy.sparse.issparse(X):
         return X
+    # float32 stays, at half of the memory; whole numbers become floats, as every method needs them.
     return np.ascontiguousarray(X, dtype=X.dtype if X.dtype in (np.float32, np.float64) else np.float64)
 
 

@@ -15,7 +15,7 @@ from ldlearn.datasets.dataset import LabelDataset
 from ldlearn.datasets.logical_labels import LabelWay, check_rules
 from ldlearn.errors import DatasetError
 
-BLOCK_ROWS = 2048
+BLOCK_ROWS = 2048  # part of what a seed means: another number would draw other rows
 
 
 @dataclass
@@ -34,6 +34,7 @@ class _Source:
     way: LabelWay | None = None
 
     def __post_init__(self, random_state: Any) -> None:
+        # One label of each row is never 0; the small number forgives rounding.
         most = 1 - 1 / max(self.n_labels, 1) + 1e-9
         rules = {
             "n_samples must not be negative": self.n_samples >= 0,
@@ -60,6 +61,7 @@ class _Source:
             # a whole block is drawn and then cut, so the first rows never depend on how many were asked for
             X, D, *Y = (part[: self.n_samples - start] for part in self._block(index))
             D = D.astype(dtype)
+            # Divided again: rows rounded to float32 no longer sum to 1.
             yield X.astype(dtype), D / D.sum(axis=1, keepdims=True), *Y
 
     def _block(self, index: int) -> tuple[NDArray[Any], ...]:
@@ -69,6 +71,7 @@ class _Source:
         D = np.asarray(softmax(logits, _support(logits, self.sparsity, rng)))
         X = latent
         if self.manifold_dim is not None:
+            # Cosines of random phases have a mean square of 1/2; the factor makes it 1.
             X = np.sqrt(2.0) * np.cos(latent @ self.frequencies + self.phases)
         if self.way is None:
             return X, D

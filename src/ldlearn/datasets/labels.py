@@ -29,6 +29,7 @@ def guess_kind(matrix: NDArray[Any]) -> str:
 
 
 def _is_logical(matrix: NDArray[Any]) -> bool:
+    # Some files write -1 where others write 0.
     return any(np.isin(matrix, pair).all() for pair in ((0, 1), (-1, 1)))
 
 
@@ -39,6 +40,7 @@ def as_fields(
     if kind not in KINDS:
         raise DatasetError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}.")
     names = label_names or default_label_names(matrix.shape[1])
+    # Before anything is guessed: with NaN among them, 0/1 labels would pass for degrees.
     if kind in ("auto", "logical"):
         _refuse_unknown(matrix, names, where)
     if kind == "auto":
@@ -80,6 +82,7 @@ def as_distributions(
     ``normalise=True`` repairs rows that are finite, not negative and sum to something else than 1, and
     nothing else: a negative or missing degree and a row of zeros stay errors.
     """
+    # float32 stays as it is in the file
     D = matrix if matrix.dtype.kind == "f" else matrix.astype(np.float64)
     if normalise:
         advice = "Dividing by the row sum does not repair that."

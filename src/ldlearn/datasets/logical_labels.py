@@ -76,13 +76,16 @@ class LabelWay:
         """What raters vote by: D itself, or a Dirichlet distribution around it."""
         D = np.asarray(D, dtype=np.float64)
         if np.isfinite(self.concentration):
+            # Gamma variables over their sum are Dirichlet; numpy's own dirichlet takes one mean for all rows.
             D = rng.standard_gamma(self.concentration * D)
+        # multinomial refuses shares whose sum exceeds 1, be it by rounding
         return normalize_rows(D)
 
     def forget(self, Y: NDArray[np.int8], rng: np.random.Generator) -> NDArray[np.int8]:
         """Each positive is lost with probability `missing`, but the last of a row stays."""
         if self.missing == 0:
             return Y
+        # The luckiest positive of a row stays whatever `missing` is; those that are not positive have no luck at all.
         luck = np.where(Y, rng.random(Y.shape), -1.0)
         kept = (luck >= self.missing) | (luck == luck.max(axis=1, keepdims=True))
         return np.asarray(kept & (Y > 0), dtype=np.int8)

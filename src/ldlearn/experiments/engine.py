@@ -165,8 +165,8 @@ class _Run:
                     data[spec.name] = loaded.get(spec.name) or spec.load(seed, needs_truth=by_truth)
             except DatasetNotHereError as error:
                 absent[spec.name] = "missing", str(error)
-            # One data set that is broken, or whose format needs a package, costs its own cells and not the run.
             except (ValueError, OSError, ImportError) as error:
+                # One data set that is broken, or whose format needs a package, costs its own cells and not the run.
                 absent[spec.name] = "failed", str(error)
             for text in texts:
                 self.watcher.note(text)

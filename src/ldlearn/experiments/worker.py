@@ -48,8 +48,8 @@ def do_work(work: Work, data: AnyDataset) -> tuple[Work, list[Partial]]:
             found |= {"sizes": split.record, "label_names": list(data.label_names)}
             with _neighbors:
                 partials = search(work, split)
-        # Whatever it is, it belongs into the records of these cells; the other cells of the run go on.
         except Exception as error:
+            # Whatever it is, it belongs into the records of these cells; the other cells of the run go on.
             partials = [Partial(error=error_text(error)) for _ in work.cells]
         found["peak_memory_mb"] = round(_peak_memory_mb(), 1)
     for partial in partials:

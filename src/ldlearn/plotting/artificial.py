@@ -65,5 +65,6 @@ class ArtificialPictureDisplay(Display):
             self.images_[name] = ax.imshow(picture, origin="lower", extent=(-1, 1, -1, 1), interpolation="nearest")
             tidy(ax, grid=None)
             ax.set(xticks=[-1, 0, 1], yticks=[-1, 0, 1])
+            # Rows of the picture are x1, which is why it stands at the vertical axis.
             axis_labels(ax, "x2", "x1" if ax is axes[0] else "")
             title(ax, name)

@@ -73,6 +73,7 @@ class ConvergenceDisplay(Display):
                 f"{name} keeps no objective_path_; fit it first, or choose a method that records its progress."
             )
         gap = getattr(estimator, "gap_", None)
+        # DLDL certifies each row: it is the sum that bounds how far the objective is from its minimum.
         gaps = {} if gap is None else {name: float(np.sum(gap))}
         return cls({name: path}, gaps).plot(ax=ax)
 
@@ -109,6 +110,7 @@ class ConvergenceDisplay(Display):
         self.lines_: dict[str, Any] = {}
         for i, (name, values) in enumerate(self.objectives.items()):
             heights = values if alone else _relative_change(values)
+            # A change belongs to the step it was made in, so that changes begin at step 2.
             steps = np.arange(1 + len(values) - len(heights), 1 + len(values))
             (self.lines_[name],) = ax.plot(steps, heights, linewidth=1.6, markersize=3.5, **series_style(i))
         tidy(ax)
@@ -123,4 +125,5 @@ class ConvergenceDisplay(Display):
 
 def _relative_change(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """The change of the objective in every step but the first, as a share of its last value."""
+    # "or 1": an objective may end at exactly 0, and its changes are then shown as they are.
     return np.maximum(np.abs(np.diff(values)) / (abs(values[-1]) or 1.0), _SMALLEST)

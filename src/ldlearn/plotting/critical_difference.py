@@ -143,6 +143,7 @@ class CriticalDifferenceDisplay(Display):
     def _draw(self, ax: Axes) -> None:
         ranks = self.result.average_ranks.values()
         low = math.floor(min(ranks))
+        # equal ranks still need an axis of some length
         high = max(math.ceil(max(ranks)), low + 1)
         left, right = low - 0.02 * (high - low), high + 0.02 * (high - low)
         _draw_axis(ax, low, high)
@@ -152,6 +153,7 @@ class CriticalDifferenceDisplay(Display):
             for start, end, y in self._bars
         ]
         self._draw_names(ax, left, right)
+        # downwards, as the names are read
         ax.set(xlim=(left, right), ylim=(self._depth, -1.5))
         ax.set_axis_off()
 
@@ -169,6 +171,7 @@ class CriticalDifferenceDisplay(Display):
 
     def _draw_names(self, ax: Axes, left: float, right: float) -> None:
         """The better half at the left, the best at the top; the worse half at the right, the worst at the top."""
+        # Ordinary blanks at the end of a text, or several in a row, are dropped where an SVG keeps its text as text.
         gap = "\N{NO-BREAK SPACE}"
         ordered = self.result.ordered
         n_left = math.ceil(len(ordered) / 2)
@@ -200,6 +203,7 @@ def _bars(result: PostHocResult) -> tuple[list[tuple[float, float, float]], int]
     bars = []
     for group in result.groups:
         start, end = (result.average_ranks[group[i]] for i in (0, -1))
+        # With 0.05 ranks between them: the round ends of two bars would else meet and look like one group.
         line = next((i for i, taken in enumerate(ends) if start > taken + 0.05), len(ends))
         ends[line : line + 1] = [end]
         bars.append((start, end, 0.28 + _BAR_STEP * line))
@@ -208,6 +212,7 @@ def _bars(result: PostHocResult) -> tuple[list[tuple[float, float, float]], int]
 
 def _draw_axis(ax: Axes, low: int, high: int) -> None:
     ax.plot([low, high], [0, 0], color=INK, linewidth=1.0, solid_capstyle="butt")
+    # more numbers than that would run into each other
     step = max(1, (high - low) // 12)
     for rank in range(low, high + 1):
         named = (rank - low) % step == 0

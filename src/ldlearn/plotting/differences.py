@@ -96,6 +96,7 @@ class DifferencesDisplay(Display):
         for place, (ax, (dataset, found)) in enumerate(zip(axes, self.differences.items(), strict=True)):
             ax.axvline(0, color=INK, linewidth=1.0)
             for row, name in enumerate(self.methods):
+                # A method may lack a data set; its row stays, so that rows of all panels are the same methods.
                 if name in found:
                     self.dots_[dataset, name] = _draw_dot(ax, row, found[name])
             name_rows(ax, self.methods, ruled=True)
@@ -106,5 +107,6 @@ class DifferencesDisplay(Display):
 
 def _draw_dot(ax: Axes, row: int, found: Difference) -> Any:
     color = PALETTE[0] if found.is_clear else MUTED
+    # one repeat has no interval
     margin = None if math.isnan(found.margin) else [found.margin]
     return ax.errorbar([found.mean], [row], xerr=margin, color=color, marker="o", markersize=4, linewidth=1.4)

@@ -61,6 +61,7 @@ class Display:
         self.axes_ = panel_axes(ax, self._panels)
         self.ax_ = self.axes_[0]
         self.figure_ = self.ax_.figure.figure  # of a subfigure, the whole
+        # A legend outside the axes needs the layout engine of a figure of ours.
         self._owns_figure = ax is None
         self._draw(*self.axes_)
         return self

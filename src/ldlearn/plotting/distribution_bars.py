@@ -147,6 +147,7 @@ class DistributionBarsDisplay(Display):
         found: dict[str, Any] = {}
         ends: dict[str, Any] = {}
         recovered = getattr(estimator, "label_distributions_", None)
+        # Recovered degrees belong to the rows of the fit; other rows can only be predicted.
         if recovered is not None and len(recovered) == n:
             found["recovered"] = recovered
         if hasattr(estimator, "predict"):
@@ -199,6 +200,7 @@ class DistributionBarsDisplay(Display):
                 place = samples.rows.index(row)
                 degrees = {"recovered": _row(samples.recovered, place)}
                 panel = BarsPanel(record.method, degrees, _row(samples.logical, place), _row(samples.truth, place))
+                # of several repeats that drew the row, the first
                 panels.setdefault(record.method, panel)
         if not panels:
             raise InputError(f"No record of data set {dataset!r} holds row {row}; choose a row listed in its samples.")
@@ -208,6 +210,7 @@ class DistributionBarsDisplay(Display):
         self.bars_ = [self._draw_panel(panel, ax) for panel, ax in zip(self.panels, axes, strict=True)]
         ends = [float(np.max(values)) for panel in self.panels for values in _ends(panel) if values is not None]
         for i, ax in enumerate(axes):
+            # One scale for all panels, so that bars can be compared across them.
             ax.set_xlim(0, min(1.0, 1.05 * max(ends, default=1.0)))
             ax.tick_params(labelleft=i % self._panels.n_columns == 0)
         entries = list(self._legend_entries())
@@ -227,8 +230,10 @@ class DistributionBarsDisplay(Display):
             ax.vlines(np.asarray(panel.truth), places - _GROUP / 2, places + _GROUP / 2, **_TRUTH)
         for place, label in enumerate(() if panel.logical is None else np.asarray(panel.logical)):
             face = MUTED if label > 0 else "none"
+            # Left of the axis, between the bars and the names of the labels, in shares of the panel's width.
             ax.plot(-6 / 170, place, markerfacecolor=face, clip_on=False, transform=ax.get_yaxis_transform(), **_DOT)
         name_rows(ax, self.label_names)
+        # room for these dots
         ax.tick_params(axis="y", pad=10 if panel.logical is not None else 3)
         axis_labels(ax)
         title(ax, panel.heading)

@@ -86,17 +86,20 @@ class FeatureInfluenceDisplay(Display):
         model = _linear_part(estimator)
         coef = np.asarray(model.coef_, dtype=float)
         names = [str(name) for name in getattr(model, "label_names_", range(coef.shape[1]))]
+        # -1 is no column, and a label whose name is a number is found below.
         column = label if isinstance(label, (int, np.integer)) else -1
         if not 0 <= column < len(names):
             if str(label) not in names:
                 raise InputError(f"There is no label {label!r}; the labels are {', '.join(names)}.")
             column = names.index(str(label))
+        # The softmax does not notice what is added to all labels alike: only differences between labels mean anything.
         centred = coef - coef.mean(axis=1, keepdims=True)
         weights = centred[:, column] * (1.0 if scale is None else np.asarray(scale, dtype=float))
         features = feature_names if feature_names is not None else _feature_names(estimator, model, len(weights))
         return cls(weights, features, names[column], top=top).plot(ax=ax)
 
     def _draw(self, ax: Axes) -> None:
+        # stable: of equal weights the same ones are shown on every machine
         strongest = np.argsort(-np.abs(self.weights), kind="stable")[: self.top]
         order = strongest[np.argsort(-self.weights[strongest], kind="stable")]
         values = self.weights[order]
@@ -125,5 +128,6 @@ def _feature_names(estimator: Any, model: Any, count: int) -> Sequence[str]:
     if len(getattr(estimator, "steps", ())) > 1:
         with suppress(AttributeError, ValueError):  # a step that cannot name its output: count the features instead
             return list(estimator[:-1].get_feature_names_out())
+    # Names of the input of a pipeline fit the weights only if no step has made other features.
     known = (getattr(fitted, "feature_names_in_", ()) for fitted in (model, estimator))
     return next((list(names) for names in known if len(names) == count), [f"x{i}" for i in range(count)])

@@ -70,7 +70,9 @@ class ReliabilityDisplay(Display):
         if true.shape != predicted.shape:
             raise InputError(f"D_true and D_pred must have one shape, got {np.shape(D_true)} and {np.shape(D_pred)}.")
         cuts = np.linspace(0, 1, n_bins + 1)
+        # A degree of exactly 1 belongs to the last bin, which has no right neighbour.
         bins = np.clip(np.searchsorted(cuts, predicted, side="right") - 1, 0, n_bins - 1)
+        # A bin without predictions has no mean.
         filled = np.unique(bins)
         return cls(
             predicted=[predicted[bins == b].mean() for b in filled],
@@ -109,9 +111,11 @@ class ReliabilityDisplay(Display):
 
     def _draw(self, ax: Axes) -> None:
         lower, upper = self.edges.T
+        # The histogram stays in the lowest quarter, out of the way of the curve.
         heights, width = 0.25 * self.share / self.share.max(), 0.96 * (upper - lower)
         self.bars_ = ax.bar(lower, heights, width=width, align="edge", color=PALETTE[0], alpha=0.15)
         ax.plot([0, 1], [0, 1], color=MUTED, linewidth=0.9, linestyle="--")
+        # Two standard errors: about 95 per cent.
         ax.errorbar(self.predicted, self.true, yerr=2 * self.error, fmt="none", ecolor=PALETTE[0], elinewidth=1.0)
         (self.line_,) = ax.plot(self.predicted, self.true, color=PALETTE[0], marker="o", markersize=4.5, linewidth=1.6)
         words = f"calibration error {self.calibration_error:.3f}"
@@ -122,4 +126,5 @@ class ReliabilityDisplay(Display):
 
 
 def _standard_error(values: NDArray[np.float64]) -> float:
+    # one value has no spread, and 0 draws no bar
     return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0

@@ -110,12 +110,14 @@ class SensitivityDisplay(Display):
         for i, (task, curves) in enumerate(self.curves.items()):
             by_parameter = {curve.parameter: curve for curve in curves}
             for ax, parameter in zip(grid[i], self.parameters, strict=True):
+                # A parameter of one task only leaves an empty panel in the row of the other.
                 if parameter in by_parameter:
                     self.lines_[parameter, task] = _draw_curve(ax, by_parameter[parameter], i)
                 tidy(ax)
                 score = self.score or f"validation {curves[0].heading}"
                 heading = f"{task}\n{score}" if ax is grid[i, 0] else ""
                 axis_labels(ax, parameter if ax in grid[-1] else "", heading)
+            # One scale for all parameters of a task: which of them matters most is seen from the heights.
             ends = [end for ax in grid[i] for end in ax.get_ylim()]
             for ax in grid[i]:
                 ax.set_ylim(min(ends), max(ends))
@@ -126,6 +128,7 @@ class SensitivityDisplay(Display):
 def _draw_curve(ax: Axes, curve: Curve, index: int) -> Any:
     style = series_style(index)
     (line,) = ax.plot(curve.positions, curve.mean, linewidth=1.6, markersize=3.5, **style)
+    # one repeat has no spread
     if np.isfinite(curve.std).any():
         low, high = curve.mean - curve.std, curve.mean + curve.std
         ax.fill_between(curve.positions, low, high, color=style["color"], alpha=0.15, linewidth=0)

@@ -56,6 +56,7 @@ def panel_axes(ax: Any, panels: Panels) -> list[Axes]:
     elif isinstance(ax, Axes):
         axes = [ax] if panels.n_panels == 1 else _split(ax, n_rows, n_columns)
     else:
+        # subplots gives an array of two dimensions, users give lists
         axes = list(getattr(ax, "flat", ax))[: n_rows * n_columns]
         if len(axes) < panels.n_panels:
             raise InputError(f"This picture has {panels.n_panels} panels, but {len(axes)} axes were given.")
@@ -80,6 +81,7 @@ def tidy(ax: Axes, *, grid: Literal["x", "y", "both"] | None = "y") -> None:
     for side in ("left", "bottom"):
         ax.spines[side].set_color(RULE)
     ax.tick_params(colors=MUTED, labelsize=SMALL, length=3, width=0.8)
+    # the grid behind the bars
     ax.set_axisbelow(True)
     if grid is not None:
         ax.grid(axis=grid, color=RULE, linewidth=0.6, alpha=0.7)
@@ -118,6 +120,7 @@ def name_rows(ax: Axes, names: Sequence[object], *, ruled: bool = False) -> None
     if ruled:
         ax.hlines(range(len(names)), 0, 1, transform=ax.get_yaxis_transform(), color=RULE, linewidth=0.5, zorder=0)
     tidy(ax, grid="x")
+    # the first name at the top, as a table has it
     ax.set_ylim(len(names) - 0.4, -0.6)
     ax.tick_params(axis="y", length=0)
     name_ticks(ax.yaxis, names)

@@ -89,5 +89,6 @@ def _draw_triangle(ax: Axes, names: Sequence[str]) -> None:
     places = ((-0.04, "left", "top"), (-0.04, "right", "top"), (0.03, "center", "bottom"))
     for (x, y), name, (dy, ha, va) in zip(_CORNERS, names, places, strict=True):
         write(ax, x, y + dy, shown(name), size=NORMAL, ha=ha, va=va)
+    # else equal differences of degrees would have different lengths
     ax.set_aspect("equal")
     ax.set_axis_off()

@@ -73,6 +73,7 @@ class TimeMemoryDisplay(Display):
         seconds: dict[str, dict[str, float]] = {}
         for cost in found:
             spent = {phase: spread.mean for phase, spread in cost.seconds.items() if spread}
+            # a logarithmic axis has no place for 0
             seconds[cost.method.name] = {phase: mean for phase, mean in spent.items() if mean > 0}
         memory = {cost.method.name: cost.memory.mean for cost in found if cost.memory}
         return cls(seconds, memory, heading=dataset or "").plot(ax=ax)
@@ -80,6 +81,7 @@ class TimeMemoryDisplay(Display):
     def _draw(self, *axes: Axes) -> None:
         self.methods_ = sorted(self.seconds, key=lambda method: self.seconds[method].get("fit", float("inf")))
         self.points_: dict[str, Any] = {}
+        # A marker for each phase as well, for those who do not tell the colours apart.
         for (phase, marker), color in zip(_MARKERS.items(), PALETTE, strict=False):
             spent = {method: phases[phase] for method, phases in self.seconds.items() if phase in phases}
             self._draw_points(axes[0], phase, spent, marker=marker, color=color, alpha=0.9)
@@ -92,6 +94,7 @@ class TimeMemoryDisplay(Display):
         for ax in axes[1:]:
             self._draw_points(ax, "memory", self.memory, marker="o", color=PALETTE[3])
             name_rows(ax, [""] * len(self.methods_), ruled=True)
+            # From 0: memory is compared by its amount, and small differences must look small.
             ax.set_xlim(0, 1.08 * max(self.memory.values()))
             axis_labels(ax, "peak memory, MB")
 

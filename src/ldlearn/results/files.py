@@ -68,8 +68,8 @@ def _parse(content: bytes, path: Path) -> Iterator[Record]:
     for number, line in enumerate(content[: _whole(content)].splitlines(), start=1):
         try:
             yield Record.from_dict(json.loads(line))
-        # JSON that is no object, or an object with fields of other kinds, fails in any of these ways.
         except (ValueError, TypeError, AttributeError) as error:
+            # JSON that is no object, or an object with fields of other kinds, fails in any of these ways.
             reason = f" ({error})" if isinstance(error, InputError) else ""
             raise RunFolderError(
                 f"Line {number} of {path} is not a record{reason}; remove that line and run again."
