@@ -10,7 +10,7 @@ from scipy import sparse
 
 from ldlearn.core.simplex import Array, Mask, Weights, softmax
 
-_SMALLEST_NORM = 1e-8
+_SMALLEST_NORM = 1e-8  # so that a row without length has cosine 0, not 0 / 0
 
 
 def class_prototypes(X: Any, Y: Mask, weights: Weights | None = None) -> Array:

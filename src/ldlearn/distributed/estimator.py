@@ -197,6 +197,7 @@ class OnBlocks(LabelEstimator):
         if self.kind == JOINT:
             X, given = training.rows(np.arange(0, training.n, -(-training.n // RATE_ROWS)))
             self._finish(X, given.T, known=given.known, sample_weight=given.weights)
+            # All rows: what was finished here has counted those that were brought.
             self._n_seen = training.total if training.has_weights else training.n
 
 

@@ -22,7 +22,7 @@ from ldlearn.io.source import CHUNK_ROWS, Input, Kind, Source, as_column
 
 _INDEX_OF_PANDAS = re.compile(r"__index_level_\d+__")
 _BLOCK_ROWS = 1 << 15
-_PASSES = 12
+_PASSES = 12  # through a file, each for some of its columns
 _PLAIN_TYPES = (
     "boolean", "integer", "floating", "decimal", "string", "large_string", "string_view", "null", "date", "timestamp",
 )  # fmt: skip

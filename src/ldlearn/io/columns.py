@@ -155,6 +155,7 @@ def choose_columns(
     _check_told(names, told, set(chosen))
     by_kind: dict[str, Any] = {kind: [names[i] for i in positions] for kind, positions in told.items()}
     if isinstance(date, Mapping):
+        # Columns are found in the order in which they were named.
         by_kind["date"] = dict(zip(by_kind["date"], date.values(), strict=True))
     of = [[names[i] for i in positions] for positions in (labelled, chosen, ids)]
     return TableColumns(of[0], of[1], by_kind, of[2][0] if ids else None)

@@ -86,6 +86,7 @@ def from_table(table: Mapping[str, NDArray[Any]], labels: Sequence[str]) -> Cont
         labels={"D": np.column_stack([table[name] for name in labels]).astype(np.float64)},
         feature_names=list(numbers),
         label_names=list(labels),
+        # NumPy would pickle objects.
         others={name: values.astype(str) for name, values in rest.items() if name not in numbers},
     )
 

@@ -107,6 +107,7 @@ class DelimitedSource(Source):
             self._file.give_back(header)
             self.names = [f"column{i}" for i in range(len(self.names))]
         self._take_names(self.names)
+        # As many as the parser sees in a line, which stays so when empty ones lose their names.
         self._width = len(self.names)
         self._drop_empty_end(first[1:])
         self._numeric = are_numbers(first[1:], self._width, self._style.decimal)
@@ -136,6 +137,7 @@ class DelimitedSource(Source):
                 advice = "leave the mark out, and it is found for each column"
                 self.given.announce(f"decimal points, not commas as was said, in {some(pointed)}; {advice}")
             return range(self._width)
+        # The user says that it is a point.
         if self.given.style.decimal is not None:
             return set()
         if doubtful := [self.names[j] for j in find_doubtful_points(rows, sorted(self._numeric))]:
@@ -404,6 +406,7 @@ class DelimitedSink(Sink):
         arrow_csv.write_csv(arrow_table(columns), self.output.file, options)
 
     def _quoted(self, name: str) -> str:
+        # The zero byte, too: outside quotes the reader takes it for a sign that this is no text.
         if any(mark in name for mark in (self._delimiter, '"', "\n", "\r", "\0")):
             return '"' + name.replace('"', '""') + '"'
         return name

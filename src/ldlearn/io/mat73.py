@@ -70,6 +70,7 @@ def _numbers(item: Any, path: Path, max_bytes: int) -> Any:
 
 def _load_sparse(h5py: Any, group: Any, path: Path, max_bytes: int) -> Any:
     n_rows = int(group.attrs["MATLAB_sparse"])
+    # Rows without entries take memory, too, once the matrix is stored by rows.
     check_declared(8 * n_rows, path.stat().st_size)
     items = [group.get(key) for key in ("data", "ir", "jc")]
     if not isinstance(items[2], h5py.Dataset):

@@ -25,7 +25,7 @@ from ldlearn.io.values import TOTALS, import_pandas, is_total, to_numbers
 
 PIPE = "-"
 CHUNK_ROWS = 8192
-CHUNK_BYTES = 32 << 20
+CHUNK_BYTES = 32 << 20  # of wide rows; a piece ends by whichever of the two comes first
 
 Kind = Literal["number", "text", "any"]
 Told = Callable[[int], None]

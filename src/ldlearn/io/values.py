@@ -88,6 +88,7 @@ def read_written_numbers(series: Any) -> tuple[NDArray[np.float64], NDArray[np.i
     """
     if _is_plain_number(series):
         return series.to_numpy(dtype=np.float64, na_value=np.nan), np.empty(0, dtype=np.intp), None
+    # Callers write into it, and pandas may give a view of what it keeps, or one that is read-only.
     numbers = _parse(series).copy()
     other = np.flatnonzero(np.isnan(numbers) & ~is_missing(series))
     cells = series.iloc[other].tolist()

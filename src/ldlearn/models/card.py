@@ -22,6 +22,7 @@ def render_card(known: dict[str, Any]) -> str:
     """The page as text; names of labels and columns cannot smuggle markup into it."""
     jinja2 = import_optional("jinja2", "report", "Model cards")
     template = files("ldlearn.models").joinpath("card.html.j2").read_text(encoding="utf-8")
+    # Strict, so that a key that is missing is an error and not an empty place in the page.
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )

@@ -27,7 +27,7 @@ from ldlearn.errors import ModelFileError
 from ldlearn.preprocessing import NamedEmbedding, TablePreprocessing
 
 _ARRAY_KINDS = "biufcU"
-_DEEPEST = 60
+_DEEPEST = 60  # no model is; a hostile file could exhaust the stack
 _SPARSE = {"csr_array", "csr_matrix", "csc_array", "csc_matrix"}
 # Attributes that would make a foreign object do more than compute: a cache folder, a number of processes.
 _MUST_BE_NONE = ("memory", "n_jobs")
@@ -114,6 +114,7 @@ class Encoder:
     def _keep(self, array: NDArray[Any], path: str) -> int:
         if array.dtype.kind not in _ARRAY_KINDS:
             raise ModelFileError(f"{path} is an array of {array.dtype}, which a model file cannot hold.")
+        # An array that several attributes share is stored once.
         if id(array) not in self._numbers:
             self._numbers[id(array)] = len(self.arrays)
             self.arrays.append(array)  # kept alive, so that no other object can get its id
@@ -301,5 +302,6 @@ def _find_class(name: str) -> type | None:
     in_packages = library.startswith(tuple(f"ldlearn.{package}." for package in _OWN_PACKAGES))
     if library not in sys.modules or not in_packages:
         return None
+    # Not what a module of ours merely imports.
     found = vars(sys.modules[library]).get(class_name)
     return found if isinstance(found, type) and found.__module__ == library else None

@@ -40,7 +40,9 @@ _CONTENT = "model.json"
 _CHECKSUM = "model.json.sha256"
 _FIXED_DATE = (1980, 1, 1, 0, 0, 0)  # the same model gives the same bytes
 _LARGEST_JSON = 256 << 20
+# The last record of a zip has 22 bytes, and then a comment of less than 64 KB.
 _END_SIGNATURE, _END_RECORD, _LONGEST_COMMENT = b"PK\x05\x06", 22, 1 << 17
+# Older protocols begin like any text, and are refused as no zip.
 _PICKLE_STARTS = (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")
 
 _TABLE_PARTS: dict[str, Any] = {
@@ -263,11 +265,13 @@ def _read_members(archive: zipfile.ZipFile, size: int) -> tuple[dict[str, Any], 
     for member in members:
         if member.compress_type != zipfile.ZIP_STORED or member.flag_bits & 1:
             raise ModelFileError(f"its member {member.filename!r:.60} is compressed or encrypted; no model file is")
+    # Readers of zips put up with anything before the first member.
     if members and members[0].header_offset != 0:
         raise ModelFileError("it has bytes that belong to no part of it")
     # Members that share bytes are how a small zip announces a large content.
     if sum(member.file_size for member in members) > size or len({m.filename for m in members}) < len(members):
         raise ModelFileError("its members overlap or announce more bytes than the file has")
+    # Before its checksum is compared: a file of a newer version is to be told as such.
     content, text = _read_content(archive)
     if _read(archive, _CHECKSUM, 64) != hashlib.sha256(text).hexdigest().encode():
         raise ModelFileError("its checksum is wrong: it was changed or damaged after it was saved")

@@ -78,6 +78,7 @@ def _add_texts(graph: _Graph, model: TableModel, coef: Matrix, total: str) -> st
         alike |= {other: usual for other, usual in TRUTH_SPELLINGS.items() if usual in values}
         same = [weights[values.index(usual)] for usual in alike.values()]
         column = graph.node("Gather", ["texts", graph.constant(f"column_{j}", j, np.int64)], f"text_{j}", axis=1)
+        # zeros=1: a text never seen in training gets zeros, as in Python, and no error.
         code = graph.node(
             "OneHotEncoder", [column], f"code_{j}", domain="ai.onnx.ml", cats_strings=[*values, *alike], zeros=1
         )

@@ -188,6 +188,7 @@ def fit_and_check(
 
 
 def _fit_and_check(table: LabelledTable, estimator: Any, embedding: Any, holdout: float, seed: int = 0) -> TableModel:
+    # Kept with the model, so that whoever opens its file or its card reads them, too.
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model, X, given = TableModel.fit_labelled(table, estimator, embedding)
@@ -227,6 +228,7 @@ def _hold_out(
     usual = _classified(X, T[train], X_test) if logical else None
     mean = mean_distribution(T[train])
     known = judged_rows(T[test], logical)
+    # A single row has no standard error.
     if known.sum() < 2:
         return "hardly any of them has a label that is known"
     test, P, usual = test[known], P[known], None if usual is None else usual[known]

@@ -178,6 +178,7 @@ def _collections(parts: list[str], model: TableModel, width: int) -> tuple[Any, 
     # A name of its own instead of a hash of the content, and no search of the model for collections inside.
     sent = delayed(model, pure=False, traverse=False)
     read = [delayed(_read_part, pure=False)(name, sent) for name in parts]
+    # How many rows a file has is known only when a worker has read it, hence the unknown lengths.
     X, Y = (
         da.concatenate(
             [da.from_delayed(delayed(itemgetter(k))(both), (np.nan, size), dtype=kind) for both in read],

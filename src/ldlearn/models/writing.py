@@ -116,4 +116,5 @@ class Writer:
         texts = ["" if gone else str(value) for value, gone in zip(values.tolist(), missing, strict=True)]
         if self.safe_csv:
             texts = ["'" + text if text.startswith(_FORMULA_MARKS) else text for text in texts]
+        # As objects: an array of texts gives each the room of the longest.
         return import_pandas().Series(texts, dtype=object).to_numpy()

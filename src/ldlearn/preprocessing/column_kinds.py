@@ -184,6 +184,7 @@ def find_kinds(
     plain = {name for name, kind in zip(table.columns, table.dtypes, strict=True) if kind.kind in "iuf"}
     open_to_doubt = [name for name in features if name not in told]
     numbers = [name for name in open_to_doubt if name in plain]
+    # As one block: a call for each of thousands of columns would take most of the time.
     values = table[numbers].to_numpy(dtype=np.float64, na_value=np.nan)
     left_out = _without_content(table, open_to_doubt, values, numbers) | _names_of_rows(values, numbers)
     # A cross where something holds and nothing elsewhere is flat only among the cells that are filled.

@@ -165,6 +165,7 @@ class TablePreprocessing:
 
     def _note_far(self, cleaned: Any, scaled: Matrix, which: slice, far: NamedCells, reach: float) -> None:
         """Note numbers farther from the mean than ``reach`` spreads: none of n rows is farther than sqrt(n)."""
+        # Without a table of absolute values.
         farthest = np.maximum(scaled.max(axis=0, initial=0.0), -scaled.min(axis=0, initial=0.0))
         for j in np.flatnonzero(farthest > reach).tolist():
             name = self.numbers[which][j]
@@ -225,6 +226,7 @@ def _dense_moments(values: Matrix) -> Matrix:
 def _moments_of_columns(columns: Matrix) -> Matrix:
     columns = np.ascontiguousarray(columns)  # several times faster than along the first axis
     medians = np.median(columns, axis=1) if columns.shape[1] else np.zeros(len(columns))
+    # The median of a column with gaps is NaN, so that they are found without a pass of their own.
     incomplete = np.flatnonzero(np.isnan(medians))
     columns = columns.copy() if len(incomplete) else columns
     for j in incomplete:

@@ -178,6 +178,7 @@ def _with_labels(frame: Any, columns: TableColumns, kind: str, separator: str | 
     expanded, names, listed = frame, columns.labels, None
     if len(names) == 1 or separator is not None:
         expanded, names, listed = expand_label_list(frame, names, separator)
+    # The 0/1 columns have taken its place.
     if listed is not None and listed.column in columns.kept:
         expanded = expanded.assign(**{listed.column: frame[listed.column]})
     read = TableLabels(names, to_labels(expanded, names), frame.index, kind)
