@@ -119,7 +119,7 @@ def _permissions(target: Path) -> int:
     """Those of the file that is replaced, or those of any new file; temporary files are closed to others."""
     if target.exists():
         return target.stat().st_mode & 0o777
-    # There is no way to ask for it but to set it.
+    # There is no portable way to ask for it but to set it.
     mask = os.umask(0)
     os.umask(mask)
     return 0o666 & ~mask

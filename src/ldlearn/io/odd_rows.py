@@ -135,8 +135,8 @@ def _is_total_since(frame: Any, start: int, row: int) -> bool:
 def _count_summands(series: Any, row: int) -> int:
     """How many numbers above a cell, zeros aside, it is the sum of; 0 if it is none."""
     numbers, _ = read_numbers(series.iloc[: row + 1])
-    # Zeros are no summands: one number below zeros equals their sum by chance.
     total = np.nansum(numbers[:row])
     # A column of zeros is its own sum.
     is_sum = total != 0 and abs(numbers[row] - total) <= _ROUNDING * abs(total)
+    # A number that stands alone among zeros is their sum, too, and tells nothing.
     return int(np.count_nonzero(np.nan_to_num(numbers[:row]))) if is_sum else 0
