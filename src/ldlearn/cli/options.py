@@ -136,6 +136,7 @@ def name_embedding(name: str | None, model: str) -> None:
     """Import the embedding for a model, which must have been fitted with one: it would be ignored otherwise."""
     if name is None:
         return
+    # Imported here, because commands that need no models share these options.
     from ldlearn.models import load_table_model
     from ldlearn.preprocessing import import_embedding
 

@@ -205,6 +205,7 @@ def drawn_places(method: MethodSpec, budget: int | None, seed: int) -> list[Plac
     (6, 4, 6)
     """
     n, n_learner = (len(grid_points(grid)) for grid in (method.grid, method.learner_grid))
+    # Without its name in the plan: the same method under another one tries the same points.
     name = json.dumps([seed, method.to_dict()], sort_keys=True)
     if not method.stepwise:
         return [divmod(number, n_learner) for number in _drawn(n * n_learner, budget, name)]

@@ -139,6 +139,7 @@ class CellSearch:
     def _teach_the_best(self) -> float | None:
         """Only now train the learner; the pieces of a grid are rivals by what they recovered, by the first metric."""
         found = self._best.get(("recovery", self.selection.recovery))
+        # What recovery chose is no outcome of a pair; from here on its predictions compete.
         self._best.clear()
         if found is None:
             return None
@@ -258,10 +259,13 @@ def _fits(work: Work, split: Split) -> Iterator[Fit]:
         waiting = [((place, 0), point) for place, point in path]
         started = time.perf_counter()
         try:
+            # The first point in full; those that follow on a path differ in path parameters alone.
             first = build(method.estimator, fixed | path[0][1], work.cells[0].seed)
             settings = [{key: value for key, value in point.items() if key in cheap} for _, point in path]
             for model in first.fit_path(split.train.X, T, settings):
                 yield Fit(*waiting.pop(0), model, time.perf_counter() - started)
+                # Anew, since models are scored between two of them.
                 started = time.perf_counter()
         except Exception as error:
+            # Models that came before the error stay good; those still waiting have failed with it.
             yield from (Fit(*each, error=error) for each in waiting)

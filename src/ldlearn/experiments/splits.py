@@ -75,6 +75,7 @@ def split_rows(protocol: Protocol, repeat: int, n: int) -> tuple[Rows, Rows, Row
     """
     if protocol.split == "k-fold":
         return _fold(protocol, repeat, n)
+    # The same parts as those of LabelDataset.split with this seed, so that a repeat can be had by hand.
     order = np.random.default_rng(protocol.seed + repeat).permutation(n)
     # The small number undoes rounding: 0.6 + 0.2 of 10 rows are 8, not 7.
     cuts = np.floor(np.cumsum(protocol.shares)[:2] * n + 1e-6).astype(int)

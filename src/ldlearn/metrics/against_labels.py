@@ -129,6 +129,7 @@ def vote_likelihood(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
     True
     """
     positive, known = ticked_and_known(D_true)
+    # A share of 0 has no logarithm; what it may cost is limited by the likelihood below.
     log_shares = np.log(np.maximum(D_pred, np.finfo(np.float64).tiny))
     theta = log_shares + profile_log_rate(log_shares, positive, counts=label_counts(None, known))
     # What so many rows can tell counts only rows of which something is known.

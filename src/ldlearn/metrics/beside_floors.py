@@ -155,6 +155,7 @@ def advantage_over_constant(truth: Matrix, P: Matrix, mean: Matrix, logical: boo
         floor = np.tile(mean, (len(P), 1))
         # A degree of 0 where the truth has any would cost infinitely much, once, and decide alone.
         gain = per_row("kl_divergence", truth, floor + 1e-9) - per_row("kl_divergence", truth, P + 1e-9)
+    # One row tells no spread: with an infinite error nothing is clear.
     return float(gain.mean()), float(gain.std(ddof=1) / np.sqrt(len(gain))) if len(gain) > 1 else float("inf")
 
 

@@ -25,6 +25,7 @@ def apply_convention(
     if convention == "exact":
         return D_true, D_pred
     if convention == "pyldl":
+        # From above as well, as PyLDL does.
         return (np.clip(D_true, EPS, 1), np.clip(D_pred, EPS, 1)) if clipped_by_pyldl else (D_true, D_pred)
     shift_true, shift_pred = _DLDL_SHIFTS[convention]
     return D_true + shift_true * EPS, D_pred + shift_pred * EPS

@@ -87,5 +87,6 @@ def threshold_agreement(D_true: FloatArray, D_pred: FloatArray, *, delta: float 
 
 
 def _share_of_disagreement(D_true: FloatArray, D_pred: FloatArray, delta: float) -> FloatArray:
+    # Strictly above, as `binarize` makes labels.
     share: FloatArray = ((D_true > delta) != (D_pred > delta)).mean(axis=1)
     return share

@@ -63,6 +63,7 @@ def check_copies(cells: Sequence[Cell]) -> Iterator[Finding]:
 def check_repeated_values(cells: Sequence[Cell]) -> Iterator[Finding]:
     """Values of the same experiment that differ, and of different ones that are the same."""
     value = _values(cells)
+    # DLDL and L2 need no learner: with another one for the rest, their scores must stay what they are.
     joint = [key[1:] for key in value if key[0] == "S5" and key[3] in (SUBJECT, "L2")]
     if different := [key for key in joint if value["S4", *key] != value["S5", *key]]:
         yield Finding.of("repeated/S4-S5", {"n_different": len(different), "n": len(joint)})

@@ -95,6 +95,7 @@ def convergence(results: Results) -> dict[str, Any]:
     """By data set and method: objective of the first repeat."""
     runs = {dataset.name: results.convergence(dataset.name) for dataset in results.present}
     return {
+        # Digits of the number, not decimals: objectives are of any size and change little towards the end.
         dataset: {method: _rounded(repeats[0].objective, ".8g") for method, repeats in some.items()}
         for dataset, some in runs.items()
         if some

@@ -224,4 +224,5 @@ def _subject_sentence(result: PostHocResult) -> str:
 
 def p_text(p: float) -> str:
     """A p-value as a reader needs it."""
+    # Below the precision of floats digits mean nothing, and p is exactly 0 where all data sets agree.
     return f"p = {p:.3f}" if p >= 0.001 else f"p = {p:.0e}" if p >= 1e-16 else "p < 1e-16"

@@ -78,6 +78,7 @@ def effect_sizes(
     effects = []
     for i, j in table.pairs(control):
         first, second = sign * table.values[:, i], sign * table.values[:, j]
+        # Rounded as in the test, so that a tie is the same thing in both.
         advantage = paired_differences(first, second)
         effects.append(
             Effect(

@@ -55,6 +55,7 @@ def critical_difference(
             f"A critical difference needs at least 2 methods and 1 data set, got {n_methods} and {n_datasets}."
         )
     if test == "nemenyi":
+        # Infinitely many degrees of freedom: the variance of ranks is known, not estimated from the scores.
         q = float(studentized_range.ppf(1 - alpha, n_methods, np.inf)) / math.sqrt(2)
     elif test == "bonferroni-dunn":
         q = float(norm.isf(alpha / (2 * (n_methods - 1))))
@@ -173,6 +174,7 @@ def bonferroni_dunn(
 
 
 def _standard_error(n_methods: int, n_datasets: int) -> float:
+    # If all orders are equally likely, without ties; these only make it smaller, and the tests more cautious.
     return math.sqrt(n_methods * (n_methods + 1) / (6 * n_datasets))
 
 

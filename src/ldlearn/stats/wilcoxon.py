@@ -86,6 +86,7 @@ def wilcoxon_holm(
             first=first,
             second=second,
             rank_difference=average[first] - average[second],
+            # the smaller sum, as printed tables of the test have it
             statistic=min(test.first_greater, test.second_greater),
             p_value=test.p_value,
             adjusted_p_value=float(p),
