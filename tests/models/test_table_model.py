@@ -75,6 +75,18 @@ def test_columns_of_a_frame_are_chosen_as_those_of_a_file():
         TableModel.fit(make_table(), LABELS, numeric=["wett"], id="key")
 
 
+def test_names_of_columns_may_be_an_index_and_no_column_of_a_kind():
+    table, quick = make_table()[[*FEATURES, *LABELS]], DLDL(beta=10, gamma=1)
+    none = {"numeric": (), "categorical": [], "date": {}, "text": table.columns[:0], "ignore": ()}
+    model = TableModel.fit(table, table.columns[-3:], features=table.columns[:3], estimator=quick, **none)
+    assert (model.labels, model.features) == (tuple(LABELS), tuple(FEATURES))
+    with pytest.raises(TableError, match="features names no column"):
+        TableModel.fit(table, LABELS, features=[], estimator=quick)
+    days = [f"{1 + i % 28:02}/02/2024" for i in range(len(table))]
+    dated = TableModel.fit(table.assign(day_1=days, day_2=days), LABELS, date={"day_*": "%d/%m/%Y"}, estimator=quick)
+    assert dated.dates == {"day_1": "%d/%m/%Y", "day_2": "%d/%m/%Y"}
+
+
 def test_polars_frames_are_welcome():
     table = make_table()
     pandas_model, polars_model = fitted(), TableModel.fit(pl.from_pandas(table), LABELS, features=FEATURES)

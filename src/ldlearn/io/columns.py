@@ -135,7 +135,7 @@ def choose_columns(
     labelled = source.find(labels, "labels")
     ids = [] if id is None else source.find(id, "id")[:1]
     taken = {*labelled, *ids}
-    ignored = set() if ignore is None else {*source.find(ignore, "ignore")}
+    ignored = {*source.find(ignore, "ignore")} if _names_any(ignore) else set()
     if set(ids) & set(labelled):
         raise TableError(f"the column {names[ids[0]]!r} is a label and the id at once.")
     if ignored & set(labelled):
@@ -151,14 +151,18 @@ def choose_columns(
         raise TableError("no column is left for the features.")
     dates = list(date) if isinstance(date, Mapping) else date
     kinds = {"numeric": numeric, "categorical": categorical, "date": dates, "text": text}
-    told = {kind: source.find(choice, kind) for kind, choice in kinds.items() if choice is not None}
+    told = {kind: source.find(choice, kind) for kind, choice in kinds.items() if _names_any(choice)}
     _check_told(names, told, set(chosen))
     by_kind: dict[str, Any] = {kind: [names[i] for i in positions] for kind, positions in told.items()}
-    if isinstance(date, Mapping):
-        # Columns are found in the order in which they were named.
-        by_kind["date"] = dict(zip(by_kind["date"], date.values(), strict=True))
+    if isinstance(date, Mapping):  # a prefix may name several columns of one form
+        by_kind["date"] = {names[i]: form for choice, form in date.items() for i in source.find(choice, "date")}
     of = [[names[i] for i in positions] for positions in (labelled, chosen, ids)]
     return TableColumns(of[0], of[1], by_kind, of[2][0] if ids else None)
+
+
+def _names_any(choice: Any) -> bool:
+    """Whether there is a choice at all; a list may turn out empty, a text is never meant to be."""
+    return choice is not None and (isinstance(choice, str | int | slice) or len(choice) > 0)
 
 
 def find_kept(source: Source, keep: Columns | None, id: str | None, labels: Sequence[str]) -> list[str]:
@@ -208,7 +212,7 @@ def _parts(names: Sequence[str], choice: Any) -> list[Any]:
         return [part.strip() for part in next(csv.reader([choice], skipinitialspace=True), []) if part.strip()]
     if isinstance(choice, str | int | np.integer | slice):
         return [choice]
-    return list(choice or ())
+    return [] if choice is None else list(choice)  # an index of a data frame is neither true nor false
 
 
 def _find(names: Sequence[str], part: Any, option: str) -> list[int]:
