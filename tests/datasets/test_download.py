@@ -286,6 +286,13 @@ def test_a_file_that_another_process_has_finished_meanwhile_is_taken(server, tmp
     assert len(server.ranges) == 1
 
 
+def test_a_file_that_is_there_needs_no_folder_that_can_be_written(server, tmp_path):
+    (tmp_path / "file.bin").write_bytes(CONTENT)
+    (tmp_path / "partial").write_text("a file where a folder would be made")
+    assert fetch(server, tmp_path).read_bytes() == CONTENT
+    assert server.ranges == []
+
+
 def test_a_folder_that_cannot_be_written(server, tmp_path):
     server.script = [honest]
     (tmp_path / "cache").write_text("a file where a folder should be")

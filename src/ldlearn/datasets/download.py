@@ -78,7 +78,6 @@ def download(
             timeout=patience.timeout,
             progress=partial(_draw_bar, file_name) if progress is True else progress or (lambda done, total: None),
         )
-        transfer.partial.parent.mkdir(parents=True, exist_ok=True)
         for attempt in range(patience.retries + 1):
             if attempt:
                 # Twice as long each time: a server in trouble is not helped by being asked at once.
@@ -120,6 +119,7 @@ class _Transfer:
 
     def receive(self) -> None:
         """Ask for what is still missing, and keep it."""
+        self.partial.parent.mkdir(parents=True, exist_ok=True)
         requests = import_optional("requests", "datasets", "Downloads")
         have = self.partial.stat().st_size if self.partial.exists() else 0
         # whole already: the process that received it died before handing it over
