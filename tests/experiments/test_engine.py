@@ -13,6 +13,7 @@ from tiny_plans import DATA, tiny_plan
 from ldlearn import datasets
 from ldlearn.cli.main import main
 from ldlearn.experiments import RunFolderError, Watcher, read_records, run_plan
+from ldlearn.experiments.run_folder import hold_folder
 
 
 class Notes(Watcher):
@@ -249,3 +250,13 @@ def test_a_second_run_is_refused_while_the_first_lives_and_continues_after_ctrl_
     assert content.endswith(b"\n")
     assert len(read_records(tmp_path)) == content.count(b"\n") < 2000
     assert run_plan(tiny_plan(), tmp_path).count("ok") == 10
+
+
+def test_a_run_that_is_kept_out_leaves_the_records_alone(tmp_path):
+    """Not even a line that the other one is just writing is cut off."""
+    with hold_folder(tmp_path):
+        (tmp_path / "records.jsonl").write_bytes(b'{"half')
+        with pytest.raises(RunFolderError, match="Another run"):
+            run_plan(tiny_plan(), tmp_path)
+        assert (tmp_path / "records.jsonl").read_bytes() == b'{"half'
+        assert not (tmp_path / "plan.toml").exists()

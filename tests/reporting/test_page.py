@@ -11,6 +11,7 @@ from synthetic_records import DATASETS, HOSTILE, METHODS, hostile_records, make_
 
 from ldlearn.reporting import Report
 from ldlearn.reporting.payload import page_data, samples, script_json
+from ldlearn.reporting.run_details import progress
 from ldlearn.reporting.text_tables import number
 from ldlearn.results import Results
 
@@ -202,6 +203,13 @@ def test_numbers_that_json_lacks_become_null():
     records = make_records({"yeast": ["a", "b"]}, repeats=1, missing=())
     records[0]["convergence"]["objective"][0] = float("nan")
     assert json.loads(script_json(page_data(Results(records))))["convergence"]["yeast"]["DLDL"][0] is None
+
+
+def test_the_gap_stands_beside_its_share_of_the_objective(html):
+    entry = next(entry for entry in progress(Results(RECORDS)) if entry.gap is not None)
+    gap, objective = entry.gap.mean, entry.objective.mean
+    shown = f'<td data-v="{gap}">{gap:.3g}</td><td data-v="{abs(gap / objective)}">{abs(gap / objective):.3g}</td>'
+    assert shown in html
 
 
 def test_words_for_small_numbers():
