@@ -7,7 +7,7 @@ import sys
 import pytest
 import warm_start
 from terminal import read_terminal
-from tiny_plans import tiny_plan
+from tiny_plans import DATA, tiny_plan
 
 from ldlearn.cli.main import main
 from ldlearn.experiments import load_plan, read_records, shipped_plans
@@ -103,10 +103,14 @@ def test_methods_lists_every_estimator(capsys):
     assert ldlearn(capsys, "methods", "--kind", "wrong")[0] == 2
 
 
-def test_progress_on_a_terminal(plan_file, tmp_path):
-    """On a terminal there is a bar; its last state is gone when the table comes."""
+def test_progress_on_a_terminal(tmp_path):
+    """On a terminal there is a bar; its last state is gone when the table comes. Names are shown as they are."""
+    methods = {"DLDL [/x]": {"estimator": "DLDL"}, "prior [bold]": {"estimator": "PriorLE"}}
+    methods["[/bad]"] = {"estimator": "DLDL", "params": {"n_neighbors": 1000, "alpha": 1.0}}
+    plan = tmp_path / "mine.toml"
+    plan.write_text(tiny_plan(datasets={"made [/y]": DATA}, methods=methods).to_toml(), encoding="utf-8")
     leader, follower = pty.openpty()
-    arguments = [*warm_start.command(), "run", str(plan_file), "-o", str(tmp_path / "run")]
+    arguments = [*warm_start.command(), "run", str(plan), "-o", str(tmp_path / "run")]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "TERM": "xterm", "COLUMNS": "120"}
     process = subprocess.Popen(arguments, stdout=follower, stderr=follower, env=environment)
     os.close(follower)
@@ -114,7 +118,10 @@ def test_progress_on_a_terminal(plan_file, tmp_path):
     assert process.wait(timeout=60) == 0
     assert b"6 cells." in shown
     assert b"left" in shown
-    assert b"6 ok" in shown
+    assert b"4 ok, 2 failed" in shown
+    assert b"made [/y] / [/bad] / 0 failed: " in shown
+    assert b"made [/y]: recovery" in shown
+    assert b"prior [bold]" in shown
 
 
 def test_reports_are_written_by_the_reporting_layer(plan_file, tmp_path, capsys, monkeypatch):

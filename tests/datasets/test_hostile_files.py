@@ -245,6 +245,15 @@ def test_hdf5_that_points_at_other_files(tmp_path):
     refused(path, "another file")
 
 
+def test_hdf5_whose_empty_array_is_not_empty(tmp_path, little_memory):
+    h5py = pytest.importorskip("h5py")
+    path = tmp_path / "x.mat"
+    with h5py.File(path, "w", userblock_size=512) as file:
+        file["X"] = np.array([1_250_000, 1000], dtype="u8")
+        file["X"].attrs["MATLAB_empty"] = 1
+    refused(path, "marked as empty")
+
+
 def test_tables_larger_than_allowed(tmp_path):
     data = make_label_distributions(1000, 5, 3)
     for suffix in (".csv", ".parquet", ".feather", ".npz", ".mat", ".arff"):

@@ -7,7 +7,7 @@ from synthetic_records import DATASETS, METHODS, make_records
 
 from ldlearn.metrics import METRICS
 from ldlearn.reporting import Report
-from ldlearn.reporting.text_tables import latex, markdown_text
+from ldlearn.reporting.text_tables import TextTable, latex, markdown_text
 
 REPORT = Report(make_records(repeats=2, failed=[("yeast", "FCM")]))
 TABLE = REPORT.tables["recovery", "chebyshev"]
@@ -65,6 +65,7 @@ def test_hostile_names_stay_names():
     files = report.text_files()
     (row,) = [line for line in files["tables/recovery-chebyshev.md"].splitlines() if r"50% of \{a\_b\}" in line[:20]]
     assert len(re.findall(r"(?<!\\)\|", row)) == 4
+    assert TextTable("of `a`_b", ["Method"], []).markdown().startswith(r"### of \`a\`\_b")
     assert "<b>" not in re.sub(r"\\<", "", files["report.md"])
     tex = files["tables/recovery-chebyshev.tex"]
     assert r"50\% of \{a\_b\} | \$x\$ \& \textbackslash{}x \#1 \textless{}b\textgreater{}" in tex

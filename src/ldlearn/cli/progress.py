@@ -28,7 +28,7 @@ class LiveWatcher(Watcher):
             MofNCompleteColumn(),
             TextColumn("{task.fields[left]}"),
             TimeElapsedColumn(),
-            TextColumn("[dim]{task.description}"),
+            TextColumn("{task.description}", style="dim", markup=False),
             console=console,
             # the bar goes away when the tables are printed
             transient=True,
@@ -44,7 +44,7 @@ class LiveWatcher(Watcher):
 
     def note(self, sentence: str) -> None:
         """Print it above the bar."""
-        self._bar.console.print(f"[yellow]{sentence}[/yellow]", highlight=False)
+        self._bar.console.print(sentence, style="yellow", highlight=False, markup=False)
 
     def worked(self, work: Work, seconds: float) -> None:
         """Renew the estimate."""

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from ldlearn.cli.interrupts import EXIT_CODE
 from ldlearn.cli.options import Jobs, Log, Quiet
@@ -52,7 +53,8 @@ def run_and_show(
         raise typer.BadParameter("--jobs must be at least 1, or -1 for all cores.")
     if output.exists() and not output.is_dir():
         raise typer.BadParameter(f"{output} is a file; name a folder.", param_hint="-o")
-    console = Console(width=None if sys.stdout.isatty() else _PAGE)
+    # No markup: the brackets in names of methods and data sets are theirs.
+    console = Console(width=None if sys.stdout.isatty() else _PAGE, markup=False, highlight=False)
     live = console.is_terminal and not log
     watcher = Watcher() if quiet else LiveWatcher(console) if live else LogWatcher()
     try:
@@ -73,14 +75,14 @@ def _show(console: Console, plan: Plan, found: RunSummary) -> None:
         if board.rows:
             console.print(_table(board), "")
         if board.note:
-            console.print(board.note, highlight=False)
+            console.print(board.note)
     # Where nothing could be computed, that is the error of the command, and it gives the reason.
     for name, why in _failures(found).items() if found.count("ok") else ():
-        console.print(f"Left out: {name}: {why}", highlight=False, markup=False)
+        console.print(f"Left out: {name}: {why}")
     counts = ", ".join(f"{found.count(status)} {status}" for status in ("ok", "failed", "missing"))
-    console.print(f"{len(found.records)} cells: {counts}; {found.computed} computed now.", highlight=False)
+    console.print(f"{len(found.records)} cells: {counts}; {found.computed} computed now.")
     # soft_wrap: a path that is broken into lines cannot be copied
-    console.print(f"Records: {found.path / 'records.jsonl'}", highlight=False, soft_wrap=True)
+    console.print(f"Records: {found.path / 'records.jsonl'}", soft_wrap=True)
 
 
 def _table(board: Scoreboard) -> Table:
@@ -89,7 +91,7 @@ def _table(board: Scoreboard) -> Table:
     for heading in board.headings:
         table.add_column(heading, justify="right")
     for method, entries in board.rows:
-        texts = [f"[bold]{entry.text}[/bold]" if entry.best else entry.text for entry in entries]
+        texts = [Text(entry.text, style="bold" if entry.best else "") for entry in entries]
         table.add_row(method.name, *texts, style="dim" if method.is_floor else "")
     return table
 

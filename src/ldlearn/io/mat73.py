@@ -51,8 +51,11 @@ def _load(h5py: Any, item: Any, path: Path, max_bytes: int) -> Any:
     values = _numbers(item, path, max_bytes)
     matlab_class = item.attrs.get("MATLAB_class", b"")
     if "MATLAB_empty" in item.attrs:
-        # Of an empty array MATLAB stores the shape in place of the numbers.
-        return np.zeros(tuple(int(length) for length in np.ravel(values)[:2]))
+        # Of an empty array MATLAB stores the shape in place of the numbers; a file may lie about being empty.
+        shape = tuple(int(length) for length in np.ravel(values)[:2])
+        if 0 not in shape:
+            raise TableError(f"{item.name!r} is marked as empty, but would be an array of shape {shape}.")
+        return np.zeros(shape)
     if matlab_class in (b"char", "char"):
         return "".join(map(chr, np.ravel(values).tolist()))
     return values.T  # MATLAB stores columns first, HDF5 rows first

@@ -161,4 +161,4 @@ def advantage_over_constant(truth: Matrix, P: Matrix, mean: Matrix, logical: boo
 
 def clearly_better(advantage: float, error: float) -> bool:
     """Whether an advantage is more than chance."""
-    return advantage > _NEEDS_MORE_THAN * error and advantage > 0
+    return advantage > _NEEDS_MORE_THAN * error

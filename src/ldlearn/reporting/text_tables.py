@@ -47,7 +47,7 @@ class TextTable:
         lines += [[_markdown_entry(entry) for entry in row] for _, row in self.rows]
         grid = "\n".join("| " + " | ".join(line) + " |" for line in lines)
         notes = "\n".join(f"{place}. {markdown_text(text)}" for place, text in enumerate(self.notes, start=1))
-        return f"### {self.title}\n\n{grid}\n\n{self.legend}{notes}\n"
+        return f"### {markdown_text(self.title)}\n\n{grid}\n\n{self.legend}{notes}\n"
 
     def latex(self) -> str:
         """The table as a float (booktabs, xcolor with the option table), the legend or notes in its caption."""
