@@ -16,7 +16,7 @@ from ldlearn.experiments.methods import MethodSpec
 from ldlearn.experiments.plan import Protocol, Selection
 from ldlearn.experiments.run_folder import hold_folder
 from ldlearn.experiments.sources import DatasetSpec
-from ldlearn.results import Convergence, GridPoint, Record, Results, RunFolderError, read_records, record_writer
+from ldlearn.results import Convergence, GridPoint, Record, RecordsFile, Results, RunFolderError, read_records
 
 OLD = Path(__file__).parent / "data" / "version_0_1_0"
 
@@ -26,10 +26,10 @@ def record(cell, method="m", **more):
 
 
 def test_records_are_read_back_and_the_last_of_a_cell_counts(tmp_path):
-    with record_writer(tmp_path / "records.jsonl") as write:
-        write(record("a", validation={"recovery": 1.0}))
-        write(record("b", "n", validation={"recovery": float("nan")}, message="Infinity ü\n"))
-        write(record("a", validation={"recovery": 2.0}))
+    with RecordsFile(tmp_path / "records.jsonl") as file:
+        file.append(record("a", validation={"recovery": 1.0}))
+        file.append(record("b", "n", validation={"recovery": float("nan")}, message="Infinity ü\n"))
+        file.append(record("a", validation={"recovery": 2.0}))
     found = read_records(tmp_path)
     last = record("b", "n", validation={"recovery": None}, message="Infinity ü\n")
     assert found == [record("a", validation={"recovery": 2.0}), last]
@@ -53,12 +53,12 @@ def test_records_can_still_be_asked_like_dictionaries():
 @pytest.mark.parametrize("kept", range(0, 40, 3))
 def test_a_line_torn_at_any_byte_is_ignored_and_cut_before_writing(tmp_path, kept):
     path = tmp_path / "records.jsonl"
-    with record_writer(path) as write:
-        write(record("a"))
+    with RecordsFile(path) as file:
+        file.append(record("a"))
     path.write_bytes(path.read_bytes() + record("b", "n").encoded()[:kept])
     assert read_records(tmp_path) == [record("a")]
-    with record_writer(path) as write:
-        write(record("c", "n"))
+    with RecordsFile(path) as file:
+        file.append(record("c", "n"))
     assert path.read_bytes() == record("a").encoded() + record("c", "n").encoded()
 
 

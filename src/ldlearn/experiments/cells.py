@@ -88,7 +88,7 @@ class Cell:
         """
         selection, has_choice = asdict(self.selection), len(self.places) > 1
         by_recovery = self.selection.mode == "oracle" and ("recovery" in self.method.tasks or self.method.stepwise)
-        as_before = self.selection.recovery_rows == ("validation" if self.method.steps[0].can_enhance else "training")
+        as_before = self.selection.recovery_rows == ("validation" if self.method.can_enhance else "training")
         # Keys of 0.1.0 have none of these three, so that each is told only where it changes the work.
         if as_before or not (by_recovery and has_choice):
             selection.pop("recovery_rows")

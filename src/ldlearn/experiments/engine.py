@@ -20,7 +20,7 @@ from ldlearn.experiments.search import Partial
 from ldlearn.experiments.sources import AnyDataset
 from ldlearn.experiments.watchers import Watcher
 from ldlearn.io.atomic import write_file
-from ldlearn.results import Record, read_records, record_writer
+from ldlearn.results import Record, RecordsFile, read_records
 from ldlearn.results.files import CELLS, RECORDS, cells_text
 
 
@@ -100,8 +100,8 @@ def run_plan(
     execute = partial(run_here, jobs=jobs) if scheduler is None else partial(run_on_dask, address=scheduler)
     watcher, path = watcher or Watcher(), Path(run_dir)
     # The writer opens first: it makes the file, and cuts off a torn last line, before records are read.
-    with hold_folder(path), record_writer(path / RECORDS) as write:
-        run = _Run(plan, read_records(path, history=True), write, watcher)
+    with hold_folder(path), RecordsFile(path / RECORDS) as file:
+        run = _Run(plan, read_records(path, history=True), file.append, watcher)
         # Only now: where the records cannot be read, the folder keeps the plan that they belong to.
         write_file(path / PLAN, plan.to_toml())
         write_file(path / CELLS, cells_text(list(run.cells)))

@@ -94,6 +94,11 @@ class MethodSpec:
         return all(step.is_floor for step in self.steps)
 
     @property
+    def can_enhance(self) -> bool:
+        """Whether its first step can recover degrees of rows that it was not fitted on."""
+        return self.steps[0].can_enhance
+
+    @property
     def path_params(self) -> tuple[str, ...]:
         """The parameters of its first step whose settings are fitted in one go."""
         return self.steps[0].path_params

@@ -11,6 +11,9 @@ from ldlearn.models.table_fit import fit_and_check, fit_table
 from ldlearn.models.table_model import TableModel
 from ldlearn.models.writing import WrittenTable
 
+# Part of this package before they had their own.
+from ldlearn.preprocessing import NamedEmbedding, PreparedTable, import_embedding, prepare_table  # noqa: F401
+
 __all__ = [
     "TableModel",
     "fit_and_check",

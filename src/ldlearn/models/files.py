@@ -131,12 +131,12 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     return model
 
 
-def load_table_model(model: str | os.PathLike[str] | TableModel) -> TableModel:
+def load_table_model(path: str | os.PathLike[str] | TableModel) -> TableModel:
     """The model of a file, which must be one for tables; a model that is loaded already comes back as it is."""
-    loaded = model if isinstance(model, TableModel) else load_model(model)
+    loaded = path if isinstance(path, TableModel) else load_model(path)
     if not isinstance(loaded, TableModel):
         raise ModelFileError(
-            f"{model}: it holds a bare {type(loaded).__name__} without column names; use it from Python by "
+            f"{path}: it holds a bare {type(loaded).__name__} without column names; use it from Python by "
             "ldlearn.models.load_model."
         )
     return loaded

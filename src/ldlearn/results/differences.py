@@ -59,11 +59,15 @@ def difference(results: Results, table: TaskTable, method: str, other: str, data
     return Difference(float(np.mean(values)), _margin(values, _ratio(pairs[0][0], table.task)), len(values))
 
 
+def best_floor(table: TaskTable, dataset: str) -> str | None:
+    """The floor with the best mean on a data set."""
+    floors = [method.name for method in table.floors]
+    return min(floors, key=lambda name: table.metric.sort_key(table.score(name, dataset).mean), default=None)
+
+
 def best_floors(table: TaskTable) -> dict[str, str]:
     """By data set, the floor with the best mean; empty if no floor is ranked."""
-    means = {d: {method.name: table.score(method.name, d).mean for method in table.floors} for d in table.datasets}
-    order = table.metric.sort_key
-    return {dataset: min(mine, key=lambda name: order(mine[name])) for dataset, mine in means.items() if mine}
+    return {dataset: floor for dataset in table.datasets if (floor := best_floor(table, dataset))}
 
 
 def _ratio(record: Record, task: Task) -> float:

@@ -6,10 +6,9 @@ import gzip
 import json
 import lzma
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from ldlearn.errors import InputError
 from ldlearn.results.record import Record, latest
@@ -81,32 +80,43 @@ def _whole(content: bytes) -> int:
     return content.rfind(b"\n") + 1
 
 
-@contextmanager
-def record_writer(path: Path) -> Iterator[Callable[[Record], None]]:
-    """A function that appends a record to a file and waits until it is on the disk.
+class RecordsFile:
+    """A file that records are appended to; whoever opens it must be the only one to write.
 
-    Whoever asks for it must be the only one to write. A line that an earlier writer did not finish is cut off.
+    Opening it cuts off a line that an earlier writer did not finish.
 
     Parameters
     ----------
     path : Path
     """
-    with open(path, "ab", buffering=0) as file:
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._file: Any = open(path, "ab", buffering=0)  # noqa: SIM115
         content = path.read_bytes()
         if len(content) != _whole(content):
             # A line that a crash left half written would swallow the next one.
-            file.truncate(_whole(content))
-            os.fsync(file.fileno())
+            self._file.truncate(_whole(content))
+            os.fsync(self._file.fileno())
 
-        def write(record: Record) -> None:
-            line = record.encoded()
-            # One call: a crash leaves the whole line, or a torn one at the very end that the next run cuts off.
-            written = file.write(line)
-            if written != len(line):
-                raise OSError(f"Only {written} of {len(line)} bytes of a record could be written to {path}.")
-            os.fsync(file.fileno())
+    def __enter__(self) -> Self:
+        return self
 
-        yield write
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def append(self, record: Record) -> None:
+        """Write a record and wait until it is on the disk."""
+        line = record.encoded()
+        # One call: a crash leaves the whole line, or a torn one at the very end that the next run cuts off.
+        written = self._file.write(line)
+        if written != len(line):
+            raise OSError(f"Only {written} of {len(line)} bytes of a record could be written to {self.path}.")
+        os.fsync(self._file.fileno())
 
 
 def cells_text(keys: Sequence[str]) -> str:
