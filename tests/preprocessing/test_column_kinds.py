@@ -264,9 +264,17 @@ def test_dates_of_two_plain_forms_are_one_column_of_dates():
     assert find_form(column(mixed), "when") is None
 
 
-def test_versions_are_no_dates():
-    assert find_form(column(["1.2.10", "1.2.11", "2.1.12", "10.1.13"]), "version") is None
-    assert find_form(column(["3.11.24", "14.11.24", "25.11.24", "2.12.24"]), "day") == "%d.%m.%y"
+VERSIONS, MONTHS = ["1.2.10", "1.2.11", "2.1.12", "10.1.13"], [f"1.{month}.24" for month in range(1, 13)]
+
+
+@pytest.mark.parametrize("cells", [["3.11.24", "14.11.24", "25.11.24", "2.12.24"], MONTHS], ids=["days", "months"])
+def test_versions_are_no_dates(cells):
+    assert find_kinds(pd.DataFrame({"version": VERSIONS}), ["version"]).categorical == ("version",)
+    assert find_kinds(pd.DataFrame({"day": cells}), ["day"]).dates == {"day": "%d.%m.%y"}
+
+
+def test_what_is_said_to_be_dates_is_dates_though_it_may_be_versions():
+    assert find_kinds(pd.DataFrame({"day": VERSIONS}), ["day"], date=["day"]).dates == {"day": "%d.%m.%y"}
 
 
 def test_dates_long_ago():

@@ -57,12 +57,21 @@ def find_form(series: Any, column: str) -> str | None:
     best = [form for form in counts if counts[form] == max(counts.values())]
     if parts is None or not _are_nearly_all(parts["date"], best[0], counts[best[0]]):
         return None
-    if best[0] == _SHORT_FORM and parts["date"].str.match(r"\d\d").mean() < 0.5:
-        return None  # 1.2.10 is a version; most days of a month have two digits
     if best[0].translate(_DAY_AND_MONTH_SWAPPED) in best[1:]:
         doubt = f"its dates may begin with the day or with the month ({present.iloc[0]!r})"
         raise TableError(f"{doubt}; write them as 2024-03-31, or leave the column out (ignore).", column=column)
     return best[0] + (_WITH_TIME if parts["hour"].notna().any() else "")
+
+
+def may_be_versions(series: Any, form: str) -> bool:
+    """Whether what reads as dates may be versions such as 1.2.10 instead, if nobody says that it is dates.
+
+    Most days of a month have two digits; of versions the second number is hardly ever each of 1 to 12.
+    """
+    if form != _SHORT_FORM:
+        return False
+    numbers = series[~is_missing(series)].str.extract(r"(\d+)\.(\d+)\.")
+    return bool((numbers[0].str.len() == 2).mean() < 0.5 and numbers[1].astype(float).nunique() < 12)
 
 
 class DateParts(NamedTuple):

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldlearn.errors import TableError, some
-from ldlearn.io.dates import find_form
+from ldlearn.io.dates import find_form, may_be_versions
 from ldlearn.io.sparse_table import SparseTable
 from ldlearn.io.values import is_missing, is_padded, is_placeholder, read_numbers, read_written_numbers, shown, to_texts
 
@@ -316,7 +316,8 @@ def _looks_like(series: Any, column: str) -> str:
     if not _are_codes(present) and not _are_lists(present) and _is_nearly_numeric(series):
         return _kind_of_plain_names(series, column) or "numeric"
     # Trying all forms is dear, and most columns of texts have no digit in their first cells.
-    if _has_digits(present) and find_form(series, column) is not None:
+    form = find_form(series, column) if _has_digits(present) else None
+    if form is not None and not may_be_versions(series, form):
         return "date"
     count = _count_distinct(present)
     if len(present) < _FEWEST_CELLS or (count < _NEARLY_UNIQUE * len(present) and count <= MOST_CATEGORIES):
