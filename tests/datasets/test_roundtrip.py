@@ -22,7 +22,6 @@ from ldlearn.io import npz
 from ldlearn.io.columns import plain_name
 
 KEEP_ALL = [".npz", ".mat", "-7.3.mat", ".parquet", ".feather"]
-KEEP_NAMES = [".csv", ".tsv", ".arff", ".svm"]
 TEXTS = ("name", "source", "licence", "citation", "description")
 
 name_text = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\ufeff"), max_size=8).filter(

@@ -21,7 +21,6 @@ from ldlearn.models import load_model
 
 PLAIN = "höhe,place,sky\n1.5,küste,1\n-2.25,land,0\n"
 GERMAN = "höhe;place;sky\n1,5;küste;1\n-2,25;land;0\n"
-UTF8 = {"decimal": ".", "encoding": "utf-8"}
 
 
 def read(path, **options):
