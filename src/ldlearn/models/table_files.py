@@ -202,7 +202,8 @@ def evaluate_table(
     loaded = load_table_model(model)
     truths, predictions, rows, junk = [], [], [], JunkCells()
     with GivenTable(data, format, style, say, progress).opened("rows") as source:
-        kinds, notes = columns_to_read(source, loaded, loaded.labels)
+        # The id is read for the word of a total, which is no row.
+        kinds, notes = columns_to_read(source, loaded, loaded.labels, _id_column(source, loaded, None))
         for frame in source.chunks(kinds, sparse=True):
             truths.append(to_labels(loaded.with_label_columns(frame), loaded.labels))
             predictions.append(loaded.predict(frame, junk).to_numpy())
