@@ -2,16 +2,11 @@
 
 import importlib
 
-import numpy as np
 import pytest
-from practice_tables import LABELS, make_table
 
-from ldlearn import PriorLE
-from ldlearn.compose import EnhanceThenLearn
 from ldlearn.errors import FileError
 from ldlearn.experiments.methods import MethodSpec
-from ldlearn.learning import SABFGS
-from ldlearn.models import TableModel, fit_and_check, load_table_model
+from ldlearn.models import load_table_model
 
 NAMES = {
     "models": "NamedEmbedding PreparedTable import_embedding prepare_table",
@@ -23,16 +18,6 @@ NAMES = {
 @pytest.mark.parametrize(("package", "name"), [(package, name) for package in NAMES for name in NAMES[package].split()])
 def test_a_public_name_stays_where_it_was(package, name):
     assert hasattr(importlib.import_module(f"ldlearn.{package}"), name)
-
-
-@pytest.mark.parametrize("fit", [TableModel.fit, fit_and_check])
-def test_labels_that_somebody_has_read_already_stand_for_those_of_the_table(fit):
-    table = make_table().drop(columns="key")
-    words = table.assign(**{name: table[name].map({0: "absent", 1: "there"}) for name in LABELS})
-    estimator = EnhanceThenLearn(PriorLE(), SABFGS())
-    found = fit(words, LABELS, estimator=estimator, targets=table[LABELS].to_numpy(float))
-    expected = fit(table, LABELS, estimator=estimator)
-    np.testing.assert_array_equal(found.predict(table), expected.predict(table))
 
 
 def test_a_model_of_a_table_is_loaded_by_its_path(tmp_path):

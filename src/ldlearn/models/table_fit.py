@@ -156,7 +156,6 @@ def fit_and_check(
     embedding: Any = None,
     holdout: float = 0.2,
     seed: int = 0,
-    targets: Matrix | None = None,
     kind: str = "auto",
     separator: str | None = None,
     **columns: Unpack[FeatureColumns],
@@ -165,7 +164,7 @@ def fit_and_check(
 
     Parameters
     ----------
-    table, labels, estimator, embedding, targets, kind, separator
+    table, labels, estimator, embedding, kind, separator
         As in `TableModel.fit`.
     holdout : float, default=0.2
         Share of the rows that a second model, fitted on the others only, is scored on; 0 for none. The model
@@ -185,8 +184,7 @@ def fit_and_check(
     >>> model.facts["holdout"]["better_than_floors"]
     True
     """
-    given = label_frame(table, labels, columns, kind, separator, targets)
-    return _fit_and_check(given, estimator, embedding, holdout, seed)
+    return _fit_and_check(label_frame(table, labels, columns, kind, separator), estimator, embedding, holdout, seed)
 
 
 def _fit_and_check(table: LabelledTable, estimator: Any, embedding: Any, holdout: float, seed: int = 0) -> TableModel:

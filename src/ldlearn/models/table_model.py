@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any, Self, Unpack
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 
 from ldlearn.errors import TableError
@@ -89,7 +88,6 @@ class TableModel:
         *,
         estimator: Any = None,
         embedding: Any = None,
-        targets: NDArray[np.float64] | None = None,
         kind: str = "auto",
         separator: str | None = None,
         **columns: Unpack[FeatureColumns],
@@ -117,14 +115,12 @@ class TableModel:
             texts. By default TF-IDF. A model file can hold those that scikit-learn brings.
         id : str, optional
             A column that names the rows.
-        targets : ndarray of shape (n, c), optional
-            The label columns as numbers, where somebody has read them already.
         kind : {"auto", "votes", "mixed"}, default="auto"
             What the label columns hold: counts of votes, and 0/1 labels with the degrees of some rows, are said to be.
         separator : str, optional
             What separates labels in one column of lists; found by default, see `expand_label_list`.
         """
-        return cls.fit_labelled(label_frame(table, labels, columns, kind, separator, targets), estimator, embedding)[0]
+        return cls.fit_labelled(label_frame(table, labels, columns, kind, separator), estimator, embedding)[0]
 
     @classmethod
     def fit_labelled(

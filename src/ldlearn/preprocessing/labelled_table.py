@@ -129,18 +129,10 @@ class LabelledTable:
 
 
 def label_frame(
-    table: Any,
-    labels: Columns,
-    wanted: FeatureColumns,
-    kind: str = "auto",
-    separator: str | None = None,
-    targets: Matrix | None = None,
+    table: Any, labels: Columns, wanted: FeatureColumns, kind: str = "auto", separator: str | None = None
 ) -> LabelledTable:
-    """The columns of a data frame that are wanted, and its labels, which ``targets`` may stand for."""
+    """The columns of a data frame that are wanted, and its labels."""
     frame = as_frame(table)
-    if targets is not None:
-        names = choose_columns(_Frame(frame), labels, **wanted).labels
-        frame = frame.assign(**dict(zip(names, np.transpose(targets), strict=True)))
     if not len(frame):
         raise TableError("the table has no rows.")
     return _with_labels(frame, choose_columns(_Frame(frame), labels, **wanted), kind, separator)
