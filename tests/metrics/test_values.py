@@ -8,7 +8,7 @@ from scipy.spatial.distance import jensenshannon
 from scipy.stats import entropy, kendalltau, spearmanr
 
 from ldlearn import metrics
-from ldlearn.metrics import METRICS, per_row
+from ldlearn.metrics import LABEL_METRICS, METRICS, per_row
 
 D_HAND = [[0.6, 0.4, 0.0]]
 P_HAND = [[0.3, 0.3, 0.4]]
@@ -225,3 +225,29 @@ def test_a_cosine_never_exceeds_one_by_rounding():
     values = per_row("cosine", P, P)
     assert values.max() == 1.0
     np.testing.assert_allclose(values, 1.0, rtol=1e-12)
+
+
+ORDER = (
+    "zero_one_loss",
+    "error_probability",
+    "spearman",
+    "kendall",
+    "average_precision",
+    "ranking_loss",
+    "top_label_error",
+)
+
+
+@pytest.mark.parametrize("name", ORDER)
+def test_what_differs_by_rounding_alone_is_tied(name):
+    """Labels that are always positive get equal degrees up to the last digit, which differs between processors."""
+    truth = np.array([[0.4, 0.2, 0.3, 0.1]])
+    if name in LABEL_METRICS:
+        truth = (truth > 0.25).astype(float)
+    tied = np.array([[0.3, 0.3, 0.3, 0.1]])
+    last_digit = np.finfo(float).eps * np.array([[1, 0, -1, 0], [-1, 1, 0, 0], [0, -1, 1, 0], [0, 1, 0, -1]]) / 4
+    for moved in tied + last_digit:
+        assert (moved != tied).any()
+        np.testing.assert_array_equal(per_row(name, truth, moved[None]), per_row(name, truth, tied))
+    tiny = np.array([[1.0, 2e-15, 1e-15, 0.0]])  # of many labels most degrees are; they are not equal
+    assert per_row(name, truth, tiny) == per_row(name, truth, np.array([[0.7, 0.2, 0.1, 0.0]]))

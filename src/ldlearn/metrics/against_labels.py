@@ -5,7 +5,7 @@ from scipy.stats import rankdata
 
 from ldlearn.core.targets import ticked_and_known
 from ldlearn.core.votes import label_counts, log_likelihood, profile_log_rate
-from ldlearn.metrics.inputs import FloatArray
+from ldlearn.metrics.inputs import FloatArray, with_ties
 from ldlearn.metrics.registry import register
 
 
@@ -78,7 +78,7 @@ def top_label_error(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
     0.5
     """
     # An unknown label must not be the top one, and degrees are never below 0.
-    top = np.where(np.isnan(D_true), -1.0, D_pred).argmax(axis=1)[:, np.newaxis]
+    top = np.where(np.isnan(D_true), -1.0, with_ties(D_pred)).argmax(axis=1)[:, np.newaxis]
     return 1.0 - np.take_along_axis(D_true, top, axis=1)[:, 0]
 
 
@@ -139,7 +139,7 @@ def vote_likelihood(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
 
 def _ranks(Y: FloatArray, P: FloatArray) -> tuple[np.ndarray, FloatArray, FloatArray]:
     """Which labels are positive; how many labels, and how many positive ones, rank at least as high as each."""
-    positive = Y > 0
+    positive, P = Y > 0, with_ties(P)
     # Labels that are unknown rank behind all others, so that they are above none.
     above = rankdata(np.where(np.isnan(Y), np.inf, -P), method="max", axis=1)
     # Negative labels rank behind all positive ones here; their own ranks are not used.

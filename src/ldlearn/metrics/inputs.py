@@ -27,6 +27,13 @@ def check_pair(D_true: ArrayLike, D_pred: ArrayLike, *, unknown: bool = False) -
     return truth, prediction
 
 
+def with_ties(D: FloatArray) -> FloatArray:
+    """Degrees to about twelve digits: no processor should decide the order of labels that are equal but for rounding."""
+    # Digits, not decimals: of many labels most degrees are tiny, and their order counts.
+    mantissa, exponent = np.frexp(D)
+    return np.asarray(np.ldexp(np.round(mantissa, 12), exponent), dtype=np.float64)
+
+
 def _check_one(D: ArrayLike, name: str, unknown: bool = False) -> FloatArray:
     raw = np.asarray(D)
     if raw.ndim != 2:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ldlearn.metrics.inputs import FloatArray
+from ldlearn.metrics.inputs import FloatArray, with_ties
 from ldlearn.metrics.registry import register
 
 
@@ -16,7 +16,7 @@ def zero_one_loss(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
     >>> zero_one_loss([[0.7, 0.3], [0.4, 0.6]], [[0.6, 0.4], [0.9, 0.1]])
     0.5
     """
-    return np.asarray(D_true.argmax(axis=1) != D_pred.argmax(axis=1), dtype=np.float64)
+    return np.asarray(with_ties(D_true).argmax(axis=1) != with_ties(D_pred).argmax(axis=1), dtype=np.float64)
 
 
 @register(title="Error probability", formula="1 - d_(argmax p)", bounds=lambda c: (0.0, 1.0))
@@ -29,7 +29,7 @@ def error_probability(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
     >>> error_probability([[0.75, 0.25]], [[0.4, 0.6]])
     0.75
     """
-    top = D_pred.argmax(axis=1)[:, np.newaxis]
+    top = with_ties(D_pred).argmax(axis=1)[:, np.newaxis]
     return 1.0 - np.take_along_axis(D_true, top, axis=1)[:, 0]
 
 

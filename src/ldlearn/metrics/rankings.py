@@ -6,7 +6,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 from ldlearn.errors import InputError
-from ldlearn.metrics.inputs import FloatArray
+from ldlearn.metrics.inputs import FloatArray, with_ties
 from ldlearn.metrics.registry import register
 
 
@@ -30,7 +30,7 @@ def spearman(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
     >>> spearman([[0.5, 0.3, 0.2]], [[0.2, 0.3, 0.5]])
     -1.0
     """
-    ranks_true, ranks_pred = (rankdata(D, axis=1) for D in (D_true, D_pred))
+    ranks_true, ranks_pred = (rankdata(with_ties(D), axis=1) for D in (D_true, D_pred))
     middle = (D_true.shape[1] + 1) / 2
     a, b = ranks_true - middle, ranks_pred - middle
     return _correlation((a * b).sum(axis=1), (a * a).sum(axis=1), (b * b).sum(axis=1))
@@ -64,6 +64,7 @@ def kendall(D_true: FloatArray, D_pred: FloatArray, *, variant: Literal["b", "a"
     """
     if variant not in ("a", "b"):
         raise InputError(f"variant must be 'a' or 'b', got {variant!r}.")
+    D_true, D_pred = with_ties(D_true), with_ties(D_pred)
     n_rows, n_labels = D_true.shape
     balance, untied_true, untied_pred = np.zeros((3, n_rows))
     # One label against the later ones at a time: all pairs at once would need c times the memory of the matrices.
