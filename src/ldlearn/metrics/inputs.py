@@ -28,7 +28,7 @@ def check_pair(D_true: ArrayLike, D_pred: ArrayLike, *, unknown: bool = False) -
 
 
 def with_ties(D: FloatArray) -> FloatArray:
-    """Degrees to about twelve digits: no processor should decide the order of labels that are equal but for rounding."""
+    """Degrees to about twelve digits: no processor should decide the order of labels equal but for rounding."""
     # Digits, not decimals: of many labels most degrees are tiny, and their order counts.
     mantissa, exponent = np.frexp(D)
     return np.asarray(np.ldexp(np.round(mantissa, 12), exponent), dtype=np.float64)
