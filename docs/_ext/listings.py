@@ -28,6 +28,31 @@ def methods(kind: str) -> str:
     return "\n".join(lines)
 
 
+def weights() -> str:
+    """Every method by what a weight of 2 does, with its usual parameters."""
+    from ldlearn import all_estimators
+
+    lines = {
+        "yes": [],
+        "but for a graph between rows, and what is drawn or done step by step": [],
+        "as the parts say": [],
+        "the method takes no weights": [],
+    }
+    for name, estimator in all_estimators():
+        lines[_what_weights_do(estimator, list(lines))].append(f"{{py:obj}}`~ldlearn.{name}`")
+    rows = [f"| {what} | {', '.join(names)} |" for what, names in lines.items()]
+    return "\n".join(["| weight 2 is the row twice | methods, with their usual parameters |", "|---|---|", *rows])
+
+
+def _what_weights_do(estimator: Any, words: list[str]) -> str:
+    twice, nearly, as_the_parts, none = words
+    if isinstance(estimator.takes_weights, property):  # a composition does not know before it has parts
+        return as_the_parts
+    if not estimator.takes_weights:
+        return none
+    return twice if estimator().weights_repeat_rows else nearly
+
+
 def metrics() -> str:
     """Every registered metric."""
     from ldlearn.metrics import LABEL_METRICS, METRICS
@@ -67,12 +92,18 @@ def plans() -> str:
     return "\n".join(lines)
 
 
-def command(name: str) -> str:
-    """The arguments and options of a command, from the command itself."""
-    from ldlearn.cli.app import load_command
+def commands() -> str:
+    """A section for each command."""
     from ldlearn.cli.commands import COMMANDS
 
-    found = load_command(next(line for line in COMMANDS if line.name == name))
+    return "\n\n".join(f"## {line.name}\n\n{line.help}\n\n{command(line.name)}" for line in COMMANDS)
+
+
+def command(name: str) -> str:
+    """The arguments and options of a command, from the command itself."""
+    from ldlearn.cli.app import find_command, load_command
+
+    found = load_command(find_command(name))
     inner = getattr(found, "commands", {})
     rows = [row for each in (found, *inner.values()) for row in _parameters(each, inner)]
     return "\n".join(["| argument or option | what it is |", "|---|---|", *rows])
@@ -96,11 +127,11 @@ def _tidy(text: str) -> str:
     return text.replace("``", "`").replace("|", "\\|")
 
 
-LISTINGS = {"metrics": metrics, "datasets": datasets, "plans": plans}
+LISTINGS = {"metrics": metrics, "weights": weights, "datasets": datasets, "plans": plans, "commands": commands}
 
 
 class Listing(SphinxDirective):
-    """``{listing} metrics``, ``{listing} methods joint`` or ``{listing} command fit``."""
+    """``{listing} metrics``, ``{listing} methods joint`` or ``{listing} commands``."""
 
     required_arguments = 1
     optional_arguments = 1
@@ -108,9 +139,8 @@ class Listing(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         """Parse the table as if it stood in the page."""
         what, *rest = self.arguments
-        makers = {"methods": methods, "command": command}
-        text = makers[what](*rest) if what in makers else LISTINGS[what]()
-        return list(self.parse_text_to_nodes(text))
+        text = methods(*rest) if what == "methods" else LISTINGS[what]()
+        return list(self.parse_text_to_nodes(text, allow_section_headings=True))
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

@@ -1,11 +1,9 @@
 """A new method is one file and two lines, as CONTRIBUTING.md says: here it is added and used."""
 
-import inspect
-import sys
-
 import numpy as np
 import pandas as pd
 import pytest
+from added_to_package import add_to_package
 from estimator_cases import instances
 from practice_tables import LABELS, make_table
 
@@ -38,25 +36,13 @@ class RidgeShares(Learner):
     def _predict(self, X):
         return project_simplex(X @ self.coef_)
 '''
-LINES = ("from ldlearn.learning.ridge_shares import RidgeShares\n", '    "RidgeShares",\n')
 
 
 @pytest.fixture
 def new_method(tmp_path, monkeypatch):
-    (tmp_path / "ridge_shares.py").write_text(FILE)
-    package = inspect.getsource(learning)
-    first, entry = LINES
-    changed = package.replace("\n__all__ = [\n", f"{first}\n__all__ = [\n{entry}")
-    assert len(changed.splitlines()) == len(package.splitlines()) + 2
-    monkeypatch.setattr(learning, "__path__", [*learning.__path__, str(tmp_path)])
-    names = {}
-    exec(compile(changed, learning.__file__, "exec"), names)
-    for name in ("__all__", "RidgeShares"):
-        monkeypatch.setattr(learning, name, names[name], raising=False)
+    method = add_to_package(monkeypatch, tmp_path, learning, "ridge_shares", FILE, "RidgeShares")
     forget()
-    yield names["RidgeShares"]
-    sys.modules.pop("ldlearn.learning.ridge_shares")
-    vars(learning).pop("ridge_shares")
+    yield method
     vars(ldlearn).pop("RidgeShares", None)
     forget()
 

@@ -1,9 +1,6 @@
 """A new picture is one file and two lines, as CONTRIBUTING.md says: here it is added and used."""
 
-import inspect
-import sys
-import textwrap
-
+from added_to_package import add_to_package
 from synthetic_records import make_records
 
 from ldlearn import plotting
@@ -33,22 +30,12 @@ class RepeatsDisplay(Display):
     def _draw(self, ax):
         self.bars_ = ax.barh(list(self.counts), list(self.counts.values()))
 '''
-LINES = ("from ldlearn.plotting.repeats import RepeatsDisplay\n", '    "RepeatsDisplay",\n')
 
 
 def test_one_file_and_two_lines_are_enough(tmp_path, monkeypatch):
-    (tmp_path / "repeats.py").write_text(textwrap.dedent(FILE))
-    package = inspect.getsource(plotting)
-    first, entry = LINES
-    changed = package.replace("\n__all__ = [\n", f"{first}\n__all__ = [\n{entry}")
-    assert len(changed.splitlines()) == len(package.splitlines()) + 2
-    monkeypatch.setattr(plotting, "__path__", [*plotting.__path__, str(tmp_path)])
-    monkeypatch.setitem(sys.modules, "ldlearn.plotting.repeats", None)
-    del sys.modules["ldlearn.plotting.repeats"]
-    names: dict[str, object] = {}
-    exec(compile(changed, plotting.__file__, "exec"), names)
-    assert "RepeatsDisplay" in names["__all__"]
-    picture = names["RepeatsDisplay"].from_records(make_records(repeats=2), "yeast")
+    display = add_to_package(monkeypatch, tmp_path, plotting, "repeats", FILE, "RepeatsDisplay")
+    assert "RepeatsDisplay" in plotting.__all__
+    picture = display.from_records(make_records(repeats=2), "yeast")
     assert isinstance(picture, Display)
     assert [bar.get_width() for bar in picture.bars_] == [2] * 11
     assert picture.save(tmp_path / "repeats.svg").read_text().startswith("<?xml")

@@ -1,0 +1,32 @@
+"""Something new in a package, added as CONTRIBUTING.md says: one file, one import line, one entry of ``__all__``."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+
+def add_to_package(
+    monkeypatch: pytest.MonkeyPatch, folder: Path, package: ModuleType, module: str, source: str, name: str
+) -> Any:
+    """What is called ``name`` in a new module of a package, until the test ends; its file lies in another folder."""
+    (folder / f"{module}.py").write_text(source)
+    before = inspect.getsource(package)
+    line, entry = f"from {package.__name__}.{module} import {name}\n", f'    "{name}",\n'
+    changed = before.replace("\n__all__ = [\n", f"{line}\n__all__ = [\n{entry}")
+    assert len(changed.splitlines()) == len(before.splitlines()) + 2
+    monkeypatch.setattr(package, "__path__", [*package.__path__, str(folder)])
+    # Set before they are there, so that they are gone afterwards.
+    monkeypatch.setitem(sys.modules, f"{package.__name__}.{module}", None)
+    monkeypatch.setattr(package, module, None, raising=False)
+    del sys.modules[f"{package.__name__}.{module}"]
+    names: dict[str, Any] = {}
+    exec(compile(changed, str(package.__file__), "exec"), names)
+    for key in ("__all__", name):
+        monkeypatch.setattr(package, key, names[key], raising=False)
+    return names[name]

@@ -1,0 +1,34 @@
+"""The page on labels says of every method what it does with weights, and the reasons fit the classes."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from ldlearn import all_estimators
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "guide" / "labels.md"
+if not PAGE.is_file():
+    pytest.skip("the documents are not part of this copy of the project", allow_module_level=True)
+NAMES = [name for name, _ in all_estimators()]
+
+
+def named_in(text):
+    return [name for name in re.findall(r"`(?:~ldlearn\.)?(\w+)", text) if name in NAMES]
+
+
+def test_every_method_stands_in_one_row(listings):
+    assert sorted(named_in(listings.weights())) == NAMES
+
+
+def test_reasons_are_given_of_the_right_methods(listings):
+    """A row for each answer in the table, a sentence for each reason below it."""
+    _, nearly, _, none = (set(named_in(row)) for row in listings.weights().splitlines()[2:])
+    below = PAGE.read_text(encoding="utf-8").partition("```{listing} weights\n```\n")[2].partition("\n## ")[0]
+    graph, drawn, stepwise, other_rows = (
+        set(named_in(part)) for part in re.split(r"What is drawn|; (?=`LSELDL`)|step by step\.", below)
+    )
+    sometimes = {name for name, method in all_estimators() if isinstance(method.weights_repeat_rows, property)}
+    assert graph | drawn | stepwise <= nearly | sometimes
+    assert other_rows <= none
+    assert min(map(len, (graph, drawn, stepwise, other_rows))) > 0
