@@ -1,4 +1,4 @@
-"""A new metric is one file and two lines, as CONTRIBUTING.md says: scores, records, reports and commands have it then."""
+"""A new metric is one file and two lines, as CONTRIBUTING.md says; scores, records, reports, commands have it then."""
 
 import numpy as np
 import pytest
