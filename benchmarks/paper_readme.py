@@ -17,8 +17,8 @@ import numpy as np
 
 from ldlearn.metrics import METRICS, Metric
 from ldlearn.paper.comparison import PairedScore, PairedTable, paired_tables
+from ldlearn.paper.printed_tables import BLOCKS, PAPER_METRICS
 from ldlearn.paper.remarks import printed_scores
-from ldlearn.paper.tables import BLOCKS, PAPER_METRICS
 from ldlearn.reporting.report import Report
 from ldlearn.reporting.run_details import circumstances
 from ldlearn.reporting.selection_summary import how_parameters_were_chosen

@@ -9,7 +9,7 @@ from importlib.metadata import version
 from types import ModuleType
 
 from ldlearn.base import KINDS, LabelEstimator
-from ldlearn.errors import InputError, ParameterError, nearest_names
+from ldlearn.errors import InputError, ParameterError, did_you_mean, nearest_names
 
 __all__ = ["all_estimators"]
 
@@ -57,9 +57,8 @@ def find_estimator(name: str) -> type[LabelEstimator]:
     lower = {other.lower(): other for other in known}
     if name.lower() in lower:
         return known[lower[name.lower()]]
-    near = nearest_names(name, known)
-    hint = f"did you mean {' or '.join(near)}?" if near else "see them all with `ldlearn methods`."
-    raise ParameterError(f"there is no method {name!r}; {hint}")
+    advice = did_you_mean(nearest_names(name, known), "see them all with `ldlearn methods`.")
+    raise ParameterError(f"there is no method {name!r}; {advice}")
 
 
 @cache

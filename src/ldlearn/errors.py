@@ -95,15 +95,15 @@ class MissingDependencyError(LDLearnError, ImportError):
     """An optional package is needed and not installed."""
 
 
-def import_optional(module: str, extra: str, purpose: str) -> Any:
+def import_optional(module: str, extra: str | None, purpose: str) -> Any:
     """Import an optional package, or say in one sentence how to get it.
 
     Parameters
     ----------
     module : str
         Name of the module, such as ``"h5py"``.
-    extra : str
-        The extra of ours that installs it.
+    extra : str or None
+        The extra of ours that installs it, if one does.
     purpose : str
         What needs it, as the subject of the sentence, in the plural: "Parquet files".
 
@@ -123,19 +123,20 @@ def import_optional(module: str, extra: str, purpose: str) -> Any:
             or (error.name or "").partition(".")[0] != module.partition(".")[0]
         ):
             raise
-        package = module.partition(".")[0]
+        package = module.partition(".")[0].replace("_", "-")
         raise MissingDependencyError(f"{purpose} need {package}: {install_advice(package, extra)}.") from None
 
 
-def install_advice(packages: str, extra: str) -> str:
-    """How to get what an extra of ours brings: ldlearn itself is in no index, so that its name alone installs nothing.
+def install_advice(packages: str, extra: str | None) -> str:
+    """How to get what is missing: ldlearn itself is in no index, so that its name alone installs nothing.
 
     Examples
     --------
     >>> print(install_advice("typer rich", "cli"))
     pip install typer rich, or ".[cli]" in a checkout of ldlearn
     """
-    return f'pip install {packages}, or ".[{extra}]" in a checkout of ldlearn'
+    ours = f', or ".[{extra}]" in a checkout of ldlearn' if extra else ""
+    return f"pip install {packages}{ours}"
 
 
 def nearest_names(word: str, known: Iterable[str], n: int = 3) -> list[str]:
@@ -177,7 +178,19 @@ def hint(word: str, known: Iterable[str], what: str = "known are") -> str:
     near = [
         name if name.isprintable() and name.strip("'\"") == name else repr(name) for name in nearest_names(word, names)
     ]
-    return f"did you mean {' or '.join(near)}?" if near else f"{what} {some(names)}."
+    return did_you_mean(near, f"{what} {some(names)}.")
+
+
+def did_you_mean(near: Iterable[str], otherwise: str) -> str:
+    """The same, of names that were looked for already, and for where there are none.
+
+    Examples
+    --------
+    >>> did_you_mean(["GLLE", "LP"], "see them all with `ldlearn methods`.")
+    'did you mean GLLE or LP?'
+    """
+    words = " or ".join(near)
+    return f"did you mean {words}?" if words else otherwise
 
 
 def some(names: Sequence[object], shown: int = _SHOWN) -> str:

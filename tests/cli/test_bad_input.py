@@ -136,7 +136,7 @@ USAGE = {
     "holdout of 3": ((*FIT, "--holdout", "3"), ["holdout must be at least 0 and below 1, got 3"]),
     "model to a table": (("fit", "data.csv", "-l", "sky", "-o", "data.csv"), ["ends in .ldl, 'data.csv' does not"]),
     "no such folder": (("fit", "data.csv", "-l", "sky", "-o", "no/m.ldl"), ["the folder 'no' does not exist"]),
-    "no such format": ((*FIT, "--from", "xml"), ["'xml' is none of csv, tsv"]),
+    "no such format": ((*FIT, "--from", "xml"), ["'xml' is none of csv, "]),
     "json beside a table": (("predict", "data.csv", "-m", "model.ldl", "--json"), ["both the table and the JSON"]),
     "enhance without anything": (("enhance", "data.csv"), ["give either --model, or --labels"]),
     "enhance by a learner": (("enhance", "data.csv", "-l", "sky", "--method", "SABFGS"), ["learns from degrees"]),

@@ -49,6 +49,13 @@ def test_starting_imports_nothing_heavy(statement):
     assert not imported_by(statement) & HEAVY
 
 
+def test_without_typer_the_command_line_says_what_it_needs():
+    program = "import sys; sys.modules['typer'] = None; from ldlearn.cli.main import main; main(['methods'])"
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (found.returncode, found.stderr.count("\n")) == (2, 1), found.stderr
+    assert found.stderr.startswith("ldlearn: The command line needs typer and rich: pip install typer rich")
+
+
 @pytest.mark.parametrize("words", [["--version"], ["no-such-command"]])
 def test_forked_and_new_processes_say_the_same_and_end_the_same(words):
     """Other tests use the forked ones."""

@@ -15,7 +15,7 @@ from ldlearn.datasets import read_dataset
 from ldlearn.errors import ParameterError
 from ldlearn.paper import Finding, audit_paper
 from ldlearn.paper.audit import CHECKS
-from ldlearn.paper.tables import PaperDataset, printed_cells
+from ldlearn.paper.printed_tables import PaperDataset, printed_cells
 
 METHODS = ["DLDL", "L2", "FLE", "GLLE", "LEMLL", "LESC", "FCM"]
 DATASETS = ["NS", "SCUT", "RAF", "FBP", "REN", "Twitter"]

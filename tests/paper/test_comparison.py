@@ -10,8 +10,8 @@ from synthetic_records import make_records
 from ldlearn.errors import bare_name
 from ldlearn.metrics import METRICS
 from ldlearn.paper.comparison import paired_tables, paper_method
+from ldlearn.paper.printed_tables import BLOCKS, PAPER_METRICS, abbreviations
 from ldlearn.paper.remarks import printed_scores
-from ldlearn.paper.tables import BLOCKS, PAPER_METRICS, abbreviations
 from ldlearn.results import Method, Results
 
 BLOCK = {block.key: block for block in BLOCKS}

@@ -9,7 +9,7 @@ import typer
 
 from ldlearn.cli import options as opt
 from ldlearn.cli.console import note_about_table, say
-from ldlearn.cli.run import run_and_show
+from ldlearn.cli.run_tables import run_and_show
 from ldlearn.errors import MissingDependencyError
 from ldlearn.experiments import plan_for_table
 from ldlearn.experiments.own_table import METHODS

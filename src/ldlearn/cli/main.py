@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         _run([word for word in given if word != "--debug"])
         code = 0
     except SystemExit as end:
-        # a sentence that Python prints itself, as that of a missing typer
+        # a sentence of somebody else's, which Python prints itself
         if not isinstance(end.code, int):
             raise
         code = end.code
@@ -79,10 +79,10 @@ def _run(words: list[str]) -> None:
     except ModuleNotFoundError as error:
         if error.name != "typer":
             raise
-        from ldlearn.errors import install_advice
+        from ldlearn.errors import MissingDependencyError, install_advice
 
         advice = install_advice("typer rich", "cli")
-        raise SystemExit(f"ldlearn: The command line needs typer and rich: {advice}.") from None
+        raise MissingDependencyError(f"The command line needs typer and rich: {advice}.") from None
     try:
         app(args=words, prog_name="ldlearn")
     finally:

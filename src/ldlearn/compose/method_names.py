@@ -10,7 +10,7 @@ from ldlearn.base.sklearn_private import InvalidParameterError
 from ldlearn.compose import EnhanceThenLearn, FromDistributions
 from ldlearn.discovery import find_estimator
 from ldlearn.enhancement import UniformLE
-from ldlearn.errors import ParameterError, nearest_names
+from ldlearn.errors import ParameterError, did_you_mean, nearest_names
 from ldlearn.learning import SABFGS
 
 DEFAULT_METHOD = "DLDL"
@@ -104,6 +104,6 @@ def _full_name(estimator: Any, name: str) -> str:
         return str(inner[0])
     if inner:
         raise ParameterError(f"both steps have {name!r}; say {' or '.join(inner)}.")
-    close = dict.fromkeys(nearest_names(name, [*valid, *(key.partition("__")[2] for key in valid)]))
-    hint = f"did you mean {' or '.join(close)}?" if close else f"it has {', '.join(valid) or 'none'}."
-    raise ParameterError(f"{method_name(estimator)} has no parameter {name!r}; {hint}")
+    near = dict.fromkeys(nearest_names(name, [*valid, *(key.partition("__")[2] for key in valid)]))
+    advice = did_you_mean(near, f"it has {', '.join(valid) or 'none'}.")
+    raise ParameterError(f"{method_name(estimator)} has no parameter {name!r}; {advice}")

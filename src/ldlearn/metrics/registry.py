@@ -4,7 +4,6 @@ import inspect
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from difflib import SequenceMatcher
 from functools import wraps
 from types import MappingProxyType
 from typing import Any, Protocol, cast
@@ -12,7 +11,7 @@ from typing import Any, Protocol, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ldlearn.errors import InputError
+from ldlearn.errors import InputError, did_you_mean, nearest_names
 from ldlearn.metrics.conventions import Convention, apply_convention
 from ldlearn.metrics.inputs import FloatArray, check_pair
 
@@ -216,9 +215,8 @@ def get_metric(name: str) -> Metric:
     found = METRICS.get(name) or LABEL_METRICS.get(name)
     if found is not None:
         return found
-    near = _near_names(str(name))
-    hint = f"did you mean {' or '.join(near)}?" if near else f"known are {', '.join(METRICS)}."
-    raise InputError(f"There is no metric named {name!r}; {hint}")
+    advice = did_you_mean(_near_names(str(name)), f"known are {', '.join(METRICS)}.")
+    raise InputError(f"There is no metric named {name!r}; {advice}")
 
 
 def per_row(
@@ -287,7 +285,7 @@ def score_all(
 
 
 def _near_names(name: str) -> list[str]:
-    """Names that share most letters with the query, or which it abbreviates."""
+    """Names that the query abbreviates, or that share most of its letters."""
     query = name.lower().replace(" ", "_").replace("-", "_")
 
     def is_short_for(metric: Metric) -> bool:
@@ -295,12 +293,9 @@ def _near_names(name: str) -> list[str]:
         initials = "".join(word[0] for word in metric.name.split("_"))
         return query == initials or (bool(query) and (query in metric.name or query in title))
 
-    def similarity(metric: Metric) -> float:
-        return SequenceMatcher(None, query, metric.name).ratio() + is_short_for(metric)
-
-    ranked = sorted([*METRICS.values(), *LABEL_METRICS.values()], key=similarity, reverse=True)
-    # 0.6 is the usual least likeness of difflib; an abbreviation adds 1 and always passes.
-    return [metric.name for metric in ranked if similarity(metric) >= 0.6][:3]
+    known = {**METRICS, **LABEL_METRICS}
+    longer = [other for other, metric in known.items() if is_short_for(metric)]
+    return list(dict.fromkeys([*longer, *nearest_names(query, known, n=2)]))[:3]
 
 
 _SHARED_SECTIONS = """

@@ -29,7 +29,7 @@ from ldlearn.io.atomic import naming_system_errors, writing
 from ldlearn.io.npz import read_array
 from ldlearn.io.values import import_pandas
 from ldlearn.models.encoding import Decoder, Encoder
-from ldlearn.models.facts_schema import check_facts, fits
+from ldlearn.models.file_schema import check_facts, fits
 from ldlearn.models.table_model import TableModel
 from ldlearn.preprocessing.column_kinds import JunkCells
 from ldlearn.preprocessing.features import TablePreprocessing, from_column_transformer

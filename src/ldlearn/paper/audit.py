@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from ldlearn.errors import ParameterError, hint
 from ldlearn.paper import floor_checks, rank_checks, value_checks
 from ldlearn.paper.finding import Finding
-from ldlearn.paper.tables import Cell, printed_cells
+from ldlearn.paper.printed_tables import PrintedCell, printed_cells
 
 # By the topic of the findings.
-CHECKS: dict[str, Callable[[Sequence[Cell]], Iterator[Finding]]] = {
+CHECKS: dict[str, Callable[[Sequence[PrintedCell]], Iterator[Finding]]] = {
     "ranks": rank_checks.check_ranks,
     "averages": rank_checks.check_averages,
     "backwards": rank_checks.check_directions,
@@ -28,14 +28,14 @@ CHECKS: dict[str, Callable[[Sequence[Cell]], Iterator[Finding]]] = {
 }
 
 
-def audit_paper(only: Iterable[str] | None = None, *, cells: Sequence[Cell] | None = None) -> list[Finding]:
+def audit_paper(only: Iterable[str] | None = None, *, cells: Sequence[PrintedCell] | None = None) -> list[Finding]:
     """Check the numbers printed in the DLDL paper.
 
     Parameters
     ----------
     only : iterable of str, optional
         Topics (``"ranks"``) or ids of findings (``"ranks/S5"``) to keep; by default all.
-    cells : sequence of Cell, optional
+    cells : sequence of PrintedCell, optional
         Cells of the tables, in place of `printed_cells`.
 
     Returns

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from ldlearn.errors import bare_name
 from ldlearn.metrics import METRICS, Metric
+from ldlearn.paper.printed_tables import BLOCKS, PAPER_METRICS, SUBJECT, Block, PrintedCell, abbreviations
 from ldlearn.paper.remarks import printed_scores
-from ldlearn.paper.tables import BLOCKS, PAPER_METRICS, SUBJECT, Block, Cell, abbreviations
 from ldlearn.results import Method, Results, Spread
 
 # "alpha = 0" and not "alpha = 0.5"
@@ -20,7 +20,7 @@ _ABLATED = re.compile(r"\b(alpha|beta|gamma)\s*=\s*0(?![.\d])")
 class PairedScore:
     """A score of the paper, ours, the numbers of notes on it, and whether a floor of this run beats the printed one."""
 
-    printed: Cell | None
+    printed: PrintedCell | None
     ours: Spread | None
     notes: tuple[int, ...] = ()
     below_floor: bool = False

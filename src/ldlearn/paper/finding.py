@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
 
-from ldlearn.paper.tables import read_text
+from ldlearn.paper.printed_tables import read_text
 
 Severity = Literal["slip", "conclusion", "impossible", "doubt"]
 _WIDTH = 110

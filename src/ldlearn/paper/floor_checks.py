@@ -14,7 +14,7 @@ from ldlearn.datasets import fetch_dataset
 from ldlearn.datasets.fetch import DatasetNotHereError
 from ldlearn.metrics import METRICS
 from ldlearn.paper.finding import Finding
-from ldlearn.paper.tables import BLOCKS, SUBJECT, Cell, paper_datasets, read_rows
+from ldlearn.paper.printed_tables import BLOCKS, SUBJECT, PrintedCell, paper_datasets, read_rows
 from ldlearn.results.wording import enumerate_names
 
 _TIED = 0.005  # closer than this, two intersections are called equal
@@ -28,7 +28,7 @@ _FLOORS: dict[str, tuple[str, Callable[[Distributions], Any]]] = {
 }
 
 
-def check_floors(cells: Sequence[Cell]) -> Iterator[Finding]:
+def check_floors(cells: Sequence[PrintedCell]) -> Iterator[Finding]:
     """Printed values of the method beside those of floors that look at no feature."""
     truths = {short: _true_distributions(dataset.name) for short, dataset in paper_datasets().items()}
     blocks = {block.key: block for block in BLOCKS}

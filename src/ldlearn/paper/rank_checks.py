@@ -8,8 +8,8 @@ import numpy as np
 from scipy.stats import rankdata
 
 from ldlearn.paper.finding import Finding
+from ldlearn.paper.printed_tables import AVERAGE, PAPER_METRICS, SUBJECT, PrintedCell
 from ldlearn.paper.ranks import RankedTable, ranked_tables
-from ldlearn.paper.tables import AVERAGE, PAPER_METRICS, SUBJECT, Cell
 from ldlearn.results.wording import enumerate_names
 from ldlearn.stats import PostHocResult, bonferroni_dunn, critical_difference
 
@@ -19,17 +19,17 @@ CLAIMED_FIRST = {"1": "100.0", "2": "87.5", "S5": "70.8"}
 CLAIMED_DIFFERENCE = "2.6002"  # the critical difference of the figure, said to be Bonferroni-Dunn's
 
 
-def check_ranks(cells: Sequence[Cell]) -> Iterator[Finding]:
+def check_ranks(cells: Sequence[PrintedCell]) -> Iterator[Finding]:
     """Printed ranks that the values beside them do not give, table by table."""
     return _check_tables("ranks", _wrong_ranks, cells)
 
 
-def check_averages(cells: Sequence[Cell]) -> Iterator[Finding]:
+def check_averages(cells: Sequence[PrintedCell]) -> Iterator[Finding]:
     """Printed average ranks, and the places they give, that the values do not give."""
     return _check_tables("averages", _wrong_averages, cells)
 
 
-def check_directions(cells: Sequence[Cell]) -> Iterator[Finding]:
+def check_directions(cells: Sequence[PrintedCell]) -> Iterator[Finding]:
     """Columns whose printed ranks are those of the opposite direction."""
     columns: dict[tuple[str, str], list[RankedTable]] = {}
     for of in ranked_tables(cells):
@@ -42,7 +42,7 @@ def check_directions(cells: Sequence[Cell]) -> Iterator[Finding]:
         yield Finding.of(f"backwards/{metric}-{dataset}", values)
 
 
-def check_first_places(cells: Sequence[Cell]) -> Iterator[Finding]:
+def check_first_places(cells: Sequence[PrintedCell]) -> Iterator[Finding]:
     """How often the method is first, against what the text says."""
     for table, metrics in _by_table(cells).items():
         places = [place for of in metrics for place in of.right[:, of.methods.index(SUBJECT)]]
@@ -55,7 +55,7 @@ def check_first_places(cells: Sequence[Cell]) -> Iterator[Finding]:
             yield Finding.of(f"first-places/{table}", values)
 
 
-def check_critical_difference(cells: Sequence[Cell]) -> Iterator[Finding]:
+def check_critical_difference(cells: Sequence[PrintedCell]) -> Iterator[Finding]:
     """The critical difference that is printed as Bonferroni-Dunn's."""
     test = next(iter(_tests(cells).values()))
     n, k = test.n_datasets, len(test.average_ranks)
@@ -68,7 +68,7 @@ def check_critical_difference(cells: Sequence[Cell]) -> Iterator[Finding]:
         yield Finding.of("critical-difference/Bonferroni-Dunn", {**values, "k": k, "n": n, "half": n // 2})
 
 
-def check_significance(cells: Sequence[Cell]) -> Iterator[Finding]:
+def check_significance(cells: Sequence[PrintedCell]) -> Iterator[Finding]:
     """Which methods the paper's own test tells from its own."""
     tests = _tests(cells)
     alike = {metric: test.not_different_from_control for metric, test in tests.items()}
@@ -81,7 +81,7 @@ def check_significance(cells: Sequence[Cell]) -> Iterator[Finding]:
         yield Finding.of("significance/all-metrics", {"alike": told, "tables": " and ".join(_TESTED)}, averages)
 
 
-def _by_table(cells: Sequence[Cell]) -> dict[str, list[RankedTable]]:
+def _by_table(cells: Sequence[PrintedCell]) -> dict[str, list[RankedTable]]:
     tables: dict[str, list[RankedTable]] = {}
     for of in ranked_tables(cells):
         tables.setdefault(of.table, []).append(of)
@@ -89,7 +89,7 @@ def _by_table(cells: Sequence[Cell]) -> dict[str, list[RankedTable]]:
 
 
 def _check_tables(
-    topic: str, wrong_in: Callable[[RankedTable], Iterator[str]], cells: Sequence[Cell]
+    topic: str, wrong_in: Callable[[RankedTable], Iterator[str]], cells: Sequence[PrintedCell]
 ) -> Iterator[Finding]:
     """A finding for each table with something wrong; a conclusion if that is of the paper's own method."""
     for table, metrics in _by_table(cells).items():
@@ -116,7 +116,7 @@ def _wrong_averages(of: RankedTable) -> Iterator[str]:
             yield f"{of.metric}: {method} printed {printed}, right {right}"
 
 
-def _tests(cells: Sequence[Cell]) -> dict[str, PostHocResult]:
+def _tests(cells: Sequence[PrintedCell]) -> dict[str, PostHocResult]:
     """The paper's test of each metric: recovery and prediction under each other, as if of twice as many data sets."""
     found = {(of.table, of.metric): of for of in ranked_tables(cells)}
     tests = {}

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldlearn.metrics import METRICS
-from ldlearn.paper.tables import AVERAGE, PAPER_METRICS, SUPPLEMENT, Cell
+from ldlearn.paper.printed_tables import AVERAGE, PAPER_METRICS, SUPPLEMENT, PrintedCell
 from ldlearn.stats import ranks
 
-Cells = Mapping[tuple[str, str], Cell]  # by data set and method
+Cells = Mapping[tuple[str, str], PrintedCell]  # by data set and method
 
 
 @dataclass(frozen=True)
@@ -24,9 +24,9 @@ class RankedTable:
     ----------
     table, metric : str
         As the paper names them.
-    cells : mapping of (str, str) to Cell
+    cells : mapping of (str, str) to PrintedCell
         By data set and method, average ranks included.
-    with_deviations : mapping of (str, str) to Cell
+    with_deviations : mapping of (str, str) to PrintedCell
         The same where deviations are printed: by these the paper orders equal means, but Tables 1 and 2 leave them out.
     """
 
@@ -70,7 +70,7 @@ class RankedTable:
         """The same with the worst method first."""
         return self._ranked(not self.greater_is_better)
 
-    def wrong(self) -> Iterator[tuple[Cell, str]]:
+    def wrong(self) -> Iterator[tuple[PrintedCell, str]]:
         """Cells with another rank than their values give, and that rank."""
         for i, j in zip(*(self.printed != self.right).nonzero(), strict=True):
             yield self.cells[self.datasets[i], self.methods[j]], f"{self.right[i, j]:.0f}"
@@ -85,19 +85,19 @@ class RankedTable:
         return np.array([[float(getattr(cells[d, m], column) or 0) for m in self.methods] for d in self.datasets])
 
 
-def ranked_tables(cells: Iterable[Cell]) -> list[RankedTable]:
+def ranked_tables(cells: Iterable[PrintedCell]) -> list[RankedTable]:
     """Every table and metric of which ranks are printed.
 
     Parameters
     ----------
-    cells : iterable of Cell
+    cells : iterable of PrintedCell
         As `printed_cells` gives them.
 
     Returns
     -------
     list of RankedTable
     """
-    ranked: dict[tuple[str, str], dict[tuple[str, str], Cell]] = {}
+    ranked: dict[tuple[str, str], dict[tuple[str, str], PrintedCell]] = {}
     for cell in cells:
         if cell.rank:
             ranked.setdefault((cell.table, cell.metric), {})[cell.dataset, cell.method] = cell

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from functools import cache
 
+from ldlearn.paper.printed_tables import BLOCKS, PAPER_METRICS, Block, PrintedCell, printed_cells, read_rows
 from ldlearn.paper.ranks import ranked_tables
-from ldlearn.paper.tables import BLOCKS, PAPER_METRICS, Block, Cell, printed_cells, read_rows
 
 
 @cache
-def printed_scores() -> dict[tuple[str, str], dict[tuple[str, str], Cell]]:
+def printed_scores() -> dict[tuple[str, str], dict[tuple[str, str], PrintedCell]]:
     """By (key of the block, metric of ours): scores by (abbreviated data set, method of the paper)."""
-    tables: dict[tuple[str, str], dict[tuple[str, str], Cell]] = {}
+    tables: dict[tuple[str, str], dict[tuple[str, str], PrintedCell]] = {}
     for block in BLOCKS:
         for cell in block.scores(printed_cells()):
             found = tables.setdefault((block.key, PAPER_METRICS[cell.metric]), {})
@@ -19,7 +19,7 @@ def printed_scores() -> dict[tuple[str, str], dict[tuple[str, str], Cell]]:
     return tables
 
 
-def _with_remarks(block: Block, cell: Cell) -> Cell:
+def _with_remarks(block: Block, cell: PrintedCell) -> PrintedCell:
     place = {"metric": cell.metric, "dataset": cell.dataset, "method": cell.method}
     remarks = tuple(
         row["remark"]

@@ -7,7 +7,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ldlearn.metrics import METRICS
 from ldlearn.paper.finding import Finding
-from ldlearn.paper.tables import AVERAGE, BLOCKS, PAPER_METRICS, SUBJECT, SUPPLEMENT, Cell, paper_datasets
+from ldlearn.paper.printed_tables import (
+    AVERAGE,
+    BLOCKS,
+    PAPER_METRICS,
+    SUBJECT,
+    SUPPLEMENT,
+    PrintedCell,
+    paper_datasets,
+)
 from ldlearn.results import TASKS
 
 _HALF_DIGIT = 5e-5  # printed values are rounded to four digits
@@ -15,7 +23,7 @@ _RUNS = 10  # of the printed standard deviations
 _NEAR = 0.02  # how near 1 - error lies to the other methods where agreement was printed as error
 
 
-def check_identities(cells: Sequence[Cell]) -> Iterator[Finding]:
+def check_identities(cells: Sequence[PrintedCell]) -> Iterator[Finding]:
     """Values that no pair of distributions can have."""
     for (table, name, method), printed in _grouped(_scores(cells), "metric", ("table", "dataset", "method")).items():
         n_labels = paper_datasets()[name].n_labels
@@ -24,7 +32,7 @@ def check_identities(cells: Sequence[Cell]) -> Iterator[Finding]:
             yield Finding.of(f"identities/{table}-{name}-{method}-{metric}", values)
 
 
-def check_clark_floor(cells: Sequence[Cell]) -> Iterator[Finding]:
+def check_clark_floor(cells: Sequence[PrintedCell]) -> Iterator[Finding]:
     """Clark values of predictions below what the zeros of the truth allow."""
     for cell in _scores(cells, tasks=("prediction",)):
         dataset = paper_datasets()[cell.dataset]
@@ -33,7 +41,7 @@ def check_clark_floor(cells: Sequence[Cell]) -> Iterator[Finding]:
             yield Finding.of(f"clark-floor/{cell.table}-{cell.dataset}-{cell.method}", values)
 
 
-def check_agreement(cells: Sequence[Cell]) -> Iterator[Finding]:
+def check_agreement(cells: Sequence[PrintedCell]) -> Iterator[Finding]:
     """One-errors that look like the share of agreement."""
     errors = [cell for cell in _scores(cells, tasks=("prediction",)) if cell.metric == "One-error"]
     for (table, name), column in _grouped(errors, "method", ("table", "dataset")).items():
@@ -47,7 +55,7 @@ def check_agreement(cells: Sequence[Cell]) -> Iterator[Finding]:
             yield Finding.of(f"agreement/{table}-{name}", {**values, "zeros": paper_datasets()[name].zeros})
 
 
-def check_copies(cells: Sequence[Cell]) -> Iterator[Finding]:
+def check_copies(cells: Sequence[PrintedCell]) -> Iterator[Finding]:
     """Values of the tables of the text that the supplement prints otherwise."""
     value = _values(cells)
     for table, copy in SUPPLEMENT.items():
@@ -60,7 +68,7 @@ def check_copies(cells: Sequence[Cell]) -> Iterator[Finding]:
             yield Finding.of(f"copies/{table}-{copy}", {"table": table, "copy": copy, "n": len(different)}, different)
 
 
-def check_repeated_values(cells: Sequence[Cell]) -> Iterator[Finding]:
+def check_repeated_values(cells: Sequence[PrintedCell]) -> Iterator[Finding]:
     """Values of the same experiment that differ, and of different ones that are the same."""
     value = _values(cells)
     # DLDL and L2 need no learner: with another one for the rest, their scores must stay what they are.
@@ -78,7 +86,7 @@ def check_repeated_values(cells: Sequence[Cell]) -> Iterator[Finding]:
         yield Finding.of("repeated/learners", counts, [", ".join(key) for key in same])
 
 
-def check_ablation(cells: Sequence[Cell]) -> Iterator[Finding]:
+def check_ablation(cells: Sequence[PrintedCell]) -> Iterator[Finding]:
     """Which term the method misses most, by Table 3."""
     for task in ("recovery", "predictive"):
         value = {(cell.method, cell.dataset): cell.value for cell in cells if cell.table == f"3/{task}"}
@@ -89,7 +97,7 @@ def check_ablation(cells: Sequence[Cell]) -> Iterator[Finding]:
             yield Finding.of(f"ablation/{task}", values)
 
 
-def check_metric_names(cells: Sequence[Cell]) -> Iterator[Finding]:
+def check_metric_names(cells: Sequence[PrintedCell]) -> Iterator[Finding]:
     """Metrics that the text counts and no table has."""
     metrics = list(dict.fromkeys(cell.metric for cell in cells))
     if "Canberra" not in metrics:
@@ -99,20 +107,22 @@ def check_metric_names(cells: Sequence[Cell]) -> Iterator[Finding]:
 # --- What is printed
 
 
-def _scores(cells: Sequence[Cell], tasks: Sequence[str] = TASKS) -> list[Cell]:
+def _scores(cells: Sequence[PrintedCell], tasks: Sequence[str] = TASKS) -> list[PrintedCell]:
     """Scores of every experiment, once each."""
     return [cell for block in BLOCKS if block.task in tasks for cell in block.scores(cells)]
 
 
-def _grouped(cells: Iterable[Cell], by: str, keys: Sequence[str]) -> dict[tuple[str, ...], dict[str, Cell]]:
+def _grouped(
+    cells: Iterable[PrintedCell], by: str, keys: Sequence[str]
+) -> dict[tuple[str, ...], dict[str, PrintedCell]]:
     """Cells that agree in some fields, each group by another field."""
-    groups: dict[tuple[str, ...], dict[str, Cell]] = {}
+    groups: dict[tuple[str, ...], dict[str, PrintedCell]] = {}
     for cell in cells:
         groups.setdefault(tuple(getattr(cell, key) for key in keys), {})[getattr(cell, by)] = cell
     return groups
 
 
-def _values(cells: Iterable[Cell]) -> dict[tuple[str, ...], str]:
+def _values(cells: Iterable[PrintedCell]) -> dict[tuple[str, ...], str]:
     """Means by table, metric, data set and method."""
     return {cell[:4]: cell.mean for cell in cells if cell.dataset != AVERAGE}
 
@@ -120,7 +130,7 @@ def _values(cells: Iterable[Cell]) -> dict[tuple[str, ...], str]:
 # --- What the metrics allow
 
 
-def _impossible(printed: Mapping[str, Cell], n_labels: int) -> Iterator[tuple[str, str]]:
+def _impossible(printed: Mapping[str, PrintedCell], n_labels: int) -> Iterator[tuple[str, str]]:
     """Metric and reason of what cannot be."""
     for metric, cell in printed.items():
         low, high = METRICS[PAPER_METRICS[metric]].range(n_labels)

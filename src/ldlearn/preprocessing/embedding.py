@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ldlearn.errors import MissingDependencyError, ParameterError, TableError
+from ldlearn.errors import ParameterError, TableError, import_optional
 
 _SENTENCES = "sentence-transformers"
 _PROBE = ["A text that tells embeddings apart."]
@@ -93,12 +93,7 @@ def import_embedding(name: str) -> NamedEmbedding:
 
 
 def _sentence_model(name: str) -> Callable[[list[str]], Any]:
-    try:
-        library = import_module("sentence_transformers")
-    except ImportError:
-        raise MissingDependencyError(
-            f"The embedding {_SENTENCES}:{name} needs that library: pip install {_SENTENCES}."
-        ) from None
+    library = import_optional("sentence_transformers", None, f"Embeddings such as {_SENTENCES}:{name}")
     try:
         return _function(library.SentenceTransformer(name), name)
     except Exception as error:  # no such model, or no network: what is raised depends on the version

@@ -7,7 +7,7 @@ import hashlib
 from typing import Any
 
 from ldlearn.errors import import_optional
-from ldlearn.paper.tables import CITATION
+from ldlearn.paper.printed_tables import CITATION
 from ldlearn.reporting.run_details import circumstances, progress, selected_parameters
 from ldlearn.reporting.selection_summary import grid_points_of_methods
 from ldlearn.reporting.text_tables import number, rank_text

@@ -15,7 +15,7 @@ from ldlearn.errors import InputError
 from ldlearn.io.atomic import write_file
 from ldlearn.metrics import HEADLINE_METRICS
 from ldlearn.paper.comparison import PairedTable, paired_tables
-from ldlearn.paper.tables import CITATION
+from ldlearn.paper.printed_tables import CITATION
 from ldlearn.plotting import Display
 from ldlearn.reporting.figures import contents, file_name, further_figures, inline_svg, page_figures
 from ldlearn.reporting.page import render

@@ -27,7 +27,7 @@ _FILES = ("recovery", "predictive", "predictive_ldlsf", "ablation")
 _ZEROS = "frac_le_0.01_implied_by_S5_one_error"
 
 
-class Cell(NamedTuple):
+class PrintedCell(NamedTuple):
     """A cell of the paper.
 
     Attributes
@@ -88,9 +88,9 @@ class Block:
         """Whether its rows are DLDL without one of its terms."""
         return self.key.startswith("ablation")
 
-    def scores(self, cells: Iterable[Cell]) -> list[Cell]:
+    def scores(self, cells: Iterable[PrintedCell]) -> list[PrintedCell]:
         """Those of its tables, without averages; what two tables repeat comes once."""
-        found: dict[tuple[str, str, str], Cell] = {}
+        found: dict[tuple[str, str, str], PrintedCell] = {}
         mine = [cell for cell in cells if cell.table in self.tables and cell.dataset != AVERAGE]
         for cell in sorted(mine, key=lambda cell: self.tables.index(cell.table)):
             found.setdefault((cell.metric, cell.dataset, cell.method), cell)
@@ -132,15 +132,15 @@ class PaperDataset:
 
 
 @cache
-def printed_cells() -> tuple[Cell, ...]:
+def printed_cells() -> tuple[PrintedCell, ...]:
     """Every cell of every table, average ranks included.
 
     Returns
     -------
-    tuple of Cell
+    tuple of PrintedCell
         Named tuples with table, metric, dataset, method, mean, std and rank, each a string as printed.
     """
-    return tuple(Cell(**row) for name in _FILES for row in read_rows(name))
+    return tuple(PrintedCell(**row) for name in _FILES for row in read_rows(name))
 
 
 @cache
