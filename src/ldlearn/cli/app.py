@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable, Iterator
 from dataclasses import is_dataclass
+from functools import cache
 from importlib import import_module
 from inspect import Parameter, Signature, signature
 from keyword import iskeyword
@@ -61,6 +62,7 @@ def find_command(name: str | None) -> Any:
     return next((line for line in commands.COMMANDS if line.name == name), None)
 
 
+@cache  # typer looks at every option of a command for a while
 def load_command(line: commands.Command) -> Any:
     """Import the file of a command, and make the command from its function or group."""
     name = line.name.replace("-", "_") + ("_" if iskeyword(line.name) else "")
@@ -108,8 +110,6 @@ app = typer.Typer(
     cls=LazyGroup,
     help="Learn label distributions from 0/1 labels, and compare the methods that do.",
     no_args_is_help=True,
-    # the traceback of --debug is Python's own
-    pretty_exceptions_enable=False,
     context_settings=_SETTINGS,
 )
 
@@ -129,3 +129,7 @@ def _options(
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error; allowed anywhere.")] = False,
 ) -> None:
     pass
+
+
+# Not the application itself, which would be made anew for every call, and bring its own tracebacks.
+command_line = typer.main.get_command(app)

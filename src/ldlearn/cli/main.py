@@ -75,7 +75,7 @@ def ignoring_closed_pipe(stream: TextIO) -> Iterator[None]:
 def _run(words: list[str]) -> None:
     """Hand over to the application; what it needs is imported here, where errors and Ctrl-C are looked after."""
     try:
-        from ldlearn.cli.app import app
+        from ldlearn.cli.app import command_line
     except ModuleNotFoundError as error:
         if error.name != "typer":
             raise
@@ -84,7 +84,7 @@ def _run(words: list[str]) -> None:
         advice = install_advice("typer rich", "cli")
         raise MissingDependencyError(f"The command line needs typer and rich: {advice}.") from None
     try:
-        app(args=words, prog_name="ldlearn")
+        command_line(args=words, prog_name="ldlearn")
     finally:
         with ignoring_closed_pipe(sys.stdout):  # at the end of the process it would be an error
             print(end="", flush=True)
