@@ -1,7 +1,8 @@
 """Memory and speed of `ldlearn predict` on a table that is larger than the memory it may use.
 
-Rows are generated and piped into the command; nothing is stored. Prints one JSON line per size, with the peak memory of
-the predicting process, and the growth from the smallest size to the largest: constant memory means next to none.
+Rows are generated and piped into the command; nothing is stored. Prints one JSON line for each size that the table
+reaches as it grows, with the peak memory of the predicting process so far, and the growth from the first size to the
+last: constant memory means next to none, once what the parser reads ahead (some 100 MB of table) has its place.
 
     python benchmarks/stream_predict.py --megabytes 100 5000
 """
@@ -15,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -42,44 +44,58 @@ def make_model(path: Path) -> None:
     save_model(TableModel.fit(table.assign(**dict(zip(LABELS, labels.T, strict=True))), LABELS), path)
 
 
-def stream(model: Path, n_bytes: int) -> dict[str, float]:
-    """Pipe so many bytes through the command and read its peak memory from the kernel."""
+def stream(model: Path, sizes: list[float]) -> Iterator[dict[str, float]]:
+    """Pipe a table through the command, and tell its peak memory whenever the table has reached one of the sizes."""
     header, _, block = make_table(BLOCK_ROWS).to_csv(index=False).encode().partition(b"\n")
     words = [sys.executable, "-m", "ldlearn.cli", "predict", "-", "--model", str(model)]
     started = time.perf_counter()
     process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
     assert process.stdin is not None
-    sent = process.stdin.write(header + b"\n")
-    while sent < n_bytes:
-        process.stdin.write(block)
-        sent += len(block)
-    process.stdin.close()
+    sent, rows = process.stdin.write(header + b"\n"), 0
+    for size in sizes:
+        while sent < size * 1e6:
+            sent += process.stdin.write(block)
+            rows += BLOCK_ROWS
+        if size == sizes[-1]:
+            process.stdin.close()
+            peak = _peak_at_the_end(process)
+        else:
+            peak = _peak_so_far(process)
+        seconds = time.perf_counter() - started
+        yield {
+            "megabytes": round(sent / 1e6, 1),
+            "rows": rows,
+            "peak_megabytes": round(peak / 1e6, 1),
+            "seconds": round(seconds, 2),
+            "megabytes_per_second": round(sent / 1e6 / seconds, 1),
+        }
+
+
+def _peak_so_far(process: subprocess.Popen[bytes]) -> int:
+    """Bytes, as Linux knows them of a process that runs."""
+    status = Path(f"/proc/{process.pid}/status").read_text()
+    return int(status.partition("VmHWM:")[2].split()[0]) * 1024
+
+
+def _peak_at_the_end(process: subprocess.Popen[bytes]) -> int:
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
-    seconds = time.perf_counter() - started
     if process.returncode:
         raise SystemExit(f"the command failed with exit code {process.returncode}")
-    rows = (sent - len(header)) // len(block) * BLOCK_ROWS
-    return {
-        "megabytes": round(sent / 1e6, 1),
-        "rows": rows,
-        "peak_megabytes": round(usage.ru_maxrss * 1024 / 1e6, 1),
-        "seconds": round(seconds, 2),
-        "megabytes_per_second": round(sent / 1e6 / seconds, 1),
-    }
+    return usage.ru_maxrss * 1024
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--megabytes", type=float, nargs="+", default=[100, 5000], help="sizes of the tables")
-    sizes = parser.parse_args().megabytes
+    sizes = sorted(parser.parse_args().megabytes)
     found = []
     with tempfile.TemporaryDirectory() as folder:
         model = Path(folder) / "model.ldl"
         make_model(model)
-        for size in sizes:
-            found.append(stream(model, int(size * 1e6)))
-            print(json.dumps(found[-1]), flush=True)
+        for line in stream(model, sizes):
+            found.append(line)
+            print(json.dumps(line), flush=True)
     growth = found[-1]["peak_megabytes"] - found[0]["peak_megabytes"]
     print(json.dumps({"growth_megabytes": round(growth, 1), "size_ratio": round(sizes[-1] / sizes[0], 1)}))
 
