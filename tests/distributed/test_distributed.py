@@ -16,6 +16,7 @@ from tiny_plans import tiny_plan
 from ldlearn import DLDL, SABFGS, VoteLDL
 from ldlearn import distributed as ld
 from ldlearn.datasets import make_label_distributions
+from ldlearn.distributed.cluster import Rounds
 from ldlearn.errors import InputError, ParameterError
 from ldlearn.experiments import run_plan
 
@@ -99,7 +100,7 @@ def test_other_parameters_mean_the_same(rows, client, params):
 @pytest.mark.parametrize("name", ["DLDL", "VoteLDL"])
 def test_weights_of_mapped_features_are_chosen_as_on_one_machine(client, name):
     data = make_label_distributions(150, 5, 4, labels="votes", random_state=0)
-    params = {"feature_map": "rbf", "n_components": 10, "random_state": 0, "max_iter": 5}
+    params = {"feature_map": "rbf", "n_components": 4, "random_state": 0, "max_iter": 2}
     X, Y = (in_blocks(A, (90, 60)) for A in (data.X, data.Y))
     model = getattr(ld, name)(**params, client=client).fit(X, Y)
     local = {"DLDL": DLDL, "VoteLDL": VoteLDL}[name](**params).fit(data.X, data.Y)
@@ -448,19 +449,29 @@ def test_the_widths_of_blocks_become_one(rows, client):
 
 def test_experiments_run_their_cells_on_the_same_cluster(tmp_path, rows, client_of_processes, cluster):
     X, Y = (in_blocks(A, UNEVEN[3]) for A in rows)
-    ld.DLDL(**GIVEN, client=client_of_processes).fit(X, Y)
-    run = run_plan(tiny_plan(), tmp_path, scheduler=cluster.scheduler_address)
-    assert run.count("ok") == len(run.records) > 0
-    ld.DLDL(**GIVEN, client=client_of_processes).fit(X, Y)
+    model = ld.DLDL(beta=0.3, gamma=0.3, max_iter=1, client=client_of_processes)
+    before = model.fit(X, Y).coef_
+    run = run_plan(tiny_plan(protocol={"repeats": 1}), tmp_path, scheduler=cluster.scheduler_address)
+    assert run.count("ok") == len(run.records) == 5
+    np.testing.assert_allclose(model.fit(X, Y).coef_, before, atol=1e-12)
 
 
-def test_blocks_are_added_in_a_tree(client, monkeypatch):
+@pytest.mark.parametrize("small", [10_000, 0])
+def test_blocks_are_added_in_a_tree(client, monkeypatch, small):
     monkeypatch.setattr("ldlearn.distributed.cluster._BRANCHES", 2)
-    from ldlearn.distributed.cluster import Rounds
-
+    monkeypatch.setattr("ldlearn.distributed.cluster._SMALL", small)
     rounds = Rounds(client)
     numbers = [dask.delayed(k) for k in range(7)]
     total, squares = rounds.total(lambda k, scale: (scale * k, np.full(2, k * k)), numbers, common=10)
     assert total == 210
     np.testing.assert_array_equal(squares, [91, 91])
     assert rounds.count == 1
+
+
+@pytest.mark.parametrize(("length", "tasks"), [(10, 14), (10_000, 15)])
+def test_only_a_large_message_is_a_task_of_its_own(client, monkeypatch, length, tasks):
+    graphs = []
+    monkeypatch.setattr(client, "persist", lambda parts: [graphs.extend(part.__dask_graph__()) for part in parts])
+    numbers = [dask.delayed(k) for k in range(7)]
+    Rounds(client).keep(lambda k, message: k, numbers, common=np.zeros(length))
+    assert len(set(graphs)) == tasks  # seven numbers, and what is made of them

@@ -1,6 +1,6 @@
 """Rows that a worker may not hold in memory: blocks go to disk, the fit goes on.
 
-The worker of this test may keep 2 MB of data, since a quarter of a gigabyte is Python with its libraries already.
+The worker of this test may keep 1 MB of data, since a quarter of a gigabyte is Python with its libraries already.
 ``benchmarks/on_dask.py fit 10000000`` is in earnest: 4 GB on two workers of 2 GB, under the limits that Dask sets.
 """
 
@@ -16,12 +16,12 @@ from ldlearn.datasets import make_label_distributions
 distributed = pytest.importorskip("distributed")
 pytestmark = pytest.mark.filterwarnings("ignore")
 
-LIMIT, HELD = 400 * 10**6, 2 * 10**6
+LIMIT, HELD = 400 * 10**6, 10**6
 PARAMS = {"beta": 1.0, "gamma": 3.0, "max_iter": 1, "tol": 1e-3}
 
 
 def test_rows_of_three_times_what_a_worker_may_hold_are_fitted(quick_workers):
-    data = make_label_distributions(8000, 100, 5, labels="votes", random_state=0)
+    data = make_label_distributions(4000, 100, 5, labels="votes", random_state=0)
     assert data.X.nbytes >= 3 * HELD
     X, Y = (da.from_array(A, chunks=(500, -1)) for A in (data.X, data.Y))
     settings = {"target": HELD / LIMIT, "spill": False, "pause": False}

@@ -15,6 +15,7 @@ from typing import Any
 import distributed
 import numpy as np
 from dask import delayed
+from distributed.protocol.pickle import dumps
 
 from ldlearn.errors import FileError, InputError, LDLearnError, MissingDependencyError
 
@@ -28,6 +29,7 @@ _GONE = (
     "y is made with: their logs tell)."
 )
 _BRANCHES = 16  # parts that one task of a tree adds up
+_SMALL = 10_000  # bytes of a message that travels with the task of each block
 
 
 class ClusterError(LDLearnError, RuntimeError):
@@ -150,10 +152,13 @@ class Rounds:
             return [self._awaited(future) for future in self.client.compute(list(collections))]
 
     def _parts(self, function: Callable[..., Any], blocks: Sequence[Sequence[Any]], common: Any) -> list[Any]:
-        # The message is a task of its own: it travels once to each worker, not once with each block.
-        message = delayed(common, pure=False, traverse=False)
         # Impure, so that tasks are named at random: Dask would hash what they are given in every round.
-        work = delayed(function, pure=False)
+        if len(dumps(common)) <= _SMALL:
+            # Nobody waits until it has come from another worker.
+            work = delayed(_Told(function, common), pure=False)
+            return [work(*block) for block in zip(*blocks, strict=True)]
+        # A large message is a task of its own: it travels once to each worker, not once with each block.
+        work, message = delayed(function, pure=False), delayed(common, pure=False, traverse=False)
         return [work(*block, message) for block in zip(*blocks, strict=True)]
 
     def _awaited(self, future: Any) -> Any:
@@ -196,6 +201,16 @@ class Rounds:
             raise ClusterError(
                 f"Dask dropped the work ({str(error).splitlines()[0]}); perhaps data were lost with a worker."
             ) from error
+
+
+class _Told:
+    """A function that has been told the message, under its own name, by which Dask knows how long a task takes."""
+
+    def __init__(self, function: Callable[..., Any], common: Any) -> None:
+        self.function, self.common, self.__name__ = function, common, function.__name__
+
+    def __call__(self, *block: Any) -> Any:
+        return self.function(*block, self.common)
 
 
 def _failed(error: Any) -> ClusterError:
