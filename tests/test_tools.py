@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -24,6 +25,17 @@ def load(name):
 
 
 mutants, test_everywhere, install = load("mutants"), load("test_everywhere"), load("install")
+
+
+def test_looking_at_the_tools_changes_no_setting(monkeypatch):
+    """Every process that the tests start afterwards would run with it, and compile whatever it imports anew."""
+    monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    before = dict(os.environ)
+    for name in ("mutants", "test_everywhere", "install"):
+        load(name)
+    assert os.environ == before
+    assert not sys.dont_write_bytecode
 
 
 def test_every_mutation_still_applies():

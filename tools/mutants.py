@@ -25,15 +25,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-# Set before numpy is imported.
-os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
-sys.dont_write_bytecode = True  # two mutations of one size within a second would share a compiled file
-
 ROOT = Path(__file__).resolve().parents[1]
 LIST = Path(__file__).with_name("mutants.toml")
 COPIED = ("src", "tests", "pyproject.toml")
 # Imported once; every mutation is tried in a fork of this process. Never ldlearn itself.
 PRELOADED = ("cvxpy", "hypothesis.strategies", "pandas", "scipy.optimize", "scipy.stats", "sklearn.neighbors")
+# Two mutations of one size within a second would share a compiled file, so none is written.
+ENVIRONMENT = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
 IMPORTED_EARLY = "ignore::pytest.PytestAssertRewriteWarning"
 
 
@@ -139,6 +137,8 @@ def main() -> int:
     faults = [fault for mutation in mutations if (fault := mutation.fault())]
     if faults or not mutations:
         sys.exit("\n".join(faults) or f"no mutation contains {options.only!r}")
+    os.environ |= ENVIRONMENT  # before numpy is imported
+    sys.dont_write_bytecode = True
     for name in PRELOADED:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
