@@ -61,14 +61,15 @@ walk: $(VENV)/.dev
 	LDLEARN_WALK=fresh $(BIN)/pytest tests/test_newcomer_walk.py
 
 $(VENV)/bin/python:
-	$(PYTHON) -m venv $(VENV)
+	$(PYTHON) -m venv --without-pip $(VENV)
 
-# Compiling on all cores at once and without what is hardly ever imported is faster than leaving it to the installer.
-# Templates among the files do not compile, which does not matter.
+# Compiling on all cores at once and without what is hardly ever imported is faster than leaving it to the installer, or
+# to the first processes that import it. Templates among the files do not compile, which does not matter.
 RARE := tests?|mypyc?|pip|setuptools|pkg_resources|distutils|statsmodels|patsy|formulaic|onnx|onnxruntime|lexers
+RARE := $(RARE)|fontTools|google|hypothesis|signal|async_api
 define install
 	$(BIN)/python tools/install.py $(1)
-	$(BIN)/python -m compileall -qq -j 0 -x '/($(RARE))/' $(VENV)/lib || true
+	$(BIN)/python -m compileall -qq -j 0 -x '/($(RARE))/' $(VENV)/lib src || true
 endef
 
 $(VENV)/.run: $(VENV)/bin/python pyproject.toml

@@ -132,19 +132,24 @@ install.index-url='https://mirror/simple'
 
 
 class Commands:
-    """Keeps what would be run; what contains `fails` fails."""
+    """Keeps what would be run; what contains one of `fails` fails."""
 
-    def __init__(self, monkeypatch, fails="nothing fails"):
+    def __init__(self, monkeypatch, *fails):
         self.fails, self.run_so_far, self.env = fails, [], {}
         monkeypatch.setattr(install.subprocess, "run", self.run)
         monkeypatch.setattr(install.subprocess, "call", lambda command: self.run(command).returncode)
 
     def run(self, command, env=None, **_):
-        self.run_so_far.append(" ".join(command[2:]))
-        if self.fails in self.run_so_far[-1]:
+        self.run_so_far.append(" ".join(command[2:]).replace(f"--python {sys.executable} ", "", 1))
+        if any(text in self.run_so_far[-1] for text in self.fails):
             raise subprocess.CalledProcessError(2, command, stderr="WARNING: odd\nerror: no such thing\n")
         self.env = env or self.env
         return subprocess.CompletedProcess(command, 0, stdout=LISTING)
+
+    def beginnings(self):
+        """The first two words of each; how pip is set is asked while uv is fetched, so these two stand in any order."""
+        found = [" ".join(command.split()[:2]) for command in self.run_so_far]
+        return [*found[:-3], *sorted(found[-3:-1]), found[-1]]
 
 
 def test_uv_is_told_where_pip_would_look(monkeypatch):
@@ -154,11 +159,7 @@ def test_uv_is_told_where_pip_would_look(monkeypatch):
     monkeypatch.setenv("SSL_CERT_FILE", "/already.pem")
     commands = Commands(monkeypatch)
     install.main("dev")
-    assert [command.split()[:3] for command in commands.run_so_far] == [
-        ["pip", "install", "-q"],
-        ["pip", "config", "list"],
-        ["uv", "pip", "install"],
-    ]
+    assert commands.beginnings() == ["import pip", "pip config", "pip install", "uv pip"]
     assert "--no-index -e .[dev]" in commands.run_so_far[-1]
     assert {variable: commands.env.get(variable) for variable in variables} == {
         "UV_INDEX_URL": "https://mirror/simple",
@@ -170,13 +171,22 @@ def test_uv_is_told_where_pip_would_look(monkeypatch):
     }
 
 
+def test_a_pip_is_made_only_where_there_is_none(monkeypatch):
+    commands = Commands(monkeypatch, "import pip")
+    install.main("dev")
+    assert commands.beginnings() == ["import pip", "ensurepip", "pip config", "pip install", "uv pip"]
+
+
 @pytest.mark.parametrize("fails", ["uv uv", "config list", "uv pip install"])
 def test_without_uv_pip_installs_and_says_why(monkeypatch, capsys, fails):
     commands = Commands(monkeypatch, fails)
     with pytest.raises(SystemExit) as end:
         install.main("all")
     assert end.value.code == 0
-    assert commands.run_so_far[-1] == "pip install --no-compile -q -c constraints.txt -e .[all]"
+    assert commands.run_so_far[-2:] == [
+        "ensurepip",  # the environment was made without
+        "pip install --no-compile -q -c constraints.txt -e .[all]",
+    ]
     assert capsys.readouterr().out == "uv cannot install (error: no such thing), so pip does, which takes a minute.\n"
 
 

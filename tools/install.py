@@ -10,9 +10,9 @@ import ast
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
-PIP = [sys.executable, "-m", "pip"]
-UV = [sys.executable, "-m", "uv", "pip"]
+MODULE = [sys.executable, "-m"]
 # What pip's settings are called in the environment of uv, and what is put between several values
 SETTINGS = {
     "index-url": ("UV_INDEX_URL", " "),
@@ -27,13 +27,28 @@ SETTINGS = {
 def main(extra: str) -> None:
     versions, package = ["-q", "-c", "constraints.txt"], ["-e", f".[{extra}]"]
     try:
-        run(*PIP, "install", *versions, "--only-binary", "uv", "uv")
-        settings = pip_settings(run(*PIP, "config", "list"))
+        pip = find_pip()
+        with ThreadPoolExecutor() as meanwhile:
+            listing = meanwhile.submit(run, *pip, "config", "list")
+            run(*pip, "install", *versions, "--only-binary", "uv", "uv")
+        settings = pip_settings(listing.result())
         where = ["--python", sys.executable, *no_index(settings)]
-        run(*UV, "install", *versions, *where, *package, env={**for_uv(settings), **os.environ})
+        run(*MODULE, "uv", "pip", "install", *versions, *where, *package, env={**for_uv(settings), **os.environ})
     except Exception as error:  # whatever it was, pip may still manage
         print(f"uv cannot install ({reason(error)}), so pip does, which takes a minute.", flush=True)
-        sys.exit(subprocess.call([*PIP, "install", "--no-compile", *versions, *package]))
+        install = [*MODULE, "pip", "install", "--no-compile", *versions, *package]
+        sys.exit(subprocess.call([*MODULE, "ensurepip"]) or subprocess.call(install))
+
+
+def find_pip() -> list[str]:
+    """That of the interpreter which the environment was made from, if it has one: its own takes seconds to make."""
+    outside = sys._base_executable
+    try:
+        run(outside, "-c", "import pip")
+    except subprocess.CalledProcessError:
+        run(*MODULE, "ensurepip")
+        return [*MODULE, "pip"]
+    return [outside, "-m", "pip", "--python", sys.executable]
 
 
 def run(*command: str, env: dict[str, str] | None = None) -> str:
