@@ -172,7 +172,7 @@ def test_names_are_found_in_any_spelling(spelling, name):
 def test_unknown_names_get_suggestions():
     with pytest.raises(DatasetError, match=r"no data set 'yeast_alfa'.*yeast_alpha"):
         fetch_dataset("yeast_alfa")
-    with pytest.raises(DatasetError, match="Known names: vader_tweets"):
+    with pytest.raises(DatasetError, match="; known are vader_tweets"):
         dataset_info("qqqqqq")
 
 

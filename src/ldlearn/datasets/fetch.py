@@ -15,7 +15,14 @@ from ldlearn.datasets.catalogue import CatalogueEntry, CatalogueFile, DatasetInf
 from ldlearn.datasets.dataset import LabelDataset
 from ldlearn.datasets.download import Patience, Progress, download
 from ldlearn.datasets.files import read_dataset
-from ldlearn.errors import DatasetError, MissingDependencyError, bare_name, import_optional, nearest_names
+from ldlearn.errors import (
+    DatasetError,
+    MissingDependencyError,
+    bare_name,
+    did_you_mean,
+    import_optional,
+    nearest_names,
+)
 
 
 class DatasetNotHereError(DatasetError):
@@ -117,8 +124,8 @@ def dataset_name(name: str) -> str:
     if bare_name(name) in spellings:
         return spellings[bare_name(name)]
     near = dict.fromkeys(spellings[word] for word in nearest_names(bare_name(name), spellings))
-    advice = f"Did you mean {', '.join(near)}?" if near else f"Known names: {', '.join(known)}."
-    raise DatasetError(f"There is no data set {name!r}. {advice}")
+    advice = did_you_mean(near, f"known are {', '.join(known)}.")
+    raise DatasetError(f"There is no data set {name!r}; {advice}")
 
 
 def _cache_folder() -> Path:

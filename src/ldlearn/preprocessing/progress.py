@@ -1,4 +1,4 @@
-"""How long work tells how far it is, without knowing who is told."""
+"""Progress of long work: the function that is told how far it is, and where it is kept while work lasts."""
 
 from __future__ import annotations
 
