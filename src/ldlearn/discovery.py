@@ -1,4 +1,4 @@
-"""What is here: every estimator, found from the import lines of its package, and the versions of what computes."""
+"""Discovery: every estimator, found from the import lines of its package, and the versions of what computes."""
 
 from __future__ import annotations
 

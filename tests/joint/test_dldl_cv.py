@@ -12,7 +12,7 @@ from ldlearn import DLDL, DLDLCV, VoteLDL
 from ldlearn.core import softmax
 from ldlearn.datasets import make_label_distributions, make_logical_labels
 from ldlearn.errors import InputError, ParameterError
-from ldlearn.joint.judged_points import Judged, JudgedPoint, choose_point
+from ldlearn.joint.point_selection import RowScores, ScoredPoint, choose_point
 from ldlearn.metrics import intersection
 from ldlearn.models import fit_table, load_model
 from ldlearn.plotting import SensitivityDisplay
@@ -157,10 +157,10 @@ def test_a_difference_that_may_be_chance_decides_nothing():
     rng = np.random.default_rng(0)
     noise, ones = rng.normal(size=100), np.ones(100)
     noise -= noise.mean() - 0.05  # a mean of half a standard error
-    nothing = Judged(np.zeros(100), ones)
-    assert not Judged(noise, ones).is_beyond_chance(nothing)
-    assert Judged(noise + 0.3, ones).is_beyond_chance(nothing)
-    assert not Judged(noise[:1] + 9.0, ones[:1]).is_beyond_chance(Judged(np.zeros(1), ones[:1]))
+    nothing = RowScores(np.zeros(100), ones)
+    assert not RowScores(noise, ones).is_beyond_chance(nothing)
+    assert RowScores(noise + 0.3, ones).is_beyond_chance(nothing)
+    assert not RowScores(noise[:1] + 9.0, ones[:1]).is_beyond_chance(RowScores(np.zeros(1), ones[:1]))
 
 
 def test_degrees_are_matched_by_name(straight):
@@ -260,16 +260,16 @@ def test_the_words_say_that_another_map_is_likelier(search):
 def test_few_rows_do_not_speak_for_the_best_of_many_points():
     """Pure noise: the largest of forty means over five rows is far above 1.645 standard errors more often than not."""
     rng = np.random.default_rng(0)
-    ones = [Judged(np.full(1, 0.0), np.ones(1))]
+    ones = [RowScores(np.full(1, 0.0), np.ones(1))]
 
     def points():
         for k in range(40):
-            yield JudgedPoint(
+            yield ScoredPoint(
                 {"alpha": 0.0, "beta": 1.0, "gamma": 1.0, "feature_map": None},
                 k == 0,
                 "",
                 ones,
-                [Judged(rng.normal(size=5), np.ones(5))],
+                [RowScores(rng.normal(size=5), np.ones(5))],
             )
 
     assert sum(choose_point(list(points()))[0] != 0 for _ in range(100)) <= 12

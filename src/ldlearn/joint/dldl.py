@@ -22,7 +22,7 @@ from ldlearn.core.support import Support, has_few_positives
 from ldlearn.core.targets import check_some_degrees, fill_unknown
 from ldlearn.core.threads import own_threads
 from ldlearn.errors import ParameterError
-from ldlearn.joint.dldl_choice import LABEL_MODELS, Choice, choose_weights
+from ldlearn.joint.default_weights import LABEL_MODELS, ChosenWeights, choose_weights
 from ldlearn.joint.feature_map import make_feature_map
 from ldlearn.joint.held_rows import solve_around
 from ldlearn.joint.intervals import GivesIntervals, TrainingRows
@@ -375,9 +375,9 @@ class DLDL(WeighsRows, GivesIntervals):
         self._alternate(features, self._first_degrees(X, Y, sample_weight, known, degrees), G, work)
         self._training = TrainingRows(X, Y, sample_weight, known, features=features)
 
-    def _choose_weights(self, features: Features, Y: Mask, known: Mask | None) -> Choice:
+    def _choose_weights(self, features: Features, Y: Mask, known: Mask | None) -> ChosenWeights:
         if self.beta is not None and self.gamma is not None:
-            return Choice(float(self.beta), float(self.gamma), "")
+            return ChosenWeights(float(self.beta), float(self.gamma), "")
         given: dict[str, Any] = {"beta": self.beta, "gamma": self.gamma, "label_model": self.label_model}
         with own_threads():
             choice = choose_weights(features, Y, **given, max_iter=self.max_iter, known=known)

@@ -21,8 +21,8 @@ from ldlearn.core.targets import check_some_degrees
 from ldlearn.errors import InputError, ParameterError
 from ldlearn.joint.dldl import DLDL
 from ldlearn.joint.intervals import Doubt, GivesIntervals
-from ldlearn.joint.judged_points import Judged, JudgedPoint, choose_point, results
 from ldlearn.joint.label_model import Fold, make_folds, shuffled_by_features
+from ldlearn.joint.point_selection import RowScores, ScoredPoint, choose_point, results
 
 _BETAS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)  # tried where true degrees can judge them
 _RATIOS = (0.1, 0.3, 3.0, 10.0)  # of gamma to that of the rule, likewise
@@ -233,7 +233,7 @@ class DLDLCV(WeighsRows, GivesIntervals):
         found = Parallel(n_jobs=self.n_jobs)(
             delayed(_held_out)(setting, rows, fold, self.scoring) for setting in settings for fold in folds
         )
-        points = _judged_points(settings, len(folds), found)
+        points = _scored_points(settings, len(folds), found)
         self.n_splits_ = len(folds)
         self.best_index_, self.choice_ = choose_point(points)
         self.cv_results_ = results(points)
@@ -287,17 +287,17 @@ class _Setting:
     words: str
 
 
-def _judged_points(settings: list[_Setting], n_folds: int, found: list[Any]) -> list[JudgedPoint]:
+def _scored_points(settings: list[_Setting], n_folds: int, found: list[Any]) -> list[ScoredPoint]:
     """From one entry of ``found`` for each setting and, within it, each fold."""
-    judged = []
+    scored = []
     for k, setting in enumerate(settings):
         folds = found[k * n_folds : (k + 1) * n_folds]
         for i, point in enumerate(setting.points):
             params = {**point, "feature_map": setting.model.feature_map}
             of_rule = (point["beta"], point["gamma"]) == (setting.beta, setting.gamma)
             likelihoods, nearness = [fold[0][i] for fold in folds], [fold[1][i] for fold in folds]
-            judged.append(JudgedPoint(params, of_rule, setting.words, likelihoods, nearness))
-    return judged
+            scored.append(ScoredPoint(params, of_rule, setting.words, likelihoods, nearness))
+    return scored
 
 
 def _tried(given: Sequence[float] | None, default: Sequence[float]) -> list[float]:
@@ -330,7 +330,7 @@ class _Rows:
         return {name: value[part] for name, value in data.items() if value is not None}
 
 
-def _held_out(setting: _Setting, rows: _Rows, fold: Fold, scoring: str) -> tuple[list[Judged], list[Judged]]:
+def _held_out(setting: _Setting, rows: _Rows, fold: Fold, scoring: str) -> tuple[list[RowScores], list[RowScores]]:
     """Of each point, the log-likelihoods of the labels held out, and the intersections with the degrees held out."""
     test = fold.test
     X, Y, known = rows.X[test], rows.Y[test], None if rows.known is None else rows.known[test]
@@ -342,9 +342,9 @@ def _held_out(setting: _Setting, rows: _Rows, fold: Fold, scoring: str) -> tuple
         warnings.simplefilter("ignore", ConvergenceWarning)  # the last fit, on all rows, says so if it matters
         for model in setting.model.fit_path(*rows.targets(fold.train), setting.points, **rows.given(fold.train)):
             P = np.asarray(model.predict(X))
-            likelihoods.append(Judged(model._label_likelihoods(P, Y, known), weights))
+            likelihoods.append(RowScores(model._label_likelihoods(P, Y, known), weights))
             found = P[true]
             if scoring == "recovery" and true.any():
                 found = np.asarray(model.enhance(*rows.targets(test[true])))
-            nearness.append(Judged(np.minimum(found, D[true]).sum(axis=1), weights[true]))
+            nearness.append(RowScores(np.minimum(found, D[true]).sum(axis=1), weights[true]))
     return likelihoods, nearness

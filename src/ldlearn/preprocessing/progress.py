@@ -1,4 +1,4 @@
-"""Progress of long work: the function that is told how far it is, and where it is kept while work lasts."""
+"""Progress of long work: the interface that is told of it, and one that tells nobody."""
 
 from __future__ import annotations
 

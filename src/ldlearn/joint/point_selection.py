@@ -16,14 +16,14 @@ _PARAMS = ("alpha", "beta", "gamma", "feature_map")
 
 
 @dataclass(frozen=True)
-class Judged:
+class RowScores:
     """What rows held out say of a point: one number for each, and how often it counts."""
 
     values: NDArray[np.float64]
     weights: NDArray[np.float64]
 
     @classmethod
-    def joined(cls, parts: Sequence[Judged]) -> Judged:
+    def joined(cls, parts: Sequence[RowScores]) -> RowScores:
         """Those of all folds."""
         return cls(np.concatenate([part.values for part in parts]), np.concatenate([part.weights for part in parts]))
 
@@ -32,7 +32,7 @@ class Judged:
         """NaN without any row."""
         return float(np.average(self.values, weights=self.weights)) if len(self.values) else np.nan
 
-    def is_beyond_chance(self, other: Judged, level: float = _LEVEL) -> bool:
+    def is_beyond_chance(self, other: RowScores, level: float = _LEVEL) -> bool:
         """Whether this is greater than what the same rows say of another point, by a paired test."""
         n = len(self.values)
         if n < 2:
@@ -45,21 +45,21 @@ class Judged:
 
 
 @dataclass(frozen=True)
-class JudgedPoint:
+class ScoredPoint:
     """A point, and what each fold says of it."""
 
     params: dict[str, Any]
     of_rule: bool  # whether beta and gamma are those of DLDL's own rule, or the nearest to them that are tried
     words: str  # of that rule
-    likelihoods: Sequence[Judged]  # of the labels
-    nearness: Sequence[Judged]  # to the known degrees, if there are any
+    likelihoods: Sequence[RowScores]  # of the labels
+    nearness: Sequence[RowScores]  # to the known degrees, if there are any
 
     def __str__(self) -> str:
         weights = ", ".join(f"{name}={self.params[name]:.3g}" for name in _PARAMS if name != "feature_map")
         return f"{weights}, feature_map={_plain(self.params['feature_map'])!r:.40}"
 
 
-def choose_point(points: Sequence[JudgedPoint]) -> tuple[int, str]:
+def choose_point(points: Sequence[ScoredPoint]) -> tuple[int, str]:
     """The place of the best point, and why it is that.
 
     The first point of the rule is kept in doubt. A later one, which has another alpha or feature map, replaces it if
@@ -71,16 +71,16 @@ def choose_point(points: Sequence[JudgedPoint]) -> tuple[int, str]:
     return chosen, f"{points[chosen]}: {why}"
 
 
-def _has_degrees(points: Sequence[JudgedPoint]) -> bool:
+def _has_degrees(points: Sequence[ScoredPoint]) -> bool:
     return any(len(fold.values) for fold in points[0].nearness)
 
 
-def _by_likelihood(points: Sequence[JudgedPoint]) -> tuple[int, str]:
+def _by_likelihood(points: Sequence[ScoredPoint]) -> tuple[int, str]:
     """Among the points of the rule alone: labels are likelier under weights that are too large."""
     chosen, *others = (k for k, point in enumerate(points) if point.of_rule)
     if not points[0].likelihoods:
         return chosen, "too few rows to choose by, the first setting"
-    rows = [Judged.joined(point.likelihoods) for point in points]
+    rows = [RowScores.joined(point.likelihoods) for point in points]
     first = chosen
     for other in others:
         chosen = other if rows[other].is_beyond_chance(rows[chosen]) else chosen
@@ -91,9 +91,9 @@ def _by_likelihood(points: Sequence[JudgedPoint]) -> tuple[int, str]:
     return chosen, "; ".join(filter(None, (why, points[chosen].words)))
 
 
-def _by_degrees(points: Sequence[JudgedPoint], chosen: int, why: str) -> tuple[int, str]:
+def _by_degrees(points: Sequence[ScoredPoint], chosen: int, why: str) -> tuple[int, str]:
     """The best of many points is best by chance in some: the level is shared among them."""
-    rows = [Judged.joined(point.nearness) for point in points]
+    rows = [RowScores.joined(point.nearness) for point in points]
     nearest = max(range(len(rows)), key=lambda k: rows[k].mean)
     n = len(rows[0].values)
     if rows[nearest].is_beyond_chance(rows[chosen], _LEVEL / max(1, len(points) - 1)):
@@ -102,7 +102,7 @@ def _by_degrees(points: Sequence[JudgedPoint], chosen: int, why: str) -> tuple[i
     return chosen, f"known degrees ({n} rows) prefer nothing else beyond chance; {why}"
 
 
-def results(points: Sequence[JudgedPoint]) -> dict[str, Any]:
+def results(points: Sequence[ScoredPoint]) -> dict[str, Any]:
     """``cv_results_`` as scikit-learn's searches have it."""
     told = _has_degrees(points)
     splits = _means([point.nearness if told else point.likelihoods for point in points])
@@ -118,7 +118,7 @@ def results(points: Sequence[JudgedPoint]) -> dict[str, Any]:
     return columns
 
 
-def _means(parts: Sequence[Sequence[Judged]]) -> NDArray[np.float64]:
+def _means(parts: Sequence[Sequence[RowScores]]) -> NDArray[np.float64]:
     """The mean of each part: shape (points, folds)."""
     return np.array([[rows.mean for rows in folds] for folds in parts]).reshape(len(parts), -1)
 

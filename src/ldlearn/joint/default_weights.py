@@ -31,7 +31,7 @@ _FINE = 201  # places to look at between two tops
 
 
 @dataclass(frozen=True)
-class Choice:
+class ChosenWeights:
     """The weights to use, and why."""
 
     beta: float
@@ -48,7 +48,7 @@ def choose_weights(
     label_model: str = "auto",
     max_iter: int = 5,
     known: Mask | None = None,
-) -> Choice:
+) -> ChosenWeights:
     """Choose the weights that are None.
 
     The labels themselves suggest degrees: those of the vote model, to the power of the trust in it
@@ -76,7 +76,9 @@ def choose_weights(
     splits = held_out_splits(features, Y, known)
     if not splits:
         chosen = _NO_EVIDENCE_BETA if beta is None else beta
-        return Choice(chosen, unit if gamma is None else gamma, "too few rows to choose by: the weights are defaults")
+        return ChosenWeights(
+            chosen, unit if gamma is None else gamma, "too few rows to choose by: the weights are defaults"
+        )
     suggested = _suggest(splits, label_model)
     words = [suggested.words]
     if gamma is None:
@@ -90,7 +92,7 @@ def choose_weights(
         beta = _safest_beta(_all_rows(features, Y, known, splits, suggested), gamma, max_iter)
         power = "" if suggested.trust == 1.0 else f" to the power of {suggested.trust:.2g}, for they are in doubt"
         words.append(f"beta={beta:.2g}: nearest to the degrees of the vote model{power}{suggested.reserve}")
-    return Choice(float(beta), float(gamma), "; ".join(words))
+    return ChosenWeights(float(beta), float(gamma), "; ".join(words))
 
 
 @dataclass(frozen=True)

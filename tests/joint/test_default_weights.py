@@ -10,8 +10,8 @@ from protocol import Split
 from ldlearn import DLDL, UniformLE
 from ldlearn.core import normalize_rows, softmax
 from ldlearn.datasets import make_label_distributions, make_logical_labels
-from ldlearn.joint import dldl_choice, dldl_path
-from ldlearn.joint.dldl_choice import _climb, _Hill, _least_regret, choose_weights
+from ldlearn.joint import default_weights, dldl_path
+from ldlearn.joint.default_weights import _climb, _Hill, _least_regret, choose_weights
 from ldlearn.joint.label_model import Competition
 from ldlearn.metrics import intersection
 from ldlearn.solvers.features import Features
@@ -240,6 +240,6 @@ def test_in_the_span_of_wide_rows_the_choice_is_that_of_exact_fits(monkeypatch):
     X, Y = rng.normal(size=(40, 120)), rng.random((40, 4)) < 0.5
     Y[np.arange(40), rng.integers(0, 4, 40)] = True
     chosen = choose_weights(short_rows(Features(X)), Y)
-    monkeypatch.setattr(dldl_choice, "_ROUGH", 1e-7)
+    monkeypatch.setattr(default_weights, "_ROUGH", 1e-7)
     exact = choose_weights(Features(X), Y)
     assert (chosen.gamma, chosen.beta) == pytest.approx((exact.gamma, exact.beta), rel=0.03)
