@@ -64,14 +64,22 @@ def test_nguyen_widrow_start():
 
 
 @STOPPED_EARLY
-def test_gradient_descent_takes_the_published_step():
-    X, D, _ = make_problem()
+@pytest.mark.parametrize("m", [4, 60])  # fewer and more features than rows
+@pytest.mark.parametrize("weighted", [False, True])
+def test_gradient_descent_takes_the_published_steps(m, weighted):
+    X, D, _ = make_problem(m=m)
+    weights = np.linspace(0.5, 2.0, len(X)) if weighted else None
     layers = _initial_layers(X, [24, 60], 5, np.random.RandomState(0), False)
-    _, gradient = _Network(X, D, False, 0.0).loss_and_gradient(layers)
-    model = AABP(**PUBLISHED, max_iter=1).fit(X, D)
-    for W, b, (W0, b0), (gW, gb) in zip(model.coefs_, model.intercepts_, layers, gradient, strict=True):
-        np.testing.assert_allclose(W, W0 - 0.05 * gW)
-        np.testing.assert_allclose(b, b0 - 0.05 * gb)
+    network = _Network(X, D, False, 0.0, weights)
+    for _ in range(3):
+        loss, gradient = network.loss_and_gradient(layers)
+        layers = [(W - 0.05 * gW, b - 0.05 * gb) for (W, b), (gW, gb) in zip(layers, gradient, strict=True)]
+    model = AABP(**PUBLISHED, max_iter=3).fit(X, D, sample_weight=weights)
+    for W, b, (expected_W, expected_b) in zip(model.coefs_, model.intercepts_, layers, strict=True):
+        np.testing.assert_allclose(W, expected_W, atol=1e-12)
+        np.testing.assert_allclose(b, expected_b, atol=1e-12)
+    assert model.objective_path_[1] == pytest.approx(loss)
+    assert model.objective_ == pytest.approx(network.loss_and_gradient(layers)[0])
 
 
 @STOPPED_EARLY

@@ -83,3 +83,14 @@ def test_blocks_of_rows_change_nothing(monkeypatch):
     whole = model.predict(X)
     monkeypatch.setattr("ldlearn.learning.pt_svm._BLOCK_BYTES", 8 * 40 * 3)
     np.testing.assert_allclose(model.predict(X), whole, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_kernel_too_large_for_the_cache_is_evaluated_machine_by_machine(dtype):
+    X, D, _ = make_problem()
+    X = X.astype(dtype)
+    exact = {"cv": 2, "tol": 1e-8, "random_state": 0}
+    whole, parts = (PTSVM(cache_size=size, **exact).fit(X, D) for size in (200, 0.01))
+    assert whole._whole_kernel(X) is not None
+    assert parts._whole_kernel(X) is None
+    np.testing.assert_allclose(parts.predict(X), whole.predict(X), atol=1e-6)

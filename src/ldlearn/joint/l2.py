@@ -282,15 +282,14 @@ class _Graph:
 
     def __init__(self, X: Array, neighbors: NDArray[np.integer]) -> None:
         self.neighbors, self.grams = neighbors, local_grams(X, neighbors)
-        self.weights = simplex_weights(self.grams)
+        self._take(simplex_weights(self.grams))
 
-    @property
-    def S(self) -> sparse.csr_array:
-        return weights_to_csr(self.weights, self.neighbors)
+    def _take(self, weights: Array) -> None:
+        self.weights, self.S = weights, weights_to_csr(weights, self.neighbors)
 
     def follow(self, D: Array) -> None:
         """The best S for features and degrees together; the last one says which weights may stay zero."""
-        self.weights = simplex_weights(self.grams + local_grams(D, self.neighbors), start=self.weights > 0)
+        self._take(simplex_weights(self.grams + local_grams(D, self.neighbors), start=self.weights > 0))
 
 
 class _NoGraph:

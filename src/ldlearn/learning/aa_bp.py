@@ -160,6 +160,18 @@ class AABP(WeighsRows, Learner):
         return sizes
 
     def _descend(self, network: _Network, layers: Layers) -> tuple[Layers, Array]:
+        n, m = network.X.shape
+        if m > n and self.l2 == 0:
+            # Steps stay in the span of the rows, and are the same in any orthonormal coordinates of it, which are fewer
+            # than the features.
+            basis, coordinates = np.linalg.qr(network.X.T)
+            (W, b), *others = layers
+            start = basis.T @ W
+            ((end, b), *others), path = self._steps(network.on(coordinates.T), [(start, b), *others])
+            return [(W + basis @ (end - start), b), *others], path
+        return self._steps(network, layers)
+
+    def _steps(self, network: _Network, layers: Layers) -> tuple[Layers, Array]:
         path: list[float] = []
         _, gradient = network.loss_and_gradient(layers)
         while network.error > self.goal and len(path) < self.max_iter:
@@ -202,7 +214,12 @@ class _Network:
     def __init__(self, X: Array, D: Array, is_softmax: bool, l2: float, weights: Weights | None = None) -> None:
         self.X, self.D, self.is_softmax, self.l2 = X, D, is_softmax, l2
         self.shares = np.full((len(D), 1), 1.0 / len(D)) if weights is None else (weights / weights.sum())[:, None]
+        self.ones = np.ones(len(D))
         self.error = np.inf  # mean squared error at the last weights asked for
+
+    def on(self, X: Array) -> _Network:
+        """The same objective, of the same rows written in other features."""
+        return _Network(np.ascontiguousarray(X), self.D, self.is_softmax, self.l2, self.shares[:, 0])
 
     def loss_and_gradient(self, layers: Layers) -> tuple[float, Layers]:
         *hidden, Z = _activations(self.X, layers)
@@ -218,10 +235,13 @@ class _Network:
         loss = self.error + self.l2 * sum(float(np.vdot(W, W)) for W, _ in layers)
         gradient: Layers = []
         for (W, _), inputs in zip(reversed(layers), reversed(hidden), strict=True):
-            gradient.append((inputs.T @ delta + 2.0 * self.l2 * W, delta.sum(axis=0)))
+            gW = inputs.T @ delta
+            if self.l2 > 0:
+                gW += 2.0 * self.l2 * W
+            gradient.append((gW, self.ones @ delta))  # which is several times as quick as `sum`
             if inputs is not self.X:
-                # The derivative of tanh, from its value.
-                delta = (delta @ W.T) * (1.0 - inputs * inputs)
+                delta = delta @ W.T
+                delta *= 1.0 - inputs * inputs  # the derivative of tanh, from its value
         return loss, gradient[::-1]
 
 
@@ -231,7 +251,8 @@ def _activations(X: Array, layers: Layers) -> list[Array]:
     for W, b in layers:
         # In place: the linear outputs of hidden layers are not needed again, since the gradient uses tanh's values.
         inputs = values[-1] if len(values) == 1 else np.tanh(values[-1], out=values[-1])
-        values.append(inputs @ W + b)
+        values.append(inputs @ W)
+        values[-1] += b
     return values
 
 

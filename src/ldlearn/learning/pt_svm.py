@@ -54,7 +54,8 @@ class PTSVM(WeighsRows, Learner):
     tol : float, default=1e-3
         Tolerance of the machines.
     cache_size : float, default=200
-        Megabytes of kernel cache for each machine that is being trained.
+        Megabytes of kernel cache for each machine that is being trained. Where the kernel of all rows fits, about 2,500
+        of them by default, it is evaluated once for all machines.
     n_jobs : int, default=None
         Threads that train machines at the same time; None is one, -1 all cores.
     random_state : int, RandomState instance or None, default=None
@@ -168,8 +169,9 @@ class PTSVM(WeighsRows, Learner):
 
     def _train_machines(self, X: Array, counts: Counts, held_out: list[Counts]) -> tuple[Array, Array]:
         """For each pair the machine on all its examples, then one per fold on the rest: (n, pairs, cv + 1)."""
+        kernel = self._whole_kernel(X)
         jobs = [
-            delayed(self._train_machine)(X, counts[:, pair] - left_out)
+            delayed(self._train_machine)(X, kernel, counts[:, pair] - left_out)
             for pair, folds in zip(self.pairs_, held_out, strict=True)
             for left_out in (np.zeros_like(folds[0]), *folds)
         ]
@@ -178,7 +180,12 @@ class PTSVM(WeighsRows, Learner):
         dual_coef = np.array([beta for beta, _ in machines]).reshape(*shape, len(X)).transpose(2, 0, 1)
         return dual_coef, np.array([b for _, b in machines]).reshape(shape)
 
-    def _train_machine(self, X: Array, counts: Counts) -> tuple[Array, float]:
+    def _whole_kernel(self, X: Array) -> Array | None:
+        """Between all rows, unless that of a machine, which may have two examples of each row, is too large."""
+        fits = 8 * (2 * len(X)) ** 2 <= self.cache_size * 2**20
+        return rbf_kernel(X.astype(np.float64), gamma=self._gamma) if fits else None
+
+    def _train_machine(self, X: Array, kernel: Array | None, counts: Counts) -> tuple[Array, float]:
         """Coefficient of each row and intercept of a machine between the two columns of ``counts``."""
         beta = np.zeros(len(X))
         first, second = (bool(column.any()) for column in counts.T)
@@ -187,10 +194,10 @@ class PTSVM(WeighsRows, Learner):
         column, row = np.nonzero(counts.T)
         # Repeated draws are one example with a larger C: the same dual problem, whose box they share.
         # The seed is for probabilities, which nobody asks for; without one SVC takes it from numpy's global generator.
-        machine = SVC(
-            C=self.C, gamma=self._gamma, shrinking=False, tol=self.tol, cache_size=self.cache_size, random_state=0
-        )
-        machine.fit(X[row], 1 - column, sample_weight=counts[row, column].astype(np.float64))
+        limits: dict[str, Any] = {"shrinking": False, "tol": self.tol, "cache_size": self.cache_size}
+        name, examples = ("rbf", X[row]) if kernel is None else ("precomputed", kernel[np.ix_(row, row)])
+        machine = SVC(C=self.C, kernel=name, gamma=self._gamma, **limits, random_state=0)
+        machine.fit(examples, 1 - column, sample_weight=counts[row, column].astype(np.float64))
         # A row may have been drawn with both labels: its two coefficients add up.
         np.add.at(beta, row[machine.support_], machine.dual_coef_[0])
         return beta, float(machine.intercept_[0])

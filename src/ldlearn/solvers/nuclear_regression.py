@@ -79,12 +79,12 @@ def nuclear_regression(
     """
     problem = _Problem(X, row_loss, weight, curvature, fit_intercept, sample_weight)
     here = problem.point(*(np.asarray(array, dtype=np.float64) for array in start))
-    objective = problem.objective(here)
+    objective = problem.row_loss(here.Z)[0] + problem.penalty(here)
     ahead, momentum, small, n_iter = here, 1.0, 0, 0
     while small < _PATIENCE and n_iter < max_iter:
         n_iter += 1
-        there = problem.step(ahead)
-        reached = problem.objective(there)
+        there, loss = problem.step(ahead)
+        reached = loss + problem.penalty(there)
         if reached > objective:
             if momentum == 1.0:  # a plain step that rises: nothing is left but rounding
                 small = _PATIENCE
@@ -126,11 +126,11 @@ class _Problem:
     def point(self, W: NDArray[np.float64], b: NDArray[np.float64]) -> _Point:
         return _Point(W, b, np.asarray(self.X @ W + b))
 
-    def objective(self, point: _Point) -> float:
-        return self.row_loss(point.Z)[0] + self.weight * nuclear_norm(point.W)
+    def penalty(self, point: _Point) -> float:
+        return self.weight * nuclear_norm(point.W)
 
-    def step(self, point: _Point) -> _Point:
-        """The minimiser of a quadratic model with bounded curvature, plus the penalty."""
+    def step(self, point: _Point) -> tuple[_Point, float]:
+        """The minimiser of a quadratic model with bounded curvature, plus the penalty; and the loss there."""
         value, slope = self.row_loss(point.Z)
         gradient, shift = self.X.T @ slope, slope.sum(axis=0) * self.fit_intercept
         while True:
@@ -140,6 +140,7 @@ class _Problem:
             dW, db = new.W - point.W, new.b - point.b
             model = value + np.vdot(gradient, dW) + shift @ db + 0.5 * (bound_w * np.sum(dW**2) + bound_b * (db @ db))
             # At a share of 1 the bound is proven, at less it is tried; what was too little is not tried again.
-            if self.share >= 1.0 or self.row_loss(new.Z)[0] <= model:
-                return new
+            loss, _ = self.row_loss(new.Z)
+            if self.share >= 1.0 or loss <= model:
+                return new, loss
             self.share *= 2.0
