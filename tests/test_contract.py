@@ -6,6 +6,7 @@ import inspect
 import pickle
 import warnings
 from copy import deepcopy
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -18,7 +19,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from ldlearn import DLDL, L2, SABFGS, FromClassifier, VoteLDL, all_estimators
 from ldlearn.base import LabelEstimator
@@ -59,20 +60,62 @@ def fitted(estimator, X, D, Y):
     return clone(estimator).fit(X, targets(estimator, D, Y))
 
 
-PLAIN_FITS = {}
+class SharedFit(NamedTuple):
+    """A fit that several tests look at, what it was given, and what it said at first."""
+
+    model: LabelEstimator
+    X: np.ndarray
+    T: np.ndarray
+    recovered: np.ndarray | None  # what `fit_enhance` returned
+    said: list[np.ndarray]
 
 
-def plain_fit_and_inputs(estimator):
-    """The fit of the common problem, done once for all tests that only look at it, and what it was given."""
-    key = type(estimator), repr(estimator)
-    if key not in PLAIN_FITS:
-        X, D, Y = make_problem()
-        PLAIN_FITS[key] = fitted(estimator, X, D, Y), X, targets(estimator, D, Y)
-    return PLAIN_FITS[key]
+SHARED_FITS = {}
+
+
+def shared_fit(estimator, problem):
+    """The fit of a problem, with a seed, done once for all tests that only look at it."""
+    key = case_id(estimator), problem
+    if key not in SHARED_FITS:
+        X, D, Y = problem()
+        T, model = targets(estimator, D, Y), clone(estimator)
+        if model.get_params(deep=False).get("random_state", 0) is None:
+            model.set_params(random_state=7)
+        recovered = None if model.kind == "learner" else model.fit_enhance(X, T)
+        model = model.fit(X, T) if recovered is None else model
+        SHARED_FITS[key] = SharedFit(model, X, T, recovered, [P.copy() for P in outputs(model, X)])
+    return SHARED_FITS[key]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def nobody_changes_shared_fits():
+    yield
+    for shared in SHARED_FITS.values():
+        for P, Q in zip(shared.said, outputs(shared.model, shared.X), strict=True):
+            np.testing.assert_array_equal(P, Q, err_msg=f"a test has changed the fit of {shared.model}")
 
 
 def plain_fit(estimator):
-    return plain_fit_and_inputs(estimator)[0]
+    return shared_fit(estimator, make_problem).model
+
+
+def problem_with_holes():
+    """The common problem with many features of 0."""
+    X, D, Y = make_problem()
+    return np.where(np.abs(X) < 0.5, 0.0, X), D, Y
+
+
+DEPENDS = "a fit that depends on the order of samples or labels says order_invariant = False or label_invariant = False"
+
+
+def permuted_where_invariant(model, X, D, Y):
+    """Permutations of samples and of labels, none where the model says that it depends on their order."""
+    rng = np.random.default_rng(1)
+    rows, labels = rng.permutation(len(X)), rng.permutation(Y.shape[1])
+    return (
+        rows if model.order_invariant else np.arange(len(X)),
+        labels if model.label_invariant else np.arange(Y.shape[1]),
+    )
 
 
 def quietly_fitted(estimator, X, D, Y):
@@ -103,27 +146,15 @@ def test_support_is_kept_where_claimed(estimator):
 
 
 @ALL
-def test_permuting_samples_commutes_with_the_fit(estimator):
-    if not estimator.order_invariant:
-        pytest.skip(f"{type(estimator).__name__} says that it depends on the order of samples")
+def test_permuting_samples_and_labels_commutes_with_the_fit(estimator):
+    if not (estimator.order_invariant or estimator.label_invariant):
+        pytest.skip(f"{type(estimator).__name__} says that it depends on the order of samples and of labels")
     X, D, Y = make_problem()
-    order = np.random.default_rng(1).permutation(len(X))
+    rows, labels = permuted_where_invariant(estimator, X, D, Y)
     straight = outputs(plain_fit(estimator), X)
-    shuffled = outputs(fitted(estimator, X[order], D[order], Y[order]), X[order])
+    shuffled = outputs(fitted(estimator, X[rows], D[rows][:, labels], Y[rows][:, labels]), X[rows])
     for P, Q in zip(straight, shuffled, strict=True):
-        np.testing.assert_allclose(P[order], Q, atol=1e-5)
-
-
-@ALL
-def test_permuting_labels_commutes_with_the_fit(estimator):
-    if not estimator.label_invariant:
-        pytest.skip(f"{type(estimator).__name__} says that it depends on the order of labels")
-    X, D, Y = make_problem()
-    order = np.array([3, 0, 4, 2, 1])
-    straight = outputs(plain_fit(estimator), X)
-    shuffled = outputs(fitted(estimator, X, D[:, order], Y[:, order]), X)
-    for P, Q in zip(straight, shuffled, strict=True):
-        np.testing.assert_allclose(P[:, order], Q, atol=1e-5)
+        np.testing.assert_allclose(P[rows][:, labels], Q, atol=1e-5, err_msg=DEPENDS)
 
 
 @CLASSES
@@ -133,36 +164,31 @@ def test_declared_invariances_hold_at_the_defaults_on_real_data(cls):
     model = cls()
     if "random_state" in model.get_params(deep=False):
         model.set_params(random_state=0)
-    rng = np.random.default_rng(0)
-    rows, labels = rng.permutation(len(X)), rng.permutation(Y.shape[1])
+    rows, labels = permuted_where_invariant(model, X, D, Y)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # some defaults say that they stop early or collapse on so few rows
         straight = outputs(fitted(model, X, D, Y), X)
-        if model.order_invariant:
-            shuffled = outputs(fitted(model, X[rows], D[rows], Y[rows]), X[rows])
-            for P, Q in zip(straight, shuffled, strict=True):
-                np.testing.assert_allclose(P[rows], Q, atol=1e-5)
-        if model.label_invariant:
-            renamed = outputs(fitted(model, X, D[:, labels], Y[:, labels]), X)
-            for P, Q in zip(straight, renamed, strict=True):
-                np.testing.assert_allclose(P[:, labels], Q, atol=1e-5)
+        if not (model.order_invariant or model.label_invariant):
+            return
+        shuffled = outputs(fitted(model, X[rows], D[rows][:, labels], Y[rows][:, labels]), X[rows])
+    for P, Q in zip(straight, shuffled, strict=True):
+        np.testing.assert_allclose(P[rows][:, labels], Q, atol=1e-5, err_msg=DEPENDS)
 
 
 @ALL
 def test_inputs_are_untouched(estimator):
-    model, X, T = plain_fit_and_inputs(estimator)
-    outputs(model, X)
-    X_before, D, Y = make_problem()
-    np.testing.assert_array_equal(X, X_before)
-    np.testing.assert_array_equal(T, targets(estimator, D, Y))
+    shared = shared_fit(estimator, make_problem)
+    outputs(shared.model, shared.X)
+    X, D, Y = make_problem()
+    np.testing.assert_array_equal(shared.X, X)
+    np.testing.assert_array_equal(shared.T, targets(estimator, D, Y))
 
 
 @ALL
 def test_same_seed_same_result_and_global_generator_untouched(estimator):
     X, D, Y = make_problem()
     first = plain_fit(estimator)
-    if "random_state" in estimator.get_params():
-        first = clone(estimator).set_params(random_state=7).fit(X, targets(estimator, D, Y))
+    assert first.get_params(deep=False).get("random_state", 0) is not None
     _, words, place, *_ = np.random.get_state()  # noqa: NPY002  # words change only once all have been drawn
     second = fitted(first, X, D, Y)
     first, second = outputs(first, X), outputs(second, X)
@@ -237,21 +263,23 @@ def test_pipeline_and_grid_search(estimator):
 @ENHANCING
 def test_pipeline_recovers(estimator):
     X, _, Y = make_problem()
-    pipeline = make_pipeline(StandardScaler(), clone(estimator)).fit(X, Y)
-    direct = clone(estimator).fit_enhance(StandardScaler().fit_transform(X), Y)
-    np.testing.assert_array_equal(pipeline[-1].label_distributions_, direct)
+    pipeline = make_pipeline(FunctionTransformer(lambda X: X / 2), clone(estimator)).fit(2 * X, Y)  # exactly X again
+    direct = shared_fit(estimator, make_problem)
+    np.testing.assert_array_equal(direct.recovered, direct.model.label_distributions_)
+    np.testing.assert_array_equal(pipeline[-1].label_distributions_, direct.recovered)
 
 
 @ALL
 def test_sparse_features_agree_with_dense_where_accepted(estimator):
-    X, D, Y = make_problem()
-    X = np.where(np.abs(X) < 0.5, 0.0, X)
+    X, D, Y = problem_with_holes()
     if not estimator._accepts_sparse:
         with pytest.raises(TypeError, match=r"[Ss]parse"):
             fitted(estimator, sparse.csr_array(X), D, Y)
         return
-    dense, thin = fitted(estimator, X, D, Y), fitted(estimator, sparse.csr_array(X), D, Y)
-    for P, Q in zip(outputs(dense, X), outputs(thin, sparse.csr_array(X)), strict=True):
+    thin = fitted(estimator, sparse.csr_array(X), D, Y)
+    for P, Q in zip(
+        outputs(shared_fit(estimator, problem_with_holes).model, X), outputs(thin, sparse.csr_array(X)), strict=True
+    ):
         np.testing.assert_allclose(P, Q, atol=1e-6)
 
 
@@ -416,11 +444,12 @@ def test_facts_are_class_facts(cls):
 @ALL
 def test_what_looks_at_no_feature_is_a_floor(estimator):
     """And a floor looks at none, but for the one that does what anyone would do first."""
-    X, D, Y = make_problem()
-    other = np.random.default_rng(1).normal(size=X.shape)
+    X, _, _ = make_problem()
     same = all(
         np.array_equal(P, Q)
-        for P, Q in zip(outputs(plain_fit(estimator), X), outputs(fitted(estimator, other, D, Y), X), strict=True)
+        for P, Q in zip(
+            outputs(plain_fit(estimator), X), outputs(shared_fit(estimator, problem_with_holes).model, X), strict=True
+        )
     )
     assert same == (estimator.is_floor and not isinstance(estimator, FromClassifier)), f"say is_floor = {same}"
 

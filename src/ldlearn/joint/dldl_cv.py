@@ -118,15 +118,16 @@ class DLDLCV(WeighsRows, GivesIntervals):
             "cv": 2,
             "gamma_ratios": (0.3, 1.0),
             "feature_maps": (None,),
-            "estimator": DLDL(label_model="presence"),
+            "estimator": DLDL(label_model="presence", max_iter=2),
         },
         {
             "cv": 2,
             "gamma_ratios": (1.0,),
             "alphas": (0.0, 0.1),
             "betas": (10.0,),
-            "feature_maps": (None, "rbf"),
-            "estimator": DLDL(beta=10.0, gamma=1.0, n_neighbors=1, n_components=4),
+            "feature_maps": ("rbf",),
+            "estimator": DLDL(beta=10.0, gamma=1.0, n_neighbors=1, n_components=4, max_iter=2),
+            "random_state": 0,
         },
     )
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
