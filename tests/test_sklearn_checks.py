@@ -6,9 +6,11 @@ import inspect
 from functools import partial
 
 import pytest
-from estimator_cases import instances, legal_targets, solved_exactly
+from estimator_cases import case_id, instances, legal_targets, solved_exactly
 from sklearn.utils import estimator_checks
 from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from ldlearn.base import LabelEstimator
 
 HOOK = "_enforce_estimator_tags_y"
 OWN_TARGETS = ("check_sample_weights_pandas_series", "check_sample_weights_not_an_array")
@@ -17,7 +19,15 @@ EQUIVALENT = 1e-5  # scikit-learn asks for seven digits, which no solver that st
 ONE_LABEL = ("check_estimator_sparse_array", "check_estimator_sparse_matrix")
 
 
-@parametrize_with_checks(instances())
+CHECKS = parametrize_with_checks(instances())
+
+
+def name_of(value):
+    """Of an estimator or a check; scikit-learn would print the estimator anew for each of its checks."""
+    return case_id(value) if isinstance(value, LabelEstimator) else CHECKS.kwargs["ids"](value)
+
+
+@pytest.mark.parametrize(*CHECKS.args, ids=name_of)
 def test_sklearn_check(estimator, check, monkeypatch):
     # The checks make 1-D targets and pass them through one hook; there they become legal targets.
     # Two of them insist on predictions of one column (what sparse features give is compared in test_contract).
