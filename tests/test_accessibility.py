@@ -2,7 +2,7 @@
 
 import pytest
 from accessibility import violations_of_file
-from practice_tables import LABELS, make_table
+from example_tables import LABELS, make_table
 from synthetic_records import DATASETS, METHODS, make_records
 
 from ldlearn.models import describe_file, fit_table, write_card

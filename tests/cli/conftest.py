@@ -8,7 +8,7 @@ import sys
 from dataclasses import dataclass
 
 import pytest
-from practice_tables import LABELS, make_table
+from example_tables import LABELS, make_table
 
 from ldlearn.cli.main import main
 from ldlearn.reporting import write_report

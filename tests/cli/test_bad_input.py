@@ -8,7 +8,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
-from practice_tables import content_of, edited, make_table
+from example_tables import content_of, edited, make_table
 
 FIT = ("fit", "data.csv", "-l", "sky,mountain,sea", "--id", "key", "-o", "out.ldl")
 PREDICT = ("predict", "data.csv", "-m", "model.ldl", "-o", "out.csv")

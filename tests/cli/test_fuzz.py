@@ -9,7 +9,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from practice_tables import LABELS, content_of, edited, make_table
+from example_tables import LABELS, content_of, edited, make_table
 
 SEEDS = 40
 TOKENS = (

@@ -16,7 +16,7 @@ from contextlib import suppress
 import pandas as pd
 import pytest
 import warm_start
-from practice_tables import make_table
+from example_tables import make_table
 from terminal import read_terminal
 
 from ldlearn.cli.console import note

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pyarrow
 import pytest
-from practice_tables import LABELS, make_table
+from example_tables import LABELS, make_table
 
 from ldlearn.io.formats import open_table
 from ldlearn.io.source import CHUNK_ROWS

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
-from practice_tables import LABELS, make_table
+from example_tables import LABELS, make_table
 
 from ldlearn.cli.main import main
 from ldlearn.datasets import (

@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 import pyarrow
 import pytest
+from example_tables import LABELS, make_table
 from hypothesis import given
 from hypothesis import strategies as st
-from practice_tables import LABELS, make_table
 
 from ldlearn.cli.main import main
 from ldlearn.datasets import DatasetError, read_dataset

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from added_to_package import add_to_package
 from estimator_cases import instances
-from practice_tables import LABELS, make_table
+from example_tables import LABELS, make_table
 
 import ldlearn
 from ldlearn import learning

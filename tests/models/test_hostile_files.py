@@ -11,7 +11,7 @@ import zipfile
 
 import numpy as np
 import pytest
-from practice_tables import LABELS, content_of, edited, make_table, repacked
+from example_tables import LABELS, content_of, edited, make_table, repacked
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from ldlearn import DLDL

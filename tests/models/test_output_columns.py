@@ -3,9 +3,9 @@
 import numpy as np
 import pandas as pd
 import pytest
+from example_tables import LABELS, make_table
 from hypothesis import given
 from hypothesis import strategies as st
-from practice_tables import LABELS, make_table
 
 from ldlearn.core.simplex import round_rows
 from ldlearn.errors import ParameterError, TableError

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from practice_tables import LABELS, make_table
+from example_tables import LABELS, make_table
 
 from ldlearn.errors import ParameterError
 from ldlearn.models import (

@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from example_tables import LABELS, make_table
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from practice_tables import LABELS, make_table
 
 from ldlearn import DLDL, SABFGS, EnhanceThenLearn, FromDistributions, PriorLE, all_estimators
 from ldlearn.compose.method_names import make_enhancer, make_predictor, method_name

@@ -7,9 +7,9 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from example_tables import LABELS, make_table
 from hypothesis import given
 from hypothesis import strategies as st
-from practice_tables import LABELS, make_table
 from sklearn.feature_extraction.text import HashingVectorizer, TfidfVectorizer
 from sklearn.pipeline import make_pipeline
 

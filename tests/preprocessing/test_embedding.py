@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from practice_tables import LABELS, make_table
+from example_tables import LABELS, make_table
 
 from ldlearn.cli.main import main
 from ldlearn.errors import MissingDependencyError, ParameterError

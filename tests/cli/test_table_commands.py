@@ -1,4 +1,4 @@
-"""The practitioner's way: fit, enhance, predict, evaluate, inspect, on every format and through pipes."""
+"""The commands for tables: fit, enhance, predict, evaluate, inspect, on every format and through pipes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import warm_start
-from practice_tables import LABELS, make_table
+from example_tables import LABELS, make_table
 from sklearn.metrics import label_ranking_average_precision_score
 
 import ldlearn
