@@ -84,6 +84,6 @@ entry.main()
 """
 
 
-def test_after_a_success_nothing_is_taken_apart_under_threads_of_arrow():
+def test_after_a_success_nothing_is_taken_apart_under_threads():
     done = subprocess.run([sys.executable, "-c", DONE], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout.splitlines() == ["a thread ends", "registered for the exit"]

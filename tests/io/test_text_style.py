@@ -1,6 +1,9 @@
 """Text tables as people have them: other separators, decimal commas, encodings, packed; found, and said aloud."""
 
+import csv
 import gzip
+import io
+import threading
 import warnings
 
 import numpy as np
@@ -8,13 +11,15 @@ import pandas as pd
 import pyarrow
 import pytest
 from example_tables import LABELS, make_table
-from hypothesis import given
+from hypothesis import given, reject
 from hypothesis import strategies as st
 
 from ldlearn.cli.main import main
 from ldlearn.datasets import DatasetError, read_dataset
 from ldlearn.errors import ParameterError, TableError
+from ldlearn.io.delimited import _blocks_of_rows
 from ldlearn.io.formats import open_output, open_table
+from ldlearn.io.source import CountedFile
 from ldlearn.io.text_style import TextStyle, find_style
 from ldlearn.io.values import read_numbers
 from ldlearn.models import load_model
@@ -246,18 +251,46 @@ def test_points_that_may_stand_between_thousands_are_said(tmp_path, cells, doubt
 
 
 @pytest.mark.parametrize("name", ["x.csv", "x.csv.gz", "latin.csv"])
-def test_no_python_object_is_left_to_the_threads_of_arrow(tmp_path, monkeypatch, name):
-    """They may ask for more, or let go of what they were given, when the interpreter is at its end: that aborts it."""
-    text = PLAIN.encode("latin-1" if name.startswith("latin") else "utf-8")
+def test_no_python_code_and_no_python_object_is_left_to_the_threads_of_arrow(tmp_path, monkeypatch, name):
+    """A script may end while they read ahead, or let go of what they were given: that would abort it, or hang."""
+    text = (PLAIN * 2).encode("latin-1" if name.startswith("latin") else "utf-8")
     (tmp_path / name).write_bytes(gzip.compress(text) if name.endswith("gz") else text)
-    made = []
+    threads, buffers = [], []
 
-    def python_file(*arguments, **options):
-        made.append(PythonFile(*arguments, **options))
-        return made[-1]
+    def counted_read(file, size=-1, read=CountedFile.read):
+        threads.append(threading.get_ident())
+        return read(file, size)
 
-    PythonFile = pyarrow.PythonFile
-    monkeypatch.setattr(pyarrow, "PythonFile", python_file)
-    read(tmp_path / name)
-    assert made
-    assert all(file.closed for file in made)
+    def reader(given, make=pyarrow.BufferReader):
+        buffers.append(given)
+        return make(given)
+
+    monkeypatch.setattr(CountedFile, "read", counted_read)
+    monkeypatch.setattr(pyarrow, "BufferReader", reader)
+    with open_table(str(tmp_path / name), say=print) as table:
+        rows = table.chunks(dict.fromkeys(table.names, "text"))
+        next(rows)
+    assert set(threads) == {threading.get_ident()}
+    assert all(buffer.is_mutable for buffer in buffers)  # Arrow's own, not a view of bytes
+
+
+@given(
+    st.lists(st.lists(st.text('a",\n\r', max_size=4), min_size=2, max_size=2), max_size=8), st.integers(1, 40),
+    st.sampled_from([csv.QUOTE_ALL, csv.QUOTE_MINIMAL, None]),
+)  # fmt: skip
+def test_blocks_end_where_rows_do(cells, size, quoting):
+    text = io.StringIO()
+    if quoting is None:  # as badly written as can be
+        text.writelines(",".join(row) + "\n" for row in cells)
+    else:
+        csv.writer(text, quoting=quoting).writerows(cells)
+    try:
+        blocks = [
+            block.decode() for block in _blocks_of_rows(CountedFile(io.BytesIO(text.getvalue().encode())), size, ",")
+        ]
+    except TableError:  # a row is longer than two blocks
+        reject()
+    assert "".join(blocks) == text.getvalue()
+    assert all(len(block) <= 2 * size for block in blocks)
+    rows = [row for block in blocks for row in csv.reader(io.StringIO(block, newline="")) if row]
+    assert rows == [row for row in csv.reader(io.StringIO(text.getvalue(), newline="")) if row]

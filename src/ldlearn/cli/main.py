@@ -93,8 +93,8 @@ def _run(words: list[str]) -> None:
 def _end_process(code: int) -> NoReturn:
     """End the process without taking the interpreter apart; what is registered for the exit is done as ever.
 
-    A thread of Arrow may still hold or want rows, for a moment even after the last was read. At an ordinary exit Python
-    would end it where C++ allows no end, and the process would die of SIGABRT instead of saying how it went.
+    Threads of libraries may be at work. At an ordinary exit Python would wait for them, after a failure perhaps for
+    ever, or end them where C++ allows no end: the process would die of SIGABRT instead of saying how it went.
     """
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):

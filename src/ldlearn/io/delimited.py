@@ -32,12 +32,10 @@ from ldlearn.io.text_style import (
 )
 from ldlearn.io.values import MISSING
 
-# The parser reads up to 32 blocks ahead, so their size decides about the memory.
 _SMALLEST_BLOCK, _USUAL_BLOCK, _LARGEST_BLOCK = 1 << 20, 32 << 20, 64 << 20
 _BLOCK_HEADERS = 40  # rows as long as this many header lines still fit into a block
 _WIDE_HEADERS = 600  # every column of every block has a price, so that blocks of wide tables are large
 _LONGEST_HEADER = 16 << 20
-_COPIED = 1 << 16
 _OTHER_FILES = {
     b"PK\x03\x04": "a zip file, such as an Excel workbook (.xlsx)",
     b"\x1f\x8b": "a packed file (.csv.gz)",
@@ -256,60 +254,94 @@ class DelimitedSource(Source):
     def _batches(
         self, file: CountedFile, wanted: list[int], numbers: Collection[int], quick: Collection[int]
     ) -> Iterator[Any]:
+        """The rows, block by block.
+
+        Arrow's own reader of streams is not used: its threads read ahead. One that runs Python code, or lets go of a
+        Python object, when the interpreter ends brings the process down, or never returns. So Python reads the bytes,
+        and Arrow gets a copy of its own.
+        """
+        import pyarrow as pa
+        from pyarrow import csv as arrow_csv
+
+        options, above = self._parser_options(wanted, numbers), 0
+        for rows in _blocks_of_rows(file, self._block, self._style.delimiter or ","):
+            copy = pa.allocate_buffer(len(rows))
+            memoryview(copy).cast("B")[:] = rows
+            try:
+                table = arrow_csv.read_csv(pa.BufferReader(copy), *options)
+            except pa.ArrowInvalid as error:
+                cell = _CELL.search(str(error))
+                if cell is not None and int(cell[1]) in quick:
+                    raise _NotANumber from None
+                raise self._explain(str(error), above) from None
+            above += table.num_rows
+            yield from (batch for batch in table.to_batches() if batch.num_rows)
+
+    def _parser_options(self, wanted: list[int], numbers: Collection[int]) -> tuple[Any, Any, Any]:
         import pyarrow as pa
         from pyarrow import csv as arrow_csv
 
         # names may occur twice, so columns go by their position here
         types = {str(i): pa.float64() if i in numbers else pa.string() for i in wanted}
         positions = [str(i) for i in range(self._width)]
-        # A thread of Arrow may let go of what it was given a moment after the last row was read. If that were a Python
-        # object, and the interpreter at its end, the process would die: it is given copies, and the file is closed.
-        stream = pa.BufferedInputStream(pa.PythonFile(file, mode="r"), _COPIED)
-        try:
+        return (
             # One thread: only then do errors carry the number of the row.
-            reader = arrow_csv.open_csv(
-                stream,
-                arrow_csv.ReadOptions(column_names=positions, block_size=self._block, use_threads=False),
-                arrow_csv.ParseOptions(delimiter=self._style.delimiter, newlines_in_values=True),
-                arrow_csv.ConvertOptions(
-                    column_types=types,
-                    include_columns=list(types),
-                    null_values=list(MISSING),
-                    decimal_point=self._style.decimal,
-                ),
-            )
-            yield from (batch for batch in reader if batch.num_rows)
-        except pa.ArrowInvalid as error:
-            cell = _CELL.search(str(error))
-            if cell is not None and int(cell[1]) in quick:
-                raise _NotANumber from None
-            # A header without rows is a table, too.
-            if "Empty CSV file" not in str(error):
-                raise self._explain(str(error)) from None
-        finally:
-            reader = None  # which waits for what it reads ahead
-            stream.close()
+            arrow_csv.ReadOptions(column_names=positions, block_size=2 * self._block, use_threads=False),
+            arrow_csv.ParseOptions(delimiter=self._style.delimiter, newlines_in_values=True),
+            arrow_csv.ConvertOptions(
+                column_types=types,
+                include_columns=list(types),
+                null_values=list(MISSING),
+                decimal_point=self._style.decimal,
+            ),
+        )
 
-    def _explain(self, error: str) -> TableError:
-        """Put what the parser says into our words."""
+    def _explain(self, error: str, above: int) -> TableError:
+        """Put what the parser says into our words; it counts the rows of its block, which has some above it."""
         ragged = _RAGGED.search(error)
         if ragged is not None:
             counts = f"it has {ragged[3]} values for {ragged[2]} columns"
             advice = "put values that hold the separator in quotes"
             if int(ragged[3]) < int(ragged[2]):
                 advice = "if it is cut short, complete it; if it is a note and no row, delete it"
-            return TableError(f"{counts}; {advice}.", row=int(ragged[1]))
+            return TableError(f"{counts}; {advice}.", row=above + int(ragged[1]))
         cell = _CELL.search(error)
         if cell is None:
-            if "straddl" in error:
-                return TableError(f"a row is longer than {self._block >> 20} MB; a quote may be left open.")
             return TableError(f"it cannot be read as a text table: {' '.join(error.split())[:160]}")
-        row, column = int(cell[2]), self.names[int(cell[1])]
+        row, column = above + int(cell[2]), self.names[int(cell[1])]
         if cell[3] is None:
             return TableError("the text is not UTF-8; save the file so, or tell its encoding.", row=row, column=column)
         value = cell[3] if len(cell[3]) <= 40 else cell[3][:37] + "..."
         advice = "correct it, or leave the cell empty if the value is unknown."
         return TableError(f"{value!r} is not a number; {advice}", row=row, column=column)
+
+
+def _blocks_of_rows(file: CountedFile, size: int, delimiter: str) -> Iterator[bytes]:
+    """The rows of a file in blocks of about so many bytes, none of which ends within a row."""
+    rest = b""
+    while more := file.read(size):
+        block = rest + more
+        # A file gives fewer bytes than asked for at its end only.
+        end = _end_of_rows(block, delimiter) if len(more) == size else len(block)
+        if rest and not end:
+            raise TableError(f"a row is longer than {size >> 20} MB; a quote may be left open.")
+        if end:
+            yield block[:end]
+        rest = block[end:]
+    if rest:
+        yield rest
+
+
+def _end_of_rows(block: bytes, delimiter: str) -> int:
+    """Where the last complete row ends: at a line break, but at none within quotes."""
+    if b'"' not in block:
+        return max(block.rfind(b"\n"), block.rfind(b"\r")) + 1
+    # As for the parser, a quote opens where a value begins, and nowhere else; what follows the closing one belongs to
+    # the value. All quantifiers are possessive: a row that is not complete is given up at once.
+    mark = re.escape(delimiter).encode()
+    value = rb'(?:"[^"]*+(?:""[^"]*+)*+"|(?!"))[^\r\n%b]*+' % mark
+    complete = re.match(rb"(?:%b(?:%b%b)*+[\r\n])*+" % (value, mark, value), block)
+    return complete.end() if complete is not None else 0
 
 
 def _with_dots(column: Any) -> Any:

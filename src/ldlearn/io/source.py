@@ -345,7 +345,6 @@ class CountedFile:
     def __init__(self, file: IO[bytes], told: Told | None = None) -> None:
         self._file, self._told = file, told
         self._returned = b""
-        self.closed = False
 
     def read(self, size: int = -1) -> bytes:
         """Read ``size`` bytes, fewer only at the end; what is decoded comes in other amounts than asked for."""
@@ -379,17 +378,6 @@ class CountedFile:
         if self._told is not None and data:
             self._told(len(data))
         return data
-
-    def readable(self) -> bool:
-        """Whether it can be read: always."""
-        return True
-
-    def seekable(self) -> bool:
-        """Whether one can go back: never."""
-        return False
-
-    def close(self) -> None:
-        """Leave closing to whoever opened the file."""
 
 
 def _unpacked(file: CountedFile, stored: int) -> CountedFile:
