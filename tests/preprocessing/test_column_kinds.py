@@ -15,6 +15,7 @@ from sklearn.pipeline import make_pipeline
 
 from ldlearn import DLDL
 from ldlearn.io.dates import date_parts, find_form
+from ldlearn.io.text_style import TextStyle
 from ldlearn.io.values import read_numbers
 from ldlearn.models import (
     ModelFileError,
@@ -26,6 +27,7 @@ from ldlearn.models import (
     fit_and_check,
     fit_table,
     load_model,
+    predict_table,
     save_model,
 )
 from ldlearn.preprocessing.column_kinds import JunkCells, find_kinds
@@ -439,6 +441,44 @@ def test_a_file_holds_only_embeddings_of_scikit_learn(tmp_path):
 def test_a_table_of_flat_columns_has_no_features():
     with pytest.raises(TableError, match=r"no column is left for the features \(the same value in every row: 'flat'"):
         TableModel.fit(make_table(20).assign(flat=1), LABELS, estimator=QUICK, features=["flat"])
+
+
+def fit_and_predict(cells, decimal: str):
+    """What a column is taken for, how it was read, and the degrees of its rows as new ones, from files."""
+    with_columns(a=cells).infer_objects().to_csv("data.csv", index=False, sep=";", decimal=decimal)
+    read = {"style": TextStyle(";", decimal), "say": lambda _: None}
+    given = {"beta": 10.0, "gamma": 1.0}
+    model = fit_table("data.csv", LABELS, method="DLDL", params=given, holdout=0, **read)
+    written = predict_table("data.csv", model, "out.csv", **read)
+    return model, [*model.facts["warnings"], *written.notes], pd.read_csv("out.csv")[LABELS]
+
+
+@pytest.mark.parametrize(("decimal", "other"), [(".", ","), (",", ".")])
+def test_a_decimal_mark_that_the_user_says_is_the_only_one(decimal, other, tmp_path, monkeypatch):
+    """With the other mark, cells are texts, in training and in new rows: categories, or names of the rows."""
+    monkeypatch.chdir(tmp_path)
+    few = [f"{i % 4}{other}5" for i in range(N)]
+    model, said, degrees = fit_and_predict(few, decimal)
+    assert "a" in model.categorical
+    assert model.preprocessing.categories[model.categorical.index("a")] == sorted(set(few))
+    assert not [text for text in said if "'a'" in text]  # every category is known again
+    np.testing.assert_allclose(degrees, fit_and_predict([f"s{cell}" for cell in few], decimal)[2], atol=1e-6)
+    with pytest.raises(TableError, match=rf"such as '0\{other}5' and '119\{other}5', are neither numbers nor dates"):
+        fit_and_predict([f"{i}{other}5" for i in range(N)], decimal)
+    model, said, _ = fit_and_predict([f"{i % 4}{decimal}5" for i in range(N)], decimal)
+    assert "a" in model.numeric
+    with_columns(a=few).infer_objects().to_csv("new.csv", index=False, sep=";", decimal=decimal)
+    with pytest.raises(TableError, match="120 of 120 values are not of the kind that the column is taken for"):
+        predict_table("new.csv", model, "out.csv", style=TextStyle(";", decimal), say=lambda _: None)
+
+
+def test_where_points_are_decimal_commas_stand_between_thousands_without_doubt(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    cells = [f"{i % 9 + 1},{i:03d}" for i in range(N)]
+    model, said, _ = fit_and_predict(cells, ".")
+    assert model.preprocessing.medians[model.numeric.index("a")] == np.median([int(c.replace(",", "")) for c in cells])
+    assert not [text for text in said if "'a'" in text]
+    assert "a" in fit_and_predict([*cells[:-1], "0,5"], ".")[0].numeric  # which is junk, and makes no doubt of others
 
 
 def test_what_users_say_on_the_command_line(tmp_path, monkeypatch, capfd):

@@ -30,7 +30,7 @@ from ldlearn.io.text_style import (
     find_doubtful_points,
     find_style,
 )
-from ldlearn.io.values import MISSING
+from ldlearn.io.values import LOOKS_LIKE_A_POINT, MISSING
 
 _SMALLEST_BLOCK, _USUAL_BLOCK, _LARGEST_BLOCK = 1 << 20, 32 << 20, 64 << 20
 _BLOCK_HEADERS = 40  # rows as long as this many header lines still fit into a block
@@ -42,7 +42,6 @@ _OTHER_FILES = {
     b"PAR1": "Parquet (.parquet)",
     b"ARROW1": "Feather (.feather)",
 }
-_LOOKS_LIKE_A_POINT = "\u2024"  # ONE DOT LEADER, which no parser reads as a decimal point
 _FIRST_CELLS = 64
 _PADDED = [f"0{digit}" for digit in range(10)]
 _PLAIN_NUMBER = r"^[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$"
@@ -131,12 +130,11 @@ class DelimitedSource(Source):
         """The columns whose numbers have decimal commas; where they do not agree with the others, that is said."""
         others = [j for j in range(len(self.names)) if j not in self._numeric]
         if self._style.decimal == ",":
-            if pointed := [self.names[j] for j in find_decimal_points(rows, others)]:
-                advice = "leave the mark out, and it is found for each column"
-                self.given.announce(f"decimal points, not commas as was said, in {some(pointed)}; {advice}")
+            self._announce_other_mark("points, not commas", find_decimal_points(rows, others))
             return range(self._width)
         # The user says that it is a point.
         if self.given.style.decimal is not None:
+            self._announce_other_mark("commas, not points", find_decimal_commas(rows, others))
             return set()
         if doubtful := [self.names[j] for j in find_doubtful_points(rows, sorted(self._numeric))]:
             meant = "read as decimal points; if they stand between thousands, the decimal mark is a comma (--decimal ,)"
@@ -147,6 +145,12 @@ class DelimitedSource(Source):
                 f"decimal commas in {some([self.names[j] for j in sorted(found)])}, not in other columns"
             )
         return found
+
+    def _announce_other_mark(self, marks: str, columns: Collection[int]) -> None:
+        if columns:
+            names = some([self.names[j] for j in sorted(columns)])
+            advice = "leave the mark out, and it is found for each column"
+            self.given.announce(f"decimal {marks} as was said, in {names}; {advice}")
 
     def blocks(self, kinds: Mapping[int, Kind]) -> Iterator[list[NDArray[Any]]]:
         """See `Source.blocks`; columns of kind "any" become numbers if all of their values in the block are."""
@@ -355,7 +359,7 @@ def _with_dots(column: Any) -> Any:
     bare = compute.replace_substring_regex(column, BETWEEN_THOUSANDS, "")
     bare = compute.replace_substring(bare, ",", ".")
     odd = compute.match_substring_regex(column, POINT_NUMBER)
-    other = compute.if_else(odd, compute.replace_substring(column, ".", _LOOKS_LIKE_A_POINT), column)
+    other = compute.if_else(odd, compute.replace_substring(column, ".", LOOKS_LIKE_A_POINT), column)
     return compute.if_else(compute.match_substring_regex(column, COMMA_NUMBER), bare, other)
 
 

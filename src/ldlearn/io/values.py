@@ -42,6 +42,7 @@ _COMMA_DEGREE = re.compile(r"0,\d+|1,0+")  # 1,234 may be votes
 _PERCENTAGE = re.compile(r"(\d+(?:[.,]\d+)?)\s*%")
 _LARGEST_ROUNDING = 0.05  # of a row of degrees
 _LARGEST_INTEGER = 10**308
+LOOKS_LIKE_A_POINT = "\u2024"  # ONE DOT LEADER: in a cell that a reader wants nobody to take for a number
 _ADVICE = "correct it, or leave the cell empty if the value is unknown."
 
 
@@ -66,13 +67,14 @@ def is_numeric(series: Any) -> bool:
     return bool(np.all(~np.isnan(_parse(series)) | is_missing(series)))
 
 
-def read_numbers(series: Any) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+def read_numbers(series: Any, decimal: str | None = None) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """A column as floats, NaN where there is none, and the cells that hold something else than a number.
 
     Decimal commas, marks between thousands, percent signs, brackets around a negative amount, limits (``<0.1``), k and
     M, a currency and a unit are understood as far as `ldlearn.io.written_numbers` says. Truth values are no numbers.
+    ``decimal`` is the decimal mark if the user says it.
     """
-    numbers, other, written = read_written_numbers(series)
+    numbers, other, written = read_written_numbers(series, decimal)
     junk = np.zeros(len(series), dtype=bool)
     junk[other] = True
     if written is not None:
@@ -81,7 +83,9 @@ def read_numbers(series: Any) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     return numbers, junk
 
 
-def read_written_numbers(series: Any) -> tuple[NDArray[np.float64], NDArray[np.intp], WrittenNumbers | None]:
+def read_written_numbers(
+    series: Any, decimal: str | None = None
+) -> tuple[NDArray[np.float64], NDArray[np.intp], WrittenNumbers | None]:
     """Plain numbers of a column, the positions of what is none (nor missing), and what these cells are read as.
 
     That is None if they hold no digit: most columns of texts are told by that.
@@ -96,7 +100,7 @@ def read_written_numbers(series: Any) -> tuple[NDArray[np.float64], NDArray[np.i
         return numbers, other, None
     from ldlearn.io.written_numbers import read_written
 
-    return numbers, other, read_written(cells, numbers[~np.isnan(numbers)])
+    return numbers, other, read_written(cells, numbers[~np.isnan(numbers)], decimal)
 
 
 def is_padded(value: Any) -> bool:
@@ -154,7 +158,7 @@ def to_texts(series: Any, column: str) -> NDArray[np.object_]:
 
 def _text(value: Any, row: Callable[[], object], column: str) -> str:
     if isinstance(value, str):
-        return TRUTH_SPELLINGS.get(value.strip(), value.strip())
+        return TRUTH_SPELLINGS.get(value.strip(), value.strip().replace(LOOKS_LIKE_A_POINT, "."))
     if isinstance(value, bool | np.bool_):
         return "true" if value else "false"
     if isinstance(value, int | np.integer):
@@ -305,5 +309,5 @@ def _spelled(value: Any) -> Any:
 
 def shown(value: Any) -> str:
     """A cell as a message shows it."""
-    text = repr(value) if isinstance(value, str) else str(value)
+    text = repr(value).replace(LOOKS_LIKE_A_POINT, ".") if isinstance(value, str) else str(value)
     return text if len(text) <= 40 else text[:37] + "..."

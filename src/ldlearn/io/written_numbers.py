@@ -55,7 +55,7 @@ class WrittenNumbers(NamedTuple):
     doubtful: NDArray[np.bool_]
 
 
-def read_written(cells: list[Any], plain: NDArray[np.float64]) -> WrittenNumbers:
+def read_written(cells: list[Any], plain: NDArray[np.float64], decimal: str | None = None) -> WrittenNumbers:
     """Cells as numbers, as long as they are on one scale: of one currency, and of the unit of most of the column.
 
     Parameters
@@ -64,9 +64,12 @@ def read_written(cells: list[Any], plain: NDArray[np.float64]) -> WrittenNumbers
         Those of a column that are no plain numbers.
     plain : ndarray
         The others.
+    decimal : {".", ","}, optional
+        The decimal mark, if it is known; where that is a point, a comma stands between thousands or in no number.
     """
     texts = [_unquoted(cell.strip()) if isinstance(cell, str) else "" for cell in cells]
-    pointed, commas = _with_points(texts, bool((plain % 1 != 0).any()))
+    points_only = decimal == "."
+    pointed, commas = _with_points(texts, bool((plain % 1 != 0).any()), points_only)
     found = [_DECORATED.fullmatch(text) for text in pointed]
     known = [match for match in found if match is not None]
     # amounts in several currencies are not on one scale, nor are lengths in m and cm
@@ -74,7 +77,7 @@ def read_written(cells: list[Any], plain: NDArray[np.float64]) -> WrittenNumbers
     currencies = {_SAME_CURRENCY.get(sign, sign) for sign in signs}
     refused = {"before", "after"} if len(currencies) > 1 else set()
     # A comma that is still in 0,5 was not taken for a decimal mark, so that nobody can tell what 1,234 is.
-    refused |= {"mark"} if any(map(_FRACTION.search, pointed)) else set()
+    refused |= {"mark"} if not points_only and any(map(_FRACTION.search, pointed)) else set()
     refused |= {"limit"} if _are_two_sides(known) else set()
     refused |= {"minus"} if _are_school_marks(known, plain) else set()
     refused |= {"unit"} if any(match["times"] for match in known) else set()  # 1080p beside 4K, 5m beside 20k
@@ -85,7 +88,7 @@ def read_written(cells: list[Any], plain: NDArray[np.float64]) -> WrittenNumbers
         return np.array([match is not None and match[group] is not None for match in found], dtype=bool)
 
     percents = np.array([text.endswith("%") for text in texts], dtype=bool)
-    doubtful = np.array([_PERHAPS_FRACTION.fullmatch(text) is not None for text in pointed], dtype=bool)
+    doubtful = np.array([not points_only and bool(_PERHAPS_FRACTION.fullmatch(text)) for text in pointed], dtype=bool)
     debits = has("debit") | has("minus")
     return WrittenNumbers(values, commas, has("mark"), has("limit"), has("times"), percents, debits, doubtful)
 
@@ -108,14 +111,14 @@ def _unquoted(text: str) -> str:
     return text[2:-1] if text.startswith('="') and text.endswith('"') else text.removeprefix("'")
 
 
-def _with_points(texts: list[str], has_points: bool) -> tuple[list[str], NDArray[np.bool_]]:
+def _with_points(texts: list[str], has_points: bool, points_only: bool) -> tuple[list[str], NDArray[np.bool_]]:
     """Texts with decimal points instead of commas, and where that was so.
 
     1 234,5 has a decimal comma for sure. So have 1.234,5 and 12,5, and then 1,234 beside it, unless other numbers of
     the column have decimal points or commas between thousands: then nobody can tell what 12,5 is.
     """
-    forms = [_WITH_COMMA_AND_GAPS]
-    has_points |= any(_WITH_POINT.search(text) and "," not in text for text in texts)
+    forms = [] if points_only else [_WITH_COMMA_AND_GAPS]
+    has_points |= points_only or any(_WITH_POINT.search(text) and "," not in text for text in texts)
     if not has_points and not any(map(_SURELY_THOUSANDS.search, texts)):
         forms.append(_WITH_COMMA_AND_POINTS)
         surely = (*forms, _FRACTION, _NO_THOUSAND)

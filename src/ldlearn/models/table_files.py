@@ -200,8 +200,9 @@ def evaluate_table(
     for name in () if metrics is None or wants_all(metrics) else metrics:
         get_metric(name)  # a wrong name fails before the table is read
     loaded = load_table_model(model)
-    truths, predictions, rows, junk = [], [], [], JunkCells()
-    with GivenTable(data, format, style, say, progress).opened("rows") as source:
+    given = GivenTable(data, format, style, say, progress)
+    truths, predictions, rows, junk = [], [], [], JunkCells(decimal=given.decimal)
+    with given.opened("rows") as source:
         # The id is read for the word of a total, which is no row.
         kinds, notes = columns_to_read(source, loaded, loaded.labels, _id_column(source, loaded, None))
         for frame in source.chunks(kinds, sparse=True):
@@ -232,7 +233,7 @@ def _enhance_by_fitting(table: LabelledTable, estimator: Any, writer: Writer, wh
     # What the fit recovered: not every method can enhance rows as if they were new.
     degrees = import_pandas().DataFrame(model.estimator.label_distributions_, columns=columns.labels)
     if uncertainty:
-        said = model.enhance(table.frame, JunkCells(), uncertainty=uncertainty)
+        said = model.enhance(table.frame, JunkCells(decimal=table.decimal), uncertainty=uncertainty)
         degrees[uncertainty.names] = said[uncertainty.names].to_numpy()
     with open_output(writer.output, columns.labels, writer.format) as sink:
         sink.write(writer.rows(table.frame, degrees, columns.id, columns.kept, len(columns.labels)))
@@ -248,7 +249,7 @@ def _stream(
     id: str | None,
 ) -> WrittenTable:
     """Send a table through a model, piece by piece; ``labels`` are columns needed besides the features."""
-    count, junk, n_labels = 0, JunkCells(), len(model.labels)
+    count, junk, n_labels = 0, JunkCells(decimal=given.decimal), len(model.labels)
     uncertainty = writer.uncertainty(model.labels)
     uncertainty.check(model.estimator, "enhance" if labels else "predict")
     with given.opened("rows") as source:

@@ -219,7 +219,7 @@ def _hold_out(
             # A clone of the estimator; the kinds of columns are those of all rows, so that both models see the same
             # features.
             part, X, _ = TableModel.fit_labelled(table.take(train), model.estimator, embedding, model.kinds)
-            X_test = part.transform(table.frame.iloc[test], JunkCells())
+            X_test = part.transform(table.frame.iloc[test], JunkCells(decimal=table.decimal))
             P = np.asarray(part.estimator.predict(X_test))
     # Such as a label that is unknown in all remaining rows: then there is no check, but still a model.
     except ValueError as error:

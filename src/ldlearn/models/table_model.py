@@ -145,7 +145,7 @@ class TableModel:
         kinds = table.find_kinds() if kinds is None else kinds
         if embedding is not None and not kinds.texts:
             raise TableError("no column is prose, which an embedding needs; name one with --text (text=...).")
-        given, junk = table.labels.for_estimator(estimator), JunkCells()
+        given, junk = table.labels.for_estimator(estimator), JunkCells(decimal=table.decimal)
         cleaned = feature_frame(table.frame, kinds, junk)
         preprocessing, X = TablePreprocessing.fit(cleaned, kinds, sparse=may_be_sparse, embedding=embedding)
         facts = training_summary(table.labels.names, given, X.shape[1]) | column_summary(cleaned, kinds, junk)

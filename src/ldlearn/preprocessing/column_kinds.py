@@ -90,15 +90,19 @@ class NamedCells:
 
 @dataclass
 class JunkCells(NamedCells):
-    """Cells that are not what their column is made of; they count as missing."""
+    """Cells that are not what their column is made of; they count as missing.
 
+    ``decimal`` is the decimal mark of the table, where the user says it.
+    """
+
+    decimal: str | None = None
     noted: dict[str, NamedCells] = field(
         default_factory=lambda: {how: NamedCells(meaning) for how, meaning in _READ_AS.items()}
     )
 
     def read_numbers(self, series: Any, column: str) -> NDArray[np.float64]:
         """A column as numbers; what is none is noted, and how the others are written."""
-        numbers, other, written = read_written_numbers(series)
+        numbers, other, written = read_written_numbers(series, self.decimal)
         junk = np.zeros(len(series), dtype=bool)
         junk[other] = True
         if written is not None:
@@ -167,8 +171,9 @@ def find_kinds(
     categorical: Sequence[str] = (),
     date: Sequence[str] | Mapping[str, str] = (),
     text: Sequence[str] = (),
+    decimal: str | None = None,
 ) -> ColumnKinds:
-    """Find out what the columns are; what the caller says of them is not questioned.
+    """Find out what the columns are; what the caller says of them, and of the decimal mark, is not questioned.
 
     Raises
     ------
@@ -177,7 +182,9 @@ def find_kinds(
     """
     if isinstance(table, SparseTable):
         rest = [name for name in features if name not in table.place]
-        others = find_kinds(table.frame, rest, numeric=numeric, categorical=categorical, date=date, text=text)
+        others = find_kinds(
+            table.frame, rest, numeric=numeric, categorical=categorical, date=date, text=text, decimal=decimal
+        )
         return _with_sparse(others, table.take_columns([name for name in features if name in table.place]))
     told = dict.fromkeys(numeric, "numeric") | dict.fromkeys(categorical, "categorical")
     told |= dict.fromkeys(text, "texts") | dict.fromkeys(date, "date")
@@ -192,7 +199,7 @@ def find_kinds(
     left_out = {name: reason for name, reason in left_out.items() if name not in ticks}
     told |= dict.fromkeys(ticks, "categorical")
     found = {
-        name: told.get(name) or ("numeric" if name in plain else _looks_like(table[name], name))
+        name: told.get(name) or ("numeric" if name in plain else _looks_like(table[name], name, decimal))
         for name in features
         if name not in left_out
     }
@@ -280,9 +287,9 @@ def _kind_of_names(values: NDArray[np.float64], column: str) -> str | None:
     return LONG_CODE if hardly_again and len(values) >= _FEWEST_COUNTED and _are_long_codes(found) else None
 
 
-def _kind_of_plain_names(series: Any, column: str) -> str | None:
+def _kind_of_plain_names(series: Any, column: str, decimal: str | None) -> str | None:
     """The same of numbers with junk among them; what is written with a currency, a unit or the like names no rows."""
-    numbers, _, written = read_written_numbers(series)
+    numbers, _, written = read_written_numbers(series, decimal)
     if written is not None and not np.isnan(written.values).all():
         return None
     return _kind_of_names(numbers, column)
@@ -308,13 +315,13 @@ def _count_distinct(present: Any) -> int:
         return len(present)
 
 
-def _looks_like(series: Any, column: str) -> str:
+def _looks_like(series: Any, column: str, decimal: str | None) -> str:
     """What a column that has no type of its own is taken for, or why it is left out."""
     if getattr(series.dtype, "kind", "O") == "M":
         return "date"
     present = series[~is_missing(series)]
-    if not _are_codes(present) and not _are_lists(present) and _is_nearly_numeric(series):
-        return _kind_of_plain_names(series, column) or "numeric"
+    if not _are_codes(present) and not _are_lists(present) and _is_nearly_numeric(series, decimal):
+        return _kind_of_plain_names(series, column, decimal) or "numeric"
     # Trying all forms is dear, and most columns of texts have no digit in their first cells.
     form = find_form(series, column) if _has_digits(present) else None
     if form is not None and not may_be_versions(series, form):
@@ -366,15 +373,15 @@ def _are_lists(present: Any) -> bool:
     return min(len(firsts), len(seconds)) > 1 and bool(seconds & (firsts | texts))
 
 
-def _is_nearly_numeric(series: Any) -> bool:
+def _is_nearly_numeric(series: Any, decimal: str | None) -> bool:
     # Some cells tell most texts from numbers; only what passes is read as a whole.
     some_cells = series.iloc[:: max(1, len(series) // _SURELY_TOLD)]
-    return _share_of_junk(some_cells) <= 0.5 and _share_of_junk(series) <= _MOST_JUNK
+    return _share_of_junk(some_cells, decimal) <= 0.5 and _share_of_junk(series, decimal) <= _MOST_JUNK
 
 
-def _share_of_junk(series: Any) -> float:
+def _share_of_junk(series: Any, decimal: str | None) -> float:
     """Cells that are no numbers, among those that claim to be something."""
-    numbers, junk = read_numbers(series)
+    numbers, junk = read_numbers(series, decimal)
     n_numbers = int((~np.isnan(numbers)).sum())
     other = sum(not is_placeholder(cell) for cell in series[junk].tolist())
     return other / (n_numbers + other) if n_numbers else 1.0

@@ -62,6 +62,11 @@ class GivenTable:
         """What it is called in messages."""
         return "standard input" if self.name == PIPE else self.name
 
+    @property
+    def decimal(self) -> str | None:
+        """The decimal mark, if the user says it."""
+        return None if self.style is None else self.style.decimal
+
     def tell(self, sentence: str) -> None:
         """Say how it was understood where that is not the usual."""
         (self.say or warnings.warn)(f"{self.where}: {sentence}")
@@ -102,12 +107,15 @@ class LabelledTable:
     labels : TableLabels
     listed : LabelList or None
         The column of lists that the labels came from, if they did.
+    decimal : str or None
+        The decimal mark, if the user says it.
     """
 
     frame: Any
     columns: TableColumns
     labels: TableLabels
     listed: LabelList | None = None
+    decimal: str | None = None
 
     def take(self, rows: NDArray[np.intp]) -> LabelledTable:
         """Some of the rows."""
@@ -121,7 +129,7 @@ class LabelledTable:
 
     def find_kinds(self) -> ColumnKinds:
         """What the feature columns are; refuses a table of which none is left."""
-        kinds = find_kinds(self.frame, self.columns.features, **self.columns.kinds)
+        kinds = find_kinds(self.frame, self.columns.features, **self.columns.kinds, decimal=self.decimal)
         if len(kinds.left_out) == len(self.columns.features):
             why = "; ".join(f"{reason}: {some(names)}" for reason, names in columns_by_kind(kinds.left_out).items())
             raise TableError(f"no column is left for the features ({why}).")
@@ -167,7 +175,7 @@ def read_labelled(
             from ldlearn.io.answer_columns import refuse_answers
 
             refuse_answers(given.name, table, columns.labels[0], columns.id)
-        found = _with_labels(table, columns, kind, separator)
+        found = replace(_with_labels(table, columns, kind, separator), decimal=given.decimal)
     if found.listed is not None:
         given.tell(found.listed.in_words(found.columns.labels))
     return found

@@ -97,7 +97,7 @@ def prepare_table(
     PreparedTable
     """
     table = read_labelled(GivenTable(data, style=style, say=say), labels, columns).dense(unless_sparse=True)
-    names, targets, junk = table.labels.names, table.labels.values, JunkCells()
+    names, targets, junk = table.labels.names, table.labels.values, JunkCells(decimal=table.decimal)
     with naming(data):
         kinds = table.find_kinds()
         frame = feature_frame(table.frame, kinds, junk)
