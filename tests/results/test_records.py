@@ -3,6 +3,7 @@
 import gzip
 import json
 import lzma
+import resource
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from synthetic_records import make_records
 
 from ldlearn import AAKNN
+from ldlearn.errors import FileError
 from ldlearn.experiments import load_plan
 from ldlearn.experiments.cells import Cell, plan_cells
 from ldlearn.experiments.methods import MethodSpec
@@ -34,6 +36,29 @@ def test_records_are_read_back_and_the_last_of_a_cell_counts(tmp_path):
     last = record("b", "n", validation={"recovery": None}, message="Infinity ü\n")
     assert found == [record("a", validation={"recovery": 2.0}), last]
     assert len(read_records(tmp_path, history=True)) == 3
+
+
+@pytest.fixture
+def largest_file():
+    """Sets how many bytes a file of this process may have."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    yield lambda size: resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_a_disk_without_room_is_no_fault_of_ours(tmp_path, largest_file):
+    path = tmp_path / "records.jsonl"
+    with RecordsFile(path) as file:
+        file.append(record("a"))
+        largest_file(path.stat().st_size + 10)
+        with pytest.raises(FileError, match=r"records\.jsonl: only 10 of \d+ bytes of a record could be written"):
+            file.append(record("b"))
+        with pytest.raises(FileError, match=r"records\.jsonl: it cannot be written \(file too large\)"):
+            file.append(record("b"))
+    largest_file(resource.RLIM_INFINITY)
+    with RecordsFile(path) as file:
+        file.append(record("c", "n"))
+    assert [found.cell for found in read_records(tmp_path)] == ["a", "c"]
 
 
 def test_a_record_survives_being_written_with_every_digit():

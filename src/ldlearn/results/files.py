@@ -10,7 +10,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Self
 
-from ldlearn.errors import InputError
+from ldlearn.errors import FileError, InputError
+from ldlearn.io.atomic import naming_system_errors
 from ldlearn.results.record import Record, latest
 
 RECORDS, CELLS = "records.jsonl", "cells.json"
@@ -112,11 +113,13 @@ class RecordsFile:
     def append(self, record: Record) -> None:
         """Write a record and wait until it is on the disk."""
         line = record.encoded()
-        # One call: a crash leaves the whole line, or a torn one at the very end that the next run cuts off.
-        written = self._file.write(line)
-        if written != len(line):
-            raise OSError(f"Only {written} of {len(line)} bytes of a record could be written to {self.path}.")
-        os.fsync(self._file.fileno())
+        with naming_system_errors(self.path, "written"):
+            # One call: a crash leaves the whole line, or a torn one at the very end that the next run cuts off.
+            written = self._file.write(line)
+            if written != len(line):
+                problem = f"only {written} of {len(line)} bytes of a record could be written"
+                raise FileError(f"{self.path}: {problem}; make room on the disk, and run the same again.")
+            os.fsync(self._file.fileno())
 
 
 def cells_text(keys: Sequence[str]) -> str:
