@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 from scipy.io import loadmat
 from shared_data import shared_file
@@ -12,14 +14,21 @@ from ldlearn.datasets import load_uk_budget_shares, load_vader_tweets
 EMBEDDED = {"vader_tweets": load_vader_tweets, "uk_budget_shares": load_uk_budget_shares}
 
 
+@cache
 def load(name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Features and distributions of an embedded set, or of a file beside the project (skips without it)."""
+    """Features and distributions of an embedded set, or of a file beside the project (skips without it).
+
+    Read once for all tests, which cannot change them.
+    """
     if name in EMBEDDED:
         data = EMBEDDED[name]()
-        return np.asarray(data.X, dtype=float), np.asarray(data.D)
-    arrays = loadmat(shared_file(f"datasets/{name}.mat"))
-    D = arrays.get("label_distribution", arrays.get("labels")).astype(float)
-    return arrays["features"].astype(float), D / D.sum(axis=1, keepdims=True)
+        X, D = np.array(data.X, dtype=float), np.array(data.D)
+    else:
+        arrays = loadmat(shared_file(f"datasets/{name}.mat"))
+        degrees = arrays.get("label_distribution", arrays.get("labels")).astype(float)
+        X, D = arrays["features"].astype(float), degrees / degrees.sum(axis=1, keepdims=True)
+    X.flags.writeable = D.flags.writeable = False
+    return X, D
 
 
 class Split:

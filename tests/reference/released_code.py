@@ -104,10 +104,12 @@ def gradient_steps(F, B, multipliers, P, GG, tau, alpha, beta):
 
 
 def other_rows_step(B, F, multipliers, Y, tau):
-    B = B.copy()
+    B, terms = B.copy(), 2 * B - 2 * F + (2 / tau) * multipliers
+    total = terms.sum(axis=0)
     for j in range(len(Y)):
-        terms = 2 * B - 2 * F + (2 / tau) * multipliers
-        B[j] = projected(-(terms.sum(axis=0) - terms[j]) / (1 + 1 / tau), Y[j])  # of all other rows
+        others = total - terms[j]
+        B[j] = projected(-others / (1 + 1 / tau), Y[j])
+        total = others + 2 * B[j] - 2 * F[j] + (2 / tau) * multipliers[j]  # rows that follow see the new one
     return B
 
 

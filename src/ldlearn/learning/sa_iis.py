@@ -146,6 +146,9 @@ class _Scaling:
         self.counts = np.ones((len(D), 1)) if weights is None else weights[:, None]
         self.D = D * self.counts
         self.shape = (X.shape[1] + int(fit_intercept), D.shape[1])
+        most = max(1, _BLOCK_BYTES // (8 * max(self.shape[0], self.shape[1] * _NODES)))
+        self.slices = list(gen_batches(len(D), most))
+        self.whole = self._scaled(self.slices[0]) if len(self.slices) == 1 else None  # kept, being small
         self.targets, lengths = np.zeros(self.shape), np.empty(len(D))
         for block, Z in self._blocks():
             self.targets += Z.T @ self.D[block]
@@ -156,10 +159,12 @@ class _Scaling:
         self.cap = min(_LARGEST_STEP / max(lengths.max(), np.finfo(float).tiny), _LARGEST_SPREAD / half_range)
 
     def _blocks(self) -> Iterator[tuple[slice, Array]]:
-        m, c = self.shape
-        for block in gen_batches(len(self.D), max(1, _BLOCK_BYTES // (8 * max(m, c * _NODES)))):
-            Z = self.scaling.apply(self.X[block])
-            yield block, np.column_stack([Z, np.ones(len(Z))]) if self.fit_intercept else Z
+        for block in self.slices:
+            yield block, self._scaled(block) if self.whole is None else self.whole
+
+    def _scaled(self, block: slice) -> Array:
+        Z = self.scaling.apply(self.X[block])
+        return np.column_stack([Z, np.ones(len(Z))]) if self.fit_intercept else Z
 
     def loss(self, W: Array) -> float:
         """``-sum D ln P``."""
