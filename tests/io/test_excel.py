@@ -1,6 +1,8 @@
 """Excel workbooks."""
 
 import datetime
+import errno
+from unittest import mock
 
 import numpy as np
 import openpyxl
@@ -8,8 +10,8 @@ import pandas as pd
 import pytest
 
 from ldlearn.datasets import DatasetError, load_uk_budget_shares, read_dataset, write_dataset
-from ldlearn.errors import TableError
-from ldlearn.io.formats import open_table
+from ldlearn.errors import FileError, TableError
+from ldlearn.io.formats import open_output, open_table
 
 
 def workbook(path, rows, sheets=()):
@@ -112,3 +114,13 @@ def test_a_note_on_the_first_sheet_is_no_table_and_formulas_without_values_are_s
         assert source.names == ["a", "b", "twice"]
     assert "the table is on the sheet 'data'" in said[0]
     assert "formulas in 'twice' have no values; open and save it in a spreadsheet program" in said[1]
+
+
+def test_a_full_disk_is_told_of_the_workbook(tmp_path):
+    full = mock.patch(
+        "openpyxl.worksheet._write_only.WriteOnlyWorksheet.append", side_effect=OSError(errno.ENOSPC, "No space")
+    )
+    said = pytest.raises(FileError, match=r"x\.xlsx: it cannot be written \(no space\)")
+    with full, said, open_output(str(tmp_path / "x.xlsx")) as sink:
+        sink.write({"a": np.arange(3)})
+    assert list(tmp_path.iterdir()) == []

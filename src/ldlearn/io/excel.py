@@ -12,6 +12,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from ldlearn.errors import TableError, import_optional, some
+from ldlearn.io.atomic import naming_system_errors
 from ldlearn.io.formats import Format
 from ldlearn.io.limits import check_declared, check_total
 from ldlearn.io.sink import Output, Sink, Table, columns_of
@@ -154,12 +155,14 @@ class ExcelSink(Sink):
     def write(self, table: Table) -> None:
         """Append rows."""
         columns = columns_of(table)
-        if self._header_due:
-            self._sheet.append(list(columns))
-            self._header_due = False
-        for row in zip(*(column.tolist() for column in columns.values()), strict=True):
-            # A workbook has no NaN.
-            self._sheet.append([None if cell != cell else cell for cell in row])
+        # openpyxl keeps the rows in a file of its own, which may find no room before ours does.
+        with naming_system_errors(self.output.name, "written"):
+            if self._header_due:
+                self._sheet.append(list(columns))
+                self._header_due = False
+            for row in zip(*(column.tolist() for column in columns.values()), strict=True):
+                # A workbook has no NaN.
+                self._sheet.append([None if cell != cell else cell for cell in row])
 
     def close(self) -> None:
         """Write the workbook."""
