@@ -57,6 +57,32 @@ def is_torn(folder: Path) -> bool:
     return path.is_file() and path.stat().st_size > 0 and not path.read_bytes().endswith(b"\n")
 
 
+def compare(kills: int, repeats: int, jobs: int = 1, seed: int = 0, longest: float | None = None) -> tuple[bool, str]:
+    """Whether records of a run that was killed so often are those of one that was not, and what happened, in words."""
+    work, rng = plan(repeats), random.Random(seed)
+    with tempfile.TemporaryDirectory() as base:
+        whole, killed = Path(base, "whole"), Path(base, "killed")
+        started = time.monotonic()
+        assert not end(start(work, whole, jobs), kill=False)
+        seconds = time.monotonic() - started
+        hits = torn = 0
+        for _ in range(kills):
+            child = start(work, killed, jobs)
+            time.sleep(rng.uniform(0.0, longest or 1.8 * seconds / kills))
+            hits += end(child, kill=True)
+            torn += is_torn(killed)
+        before = len(read_records(killed, history=True)) if (killed / "records.jsonl").is_file() else 0
+        assert not end(start(work, killed, jobs), kill=False)
+        same = [r.comparable for r in read_records(whole)] == [r.comparable for r in read_records(killed)]
+        once = len(read_records(killed, history=True)) == len(METHODS) * repeats
+    words = (
+        f"{len(METHODS) * repeats} cells, {seconds:.1f} s uninterrupted with {jobs} job(s)\n"
+        f"{hits} of {kills} kills hit a living run; {torn} left a torn line; {before} cells survived them\n"
+        f"records identical to the uninterrupted run's: {same}; no cell twice: {once}"
+    )
+    return bool(same and hits and once), words
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=20)
@@ -64,28 +90,9 @@ def main() -> int:
     parser.add_argument("--repeats", type=int, default=30)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--longest", type=float, help="seconds that a run may live (processes take some to start)")
-    options = parser.parse_args()
-    work, rng = plan(options.repeats), random.Random(options.seed)
-    with tempfile.TemporaryDirectory() as base:
-        whole, killed = Path(base, "whole"), Path(base, "killed")
-        started = time.monotonic()
-        assert not end(start(work, whole, options.jobs), kill=False)
-        seconds = time.monotonic() - started
-        hits = torn = 0
-        for _ in range(options.kills):
-            child = start(work, killed, options.jobs)
-            time.sleep(rng.uniform(0.0, options.longest or 1.8 * seconds / options.kills))
-            hits += end(child, kill=True)
-            torn += is_torn(killed)
-        before = len(read_records(killed, history=True)) if (killed / "records.jsonl").is_file() else 0
-        assert not end(start(work, killed, options.jobs), kill=False)
-        same = [r.comparable for r in read_records(whole)] == [r.comparable for r in read_records(killed)]
-        once = len(read_records(killed, history=True)) == len(METHODS) * options.repeats
-    cells = len(METHODS) * options.repeats
-    print(f"{cells} cells, {seconds:.1f} s uninterrupted with {options.jobs} job(s)")
-    print(f"{hits} of {options.kills} kills hit a living run; {torn} left a torn line; {before} cells survived them")
-    print(f"records identical to the uninterrupted run's: {same}; no cell twice: {once}")
-    return 0 if same and hits and once else 1
+    as_it_should, words = compare(**vars(parser.parse_args()))
+    print(words)
+    return 0 if as_it_should else 1
 
 
 if __name__ == "__main__":

@@ -47,6 +47,12 @@ def files(table, tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.fixture
+def unpainted(monkeypatch):
+    """Figures are made for the page, but matplotlib does not turn them into pictures, which is half of the time."""
+    monkeypatch.setattr("ldlearn.reporting.report.inline_svg", lambda display, name: f"<svg id='{name}'></svg>")
+
+
 def test_a_table_of_0_and_1_in_one_line(run, files, monkeypatch):
     monkeypatch.setitem(write_report.__kwdefaults__, "formats", ("svg",))
     found = run(
@@ -68,7 +74,7 @@ def test_a_table_of_0_and_1_in_one_line(run, files, monkeypatch):
     assert "0 computed now" in again.out
 
 
-def test_unknown_labels_leave_some_methods_out(run, files):
+def test_unknown_labels_leave_some_methods_out(run, files, unpainted):
     words = ["compare-methods", "unknown.csv", "-l", "sky:sun", "--id", "photo", "--repeats", 1, "--log"]
     found = run(*words, "--methods", f"{QUICK},GLLE,LP+MeanLDL")
     assert found.code == 0, found.err
@@ -84,7 +90,7 @@ def test_unknown_labels_leave_some_methods_out(run, files):
 
 
 @pytest.mark.parametrize(("kind", "threshold"), [("votes", 0.0), ("degrees", 0.01)])
-def test_votes_and_degrees_are_a_truth(run, files, kind, threshold):
+def test_votes_and_degrees_are_a_truth(run, files, unpainted, kind, threshold):
     found = run(
         "compare-methods",
         f"{kind}.csv",
@@ -188,7 +194,7 @@ def test_a_plan_of_0_and_1_without_metrics_shows_those_of_labels(run, files):
     assert "agreement\n" not in found.out  # of one method
 
 
-def test_how_lists_of_labels_were_read_is_said(run, files, table):
+def test_how_lists_of_labels_were_read_is_said(run, files, unpainted, table):
     tags = ["|".join(name for name in LABELS if row[name]) for _, row in table.iterrows()]
     table[["photo", "height"]].assign(tags=tags).to_csv("tags.csv", index=False)
     options = ["tags.csv", "-l", "tags", "--id", "photo"]

@@ -1,8 +1,11 @@
+import io
 import json
 import os
 import pty
+import shutil
 import subprocess
 import sys
+from contextlib import redirect_stderr, redirect_stdout
 
 import pytest
 import warm_start
@@ -21,24 +24,39 @@ def ldlearn(capsys, *arguments):
     return ended.value.code or 0, found.out, found.err
 
 
-@pytest.fixture
-def plan_file(tmp_path):
-    path = tmp_path / "mine.toml"
+def write_plan(folder):
+    path = folder / "mine.toml"
     path.write_text(tiny_plan(methods={"UniformLE": {}, "PriorLE": {}, "DLDL": {}}).to_toml(), encoding="utf-8")
     return path
 
 
-def test_run_writes_records_and_prints_a_summary(plan_file, tmp_path, capsys):
-    code, out, err = ldlearn(capsys, "run", plan_file, "-o", tmp_path / "run")
-    assert code == 0
+@pytest.fixture
+def plan_file(tmp_path):
+    return write_plan(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """The folder of a run, which is only read, and what the command said."""
+    folder, out, err = tmp_path_factory.mktemp("whole"), io.StringIO(), io.StringIO()
+    with pytest.raises(SystemExit) as ended, redirect_stdout(out), redirect_stderr(err):
+        main(["run", str(write_plan(folder)), "-o", str(folder / "run")])
+    assert ended.value.code in (0, None)
+    return folder / "run", out.getvalue(), err.getvalue()
+
+
+def test_run_writes_records_and_prints_a_summary(whole, plan_file, tmp_path, capsys):
+    folder, out, err = whole
     assert "made: recovery" in out
     assert "made: prediction" in out
     assert "6 cells: 6 ok, 0 failed, 0 missing; 6 computed now." in out
-    assert str(tmp_path / "run" / "records.jsonl") in out.replace("\n", "")
+    assert str(folder / "records.jsonl") in out.replace("\n", "")
     assert "[6/6] ok made / DLDL / 1" in err
-    assert len(read_records(tmp_path / "run")) == 6
-    assert load_plan(tmp_path / "run" / "plan.toml") == load_plan(plan_file)
+    assert len(read_records(folder)) == 6
+    assert load_plan(folder / "plan.toml") == load_plan(plan_file)
+    shutil.copytree(folder, tmp_path / "run")
     code, out, err = ldlearn(capsys, "run", plan_file, "-o", tmp_path / "run")
+    assert code == 0
     assert "6 of them recorded before" in err
     assert "0 computed now" in out
 
@@ -47,10 +65,10 @@ def test_quiet_says_nothing(plan_file, tmp_path, capsys):
     assert ldlearn(capsys, "run", plan_file, "-o", tmp_path / "run", "--quiet") == (0, "", "")
 
 
-def test_the_best_of_the_table_are_the_best_of_the_records(plan_file, tmp_path, capsys):
-    _, out, _ = ldlearn(capsys, "run", plan_file, "-o", tmp_path / "run")
+def test_the_best_of_the_table_are_the_best_of_the_records(whole):
+    folder, out, _ = whole
     first = out.split("made: recovery")[1].split("Intersection")[1].split("\n")[1].split()[0]
-    records = read_records(tmp_path / "run")
+    records = read_records(folder)
     means = {
         name: sum(r["recovery"]["chebyshev"] for r in records if r["method"] == name) / 2
         for name in ("UniformLE", "PriorLE", "DLDL")
@@ -124,7 +142,7 @@ def test_progress_on_a_terminal(tmp_path):
     assert b"prior [bold]" in shown
 
 
-def test_reports_are_written_by_the_reporting_layer(plan_file, tmp_path, capsys, monkeypatch):
+def test_reports_are_written_by_the_reporting_layer(whole, tmp_path, capsys, monkeypatch):
     written = []
 
     def write_report(folder, output):
@@ -132,15 +150,16 @@ def test_reports_are_written_by_the_reporting_layer(plan_file, tmp_path, capsys,
         return (output or folder) / "report.html"
 
     monkeypatch.setattr("ldlearn.cli.report.write_report", write_report)
-    ldlearn(capsys, "run", plan_file, "-o", tmp_path / "run", "--quiet")
-    code, out, _ = ldlearn(capsys, "report", tmp_path / "run")
-    assert (code, out.strip()) == (0, f"Report: {tmp_path / 'run' / 'report.html'}")
-    code, out, _ = ldlearn(capsys, "report", tmp_path / "run", "-o", tmp_path / "page")
+    run = whole[0]
+    code, out, _ = ldlearn(capsys, "report", run)
+    assert (code, out.strip()) == (0, f"Report: {run / 'report.html'}")
+    code, out, _ = ldlearn(capsys, "report", run, "-o", tmp_path / "page")
     assert (code, out.strip()) == (0, f"Report: {tmp_path / 'page' / 'report.html'}")
-    assert written == [(tmp_path / "run", None), (tmp_path / "run", tmp_path / "page")]
+    assert written == [(run, None), (run, tmp_path / "page")]
 
 
-def test_records_are_plain_json_lines(plan_file, tmp_path, capsys):
-    ldlearn(capsys, "run", plan_file, "-o", tmp_path / "run", "--quiet")
-    for line in (tmp_path / "run" / "records.jsonl").read_text().splitlines():
+def test_records_are_plain_json_lines(whole):
+    lines = (whole[0] / "records.jsonl").read_text().splitlines()
+    assert len(lines) == 6
+    for line in lines:
         json.loads(line, parse_constant=pytest.fail)

@@ -1,3 +1,4 @@
+import forked
 import pytest
 
 distributed = pytest.importorskip("distributed", reason="dask is not installed")
@@ -29,7 +30,8 @@ def quick_workers():
     from distributed.utils import get_mp_context
 
     with dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}):
-        get_mp_context().set_forkserver_preload(["distributed", "dask.dataframe", "ldlearn.distributed"])
+        get_mp_context()  # Dask's own list of imports, which is set once, must not replace ours
+        forked.context()
         yield
 
 

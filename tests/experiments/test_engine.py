@@ -1,13 +1,14 @@
 import hashlib
 import os
+import re
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
+import warm_start
 from tiny_plans import DATA, tiny_plan
 
 from ldlearn import datasets
@@ -39,9 +40,10 @@ def scores(records):
     return [record.comparable for record in records]
 
 
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory):
-    return run_plan(tiny_plan(), tmp_path_factory.mktemp("whole"))
+@pytest.fixture
+def finished(whole, tmp_path):
+    """A folder in which the plan has been run."""
+    return shutil.copytree(whole.path, tmp_path / "finished")
 
 
 def test_an_interrupted_run_continues_where_it_was(whole, tmp_path):
@@ -61,13 +63,12 @@ def test_an_interrupted_run_continues_where_it_was(whole, tmp_path):
     assert len(read_records(tmp_path, history=True)) == 10
 
 
-def test_a_torn_record_is_computed_again(whole, tmp_path):
-    run_plan(tiny_plan(), tmp_path)
-    path = tmp_path / "records.jsonl"
+def test_a_torn_record_is_computed_again(whole, finished):
+    path = finished / "records.jsonl"
     path.write_bytes(path.read_bytes()[:-20])
-    run = run_plan(tiny_plan(), tmp_path)
+    run = run_plan(tiny_plan(), finished)
     assert run.computed == 1
-    assert scores(read_records(tmp_path)) == scores(whole.records)
+    assert scores(read_records(finished)) == scores(whole.records)
 
 
 def test_two_processes_give_the_records_of_one(whole, tmp_path):
@@ -75,19 +76,17 @@ def test_two_processes_give_the_records_of_one(whole, tmp_path):
     assert scores(run.records) == scores(whole.records)
 
 
-def test_a_wider_plan_computes_only_what_is_new(whole, tmp_path):
-    run_plan(tiny_plan(), tmp_path)
-    run = run_plan(tiny_plan(protocol={"repeats": 3}), tmp_path)
+def test_a_wider_plan_computes_only_what_is_new(whole, finished):
+    run = run_plan(tiny_plan(protocol={"repeats": 3}), finished)
     assert (len(run.records), run.computed) == (15, 5)
     assert scores(run.records[:10]) == scores(whole.records)
 
 
-def test_a_narrower_plan_shows_only_its_own_records(tmp_path):
-    run_plan(tiny_plan(), tmp_path)
-    run = run_plan(tiny_plan(methods={"PriorLE": {}}), tmp_path)
+def test_a_narrower_plan_shows_only_its_own_records(finished):
+    run = run_plan(tiny_plan(methods={"PriorLE": {}}), finished)
     assert run.computed == 0
-    assert [record["method"] for record in read_records(tmp_path)] == ["PriorLE", "PriorLE"]
-    assert len(read_records(tmp_path, history=True)) == 10
+    assert [record["method"] for record in read_records(finished)] == ["PriorLE", "PriorLE"]
+    assert len(read_records(finished, history=True)) == 10
 
 
 @pytest.mark.parametrize(
@@ -223,29 +222,26 @@ def test_folds(tmp_path):
     assert wider.computed == 3
 
 
-_RUN = """
-import sys
-from tiny_plans import tiny_plan
-from ldlearn.experiments import LogWatcher, run_plan
-run_plan(tiny_plan(protocol={"repeats": 400}), sys.argv[1], watcher=LogWatcher())
-"""
-
-
 def test_a_second_run_is_refused_while_the_first_lives_and_continues_after_ctrl_c(tmp_path):
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    first = subprocess.Popen([sys.executable, "-c", _RUN, str(tmp_path)], env=environment, stderr=subprocess.PIPE)
+    (tmp_path / "long.toml").write_text(tiny_plan(protocol={"repeats": 400}).to_toml(), encoding="utf-8")
+    words = [*warm_start.command(), "run", "long.toml", "-o", ".", "--log"]
+    first = subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     try:
         deadline = time.monotonic() + 60
         while not (tmp_path / "records.jsonl").is_file() or not read_records(tmp_path, history=True):
             assert time.monotonic() < deadline
             time.sleep(0.02)
-        with pytest.raises(RunFolderError, match=f"process {first.pid} "):
+        with pytest.raises(RunFolderError, match=r"process \d+ ") as refused:
             run_plan(tiny_plan(), tmp_path)
+        holder = int(re.search(r"process (\d+) ", str(refused.value))[1])
+        os.kill(holder, 0)  # it lives
         assert first.poll() is None
     finally:
         first.send_signal(signal.SIGINT)
         first.communicate(timeout=60)
     assert first.returncode != 0
+    with pytest.raises(ProcessLookupError):
+        os.kill(holder, 0)
     content = (tmp_path / "records.jsonl").read_bytes()
     assert content.endswith(b"\n")
     assert len(read_records(tmp_path)) == content.count(b"\n") < 2000

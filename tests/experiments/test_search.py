@@ -26,9 +26,13 @@ def record_of(run, method, repeat=0):
 
 
 @pytest.fixture(scope="module")
-def tiny(tmp_path_factory):
-    plan = tiny_plan()
-    return plan, run_plan(plan, tmp_path_factory.mktemp("tiny"))
+def tiny(whole):
+    return tiny_plan(), whole
+
+
+def once(**changes):
+    """A plan with one repeat."""
+    return tiny_plan(protocol={"repeats": 1}, **changes)
 
 
 def test_selection_is_that_of_a_loop_over_the_grid(tiny):
@@ -55,8 +59,9 @@ def test_selection_is_that_of_a_loop_over_the_grid(tiny):
 
 
 def test_all_methods_can_be_judged_on_the_training_rows(tiny, tmp_path):
-    plan = tiny_plan(selection={"recovery_rows": "training"})
+    plan = once(selection={"recovery_rows": "training"})
     run = run_plan(plan, tmp_path)
+    assert run.count("ok") == 5
     split = make_split(data_of(plan), plan.datasets[0], plan.protocol, 0)
     tried = []
     for alpha, beta, gamma in itertools.product([0.0, 0.1], [0.1, 1.0], [0.4, 1.0]):
@@ -75,7 +80,7 @@ SMALL_GLLE = {"estimator": "GLLE", "params": {"n_neighbors": 5}, "grid": GLLE_GR
 
 
 def test_what_cannot_enhance_is_fitted_to_the_validation_rows_and_scored_on_those_that_chose_nothing(tmp_path):
-    plan = tiny_plan(methods={"GLLE": {"params": {"n_neighbors": 5}, "grid": GLLE_GRID}})
+    plan = once(methods={"GLLE": SMALL_GLLE})
     record = run_plan(plan, tmp_path).records[0]
     split = make_split(data_of(plan), plan.datasets[0], plan.protocol, 0)
     tried = [
@@ -102,7 +107,7 @@ def test_validation_rows_that_are_too_few_for_the_neighbours_judge_nothing_and_t
         "no choice": {"estimator": "L2", "params": {"n_neighbors": 15}},
         "on training rows": {"estimator": "GLLE", "params": {"n_neighbors": 15}},
     }
-    some, none, no_choice, _ = run_plan(tiny_plan(methods=methods, protocol={"repeats": 1}), tmp_path).records
+    some, none, no_choice, _ = run_plan(once(methods=methods), tmp_path).records
     said = "12 validation rows cannot judge its recovery: n_neighbors must be at least 1 and less than the number of"
     assert some["status"] == "ok"
     assert some["selected"]["recovery"]["n_neighbors"] == 5
@@ -143,7 +148,7 @@ def test_keys_of_version_0_1_0_stand_for_what_it_did():
 
 def test_each_metric_can_choose_for_itself(tmp_path):
     grid = {"beta": [0.01, 1.0, 100.0], "gamma": [0.01, 1.0]}
-    plan = tiny_plan(methods={"DLDL": {"grid": grid}}, selection={"per_metric": True}, protocol={"repeats": 1})
+    plan = once(methods={"DLDL": {"grid": grid}}, selection={"per_metric": True})
     one = tiny_plan(methods={"DLDL": {"grid": grid}}, protocol={"repeats": 1})
     record, usual = (run_plan(each, tmp_path / name).records[0] for each, name in ((plan, "own"), (one, "one")))
     split = make_split(data_of(plan), plan.datasets[0], plan.protocol, 0)
@@ -205,9 +210,9 @@ def test_a_budget_gives_every_method_as_many_points(tmp_path):
 
 def test_a_cell_with_a_budget_alone_gives_the_record_it_gives_in_company(tmp_path):
     selection = {"budget": 5}
-    run = run_plan(tiny_plan(methods=BUDGETED, selection=selection), tmp_path / "all")
+    run = run_plan(once(methods=BUDGETED, selection=selection), tmp_path / "all")
     for name in BUDGETED:
-        alone = run_plan(tiny_plan(methods={name: BUDGETED[name]}, selection=selection), tmp_path / name)
+        alone = run_plan(once(methods={name: BUDGETED[name]}, selection=selection), tmp_path / name)
         assert record_of(alone, name).comparable == record_of(run, name).comparable
 
 
@@ -249,7 +254,7 @@ def test_methods_and_grid_points_of_a_split_share_the_search_for_neighbours(tmp_
         "L2": {"params": {"n_neighbors": 5}, "grid": {"gamma": [0.01, 1.0]}},
         "DLDL": {"params": {"n_neighbors": 5, "alpha": 0.1}, "grid": {"sigma": [1.0, 2.0]}},
     }
-    run = run_plan(tiny_plan(methods=methods, protocol={"repeats": 1}), tmp_path)
+    run = run_plan(once(methods=methods), tmp_path)
     assert run.count("ok") == 3
     assert sorted(searched) == [12, 36]  # once for the validation rows and once for the training rows
 
@@ -312,7 +317,7 @@ def test_a_cell_alone_gives_the_record_it_gives_in_company(tiny, tmp_path):
     plan, run = tiny
     for name in ("PriorLE", "PriorLE + SABFGS"):
         content = {"methods": {name: next(m for m in plan.methods if m.name == name).to_dict()}}
-        alone = run_plan(tiny_plan(**content), tmp_path / name)
+        alone = run_plan(once(**content), tmp_path / name)
         assert record_of(alone, name).comparable == record_of(run, name).comparable
 
 
@@ -355,7 +360,7 @@ def _with(data, D):
 
 
 def test_logical_selection_is_by_the_likelihood_of_the_labels(tmp_path):
-    plan = tiny_plan(methods={"DLDL": {"grid": {"gamma": [0.01, 1.0, 100.0]}}}, selection={"mode": "logical"})
+    plan = once(methods={"DLDL": {"grid": {"gamma": [0.01, 1.0, 100.0]}}}, selection={"mode": "logical"})
     run = run_plan(plan, tmp_path)
     split = make_split(data_of(plan), plan.datasets[0], plan.protocol, 0)
     values = []
@@ -373,7 +378,7 @@ def test_logical_selection_is_by_the_likelihood_of_the_labels(tmp_path):
 
 
 def test_metrics_that_grow_are_maximised(tmp_path):
-    plan = tiny_plan(methods={"GLLE": SMALL_GLLE}, selection={"recovery": "intersection"})
+    plan = once(methods={"GLLE": SMALL_GLLE}, selection={"recovery": "intersection"})
     record = run_plan(plan, tmp_path).records[0]
     values = [point["recovery"] for point in record["grid"]]
     assert record["validation"]["recovery"] == max(values) > min(values)
@@ -381,13 +386,13 @@ def test_metrics_that_grow_are_maximised(tmp_path):
 
 def test_a_grid_point_that_fails_does_not_take_the_others_with_it(tmp_path):
     # 36 training rows: 40 neighbours are impossible
-    plan = tiny_plan(methods={"DLDL": {"params": {"alpha": 0.1}, "grid": {"n_neighbors": [5, 40]}}})
+    plan = once(methods={"DLDL": {"params": {"alpha": 0.1}, "grid": {"n_neighbors": [5, 40]}}})
     record = run_plan(plan, tmp_path).records[0]
     assert record["status"] == "ok"
     assert record["message"].startswith("1 grid point failed, the first with InputError: n_neighbors")
     assert record["selected"]["recovery"] == {"n_neighbors": 5}
     assert "less than the number of rows" in record["grid"][1]["error"]
-    plan = tiny_plan(methods={"DLDL": {"params": {"alpha": 0.1, "n_neighbors": 40}}})
+    plan = once(methods={"DLDL": {"params": {"alpha": 0.1, "n_neighbors": 40}}})
     record = run_plan(plan, tmp_path).records[0]
     assert (record["status"], record["recovery"]) == ("failed", None)
     assert "less than the number of rows" in record["message"]
@@ -434,7 +439,7 @@ def test_warnings_of_a_cell_are_recorded(tmp_path, monkeypatch):
         original(self, X, Y)
 
     monkeypatch.setattr(PriorLE, "_fit", warn_and_fit)
-    run = run_plan(tiny_plan(), tmp_path)
+    run = run_plan(once(methods={"UniformLE": {}, "PriorLE": {}}), tmp_path)
     assert record_of(run, "PriorLE")["warnings"] == ["the labels look odd"]
     assert record_of(run, "UniformLE")["warnings"] == []
 
