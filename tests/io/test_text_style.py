@@ -118,7 +118,7 @@ def test_read_dataset_warns_and_takes_options(tmp_path):
     ],
 )
 def test_only_what_is_safe_is_found(text, delimiter, decimal):
-    style, _ = find_style(text.encode(), TextStyle(), ",")
+    style = find_style(text.encode(), TextStyle(), ",")
     assert (style.delimiter, style.decimal) == (delimiter, decimal)
 
 
@@ -128,8 +128,8 @@ def test_only_what_is_safe_is_found(text, delimiter, decimal):
 )
 def test_tables_of_numbers_with_points_are_always_understood(rows, delimiter):
     lines = [delimiter.join(["a", "b", "c"])] + [delimiter.join(f"{x:.2f}" for x in row) for row in rows]
-    style, _ = find_style("\n".join(lines).encode(), TextStyle(), ",")
-    assert style == TextStyle(delimiter, ".", "utf-8")
+    style = find_style("\n".join(lines).encode(), TextStyle(), ",")
+    assert (style.delimiter, style.decimal, style.encoding) == (delimiter, ".", "utf-8")
 
 
 @pytest.mark.parametrize(

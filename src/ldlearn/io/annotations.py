@@ -7,8 +7,7 @@ several. Both become triples (item, rater, label), which are then counted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, count
 from pathlib import Path
@@ -33,7 +32,7 @@ from ldlearn.io.answers import (
 from ldlearn.io.columns import MARKS, quote_columns, sorted_labels
 from ldlearn.io.formats import format_of, naming, open_table
 from ldlearn.io.jsonl import parse_lines, parse_list
-from ldlearn.io.source import Input, Source, reading
+from ldlearn.io.source import Input, Kind, Source, reading
 from ldlearn.io.text_style import TextStyle
 from ldlearn.io.values import import_pandas
 
@@ -123,17 +122,19 @@ def read_annotations(
     """
     if kind not in KINDS:
         raise ParameterError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}.")
+    files = [paths] if isinstance(paths, str) else list(paths)
+    _check_distinct_files(files)
     tally = _Tally()
-    given = [paths] if isinstance(paths, str) else list(paths)
-    _check_distinct_files(given)
-    for path in given:
-        with _opened(path, format, style) as export, naming(path):
-            if export.tasks:
-                tally.add_tasks(export.tasks, label)
-            else:
-                roles = find_roles(export.names, {"item": item, "rater": rater, "label": label}, len(given) == 1)
-                tally.add_rows(export.rows([*roles.named.values()]), roles)
-    with naming(given[0]):
+    columns = {"item": item, "rater": rater, "label": label}
+    for path in files:
+        with naming(path):
+            if format_of(path, format) in ("json", "jsonl"):
+                tally.add_objects(_read_objects(path, format), columns, alone=len(files) == 1)
+                continue
+            with open_table(path, format, style=style) as source:
+                roles = find_roles(source.names, columns, alone=len(files) == 1)
+                tally.add_rows(_read_rows(source, roles), roles)
+    with naming(files[0]):
         return tally.counted(kind)
 
 
@@ -151,32 +152,11 @@ def count_tasks(tasks: Sequence[Mapping[str, Any]]) -> Annotations:
     return tally.counted("auto")
 
 
-@dataclass(frozen=True)
-class _Export:
-    """A file of answers: tasks, or columns and rows. Some columns are read as the texts they are: 007 stays 007."""
-
-    names: list[str]
-    rows: Callable[[Sequence[str]], Iterable[Mapping[str, Any]]]
-    tasks: Sequence[Mapping[str, Any]] = ()
-
-
-@contextmanager
-def _opened(path: str, format: str | None, style: TextStyle | None) -> Iterator[_Export]:
-    name = format_of(path, format)
-    if name in ("json", "jsonl"):
-        rows = _read_json(path, parse_list if name == "json" else parse_lines)
-        names = list(dict.fromkeys(key for row in rows for key in row))
-        yield _Export(names, lambda texts: rows, rows if is_task(rows[0]) else ())
-        return
-    with open_table(path, format, style=style) as source:
-        yield _Export(source.names, lambda texts: _read_rows(source, texts))
-
-
-def _read_json(path: str, parse: Callable[[Input], Iterable[dict[str, Any]]]) -> list[dict[str, Any]]:
+def _read_objects(path: str, format: str | None) -> list[dict[str, Any]]:
     given = Input(path, title="JSON")
     try:
         with reading(given):
-            rows = list(parse(given))
+            rows = parse_list(given) if format_of(path, format) == "json" else list(parse_lines(given))
             if not any(rows):
                 raise TableError("the file is empty, or all of its objects are.")
             return rows
@@ -184,9 +164,12 @@ def _read_json(path: str, parse: Callable[[Input], Iterable[dict[str, Any]]]) ->
         given.close()
 
 
-def _read_rows(source: Source, texts: Sequence[str]) -> Iterator[dict[str, Any]]:
-    table = source.read({name: "text" if name in texts else "any" for name in source.names})
-    return (dict(zip(source.names, row, strict=True)) for row in table.itertuples(index=False, name=None))
+def _read_rows(source: Source, roles: Roles) -> Iterator[dict[str, Any]]:
+    # As the texts they are: the item 007 stays 007.
+    texts = roles.named.values()
+    kinds: dict[str, Kind] = {name: "text" if name in texts else "any" for name in source.names}
+    table = source.read(kinds)
+    return (dict(zip(kinds, row, strict=True)) for row in table.itertuples(index=False, name=None))
 
 
 class _Tally:
@@ -196,11 +179,18 @@ class _Tally:
         self.item_name = "id"
         self.fields: dict[str, dict[str, Any]] = {}  # by item, in the order of the files
         self.answers: list[tuple[str, object, str]] = []
-        self.raters: dict[str, set[object]] = {}
         self.differing: set[str] = set()
         self.notes: list[str] = []
         self.cancelled = self.empty = 0
         self.nobody = count()
+
+    def add_objects(self, objects: list[dict[str, Any]], columns: Mapping[str, str | None], alone: bool) -> None:
+        """Add the objects of a JSON file: tasks, or rows; ``columns`` says which are what, as far as the user does."""
+        if is_task(objects[0]):
+            self.add_tasks(objects, columns["label"])
+            return
+        names = list(dict.fromkeys(name for row in objects for name in row))
+        self.add_rows(objects, find_roles(names, columns, alone))
 
     def add_rows(self, rows: Iterable[Mapping[str, Any]], roles: Roles) -> None:
         """Add rows of one answer each."""
@@ -244,9 +234,7 @@ class _Tally:
         self.empty += not labels
         who = next(self.nobody) if rater is None else rater  # without a name, a rater of its own
         # A rater who named nothing is none of the raters of the item.
-        for name in labels:
-            self.raters.setdefault(item, set()).add(who)
-            self.answers.append((item, who, name))
+        self.answers += [(item, who, name) for name in labels]
 
     def _note(self, sentence: str) -> None:
         if sentence not in self.notes:
@@ -261,19 +249,17 @@ class _Tally:
         labels = sorted_labels(answers["label"].unique())
         if len(labels) > _MOST_LABELS:
             raise TableError(f"there are {len(labels):,} different labels; is that the column of the labels?")
-        items = [item for item in self.fields if item in self.raters]
-        counts = np.zeros((len(items), len(labels)), dtype=np.int64)
-        at = pandas.Index(items).get_indexer(answers["item"]), pandas.Index(labels).get_indexer(answers["label"])
-        # Not counts[at] += 1, which counts a cell once however often it occurs.
-        np.add.at(counts, at, 1)
-        several = max(len(raters) for raters in self.raters.values())
+        rated = set(answers["item"])
+        items = [item for item in self.fields if item in rated]
+        counts = pandas.crosstab(answers["item"], answers["label"]).loc[items, labels].to_numpy()
+        several = int(answers.groupby("item")["rater"].nunique().max())
         votes = kind == "votes" or (kind == "auto" and several > 1)
         self._note_what_was_done(len(items), len(answers), several, votes)
         return self._as_table(items, labels, counts if votes else (counts > 0).astype(np.int64), votes)
 
     def _as_table(self, items: list[str], labels: list[str], values: Any, votes: bool) -> Annotations:
         pandas = import_pandas()
-        about = _tidy_fields([self.fields[item] for item in items], self.differing, self.notes)
+        about = self._about_items([self.fields[item] for item in items])
         id = self.item_name if self.item_name not in about else "item_id"
         if {id, *about} & set(labels):
             mark = MARKS["counts" if votes else "Y"]
@@ -295,17 +281,16 @@ class _Tally:
             if number:
                 self._note(f"{number:,} {what} are left out")
 
-
-def _tidy_fields(items: Sequence[Mapping[str, Any]], differing: set[str], notes: list[str]) -> dict[str, list[Any]]:
-    """The columns that have one value for each item; what else there was is noted."""
-    names = list(dict.fromkeys(name for item in items for name in item))
-    columns = {name: [item.get(name) for item in items] for name in names}
-    columns = {name: values for name, values in columns.items() if not all(map(is_nothing, values))}
-    nested = [name for name, values in columns.items() if any(isinstance(value, list | Mapping) for value in values)]
-    for left_out, why in (
-        ([name for name in columns if name in differing], "they differ between the answers to one item"),
-        ([name for name in nested if name not in differing], "they hold lists"),
-    ):
-        if left_out:
-            notes.append(f"columns left out, because {why}: {some(left_out)}")
-    return {name: values for name, values in columns.items() if name not in differing and name not in nested}
+    def _about_items(self, items: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+        """The columns that have one value for each item; what else there was is noted."""
+        names = list(dict.fromkeys(name for item in items for name in item))
+        columns = {name: [item.get(name) for item in items] for name in names}
+        columns = {name: values for name, values in columns.items() if not all(map(is_nothing, values))}
+        lists = [name for name in columns if any(isinstance(value, list | Mapping) for value in columns[name])]
+        for left_out, why in (
+            ([name for name in columns if name in self.differing], "they differ between the answers to one item"),
+            ([name for name in lists if name not in self.differing], "they hold lists"),
+        ):
+            if left_out:
+                self._note(f"columns left out, because {why}: {some(left_out)}")
+        return {name: values for name, values in columns.items() if name not in (*self.differing, *lists)}

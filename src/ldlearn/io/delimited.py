@@ -24,11 +24,11 @@ from ldlearn.io.text_style import (
     POINT_NUMBER,
     SAMPLE_BYTES,
     are_numbers,
-    find_beginning,
-    find_decimal_commas,
-    find_decimal_points,
-    find_doubtful_points,
+    cells_by_column,
     find_style,
+    have_decimal_commas,
+    have_decimal_points,
+    have_doubtful_points,
 )
 from ldlearn.io.values import LOOKS_LIKE_A_POINT, MISSING
 
@@ -52,7 +52,7 @@ _CELL = re.compile(
 
 
 class _Part(NamedTuple):
-    """Some rows as the parser gives them."""
+    """Some rows as the parser gives them; columns go by their positions in the file."""
 
     parsed: list[int]  # columns that are numbers already
     numbers: NDArray[np.float64]  # of these
@@ -62,8 +62,9 @@ class _Part(NamedTuple):
     def of(cls, batch: Any, parsed: list[int], texts: list[int]) -> _Part:
         numbers = np.empty((batch.num_rows, 0))
         if parsed:
-            numbers = batch.select(parsed).to_tensor(null_to_nan=True, row_major=False).to_numpy()
-        return cls(parsed, numbers, {k: batch.column(k) for k in texts})
+            columns = batch.select([str(i) for i in parsed])
+            numbers = columns.to_tensor(null_to_nan=True, row_major=False).to_numpy()
+        return cls(parsed, numbers, {i: batch.column(str(i)) for i in texts})
 
 
 _Piece = list[_Part]
@@ -87,35 +88,38 @@ class DelimitedSource(Source):
         for beginning, other in _OTHER_FILES.items():
             if sample.startswith(beginning):
                 raise TableError(f"it is no text table but {other}; give it the ending that says so.")
-        self._style, said = find_style(sample, given.style, delimiter)
-        self._lines_above, first = find_beginning(
-            sample.decode(self._style.encoding or "utf-8", errors="replace"), self._style.delimiter or delimiter
-        )
-        if self._lines_above:
-            lines = "a line" if self._lines_above == 1 else f"{self._lines_above} lines"
-            said.append(f"{lines} above its header passed over")
-        if said:
-            given.announce(f"{', and '.join(said)}")
+        self._style = find_style(sample, given.style, delimiter)
+        if self._style.said:
+            given.announce(", and ".join(self._style.said))
         self._file = self._below_titles(given.file)
         header = _read_header(self._file)
-        self.names = _parse_header(header, self._style.delimiter or delimiter)
-        self._has_header = not _is_row_of_numbers(self.names)
+        names = _parse_header(header, self._style.delimiter)
+        self._has_header = not _is_row_of_numbers(names)
         if not self._has_header:
             self._file.give_back(header)
-            self.names = [f"column{i}" for i in range(len(self.names))]
-        self._take_names(self.names)
+            names = [f"column{i}" for i in range(len(names))]
+        self._take_names(names)
         # As many as the parser sees in a line, which stays so when empty ones lose their names.
-        self._width = len(self.names)
-        self._drop_empty_end(first[1:])
-        self._numeric = are_numbers(first[1:], self._width, self._style.decimal)
-        self._with_commas = self._find_commas(first[1:])
+        self._width = len(names)
+        rows = self._style.rows[1:]
+        self._drop_empty_end(rows)
+        cells = cells_by_column(rows, self._width)
+        self._numeric = {i for i, column in enumerate(cells) if are_numbers(column, self._style.decimal)}
+        self._with_commas = self._find_commas(cells)
         wanted = max(min(_WIDE_HEADERS * len(header), _USUAL_BLOCK), _BLOCK_HEADERS * len(header))
         self._block = min(max(wanted, _SMALLEST_BLOCK), _LARGEST_BLOCK)
 
+    def _reopened(self) -> CountedFile:
+        """The file from its first row on, once more."""
+        file = self._below_titles(self.given.reopened())
+        if self._has_header:
+            _read_header(file)
+        return file
+
     def _below_titles(self, file: CountedFile) -> CountedFile:
         """The file as UTF-8, from its header on."""
-        file = _as_utf8(file, self._style.encoding or "utf-8")
-        for _ in range(self._lines_above):
+        file = _as_utf8(file, self._style.encoding)
+        for _ in range(self._style.lines_above):
             file.readline(_LONGEST_HEADER)
         return file
 
@@ -126,49 +130,46 @@ class DelimitedSource(Source):
         while rows and not self.names[-1] and not any("".join(row[len(self.names) - 1 :]).strip() for row in rows):
             self.names.pop()
 
-    def _find_commas(self, rows: list[list[str]]) -> Collection[int]:
+    def _find_commas(self, cells: list[list[str]]) -> Collection[int]:
         """The columns whose numbers have decimal commas; where they do not agree with the others, that is said."""
-        others = [j for j in range(len(self.names)) if j not in self._numeric]
+        others = [i for i in range(len(self.names)) if i not in self._numeric]
+        found = [i for i in others if have_decimal_commas(cells[i])]
         if self._style.decimal == ",":
-            self._announce_other_mark("points, not commas", find_decimal_points(rows, others))
+            self._announce_other_mark("points, not commas", [i for i in others if have_decimal_points(cells[i])])
             return range(self._width)
         # The user says that it is a point.
         if self.given.style.decimal is not None:
-            self._announce_other_mark("commas, not points", find_decimal_commas(rows, others))
-            return set()
-        if doubtful := [self.names[j] for j in find_doubtful_points(rows, sorted(self._numeric))]:
+            self._announce_other_mark("commas, not points", found)
+            return ()
+        if doubtful := [self.names[i] for i in sorted(self._numeric) if have_doubtful_points(cells[i])]:
             meant = "read as decimal points; if they stand between thousands, the decimal mark is a comma (--decimal ,)"
             self.given.announce(f"points in {some(doubtful)} are {meant}")
-        found = find_decimal_commas(rows, others)
         if found:
-            self.given.announce(
-                f"decimal commas in {some([self.names[j] for j in sorted(found)])}, not in other columns"
-            )
-        return found
+            self.given.announce(f"decimal commas in {some([self.names[i] for i in found])}, not in other columns")
+        return set(found)
 
-    def _announce_other_mark(self, marks: str, columns: Collection[int]) -> None:
+    def _announce_other_mark(self, marks: str, columns: list[int]) -> None:
         if columns:
-            names = some([self.names[j] for j in sorted(columns)])
-            advice = "leave the mark out, and it is found for each column"
+            names, advice = some([self.names[i] for i in columns]), "leave the mark out, and it is found for each column"
             self.given.announce(f"decimal {marks} as was said, in {names}; {advice}")
 
     def blocks(self, kinds: Mapping[int, Kind]) -> Iterator[list[NDArray[Any]]]:
         """See `Source.blocks`; columns of kind "any" become numbers if all of their values in the block are."""
         done = 0
         try:
-            for piece in self._pieces(kinds, self._quick(kinds)):
+            for piece in self._pieces(self._file, kinds, self._quick(kinds)):
                 yield self._columns(piece, kinds)
                 done += _count_rows(piece)
         except _NotANumber:
-            for piece in self._pieces(kinds, again=True, skip=done):
+            for piece in self._pieces(self._reopened(), kinds, skip=done):
                 yield self._columns(piece, kinds)
 
     def _read_columns(self, kinds: Mapping[int, Kind]) -> list[NDArray[Any]]:
         """A column of kind "any" becomes numbers if all of its values are."""
         try:
-            pieces = list(self._pieces(kinds, self._quick(kinds)))
+            pieces = list(self._pieces(self._file, kinds, self._quick(kinds)))
         except _NotANumber:
-            pieces = list(self._pieces(kinds, again=True))
+            pieces = list(self._pieces(self._reopened(), kinds))
         return self._columns(list(chain.from_iterable(pieces)), kinds) if pieces else [np.empty(0) for _ in kinds]
 
     def _quick(self, kinds: Mapping[int, Kind]) -> set[int]:
@@ -180,21 +181,21 @@ class DelimitedSource(Source):
     def _columns(self, piece: _Piece, kinds: Mapping[int, Kind]) -> list[NDArray[Any]]:
         """The columns of a piece, those of numbers at one stroke: a call for each would take most of the time."""
         found = dict(zip(piece[0].parsed, _stacked([part.numbers for part in piece]), strict=True))
-        wanted = [k for k, kind in enumerate(kinds.values()) if kind == "any" and k not in found]
-        commas = {k for k, (i, kind) in enumerate(kinds.items()) if kind == "any" and i in self._with_commas}
+        unknown = [i for i, kind in kinds.items() if kind == "any" and i not in found]
+        commas = {i for i in unknown if i in self._with_commas}
         for have_commas in (True, False):
-            if alike := [k for k in wanted if (k in commas) is have_commas]:
+            if alike := [i for i in unknown if (i in commas) is have_commas]:
                 found |= self._numbers(piece, alike, have_commas)
-        return [found[k] if k in found else self._texts(piece, k, k in commas) for k in range(len(kinds))]
+        return [found[i] if i in found else self._texts(piece, i, i in commas) for i in kinds]
 
     def _numbers(self, piece: _Piece, wanted: list[int], have_commas: bool) -> dict[int, NDArray[np.float64]]:
         """Those among the columns of texts that hold nothing but numbers; the first cells of most others tell."""
-        _, likely = self._parse_columns([[piece[0].texts[k].slice(0, _FIRST_CELLS)] for k in wanted], have_commas)
+        _, likely = self._parse_columns([[piece[0].texts[i].slice(0, _FIRST_CELLS)] for i in wanted], have_commas)
         wanted = list(compress(wanted, likely))
         if not wanted:
             return {}
-        values, known = self._parse_columns([[part.texts[k] for part in piece] for k in wanted], have_commas)
-        return {k: values[row] for row, k in enumerate(wanted) if known[row]}
+        values, known = self._parse_columns([[part.texts[i] for part in piece] for i in wanted], have_commas)
+        return {i: values[row] for row, i in enumerate(wanted) if known[row]}
 
     def _parse_columns(
         self, columns: list[list[Any]], have_commas: bool
@@ -227,23 +228,17 @@ class DelimitedSource(Source):
         values = compute.cast(texts, arrow.float64()).to_numpy(zero_copy_only=False)
         return values, compute.or_(missing, plain).to_numpy(zero_copy_only=False)
 
-    def _texts(self, piece: _Piece, k: int, have_commas: bool) -> NDArray[Any]:
-        column = self._arrow.chunked_array([part.texts[k] for part in piece])
+    def _texts(self, piece: _Piece, position: int, have_commas: bool) -> NDArray[Any]:
+        column = self._arrow.chunked_array([part.texts[position] for part in piece])
         texts: NDArray[Any] = (_with_dots(column) if have_commas else column).to_numpy()
         return texts
 
     def _pieces(
-        self, kinds: Mapping[int, Kind], quick: Collection[int] = (), *, again: bool = False, skip: int = 0
+        self, file: CountedFile, kinds: Mapping[int, Kind], quick: Collection[int] = (), skip: int = 0
     ) -> Iterator[_Piece]:
         """Some thousand rows each, because every column of every piece has a price; some rows may be skipped."""
-        file = self._file
-        # A file is read from its beginning; rows that went out before the odd cell was met are skipped.
-        if again:
-            file = self._below_titles(self.given.reopened())
-            if self._has_header:
-                _read_header(file)
         numbers = {i for i, kind in kinds.items() if kind == "number" or i in quick}
-        parsed, texts = ([k for k, i in enumerate(kinds) if (i in numbers) is wanted] for wanted in (True, False))
+        parsed, texts = ([i for i in kinds if (i in numbers) is wanted] for wanted in (True, False))
         held: _Piece = []
         for batch in self._batches(file, list(kinds), numbers, quick):
             here = batch.slice(min(skip, batch.num_rows))
@@ -268,7 +263,7 @@ class DelimitedSource(Source):
         from pyarrow import csv as arrow_csv
 
         options, above = self._parser_options(wanted, numbers), 0
-        for rows in _blocks_of_rows(file, self._block, self._style.delimiter or ","):
+        for rows in _blocks_of_rows(file, self._block, self._style.delimiter):
             copy = pa.allocate_buffer(len(rows))
             memoryview(copy).cast("B")[:] = rows
             try:

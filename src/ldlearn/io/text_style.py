@@ -5,10 +5,9 @@ from __future__ import annotations
 import codecs
 import csv
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from io import StringIO
-from itertools import chain, islice, zip_longest
+from itertools import chain, islice
 from string import ascii_letters
 from typing import NamedTuple
 
@@ -78,33 +77,43 @@ class TextStyle:
             ) from None
 
 
-def find_style(sample: bytes, wanted: TextStyle, delimiter: str) -> tuple[TextStyle, list[str]]:
-    """The style of a table, complete, and in words what was found that is not the usual.
+class FoundStyle(NamedTuple):
+    """How a text table is written, and how it begins."""
+
+    encoding: str
+    delimiter: str
+    decimal: str
+    lines_above: int  # the header: a title, remarks, nothing
+    rows: list[list[str]]  # the first, with the header before them; empty lines are none
+    said: list[str]  # what was found that is not the usual, in words
+
+
+def find_style(sample: bytes, wanted: TextStyle, usual: str) -> FoundStyle:
+    """The style of a table that begins with these bytes.
 
     Parameters
     ----------
     sample : bytes
-        How the table begins.
     wanted : TextStyle
         What the user says; it is not questioned.
-    delimiter : str
-        The usual one of the format.
+    usual : str
+        The separator that the format has elsewhere.
     """
-    found, said = wanted, []
-    if found.encoding is None:
-        found = replace(found, encoding=_find_encoding(sample))
-        if found.encoding not in ("utf-8", "utf-8-sig"):
-            said.append(f"its text is {found.encoding}, not UTF-8")
-    text = sample.decode(found.encoding or "utf-8", errors="replace")
-    if found.delimiter is None:
-        found = replace(found, delimiter=_find_delimiter(text, delimiter))
-        if found.delimiter != delimiter:
-            said.append(f"its columns are separated by {_SEPARATORS[found.delimiter or delimiter]}")
-    if found.decimal is None:
-        has_commas = _has_decimal_commas(find_beginning(text, found.delimiter or delimiter).rows[1:])
-        found = replace(found, decimal="," if has_commas else ".")
-        said += ["its numbers have decimal commas"] if has_commas else []
-    return found, said
+    encoding = wanted.encoding or _find_encoding(sample)
+    text = sample.decode(encoding, errors="replace")
+    delimiter = wanted.delimiter or _find_delimiter(text, usual)
+    lines_above, rows = _find_beginning(text, delimiter)
+    decimal = wanted.decimal or ("," if _has_decimal_commas(rows[1:]) else ".")
+    said = []
+    if not wanted.encoding and encoding not in ("utf-8", "utf-8-sig"):
+        said.append(f"its text is {encoding}, not UTF-8")
+    if not wanted.delimiter and delimiter != usual:
+        said.append(f"its columns are separated by {_SEPARATORS[delimiter]}")
+    if not wanted.decimal and decimal == ",":
+        said.append("its numbers have decimal commas")
+    if lines_above:
+        said.append(f"{'a line' if lines_above == 1 else f'{lines_above} lines'} above its header passed over")
+    return FoundStyle(encoding, delimiter, decimal, lines_above, rows, said)
 
 
 def _find_encoding(sample: bytes) -> str:
@@ -129,7 +138,7 @@ def _find_delimiter(text: str, usual: str) -> str:
     """
     shares: dict[bool, dict[str, float]] = {True: {}, False: {}}
     for mark in (usual, *(mark for mark in _SEPARATORS if mark != usual)):
-        above, rows = find_beginning(text, mark)
+        above, rows = _find_beginning(text, mark)
         width = len(rows[0]) if rows else 0
         odd = sum(len(row) != width for row in rows)
         if width > 1 and odd <= _ODD_ROWS * len(rows):
@@ -142,15 +151,8 @@ def _find_delimiter(text: str, usual: str) -> str:
     return max(found, key=lambda mark: found[mark], default=usual)
 
 
-class Beginning(NamedTuple):
-    """The first rows of a text table."""
-
-    lines_above: int  # the header: a title, remarks, nothing
-    rows: list[list[str]]  # the header first; empty lines are none
-
-
-def find_beginning(text: str, delimiter: str) -> Beginning:
-    """The first rows; one that the sample cuts off is left out.
+def _find_beginning(text: str, delimiter: str) -> tuple[int, list[list[str]]]:
+    """How many lines stand above the header, and the first rows; one that the sample cuts off is left out.
 
     Lines above the header are told by the cells that they fill: the first alone, or fewer than half of what the table
     is wide; or by the # that they begin with, unless they have as many cells as the table.
@@ -167,12 +169,12 @@ def find_beginning(text: str, delimiter: str) -> Beginning:
             line = reader.line_num
     # Such as a field too long for Python's parser: no table by this separator.
     except csv.Error:
-        return Beginning(0, [])
+        return 0, []
     widths = [len(row) for row in rows if len(row) > 1]
     width = max(widths, key=widths.count, default=0)
     first = next((k for k, row in enumerate(rows) if not _is_remark(row, width)), 0)
     first += _is_heading_of_groups(rows[first : first + 2])
-    return Beginning(starts[first] if rows else 0, rows[first:])
+    return starts[first] if rows else 0, rows[first:]
 
 
 def _is_remark(row: list[str], width: int) -> bool:
@@ -191,39 +193,35 @@ def _is_heading_of_groups(rows: list[list[str]]) -> bool:
     return 2 * len(gaps) >= len(above) > 2 and 0 not in gaps and distinct and not any(map(_DOT.fullmatch, names))
 
 
-def are_numbers(rows: list[list[str]], width: int, decimal: str | None) -> set[int]:
-    """The columns in which the first rows hold nothing but plain numbers and nothing; 01067 is a code."""
+def cells_by_column(rows: list[list[str]], width: int) -> list[list[str]]:
+    """The cells of each column, without the spaces around them; short rows have none in the last columns."""
+    return [[row[j].strip() for row in rows if j < len(row)] for j in range(width)]
+
+
+def are_numbers(cells: list[str], decimal: str) -> bool:
+    """Whether cells hold nothing but plain numbers and nothing; 01067 is a code."""
     form = _DOT.pattern if decimal == "." else _DOT.pattern.replace(r"\.", ",")
     plain = re.compile(rf"(?!0\d+$)(?:{form})").fullmatch
-    columns = zip_longest(*rows, fillvalue="")
-    numeric = (all(not (cell := text.strip()) or plain(cell) for text in column) for column in columns)
-    return {j for j, found in zip(range(width), numeric, strict=False) if found}
+    return bool(cells) and all(not cell or plain(cell) for cell in cells)
 
 
-def find_decimal_commas(rows: list[list[str]], columns: Iterable[int]) -> set[int]:
-    """Those of the columns whose first rows hold numbers with decimal commas."""
-    return {j for j in columns if _are_fractions([row[j].strip() for row in rows if j < len(row)])}
-
-
-def _are_fractions(cells: list[str]) -> bool:
+def have_decimal_commas(cells: list[str]) -> bool:
+    """Whether cells hold numbers with decimal commas."""
     numbers = [cell for cell in cells if cell not in MISSING and not is_placeholder(cell)]
     known = all(_COMMA.fullmatch(cell) or _WHOLE.fullmatch(cell) for cell in numbers)
     return known and any(map(_SURELY_DECIMAL.fullmatch, numbers))
 
 
-def find_decimal_points(rows: list[list[str]], columns: Iterable[int]) -> list[int]:
-    """Those of the columns whose first rows hold numbers with decimal points, and none with a comma."""
-    cells = {j: [row[j].strip() for row in rows if j < len(row)] for j in columns}
-    return [j for j in cells if any(map(_has_point, cells[j])) and not any(map(_COMMA.fullmatch, cells[j]))]
+def have_decimal_points(cells: list[str]) -> bool:
+    """Whether cells hold numbers with decimal points, and none with a comma."""
+    return any(map(_has_point, cells)) and not any(map(_COMMA.fullmatch, cells))
 
 
-def find_doubtful_points(rows: list[list[str]], columns: Iterable[int]) -> list[int]:
-    """Those of the columns whose first rows hold 1.234 beside 950, and no other fraction: thousands, it seems."""
-    cells = {j: {row[j].strip() for row in rows if j < len(row)} - {*MISSING} for j in columns}
-    pointed = {j: set(filter(_THOUSANDS_DOTS.fullmatch, cells[j])) for j in cells}
-    return [
-        j for j in cells if pointed[j] and (rest := cells[j] - pointed[j]) and all(map(_BELOW_THOUSAND.fullmatch, rest))
-    ]
+def have_doubtful_points(cells: list[str]) -> bool:
+    """Whether cells hold 1.234 beside 950, and no other fraction: thousands, it seems."""
+    pointed = set(filter(_THOUSANDS_DOTS.fullmatch, cells))
+    rest = {*cells} - {*MISSING} - pointed
+    return bool(pointed and rest) and all(map(_BELOW_THOUSAND.fullmatch, rest))
 
 
 def _has_point(cell: str) -> bool:
