@@ -150,7 +150,10 @@ class DelimitedSource(Source):
 
     def _announce_other_mark(self, marks: str, columns: list[int]) -> None:
         if columns:
-            names, advice = some([self.names[i] for i in columns]), "leave the mark out, and it is found for each column"
+            names, advice = (
+                some([self.names[i] for i in columns]),
+                "leave the mark out, and it is found for each column",
+            )
             self.given.announce(f"decimal {marks} as was said, in {names}; {advice}")
 
     def blocks(self, kinds: Mapping[int, Kind]) -> Iterator[list[NDArray[Any]]]:
