@@ -65,28 +65,29 @@ def file_name(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "unnamed"
 
 
-def contents(display: Display, formats: Sequence[str]) -> dict[str, bytes]:
-    """A figure as files; letters that the font lacks are drawn as boxes, without a warning for each."""
+def file_content(display: Display, format: str) -> bytes:
+    """A figure as a file; letters that the font lacks are drawn as boxes, without a warning for each."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing", category=UserWarning)
-        if display.figure_.get_layout_engine() is not None:
+        if (engine := display.figure_.get_layout_engine()) is not None:
             # The layout is half of the work, and the same in every format, on the page and in files.
-            display.figure_.draw_without_rendering()
+            engine.execute(display.figure_)
             with mpl.rc_context({"figure.autolayout": False, "figure.constrained_layout.use": False}):
                 display.figure_.set_layout_engine(None)  # "none" would have each file draw the figure twice
-        return {format: display.to_bytes(format, dpi=160) for format in formats}
+        return display.to_bytes(format, dpi=160)
 
 
-def inline_svg(display: Display, prefix: str) -> str:
+def inline_svg(svg: bytes, prefix: str) -> str:
     """A figure as an SVG element whose colours and font are those of the page.
 
     Parameters
     ----------
-    display : Display
+    svg : bytes
+        The figure as a file.
     prefix : str
         Put before every id, since ids must differ within a page.
     """
-    text = contents(display, ["svg"])["svg"].decode()
+    text = svg.decode()
     # A declaration of XML and a document type cannot stand inside a page.
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from functools import cache
 from typing import Any
 
 from ldlearn.errors import import_optional
@@ -31,15 +32,9 @@ def render(results: Results, **parts: Any) -> str:
     -------
     str
     """
-    jinja2 = import_optional("jinja2", "report", "Reports")
-    loader = jinja2.PackageLoader("ldlearn.reporting")
-    # A name that the template misspells is an error here, not an empty place on the page.
-    environment = jinja2.Environment(
-        loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    environment.filters |= {"number": number, "rank": rank_text, "duration": duration_text}
+    environment = _environment()
     functions = {"headline": headline, "headline_of_dataset": headline_of_dataset, "plural": plural}
-    style, *scripts = (loader.get_source(environment, name)[0] for name in ("style.css", *_SCRIPTS))
+    style, *scripts = (environment.loader.get_source(environment, name)[0] for name in ("style.css", *_SCRIPTS))
     script = "\n".join(scripts)
     # What the page's security policy allows to run: this script and nothing that a name might smuggle in.
     digest = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode()
@@ -58,3 +53,19 @@ def render(results: Results, **parts: Any) -> str:
         **parts,
     )
     return str(page)
+
+
+@cache
+def _environment() -> Any:
+    """One for all pages, since to compile the template takes longer than to fill it."""
+    jinja2 = import_optional("jinja2", "report", "Reports")
+    # A name that the template misspells is an error here, not an empty place on the page.
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("ldlearn.reporting"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"number": number, "rank": rank_text, "duration": duration_text}
+    return environment

@@ -17,7 +17,7 @@ from ldlearn.metrics import HEADLINE_METRICS
 from ldlearn.paper.comparison import PairedTable, paired_tables
 from ldlearn.paper.printed_tables import CITATION
 from ldlearn.plotting import Display
-from ldlearn.reporting.figures import contents, file_name, further_figures, inline_svg, page_figures
+from ldlearn.reporting.figures import file_content, file_name, further_figures, inline_svg, page_figures
 from ldlearn.reporting.page import render
 from ldlearn.reporting.payload import page_data, script_json
 from ldlearn.reporting.run_details import circumstances
@@ -149,21 +149,28 @@ class Report:
         return page_figures(self.results, self.headline_tables(), self.verdicts)
 
     @cached_property
+    def _page_svgs(self) -> dict[str, bytes]:
+        """The same as SVG, drawn once for the page and for their files."""
+        return {name: file_content(display, "svg") for name, display in self._page_figures.items()}
+
+    @cached_property
     def _page_data(self) -> dict[str, Any]:
         return page_data(self.results)
 
     def _figure_files(self, formats: Sequence[str]) -> Iterator[tuple[str, bytes]]:
+        page = ((stem, display, self._page_svgs[stem]) for stem, display in self._page_figures.items())
+        further = ((stem, display, None) for stem, display in further_figures(self.results, self._page_data))
         taken: Counter[str] = Counter()
-        for stem, display in chain(self._page_figures.items(), further_figures(self.results, self._page_data)):
+        for stem, display, svg in chain(page, further):
             taken[stem] += 1
             # Names of data sets that differ in signs alone make the same file name.
             name = stem if taken[stem] == 1 else f"{stem}-{taken[stem]}"
-            for format, content in contents(display, formats).items():
-                yield f"figures/{name}.{format}", content
+            for format in formats:
+                yield f"figures/{name}.{format}", svg if svg and format == "svg" else file_content(display, format)
 
     def html(self) -> str:
         """The page."""
-        figures = {name: inline_svg(display, name) for name, display in self._page_figures.items()}
+        figures = {name: inline_svg(svg, name) for name, svg in self._page_svgs.items()}
         return render(self.results, report=self, figures=figures, data=script_json(self._page_data))
 
 
