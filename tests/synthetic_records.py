@@ -48,6 +48,15 @@ def make_records(datasets=DATASETS, methods=METHODS, repeats=3, n_rows=40, missi
     return records
 
 
+def only_metrics(records, metrics):
+    """The same without the other scores: of each metric a page has tables, all but those of one hidden."""
+
+    def kept(scores):
+        return scores and {name: score for name, score in scores.items() if name in metrics}
+
+    return [record | {task: kept(record[task]) for task in TASKS} for record in records]
+
+
 HOSTILE = [
     "</script><script>window.pwned=1</script>",
     '"><img src=x onerror=window.pwned=1>',

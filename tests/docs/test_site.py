@@ -14,12 +14,15 @@ from typing import Any
 from urllib.parse import unquote
 
 import pytest
-from accessibility import violations_of_file
+from accessibility import LOOKS, SETTINGS, violations
 
 ROOT = Path(__file__).resolve().parents[2]
 if not (ROOT / "docs").is_dir():
     pytest.skip("the documents are not part of this copy of the project", allow_module_level=True)
-PHONE, DESK = {"width": 390, "height": 844}, {"width": 1280, "height": 900}
+SHOWN = (
+    "index", "tutorial", "which_method", "guide/metrics", "guide/commands", "auto_examples/index", "api/estimators"
+)  # fmt: skip
+CHECKED = ("index", "guide/commands", "api/estimators")  # by axe-core
 NEEDED = (
     "sphinx",
     "myst_parser",
@@ -109,16 +112,17 @@ def is_elsewhere(url: str) -> bool:
 def problems_in_a_browser(browser: Any, site: Path) -> list[str]:
     """Errors, requests to elsewhere, pages that scroll sideways, and what axe-core has against some."""
     found: list[str] = []
-    for size in (DESK, PHONE):
-        page = browser.new_context(viewport=size, offline=True).new_page()
+    for width, scheme in LOOKS:  # to each its own load: scripts of the theme look at both when a page begins
+        page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme, **SETTINGS)
         page.on("request", lambda request: is_elsewhere(request.url) and found.append(request.url))
         page.on("pageerror", lambda error: found.append(str(error)))
-        for name in ("index", "tutorial", "which_method", "guide/metrics", "auto_examples/index", "api/estimators"):
+        for name in SHOWN:
             page.goto((site / f"{name}.html").as_uri())
             if page.evaluate("document.documentElement.scrollWidth > window.innerWidth"):
-                found.append(f"{name} scrolls sideways at a width of {size['width']}")
-    for name in ("index", "guide/commands", "api/estimators"):
-        found += violations_of_file(browser, site / f"{name}.html")
+                found.append(f"{name} scrolls sideways at a width of {width}")
+            if name in CHECKED:
+                found.extend(f"{name}, {scheme}, {width} px: {line}" for line in violations(page))
+        page.close()
     return found
 
 

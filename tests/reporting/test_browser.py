@@ -1,39 +1,59 @@
 """The page in a real browser: sorting, picking, no error, no sideways scrolling on a phone."""
 
 import pytest
-from synthetic_records import hostile_records, make_records
+from synthetic_records import hostile_records, make_records, only_metrics
 
 from ldlearn.reporting import Report
 
 # Every metric has figures of its own.
-ONE_METRIC, SOME_METRICS = 'metrics = ["chebyshev"]', 'metrics = ["chebyshev", "intersection", "cosine"]'
+ONE_METRIC, SOME_METRICS = 'metrics = ["chebyshev"]', ("chebyshev", "intersection", "cosine")
 pytestmark = pytest.mark.browser
 
 
 @pytest.fixture(scope="module")
 def page_file(tmp_path_factory):
-    report = Report(make_records(repeats=2, failed=[("yeast", "FCM")]), SOME_METRICS)
-    return report.write(tmp_path_factory.mktemp("report"), formats=[])
+    records = only_metrics(make_records(repeats=2, failed=[("yeast", "FCM")]), SOME_METRICS)
+    return Report(records, f"metrics = {list(SOME_METRICS)}").write(tmp_path_factory.mktemp("report"), formats=[])
+
+
+@pytest.fixture(scope="module")
+def tab(browser):
+    """An empty page of a size and a scheme; the same for every test, since to make one takes as long as to fill it."""
+    made = {}
+
+    def empty_page(width, height, scheme):
+        if (width, height, scheme) not in made:
+            size = {"width": width, "height": height}
+            made[width, height, scheme] = browser.new_page(viewport=size, color_scheme=scheme)
+        made[width, height, scheme].goto("about:blank")
+        return made[width, height, scheme]
+
+    return empty_page
 
 
 @pytest.fixture
-def open_page(browser):
+def open_page(tab):
     """Open a file; at the end, no error and no request to anything but the file may have happened."""
-    contexts, errors, requests = [], [], []
+    pages, errors, requests = [], [], []
+    watchers = {
+        "console": lambda message: errors.append(message.text) if message.type != "log" else None,
+        "pageerror": lambda error: errors.append(str(error)),
+        "request": lambda request: requests.append(request.url),
+    }
 
     def open_file(path, width=1280, height=900, scheme="light"):
-        contexts.append(browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme))
-        page = contexts[-1].new_page()
-        page.on("console", lambda message: errors.append(message.text) if message.type != "log" else None)
-        page.on("pageerror", lambda error: errors.append(str(error)))
-        page.on("request", lambda request: requests.append(request.url))
-        page.goto(path.as_uri())
-        return page
+        pages.append(tab(width, height, scheme))
+        for event, watcher in watchers.items():
+            pages[-1].on(event, watcher)
+        pages[-1].goto(path.as_uri())
+        return pages[-1]
 
     yield open_file
-    for context in contexts:
-        context.close()
+    for page in pages:
+        for event, watcher in watchers.items():
+            page.remove_listener(event, watcher)
     assert errors == []
+    assert requests
     assert all(url.startswith(("file:", "data:")) for url in requests)
 
 
