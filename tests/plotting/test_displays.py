@@ -94,6 +94,17 @@ def test_the_same_picture_is_the_same_file(tmp_path):
     assert first == second
 
 
+def test_what_is_added_after_a_picture_was_saved_gets_its_place(tmp_path):
+    display = EXAMPLES["co-occurrence"]()
+    with pytest.raises(ValueError, match="no_such"):
+        display.save(tmp_path / "picture.no_such")
+    display.save(tmp_path / "picture.svg")
+    before = display.ax_.get_position().y1
+    display.figure_.suptitle("A title\nof two lines")
+    display.save(tmp_path / "picture.svg")
+    assert display.ax_.get_position().y1 < before - 0.05
+
+
 def test_notebooks_show_a_picture():
     assert EXAMPLES["co-occurrence"]()._repr_html_().startswith('<img alt="CooccurrenceDisplay" src="data:image/png')
 

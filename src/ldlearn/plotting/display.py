@@ -12,6 +12,7 @@ from typing import Any, Self
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import LayoutEngine
 
 from ldlearn.errors import InputError
 from ldlearn.io.atomic import write_file
@@ -96,9 +97,28 @@ class Display:
     def to_bytes(self, format: str, *, dpi: float = 200) -> bytes:
         """Return the figure as the content of a file of the format."""
         buffer = io.BytesIO()
-        with mpl.rc_context(_FILE_SETTINGS):
-            self.figure_.savefig(buffer, format=format, dpi=dpi, metadata=_NO_DATE.get(format))
+        engine = self.settle_layout()
+        try:
+            with mpl.rc_context(_FILE_SETTINGS):
+                self.figure_.savefig(buffer, format=format, dpi=dpi, metadata=_NO_DATE.get(format))
+        finally:
+            if engine is not None:  # what is added to the figure from now on gets a place too
+                self.figure_.set_layout_engine(engine)
         return buffer.getvalue()
+
+    def settle_layout(self) -> LayoutEngine | None:
+        """Put everything in its place and take away what did; with it, savefig draws a figure twice to write it once.
+
+        Returns
+        -------
+        matplotlib LayoutEngine or None
+        """
+        engine = self.figure_.get_layout_engine()
+        if engine is not None:
+            engine.execute(self.figure_)
+            with mpl.rc_context({"figure.autolayout": False, "figure.constrained_layout.use": False}):
+                self.figure_.set_layout_engine(None)  # "none" would leave one that does nothing but is there
+        return engine
 
     def _repr_html_(self) -> str:
         picture = base64.b64encode(self.to_bytes("png", dpi=110)).decode()

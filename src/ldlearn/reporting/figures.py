@@ -7,8 +7,6 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import matplotlib as mpl
-
 from ldlearn.plotting import (
     ConvergenceDisplay,
     CriticalDifferenceDisplay,
@@ -69,11 +67,8 @@ def file_content(display: Display, format: str) -> bytes:
     """A figure as a file; letters that the font lacks are drawn as boxes, without a warning for each."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing", category=UserWarning)
-        if (engine := display.figure_.get_layout_engine()) is not None:
-            # The layout is half of the work, and the same in every format, on the page and in files.
-            engine.execute(display.figure_)
-            with mpl.rc_context({"figure.autolayout": False, "figure.constrained_layout.use": False}):
-                display.figure_.set_layout_engine(None)  # "none" would have each file draw the figure twice
+        # The layout is half of the work, and the same in every format, on the page and in files.
+        display.settle_layout()
         return display.to_bytes(format, dpi=160)
 
 
