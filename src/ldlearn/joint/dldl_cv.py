@@ -342,7 +342,7 @@ def _held_out(setting: _Setting, rows: _Rows, fold: Fold, scoring: str) -> tuple
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the last fit, on all rows, says so if it matters
         for model in setting.model.fit_path(*rows.targets(fold.train), setting.points, **rows.given(fold.train)):
-            P = np.asarray(model.predict(X))
+            P = model._predict(X)  # rows that were checked when the search began
             likelihoods.append(RowScores(model._label_likelihoods(P, Y, known), weights))
             found = P[true]
             if scoring == "recovery" and true.any():

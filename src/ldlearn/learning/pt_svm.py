@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
+from sklearn import config_context
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC
 from sklearn.utils import check_random_state, gen_batches
@@ -175,7 +176,9 @@ class PTSVM(WeighsRows, Learner):
             for pair, folds in zip(self.pairs_, held_out, strict=True)
             for left_out in (np.zeros_like(folds[0]), *folds)
         ]
-        machines = Parallel(n_jobs=self.n_jobs, prefer="threads")(jobs)
+        # On few rows scikit-learn would check rows and parameters, which are ours, for longer than it fits.
+        with config_context(assume_finite=True, skip_parameter_validation=True):
+            machines = Parallel(n_jobs=self.n_jobs, prefer="threads")(jobs)
         shape = (len(self.pairs_), self.cv + 1)
         dual_coef = np.array([beta for beta, _ in machines]).reshape(*shape, len(X)).transpose(2, 0, 1)
         return dual_coef, np.array([b for _, b in machines]).reshape(shape)
