@@ -49,7 +49,7 @@ class Cell:
         """Of the grid points that are tried."""
         return drawn_places(self.method, self.selection.budget, self.protocol.seed)
 
-    @property
+    @cached_property
     def key(self) -> str:
         """A stable name of the cell: equal for equal content, in any process, folder and plan."""
         dataset = self.dataset.to_dict()

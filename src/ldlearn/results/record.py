@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, Self, TypeAlias, TypeGuard
 
 from ldlearn.errors import InputError
@@ -197,8 +197,8 @@ class Record(_ByKey):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """What a line of a file of records holds."""
-        content = asdict(self)
+        """What a line of a file of records holds; numbers that are not finite are None, as JSON has none."""
+        content: dict[str, Any] = _plain(self)
         for point in content["grid"]:
             # nearly all points have none, and grids are long
             if not point["error"]:
@@ -206,8 +206,8 @@ class Record(_ByKey):
         return content
 
     def encoded(self) -> bytes:
-        """One line of JSON; numbers that are not finite become null, as JSON has none."""
-        return (json.dumps(_finite(self.to_dict()), ensure_ascii=False, allow_nan=False) + "\n").encode()
+        """One line of JSON."""
+        return (json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False) + "\n").encode()
 
     def as_stored(self) -> Self:
         """The record as it is read back."""
@@ -244,12 +244,15 @@ def is_number(value: Any) -> TypeGuard[float]:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def _finite(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {str(key): _finite(entry) for key, entry in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_finite(entry) for entry in value]
+def _plain(value: Any) -> Any:
+    """A copy of what JSON knows."""
     if isinstance(value, float):
         return float(value) if math.isfinite(value) else None
+    if isinstance(value, (list, tuple)):
+        return [_plain(entry) for entry in value]
+    if isinstance(value, _ByKey):
+        value = vars(value)
+    if isinstance(value, Mapping):
+        return {str(key): _plain(entry) for key, entry in value.items()}
     # json knows no numbers of numpy
     return value.item() if hasattr(value, "item") else value
