@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import subprocess
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -19,6 +20,7 @@ from ldlearn.metrics import score_all
 from ldlearn.models import TableModel, load_model
 
 FIT = ("fit", "data.csv", "-l", "sky,mountain,sea", "--id", "key")
+QUICK = ("--set", "beta=10", "--set", "gamma=1", "--holdout", "0")  # neither choice nor check, which take the time
 
 
 def to_npz(table: pd.DataFrame, name: str) -> None:
@@ -52,9 +54,12 @@ READERS = {
 
 def expected(n: int = 80) -> pd.DataFrame:
     """What Python gives for the table of the command line."""
-    table = make_table(n)
-    model = TableModel.fit(make_table(), LABELS, features=["height", "wet", "place"])
-    return model.predict(table)
+    return model_in_python().predict(make_table(n))
+
+
+@cache
+def model_in_python() -> TableModel:
+    return TableModel.fit(make_table(), LABELS, features=["height", "wet", "place"])
 
 
 @pytest.mark.parametrize("format", WRITERS)
@@ -154,7 +159,7 @@ def test_features_by_name_prefix_and_range(features, numbers, here, run):
 
 def test_codes_can_be_declared_categorical(here, run):
     make_table().assign(zone=np.arange(80) % 4 + 1).to_csv("data.csv", index=False)
-    assert run(*FIT, "--categorical", "zone", "-o", "m.ldl").code == 0
+    assert run(*FIT, "--categorical", "zone", "-o", "m.ldl", *QUICK).code == 0
     found = load_model("m.ldl")
     assert found.categorical == ("place", "zone")
     # an integer in another format is the same code
@@ -198,7 +203,7 @@ def test_labels_may_be_words(here, run):
     words.to_csv("words.csv", index=False)
     table.astype(dict.fromkeys(LABELS, bool)).to_parquet("truths.parquet")
     for name in ("words.csv", "truths.parquet", "data.csv"):
-        run("fit", name, *FIT[2:], "-o", f"{name}.ldl", "--holdout", "0")
+        run("fit", name, *FIT[2:], "-o", f"{name}.ldl", *QUICK)
     found = [load_model(f"{name}.ldl").estimator.coef_ for name in ("words.csv", "truths.parquet", "data.csv")]
     np.testing.assert_allclose(found[0], found[2], atol=1e-12)
     np.testing.assert_allclose(found[1], found[2], atol=1e-12)
@@ -358,7 +363,7 @@ def test_columns_of_every_parquet_type(model, run):
     rounded = table.assign(height=table["height"].astype("float32"), wet=wet)
     assert run("predict", "typed.parquet", "-m", model, "-o", "typed.csv").code == 0
     np.testing.assert_allclose(pd.read_csv("typed.csv")[LABELS], load_model(model).predict(rounded), atol=1e-9)
-    assert run("fit", "typed.parquet", "-l", "sky,mountain,sea", "-o", "m.ldl").code == 0
+    assert run("fit", "typed.parquet", "-l", "sky,mountain,sea", "-o", "m.ldl", *QUICK).code == 0
     assert load_model("m.ldl").features == ("height", "wet", "place")
     pl.from_pandas(table).write_parquet("polars.parquet")
     table.set_index("wet").to_parquet("indexed.parquet")
@@ -371,8 +376,8 @@ def test_columns_of_every_parquet_type(model, run):
 def test_json_lines_of_numbers_texts_and_nulls(here, run):
     table = make_table()
     table.to_json("data.jsonl", orient="records", lines=True, double_precision=15)
-    run("fit", "data.jsonl", *FIT[2:], "-o", "json.ldl", "--holdout", "0")
-    run(*FIT, "-o", "csv.ldl", "--holdout", "0")
+    run("fit", "data.jsonl", *FIT[2:], "-o", "json.ldl", *QUICK)
+    run(*FIT, "-o", "csv.ldl", *QUICK)
     from_json, from_csv = load_model("json.ldl"), load_model("csv.ldl")
     assert from_json.categorical == from_csv.categorical == ("place",)
     np.testing.assert_allclose(from_json.predict(table), from_csv.predict(table), atol=1e-9)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from functools import cache
 
 import joblib
 import numpy as np
@@ -24,8 +25,10 @@ from ldlearn.models.table_fit import held_out_scores
 from ldlearn.preprocessing.column_kinds import JunkCells
 
 FEATURES = ["height", "wet", "place"]
+QUICK = DLDL(beta=10.0, gamma=1.0)  # to choose the weights takes most of the time
 
 
+@cache  # tests only read it
 def fitted(**options) -> TableModel:
     return TableModel.fit(make_table(), LABELS, features=FEATURES, **options)
 
@@ -69,27 +72,28 @@ def test_every_method_that_predicts_works_on_tables(name, tmp_path):
 
 
 def test_columns_of_a_frame_are_chosen_as_those_of_a_file():
-    model = TableModel.fit(make_table(), "sky:sea", features="height:place", id="key", estimator=DLDL(beta=10, gamma=1))
+    model = TableModel.fit(make_table(), "sky:sea", features="height:place", id="key", estimator=QUICK)
     assert (model.labels, model.features, model.id) == (tuple(LABELS), tuple(FEATURES), "key")
     with pytest.raises(TableError, match=r"numeric: there is no column 'wett'; did you mean wet"):
         TableModel.fit(make_table(), LABELS, numeric=["wett"], id="key")
 
 
 def test_names_of_columns_may_be_an_index_and_no_column_of_a_kind():
-    table, quick = make_table()[[*FEATURES, *LABELS]], DLDL(beta=10, gamma=1)
+    table = make_table()[[*FEATURES, *LABELS]]
     none = {"numeric": (), "categorical": [], "date": {}, "text": table.columns[:0], "ignore": ()}
-    model = TableModel.fit(table, table.columns[-3:], features=table.columns[:3], estimator=quick, **none)
+    model = TableModel.fit(table, table.columns[-3:], features=table.columns[:3], estimator=QUICK, **none)
     assert (model.labels, model.features) == (tuple(LABELS), tuple(FEATURES))
     with pytest.raises(TableError, match="features names no column"):
-        TableModel.fit(table, LABELS, features=[], estimator=quick)
+        TableModel.fit(table, LABELS, features=[], estimator=QUICK)
     days = [f"{1 + i % 28:02}/02/2024" for i in range(len(table))]
-    dated = TableModel.fit(table.assign(day_1=days, day_2=days), LABELS, date={"day_*": "%d/%m/%Y"}, estimator=quick)
+    dated = TableModel.fit(table.assign(day_1=days, day_2=days), LABELS, date={"day_*": "%d/%m/%Y"}, estimator=QUICK)
     assert dated.dates == {"day_1": "%d/%m/%Y", "day_2": "%d/%m/%Y"}
 
 
 def test_polars_frames_are_welcome():
     table = make_table()
-    pandas_model, polars_model = fitted(), TableModel.fit(pl.from_pandas(table), LABELS, features=FEATURES)
+    pandas_model = fitted(estimator=QUICK)
+    polars_model = TableModel.fit(pl.from_pandas(table), LABELS, features=FEATURES, estimator=QUICK)
     np.testing.assert_allclose(
         polars_model.predict(pl.from_pandas(table)).to_numpy(), pandas_model.predict(table).to_numpy(), atol=1e-12
     )
@@ -220,14 +224,18 @@ def onnx_inputs(model: TableModel, table: pd.DataFrame) -> dict[str, np.ndarray]
 
 
 @pytest.mark.parametrize("features", [["height", "wet"], ["place"], FEATURES], ids=["numbers", "texts", "both"])
-@pytest.mark.parametrize("method", [DLDL, EnhanceThenLearn, SABFGS, FromDistributions])
+@pytest.mark.parametrize(
+    "method",
+    [QUICK, EnhanceThenLearn(), SABFGS(), FromDistributions(QUICK)],
+    ids=["DLDL", "EnhanceThenLearn", "SABFGS", "FromDistributions"],
+)
 def test_onnx_gives_the_same_predictions(features, method, tmp_path):
     pytest.importorskip("onnx", reason="onnx is not installed: pip install onnx")
     runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed: pip install onnxruntime")
     table = make_table()
     if method.kind == "learner":
         table[LABELS] = table[LABELS].div(table[LABELS].sum(axis=1), axis=0)
-    model = TableModel.fit(table, LABELS, features=features, estimator=method())
+    model = TableModel.fit(table, LABELS, features=features, estimator=method)
     export_onnx(model, tmp_path / "m.onnx")
     session = runtime.InferenceSession(str(tmp_path / "m.onnx"))
     new = make_table(50, seed=3)
@@ -243,7 +251,7 @@ def test_onnx_knows_every_spelling_of_a_truth(tmp_path):
     runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed: pip install onnxruntime")
     table = make_table()
     table["wide"] = np.where(table["height"] > table["height"].median(), "True", "False")
-    model = TableModel.fit(table, LABELS, features=["wet", "wide"])
+    model = TableModel.fit(table, LABELS, features=["wet", "wide"], estimator=QUICK)
     export_onnx(model, tmp_path / "m.onnx")
     session = runtime.InferenceSession(str(tmp_path / "m.onnx"))
     spellings = ["True", "TRUE", "true", "False", "FALSE", "false"]
@@ -281,6 +289,6 @@ def test_the_check_does_not_depend_on_the_classifier(kind):
         table.loc[:9, ["low", "high"]] = [0.3, 0.7]
     else:
         table.loc[:9, ["low", "high"]] = 0
-    model = fit_and_check(table, ["low", "high"], kind=kind, estimator=DLDL(empty_rows="all"))
+    model = fit_and_check(table, ["low", "high"], kind=kind, estimator=DLDL(beta=10.0, gamma=1.0, empty_rows="all"))
     assert all(score.classifier is not None for score in held_out_scores(model.facts))
     assert model.facts["holdout"] is not None
