@@ -8,7 +8,7 @@ from __future__ import annotations
 import csv
 import html
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from io import TextIOWrapper
 from itertools import chain, islice
 from pathlib import Path
@@ -24,7 +24,7 @@ from ldlearn.io.content import Content, check_names
 from ldlearn.io.formats import Format
 from ldlearn.io.limits import check_declared, check_total
 from ldlearn.io.sink import WholeSink
-from ldlearn.io.source import CHUNK_ROWS, PIPE, Input, Kind, Source
+from ldlearn.io.source import PIPE, Input, Kind, RowSource
 
 _NUMERIC = ("numeric", "real", "integer")
 _ATTRIBUTE = re.compile(r"""@attribute\s+('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^\s{]+)\s*(.+)""", re.IGNORECASE)
@@ -37,7 +37,7 @@ Categories = frozenset[str] | None  # None: the attribute is numeric
 Cells = Mapping[int, str]
 
 
-class ArffSource(Source):
+class ArffSource(RowSource):
     """The attributes of an ARFF file.
 
     Which of them are the labels is told by a Mulan file of the same name that ends in .xml, or by the option -C that
@@ -56,10 +56,11 @@ class ArffSource(Source):
         # The .xml names each label; the option only counts them.
         labels = self._mulan_labels() or self._meka_labels()
         self.labels = {self._kind(labels): labels} if labels else {}
-        lines = ((k, text) for k, line in enumerate(self._file) if (text := line.strip()) and text[0] != "%")
+        lines = (text for line in self._file if (text := line.strip()) and text[0] != "%")
         first = list(islice(lines, 1))
-        self._is_sparse = bool(first) and first[0][1].startswith("{")
-        self._lines = chain(first, lines)
+        self._is_sparse = bool(first) and first[0].startswith("{")
+        cells = self._sparse_cells if self._is_sparse else self._dense_cells
+        self._rows = (cells(text, row) for row, text in enumerate(chain(first, lines), start=1))
 
     def _read_header(self) -> None:
         for line in self._file:
@@ -99,17 +100,6 @@ class ArffSource(Source):
             return "Y"
         return self._field if self._field in ("D", "Y", "counts") else "auto"
 
-    def blocks(self, kinds: Mapping[int, Kind]) -> Iterator[list[NDArray[Any]]]:
-        """See `Source.blocks`."""
-        rows = self._rows()
-        while piece := list(islice(rows, CHUNK_ROWS)):
-            yield [self._column(piece, i, kind) for i, kind in kinds.items()]
-
-    def _rows(self) -> Iterator[tuple[int, Cells]]:
-        """Row number, counted from 1, and the cells by attribute."""
-        for row, (_, text) in enumerate(self._lines, start=1):
-            yield row, self._sparse_cells(text, row) if self._is_sparse else self._dense_cells(text, row)
-
     def _dense_cells(self, text: str, row: int) -> Cells:
         cells = text.split(",") if "'" not in text and '"' not in text else _split_quoted(text)
         if len(cells) != len(self.names):
@@ -126,9 +116,9 @@ class ArffSource(Source):
             found[int(cell[0])] = cell[1]
         return found
 
-    def _column(self, rows: list[tuple[int, Cells]], position: int, kind: Kind) -> NDArray[Any]:
+    def _column(self, rows: list[Cells], position: int, kind: Kind, first: int) -> NDArray[Any]:
         # A sparse row leaves out zeros.
-        texts = [self._text(found.get(position, "0"), position, row) for row, found in rows]
+        texts = [self._text(cells.get(position, "0"), position, row) for row, cells in enumerate(rows, first)]
         values = np.array(texts, dtype=object)
         words = self._categories[position]
         if kind == "text" or (words is not None and not all(is_number(word) for word in words)):
@@ -136,7 +126,7 @@ class ArffSource(Source):
         try:
             return np.array([np.nan if text is None else text for text in texts], dtype=np.float64)
         except ValueError:
-            return self._as_numbers(values, position, rows[0][0])  # which names the cell
+            return self._as_numbers(values, position, first)  # which names the cell
 
     def _text(self, cell: str, position: int, row: int) -> str | None:
         text, words = _unquote(cell.strip()), self._categories[position]
@@ -153,7 +143,7 @@ class ArffSource(Source):
         values: list[float] = []
         columns: list[int] = []
         starts = [0]
-        for row, cells in self._rows():
+        for row, cells in enumerate(self._rows, start=1):
             columns += cells
             values += [float(self._text(text, column, row) or "nan") for column, text in cells.items()]
             starts.append(len(values))

@@ -58,14 +58,6 @@ class _Part(NamedTuple):
     numbers: NDArray[np.float64]  # of these
     texts: dict[int, Any]  # the other columns, Arrow's arrays
 
-    @classmethod
-    def of(cls, batch: Any, parsed: list[int], texts: list[int]) -> _Part:
-        numbers = np.empty((batch.num_rows, 0))
-        if parsed:
-            columns = batch.select([str(i) for i in parsed])
-            numbers = columns.to_tensor(null_to_nan=True, row_major=False).to_numpy()
-        return cls(parsed, numbers, {i: batch.column(str(i)) for i in texts})
-
 
 _Piece = list[_Part]
 
@@ -184,30 +176,25 @@ class DelimitedSource(Source):
     def _columns(self, piece: _Piece, kinds: Mapping[int, Kind]) -> list[NDArray[Any]]:
         """The columns of a piece, those of numbers at one stroke: a call for each would take most of the time."""
         found = dict(zip(piece[0].parsed, _stacked([part.numbers for part in piece]), strict=True))
-        unknown = [i for i, kind in kinds.items() if kind == "any" and i not in found]
-        commas = {i for i in unknown if i in self._with_commas}
-        for have_commas in (True, False):
-            if alike := [i for i in unknown if (i in commas) is have_commas]:
-                found |= self._numbers(piece, alike, have_commas)
-        return [found[i] if i in found else self._texts(piece, i, i in commas) for i in kinds]
+        found |= self._numbers(piece, [i for i, kind in kinds.items() if kind == "any" and i not in found])
+        return [found[i] if i in found else self._texts(piece, i) for i in kinds]
 
-    def _numbers(self, piece: _Piece, wanted: list[int], have_commas: bool) -> dict[int, NDArray[np.float64]]:
+    def _numbers(self, piece: _Piece, wanted: list[int]) -> dict[int, NDArray[np.float64]]:
         """Those among the columns of texts that hold nothing but numbers; the first cells of most others tell."""
-        _, likely = self._parse_columns([[piece[0].texts[i].slice(0, _FIRST_CELLS)] for i in wanted], have_commas)
-        wanted = list(compress(wanted, likely))
+        if wanted:
+            _, likely = self._parse_columns([[piece[0].texts[i].slice(0, _FIRST_CELLS)] for i in wanted])
+            wanted = list(compress(wanted, likely))
         if not wanted:
             return {}
-        values, known = self._parse_columns([[part.texts[i] for part in piece] for i in wanted], have_commas)
+        values, known = self._parse_columns([[part.texts[i] for part in piece] for i in wanted])
         return {i: values[row] for row, i in enumerate(wanted) if known[row]}
 
-    def _parse_columns(
-        self, columns: list[list[Any]], have_commas: bool
-    ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    def _parse_columns(self, columns: list[list[Any]]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         """Columns in parts as rows of numbers, and which of them hold nothing else; 01067 may be a code."""
         from pyarrow import compute
 
         cells = self._arrow.concat_arrays([part for column in columns for part in column])
-        values, known = self._parse_numbers(_with_dots(cells) if have_commas else cells)
+        values, known = self._parse_numbers(cells)
         codes = compute.is_in(compute.utf8_slice_codeunits(cells, 0, 2), value_set=self._arrow.array(_PADDED))
         known &= ~codes.to_numpy(zero_copy_only=False)
         return values.reshape(len(columns), -1), np.logical_and.reduce(known.reshape(len(columns), -1), axis=1)
@@ -231,27 +218,34 @@ class DelimitedSource(Source):
         values = compute.cast(texts, arrow.float64()).to_numpy(zero_copy_only=False)
         return values, compute.or_(missing, plain).to_numpy(zero_copy_only=False)
 
-    def _texts(self, piece: _Piece, position: int, have_commas: bool) -> NDArray[Any]:
-        column = self._arrow.chunked_array([part.texts[position] for part in piece])
-        texts: NDArray[Any] = (_with_dots(column) if have_commas else column).to_numpy()
+    def _texts(self, piece: _Piece, position: int) -> NDArray[Any]:
+        texts: NDArray[Any] = self._arrow.chunked_array([part.texts[position] for part in piece]).to_numpy()
         return texts
 
     def _pieces(
         self, file: CountedFile, kinds: Mapping[int, Kind], quick: Collection[int] = (), skip: int = 0
     ) -> Iterator[_Piece]:
         """Some thousand rows each, because every column of every piece has a price; some rows may be skipped."""
-        numbers = {i for i, kind in kinds.items() if kind == "number" or i in quick}
-        parsed, texts = ([i for i in kinds if (i in numbers) is wanted] for wanted in (True, False))
+        parsed = [i for i, kind in kinds.items() if kind == "number" or i in quick]
         held: _Piece = []
-        for batch in self._batches(file, list(kinds), numbers, quick):
+        for batch in self._batches(file, list(kinds), {*parsed}, quick):
             here = batch.slice(min(skip, batch.num_rows))
             skip -= batch.num_rows - here.num_rows
-            held += [_Part.of(here, parsed, texts)] if here.num_rows else []
+            held += [self._part(here, kinds, parsed)] if here.num_rows else []
             if _count_rows(held) >= CHUNK_ROWS or len(held) * self._block >= CHUNK_BYTES:
                 yield held
                 held = []
         if held:
             yield held
+
+    def _part(self, batch: Any, kinds: Mapping[int, Kind], parsed: list[int]) -> _Part:
+        numbers = np.empty((batch.num_rows, 0))
+        if parsed:
+            columns = batch.select([str(i) for i in parsed])
+            numbers = columns.to_tensor(null_to_nan=True, row_major=False).to_numpy()
+        texts = {i: batch.column(str(i)) for i in kinds.keys() - parsed}
+        commas = [i for i in texts if kinds[i] == "any" and i in self._with_commas]
+        return _Part(parsed, numbers, texts | {i: _with_dots(texts[i]) for i in commas})
 
     def _batches(
         self, file: CountedFile, wanted: list[int], numbers: Collection[int], quick: Collection[int]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import re
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 from typing import Any
 
@@ -16,7 +16,7 @@ from ldlearn.io.atomic import naming_system_errors
 from ldlearn.io.formats import Format
 from ldlearn.io.limits import check_declared, check_total
 from ldlearn.io.sink import Output, Sink, Table, columns_of
-from ldlearn.io.source import CHUNK_ROWS, Input, Kind, Source, as_column
+from ldlearn.io.source import Input, Kind, RowSource, as_column
 
 _ROWS_LOOKED_AT = 30
 _MERGED = re.compile(rb'mergeCell ref="([A-Z]+)(\d+):[A-Z]+(\d+)"')
@@ -28,7 +28,7 @@ _FULL = 0.8  # of the cells of the fullest row: a header has at least that many,
 Row = Sequence[Any]
 
 
-class ExcelSource(Source):
+class ExcelSource(RowSource):
     """A sheet; its header is the first row that is about as full as the table is wide."""
 
     def __init__(self, given: Input) -> None:
@@ -94,15 +94,9 @@ class ExcelSource(Source):
             names = some([self.names[self._columns.index(j)] for j in formulas])
             self.given.announce(f"formulas in {names} have no values; open and save it in a spreadsheet program")
 
-    def blocks(self, kinds: Mapping[int, Kind]) -> Iterator[list[NDArray[Any]]]:
-        """See `Source.blocks`."""
-        while piece := list(islice(self._rows, CHUNK_ROWS)):
-            yield [self._column(piece, i, kind) for i, kind in kinds.items()]
-
-    def _column(self, rows: list[Sequence[Any]], position: int, kind: Kind) -> NDArray[Any]:
+    def _column(self, rows: list[Row], position: int, kind: Kind, first: int) -> NDArray[Any]:
         j = self._columns[position]
-        cells = [_plain(row[j]) if j < len(row) else None for row in rows]
-        return as_column(cells, kind)
+        return as_column([_plain(row[j]) if j < len(row) else None for row in rows], kind)
 
 
 def _find_merged(sheet: Any) -> Iterator[tuple[int, int, int]]:

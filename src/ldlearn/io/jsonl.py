@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from itertools import islice
+from collections.abc import Iterator
+from itertools import chain, islice
 from shlex import quote
 from typing import Any
 
@@ -16,34 +16,36 @@ from ldlearn.io.columns import marked_labels
 from ldlearn.io.formats import Format
 from ldlearn.io.limits import check_total
 from ldlearn.io.sink import Sink, Table, columns_of
-from ldlearn.io.source import CHUNK_ROWS, PIPE, Input, Kind, Source, as_column
+from ldlearn.io.source import CHUNK_ROWS, PIPE, Input, Kind, RowSource, as_column
 
 _LONGEST_LINE = 64 << 20
 
 
-class JsonLinesSource(Source):
+class JsonLinesSource(RowSource):
     """A file of JSON objects, one a line; the columns are the keys of the first rows."""
 
     def __init__(self, given: Input, rows: Iterator[dict[str, Any]] | None = None) -> None:
         super().__init__(given)
-        self._rows = parse_lines(given) if rows is None else rows
+        rows = parse_lines(given) if rows is None else rows
         # Many rows: an object may leave out what it does not know, so that one alone does not tell all columns.
-        self._first = list(islice(self._rows, CHUNK_ROWS))
-        if not self._first:
+        first = list(islice(rows, CHUNK_ROWS))
+        if not first:
             raise TableError("the file is empty; one JSON object per line is needed.")
-        if is_task(self._first[0]):
+        if is_task(first[0]):
             command = f"ldlearn import {quote(given.name)} -o table.csv"
             raise TableError(f"a row holds the answers of raters; first type: {command}")
-        self.names = list(dict.fromkeys(name for row in self._first for name in row))
+        self.names = list(dict.fromkeys(name for row in first for name in row))
         self.labels = marked_labels(self.names)
+        self._rows = chain(first, rows)
 
-    def blocks(self, kinds: Mapping[int, Kind]) -> Iterator[list[NDArray[Any]]]:
-        """See `Source.blocks`."""
-        rows, start = self._first, 1
-        while rows:
-            yield [_column(rows, self.names[i], kind, start) for i, kind in kinds.items()]
-            start += len(rows)
-            rows = list(islice(self._rows, CHUNK_ROWS))
+    def _column(self, rows: list[dict[str, Any]], position: int, kind: Kind, first: int) -> NDArray[Any]:
+        name = self.names[position]
+        cells = [row.get(name) for row in rows]
+        for number, cell in enumerate(cells, first):
+            if isinstance(cell, dict) or (isinstance(cell, list) and any(map(_is_nested, cell))):
+                problem = "neither a number nor a text; of answers by raters `ldlearn import` makes a table."
+                raise TableError(problem, row=number, column=name)
+        return as_column(cells, kind)
 
 
 def parse_lines(given: Input) -> Iterator[dict[str, Any]]:
@@ -78,15 +80,6 @@ def _parse(text: bytes, what: str, row: int | None = None) -> Any:
     except (ValueError, RecursionError) as error:
         reason = getattr(error, "msg", "it is not UTF-8 text or nested too deeply")
         raise TableError(f"the {what} is no JSON ({reason}).", row=row) from None
-
-
-def _column(rows: list[dict[str, Any]], name: str, kind: Kind, start: int) -> NDArray[Any]:
-    cells = [row.get(name) for row in rows]
-    for i, cell in enumerate(cells):
-        if isinstance(cell, dict) or (isinstance(cell, list) and any(map(_is_nested, cell))):
-            problem = "neither a number nor a text; of answers by raters `ldlearn import` makes a table."
-            raise TableError(problem, row=start + i, column=name)
-    return as_column(cells, kind)
 
 
 def _is_nested(value: Any) -> bool:

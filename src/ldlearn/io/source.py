@@ -7,9 +7,10 @@ import shutil
 import sys
 import tempfile
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any, Literal
 
@@ -179,14 +180,32 @@ class Source:
 
     def _take_names(self, names: list[str]) -> None:
         """Take the names of a header, without the spaces around them: that is said, and which of them mark labels."""
-        self.given.announce_names(names)
         self.names = tidy_names(names)
+        if spaced := [name for name, tidy in zip(names, self.names, strict=True) if name != tidy]:
+            self.given.announce(f"spaces around the names of columns are left out: {some(spaced)}")
         self.labels = marked_labels(self.names)
 
     def _positions(self, kinds: Mapping[str, Kind]) -> dict[int, Kind]:
         # Reversed, so that of two columns of one name the first is taken.
         place = {name: i for i, name in reversed(list(enumerate(self.names)))}
         return {place[name]: kind for name, kind in kinds.items()}
+
+
+class RowSource(Source):
+    """A table of a format that gives one row after the other; it sets ``_rows`` and implements `_column`."""
+
+    _rows: Iterator[Any]
+
+    def blocks(self, kinds: Mapping[int, Kind]) -> Iterator[list[NDArray[Any]]]:
+        """See `Source.blocks`."""
+        first = 1
+        while rows := list(islice(self._rows, CHUNK_ROWS)):
+            yield [self._column(rows, i, kind, first) for i, kind in kinds.items()]
+            first += len(rows)
+
+    def _column(self, rows: list[Any], position: int, kind: Kind, first: int) -> NDArray[Any]:
+        """A column of some rows; ``first`` is the number of the first of them, for messages."""
+        raise NotImplementedError
 
 
 def _condensed(above: Any, frame: Any) -> Any:
@@ -327,12 +346,6 @@ class Input:
     def announce(self, found: str) -> None:
         """Say aloud what was found that is not the usual."""
         self.say(f"{self.where}: {found}.")
-
-    def announce_names(self, names: Sequence[str]) -> None:
-        """Say that spaces around headings are left out."""
-        spaced = [name for name, tidy in zip(names, tidy_names(names), strict=True) if name != tidy]
-        if spaced:
-            self.announce(f"spaces around the names of columns are left out: {some(spaced)}")
 
     def close(self) -> None:
         """Close what was opened."""
