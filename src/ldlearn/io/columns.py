@@ -138,26 +138,37 @@ def choose_columns(
     ignored = {*source.find(ignore, "ignore")} if _names_any(ignore) else set()
     if set(ids) & set(labelled):
         raise TableError(f"the column {names[ids[0]]!r} is a label and the id at once.")
-    if ignored & set(labelled):
-        raise TableError(
-            f"ignore names {names[min(ignored & set(labelled))]!r}, which is a label; leave it out of one."
-        )
+    if both := ignored & set(labelled):
+        raise TableError(f"ignore names {names[min(both)]!r}, which is a label; leave it out of one.")
     chosen = source.rest(taken) if features is None else source.find(features, "features")
-    both = [names[i] for i in chosen if i in taken]
-    if both:
-        raise TableError(f"the column {both[0]!r} is a feature and a label (or the id) at once.")
+    if twice := [names[i] for i in chosen if i in taken]:
+        raise TableError(f"the column {twice[0]!r} is a feature and a label (or the id) at once.")
     chosen = [i for i in chosen if i not in ignored]
     if not chosen:
         raise TableError("no column is left for the features.")
-    dates = list(date) if isinstance(date, Mapping) else date
-    kinds = {"numeric": numeric, "categorical": categorical, "date": dates, "text": text}
-    told = {kind: source.find(choice, kind) for kind, choice in kinds.items() if _names_any(choice)}
-    _check_told(names, told, set(chosen))
-    by_kind: dict[str, Any] = {kind: [names[i] for i in positions] for kind, positions in told.items()}
-    if isinstance(date, Mapping):  # a prefix may name several columns of one form
-        by_kind["date"] = {names[i]: form for choice, form in date.items() for i in source.find(choice, "date")}
-    of = [[names[i] for i in positions] for positions in (labelled, chosen, ids)]
-    return TableColumns(of[0], of[1], by_kind, of[2][0] if ids else None)
+    said = {"numeric": numeric, "categorical": categorical, "date": date, "text": text}
+    kinds = _find_kinds(source, {kind: choice for kind, choice in said.items() if _names_any(choice)}, set(chosen))
+    return TableColumns([names[i] for i in labelled], [names[i] for i in chosen], kinds, names[ids[0]] if ids else None)
+
+
+def _find_kinds(source: Source, said: Mapping[str, Any], features: set[int]) -> dict[str, Any]:
+    """The features that something is said of, by what is said; every one at most once."""
+    found = {
+        kind: source.find(list(choice) if isinstance(choice, Mapping) else choice, kind)
+        for kind, choice in said.items()
+    }
+    names, seen = source.names, dict[int, str]()
+    for kind, positions in found.items():
+        for i in positions:
+            if i not in features:
+                raise TableError(f"{kind} names {names[i]!r}, which is no feature.")
+            if i in seen:
+                raise TableError(f"{seen[i]} and {kind} both name {names[i]!r}.")
+            seen[i] = kind
+    kinds: dict[str, Any] = {kind: [names[i] for i in positions] for kind, positions in found.items()}
+    if isinstance(date := said.get("date"), Mapping):  # a prefix may name several columns of one form
+        kinds["date"] = {names[i]: form for choice, form in date.items() for i in source.find(choice, "date")}
+    return kinds
 
 
 def _names_any(choice: Any) -> bool:
@@ -172,17 +183,6 @@ def find_kept(source: Source, keep: Columns | None, id: str | None, labels: Sequ
     if both:
         raise TableError(f"keep names the label {both[0]!r}, and its degrees are written under that name.")
     return [name for name in chosen if name != id]
-
-
-def _check_told(names: Sequence[str], told: Mapping[str, list[int]], features: set[int]) -> None:
-    seen: dict[int, str] = {}
-    for kind, positions in told.items():
-        for i in positions:
-            if i not in features:
-                raise TableError(f"{kind} names {names[i]!r}, which is no feature.")
-            if i in seen:
-                raise TableError(f"{seen[i]} and {kind} both name {names[i]!r}.")
-            seen[i] = kind
 
 
 def check_distinct(names: Sequence[str]) -> None:
