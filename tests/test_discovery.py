@@ -31,7 +31,10 @@ class NotInstalled:  # None in sys.modules would do, but scikit-learn 1.6 takes 
         if name.partition(".")[0] in EXTRAS:
             raise ModuleNotFoundError(f"No module named {name!r}")
 sys.meta_path.insert(0, NotInstalled())
+import ldlearn
+assert "sklearn" not in sys.modules
 from ldlearn import DLDL, all_estimators
+assert DLDL().kind == "joint" and "sklearn" in sys.modules
 from ldlearn.core import binarize
 from ldlearn.datasets import load_vader_tweets
 data = load_vader_tweets()

@@ -94,12 +94,14 @@ def read_dataset(
     Examples
     --------
     >>> import tempfile, pathlib
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "faces.csv"
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = pathlib.Path(folder.name) / "faces.csv"
     >>> _ = path.write_text("width,joy,fear\\n1.5,3,1\\n2.5,0,4\\n")
     >>> data = read_dataset(path, labels=["joy", "fear"])
     >>> data.D
     array([[0.75, 0.25],
            [0.  , 1.  ]])
+    >>> folder.cleanup()
     """
     path, style = Path(path), TextStyle(delimiter, decimal, encoding)
     try:

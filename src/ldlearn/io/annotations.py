@@ -110,7 +110,8 @@ def read_annotations(
     Examples
     --------
     >>> import tempfile, pathlib
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "ratings.csv"
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = pathlib.Path(folder.name) / "ratings.csv"
     >>> _ = path.write_text("item,rater,label\\na,1,sky\\na,2,sky\\na,2,sea\\nb,1,sea\\n")
     >>> found = read_annotations(str(path))
     >>> found.table
@@ -119,6 +120,7 @@ def read_annotations(
     1    b    1    0
     >>> found.kind, found.labels_option
     ('votes', 'sea:sky')
+    >>> folder.cleanup()
     """
     if kind not in KINDS:
         raise ParameterError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}.")
