@@ -11,7 +11,8 @@ from ldlearn.errors import InputError
 from ldlearn.metrics import CONVENTIONS, LABEL_METRICS, error_probability, intersection, per_row, score_all
 
 TOL = 1e-12
-DEGREE = st.sampled_from([0.0, 0.1, 0.2, 0.25, 0.5]) | st.floats(0.0, 1.0)
+# Equal, or different by more than rounding: what differs by less is tied to us and not to scikit-learn.
+DEGREE = st.sampled_from([0.0, 0.1, 0.2, 0.25, 0.5]) | st.integers(0, 10_000).map(lambda k: k / 10_000)
 
 
 @st.composite
