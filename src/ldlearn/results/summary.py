@@ -210,6 +210,8 @@ class Results:
 
     def finished(self, dataset: str | None = None, method: str | None = None) -> list[Record]:
         """Records of the cells that were computed, perhaps of one data set or one method."""
+        if dataset is not None and method is not None:  # asked for every entry of a table
+            return [record for record in self.by_method.get((method, dataset), []) if record.is_ok]
         return [
             record
             for record in self.records
