@@ -8,7 +8,9 @@ from typing import Any, NoReturn
 
 from jinja2.sandbox import SandboxedEnvironment
 from numpydoc import docscrape_sphinx
+from pydata_sphinx_theme import toctree
 from sphinx.application import Sphinx
+from sphinx.builders import html
 from sphinx.errors import PycodeError
 from sphinx.pycode import ModuleAnalyzer
 from sphinx.search.en import SearchEnglish
@@ -19,6 +21,8 @@ def setup(app: Sphinx) -> dict[str, Any]:
     docscrape_sphinx.SandboxedEnvironment = _one_environment()
     SearchEnglish.stem = cache(SearchEnglish.stem)  # type: ignore[method-assign]
     ModuleAnalyzer.for_module = _no_comments  # type: ignore[method-assign]
+    html._file_checksum = cache(html._file_checksum)
+    toctree._patch_cached_sidebar = _sidebar
     logging.disable(logging.DEBUG)  # tens of thousands of lines that nobody reads
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
@@ -36,3 +40,30 @@ def _one_environment() -> Any:
 def _no_comments(name: str) -> NoReturn:
     """Modules are not searched for comments that describe attributes: docstrings do, in the way of numpydoc."""
     raise PycodeError(f"{name} is not read")
+
+
+def _sidebar(app: Sphinx, key: Any, page: str, show_nav_level: int) -> str | None:
+    """The links beside a page, made from those of the page before by moving the marks of the current one.
+
+    The theme does so too, but writes all sections anew for every page; here, those that a mark has left or reached.
+    """
+    cached = toctree._sidebar_cache(app).get(key)
+    if cached is None:
+        return None
+    before, soup, *texts = cached
+    sections = soup.ul("li", recursive=False)
+    left = _marked(sections)
+    old, new = app.builder.get_relative_uri(page, before), app.builder.get_relative_uri(before, page)
+    if not toctree._move_current_markers(soup, old_href=old, new_href=new, show_nav_level=show_nav_level):
+        return None
+    changed = left | _marked(sections) if texts else range(len(sections))
+    texts = texts or [""] * len(sections)
+    for number in changed:
+        texts[number] = str(sections[number])
+    cached[:] = [page, soup, *texts]
+    classes = " ".join(soup.ul["class"])
+    return f'<ul class="{classes}">\n' + "\n".join(texts) + "\n</ul>\n"
+
+
+def _marked(sections: Any) -> set[int]:
+    return {number for number, section in enumerate(sections) if "current" in section["class"]}
