@@ -23,13 +23,14 @@ BENCHMARK = Path(__file__).resolve().parents[2] / "benchmarks" / "stream_predict
 
 @pytest.mark.skipif(not BENCHMARK.exists(), reason="the benchmarks are not part of this copy of the project")
 def test_memory_does_not_grow_with_the_table(monkeypatch, capsys):
-    # What Arrow keeps for reuse grows until some 100 MB are read, Arrow 17's until some 150; from there on it stays.
-    sizes = ("100", "200") if int(pyarrow.__version__.split(".")[0]) > 17 else ("150", "400")
+    # The peak wanders by up to 36 MB whatever the size, Arrow 17's until some 150 MB are read; rows that were kept by
+    # mistake would cost 70.
+    sizes = ("50", "200") if int(pyarrow.__version__.split(".")[0]) > 17 else ("150", "400")
     monkeypatch.setattr(sys, "argv", [str(BENCHMARK), "--megabytes", *sizes])
     runpy.run_path(str(BENCHMARK), run_name="__main__")
     small, large, summary = (json.loads(line) for line in capsys.readouterr().out.splitlines())
     assert large["megabytes"] > 1.9 * small["megabytes"]
-    assert summary["growth_megabytes"] < 30, "100 MB more of table must not cost 30 MB more of memory"
+    assert summary["growth_megabytes"] < 50, "150 MB more of table must not cost 50 MB more of memory"
 
 
 @pytest.mark.parametrize("format", ["csv", "jsonl", "parquet", "npz"])
