@@ -26,7 +26,8 @@ distributed = pytest.importorskip("distributed")
 # What a cluster says about its own dying or busy workers is not ours.
 pytestmark = pytest.mark.filterwarnings("ignore")
 
-GIVEN = {"beta": 0.3, "gamma": 0.3, "max_iter": 2}
+GIVEN = {"beta": 0.3, "gamma": 0.3, "max_iter": 1}
+TWICE = GIVEN | {"max_iter": 2}  # where the steps themselves are at stake: a second one begins with what the first left
 UNEVEN = {1: (700,), 3: (300, 1, 399), 7: (200, 50, 1, 149, 120, 80, 100)}
 PLACES = [(1, "client"), (3, "client"), (7, "client_of_processes")]
 
@@ -51,11 +52,16 @@ def fitted(rows, client):
     return ld.DLDL(**GIVEN, client=client).fit(*(in_blocks(A, UNEVEN[3]) for A in rows))
 
 
+@pytest.fixture(scope="module")
+def local_twice(rows):
+    return DLDL(**TWICE).fit(*rows)
+
+
 @pytest.mark.parametrize(("count", "place"), PLACES)
-def test_the_fit_in_blocks_is_the_fit_in_one_place(rows, local, request, count, place):
-    client = request.getfixturevalue(place)
+def test_the_fit_in_blocks_is_the_fit_in_one_place(rows, local_twice, request, count, place):
+    client, local = request.getfixturevalue(place), local_twice
     X, Y = (in_blocks(A, UNEVEN[count]) for A in rows)
-    model = ld.DLDL(**GIVEN, client=client).fit(X, Y)
+    model = ld.DLDL(**TWICE, client=client).fit(X, Y)
     np.testing.assert_allclose(model.coef_, local.coef_, atol=1e-6)
     np.testing.assert_allclose(model.intercept_, local.intercept_, atol=1e-6)
     D = client.compute(model.label_distributions_, sync=True)
@@ -82,8 +88,8 @@ def test_the_weights_of_few_wide_rows_are_chosen_as_in_one_place(client):
     "params",
     [
         {},
-        {"init": "pseudo", "fit_intercept": False, **GIVEN},
-        {"feature_map": "rbf", "n_components": 10, "random_state": 0, **GIVEN},
+        {"init": "pseudo", "fit_intercept": False, **TWICE},
+        {"feature_map": "rbf", "n_components": 10, "random_state": 0, **TWICE},
     ],
     ids=["weights chosen", "pseudo", "rbf"],
 )
@@ -154,7 +160,7 @@ def partly(rows):
 
 @pytest.mark.parametrize(
     "params",
-    [GIVEN, {"init": "pseudo", "fit_intercept": False, **GIVEN}, {"ordered": 0.5, **GIVEN}, {"max_iter": 2}],
+    [TWICE, {"init": "pseudo", "fit_intercept": False, **TWICE}, {"ordered": 0.5, **TWICE}, {"max_iter": 2}],
     ids=["given", "pseudo", "ordered", "chosen"],
 )
 def test_weights_and_unknown_labels_count_as_on_one_machine(rows, partly, client, params):
@@ -246,14 +252,14 @@ class Killer:
             os.kill(self.killed, signal.SIGKILL)
 
 
-def test_a_lost_worker_costs_time_and_not_the_fit(rows, local, client_of_processes):
+def test_a_lost_worker_costs_time_and_not_the_fit(rows, local_twice, client_of_processes):
     X, Y = (in_blocks(A, UNEVEN[7]) for A in rows)
     killer = Killer(client_of_processes)
-    model = ld.DLDL(**GIVEN, client=client_of_processes, callback=killer).fit(X, Y)
+    model = ld.DLDL(**TWICE, client=client_of_processes, callback=killer).fit(X, Y)
     assert killer.killed is not None
-    np.testing.assert_allclose(model.coef_, local.coef_, atol=1e-6)
+    np.testing.assert_allclose(model.coef_, local_twice.coef_, atol=1e-6)
     D = client_of_processes.compute(model.label_distributions_, sync=True)
-    np.testing.assert_allclose(D, local.label_distributions_, atol=1e-6)
+    np.testing.assert_allclose(D, local_twice.label_distributions_, atol=1e-6)
 
 
 def test_answers_are_lazy_and_those_of_the_ordinary_estimator(rows, local, client, fitted):
@@ -423,7 +429,7 @@ def test_what_is_only_for_rows_in_memory_is_one_sentence(rows, fitted):
 
 def test_with_a_graph_neighbours_are_found_within_blocks(rows, client):
     X, Y = (in_blocks(A, (350, 350)) for A in rows)
-    params = {"alpha": 0.1, "n_neighbors": 5, "sigma": 2.0, **GIVEN}
+    params = {"alpha": 0.1, "n_neighbors": 5, "sigma": 2.0, **TWICE}
     model = ld.DLDL(**params, client=client).fit(X, Y)
     one = ld.DLDL(**params, client=client).fit(X.rechunk((700, -1)), Y.rechunk((700, -1)))
     local = DLDL(**params).fit(*rows)
@@ -441,7 +447,7 @@ def test_with_a_graph_neighbours_are_found_within_blocks(rows, client):
 
 def test_the_widths_of_blocks_become_one(rows, client):
     X, Y = (in_blocks(A, UNEVEN[1]) for A in rows)
-    params = {"alpha": 0.1, "n_neighbors": 5, **GIVEN}
+    params = {"alpha": 0.1, "n_neighbors": 5, **TWICE}
     model, local = ld.DLDL(**params, client=client).fit(X, Y), DLDL(**params).fit(*rows)
     assert model.sigma_ == pytest.approx(local.sigma_, rel=1e-9)
     np.testing.assert_allclose(model.coef_, local.coef_, atol=1e-6)
@@ -449,7 +455,7 @@ def test_the_widths_of_blocks_become_one(rows, client):
 
 def test_experiments_run_their_cells_on_the_same_cluster(tmp_path, rows, client_of_processes, cluster):
     X, Y = (in_blocks(A, UNEVEN[3]) for A in rows)
-    model = ld.DLDL(beta=0.3, gamma=0.3, max_iter=1, client=client_of_processes)
+    model = ld.DLDL(**GIVEN, client=client_of_processes)
     before = model.fit(X, Y).coef_
     run = run_plan(tiny_plan(protocol={"repeats": 1}), tmp_path, scheduler=cluster.scheduler_address)
     assert run.count("ok") == len(run.records) == 5
