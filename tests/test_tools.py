@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import multiprocessing
 import os
 import subprocess
 import sys
@@ -78,6 +79,14 @@ def test_a_mutation_is_noticed_only_if_a_test_fails(tmp_path):
     assert "wrong: noticed by core/test_logical.py::" in done.stdout
     assert "harmless: SURVIVED" in done.stdout
     assert old in (TOOLS.parent / "src" / "ldlearn" / "core" / "logical.py").read_text()
+
+
+def test_tests_of_a_mutation_may_start_processes(monkeypatch):
+    process = multiprocessing.Process(daemon=True)  # as those of a pool are
+    monkeypatch.setattr(multiprocessing, "current_process", lambda: process)
+    monkeypatch.setattr(mutants, "COPIED", ())
+    monkeypatch.setattr(mutants, "first_failure", lambda *_: f"daemon: {process.daemon}")
+    assert mutants.noticed_by((None, (), 1)) == "daemon: False"
 
 
 def test_only_survivors_without_an_excuse_are_a_failure():

@@ -91,6 +91,7 @@ def read_mutations(path: Path = LIST) -> list[Mutation]:
 def noticed_by(task: tuple[Mutation | None, tuple[str, ...], int]) -> str | None:
     """Apply a mutation (or none) to a copy and return the first test that fails there; to be run in a new process."""
     mutation, tests, seconds = task
+    multiprocessing.current_process().daemon = False  # or the clusters of some tests could have no processes
     with tempfile.TemporaryDirectory(prefix="mutant-") as folder:
         for name in COPIED:
             copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
