@@ -31,6 +31,7 @@ _DEEPEST = 60  # no model is; a hostile file could exhaust the stack
 _SPARSE = {"csr_array", "csr_matrix", "csc_array", "csc_matrix"}
 # Attributes that would make a foreign object do more than compute: a cache folder, a number of processes.
 _MUST_BE_NONE = ("memory", "n_jobs")
+_ADDRESSES = ("_stop_words_id",)  # in memory, other in every process: vectorizers find them again
 
 
 class Encoder:
@@ -108,7 +109,7 @@ class Encoder:
             _check_harmless(vars(value), f"{path}, a {type(value).__name__}")
         # What an estimator of ours would pickle: it may hold rows of its training, which it then lets go.
         held: Any = value.__getstate__() if isinstance(value, LabelEstimator) else vars(value)
-        state = {key: inner(child, key) for key, child in held.items()}
+        state = {key: inner(child, key) for key, child in held.items() if key not in _ADDRESSES}
         return {"type": "object", "class": name, "state": state}
 
     def _keep(self, array: NDArray[Any], path: str) -> int:

@@ -375,8 +375,9 @@ def _are_lists(present: Any) -> bool:
 
 def _is_nearly_numeric(series: Any, decimal: str | None) -> bool:
     # Some cells tell most texts from numbers; only what passes is read as a whole.
-    some_cells = series.iloc[:: max(1, len(series) // _SURELY_TOLD)]
-    return _share_of_junk(some_cells, decimal) <= 0.5 and _share_of_junk(series, decimal) <= _MOST_JUNK
+    step = len(series) // _SURELY_TOLD
+    likely = step < 2 or _share_of_junk(series.iloc[::step], decimal) <= 0.5
+    return likely and _share_of_junk(series, decimal) <= _MOST_JUNK
 
 
 def _share_of_junk(series: Any, decimal: str | None) -> float:
