@@ -29,6 +29,14 @@ def pytest_collect_file():
     return [file for file in found if isinstance(file, pytest.Module)]
 
 
+@pytest.fixture(scope="session", autouse=True)
+def no_waiting_for_the_disk():
+    """Nobody pulls the plug in a test, and to wait for the disk at every file takes seconds in all."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", os.fstat)  # what is no open file is an error as ever
+        yield
+
+
 # Four seconds and more each: begun first, so that no worker is left alone with one of them at the end.
 SLOWEST = (
     "docs/test_site.py",
