@@ -29,6 +29,27 @@ def test_the_checker_finds_faults(browser, tmp_path):
         assert rule in found
 
 
+ONE_LOOK = """<html lang="en"><title>Looks</title><style>
+body { background: #888; color: #000; }
+@media (prefers-color-scheme: light) { #light { color: #999; } }
+@media (prefers-color-scheme: dark) { #dark { color: #999; } }
+@media (max-width: 40rem) { #narrow { color: #999; } }
+</style><main><h1>Looks</h1>
+<p id="light">one</p><p id="dark">two</p><p id="narrow">three</p><p id="redrawn">four</p></main>
+<script>
+matchMedia("(max-width: 40rem)").onchange = () => { document.querySelector("#redrawn").style.color = "#999"; };
+</script></html>"""
+
+
+def test_a_fault_of_one_look_is_found_in_it(browser, tmp_path):
+    (tmp_path / "page.html").write_text(ONE_LOOK)
+    light, dark = violations_of_file(browser, tmp_path / "page.html")
+    assert light.startswith("page.html, light, 1280 px: color-contrast:")
+    assert light.endswith(": #light")
+    assert dark.startswith("page.html, dark, 390 px: color-contrast:")
+    assert dark.endswith(": #dark, #narrow, #redrawn")
+
+
 def test_the_report(browser, report):
     assert violations_of_file(browser, report) == []
 
