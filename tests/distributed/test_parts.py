@@ -38,7 +38,7 @@ def run(*words):
 
 def test_fit_and_predict_in_parts_from_the_command_line(folder, cluster):
     address = cluster.scheduler_address
-    options = ("-l", "sky,sea,sun", "--id", "key", "--set", "beta=0.3", "--set", "gamma=0.3", "--set", "max_iter=2")
+    options = ("-l", "sky,sea,sun", "--id", "key", "--set", "beta=0.3", "--set", "gamma=0.3", "--set", "max_iter=1")
     assert run("fit", "part-*.parquet", *options, "-o", "m.ldl", "--scheduler", address) == 0
     assert run("fit", "all.parquet", *options, "-o", "one.ldl", "--holdout", "0") == 0
     model, one = load_table_model("m.ldl"), load_table_model("one.ldl")
@@ -94,9 +94,8 @@ def test_a_part_that_is_wrong_is_named(folder, cluster):
     with pytest.raises(LDLearnError, match=r"part-1\.parquet"):
         fit_parts("part-*.parquet", "sky,sea,sun", scheduler=address, id="key", params=params)
     second.to_parquet("part-1.parquet")
-    model = fit_parts(
-        "part-*.parquet", "sky,sea,sun", scheduler=address, id="key", params={"gamma": 1.0}, method="VoteLDL"
-    )
+    params = {"gamma": 1.0, "max_iter": 1}
+    model = fit_parts("part-*.parquet", "sky,sea,sun", scheduler=address, id="key", params=params, method="VoteLDL")
     assert type(model.estimator) is VoteLDL
     second.drop(columns="s").to_parquet("part-1.parquet")
     with pytest.raises(LDLearnError, match=r"part-1\.parquet.*'s'"):
