@@ -156,14 +156,11 @@ def count_tasks(tasks: Sequence[Mapping[str, Any]]) -> Annotations:
 
 def _read_objects(path: str, format: str | None) -> list[dict[str, Any]]:
     given = Input(path, title="JSON")
-    try:
-        with reading(given):
-            rows = parse_list(given) if format_of(path, format) == "json" else list(parse_lines(given))
-            if not any(rows):
-                raise TableError("the file is empty, or all of its objects are.")
-            return rows
-    finally:
-        given.close()
+    with given.stack, reading(given):
+        rows = parse_list(given) if format_of(path, format) == "json" else list(parse_lines(given))
+        if not any(rows):
+            raise TableError("the file is empty, or all of its objects are.")
+        return rows
 
 
 def _read_rows(source: Source, roles: Roles) -> Iterator[dict[str, Any]]:

@@ -9,7 +9,6 @@ import csv
 import html
 import re
 from collections.abc import Mapping
-from io import TextIOWrapper
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -46,8 +45,7 @@ class ArffSource(RowSource):
 
     def __init__(self, given: Input) -> None:
         super().__init__(given)
-        self._file = TextIOWrapper(given.path.open("rb"), encoding="utf-8-sig", newline="")
-        given.stack.enter_context(self._file)
+        self._file = given.stack.enter_context(given.path.open(encoding="utf-8-sig", newline=""))
         self._relation, self._field = "", ""
         self.names = []
         self._categories: list[Categories] = []

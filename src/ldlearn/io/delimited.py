@@ -175,7 +175,7 @@ class DelimitedSource(Source):
 
     def _columns(self, piece: _Piece, kinds: Mapping[int, Kind]) -> list[NDArray[Any]]:
         """The columns of a piece, those of numbers at one stroke: a call for each would take most of the time."""
-        found = dict(zip(piece[0].parsed, _stacked([part.numbers for part in piece]), strict=True))
+        found = dict(zip(piece[0].parsed, _by_column([part.numbers for part in piece]), strict=True))
         found |= self._numbers(piece, [i for i, kind in kinds.items() if kind == "any" and i not in found])
         return [found[i] if i in found else self._texts(piece, i) for i in kinds]
 
@@ -359,14 +359,10 @@ def _count_rows(piece: _Piece) -> int:
     return sum(len(part.numbers) for part in piece)
 
 
-def _stacked(matrices: list[NDArray[np.float64]]) -> NDArray[np.float64]:
+def _by_column(matrices: list[NDArray[np.float64]]) -> NDArray[np.float64]:
     """Matrices below each other, transposed: a frame has column after column."""
-    columns = np.empty((matrices[0].shape[1], sum(map(len, matrices))))
-    start = 0
-    for matrix in matrices:
-        columns[:, start : start + len(matrix)] = matrix.T
-        start += len(matrix)
-    return columns
+    columns = np.empty((matrices[0].shape[1], sum(map(len, matrices))))  # else numpy would keep the order of the rows
+    return np.concatenate([matrix.T for matrix in matrices], axis=1, out=columns)
 
 
 def _as_utf8(file: CountedFile, encoding: str) -> CountedFile:

@@ -140,7 +140,7 @@ def open_table(
         problem = f"a delimiter, a decimal mark and an encoding are for text tables, not for {format.title}."
         raise TableError(problem, where=name)
     source = Input(name, told, max_bytes, format.title, style, say)
-    try:
+    with source.stack:
         with reading(source):
             table = format.source(source)
             if by_name:
@@ -148,8 +148,6 @@ def open_table(
         # What the caller does with the table is not trouble with the file: only its own errors are put in other words.
         with naming(source.where):
             yield table
-    finally:
-        source.close()
 
 
 @contextmanager

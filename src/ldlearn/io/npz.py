@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
-import scipy.sparse
 from numpy.lib import format as npy_format
 from numpy.typing import NDArray
 
@@ -134,8 +133,7 @@ class NpySink(WholeSink):
     def save(self, content: Content) -> None:
         """See `Sink.save`; names are not kept."""
         self.numbers_only(content)
-        if scipy.sparse.issparse(content.X):
-            raise self.refusal("this format holds no sparse features; use .npz, .mat, .arff or .svm.")
+        self.dense_only(content)
         if not content.X.shape[1]:
             write_npy(self.output.file, next(iter(content.labels.values())))
             return

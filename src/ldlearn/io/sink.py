@@ -87,8 +87,7 @@ class Sink:
 
     def save(self, content: Content) -> None:
         """Write a data set, row by row."""
-        if scipy.sparse.issparse(content.X):
-            raise self.refusal("this format holds no sparse features; use .npz, .mat, .arff or .svm.")
+        self.dense_only(content)
         from sklearn.utils import gen_batches
 
         # At least one piece, so that a set without rows still has a header.
@@ -97,6 +96,11 @@ class Sink:
 
     def close(self) -> None:
         """Write what is due at the end."""
+
+    def dense_only(self, content: Content) -> None:
+        """Refuse sparse features."""
+        if scipy.sparse.issparse(content.X):
+            raise self.refusal("this format holds no sparse features; use .npz, .mat, .arff or .svm.")
 
     def refusal(self, problem: str, column: str | None = None) -> TableError:
         """An error about what the format cannot hold."""

@@ -313,7 +313,7 @@ class Input:
         self.name, self.told, self.max_bytes, self.title = name, told, max_bytes, title
         self.style, self.say = style or TextStyle(), say or _warn
         self.where = "standard input" if name == PIPE else name
-        self.stack = ExitStack()
+        self.stack = ExitStack()  # of what was opened
 
     @cached_property
     def file(self) -> CountedFile:
@@ -346,10 +346,6 @@ class Input:
     def announce(self, found: str) -> None:
         """Say aloud what was found that is not the usual."""
         self.say(f"{self.where}: {found}.")
-
-    def close(self) -> None:
-        """Close what was opened."""
-        self.stack.close()
 
 
 class CountedFile:
