@@ -2,7 +2,7 @@
 
 Rows are generated and piped into the command; nothing is stored. Prints one JSON line for each size that the table
 reaches as it grows, with the peak memory of the predicting process so far, and the growth from the first size to the
-last: constant memory means next to none, once what the parser reads ahead (some 100 MB of table) has its place.
+last: constant memory means next to none, once some 100 MB of table have been through it.
 
     python benchmarks/stream_predict.py --megabytes 100 5000
 """
@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -56,11 +55,7 @@ def stream(model: Path, sizes: list[float]) -> Iterator[dict[str, float]]:
         while sent < size * 1e6:
             sent += process.stdin.write(block)
             rows += BLOCK_ROWS
-        if size == sizes[-1]:
-            process.stdin.close()
-            peak = _peak_at_the_end(process)
-        else:
-            peak = _peak_so_far(process)
+        peak = _peak_so_far(process)
         seconds = time.perf_counter() - started
         yield {
             "megabytes": round(sent / 1e6, 1),
@@ -69,20 +64,15 @@ def stream(model: Path, sizes: list[float]) -> Iterator[dict[str, float]]:
             "seconds": round(seconds, 2),
             "megabytes_per_second": round(sent / 1e6 / seconds, 1),
         }
+    process.stdin.close()
+    if code := process.wait():
+        raise SystemExit(f"the command failed with exit code {code}")
 
 
 def _peak_so_far(process: subprocess.Popen[bytes]) -> int:
-    """Bytes, as Linux knows them of a process that runs."""
+    """Bytes, as Linux knows them of a process that runs; what it tells at the end holds the peak of the parent, too."""
     status = Path(f"/proc/{process.pid}/status").read_text()
     return int(status.partition("VmHWM:")[2].split()[0]) * 1024
-
-
-def _peak_at_the_end(process: subprocess.Popen[bytes]) -> int:
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        raise SystemExit(f"the command failed with exit code {process.returncode}")
-    return usage.ru_maxrss * 1024
 
 
 def main() -> None:
