@@ -334,9 +334,10 @@ def _end_of_rows(block: bytes, delimiter: str) -> int:
         return max(block.rfind(b"\n"), block.rfind(b"\r")) + 1
     # As for the parser, a quote opens where a value begins, and nowhere else; what follows the closing one belongs to
     # the value. All quantifiers are possessive: a row that is not complete is given up at once.
-    mark = re.escape(delimiter).encode()
-    value = rb'(?:"[^"]*+(?:""[^"]*+)*+"|(?!"))[^\r\n%b]*+' % mark
-    complete = re.match(rb"(?:%b(?:%b%b)*+[\r\n])*+" % (value, mark, value), block)
+    ends = rb"\r\n%b" % re.escape(delimiter).encode()
+    quoted = rb'(?<![^%b])"[^"]*+(?:""[^"]*+)*+"' % ends
+    stray = rb'(?<=[^%b])"' % ends
+    complete = re.match(rb'(?:[^"\r\n]*+(?:(?:%b|%b)[^"\r\n]*+)*+[\r\n])*+' % (quoted, stray), block)
     return complete.end() if complete is not None else 0
 
 
