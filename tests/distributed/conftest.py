@@ -29,7 +29,9 @@ def quick_workers():
     import dask
     from distributed.utils import get_mp_context
 
-    with dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}):
+    # A worker that wants something of a lost one calls it again and again, for half a minute by default.
+    settings = {"worker.multiprocessing-method": "forkserver", "comm.timeouts.connect": "5s"}
+    with dask.config.set({f"distributed.{name}": value for name, value in settings.items()}):
         get_mp_context()  # Dask's own list of imports, which is set once, must not replace ours
         forked.context()
         yield
