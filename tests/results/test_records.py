@@ -7,6 +7,7 @@ import resource
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from synthetic_records import make_records
 
@@ -36,6 +37,11 @@ def test_records_are_read_back_and_the_last_of_a_cell_counts(tmp_path):
     last = record("b", "n", validation={"recovery": None}, message="Infinity ü\n")
     assert found == [record("a", validation={"recovery": 2.0}), last]
     assert len(read_records(tmp_path, history=True)) == 3
+
+
+@pytest.mark.parametrize("kind", [float, np.float64, np.float32])
+def test_a_number_that_is_not_finite_is_null_in_whatever_precision(kind):
+    assert json.loads(record("a", validation={"recovery": kind("nan")}).encoded())["validation"] == {"recovery": None}
 
 
 @pytest.fixture

@@ -255,4 +255,4 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {str(key): _plain(entry) for key, entry in value.items()}
     # json knows no numbers of numpy
-    return value.item() if hasattr(value, "item") else value
+    return _plain(value.item()) if hasattr(value, "item") else value
