@@ -28,7 +28,7 @@ import distributed
 import numpy as np
 from scipy.optimize import nnls
 
-from ldlearn import distributed as ld
+from ldlearn import dask as ld
 from ldlearn.core import normalize_rows, softmax
 
 HERE = Path(__file__).parent

@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from ldlearn.models import TableModel, save_model
+from ldlearn.tables import TableModel, save_model
 
 N_FEATURES = 100
 LABELS = [f"label{j}" for j in range(10)]

@@ -26,10 +26,10 @@ from pathlib import Path
 
 LABELS = ["l0", "l1", "l2", "l3"]
 PREPARE = (
-    "import time, resource, json; import numpy as np, pandas as pd; import ldlearn.models; from ldlearn import DLDL"
+    "import time, resource, json; import numpy as np, pandas as pd; import ldlearn.tables; from ldlearn import DLDL"
 )
 ARRAYS = (
-    "model = ldlearn.models.fit_table(data, 'l0:l3', holdout=0); table = pd.read_csv(data);"
+    "model = ldlearn.tables.fit_table(data, 'l0:l3', holdout=0); table = pd.read_csv(data);"
     "X, Y = model.transform(table), table[['l0', 'l1', 'l2', 'l3']].to_numpy()"
 )
 MEANINGFUL = 0.1  # seconds of read_csv, for a ratio to it
@@ -37,10 +37,10 @@ STEPS = {
     "read_csv": ("", "pd.read_csv(data)"),
     "bare fit": (ARRAYS, "DLDL().fit(X, Y)"),
     "intervals": (ARRAYS + "; bare = DLDL().fit(X, Y)", "bare.far_from_training(X[:1])"),
-    "fit": ("", "ldlearn.models.fit_table(data, 'l0:l3', folder + '/model.ldl', holdout=0)"),
+    "fit": ("", "ldlearn.tables.fit_table(data, 'l0:l3', folder + '/model.ldl', holdout=0)"),
     "predict": (
-        "ldlearn.models.fit_table(data, 'l0:l3', folder + '/model.ldl', holdout=0)",
-        "ldlearn.models.predict_table(data, folder + '/model.ldl', folder + '/out.csv')",
+        "ldlearn.tables.fit_table(data, 'l0:l3', folder + '/model.ldl', holdout=0)",
+        "ldlearn.tables.predict_table(data, folder + '/model.ldl', folder + '/out.csv')",
     ),
 }
 

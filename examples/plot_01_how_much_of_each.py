@@ -10,7 +10,7 @@ the features alone (predicted). The black strokes are the true shares of the vot
 from ldlearn import DLDL
 from ldlearn.core import binarize
 from ldlearn.datasets import load_vader_tweets
-from ldlearn.plotting import DistributionBarsDisplay
+from ldlearn.reporting import DistributionBarsDisplay
 
 tweets = load_vader_tweets()
 X, D = tweets.X[:1500], tweets.D[:1500]

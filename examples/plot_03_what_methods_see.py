@@ -9,7 +9,7 @@ methods see the features and 0/1 labels: which labels make up more than half of 
 
 from ldlearn import DLDL, GLLE, UniformLE
 from ldlearn.datasets import make_artificial
-from ldlearn.plotting import ArtificialPictureDisplay
+from ldlearn.reporting import ArtificialPictureDisplay
 
 surface = make_artificial("manifold")
 Y = surface.logical(rule="cumulative")

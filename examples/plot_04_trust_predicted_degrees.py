@@ -10,7 +10,7 @@ predictions fall into each bin.
 from ldlearn import DLDL
 from ldlearn.core import binarize
 from ldlearn.datasets import load_vader_tweets
-from ldlearn.plotting import ReliabilityDisplay
+from ldlearn.reporting import ReliabilityDisplay
 
 tweets = load_vader_tweets()
 train, test = slice(0, 2000), slice(2000, 4000)

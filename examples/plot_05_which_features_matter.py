@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 
 from ldlearn import DLDL
 from ldlearn.datasets import load_uk_budget_shares
-from ldlearn.plotting import FeatureInfluenceDisplay
+from ldlearn.reporting import FeatureInfluenceDisplay
 
 budgets = load_uk_budget_shares()
 X = pd.DataFrame(StandardScaler().fit_transform(budgets.X), columns=budgets.feature_names)

@@ -8,7 +8,7 @@ together cannot be told apart by anything.
 """
 
 from ldlearn.datasets import load_yeast
-from ldlearn.plotting import CooccurrenceDisplay
+from ldlearn.reporting import CooccurrenceDisplay
 
 yeast = load_yeast()
 together = CooccurrenceDisplay.from_labels(yeast.Y, label_names=yeast.label_names)

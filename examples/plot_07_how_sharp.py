@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from ldlearn.datasets import make_label_distributions
 from ldlearn.joint import dldl_path
 from ldlearn.metrics import intersection
-from ldlearn.plotting import TernaryDisplay
+from ldlearn.reporting import TernaryDisplay
 
 data = make_label_distributions(300, 8, 3, sparsity=0.3, sharpness=1.0, random_state=3)
 Y = data.logical()

@@ -10,7 +10,7 @@ be. It is computed, not estimated.
 from ldlearn import DLDL
 from ldlearn.core import binarize
 from ldlearn.datasets import load_vader_tweets
-from ldlearn.plotting import ConvergenceDisplay
+from ldlearn.reporting import ConvergenceDisplay
 
 tweets = load_vader_tweets()
 X, D = tweets.X[:1500], tweets.D[:1500]

@@ -10,7 +10,7 @@ by a bar are not told apart.
 from ldlearn import DLDL, GLLE, PriorLE, UniformLE
 from ldlearn.datasets import make_label_distributions
 from ldlearn.metrics import intersection
-from ldlearn.plotting import CriticalDifferenceDisplay
+from ldlearn.reporting import CriticalDifferenceDisplay
 
 methods = {"DLDL": DLDL(), "GLLE": GLLE(), "equal shares": UniformLE(), "frequencies": PriorLE()}
 scores = []

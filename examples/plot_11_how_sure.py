@@ -11,7 +11,7 @@ strokes) need not lie in it.
 from ldlearn import DLDL, ConformalIntervals
 from ldlearn.core import binarize
 from ldlearn.datasets import load_vader_tweets
-from ldlearn.plotting import DistributionBarsDisplay
+from ldlearn.reporting import DistributionBarsDisplay
 
 tweets = load_vader_tweets()
 Y = binarize(tweets.D)

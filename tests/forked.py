@@ -3,7 +3,7 @@
 import multiprocessing
 
 # What is not installed is passed over.
-IMPORTED = ["ldlearn.experiments", "distributed", "dask.dataframe", "ldlearn.distributed"]
+IMPORTED = ["ldlearn.experiments", "distributed", "dask.dataframe", "ldlearn.dask"]
 
 
 def context():

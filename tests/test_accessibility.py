@@ -5,8 +5,8 @@ from accessibility import violations_of_file
 from example_tables import LABELS, make_table
 from synthetic_records import DATASETS, METHODS, make_records, only_metrics
 
-from ldlearn.models import describe_file, fit_table, write_card
 from ldlearn.reporting import Report
+from ldlearn.tables import describe_file, fit_table, write_card
 
 # The checker looks at every cell of every table and every dot of every picture: two sets, a method or two of each kind.
 TWO_SETS = {name: DATASETS[name] for name in ("scut_fbp", "vader_tweets")}  # few labels, and one is of the paper

@@ -23,7 +23,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from ldlearn import DLDL, L2, SABFGS, FromClassifier, VoteLDL, all_estimators
 from ldlearn.base import LabelEstimator
-from ldlearn.errors import InputError, ParameterError
+from ldlearn.exceptions import InputError, ParameterError
 from ldlearn.joint import competition_test
 
 ALL = pytest.mark.parametrize("estimator", instances(), ids=case_id)

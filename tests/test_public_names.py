@@ -4,9 +4,9 @@ import importlib
 
 import pytest
 
-from ldlearn.errors import FileError
+from ldlearn.exceptions import FileError
 from ldlearn.experiments.methods import MethodSpec
-from ldlearn.models import load_table_model
+from ldlearn.tables import load_table_model
 
 NAMES = {
     "models": "NamedEmbedding PreparedTable import_embedding prepare_table",

@@ -14,8 +14,8 @@ from typing import Any
 
 from ldlearn import __version__
 from ldlearn.datasets import fetch_dataset, write_dataset
+from ldlearn.evaluation import TASKS, Record, Results
 from ldlearn.experiments import LogWatcher, Plan, run_plan
-from ldlearn.results import TASKS, Record, Results
 
 RESULT = Path(__file__).with_name("which_method.json")
 METRICS = ("intersection", "chebyshev", "kl_divergence")

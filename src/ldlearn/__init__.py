@@ -10,11 +10,12 @@ __version__ = "0.2.0.dev0"
 TYPE_CHECKING = False  # as in typing, which would take longer to import than all the rest
 
 if TYPE_CHECKING:  # type checkers and editors see the names where they are
+    from ldlearn.base.discovery import all_estimators as all_estimators
     from ldlearn.compose import *  # noqa: F403
-    from ldlearn.discovery import all_estimators as all_estimators
     from ldlearn.enhancement import *  # noqa: F403
     from ldlearn.joint import *  # noqa: F403
     from ldlearn.learning import *  # noqa: F403
+    from ldlearn.uncertainty import *  # noqa: F403
 else:
     from importlib import import_module
     from importlib.util import find_spec
@@ -27,7 +28,7 @@ else:
             raise AttributeError(f"module 'ldlearn' has no attribute {name!r}")
         if find_spec(f"ldlearn.{name}") is not None:
             return import_module(f"ldlearn.{name}")
-        discovery = import_module("ldlearn.discovery")
+        discovery = import_module("ldlearn.base.discovery")
         for module in (discovery, *discovery.estimator_packages()):
             if name in module.__all__:
                 globals()[name] = found = getattr(module, name)
@@ -38,6 +39,6 @@ else:
         return sorted({*globals(), *_public_names()})
 
     def _public_names() -> list[str]:
-        discovery = import_module("ldlearn.discovery")
+        discovery = import_module("ldlearn.base.discovery")
         packages = (discovery, *discovery.estimator_packages())
         return [name for module in packages for name in module.__all__]

@@ -13,8 +13,8 @@ from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import FunctionTransformer, PolynomialFeatures, StandardScaler
 
 from ldlearn import DLDL, DLDLCV, SABFGS, ConformalIntervals, EnhanceThenLearn, FromDistributions, UniformLE, VoteLDL
-from ldlearn.errors import ParameterError
-from ldlearn.models import TableModel, load_model, save_model
+from ldlearn.exceptions import ParameterError
+from ldlearn.tables import TableModel, load_model, save_model
 
 LABELS = ["sky", "mountain", "sea"]
 FIXED = {"alpha": 0.0, "beta": 1.0, "gamma": 1.0, "max_iter": 2}

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from ldlearn import DLDL, SABFGS, FromDistributions
-from ldlearn.errors import InputError
+from ldlearn.exceptions import InputError
 
 NAMES = ["sky", "sea", "sand"]
 RNG = np.random.default_rng(0)

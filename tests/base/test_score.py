@@ -8,7 +8,7 @@ from sklearn.model_selection import GridSearchCV
 
 from ldlearn import DLDL, SABFGS, EnhanceThenLearn, FromClassifier, VoteLDL
 from ldlearn.datasets import make_label_distributions
-from ldlearn.errors import InputError
+from ldlearn.exceptions import InputError
 from ldlearn.metrics import get_scorer, intersection
 
 JOINT = [DLDL(), VoteLDL(), FromClassifier(), EnhanceThenLearn()]

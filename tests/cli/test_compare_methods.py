@@ -7,11 +7,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from ldlearn.evaluation import read_records
 from ldlearn.experiments import load_plan, plan_for_table, run_plan
-from ldlearn.models import TableModel
-from ldlearn.preprocessing import PreparedTable, prepare_table
 from ldlearn.reporting import write_report
-from ldlearn.results import read_records
+from ldlearn.tables import PreparedTable, TableModel, prepare_table
 
 QUICK = "VoteLDL,PriorLE,UniformLE+MeanLDL"
 LABELS = ["sky", "sea", "sun"]

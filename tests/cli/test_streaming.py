@@ -14,9 +14,9 @@ import pyarrow
 import pytest
 from example_tables import LABELS, make_table
 
-from ldlearn.io.formats import open_table
-from ldlearn.io.source import CHUNK_ROWS
-from ldlearn.models import load_model
+from ldlearn.tables import load_model
+from ldlearn.tables.formats import open_table
+from ldlearn.tables.source import CHUNK_ROWS
 
 BENCHMARK = Path(__file__).resolve().parents[2] / "benchmarks" / "stream_predict.py"
 

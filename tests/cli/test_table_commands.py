@@ -17,7 +17,7 @@ from sklearn.metrics import label_ranking_average_precision_score
 import ldlearn
 from ldlearn import DLDL, EnhanceThenLearn
 from ldlearn.metrics import score_all
-from ldlearn.models import TableModel, load_model
+from ldlearn.tables import TableModel, load_model
 
 FIT = ("fit", "data.csv", "-l", "sky,mountain,sea", "--id", "key")
 QUICK = ("--set", "beta=10", "--set", "gamma=1", "--holdout", "0")  # neither choice nor check, which take the time

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ldlearn.models import TableModel, enhance_table, load_table_model, predict_table
+from ldlearn.tables import TableModel, enhance_table, load_table_model, predict_table
 
 LABELS = ["sky", "mountain", "sea"]
 ENDS = [f"{label}_{end}" for label in LABELS for end in ("low", "high")]

@@ -8,7 +8,7 @@ from sklearn.preprocessing import StandardScaler
 
 from ldlearn import DLDL, SABFGS, EnhanceThenLearn, FromDistributions, MeanLDL, PriorLE, UniformLE
 from ldlearn.core import binarize
-from ldlearn.errors import InputError
+from ldlearn.exceptions import InputError
 from ldlearn.metrics import get_scorer, intersection
 
 

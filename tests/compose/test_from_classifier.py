@@ -20,7 +20,7 @@ from sklearn.preprocessing import StandardScaler
 from ldlearn import FromClassifier
 from ldlearn.core import normalize_rows
 from ldlearn.datasets import make_label_distributions
-from ldlearn.errors import InputError, ParameterError
+from ldlearn.exceptions import InputError, ParameterError
 from ldlearn.metrics import intersection
 
 CLASSIFIERS = {

@@ -10,7 +10,7 @@ from sklearn.preprocessing import StandardScaler
 from ldlearn.core import knn_graph, laplacian
 from ldlearn.core.graph import bandwidth, neighbor_graph
 from ldlearn.core.neighbors import nearest_in_graph
-from ldlearn.errors import InputError
+from ldlearn.exceptions import InputError
 
 
 def brute_force(X, k, sigma):

@@ -7,7 +7,7 @@ from scipy import sparse
 
 from ldlearn.core import binarize
 from ldlearn.core.targets import check_logical, check_some_degrees
-from ldlearn.errors import InputError
+from ldlearn.exceptions import InputError
 
 
 def distributions(seed, n=20, c=6):

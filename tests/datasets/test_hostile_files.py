@@ -14,7 +14,7 @@ import pytest
 import scipy.io
 
 from ldlearn.datasets import DatasetError, LabelDataset, make_label_distributions, read_dataset, write_dataset
-from ldlearn.errors import FileError
+from ldlearn.exceptions import FileError
 
 SUFFIXES = [".npz", ".mat", "-7.3.mat", ".npy", ".csv", ".tsv", ".parquet", ".feather", ".arff", ".svm"]
 MEGABYTE = 1 << 20

@@ -7,8 +7,8 @@ import scipy.io
 import scipy.sparse
 
 from ldlearn.datasets import DatasetError, LabelDataset, read_dataset, write_dataset
-from ldlearn.errors import FileError
-from ldlearn.io.mat5 import read_mat5
+from ldlearn.exceptions import FileError
+from ldlearn.tables.mat5 import read_mat5
 
 TABLE = """id,emo_joy,emo_fear,width,height
 0,3,1,1.5,10
@@ -426,7 +426,8 @@ def test_files_that_are_not_there_or_of_no_known_kind(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("module", "name", "extra"), [("pyarrow", "a.parquet", "io"), ("pyarrow", "a.csv", "io"), ("h5py", "a.mat", "io")]
+    ("module", "name", "extra"),
+    [("pyarrow", "a.parquet", "tables"), ("pyarrow", "a.csv", "tables"), ("h5py", "a.mat", "tables")],
 )
 def test_a_missing_package_is_named(tmp_path, monkeypatch, module, name, extra):
     path = tmp_path / name

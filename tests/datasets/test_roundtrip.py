@@ -17,9 +17,9 @@ from ldlearn.datasets import (
     read_dataset,
     write_dataset,
 )
-from ldlearn.errors import FileError, ParameterError
-from ldlearn.io import npz
-from ldlearn.io.columns import plain_name
+from ldlearn.exceptions import FileError, ParameterError
+from ldlearn.tables import npz
+from ldlearn.tables.columns import plain_name
 
 KEEP_ALL = [".npz", ".mat", "-7.3.mat", ".parquet", ".feather"]
 TEXTS = ("name", "source", "licence", "citation", "description")

@@ -11,14 +11,14 @@ from tiny_plans import tiny_dict
 
 from ldlearn import VoteLDL
 from ldlearn.datasets import make_label_distributions
-from ldlearn.errors import InputError
+from ldlearn.evaluation import Results, agreement, read_records
+from ldlearn.exceptions import InputError
 from ldlearn.experiments import Plan, run_plan
 from ldlearn.experiments.sources import DatasetSpec
 from ldlearn.experiments.splits import make_split
 from ldlearn.metrics import LABEL_METRICS, intersection, vote_likelihood
 from ldlearn.reporting import write_report
 from ldlearn.reporting.report import Report
-from ldlearn.results import Results, agreement, read_records
 
 FAST = {"alpha": 0.0, "beta": 0.1, "gamma": 1.0, "max_iter": 2}
 METHODS = {

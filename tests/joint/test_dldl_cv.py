@@ -11,11 +11,11 @@ from sklearn.ensemble import RandomTreesEmbedding
 from ldlearn import DLDL, DLDLCV, VoteLDL
 from ldlearn.core import softmax
 from ldlearn.datasets import make_label_distributions, make_logical_labels
-from ldlearn.errors import InputError, ParameterError
+from ldlearn.exceptions import InputError, ParameterError
 from ldlearn.joint.point_selection import RowScores, ScoredPoint, choose_point
 from ldlearn.metrics import intersection
-from ldlearn.models import fit_table, load_model
-from ldlearn.plotting import SensitivityDisplay
+from ldlearn.reporting import SensitivityDisplay
+from ldlearn.tables import fit_table, load_model
 
 QUICK = {"gamma_ratios": (0.3, 1.0), "cv": 2, "random_state": 0}
 

@@ -10,7 +10,7 @@ from scipy import sparse
 
 from ldlearn.core import binarize, softmax, threads
 from ldlearn.datasets import load_uk_budget_shares, make_label_distributions
-from ldlearn.errors import InputError, ParameterError
+from ldlearn.exceptions import InputError, ParameterError
 from ldlearn.joint import competition_test
 from ldlearn.joint.label_model import (
     _count_variances,

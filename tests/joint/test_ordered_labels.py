@@ -6,7 +6,7 @@ from estimator_cases import tweets
 from scipy.special import xlogy
 
 from ldlearn import DLDL
-from ldlearn.errors import ParameterError
+from ldlearn.exceptions import ParameterError
 from ldlearn.joint.ordered_labels import roughness
 from ldlearn.metrics import intersection
 

@@ -10,7 +10,7 @@ from sklearn.base import clone
 from ldlearn import DLDL, FLE, GLLE, SABFGS, PriorLE, UniformLE, VoteLDL
 from ldlearn.core import laplacian, normalize_rows
 from ldlearn.datasets import make_label_distributions
-from ldlearn.errors import InputError
+from ldlearn.exceptions import InputError
 from ldlearn.metrics import intersection
 
 MODELS = [

@@ -8,7 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ldlearn import DLDL, UniformLE, VoteLDL
 from ldlearn.core import normalize_rows, softmax
 from ldlearn.datasets import make_label_distributions
-from ldlearn.errors import InputError
+from ldlearn.exceptions import InputError
 from ldlearn.metrics import intersection
 
 

@@ -11,7 +11,7 @@ import ldlearn
 from ldlearn import learning
 from ldlearn.cli.main import main
 from ldlearn.experiments import methods as methods_of_plans
-from ldlearn.models import encoding
+from ldlearn.tables import encoding
 
 FILE = '''
 """Ridge regression of degrees, projected onto the simplex."""

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn.metrics import label_ranking_average_precision_score, label_ranking_loss
 
-from ldlearn.errors import InputError
+from ldlearn.exceptions import InputError
 from ldlearn.metrics import CONVENTIONS, LABEL_METRICS, error_probability, intersection, per_row, score_all
 
 TOL = 1e-12

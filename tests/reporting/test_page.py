@@ -9,11 +9,11 @@ from html.parser import HTMLParser
 import pytest
 from synthetic_records import DATASETS, HOSTILE, METHODS, hostile_records, make_records
 
+from ldlearn.evaluation import Results
 from ldlearn.reporting import Report
 from ldlearn.reporting.payload import page_data, samples, script_json
 from ldlearn.reporting.run_details import progress
 from ldlearn.reporting.text_tables import number
-from ldlearn.results import Results
 
 RECORDS = make_records(repeats=2, failed=[("yeast", "FCM")])
 PLAN = """

@@ -7,12 +7,12 @@ import pytest
 from synthetic_records import METHODS, make_records, make_run
 
 from ldlearn.cli.main import main
+from ldlearn.evaluation import files
 from ldlearn.experiments import Plan, RunFolderError, run_plan
 from ldlearn.experiments.sources import DatasetSpec
-from ldlearn.io.atomic import write_file
 from ldlearn.reporting import Report, write_report
 from ldlearn.reporting.figures import file_name
-from ldlearn.results import files
+from ldlearn.tables.atomic import write_file
 
 SMALL = {"yeast": ["a", "b", "c"], "vader_tweets": ["x", "y"]}
 FEW = {name: METHODS[name] for name in ("DLDL", "UniformLE")}

@@ -5,12 +5,11 @@ import pytest
 from scipy.stats import t as student
 from synthetic_records import DATASETS, METHODS, make_records
 
+from ldlearn.evaluation import Results, bonferroni_dunn, difference, friedman
+from ldlearn.evaluation.wording import enumerate_names
 from ldlearn.metrics import METRICS
 from ldlearn.reporting.selection_summary import how_parameters_were_chosen
 from ldlearn.reporting.verdicts import compare_methods, headline, headline_of_dataset, p_text
-from ldlearn.results import Results, difference
-from ldlearn.results.wording import enumerate_names
-from ldlearn.stats import bonferroni_dunn, friedman
 
 MANY = {f"set{i}": ["a", "b", "c"] for i in range(8)}
 SMALL = Results(make_records(repeats=2))

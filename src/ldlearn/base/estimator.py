@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_consistent_length, validate_data
 from ldlearn.base.frames import SetOutput, arrays_inside
 from ldlearn.base.sklearn_private import InvalidParameterError, check_sample_weight
 from ldlearn.core.targets import label_names, label_order
-from ldlearn.errors import InputError, ParameterError, hint
+from ldlearn.exceptions import InputError, ParameterError, hint
 
 RowData = dict[str, Any]
 _LARGEST_ROOT = 1e75  # of a number whose square, summed over rows, is still finite

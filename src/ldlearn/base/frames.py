@@ -10,7 +10,7 @@ from typing import Any, Self, TypeVar, cast
 from sklearn import config_context
 
 from ldlearn.base.sklearn_private import ADAPTERS_MANAGER, get_container_adapter
-from ldlearn.errors import ParameterError
+from ldlearn.exceptions import ParameterError
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 

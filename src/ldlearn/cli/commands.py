@@ -48,5 +48,4 @@ COMMANDS = (
     Command("datasets", "List the data sets that can be had by name, and where they are.", EXPERIMENTS),
     Command("run", "Run an experiment; records go to OUTPUT/records.jsonl.", EXPERIMENTS),
     Command("report", "Write the report of a run: one HTML page, tables in Markdown and LaTeX, figures.", EXPERIMENTS),
-    Command("audit", "Check the printed numbers of the DLDL paper, and list what does not agree.", EXPERIMENTS),
 )

@@ -10,7 +10,7 @@ import typer
 from ldlearn.cli import options as opt
 from ldlearn.cli.console import note_about_table, say, show_json, show_table
 from ldlearn.metrics import get_metric
-from ldlearn.models import compare_tables
+from ldlearn.tables import compare_tables
 
 
 def compare(

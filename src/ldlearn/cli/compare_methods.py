@@ -10,12 +10,12 @@ import typer
 from ldlearn.cli import options as opt
 from ldlearn.cli.console import note_about_table, say
 from ldlearn.cli.run_tables import run_and_show
-from ldlearn.errors import MissingDependencyError
+from ldlearn.exceptions import MissingDependencyError
 from ldlearn.experiments import plan_for_table
 from ldlearn.experiments.own_table import METHODS
-from ldlearn.io.source import PIPE
-from ldlearn.preprocessing.column_kinds import describe_kinds
 from ldlearn.reporting import write_report
+from ldlearn.tables.column_kinds import describe_kinds
+from ldlearn.tables.source import PIPE
 
 
 def compare_methods(

@@ -15,12 +15,12 @@ from rich.table import Table
 from rich.text import Text
 
 from ldlearn.cli.main import ignoring_closed_pipe
-from ldlearn.errors import printable
-from ldlearn.io.source import PIPE
-from ldlearn.metrics.beside_floors import Score
-from ldlearn.models import WrittenTable
-from ldlearn.models.table_fit import held_out_scores, signal_words
-from ldlearn.preprocessing.progress import silent
+from ldlearn.exceptions import printable
+from ldlearn.metrics.against_baselines import Score
+from ldlearn.tables import WrittenTable
+from ldlearn.tables.progress import silent
+from ldlearn.tables.source import PIPE
+from ldlearn.tables.table_fit import held_out_scores, signal_words
 
 
 def note(text: str) -> None:

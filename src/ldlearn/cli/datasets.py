@@ -11,7 +11,7 @@ import typer
 from ldlearn.cli.console import note, say, show_json, show_table
 from ldlearn.cli.options import Json
 from ldlearn.datasets import dataset_info, fetch_dataset, list_datasets, write_dataset
-from ldlearn.io.formats import check_output
+from ldlearn.tables.formats import check_output
 
 datasets = typer.Typer(add_completion=False, context_settings={"help_option_names": ["-h", "--help"]})
 

@@ -10,9 +10,9 @@ import typer
 
 from ldlearn.cli.app import find_command, load_command
 from ldlearn.datasets import load_vader_tweets
-from ldlearn.io.formats import open_output
-from ldlearn.io.values import import_pandas
-from ldlearn.models import TableError
+from ldlearn.exceptions import TableError
+from ldlearn.tables.formats import open_output
+from ldlearn.tables.values import import_pandas
 
 _FIRST_TEST_ROW = 3000
 # Each is some of the nine ratings from -4 to 4.
@@ -74,7 +74,7 @@ def _write_tables(place: Path, rows: int) -> None:
 def _draw(place: Path) -> None:
     """Three predictions beside the votes, if there is something to draw with."""
     try:
-        from ldlearn.plotting import DistributionBarsDisplay
+        from ldlearn.reporting import DistributionBarsDisplay
     except ImportError as error:
         typer.echo(f"(no picture: {error})")
         return

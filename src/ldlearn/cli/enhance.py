@@ -8,8 +8,8 @@ import typer
 
 from ldlearn.cli import options as opt
 from ldlearn.cli.console import check_one_stdout, note_about_table, progress_beside, show_written
-from ldlearn.io.source import PIPE
-from ldlearn.models import enhance_table
+from ldlearn.tables import enhance_table
+from ldlearn.tables.source import PIPE
 
 
 def enhance(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ldlearn.cli import options as opt
 from ldlearn.cli.console import note, note_about_table, progress, show_json, show_scores
-from ldlearn.models import evaluate_table
+from ldlearn.tables import evaluate_table
 
 
 def evaluate(

@@ -9,8 +9,8 @@ import typer
 
 from ldlearn.cli.console import say
 from ldlearn.cli.options import NoClobber
-from ldlearn.io.formats import check_output
-from ldlearn.models import export_onnx, load_table_model
+from ldlearn.tables import export_onnx, load_table_model
+from ldlearn.tables.formats import check_output
 
 
 def export(

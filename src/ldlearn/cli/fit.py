@@ -10,10 +10,9 @@ import typer
 from ldlearn.cli import options as opt
 from ldlearn.cli.console import note_about_table, progress, say, show_json, show_quality
 from ldlearn.compose.method_names import DEFAULT_METHOD, method_name
-from ldlearn.errors import some
-from ldlearn.models import describe_model, fit_table
-from ldlearn.preprocessing import import_embedding
-from ldlearn.preprocessing.column_kinds import describe_kinds
+from ldlearn.exceptions import some
+from ldlearn.tables import describe_model, fit_table, import_embedding
+from ldlearn.tables.column_kinds import describe_kinds
 
 _HOLDOUT = 0.2
 
@@ -60,7 +59,7 @@ def fit(
             problem = f"a cluster takes 0/1 label columns or degrees in plain files, and no {', '.join(given)}."
             raise typer.BadParameter(problem, param_hint="--scheduler")
         # only with a scheduler: it needs Dask
-        from ldlearn.models.table_parts import fit_parts
+        from ldlearn.tables.table_parts import fit_parts
 
         model = fit_parts(data, labels, output, scheduler=scheduler, **wanted)
     else:

@@ -9,9 +9,9 @@ import typer
 
 from ldlearn.cli import options as opt
 from ldlearn.cli.console import check_one_stdout, note_about_table, say, show_json
-from ldlearn.io.annotations import read_annotations
-from ldlearn.io.formats import check_output, open_output
-from ldlearn.io.source import PIPE
+from ldlearn.tables.annotations import read_annotations
+from ldlearn.tables.formats import check_output, open_output
+from ldlearn.tables.source import PIPE
 
 
 def import_(

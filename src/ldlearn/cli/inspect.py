@@ -8,9 +8,9 @@ import typer
 
 from ldlearn.cli.console import say, show_json, show_quality, show_table
 from ldlearn.cli.options import Json, NoClobber
-from ldlearn.io.formats import check_output
-from ldlearn.models import describe_file, write_card
-from ldlearn.preprocessing.column_kinds import describe_kinds
+from ldlearn.tables import describe_file, write_card
+from ldlearn.tables.column_kinds import describe_kinds
+from ldlearn.tables.formats import check_output
 
 
 def inspect(

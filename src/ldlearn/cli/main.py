@@ -79,7 +79,7 @@ def _run(words: list[str]) -> None:
     except ModuleNotFoundError as error:
         if error.name != "typer":
             raise
-        from ldlearn.errors import MissingDependencyError, install_advice
+        from ldlearn.exceptions import MissingDependencyError, install_advice
 
         advice = install_advice("typer rich", "cli")
         raise MissingDependencyError(f"The command line needs typer and rich: {advice}.") from None
@@ -107,7 +107,7 @@ def _explain(error: BaseException) -> tuple[str, int]:
     """A sentence and an exit code: our own errors speak for themselves, as the system does; all others are bugs."""
     if interrupts.was_interrupted() or isinstance(error, KeyboardInterrupt):
         return interrupts.MESSAGE, interrupts.EXIT_CODE
-    from ldlearn.errors import LDLearnError, printable
+    from ldlearn.exceptions import LDLearnError, printable
 
     text = printable(" ".join(str(error).split())) or type(error).__name__
     if isinstance(error, LDLearnError):

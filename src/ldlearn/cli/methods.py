@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
+from ldlearn.base.discovery import all_estimators
 from ldlearn.cli.console import show_table
-from ldlearn.discovery import all_estimators
 
 
 def methods(

@@ -13,8 +13,8 @@ from typing import Annotated, Any
 
 from typer import Argument, BadParameter, Option
 
-from ldlearn.discovery import all_estimators
-from ldlearn.io.text_style import TextStyle
+from ldlearn.base.discovery import all_estimators
+from ldlearn.tables.text_style import TextStyle
 
 _WORDS = {"none": "None", "null": "None", "true": "True", "false": "False"}  # as people and JSON write them
 
@@ -75,7 +75,7 @@ Json = Annotated[bool, Option("--json", help="Results as JSON on standard output
 
 @dataclass(frozen=True)
 class FeatureOptions:
-    """Which columns are features, what they are, and which names the rows: arguments of `ldlearn.models.fit_table`."""
+    """Which columns are features, what they are, and which names the rows: arguments of `ldlearn.tables.fit_table`."""
 
     features: Annotated[str | None, Option(metavar="COLS", help="Features, likewise; default: the rest.")] = None
     numeric: Annotated[str | None, Option(metavar="COLS", help="Features that are numbers, junk or not.")] = None
@@ -114,7 +114,7 @@ class StyleOptions(TextStyle):
 
 @dataclass(frozen=True)
 class WritingOptions:
-    """How degrees are written: arguments of `ldlearn.models.predict_table`."""
+    """How degrees are written: arguments of `ldlearn.tables.predict_table`."""
 
     to: To = None
     round: Annotated[int | None, Option(metavar="N", help="Decimals of the degrees; default: all.")] = None
@@ -137,8 +137,7 @@ def name_embedding(name: str | None, model: str) -> None:
     if name is None:
         return
     # Imported here, because commands that need no models share these options.
-    from ldlearn.models import load_table_model
-    from ldlearn.preprocessing import import_embedding
+    from ldlearn.tables import import_embedding, load_table_model
 
     import_embedding(name)
     if not load_table_model(model).preprocessing.embedded:

@@ -6,8 +6,8 @@ from typing import Any
 
 from ldlearn.cli import options as opt
 from ldlearn.cli.console import check_one_stdout, note_about_table, progress_beside, show_written
-from ldlearn.io.source import PIPE
-from ldlearn.models import predict_table
+from ldlearn.tables import predict_table
+from ldlearn.tables.source import PIPE
 
 
 def predict(
@@ -39,7 +39,7 @@ def predict(
     wanted: dict[str, Any] = {"id": id, "format": format, "style": style, "overwrite": not no_clobber, **vars(writing)}
     if scheduler is not None:
         # only with a scheduler: it needs Dask
-        from ldlearn.models.table_parts import predict_parts
+        from ldlearn.tables.table_parts import predict_parts
 
         written = predict_parts(data, model, output, scheduler=scheduler, **wanted)
     else:

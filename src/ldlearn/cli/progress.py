@@ -5,10 +5,10 @@ from __future__ import annotations
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from ldlearn.evaluation import Record
+from ldlearn.evaluation.wording import duration_text
 from ldlearn.experiments.cells import Cell, Work
 from ldlearn.experiments.watchers import TimeLeft, Watcher
-from ldlearn.results import Record
-from ldlearn.results.wording import duration_text
 
 
 class LiveWatcher(Watcher):

@@ -14,9 +14,9 @@ from rich.text import Text
 
 from ldlearn.cli.interrupts import EXIT_CODE
 from ldlearn.cli.progress import LiveWatcher
-from ldlearn.errors import LDLearnError
+from ldlearn.evaluation import Results, Scoreboard, scoreboards
+from ldlearn.exceptions import LDLearnError
 from ldlearn.experiments import LogWatcher, Plan, RunSummary, Watcher, run_plan
-from ldlearn.results import Results, Scoreboard, scoreboards
 
 _PAGE = 120  # columns where the output is no terminal
 

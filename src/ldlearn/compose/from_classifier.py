@@ -18,9 +18,9 @@ from ldlearn.base import EnhancesNewRows, Joint, WeighsRows
 from ldlearn.base.sklearn_private import HasMethods, StrOptions
 from ldlearn.core.neighbors import common_offsets, moved
 from ldlearn.core.simplex import Array, Mask, Weights, normalize_rows
-from ldlearn.errors import InputError
-from ldlearn.joint.default_gamma import default_gamma
+from ldlearn.exceptions import InputError
 from ldlearn.joint.label_model import held_out_folds
+from ldlearn.solvers.default_gamma import default_gamma
 from ldlearn.solvers.features import Features
 
 _RATIOS = (300.0, 30.0, 3.0, 0.3)  # of the penalty of the default classifier to DLDL's default gamma

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from ldlearn.base import LabelEstimator
+from ldlearn.base.discovery import find_estimator
 from ldlearn.base.sklearn_private import InvalidParameterError
 from ldlearn.compose import EnhanceThenLearn, FromDistributions
-from ldlearn.discovery import find_estimator
 from ldlearn.enhancement import UniformLE
-from ldlearn.errors import ParameterError, did_you_mean, nearest_names
+from ldlearn.exceptions import ParameterError, did_you_mean, nearest_names
 from ldlearn.learning import SABFGS
 
 DEFAULT_METHOD = "DLDL"

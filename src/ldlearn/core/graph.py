@@ -11,7 +11,7 @@ from scipy import sparse
 from ldlearn.core.neighbors import TransformedNeighbors, moved, nearest_in_graph, neighbor_index
 from ldlearn.core.shared_neighbors import own_neighbors
 from ldlearn.core.transformers import clone_for_arrays
-from ldlearn.errors import InputError
+from ldlearn.exceptions import InputError
 
 Bandwidth = float | str
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ldlearn.errors import InputError, describe_rows
+from ldlearn.exceptions import InputError, describe_rows
 
 RULES = ("threshold", "cumulative", "top-k")
 

@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.neighbors import NearestNeighbors
 
 from ldlearn.core.offsets import column_moments, removable_offsets, without_offsets
-from ldlearn.errors import InputError
+from ldlearn.exceptions import InputError
 
 
 def common_offsets(X: Any) -> NDArray[np.float64]:

@@ -14,7 +14,7 @@ from ldlearn.core.neighbors import neighbor_index
 from ldlearn.core.nonnegative import nonnegative_quadratic
 from ldlearn.core.shared_neighbors import own_neighbors
 from ldlearn.core.simplex import Array, Mask
-from ldlearn.errors import InputError
+from ldlearn.exceptions import InputError
 
 KINDS = ("affine", "simplex")
 _BLOCK_ENTRIES = 4_000_000  # of gathered neighbours at a time

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ldlearn.core.simplex import Array, normalize_rows, softmax
-from ldlearn.errors import InputError
+from ldlearn.exceptions import InputError
 
 OUTPUT_MAPS = ("softmax", "l1", "shift_l1")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ldlearn.errors import InputError
+from ldlearn.exceptions import InputError
 
 Array = NDArray[np.floating]
 Mask = NDArray[np.bool_]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ldlearn.errors import InputError, describe_rows, nearest_names, some
+from ldlearn.exceptions import InputError, describe_rows, nearest_names, some
 
 SUM_TOLERANCE = 1e-3  # how far the degrees of a row may sum from 1: printed tables round to three digits
 

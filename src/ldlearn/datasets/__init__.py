@@ -14,8 +14,8 @@ from ldlearn.datasets.fetch import DatasetNotHereError, dataset_info, dataset_na
 from ldlearn.datasets.files import read_dataset, write_dataset
 from ldlearn.datasets.generated import iter_label_distributions, make_label_distributions
 from ldlearn.datasets.logical_labels import make_logical_labels
-from ldlearn.errors import DatasetError
-from ldlearn.io.annotations import Annotations, read_annotations
+from ldlearn.exceptions import DatasetError
+from ldlearn.tables.annotations import Annotations, read_annotations
 
 __all__ = [
     "LabelDataset", "DatasetError", "DatasetNotHereError",

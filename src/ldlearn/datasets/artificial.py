@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
 from ldlearn.datasets.dataset import LabelDataset
-from ldlearn.errors import DatasetError
+from ldlearn.exceptions import DatasetError
 
 Array = NDArray[np.float64]
 

@@ -10,8 +10,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from ldlearn.datasets.checksums import Checksum
 from ldlearn.datasets.dataset import LabelDataset
+from ldlearn.tables.checksums import Checksum
 
 
 @dataclass(frozen=True)

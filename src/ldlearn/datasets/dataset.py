@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from ldlearn.core.logical import binarize
 from ldlearn.core.targets import default_label_names
 from ldlearn.datasets.describe import describe
-from ldlearn.datasets.labels import raise_not_logical, raise_row_problems
-from ldlearn.errors import DatasetError
+from ldlearn.exceptions import DatasetError
+from ldlearn.tables.label_matrices import raise_not_logical, raise_row_problems
 
 _NEARLY_ALL = 0.99  # share of positive labels from which the threshold rule is warned of
 

@@ -11,9 +11,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ldlearn.datasets.checksums import Checksum
-from ldlearn.errors import DatasetError, import_optional
-from ldlearn.io.atomic import naming_system_errors, writing
+from ldlearn.exceptions import DatasetError, import_optional
+from ldlearn.tables.atomic import naming_system_errors, writing
+from ldlearn.tables.checksums import Checksum
 
 Progress = Callable[[int, int | None], None]
 

@@ -15,7 +15,7 @@ from ldlearn.datasets.catalogue import CatalogueEntry, CatalogueFile, DatasetInf
 from ldlearn.datasets.dataset import LabelDataset
 from ldlearn.datasets.download import Patience, Progress, download
 from ldlearn.datasets.files import read_dataset
-from ldlearn.errors import (
+from ldlearn.exceptions import (
     DatasetError,
     MissingDependencyError,
     bare_name,

@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from ldlearn.datasets.checksums import sha256_of
 from ldlearn.datasets.dataset import LabelDataset
-from ldlearn.datasets.labels import as_fields
-from ldlearn.errors import DatasetError, TableError
-from ldlearn.io.columns import Columns, plain_name
-from ldlearn.io.content import TEXT_FIELDS, Content
-from ldlearn.io.formats import open_output, open_table
-from ldlearn.io.label_lists import expand_label_list
-from ldlearn.io.limits import DEFAULT_MAX_BYTES
-from ldlearn.io.source import Kind, Source, reading
-from ldlearn.io.text_style import TextStyle
+from ldlearn.exceptions import DatasetError, TableError
+from ldlearn.tables.checksums import sha256_of
+from ldlearn.tables.columns import Columns, plain_name
+from ldlearn.tables.content import TEXT_FIELDS, Content
+from ldlearn.tables.formats import open_output, open_table
+from ldlearn.tables.label_lists import expand_label_list
+from ldlearn.tables.label_matrices import as_fields
+from ldlearn.tables.limits import DEFAULT_MAX_BYTES
+from ldlearn.tables.source import Kind, Source, reading
+from ldlearn.tables.text_style import TextStyle
 
 _KIND_OF_FIELD = {"D": "distribution", "Y": "logical", "counts": "votes"}
 

@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from ldlearn.core.simplex import normalize_rows, softmax
 from ldlearn.datasets.dataset import LabelDataset
 from ldlearn.datasets.logical_labels import LabelWay, check_rules
-from ldlearn.errors import DatasetError
+from ldlearn.exceptions import DatasetError
 
 BLOCK_ROWS = 2048  # part of what a seed means: another number would draw other rows
 

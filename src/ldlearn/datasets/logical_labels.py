@@ -12,7 +12,7 @@ from scipy.special import expit
 
 from ldlearn.core.logical import binarize
 from ldlearn.core.simplex import normalize_rows
-from ldlearn.errors import DatasetError, hint
+from ldlearn.exceptions import DatasetError, hint
 
 FROM_DEGREES = ("threshold", "votes", "top-k")
 WAYS = (*FROM_DEGREES, "presence")

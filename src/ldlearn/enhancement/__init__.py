@@ -1,9 +1,9 @@
 """Label enhancement: degrees for the training rows from their 0/1 labels. One file per method."""
 
+from ldlearn.enhancement.baselines import PriorLE, ProjectedPriorLE, UniformLE
 from ldlearn.enhancement.bd_le import BDLE
 from ldlearn.enhancement.fcm import FCM
 from ldlearn.enhancement.fle import FLE
-from ldlearn.enhancement.floors import PriorLE, ProjectedPriorLE, UniformLE
 from ldlearn.enhancement.glesc import GLESC
 from ldlearn.enhancement.glle import GLLE
 from ldlearn.enhancement.km import KM

@@ -22,7 +22,7 @@ from ldlearn.core.kernels import mean_distance, rbf_kernel
 from ldlearn.core.memory import require_memory
 from ldlearn.core.scores import OUTPUT_MAPS, to_distributions
 from ldlearn.core.simplex import Array
-from ldlearn.errors import InputError
+from ldlearn.exceptions import InputError
 from ldlearn.solvers.lbfgs import minimize_lbfgs
 from ldlearn.solvers.spd import solve_spd
 from ldlearn.solvers.unit_rows import align_unit_rows

@@ -1,5 +1,6 @@
 """The experiment engine: a plan (TOML) becomes cells, and cells become append-only records."""
 
+from ldlearn.evaluation import RunFolderError, read_records
 from ldlearn.experiments.engine import RunSummary, run_plan
 from ldlearn.experiments.executors import WorkersLostError
 from ldlearn.experiments.methods import MethodSpec
@@ -8,7 +9,6 @@ from ldlearn.experiments.plan import Plan, Protocol, Selection, load_plan, shipp
 from ldlearn.experiments.sources import DatasetSpec
 from ldlearn.experiments.toml_table import PlanError
 from ldlearn.experiments.watchers import LogWatcher, Watcher
-from ldlearn.results import RunFolderError, read_records
 
 __all__ = [
     "Plan", "PlanError", "Protocol", "Selection", "DatasetSpec", "MethodSpec",

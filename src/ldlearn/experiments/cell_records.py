@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ldlearn.evaluation import TASKS, Record, Task
+from ldlearn.evaluation.wording import plural
 from ldlearn.experiments.captured_warnings import distinct
 from ldlearn.experiments.cells import Cell
 from ldlearn.experiments.search import Candidate, Partial
 from ldlearn.metrics import get_metric
-from ldlearn.results import TASKS, Record, Task
-from ldlearn.results.wording import plural
 
 
 def cell_record(cell: Cell, partials: Sequence[Partial]) -> Record:

@@ -12,10 +12,10 @@ from typing import Any
 
 from sklearn.utils import gen_batches
 
+from ldlearn.evaluation import Record
 from ldlearn.experiments.methods import MethodSpec, grid_points
 from ldlearn.experiments.plan import Plan, Protocol, Selection
 from ldlearn.experiments.sources import DatasetSpec
-from ldlearn.results import Record
 
 Point = tuple[int, dict[str, Any]]
 Place = tuple[int, int]  # of a point in the grid of a method, and in that of its learner

@@ -10,6 +10,8 @@ from functools import partial
 from pathlib import Path
 
 from ldlearn.datasets import DatasetNotHereError
+from ldlearn.evaluation import Record, RecordsFile, read_records
+from ldlearn.evaluation.record_files import CELLS, RECORDS, cells_text
 from ldlearn.experiments.captured_warnings import captured_warnings
 from ldlearn.experiments.cell_records import cell_record
 from ldlearn.experiments.cells import Cell, families, pieces, plan_cells
@@ -19,9 +21,7 @@ from ldlearn.experiments.run_folder import PLAN, hold_folder
 from ldlearn.experiments.search import Partial
 from ldlearn.experiments.sources import AnyDataset
 from ldlearn.experiments.watchers import Watcher
-from ldlearn.io.atomic import write_file
-from ldlearn.results import Record, RecordsFile, read_records
-from ldlearn.results.files import CELLS, RECORDS, cells_text
+from ldlearn.tables.atomic import write_file
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ import joblib
 from joblib import Parallel, delayed, parallel_config
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 
-from ldlearn.discovery import installed_versions
-from ldlearn.errors import LDLearnError, import_optional
+from ldlearn.base.discovery import installed_versions
+from ldlearn.exceptions import LDLearnError, import_optional
 from ldlearn.experiments.cells import Work
 from ldlearn.experiments.search import Partial
 from ldlearn.experiments.sources import AnyDataset
@@ -76,7 +76,7 @@ def run_on_dask(tasks: Iterable[Task], address: str) -> Outcomes:
         Of its scheduler, ``"tcp://host:8786"``. Its workers need the same versions of this package and of numpy, and
         do one piece of work at a time each, whatever their number of threads.
     """
-    cluster = import_optional("ldlearn.distributed", "dask", "Dask schedulers")
+    cluster = import_optional("ldlearn.dask", "dask", "Dask schedulers")
     client = cluster.connect(address)
     try:
         cluster.versions_of_workers(client)  # can they import it at all?

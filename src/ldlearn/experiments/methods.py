@@ -12,13 +12,13 @@ from typing import Any
 from sklearn.utils import get_tags
 
 from ldlearn.base import KINDS, LabelEstimator
+from ldlearn.base.discovery import all_estimators
 from ldlearn.base.sklearn_private import InvalidParameterError
 from ldlearn.compose import EnhanceThenLearn, FromDistributions
-from ldlearn.discovery import all_estimators
-from ldlearn.errors import hint
+from ldlearn.evaluation import TASKS, Task
+from ldlearn.evaluation.compatibility import current_names, first_names
+from ldlearn.exceptions import hint
 from ldlearn.experiments.toml_table import TomlTable
-from ldlearn.results import TASKS, Task
-from ldlearn.results.compatibility import current_names, first_names
 
 ENHANCER, LEARNER, JOINT = KINDS
 TWO_STEP = "two-step"

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from ldlearn.core.simplex import normalize_rows
-from ldlearn.errors import InputError
+from ldlearn.exceptions import InputError
 from ldlearn.experiments.plan import Selection
 from ldlearn.experiments.splits import Split
 from ldlearn.learning import SABFGS

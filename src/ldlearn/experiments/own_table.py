@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from ldlearn.discovery import find_estimator
-from ldlearn.errors import InputError, ParameterError
+from ldlearn.base.discovery import find_estimator
+from ldlearn.exceptions import InputError, ParameterError
 from ldlearn.experiments.methods import MethodSpec
 from ldlearn.experiments.plan import Plan
-from ldlearn.io.source import Say
 from ldlearn.metrics import HEADLINE_METRICS, LABEL_HEADLINE
-from ldlearn.preprocessing import PreparedTable
+from ldlearn.tables import PreparedTable
+from ldlearn.tables.source import Say
 
 # What is tried by default: ours, the vote model, what anyone would do first, two steps, and constants as floors.
 METHODS = (
@@ -48,7 +48,7 @@ def plan_for_table(
     repeats, seed : int
         Of shuffled splits into 60 % training, 20 % validation and 20 % test rows.
     columns : mapping, optional
-        Further arguments of `ldlearn.preprocessing.prepare_table`: features, id, text, delimiter, ...
+        Further arguments of `ldlearn.tables.prepare_table`: features, id, text, delimiter, ...
     say : callable, optional
         Is told how the table was understood where that is not the usual; by default it becomes a warning.
 

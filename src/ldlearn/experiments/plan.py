@@ -9,7 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from ldlearn.errors import hint, import_optional
+from ldlearn.exceptions import hint, import_optional
 from ldlearn.experiments.methods import MethodSpec, read_methods
 from ldlearn.experiments.sources import DatasetSpec, read_datasets, read_rule
 from ldlearn.experiments.toml_table import PlanError, TomlTable

@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from ldlearn.results import RunFolderError
+from ldlearn.evaluation import RunFolderError
 
 PLAN, LOCK = "plan.toml", "lock"
 

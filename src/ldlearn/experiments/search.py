@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ldlearn.evaluation import Convergence, GridPoint, Samples, Task
 from ldlearn.experiments.captured_warnings import captured_warnings, error_text
 from ldlearn.experiments.cells import Cell, Place, Work
 from ldlearn.experiments.methods import build, grid_points, resolve
@@ -19,7 +20,6 @@ from ldlearn.experiments.model_selection import NotJudgedError, ValidationScorer
 from ldlearn.experiments.splits import Part, Split
 from ldlearn.metrics import LABEL_METRICS, get_metric, score_all
 from ldlearn.metrics.conventions import Convention
-from ldlearn.results import Convergence, GridPoint, Samples, Task
 
 _SAMPLES = 12  # training rows whose degrees a record keeps, for pictures
 _DEGREES = 100  # rows whose degrees are kept where there is no truth, to compare methods with each other

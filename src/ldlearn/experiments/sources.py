@@ -14,11 +14,11 @@ import scipy.sparse
 from ldlearn import datasets
 from ldlearn.core.logical import RULES
 from ldlearn.datasets import DatasetNotHereError, LabelDataset
-from ldlearn.datasets.checksums import sha256_of
 from ldlearn.experiments.toml_table import PlanError, TomlTable
-from ldlearn.io.source import Say
-from ldlearn.io.text_style import TextStyle
-from ldlearn.preprocessing import PreparedTable, prepare_table
+from ldlearn.tables import PreparedTable, prepare_table
+from ldlearn.tables.checksums import sha256_of
+from ldlearn.tables.source import Say
+from ldlearn.tables.text_style import TextStyle
 
 AnyDataset = LabelDataset | PreparedTable
 
@@ -46,7 +46,7 @@ class DatasetSpec:
     preprocess : bool
         Whether the columns of the file are treated as `ldlearn fit` treats them: texts, dates, missing values; what is
         learned from them is learned from the training rows. Then ``read`` has those of
-        `ldlearn.preprocessing.prepare_table`.
+        `ldlearn.tables.prepare_table`.
     generator, params : {"artificial", "label_distributions"} and the arguments of that function of `ldlearn.datasets`
     binarisation : dict
         Rule and parameters that replace those of the protocol for this data set.

@@ -13,10 +13,10 @@ from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, MinMaxScale
 
 from ldlearn.base import check_distributions
 from ldlearn.core.logical import binarize
-from ldlearn.errors import InputError, describe_rows
+from ldlearn.exceptions import InputError, describe_rows
 from ldlearn.experiments.plan import Protocol
 from ldlearn.experiments.sources import AnyDataset, DatasetSpec
-from ldlearn.preprocessing import PreparedTable
+from ldlearn.tables import PreparedTable
 
 Rows = NDArray[np.intp]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from ldlearn.errors import InputError, hint
+from ldlearn.exceptions import InputError, hint
 
 
 class PlanError(InputError):

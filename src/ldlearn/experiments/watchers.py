@@ -7,9 +7,9 @@ import time
 from collections import defaultdict
 from typing import Any, TextIO
 
+from ldlearn.evaluation import Record
+from ldlearn.evaluation.wording import duration_text
 from ldlearn.experiments.cells import Cell, Work
-from ldlearn.results import Record
-from ldlearn.results.wording import duration_text
 
 
 class Watcher:

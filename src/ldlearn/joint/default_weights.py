@@ -12,8 +12,8 @@ from ldlearn.core.simplex import Array, Mask, log_softmax, normalize_rows
 from ldlearn.core.support import Support
 from ldlearn.core.targets import fill_unknown
 from ldlearn.core.votes import LARGEST_THETA, competing_votes, expected_votes
-from ldlearn.joint.default_gamma import default_gamma
 from ldlearn.joint.label_model import HeldOut, Split, best_penalty, compare, held_out_splits, judging_weights
+from ldlearn.solvers.default_gamma import default_gamma
 from ldlearn.solvers.features import Features
 from ldlearn.solvers.newton_simplex import newton_simplex
 from ldlearn.solvers.softmax_regression import SoftmaxFit, softmax_regression

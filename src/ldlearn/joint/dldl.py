@@ -21,17 +21,17 @@ from ldlearn.core.simplex import Array, Mask, Weights, log_softmax, normalize_ro
 from ldlearn.core.support import Support, has_few_positives
 from ldlearn.core.targets import check_some_degrees, fill_unknown
 from ldlearn.core.threads import own_threads
-from ldlearn.errors import ParameterError
+from ldlearn.exceptions import ParameterError
 from ldlearn.joint.default_weights import LABEL_MODELS, ChosenWeights, choose_weights
 from ldlearn.joint.feature_map import make_feature_map
 from ldlearn.joint.held_rows import solve_around
-from ldlearn.joint.intervals import GivesIntervals, TrainingRows
 from ldlearn.joint.ordered_labels import choose_ordered, roughness
 from ldlearn.solvers.admm import admm_simplex
 from ldlearn.solvers.features import Features, linear_scores, linear_softmax
 from ldlearn.solvers.newton_simplex import SimplexSolution, newton_simplex
 from ldlearn.solvers.row_space import short_rows
 from ldlearn.solvers.softmax_regression import SoftmaxFit, softmax_regression
+from ldlearn.uncertainty.intervals import GivesIntervals, TrainingRows
 
 _ROUGH = 1e4  # times tol: part of what a W-step gains that may be left where others follow
 

@@ -18,11 +18,11 @@ from ldlearn.base import WeighsRows
 from ldlearn.base.sklearn_private import Interval, StrOptions
 from ldlearn.core.simplex import Array, Mask, Weights
 from ldlearn.core.targets import check_some_degrees
-from ldlearn.errors import InputError, ParameterError
+from ldlearn.exceptions import InputError, ParameterError
 from ldlearn.joint.dldl import DLDL
-from ldlearn.joint.intervals import Doubt, GivesIntervals
 from ldlearn.joint.label_model import Fold, make_folds, shuffled_by_features
 from ldlearn.joint.point_selection import RowScores, ScoredPoint, choose_point, results
+from ldlearn.uncertainty.intervals import Doubt, GivesIntervals
 
 _BETAS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)  # tried where true degrees can judge them
 _RATIOS = (0.1, 0.3, 3.0, 10.0)  # of gamma to that of the rule, likewise

@@ -17,10 +17,10 @@ from ldlearn.core.simplex import Array, Mask
 from ldlearn.core.targets import ticked_and_known
 from ldlearn.core.threads import in_threads
 from ldlearn.core.votes import LARGEST_THETA, competing_votes, log_likelihood
-from ldlearn.joint.default_gamma import default_gamma
-from ldlearn.joint.intervals import check_share
+from ldlearn.solvers.default_gamma import default_gamma
 from ldlearn.solvers.features import Features
 from ldlearn.solvers.vote_regression import VoteFit, vote_regression
+from ldlearn.uncertainty.intervals import check_share
 
 Rows = NDArray[np.intp]
 _MOST_ROWS = 2000  # that a choice is made on

@@ -15,14 +15,14 @@ from ldlearn.base.sklearn_private import HasMethods, Interval, StrOptions
 from ldlearn.core.neighbors import common_offsets, moved
 from ldlearn.core.simplex import Array, Mask, Weights, normalize_rows, softmax
 from ldlearn.core.votes import competing_votes, expected_votes
-from ldlearn.errors import InputError
-from ldlearn.joint.default_gamma import default_gamma
+from ldlearn.exceptions import InputError
 from ldlearn.joint.feature_map import make_feature_map
-from ldlearn.joint.intervals import Bounds, GivesIntervals, TrainingRows
 from ldlearn.joint.label_model import best_penalty, held_out_splits
+from ldlearn.solvers.default_gamma import default_gamma
 from ldlearn.solvers.features import Features
 from ldlearn.solvers.row_space import short_rows
 from ldlearn.solvers.vote_regression import vote_regression
+from ldlearn.uncertainty.intervals import Bounds, GivesIntervals, TrainingRows
 
 
 class VoteLDL(WeighsRows, GivesIntervals):

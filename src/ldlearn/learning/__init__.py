@@ -2,7 +2,7 @@
 
 from ldlearn.learning.aa_bp import AABP
 from ldlearn.learning.aa_knn import AAKNN
-from ldlearn.learning.floors import MeanLDL
+from ldlearn.learning.baselines import MeanLDL
 from ldlearn.learning.lalot import LALOT
 from ldlearn.learning.ldl_forest import LDLForest
 from ldlearn.learning.ldlsf import LDLSF

@@ -13,7 +13,7 @@ from ldlearn.base import Learner, WeighsRows
 from ldlearn.base.sklearn_private import Interval, StrOptions
 from ldlearn.core.scaling import feature_scaling
 from ldlearn.core.simplex import Array, Weights, normalize_rows, softmax
-from ldlearn.errors import InputError
+from ldlearn.exceptions import InputError
 from ldlearn.solvers.lbfgs import minimize_lbfgs
 
 Layers = list[tuple[Array, Array]]  # weights (inputs, outputs) and biases of each layer, the first layer first

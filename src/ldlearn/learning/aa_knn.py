@@ -16,7 +16,7 @@ from sklearn.utils.extmath import row_norms
 from ldlearn.base import Learner
 from ldlearn.base.sklearn_private import Interval, StrOptions
 from ldlearn.core.simplex import Array
-from ldlearn.errors import InputError
+from ldlearn.exceptions import InputError
 
 # The angle is a monotone function of the cosine distance, so both have the same neighbours.
 _METRICS = {"euclidean": "euclidean", "manhattan": "manhattan", "angle": "cosine"}

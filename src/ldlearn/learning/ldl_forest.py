@@ -15,7 +15,7 @@ from ldlearn.base import Learner, WeighsRows
 from ldlearn.base.sklearn_private import Interval
 from ldlearn.core.scaling import feature_scaling
 from ldlearn.core.simplex import Array, Weights
-from ldlearn.errors import InputError
+from ldlearn.exceptions import InputError
 from ldlearn.solvers.lbfgs import minimize_lbfgs
 
 # Shapes: split logits F (n, n_outputs), leaves q (trees, leaves, c). Within a tree the rows of X are columns, so that

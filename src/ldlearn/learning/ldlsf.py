@@ -13,7 +13,7 @@ from ldlearn.base import Learner, WeighsRows
 from ldlearn.base.sklearn_private import Interval, StrOptions
 from ldlearn.core.scaling import feature_scaling
 from ldlearn.core.simplex import Array, Weights, normalize_rows
-from ldlearn.errors import InputError
+from ldlearn.exceptions import InputError
 
 # Shapes: X (n, m), D (n, c), W, S, C, their sum N and multiplier V (m, c), Q and B = I + 2 lam3 Q (c, c).
 _NEGLIGIBLE = 0.01  # weights this small beside those without penalties need no relative accuracy

@@ -14,7 +14,7 @@ from ldlearn.base import Learner, WeighsRows
 from ldlearn.base.sklearn_private import Interval
 from ldlearn.core.graph import knn_graph, laplacian
 from ldlearn.core.simplex import Array, Weights, log_softmax, softmax
-from ldlearn.errors import InputError
+from ldlearn.exceptions import InputError
 from ldlearn.solvers.features import Features
 from ldlearn.solvers.lbfgs import minimize_lbfgs
 from ldlearn.solvers.softmax_regression import SoftmaxFit, softmax_regression

@@ -4,7 +4,7 @@ from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
-from ldlearn.errors import InputError
+from ldlearn.exceptions import InputError
 from ldlearn.metrics.inputs import FloatArray
 
 Convention: TypeAlias = Literal["exact", "pyldl", "dldl", "dldl-recovery"]

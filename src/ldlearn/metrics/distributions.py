@@ -5,7 +5,7 @@ import math
 import numpy as np
 from scipy.special import kl_div, rel_entr
 
-from ldlearn.errors import InputError
+from ldlearn.exceptions import InputError
 from ldlearn.metrics.conventions import EPS
 from ldlearn.metrics.inputs import FloatArray
 from ldlearn.metrics.registry import register

@@ -5,7 +5,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ldlearn.errors import InputError
+from ldlearn.exceptions import InputError
 
 FloatArray: TypeAlias = NDArray[np.float64]
 

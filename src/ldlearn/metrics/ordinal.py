@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ldlearn.errors import InputError
+from ldlearn.exceptions import InputError
 from ldlearn.metrics.inputs import FloatArray
 from ldlearn.metrics.registry import register
 

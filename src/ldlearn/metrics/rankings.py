@@ -5,7 +5,7 @@ from typing import Literal
 import numpy as np
 from scipy.stats import rankdata
 
-from ldlearn.errors import InputError
+from ldlearn.exceptions import InputError
 from ldlearn.metrics.inputs import FloatArray, with_ties
 from ldlearn.metrics.registry import register
 

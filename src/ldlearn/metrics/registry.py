@@ -11,7 +11,7 @@ from typing import Any, Protocol, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ldlearn.errors import InputError, did_you_mean, nearest_names
+from ldlearn.exceptions import InputError, did_you_mean, nearest_names
 from ldlearn.metrics.conventions import Convention, apply_convention
 from ldlearn.metrics.inputs import FloatArray, check_pair
 

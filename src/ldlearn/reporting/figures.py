@@ -7,18 +7,16 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ldlearn.plotting import (
-    ConvergenceDisplay,
-    CriticalDifferenceDisplay,
-    DifferencesDisplay,
-    Display,
-    DistributionBarsDisplay,
-    SensitivityDisplay,
-    TimeMemoryDisplay,
-)
-from ldlearn.plotting.style import BAND, INK, MUTED, PALETTE, RULE
+from ldlearn.evaluation import Results, Task, TaskTable
+from ldlearn.reporting.convergence import ConvergenceDisplay
+from ldlearn.reporting.critical_difference import CriticalDifferenceDisplay
+from ldlearn.reporting.differences import DifferencesDisplay
+from ldlearn.reporting.display import Display
+from ldlearn.reporting.distribution_bars import DistributionBarsDisplay
+from ldlearn.reporting.sensitivity import SensitivityDisplay
+from ldlearn.reporting.style import BAND, INK, MUTED, PALETTE, RULE
+from ldlearn.reporting.time_memory import TimeMemoryDisplay
 from ldlearn.reporting.verdicts import Verdict
-from ldlearn.results import Results, Task, TaskTable
 
 _SHOWN = 12  # methods in a picture of the first screens
 # Colours of the displays and what they are called in the style sheet of the page.

@@ -7,14 +7,13 @@ import hashlib
 from functools import cache
 from typing import Any
 
-from ldlearn.errors import import_optional
-from ldlearn.paper.printed_tables import CITATION
+from ldlearn.evaluation import TASKS, Results
+from ldlearn.evaluation.wording import duration_text, plural
+from ldlearn.exceptions import import_optional
 from ldlearn.reporting.run_details import circumstances, progress, selected_parameters
 from ldlearn.reporting.selection_summary import grid_points_of_methods
 from ldlearn.reporting.text_tables import number, rank_text
 from ldlearn.reporting.verdicts import headline, headline_of_dataset
-from ldlearn.results import TASKS, Results
-from ldlearn.results.wording import duration_text, plural
 
 _SCRIPTS = ("dom.js", "tables.js", "charts.js", "sections.js")
 
@@ -41,7 +40,6 @@ def render(results: Results, **parts: Any) -> str:
     page = environment.get_template("report.html").render(
         results=results,
         tasks=TASKS,
-        citation=CITATION,
         run=circumstances(results),
         progress=list(progress(results)),
         selected=selected_parameters(results),

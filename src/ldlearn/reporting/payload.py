@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 from itertools import accumulate, zip_longest
 from typing import Any
 
-from ldlearn.results import TASKS, Curve, Record, Results, Samples, sensitivity_curves
-from ldlearn.results.record import is_number
-from ldlearn.results.wording import value_name
+from ldlearn.evaluation import TASKS, Curve, Record, Results, Samples, sensitivity_curves
+from ldlearn.evaluation.record import is_number
+from ldlearn.evaluation.wording import value_name
 
 _SAMPLE_NUMBERS = 400_000  # degrees embedded at most, about two megabytes
 

@@ -11,22 +11,20 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from ldlearn.errors import InputError
-from ldlearn.io.atomic import write_file
+from ldlearn.evaluation import TASKS, Agreement, Record, Results, Task, TaskTable, agreement, costs, read_records
+from ldlearn.evaluation.record_files import find_records
+from ldlearn.evaluation.wording import plural
+from ldlearn.exceptions import InputError
 from ldlearn.metrics import HEADLINE_METRICS
-from ldlearn.paper.comparison import PairedTable, paired_tables
-from ldlearn.paper.printed_tables import CITATION
-from ldlearn.plotting import Display
+from ldlearn.reporting.display import Display
 from ldlearn.reporting.figures import file_content, file_name, further_figures, inline_svg, page_figures
 from ldlearn.reporting.page import render
 from ldlearn.reporting.payload import page_data, script_json
 from ldlearn.reporting.run_details import circumstances
 from ldlearn.reporting.selection_summary import how_methods_were_judged, how_parameters_were_chosen
-from ldlearn.reporting.text_tables import agreement_table, cost_table, markdown_text, paired_table, score_table
+from ldlearn.reporting.text_tables import agreement_table, cost_table, markdown_text, score_table
 from ldlearn.reporting.verdicts import Verdict, compare_methods, headline
-from ldlearn.results import TASKS, Agreement, Record, Results, Task, TaskTable, agreement, costs, read_records
-from ldlearn.results.files import find_records
-from ldlearn.results.wording import plural
+from ldlearn.tables.atomic import write_file
 
 FORMATS = ("svg", "png", "pdf")
 
@@ -88,7 +86,6 @@ class Report:
             (table.task, table.metric.name): compare_methods(table, self.results.subject)
             for table in self.headline_tables()
         }
-        self.paired: list[PairedTable] = paired_tables(self.results)
         self.costs = costs(self.results)
         self.chosen = [*how_methods_were_judged(self.results), *how_parameters_were_chosen(self.results)]
         self.agreements: list[Agreement] = [
@@ -120,7 +117,6 @@ class Report:
     def text_files(self) -> dict[str, str]:
         """Markdown and LaTeX tables, and the whole report in Markdown, by file name."""
         tables = {f"{t.task}-{t.metric.name}": score_table(t) for t in self.headline_tables()}
-        tables |= {f"paper-{p.block.key}-{p.metric.name}": paired_table(p) for p in self.paired}
         tables |= {f"agreement-{a.task}-{file_name(a.dataset)}": agreement_table(a) for a in self.agreements}
         tables["time-and-memory"] = cost_table(self.costs)
         files = {"report.md": self.markdown()}
@@ -129,7 +125,7 @@ class Report:
         return files
 
     def markdown(self) -> str:
-        """The report as one Markdown text: how it was made, tables, tests, the paper beside ours, costs."""
+        """The report as one Markdown text: how it was made, tables, tests, costs."""
         run = circumstances(self.results)
         counts = f"{plural(run.n_ok, 'finished cell')}, {run.n_failed} failed, {run.n_missing} missing"
         parts = [f"# {markdown_text(self.title)}", f"{counts}; {plural(run.repeats, 'repeat')}."]
@@ -139,9 +135,6 @@ class Report:
             said = [*headline(self.results, table), *self.verdicts[table.task, table.metric.name].sentences]
             parts += [score_table(table).markdown(), markdown_text(" ".join(said))]
         parts += [agreement_table(found).markdown() for found in self.agreements]
-        if self.paired:
-            parts.append(f"## The paper beside this run\n\n{CITATION}.")
-            parts += [paired_table(paired).markdown() for paired in self.paired]
         return "\n\n".join([*parts, cost_table(self.costs).markdown()]) + "\n"
 
     @cached_property

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from itertools import product
 from types import SimpleNamespace
 
-from ldlearn.results import TASKS, Results, Spread, Task
-from ldlearn.results.record import is_number
-from ldlearn.results.wording import value_name
+from ldlearn.evaluation import TASKS, Results, Spread, Task
+from ldlearn.evaluation.record import is_number
+from ldlearn.evaluation.wording import value_name
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,8 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from ldlearn.paper.comparison import PairedScore, PairedTable
-from ldlearn.plotting.style import shown
-from ldlearn.results import Agreement, Cost, Method, Score, Spread, TaskTable
+from ldlearn.evaluation import Agreement, Cost, Method, Score, Spread, TaskTable
+from ldlearn.reporting.style import shown
 
 DASH = "–"
 _LATEX = {
@@ -85,22 +84,6 @@ def score_table(table: TaskTable) -> TextTable:
     return TextTable(title, ["Method", *table.datasets, "Average rank"], rows, legend=legend_of(table))
 
 
-def paired_table(table: PairedTable) -> TextTable:
-    """The paper beside ours, with its notes."""
-    head = ["Method of the paper", "Method here", *(f"{d}: {who}" for d in table.datasets for who in ("paper", "here"))]
-    rows = []
-    for row in table.rows:
-        here = Entry(name=row.method.name) if row.method else Entry("not run")
-        scores = [row.scores[dataset] for dataset in table.datasets]
-        texts = [Entry(text) for score in scores for text in (_printed_text(score), spread_text(score.ours))]
-        rows.append((False, [Entry(name=row.paper_method), here, *texts]))
-    if table.floors:
-        named = {d: f"{spread_text(spread)} ({name})" for d, (name, spread) in table.floors.items()}
-        best = [Entry(name=text) for d in table.datasets for text in ("", named.get(d, DASH))]
-        rows.append((True, [Entry(), Entry("best floor"), *best]))
-    return TextTable(f"{table.block.title}: {table.metric.heading}", head, rows, notes=table.notes)
-
-
 def cost_table(found: Iterable[Cost]) -> TextTable:
     """Seconds and memory, means over cells."""
     rows = []
@@ -155,15 +138,6 @@ def legend_of(table: TaskTable) -> str:
     if any(method.is_reference for method in table.methods):
         said += " Methods trained on true distributions are not ranked."
     return said
-
-
-def _printed_text(score: PairedScore) -> str:
-    """What the paper prints: mean, deviation, rank with the right one if that differs, and the numbers of notes."""
-    if score.printed is None:
-        return DASH
-    arrow = f" → {score.printed.right_rank}" if score.printed.right_rank else ""
-    rank = f" ({score.printed.rank}{arrow})" if score.printed.rank else ""
-    return score.printed.score + rank + (f" {list(score.notes)}" if score.notes else "")
 
 
 def _row(method: Method, entries: Iterable[Entry]) -> tuple[bool, list[Entry]]:

@@ -8,10 +8,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ldlearn.results import Method, Results, TaskTable, best_floors, difference
-from ldlearn.results.differences import CONFIDENCE
-from ldlearn.results.wording import enumerate_names, plural
-from ldlearn.stats import FriedmanResult, PostHocResult, TooFewDatasetsWarning, bonferroni_dunn, friedman, nemenyi
+from ldlearn.evaluation import (
+    FriedmanResult,
+    Method,
+    PostHocResult,
+    Results,
+    TaskTable,
+    TooFewDatasetsWarning,
+    best_floors,
+    bonferroni_dunn,
+    difference,
+    friedman,
+    nemenyi,
+)
+from ldlearn.evaluation.differences import CONFIDENCE
+from ldlearn.evaluation.wording import enumerate_names, plural
 
 _NAMED_DATASETS = 3  # that a sentence goes through one by one
 _TIED = 5e-5  # scores that print the same are called equal, and so are average ranks

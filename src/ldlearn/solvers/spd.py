@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgWarning, eigh
 
-from ldlearn.errors import InputError
+from ldlearn.exceptions import InputError
 from ldlearn.solvers.features import reciprocal
 
 Array = NDArray[np.floating]

@@ -36,8 +36,6 @@ function compare(a, b, sign) {
 
 function showMetric(metric) {
   for (const block of all("[data-metric]")) block.hidden = block.dataset.metric !== metric;
-  const none = one("#paper-none");
-  if (none) none.hidden = all("#paper .metric").some((block) => !block.hidden);
 }
 
 function showDataset(dataset) {

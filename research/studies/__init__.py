@@ -1,0 +1,1 @@
+"""Studies of parts of DLDL: plans, records and the page made from them."""

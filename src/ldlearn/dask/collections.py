@@ -1,0 +1,101 @@
+"""Dask collections as blocks of rows, X and y in step, or one sentence why not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dask.array as da
+import numpy as np
+from dask import delayed, is_dask_collection
+
+from ldlearn.exceptions import InputError
+
+_NUMBERS = "biuf"  # kinds of numpy's types
+
+
+def is_frame(collection: Any) -> bool:
+    """Whether it is a Dask data frame."""
+    return is_dask_collection(collection) and hasattr(collection, "npartitions") and hasattr(collection, "columns")
+
+
+def check_collection(collection: Any, name: str) -> None:
+    """Refuse anything but a Dask array or data frame with two axes, its columns known and numeric."""
+    if not (is_frame(collection) or isinstance(collection, da.Array)):
+        raise InputError(
+            f"{name} must be a Dask array or data frame, got {type(collection).__name__}; for data in memory use the "
+            "estimator of the same name in ldlearn, or dask.array.from_array."
+        )
+    if collection.ndim != 2:
+        raise InputError(f"{name} must have two axes, one row a sample, got {collection.ndim}.")
+    if is_frame(collection):
+        for column, kind in collection.dtypes.items():
+            if getattr(kind, "kind", "O") not in _NUMBERS:
+                raise InputError(f"Column {column!r} of {name} is not numeric; leave it out, or encode it first.")
+    elif np.isnan(collection.shape[1]):
+        raise InputError(f"{name} has an unknown number of columns; call {name}.compute_chunk_sizes() first.")
+    elif not isinstance(collection._meta, np.ndarray):
+        raise InputError(
+            f"The blocks of {name} must be numpy arrays, got {type(collection._meta).__name__}; convert them "
+            "(map_blocks), or use the estimator of the same name in ldlearn."
+        )
+
+
+def float_type(collection: Any) -> np.dtype[Any]:
+    """float32 if that holds every value of X, as on one machine, else float64."""
+    kinds = list(collection.dtypes) if is_frame(collection) else [collection.dtype]
+    # Types of pandas that know NA name that of their numbers.
+    narrow = all(getattr(kind, "numpy_dtype", kind) == np.float32 for kind in kinds)
+    return np.dtype(np.float32 if narrow else np.float64)
+
+
+def check_weights(sample_weight: Any) -> None:
+    """Refuse anything but a Dask array or series with one axis."""
+    if not is_dask_collection(sample_weight) or getattr(sample_weight, "ndim", None) != 1:
+        raise InputError("sample_weight must be a Dask array or series, one number a row.")
+
+
+def blocks_in_step(X: Any, y: Any, name: str = "y") -> tuple[list[Any], list[Any]]:
+    """The blocks of X and of y, whole rows each, block k of y belonging to block k of X.
+
+    Lengths that are not known are not looked up: whether blocks have equally many rows shows when they are made.
+    """
+    known = _row_chunks(X), _row_chunks(y)
+    if known[0] is not None and known[1] is not None and known[0] != known[1]:
+        if sum(known[0]) != sum(known[1]):
+            raise InputError(f"X has {sum(known[0])} rows and {name} has {sum(known[1])}; each row needs its own.")
+        y = y.rechunk({0: known[0]})
+    of_X, of_y = row_blocks(X), row_blocks(y)
+    if len(of_X) != len(of_y):
+        raise InputError(
+            f"X is in {len(of_X)} blocks and {name} in {len(of_y)}, and not all of their lengths are known; partition "
+            "them alike, or call compute_chunk_sizes() on both as arrays."
+        )
+    return of_X, of_y
+
+
+def row_blocks(collection: Any) -> list[Any]:
+    """Its blocks of whole rows, each a delayed object."""
+    if not isinstance(collection, da.Array):
+        return list(collection.to_delayed())
+    whole = collection.rechunk({1: -1}) if collection.ndim == 2 else collection
+    return list(whole.to_delayed().ravel())
+
+
+def as_matrix(block: Any, kind: np.dtype[Any]) -> Any:
+    """A block of features as an array of floats."""
+    return np.asarray(block, dtype=kind)
+
+
+def as_floats(collection: Any, blocks: list[Any]) -> list[Any]:
+    """Blocks of features as arrays of floats; those of an array of floats are themselves."""
+    kind = float_type(collection)
+    if not is_frame(collection) and collection.dtype == kind:
+        return blocks
+    return [delayed(as_matrix, pure=False)(block, kind) for block in blocks]
+
+
+def _row_chunks(collection: Any) -> tuple[int, ...] | None:
+    """Rows of each block, if they are known."""
+    if not isinstance(collection, da.Array) or np.isnan(collection.chunks[0]).any():
+        return None
+    return tuple(collection.chunks[0])

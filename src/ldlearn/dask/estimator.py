@@ -1,0 +1,335 @@
+"""What estimators on Dask collections share: a client, lazy answers, and the way back to the ordinary estimator."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Callable
+from typing import Any, ClassVar, Self
+
+import dask.array as da
+import numpy as np
+from dask import delayed
+from sklearn.base import clone
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from ldlearn.base import LabelEstimator
+from ldlearn.base.kinds import JOINT, RATE_ROWS
+from ldlearn.core.neighbors import moved
+from ldlearn.core.offsets import column_sums
+from ldlearn.core.simplex import Array
+from ldlearn.core.targets import check_distributions, label_names
+from ldlearn.dask.cluster import Rounds, check_workers, current_client
+from ldlearn.dask.collections import (
+    blocks_in_step,
+    check_collection,
+    check_weights,
+    float_type,
+    is_frame,
+    row_blocks,
+)
+from ldlearn.dask.rows import BlockColumns
+from ldlearn.dask.training import SampledRows, Training
+from ldlearn.exceptions import InputError, ParameterError
+from ldlearn.joint.feature_map import make_feature_map
+from ldlearn.metrics import per_row
+
+_SILENT = {"callback": None, "verbose": False}
+
+
+class OnBlocks(LabelEstimator):
+    """An ordinary estimator on collections in blocks of rows.
+
+    A class names this first and the ordinary estimator second; it takes the parameters of the latter, and ``client``.
+    """
+
+    client: Any
+    label_names_: Any
+    _ordinary: ClassVar[type[LabelEstimator]]
+    _of_rows: ClassVar[tuple[str, ...]] = ()  # fitted attributes with a row for each training row
+    _left_behind: ClassVar[tuple[str, ...]] = ()  # and those that mean nothing away from the blocks
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if len(cls.__bases__) == 1:  # not an estimator, but what some have in common
+            return
+        cls._ordinary = cls.__bases__[1]
+        cls._parameter_constraints = {**cls._ordinary._parameter_constraints, "client": "no_validation"}  # type: ignore[dict-item]
+        cls.__init__ = _with_client(cls._ordinary.__init__)  # type: ignore[method-assign]
+
+    def __sklearn_clone__(self) -> Self:
+        # A client cannot be copied, which is what scikit-learn would try.
+        params = {name: clone(value, safe=False) for name, value in self._ordinary_params().items()}
+        return type(self)(**params, client=self.client)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), "client": None}  # a client belongs to its process
+
+    def _ordinary_params(self) -> dict[str, Any]:
+        return {name: value for name, value in self.get_params(deep=False).items() if name != "client"}
+
+    def _to_send(self) -> Any:
+        """The ordinary estimator as blocks need it: fitted if this one is, without what only this process can do."""
+        params = self._ordinary_params()
+        sent = self._ordinary(**params).set_params(**{name: _SILENT[name] for name in _SILENT if name in params})
+        sent.__dict__.update(self._fitted_apart_from_rows())
+        sent._sklearn_output_config = {"transform": "default"}  # blocks are arrays; what is made of them is X's kind
+        return sent
+
+    def _fitted_apart_from_rows(self) -> dict[str, Any]:
+        here = {*self.get_params(deep=False), *self._of_rows, *self._left_behind}
+        return {name: value for name, value in vars(self).items() if name not in here}
+
+    def to_local(self, training_rows: bool = True) -> Any:
+        """The ordinary estimator, fitted, for data in memory.
+
+        It predicts, enhances and scores. Intervals and ``far_from_training`` are refused: they need sums over the
+        training rows that a fit in blocks does not make.
+
+        Parameters
+        ----------
+        training_rows : bool, default=True
+            Whether to bring along what there is for each training row, such as ``label_distributions_``. Without it
+            the estimator is small, and predicts, enhances and scores all the same.
+        """
+        check_is_fitted(self)
+        local = self._ordinary(**self._ordinary_params())
+        local.__dict__.update(self._fitted_apart_from_rows())
+        if training_rows:
+            found = Rounds(current_client(self.client)).bring([getattr(self, name) for name in self._of_rows])
+            local.__dict__.update(zip(self._of_rows, found, strict=True))
+        return local
+
+    def predict(self, X: Any) -> Any:
+        """Label distributions of new rows, not computed yet.
+
+        Parameters
+        ----------
+        X : Dask array or data frame of shape (n, m)
+
+        Returns
+        -------
+        D : Dask array or data frame of shape (n, c)
+            Of the kind of X. Rows are non-negative and sum to one.
+        """
+        check_is_fitted(self)
+        self._check_columns(X)
+        return self._lazily(_predicted, X, row_blocks(X))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The score of the ordinary estimator: a mean over all rows.
+
+        Parameters
+        ----------
+        X : Dask array or data frame of shape (n, m)
+        y : Dask array or data frame of shape (n, c)
+        sample_weight : Dask array or series of shape (n,), default=None
+            How often each row counts in the mean.
+        """
+        check_is_fitted(self)
+        self._check_columns(X)
+        check_collection(y, "y")
+        rounds, (of_X, of_y) = Rounds(current_client(self.client)), blocks_in_step(X, y)
+        weights = [None] * len(of_X)
+        if sample_weight is not None:
+            check_weights(sample_weight)
+            _, weights = blocks_in_step(X, sample_weight, "sample_weight")
+        # All blocks are asked: degrees in one of them may happen to be 0 and 1.
+        logical = self.kind == JOINT and all(rounds.collect(_is_logical, of_y))
+        total, n = rounds.total(_score, of_X, of_y, weights, common=(self._to_send(), logical))
+        return float(total / n)
+
+    def _check_columns(self, X: Any) -> None:
+        """Refuse other features than those of the fit now, and not when somebody computes the answer."""
+        check_collection(X, "X")
+        row: Any = np.zeros((1, int(X.shape[1])))
+        if is_frame(X):
+            row = type(X._meta)(row, columns=X.columns)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # an array is taken after a fit on names, as on one machine
+            self._to_send()._validate_features(row)
+
+    def _lazily(self, function: Callable[..., Any], X: Any, *blocks: list[Any]) -> Any:
+        """A collection like X of what a function makes of its blocks, given the small ordinary estimator."""
+        model = delayed(self._to_send(), pure=False, traverse=False)
+        parts = [delayed(function, pure=False)(*block, model) for block in zip(*blocks, strict=True)]
+        names, kind = [str(name) for name in self.label_names_], float_type(X)
+        if is_frame(X):
+            return _frame_of(parts, names, kind, X.divisions)
+        return _array_of(parts, X.chunks[0], (len(names),), kind)
+
+    def _validate_training(self, X: Any, y: Any) -> tuple[Any, Any]:
+        self._check_for_blocks()
+        rounds = Rounds(current_client(self.client))
+        check_workers(rounds.client)
+        training = Training(rounds, X, y, self._to_send())
+        self.n_features_in_ = training.m
+        if is_frame(X) and all(isinstance(name, str) for name in X.columns):
+            self.feature_names_in_ = np.asarray(X.columns, dtype=object)
+        self.label_names_ = label_names(y, int(y.shape[1]))
+        return training, training
+
+    def _validate_features(self, X: Any, reset: bool = False) -> Any:
+        raise InputError(
+            "On Dask collections there are fit, predict, enhance and score; for anything else use to_local() and rows "
+            "in memory."
+        )
+
+    def _check_row_data(self, name: str, value: Any, X: Any) -> Any:
+        if name == "sample_weight":
+            return X.weigh(value)  # X stands for all that there is of the rows
+        raise InputError(
+            f"On Dask collections {name} cannot be given; leave it out, or fit {type(self).__name__} of ldlearn on "
+            "rows in memory."
+        )
+
+    def _fit_validated(self, X: Any, T: Any, row_data: dict[str, Any]) -> None:
+        self._fit(X)
+        self._finish_blocks(X)
+        self.n_rounds_ = X.rounds.count
+
+    def _check_for_blocks(self) -> None:
+        """Refuse parameters that need all rows in one place."""
+
+    def _finish_blocks(self, training: Training) -> None:
+        """The number of votes of a joint model, learned on the rows that one machine would take."""
+        if self.kind == JOINT:
+            X, given = training.rows(np.arange(0, training.n, -(-training.n // RATE_ROWS)))
+            self._finish(X, given.T, known=given.known, sample_weight=given.weights)
+            # All rows: what was finished here has counted those that were brought.
+            self._n_seen = training.total if training.has_weights else training.n
+
+
+class JointOnBlocks(OnBlocks):
+    """What the joint models share: new rows with known labels, and a feature map."""
+
+    feature_map: Any
+    n_components: int
+    random_state: Any
+
+    def enhance(self, X: Any, y: Any) -> Any:
+        """Degrees of new rows whose logical labels are known, not computed yet.
+
+        Parameters
+        ----------
+        X : Dask array or data frame of shape (n, m)
+        y : Dask array or data frame of shape (n, c)
+            Logical labels of these rows; the columns of a data frame are matched by name.
+
+        Returns
+        -------
+        D : Dask array or data frame of shape (n, c)
+            Of the kind of X.
+        """
+        check_is_fitted(self)
+        self._check_new_rows(X)
+        self._check_columns(X)
+        check_collection(y, "y")
+        return self._lazily(_enhanced, X, *blocks_in_step(X, y))
+
+    def _check_new_rows(self, X: Any) -> None:
+        """Refuse to enhance what the model cannot."""
+
+    def _check_for_blocks(self) -> None:
+        if not (self.feature_map is None or isinstance(self.feature_map, str)):
+            raise ParameterError(
+                "A transformer as feature_map would have to be fitted on all rows, which lie in blocks; apply it to X "
+                "first (map_blocks), or use feature_map='rbf'."
+            )
+
+    def _map_features(self, training: Training) -> tuple[list[Any], Array]:
+        """What the predictor works on, and the sums of its columns."""
+        self.feature_map_, self._offsets = None, None
+        if self.feature_map is None:
+            return training.X, training.sums
+        self._offsets = BlockColumns(training, training.X, training.sums, True, weighted=False).offsets
+        sample = SampledRows(training, training.X, training.m, self._offsets).X
+        unfitted = make_feature_map(self.feature_map, sample, self.n_components, self.random_state)
+        # The rows that Nystroem would draw, without all the others. It shuffles what it is given: these are handed over
+        # so that they come out in the order of the draw, which is that of the mapped columns.
+        drawn = check_random_state(unfitted.random_state).permutation(training.n)[: unfitted.n_components]
+        shuffled = check_random_state(unfitted.random_state).permutation(len(drawn))
+        self.feature_map_ = unfitted.fit(sample[drawn[np.argsort(shuffled)]])
+        self.feature_map_.component_indices_ = drawn
+        X = training.rounds.keep(_mapped, training.X, common=(self._offsets, self.feature_map_))
+        (sums,) = training.rounds.total(_sums, X)
+        return X, sums
+
+    def _array_of_rows(self, training: Training, parts: list[Any], width: tuple[int, ...], kind: Any) -> Any:
+        """A Dask array with a row for each training row."""
+        return _array_of(parts, training.lengths.tolist(), width, kind)
+
+
+def _array_of(parts: list[Any], lengths: Any, width: tuple[int, ...], kind: Any) -> Any:
+    """A Dask array of blocks of rows, each a row of this width."""
+    arrays = [da.from_delayed(part, (rows, *width), dtype=kind) for part, rows in zip(parts, lengths, strict=True)]
+    return da.concatenate(arrays, axis=0, allow_unknown_chunksizes=True)
+
+
+def _frame_of(parts: list[Any], names: list[str], kind: Any, divisions: Any) -> Any:
+    import dask.dataframe as dd
+    import pandas as pd
+
+    meta = pd.DataFrame(np.empty((0, len(names)), dtype=kind), columns=names)
+    return dd.from_delayed(parts, meta=meta, divisions=divisions, verify_meta=False)
+
+
+def _with_client(construct: Any) -> Any:
+    """The constructor of the ordinary estimator with one more parameter, which scikit-learn finds in its signature."""
+
+    def __init__(self: Any, *args: Any, client: Any = None, **params: Any) -> None:
+        construct(self, *args, **params)
+        self.client = client
+
+    signature = inspect.signature(construct)
+    client = inspect.Parameter("client", inspect.Parameter.KEYWORD_ONLY, default=None)
+    __init__.__signature__ = signature.replace(parameters=[*signature.parameters.values(), client])  # type: ignore[attr-defined]
+    return __init__
+
+
+# What is done to a block.
+
+
+def _like(block: Any, D: Any, model: Any) -> Any:
+    """Distributions as a frame if the block is one."""
+    if not hasattr(block, "columns"):
+        return D
+    return type(block)(D, index=block.index, columns=[str(name) for name in model.label_names_])
+
+
+def _predicted(X: Any, model: Any) -> Any:
+    empty = np.empty((0, len(model.label_names_)))
+    return _like(X, model.predict(X) if len(X) else empty, model)
+
+
+def _enhanced(X: Any, y: Any, model: Any) -> Any:
+    """Degrees of the rows of a block."""
+    empty = np.empty((0, len(model.label_names_)))
+    return _like(X, model.enhance(X, y) if len(X) else empty, model)
+
+
+def _is_logical(y: Any, _: Any) -> bool:
+    labels = np.asarray(y, dtype=np.float64)
+    return bool((np.isin(labels, (0.0, 1.0)) | np.isnan(labels)).all())
+
+
+def _score(X: Any, y: Any, weights: Any, common: tuple[Any, bool]) -> tuple[float, float]:
+    """Sum of the scores of the rows, and their number, both as often as they count."""
+    model, logical = common
+    count = np.ones(len(X)) if weights is None else np.asarray(weights, dtype=np.float64)
+    if not count.any():
+        return 0.0, 0.0
+    if logical:
+        return count.sum() * model.score(X, y, sample_weight=count), count.sum()
+    truth = model._match_labels(y, check_distributions)
+    return float(count @ per_row("intersection", truth, model.predict(X))), count.sum()
+
+
+def _mapped(X: Array, common: tuple[Any, Any]) -> Array:
+    offsets, feature_map = common
+    return np.asarray(feature_map.transform(moved(X, offsets)), dtype=X.dtype)
+
+
+def _sums(X: Array, _: Any) -> list[Any]:
+    return [column_sums(X)[1]]

@@ -1,0 +1,195 @@
+"""Rows in blocks on a cluster, as the solver of the W-step knows them: each answer is one round."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldlearn.core.offsets import column_sums, dense_offsets, deviation_sums, settled_moments
+from ldlearn.core.simplex import Array
+from ldlearn.dask.training import Given, SampledRows, Training
+from ldlearn.solvers.features import CentredColumns, Features
+from ldlearn.solvers.row_space import short_rows
+from ldlearn.solvers.softmax_regression import RowsAt
+from ldlearn.solvers.softmax_rows import LocalRows
+
+_FEW_ROWS = 10_000  # may be looked at in one place
+
+
+class BlockColumns(CentredColumns):
+    """What is known of the columns of features that lie in blocks."""
+
+    X: Any  # some rows are all that is asked for, of features and of weights
+    weights: Any = None
+
+    def __init__(
+        self, training: Training, X: Sequence[Any], sums: Any, fit_intercept: bool, weighted: bool = True
+    ) -> None:
+        """The sums are those of the columns, each row counted once; if ``weighted``, moments count it as it should."""
+        self.training, self.blocks, self._rounds = training, X, training.rounds
+        n, total, weighted = training.n, float(training.n), weighted and training.has_weights
+        if weighted:
+            total, (sums,) = training.total, self._rounds.total(_weighted_sums, X, training.given)
+        away, squares = self._rounds.total(_deviations, X, training.given, common=(sums / total, weighted))
+        mean, squares = settled_moments(total, sums / total, away, squares, training.dtype)
+        # Offsets come from squares of n rows; these are of as many as the rows count.
+        super().__init__(n, mean, squares, dense_offsets(n, mean, squares * (n / total)), fit_intercept, total=total)
+        self._sample: Features | None = None
+
+    def scatter_matrix(self) -> NDArray[np.float64]:
+        """``(X - mean)' (X - mean)``."""
+        (scatter,) = self._rounds.total(_scatter, self.blocks, self.training.given, common=self.message())
+        return np.asarray(scatter)
+
+    def to_choose_by(self) -> tuple[Any, Any, Any]:
+        """Features, labels, which are known, for the choice of weights: all of few rows, of many what it asks for."""
+        if self.n <= _FEW_ROWS:
+            X, given = self.training.rows(np.arange(self.n), self.blocks)
+            return short_rows(Features(X, self.fit_intercept, given.weights)), given.T, given.known
+        found = SampledRows(self.training, self.blocks, self.m)
+        self.X, self.weights = found.X, found.weights
+        return self, found.Y, found.known
+
+    def sample(self) -> Features | None:
+        """Rows for a rough second derivative, brought here; None if there are not many more."""
+        rows = None if self._sample else self.sampled_rows()
+        if rows is not None:
+            X, given = self.training.rows(rows, self.blocks)
+            self._sample = self.sample_of(X, given.weights)
+        return self._sample
+
+    def message(self) -> CentredColumns:
+        """What a block has to know."""
+        return CentredColumns(self.n, self.mean, self.spread, self.offsets, self.fit_intercept)
+
+
+class Weights(NamedTuple):
+    """What travels to the blocks in a round of the W-step."""
+
+    columns: CentredColumns
+    W: Array
+    b: Array
+    exact: bool = True  # in float64 even if the features are not
+
+    def are(self, W: Array, b: Array, exact: bool) -> bool:
+        """Whether these weights are meant, at least as exactly."""
+        return self.exact >= exact and np.array_equal(self.W, W) and np.array_equal(self.b, b)
+
+
+class BlockRows:
+    """Rows in blocks, with their degrees.
+
+    Nothing is kept of predictions: they are made from the weights wherever they are needed. That is one more product
+    with a block that has to be read anyway, and leaves nothing to be lost with a worker.
+    """
+
+    def __init__(self, columns: BlockColumns, degrees: Sequence[Any]) -> None:
+        self.rounds, self.X = columns.training.rounds, columns.blocks
+        self.features, self.degrees = columns, degrees
+        self.n = columns.total
+        self.sampled = columns.sample() is not None  # second derivatives are taken from it, without a round
+        self.n_products = 0  # two for each round
+        self._known: BlockRowsAt | None = None
+
+    def mean_degrees(self) -> Array:
+        """Column means of D."""
+        (sums,) = self.rounds.total(_column_sums, self.degrees)
+        return np.asarray(sums / self.n)
+
+    def at(self, W: Array, b: Array, *, logits: Any = None, exact: bool = False) -> BlockRowsAt:
+        """The rows at weights; asked for twice in a row, they cost one round."""
+        if self._known is None or not self._known.weights.are(W, b, exact):
+            self._known = BlockRowsAt(self, Weights(self.features.message(), W, b, exact))
+        return self._known
+
+
+class BlockRowsAt:
+    """Loss, gradient and curvature at some weights, all from one round."""
+
+    logits = None
+
+    def __init__(self, rows: BlockRows, weights: Weights) -> None:
+        self.rows, self.weights, self.exact = rows, weights, weights.exact
+        found = rows.rounds.total(_sums_at, rows.X, rows.degrees, common=weights)
+        self.loss, self._gW, self._gb, self._excess, self._curvature = found
+        self._sampled: Any = None  # the sample at these weights
+
+    def excess(self) -> Array:
+        """Column sums of ``P - D``."""
+        return np.asarray(self._excess)
+
+    def gradient(self) -> tuple[Array, Array]:
+        """Of the loss in W and b."""
+        return self._gW, self._gb
+
+    def mean_curvature(self) -> Array:
+        """The mean over rows of ``diag(p) - p p'``."""
+        return np.asarray(self._curvature / self.rows.n)
+
+    def hessian_times(self, W: Array, b: Array) -> tuple[Array, Array]:
+        """The second derivative of the loss times a direction."""
+        sample = self.rows.features.sample()
+        if self.rows.sampled and sample is not None:
+            if self._sampled is None:
+                nothing = np.zeros((sample.n, W.shape[1]))  # a second derivative does not depend on degrees
+                self._sampled = LocalRows(sample, nothing).at(self.weights.W, self.weights.b)
+            part, factor = self._sampled.hessian_times(W, b), self.rows.n / sample.total
+            return factor * part[0], factor * part[1]
+        hW, hb = self.rows.rounds.total(_hessian_times, self.rows.X, self.rows.degrees, common=(self.weights, W, b))
+        return hW, hb
+
+    def scatters(self) -> Iterable[Array]:
+        """``Z' diag(p_j (1 - p_j)) Z`` for each label j."""
+        return self.rows.rounds.total(_scatters, self.rows.X, self.rows.degrees, common=self.weights)
+
+    def along(self, W: Array, b: Array) -> Callable[[float], RowsAt]:
+        """The rows at the weights plus t times a direction."""
+        at = self.weights
+        return lambda t: self.rows.at(at.W + t * W, at.b + t * b, exact=at.exact)
+
+    def shifted(self, b: Array) -> RowsAt:
+        """The rows with another intercept, greater by b."""
+        return self.rows.at(self.weights.W, self.weights.b + b, exact=self.weights.exact)
+
+
+# What is done to a block. ``degrees`` is whatever has the degrees of its rows as D, and how often they count.
+
+
+def _weighted_sums(X: Array, given: Given, _: Any) -> Sequence[Any]:
+    return [column_sums(X, given.weights)[1]]
+
+
+def _deviations(X: Array, given: Given, common: tuple[NDArray[np.float64], bool]) -> Sequence[Any]:
+    mean, weighted = common
+    return deviation_sums(X, mean, given.weights if weighted else None)
+
+
+def _scatter(X: Array, given: Given, columns: CentredColumns) -> Sequence[Any]:
+    return [Features(X, weights=given.weights, block_of=columns).scatter_matrix()]
+
+
+def _column_sums(degrees: Any, _: Any) -> Sequence[Any]:
+    return [column_sums(degrees.D, degrees.weights)[1]]
+
+
+def _sums_at(X: Array, degrees: Any, weights: Weights) -> Sequence[Any]:
+    at = _at(X, degrees, weights)
+    # Back from a mean to a sum: means of blocks of different lengths do not add up.
+    return [at.loss, *at.gradient(), at.excess(), at.rows.n * at.mean_curvature()]
+
+
+def _hessian_times(X: Array, degrees: Any, common: tuple[Weights, Array, Array]) -> Sequence[Any]:
+    weights, W, b = common
+    return list(_at(X, degrees, weights).hessian_times(W, b))
+
+
+def _scatters(X: Array, degrees: Any, weights: Weights) -> Sequence[Any]:
+    return list(_at(X, degrees, weights).scatters())
+
+
+def _at(X: Array, degrees: Any, weights: Weights) -> Any:
+    rows = LocalRows(Features(X, weights=degrees.weights, block_of=weights.columns), degrees.D)
+    return rows.at(weights.W, weights.b, exact=weights.exact)

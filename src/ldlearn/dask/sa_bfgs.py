@@ -1,0 +1,59 @@
+"""SA-BFGS on Dask collections: the W-step of DLDL, on degrees that are known."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from ldlearn import learning
+from ldlearn.core.simplex import Array
+from ldlearn.core.simplex import Weights as RowWeights
+from ldlearn.dask.estimator import OnBlocks
+from ldlearn.dask.rows import BlockColumns, BlockRows
+from ldlearn.dask.training import Given, Training
+from ldlearn.exceptions import ParameterError
+from ldlearn.solvers.softmax_regression import minimize
+
+
+class _Known(NamedTuple):
+    """The degrees of a block, and how often its rows count."""
+
+    D: Array
+    weights: RowWeights | None
+
+
+class SABFGS(OnBlocks, learning.SABFGS):
+    """`ldlearn.SABFGS` on Dask arrays and data frames, their rows in blocks.
+
+    The same problem, solved by the same steps: the result is that of one machine to 1e-6, however rows are cut into
+    blocks. See `ldlearn.dask.DLDL` for how it works.
+
+    Parameters
+    ----------
+    l2, fit_intercept, tol, max_iter
+        Those of `ldlearn.SABFGS`. ``solver`` is "newton".
+    client : distributed.Client, default=None
+        The cluster to use; None takes the current one.
+
+    Attributes
+    ----------
+    coef_, intercept_, objective_, weights_gap_, n_iter_, converged_, label_names_
+        Those of `ldlearn.SABFGS`.
+    n_rounds_ : int
+        How often something was asked of all blocks.
+    """
+
+    def _check_for_blocks(self) -> None:
+        if self.solver != "newton":
+            raise ParameterError(f"On Dask collections the solver is 'newton', not {self.solver!r}.")
+
+    def _fit(self, training: Training) -> None:  # type: ignore[override]
+        columns = BlockColumns(training, training.X, training.sums, self.fit_intercept)
+        rows = BlockRows(columns, training.rounds.keep(_known, training.given))
+        fit = minimize(rows, l2=self.l2, start=None, tol=self.tol, max_iter=self.max_iter)
+        self.coef_, self.intercept_ = fit.coef, fit.intercept
+        self.objective_, self.weights_gap_ = fit.loss, fit.gap
+        self.n_iter_, self.converged_ = fit.n_iter, fit.converged
+
+
+def _known(given: Given, _: Any) -> _Known:
+    return _Known(given.T, given.weights)

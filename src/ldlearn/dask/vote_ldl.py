@@ -1,0 +1,171 @@
+"""VoteLDL on Dask collections: the likelihood of 0/1 labels, summed over rows in blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from ldlearn import joint
+from ldlearn.core.simplex import Array
+from ldlearn.core.targets import check_labels_seen, count_ticks, shares_of_ticks
+from ldlearn.core.votes import label_counts
+from ldlearn.dask.estimator import JointOnBlocks
+from ldlearn.dask.rows import BlockColumns
+from ldlearn.dask.training import Given, Training
+from ldlearn.solvers.features import CentredColumns, Features
+from ldlearn.solvers.vote_regression import Competing, Derivatives, Design, Labels, Point, minimize
+
+
+class VoteLDL(JointOnBlocks, joint.VoteLDL):
+    """`ldlearn.VoteLDL` on Dask arrays and data frames, their rows in blocks.
+
+    The same problem, solved by the same steps: the result is that of one machine to 1e-6, however rows are cut into
+    blocks. See `ldlearn.dask.DLDL` for how it works. A Newton step takes a round for each step of conjugate
+    gradients, so rounds are more than DLDL's.
+
+    Parameters
+    ----------
+    gamma, fit_intercept, feature_map, n_components, max_iter, tol, random_state
+        Those of `ldlearn.VoteLDL`. ``feature_map`` is None or "rbf".
+    client : distributed.Client, default=None
+        The cluster to use; None takes the current one.
+
+    Attributes
+    ----------
+    label_distributions_ : Dask array of shape (n, c)
+        The recovered degrees, on the cluster.
+    coef_, intercept_, lambda_, gamma_, objective_, objective_path_, n_iter_, converged_, feature_map_, label_names_
+        Those of `ldlearn.VoteLDL`.
+    n_rounds_ : int
+        How often something was asked of all blocks.
+    """
+
+    _of_rows: ClassVar[tuple[str, ...]] = ("label_distributions_",)
+
+    def enhance(self, X: Any, y: Any, n_raters: Any = None) -> Any:
+        """Degrees of new rows whose logical labels are known, not computed yet.
+
+        Parameters
+        ----------
+        X, y : Dask arrays or data frames
+            As for `ldlearn.dask.DLDL.enhance`.
+        n_raters : None
+            For one machine only.
+        """
+        if n_raters is not None:
+            self._check_row_data("n_raters", n_raters, X)
+        return super().enhance(X, y)
+
+    def _fit(self, training: Training) -> None:  # type: ignore[override]
+        self._knows_raters, self._typical_offset = False, 0.0
+        columns = BlockColumns(training, *self._map_features(training), self.fit_intercept)
+        self.gamma_ = self._gamma_of_blocks(columns) if self.gamma is None else float(self.gamma)
+        votes = _BlockVotes(columns, self.label_names_)
+        design = _BlockDesign(columns, len(self.label_names_))
+        fit = minimize(votes, design, l2=self.gamma_, tol=self.tol, max_iter=self.max_iter)
+        self.coef_, self.intercept_, self.lambda_ = fit.coef, fit.intercept, float(np.exp(fit.log_rate))
+        self.objective_, self.objective_path_ = fit.loss, fit.path
+        self.converged_, self.n_iter_ = fit.converged, fit.n_iter
+        degrees = training.rounds.keep(_degrees, columns.blocks, training.given, common=self._to_send())
+        self.label_distributions_ = self._array_of_rows(training, degrees, (len(self.label_names_),), training.dtype)
+
+    def _gamma_of_blocks(self, columns: BlockColumns) -> float:
+        return self._choose_gamma(*columns.to_choose_by())
+
+
+class _At(NamedTuple):
+    """What travels to the blocks: where in the space of parameters they are to be looked at."""
+
+    columns: CentredColumns
+    W: Array
+    b: Array
+    log_rate: float
+
+
+class _BlockDesign(Design):
+    """Scores stay with their blocks: here they are known by the weights that make them, and so are slopes in them."""
+
+    def apply(self, v: Any) -> tuple[Any, float]:
+        """The weights, and ln(lambda)."""
+        return v[:-1], float(v[-1])
+
+    def adjoint(self, R: Any, rate: float) -> Any:
+        """The slopes in the weights, which the blocks have made already, and in ln(lambda)."""
+        return np.append(R, rate)
+
+
+class _BlockVotes:
+    """Labels that compete for votes, in blocks; the row that is added to the data is looked after here."""
+
+    def __init__(self, columns: BlockColumns, label_names: Any) -> None:
+        self.columns, self.rounds, self.given = columns, columns.training.rounds, columns.training.given
+        ticks, counts = self.rounds.total(_ticks, self.given)
+        check_labels_seen(label_names, counts)
+        # Rows as one machine counts them (`Labels.total`), and the one that is added.
+        self.c, self.total = len(counts), float(counts.max()) + 1.0
+        self.votes = -np.log1p(-shares_of_ticks(ticks, counts))
+        self.added = Competing(Labels(np.full((1, self.c), 0.5), None), 0.0)
+
+    def constant(self) -> tuple[Any, float]:
+        """The best intercepts and ln(lambda) without features."""
+        return np.log(self.votes / self.votes.sum()), float(np.log(self.votes.sum()))
+
+    def at(self, Z: Any, log_rate: float) -> Point:
+        """The loss and its derivatives at some weights, in one round."""
+        W, b = self._split(Z)
+        place = _At(self.columns.message(), W, b, log_rate)
+        loss, gW, gb, rate_slope, curvature = self.rounds.total(_point, self.columns.blocks, self.given, common=place)
+        added = self.added.at(b[None], log_rate)
+        own = added.derivatives()
+
+        def curve(dZ: Any, drate: float) -> tuple[Any, float]:
+            direction = (*self._split(dZ), drate)
+            hW, hb, h = self.rounds.total(_curve, self.columns.blocks, self.given, common=(place, direction))
+            extra, extra_rate = own.curve(direction[1][None], drate)
+            return self._joined(hW, hb, extra), float(h) + extra_rate
+
+        mean = (curvature + own.mean_curvature) / self.total
+        found = Derivatives(self._joined(gW, gb, own.slope), float(rate_slope) + own.rate_slope, curve, mean)
+        return Point(float(loss) + added.loss, lambda: found)
+
+    def _split(self, Z: Any) -> tuple[Array, Array]:
+        return Z[: -self.c].reshape(-1, self.c), Z[-self.c :]
+
+    def _joined(self, gW: Array, gb: Array, added: Array) -> Any:
+        """A slope in the weights; the added row has the mean features, which are 0, so it moves intercepts alone."""
+        return np.concatenate([gW.ravel(), gb + added[0] * self.columns.fit_intercept])
+
+
+# What is done to a block.
+
+
+def _ticks(given: Given, _: Any) -> tuple[Array, Array]:
+    return count_ticks(*given)
+
+
+def _at(X: Array, given: Given, place: _At) -> tuple[Features, Competing, Point]:
+    features = Features(X, block_of=place.columns)
+    link = Competing(Labels(given.T.astype(np.float64), label_counts(given.weights, given.known)), 0.0)
+    return features, link, link.at(features.times(place.W, place.b), place.log_rate)
+
+
+def _point(X: Array, given: Given, place: _At) -> Sequence[Any]:
+    features, link, point = _at(X, given, place)
+    found = point.derivatives()
+    gradient = features.transpose_times(found.slope)
+    # Back from a mean to a sum: means of blocks of different lengths do not add up.
+    return [point.loss, *gradient, found.rate_slope, link.labels.total * found.mean_curvature]
+
+
+def _curve(X: Array, given: Given, common: tuple[_At, tuple[Array, Array, float]]) -> Sequence[Any]:
+    place, (W, b, rate) = common
+    features, _, point = _at(X, given, place)
+    curved, curved_rate = point.derivatives().curve(features.times(W, b), rate)
+    return [*features.transpose_times(curved), curved_rate]
+
+
+def _degrees(X: Array, given: Given, model: joint.VoteLDL) -> Array:
+    scores = np.asarray(X @ model.coef_ + model.intercept_, dtype=np.float64)
+    return np.ascontiguousarray(model._degrees(scores, given.T, 0.0, given.known), dtype=X.dtype)

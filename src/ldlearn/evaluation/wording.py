@@ -1,0 +1,36 @@
+"""Numbers and lists in words, for reports and logs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ldlearn.evaluation.record import is_number
+
+
+def plural(count: int, noun: str) -> str:
+    """``1 data set``, ``2 data sets``."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def enumerate_names(names: Sequence[str]) -> str:
+    """``A, B and C``; in quotation marks if a name has a comma of its own."""
+    if any("," in name for name in names):
+        names = [f"“{name}”" for name in names]
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def duration_text(seconds: float | None) -> str:
+    """A duration for people: ``2 min 05 s``; None is unknown."""
+    if seconds is None:
+        return "unknown"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes:02d} min"
+    return f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"
+
+
+def value_name(value: Any) -> str:
+    """A value of a grid as people write it: 0.001, 10, 1e-05; None leaves the choice to the method."""
+    return "default" if value is None else f"{value:g}" if is_number(value) else str(value)

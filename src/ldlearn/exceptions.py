@@ -1,0 +1,233 @@
+"""The family of errors a user can meet, and the words that they share.
+
+Whatever a user can put right is an `LDLearnError` with one sentence: what is wrong, where, what to do. The command line
+prints that sentence and exits with 2. Any other exception that reaches it is a bug of ours, and is called one. Each
+class is also the built-in exception that Python programmers, and scikit-learn's checks, expect in its place.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+_SHOWN = 5  # names or rows that a sentence lists before it counts
+_LONGEST_NAME = 80  # of which a sentence shows more than the beginning
+
+
+class LDLearnError(Exception):
+    """Something the user can put right; its message is one sentence."""
+
+
+class InputError(LDLearnError, ValueError):
+    """A value, parameter, array or file content cannot be used as given."""
+
+
+class ParameterError(InputError, TypeError):
+    """A parameter that does not exist, or a value that it cannot take."""
+
+
+class DatasetError(InputError):
+    """A data set, or the file it should come from, cannot be used as asked.
+
+    Parameters
+    ----------
+    message : str
+        What is wrong, where, and what to do about it.
+    rows : mapping of str to list of int, optional
+        All offending rows (counted from 0) by kind of problem, where the problem lies in rows; the message
+        names only the first few.
+    """
+
+    def __init__(self, message: str, rows: Mapping[str, list[int]] | None = None) -> None:
+        super().__init__(message)
+        self.rows: dict[str, list[int]] = dict(rows or {})
+
+
+class TableError(InputError):
+    """A table cannot be used as asked.
+
+    Parameters
+    ----------
+    problem : str
+        What is wrong and what to do about it.
+    row : object, optional
+        Where: the label of the row, as counted by whoever made the table.
+    column : str, optional
+        Where: the name of the column.
+    where : str, optional
+        Where: the name of the file.
+
+    Examples
+    --------
+    >>> print(TableError("'old' is not a number.", row=3, column="age", where="people.csv"))
+    people.csv, row 3, column 'age': 'old' is not a number.
+    """
+
+    def __init__(
+        self, problem: str, *, row: object = None, column: str | None = None, where: str | None = None
+    ) -> None:
+        place = [where] if where is not None else []
+        place += [f"row {row}"] if row is not None else []
+        place += [f"column {column!r}"] if column is not None else []
+        super().__init__(f"{', '.join(place)}: {problem}" if place else problem)
+        self.problem, self.row, self.column, self.where = problem, row, column, where
+
+    def within(self, where: str) -> TableError:
+        """The same error with the name of the file, unless it has one."""
+        if self.where is not None:
+            return self
+        return TableError(self.problem, row=self.row, column=self.column, where=where)
+
+
+class ModelFileError(InputError):
+    """A model file cannot be written or read; nothing of it has been executed."""
+
+
+class FileError(LDLearnError, OSError):
+    """The system would not read or write a file; the sentence names it."""
+
+
+class MissingDependencyError(LDLearnError, ImportError):
+    """An optional package is needed and not installed."""
+
+
+def import_optional(module: str, extra: str | None, purpose: str) -> Any:
+    """Import an optional package, or say in one sentence how to get it.
+
+    Parameters
+    ----------
+    module : str
+        Name of the module, such as ``"h5py"``.
+    extra : str or None
+        The extra of ours that installs it, if one does.
+    purpose : str
+        What needs it, as the subject of the sentence, in the plural: "Parquet files".
+
+    Examples
+    --------
+    >>> import_optional("nowhere", "cli", "Files")
+    Traceback (most recent call last):
+    ...
+    ldlearn.exceptions.MissingDependencyError: Files need nowhere: pip install nowhere, or ".[cli]" in a checkout...
+    """
+    try:
+        return import_module(module)
+    except ImportError as error:
+        # A package that is there but broken must not be reported as absent.
+        if (
+            not isinstance(error, ModuleNotFoundError)
+            or (error.name or "").partition(".")[0] != module.partition(".")[0]
+        ):
+            raise
+        package = module.partition(".")[0].replace("_", "-")
+        raise MissingDependencyError(f"{purpose} need {package}: {install_advice(package, extra)}.") from None
+
+
+def install_advice(packages: str, extra: str | None) -> str:
+    """How to get what is missing: ldlearn itself is in no index, so that its name alone installs nothing.
+
+    Examples
+    --------
+    >>> print(install_advice("typer rich", "cli"))
+    pip install typer rich, or ".[cli]" in a checkout of ldlearn
+    """
+    ours = f', or ".[{extra}]" in a checkout of ldlearn' if extra else ""
+    return f"pip install {packages}{ours}"
+
+
+def nearest_names(word: str, known: Iterable[str], n: int = 3) -> list[str]:
+    """The known names that a misspelt one may stand for, best first; letter case does not count.
+
+    Examples
+    --------
+    >>> nearest_names("Chebishev", ["chebyshev", "clark"])
+    ['chebyshev']
+    """
+    lower: dict[str, str] = {}
+    for name in known:
+        lower.setdefault(name.lower(), name)
+    return [lower[found] for found in difflib.get_close_matches(word.strip().lower(), lower, n=n, cutoff=0.55)]
+
+
+def bare_name(name: str) -> str:
+    """The letters and digits of a name, in lower case: SA-BFGS and SABFGS are one name.
+
+    Examples
+    --------
+    >>> bare_name("s-JAFFE")
+    'sjaffe'
+    """
+    return "".join(sign for sign in name.lower() if sign.isalnum())
+
+
+def hint(word: str, known: Iterable[str], what: str = "known are") -> str:
+    """The end of a sentence about a name that is not known.
+
+    Examples
+    --------
+    >>> hint("sse", ["sky", "sea"])
+    'did you mean sea?'
+    >>> hint("mountain", ["sky", "sea"], "the columns are")
+    "the columns are 'sky', 'sea'."
+    """
+    names = list(known)
+    near = [
+        name if name.isprintable() and name.strip("'\"") == name else repr(name) for name in nearest_names(word, names)
+    ]
+    return did_you_mean(near, f"{what} {some(names)}.")
+
+
+def did_you_mean(near: Iterable[str], otherwise: str) -> str:
+    """The same, of names that were looked for already, and for where there are none.
+
+    Examples
+    --------
+    >>> did_you_mean(["GLLE", "LP"], "see them all with `ldlearn methods`.")
+    'did you mean GLLE or LP?'
+    """
+    words = " or ".join(near)
+    return f"did you mean {words}?" if words else otherwise
+
+
+def some(names: Sequence[object], shown: int = _SHOWN) -> str:
+    """Name the first few, count the others.
+
+    Examples
+    --------
+    >>> some(list("abcdefg"))
+    "'a', 'b', 'c', 'd', 'e' and 2 more"
+    """
+    more = f" and {len(names) - shown} more" if len(names) > shown else ""
+    written = (repr(name) for name in names[:shown])
+    return ", ".join(name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}...'" for name in written) + more
+
+
+def describe_rows(bad: Any, rows: Sequence[object] | None = None) -> str:
+    """Name the first few rows that are marked: ``row 3`` or ``rows 0, 4, 7 (and 12 more)``.
+
+    Parameters
+    ----------
+    bad : array-like of bool
+        The marks, one a row.
+    rows : sequence, optional
+        What the rows are called; by default their positions, counted from 0.
+    """
+    found = np.flatnonzero(bad)
+    shown = ", ".join(str(row if rows is None else rows[row]) for row in found[:_SHOWN])
+    more = f" (and {len(found) - _SHOWN} more)" if len(found) > _SHOWN else ""
+    return f"row{'s' if len(found) > 1 else ''} {shown}{more}"
+
+
+def printable(text: str) -> str:
+    r"""A text that comes from a file, without what would move the cursor or change the colours of a terminal.
+
+    Examples
+    --------
+    >>> print(printable("sky\x1b[31m"))
+    sky\x1b[31m
+    """
+    return "".join(mark if mark.isprintable() else mark.encode("unicode_escape").decode() for mark in text)

@@ -1,1 +1,0 @@
-"""Tables in and out: a Source and a Sink per format, one column grammar, one atomic writer."""

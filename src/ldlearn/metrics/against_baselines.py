@@ -1,0 +1,164 @@
+"""Scores of predictions beside those of constant ones, and whether they are better by more than chance."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldlearn.core.simplex import softmax
+from ldlearn.exceptions import InputError, some
+from ldlearn.metrics.registry import LABEL_METRICS, METRICS, USUAL_METRICS, Metric, get_metric, per_row
+
+_NEEDS_MORE_THAN = 2.0  # standard errors by which a model must beat the floor
+_STEP = 0.01  # of the way from the mean prediction to the predictions, to take a slope
+
+Matrix = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Score:
+    """One measure of a model and of the floors.
+
+    Attributes
+    ----------
+    name, title : str
+    greater_is_better : bool
+    model, mean, uniform : float
+        The value of the model; of the mean training distribution for every row; of equal shares for every row.
+    classifier : float or None
+        The value of `FromClassifier`, fitted to the same rows; None if there is none.
+    """
+
+    name: str
+    title: str
+    greater_is_better: bool
+    model: float
+    mean: float
+    uniform: float
+    classifier: float | None = None
+
+    @property
+    def heading(self) -> str:
+        """Title and an arrow for its direction."""
+        return f"{self.title} {'↑' if self.greater_is_better else '↓'}"
+
+    @property
+    def beats_floors(self) -> bool:
+        """Whether the model is better than both floors."""
+        sign = 1 if self.greater_is_better else -1
+        return sign * self.model > sign * (max if self.greater_is_better else min)(self.mean, self.uniform)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values that are there, for JSON and model files."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+
+def score_predictions(
+    truth: Matrix,
+    P: Matrix,
+    mean: Matrix,
+    metrics: Sequence[str] | str | None = None,
+    *,
+    logical: bool,
+    weights: Matrix | None = None,
+    classifier: Matrix | None = None,
+) -> list[Score]:
+    """Scores of predictions beside those of two constant ones, and of a classifier.
+
+    Parameters
+    ----------
+    truth : ndarray of shape (n, c)
+        True distributions or 0/1 labels.
+    P : ndarray of shape (n, c)
+        Predictions.
+    mean : ndarray of shape (c,)
+        The mean distribution of the training rows.
+    metrics : sequence of str or "all", optional
+        Names of `ldlearn.metrics`; by default the usual six, or all of those against 0/1 labels.
+    logical : bool
+        Whether ``truth`` holds 0/1 labels.
+    weights : ndarray of shape (n,), optional
+        How often each row counts.
+    classifier : ndarray of shape (n, c), optional
+        What a classifier of the labels predicts.
+    """
+    beside = {"mean": np.tile(mean, (len(P), 1)), "uniform": np.full(P.shape, 1.0 / P.shape[1])}
+    if classifier is not None:
+        beside["classifier"] = classifier
+    return [
+        Score(
+            metric.name,
+            metric.title,
+            metric.greater_is_better,
+            _mean(metric.rows(truth, P), weights),
+            **{name: _mean(metric.rows(truth, other), weights) for name, other in beside.items()},
+        )
+        for metric in choose_metrics(metrics, logical)
+    ]
+
+
+def _mean(rows: Matrix, weights: Matrix | None) -> float:
+    """Of the rows that have a value."""
+    defined = ~np.isnan(rows)
+    if not defined.any():
+        return float("nan")
+    return float(np.average(rows[defined], weights=None if weights is None else weights[defined]))
+
+
+def wants_all(metrics: Sequence[str] | str | None) -> bool:
+    """Whether these are not names of metrics but the word "all"."""
+    # The command line splits at commas, so that the word arrives there as a list of one.
+    return metrics == "all" or list(metrics or ()) == ["all"]
+
+
+def choose_metrics(names: Sequence[str] | str | None, logical: bool) -> list[Metric]:
+    """The metrics of these names, or by default those that fit the truth; one that does not fit is refused."""
+    fitting = list(LABEL_METRICS if logical else METRICS)
+    if names is None or wants_all(names):
+        names = fitting if logical or names is not None else USUAL_METRICS
+    chosen = [get_metric(name) for name in names]
+    unfit = [metric.name for metric in chosen if metric.against_labels != logical]
+    if unfit:
+        needed, given = ("true degrees", "0/1 labels") if logical else ("0/1 labels", "degrees")
+        raise InputError(
+            f"The metric {unfit[0]} needs {needed}, but the table has {given}; choose among {some(fitting)}."
+        )
+    return chosen
+
+
+def judged_rows(truth: Matrix, logical: bool) -> NDArray[np.bool_]:
+    """Rows that say something: of 0/1 labels those that are known count, degrees must be there all."""
+    missing = np.isnan(truth)
+    return np.asarray(~(missing.all(axis=1) if logical else missing.any(axis=1)))
+
+
+def advantage_over_constant(truth: Matrix, P: Matrix, mean: Matrix, logical: bool) -> tuple[float, float]:
+    """How much better than one prediction for all rows, per row, and the standard error of that.
+
+    Of true degrees: the gain in Kullback-Leibler divergence over their mean, which is the best constant. Of 0/1 labels:
+    the slope of their vote log-likelihood on the way from the mean prediction to the predictions. It is 0 on average if
+    the features say nothing, whatever the labels mean and however sharp or flat the predictions are, while the
+    likelihood itself would also blame a prediction that is too sharp.
+    """
+    if logical:
+        shares = np.log(np.maximum(P, np.finfo(np.float64).tiny))
+        # The mean of the predictions, not of the training labels: only what varies from row to row is to be judged.
+        constant = np.log(np.maximum(P.mean(axis=0), np.finfo(np.float64).tiny)) + np.zeros_like(shares)
+        moved = constant + _STEP * (shares - constant)
+        ahead, behind = (per_row("vote_likelihood", truth, softmax(logits)) for logits in (moved, constant))
+        gain = (ahead - behind) / _STEP
+    else:
+        floor = np.tile(mean, (len(P), 1))
+        # A degree of 0 where the truth has any would cost infinitely much, once, and decide alone.
+        gain = per_row("kl_divergence", truth, floor + 1e-9) - per_row("kl_divergence", truth, P + 1e-9)
+    # One row tells no spread: with an infinite error nothing is clear.
+    return float(gain.mean()), float(gain.std(ddof=1) / np.sqrt(len(gain))) if len(gain) > 1 else float("inf")
+
+
+def clearly_better(advantage: float, error: float) -> bool:
+    """Whether an advantage is more than chance."""
+    return advantage > _NEEDS_MORE_THAN * error

@@ -1,0 +1,125 @@
+"""The base of all displays: what they hold once drawn, and how they are saved."""
+
+from __future__ import annotations
+
+import base64
+import io
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.layout_engine import LayoutEngine
+
+from ldlearn.exceptions import InputError
+from ldlearn.reporting.style import Panels, legend, panel_axes
+from ldlearn.tables.atomic import write_file
+
+# Text stays text in SVG and PDF, and the same picture is the same file.
+_FILE_SETTINGS = {"svg.fonttype": "none", "svg.hashsalt": "ldlearn", "pdf.fonttype": 42}
+_NO_DATE: dict[str, dict[str, Any]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
+
+
+class Display:
+    """A picture and the numbers it shows.
+
+    The constructor takes the numbers; ``plot`` draws them; the ``from_...`` constructors do both. Nothing of pyplot is
+    touched: without `ax` a new figure is made that only the display holds. Notebooks show a display by themselves.
+
+    A subclass says how many panels it needs (`_panels`, set by its constructor) and draws on their axes (`_draw`).
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Where it is drawn; the first one if there are several panels.
+    axes_ : list of matplotlib Axes
+        All panels.
+    figure_ : matplotlib Figure
+    """
+
+    ax_: Axes
+    axes_: list[Axes]
+    figure_: Figure
+    _panels: Panels
+    _draw: Callable[..., None]
+
+    def plot(self, *, ax: Any = None) -> Self:
+        """Draw the picture.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or sequence of them, optional
+            Where to draw: one for each panel, or one that is divided; a new figure by default.
+
+        Returns
+        -------
+        Display
+            Itself.
+        """
+        self.axes_ = panel_axes(ax, self._panels)
+        self.ax_ = self.axes_[0]
+        self.figure_ = self.ax_.figure.figure  # of a subfigure, the whole
+        # A legend outside the axes needs the layout engine of a figure of ours.
+        self._owns_figure = ax is None
+        self._draw(*self.axes_)
+        return self
+
+    def _shared_legend(self, handles: Sequence[Any], names: Sequence[object]) -> None:
+        """A legend for all panels: below them in a figure of ours, inside the first panel in one of the user's."""
+        if self._owns_figure:
+            legend(self.ax_.figure, handles, names, loc="outside lower left", ncols=4)
+        else:
+            legend(self.ax_, handles, names, loc="best")
+
+    def save(self, path: str | os.PathLike[str], *, dpi: float = 200) -> Path:
+        """Save the figure; the suffix chooses the format (svg, png, pdf, ...).
+
+        Parameters
+        ----------
+        path : path-like
+            Written as a whole or not at all.
+        dpi : float, default=200
+            Resolution of formats made of pixels.
+
+        Returns
+        -------
+        pathlib.Path
+        """
+        target = Path(path)
+        if not target.suffix:
+            raise InputError(f"The suffix of {str(path)!r} must name a format, for instance .svg, .png or .pdf.")
+        content = self.to_bytes(target.suffix[1:].lower(), dpi=dpi)
+        return write_file(target, content)
+
+    def to_bytes(self, format: str, *, dpi: float = 200) -> bytes:
+        """Return the figure as the content of a file of the format."""
+        buffer = io.BytesIO()
+        engine = self.settle_layout()
+        try:
+            with mpl.rc_context(_FILE_SETTINGS):
+                self.figure_.savefig(buffer, format=format, dpi=dpi, metadata=_NO_DATE.get(format))
+        finally:
+            if engine is not None:  # what is added to the figure from now on gets a place too
+                self.figure_.set_layout_engine(engine)
+        return buffer.getvalue()
+
+    def settle_layout(self) -> LayoutEngine | None:
+        """Put everything in its place and take away what did; with it, savefig draws a figure twice to write it once.
+
+        Returns
+        -------
+        matplotlib LayoutEngine or None
+        """
+        engine = self.figure_.get_layout_engine()
+        if engine is not None:
+            engine.execute(self.figure_)
+            with mpl.rc_context({"figure.autolayout": False, "figure.constrained_layout.use": False}):
+                self.figure_.set_layout_engine(None)  # "none" would leave one that does nothing but is there
+        return engine
+
+    def _repr_html_(self) -> str:
+        picture = base64.b64encode(self.to_bytes("png", dpi=110)).decode()
+        return f'<img alt="{type(self).__name__}" src="data:image/png;base64,{picture}">'

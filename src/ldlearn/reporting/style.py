@@ -1,0 +1,134 @@
+"""What all pictures share: colours, axes that belong to no global state, text that is never read as a formula."""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple
+
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.figure import Figure, SubFigure
+
+from ldlearn.exceptions import InputError
+
+INK = "#1f2430"
+MUTED = "#667085"
+RULE = "#d0d5dd"
+BAND = "#e4eaf2"
+# Okabe and Ito's colours, which people with any kind of colour vision tell apart; yellow and black left out.
+PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+MARKERS = ("o", "s", "^", "D", "v", "P")
+SMALL, NORMAL = 8.0, 9.0
+
+# Names come from files: a dollar sign or a backslash in them is no formula.
+_VERBATIM: dict[str, Any] = {"parse_math": False, "usetex": False}
+
+
+def series_style(index: int) -> dict[str, Any]:
+    """Colour, marker and dash of the i-th series; the marker and dash change where colours repeat."""
+    cycle = index // len(PALETTE)
+    return {
+        "color": PALETTE[index % len(PALETTE)],
+        "marker": MARKERS[(index + cycle) % len(MARKERS)],
+        "linestyle": ("-", "--", ":", "-.")[cycle % 4],
+    }
+
+
+class Panels(NamedTuple):
+    """How many panels a picture has, the width and height of one, and how many stand side by side."""
+
+    n_panels: int
+    width: float
+    height: float
+    n_columns: int = 1
+
+
+def panel_axes(ax: Any, panels: Panels) -> list[Axes]:
+    """Axes of the panels: in a new figure that pyplot does not know, in the place of one axes, or those given."""
+    if not panels.n_panels:
+        raise InputError("This picture has nothing to show: no panel is left.")
+    n_columns, n_rows = panels.n_columns, math.ceil(panels.n_panels / panels.n_columns)
+    if ax is None:
+        figure = Figure(figsize=(panels.width * n_columns, panels.height * n_rows), layout="constrained")
+        axes = list(figure.subplots(n_rows, n_columns, squeeze=False).flat)
+    elif isinstance(ax, Axes):
+        axes = [ax] if panels.n_panels == 1 else _split(ax, n_rows, n_columns)
+    else:
+        # subplots gives an array of two dimensions, users give lists
+        axes = list(getattr(ax, "flat", ax))[: n_rows * n_columns]
+        if len(axes) < panels.n_panels:
+            raise InputError(f"This picture has {panels.n_panels} panels, but {len(axes)} axes were given.")
+    for unused in axes[panels.n_panels :]:
+        unused.set_axis_off()
+    return axes[: panels.n_panels]
+
+
+def _split(ax: Axes, n_rows: int, n_columns: int) -> list[Axes]:
+    place = ax.get_subplotspec()
+    if place is None:
+        raise InputError("Several panels need axes made by subplots, or one axes for each panel.")
+    ax.set_axis_off()
+    grid = place.subgridspec(n_rows, n_columns)
+    return [ax.figure.add_subplot(grid[i]) for i in range(n_rows * n_columns)]
+
+
+def tidy(ax: Axes, *, grid: Literal["x", "y", "both"] | None = "y") -> None:
+    """Quiet frame, small numbers, a faint grid along one axis."""
+    for side in ("top", "right"):
+        ax.spines[side].set_visible(False)
+    for side in ("left", "bottom"):
+        ax.spines[side].set_color(RULE)
+    ax.tick_params(colors=MUTED, labelsize=SMALL, length=3, width=0.8)
+    # the grid behind the bars
+    ax.set_axisbelow(True)
+    if grid is not None:
+        ax.grid(axis=grid, color=RULE, linewidth=0.6, alpha=0.7)
+
+
+def shown(name: object) -> str:
+    """A name on one line, without control characters, which no picture format can hold."""
+    text = " ".join(str(name).split())
+    return "".join("\N{REPLACEMENT CHARACTER}" if unicodedata.category(sign) in ("Cc", "Cs") else sign for sign in text)
+
+
+def write(ax: Axes, x: float, y: float, text: str, *, size: float = SMALL, color: str = INK, **options: Any) -> Any:
+    """Put a text at a place of the axes."""
+    return ax.text(x, y, text, fontsize=size, color=color, **_VERBATIM, **options)
+
+
+def title(ax: Axes, text: str) -> None:
+    """Title at the left, in the page's ink."""
+    ax.set_title(shown(text), loc="left", fontsize=NORMAL + 1, color=INK, **_VERBATIM)
+
+
+def axis_labels(ax: Axes, x: str = "", y: str = "") -> None:
+    """Labels of both axes, of one or more lines."""
+    for put, text in ((ax.set_xlabel, x), (ax.set_ylabel, y)):
+        put("\n".join(shown(line) for line in text.splitlines()), fontsize=NORMAL, color=INK, **_VERBATIM)
+
+
+def name_ticks(axis: Axis, names: Sequence[object], positions: Sequence[float] | None = None, **text: Any) -> None:
+    """Put names at the ticks of one axis: at 0, 1, ... by default."""
+    places = range(len(names)) if positions is None else positions
+    axis.set_ticks(places, labels=[shown(name) for name in names], fontsize=SMALL, color=INK, **_VERBATIM, **text)
+
+
+def name_rows(ax: Axes, names: Sequence[object], *, ruled: bool = False) -> None:
+    """Names of rows from top to bottom, perhaps with a faint line along each."""
+    if ruled:
+        ax.hlines(range(len(names)), 0, 1, transform=ax.get_yaxis_transform(), color=RULE, linewidth=0.5, zorder=0)
+    tidy(ax, grid="x")
+    # the first name at the top, as a table has it
+    ax.set_ylim(len(names) - 0.4, -0.6)
+    ax.tick_params(axis="y", length=0)
+    name_ticks(ax.yaxis, names)
+
+
+def legend(place: Axes | Figure | SubFigure, handles: Sequence[Any], names: Sequence[object], **options: Any) -> Any:
+    """A legend; names that begin with an underscore are shown, which matplotlib's own rule forbids."""
+    box = place.legend(handles, ["-"] * len(handles), frameon=False, fontsize=SMALL, labelcolor=INK, **options)
+    for text, name in zip(box.get_texts(), names, strict=True):
+        text.set(text=shown(name), **_VERBATIM)
+    return box

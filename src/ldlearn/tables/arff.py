@@ -1,0 +1,226 @@
+"""Multi-label ARFF files, as Mulan and MEKA write them.
+
+Own code because scipy.io.arff reads neither sparse rows nor labels, and the packages that do are no longer maintained.
+"""
+
+from __future__ import annotations
+
+import csv
+import html
+import re
+from collections.abc import Mapping
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+
+from ldlearn.exceptions import TableError
+from ldlearn.tables.columns import is_number
+from ldlearn.tables.content import Content, check_names
+from ldlearn.tables.formats import Format
+from ldlearn.tables.limits import check_declared, check_total
+from ldlearn.tables.sink import WholeSink
+from ldlearn.tables.source import PIPE, Input, Kind, RowSource
+
+_NUMERIC = ("numeric", "real", "integer")
+_ATTRIBUTE = re.compile(r"""@attribute\s+('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^\s{]+)\s*(.+)""", re.IGNORECASE)
+_MARK = "% label matrix of ldlearn: "
+_MEKA_COUNT = re.compile(r"-C\s+(-?\d+)")
+# a pattern, not an XML parser: a list of names is all that is wanted, and entities could be a trap
+_XML_LABEL = re.compile(r"""<label\s+name\s*=\s*("[^"]*"|'[^']*')""")
+
+Categories = frozenset[str] | None  # None: the attribute is numeric
+Cells = Mapping[int, str]
+
+
+class ArffSource(RowSource):
+    """The attributes of an ARFF file.
+
+    Which of them are the labels is told by a Mulan file of the same name that ends in .xml, or by the option -C that
+    MEKA puts into the name of the relation.
+    """
+
+    def __init__(self, given: Input) -> None:
+        super().__init__(given)
+        self._file = given.stack.enter_context(given.path.open(encoding="utf-8-sig", newline=""))
+        self._relation, self._field = "", ""
+        self.names = []
+        self._categories: list[Categories] = []
+        self._read_header()
+        self.texts = {"name": _unquote(self._relation).split(": -C")[0]}
+        # The .xml names each label; the option only counts them.
+        labels = self._mulan_labels() or self._meka_labels()
+        self.labels = {self._kind(labels): labels} if labels else {}
+        lines = (text for line in self._file if (text := line.strip()) and text[0] != "%")
+        first = list(islice(lines, 1))
+        self._is_sparse = bool(first) and first[0].startswith("{")
+        cells = self._sparse_cells if self._is_sparse else self._dense_cells
+        self._rows = (cells(text, row) for row, text in enumerate(chain(first, lines), start=1))
+
+    def _read_header(self) -> None:
+        for line in self._file:
+            text = line.strip()
+            keyword = text[:10].lower()
+            if keyword.startswith("@relation"):
+                self._relation = text[len("@relation") :].strip()
+            elif keyword.startswith("@attribute"):
+                name, categories = _attribute(text)
+                self.names.append(name)
+                self._categories.append(categories)
+            elif keyword.startswith("@data"):
+                return
+            elif text.startswith(_MARK):
+                self._field = text.removeprefix(_MARK)
+            elif text and not text.startswith("%"):
+                raise TableError(f"the line {text[:60]!r} stands before @data and is no attribute.")
+        raise TableError("it has no line @data.")
+
+    def _mulan_labels(self) -> list[int]:
+        companion = Path(self.given.name).with_suffix(".xml")
+        if self.given.name == PIPE or not companion.is_file():
+            return []
+        found = _XML_LABEL.findall(companion.read_text(encoding="utf-8-sig"))
+        return self.find([html.unescape(name[1:-1]) for name in found], companion.name) if found else []
+
+    def _meka_labels(self) -> list[int]:
+        counts = _MEKA_COUNT.findall(self._relation)
+        # The last one: the name of the set, which stands before it, may hold the like.
+        count = int(counts[-1]) if counts else 0
+        positions = list(range(len(self.names)))
+        # Below 0 the labels stand last: MEKA's convention.
+        return positions[count:] if count < 0 else positions[:count]
+
+    def _kind(self, labels: list[int]) -> str:
+        if all(self._categories[i] is not None for i in labels):
+            return "Y"
+        return self._field if self._field in ("D", "Y", "counts") else "auto"
+
+    def _dense_cells(self, text: str, row: int) -> Cells:
+        cells = text.split(",") if "'" not in text and '"' not in text else _split_quoted(text)
+        if len(cells) != len(self.names):
+            raise TableError(f"it has {len(cells)} values for {len(self.names)} attributes.", row=row)
+        return dict(enumerate(cells))
+
+    def _sparse_cells(self, text: str, row: int) -> Cells:
+        if not (text.startswith("{") and text.endswith("}")):
+            raise TableError("it is not sparse like the first row.", row=row)
+        found = {}
+        for cell in (cell.split(None, 1) for cell in text[1:-1].split(",") if cell.strip()):
+            if len(cell) != 2 or not cell[0].isdecimal() or int(cell[0]) >= len(self.names):
+                raise TableError(f"it names the attribute {cell[0][:20]!r}, which does not exist.", row=row)
+            found[int(cell[0])] = cell[1]
+        return found
+
+    def _column(self, rows: list[Cells], position: int, kind: Kind, first: int) -> NDArray[Any]:
+        # A sparse row leaves out zeros.
+        texts = [self._text(cells.get(position, "0"), position, row) for row, cells in enumerate(rows, first)]
+        values = np.array(texts, dtype=object)
+        words = self._categories[position]
+        if kind == "text" or (words is not None and not all(is_number(word) for word in words)):
+            return values
+        try:
+            return np.array([np.nan if text is None else text for text in texts], dtype=np.float64)
+        except ValueError:
+            return self._as_numbers(values, position, first)  # which names the cell
+
+    def _text(self, cell: str, position: int, row: int) -> str | None:
+        text, words = _unquote(cell.strip()), self._categories[position]
+        if text == "?":
+            return None
+        if words is not None and text not in words:
+            raise TableError(f"{text[:30]!r} is no value of this attribute.", row=row, column=self.names[position])
+        return text
+
+    def matrices(self, parts: Mapping[str, list[int]]) -> dict[str, Any]:
+        """See `Source.matrices`; features of a sparse file stay sparse."""
+        if not self._is_sparse:
+            return super().matrices(parts)
+        values: list[float] = []
+        columns: list[int] = []
+        starts = [0]
+        for row, cells in enumerate(self._rows, start=1):
+            columns += cells
+            values += [float(self._text(text, column, row) or "nan") for column, text in cells.items()]
+            starts.append(len(values))
+            # A value and its column have 8 bytes each.
+            check_total(len(values) * 16, self.given.max_bytes)
+        shape = (len(starts) - 1, len(self.names))
+        whole = scipy.sparse.csr_matrix((np.array(values), np.array(columns, dtype=np.int64), starts), shape=shape)
+        made: dict[str, Any] = {}
+        for field, positions in parts.items():
+            # Labels become dense; a sparse row of a few bytes must not stand for thousands of them.
+            if field != "X":
+                check_declared(8 * shape[0] * len(positions), 8 * self.given.size)
+            made[field] = whole[:, positions] if field == "X" else whole[:, positions].toarray()
+        return made
+
+
+def _attribute(text: str) -> tuple[str, Categories]:
+    """Name of an attribute, and the values it can have (None if it is numeric)."""
+    match = _ATTRIBUTE.fullmatch(text)
+    if match is None:
+        raise TableError(f"the attribute {text[:60]!r} cannot be understood.")
+    name, kind = _unquote(match[1]), match[2].strip()
+    if kind.lower() in _NUMERIC:
+        return name, None
+    if not (kind.startswith("{") and kind.endswith("}")):
+        raise TableError(f"the attribute is of type {kind[:30]!r}, which is no number.", column=name)
+    return name, frozenset(_unquote(value.strip()) for value in _split_quoted(kind[1:-1]))
+
+
+def _split_quoted(text: str) -> list[str]:
+    return next(csv.reader([text], quotechar="'", skipinitialspace=True), [])
+
+
+def _unquote(text: str) -> str:
+    if len(text) >= 2 and text[0] == text[-1] and text[0] in "'\"":
+        return re.sub(r"\\(.)", r"\1", text[1:-1])
+    return text
+
+
+class ArffSink(WholeSink):
+    """Writes for MEKA: features first, then the labels, as many as -C says.
+
+    Degrees, or the votes behind them, become numeric labels.
+    """
+
+    def save(self, content: Content) -> None:
+        """See `Sink.save`."""
+        self.numbers_only(content)
+        field, labels = next(iter(content.labels.items()))
+        names = [*content.feature_names, *content.label_names]
+        check_names(names, self.output.name)
+        kind = "{0,1}" if field == "Y" else "numeric"
+        kinds = ["numeric"] * len(content.feature_names) + [kind] * len(content.label_names)
+        relation = self._quote(f"{content.texts.get('name', 'table')}: -C -{len(content.label_names)}")
+        head = [f"{_MARK}{field}", f"@relation {relation}", ""]
+        head += [f"@attribute {self._quote(name)} {kind}" for name, kind in zip(names, kinds, strict=True)]
+        file = self.output.file
+        file.write("\n".join([*head, "", "@data", ""]).encode())
+        for x, y in zip(content.X, labels, strict=True):
+            file.write(_row(x, y).encode() + b"\n")
+
+    def _quote(self, text: str) -> str:
+        if "\n" in text or "\r" in text:
+            raise self.refusal(f"ARFF cannot hold the name {text!r}, which has a line break.")
+        return "'" + re.sub(r"(['\\])", r"\\\1", text) + "'"
+
+
+def _row(x: Any, y: NDArray[Any]) -> str:
+    if not scipy.sparse.issparse(x):
+        return ",".join(map(_digits, [*x.tolist(), *y.tolist()]))
+    row, width = x.tocsr(), x.shape[-1]
+    cells = sorted(zip(row.indices.tolist(), row.data.tolist(), strict=True))
+    cells += [(width + j, value) for j, value in enumerate(y.tolist()) if value]
+    return "{" + ", ".join(f"{column} {_digits(value)}" for column, value in cells) + "}"
+
+
+def _digits(value: Any) -> str:
+    # repr gives as few digits as read back the same number.
+    return "?" if value != value else repr(value)
+
+
+ARFF = Format("ARFF", ArffSource, ArffSink)

@@ -1,0 +1,230 @@
+"""Files of named arrays (.npz, .npy, .mat): which are the features, which the labels, and their columns as a table.
+
+The columns of a matrix are named by what this library wrote beside it, or by the arrays ``feature_names`` and
+``label_names``; without names, those of a matrix ``M`` are ``M0, M1, ...``. These formats are read as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+
+from ldlearn.exceptions import TableError
+from ldlearn.tables.columns import MARKS, Columns, safe_name
+from ldlearn.tables.content import META, Content, dense, parse_meta
+from ldlearn.tables.limits import MOST_NAMES, check_total
+from ldlearn.tables.source import CHUNK_ROWS, Input, Kind, Source
+
+_USUAL_NAMES = {
+    "X": ("X", "features", "feature", "data"),
+    "D": ("D", "labels", "label_distribution", "label_distributions", "distributions", "distribution"),
+    "counts": ("counts", "votes"),
+    "Y": ("Y", "logical_label", "logical_labels", "logicalLabel", "target", "targets", "label"),
+}
+_PARTS_OF_SCIPY = ("data", "indices", "indptr", "shape", "format")
+_SPARSE_PARTS = ("X_data", "X_indices", "X_indptr", "X_shape")
+
+
+class ArraySource(Source):
+    """The arrays of a file, as columns.
+
+    Parameters
+    ----------
+    given : Input
+    arrays : dict of str to array
+        Vectors and matrices, X perhaps sparse; arrays with other numbers of dimensions are passed over.
+    """
+
+    def __init__(self, given: Input, arrays: dict[str, Any]) -> None:
+        super().__init__(given)
+        known, own = _known_names(arrays)
+        self.texts = known.pop("texts", {})
+        self._arrays = {name: array for name, array in arrays.items() if _is_column_or_matrix(array)}
+        matrices = [name for name, array in self._arrays.items() if array.ndim == 2]
+        features = _first_present(_USUAL_NAMES["X"], matrices)
+        fields = _label_fields([name for name in matrices if name != features])
+        # A single matrix called labels may hold degrees, ticks or votes: its values must tell.
+        kinds = {field: field if own or len(fields) > 1 else "auto" for field in fields}
+        held = {features: "X"} | {name: kinds[field] for field, name in fields.items()}
+        self._name_columns(known, held)
+        if features:
+            self.features = self._groups[features]
+        self.labels = {kinds[field]: self._groups[name] for field, name in fields.items()}
+
+    def _name_columns(self, known: dict[str, list[str]], held: dict[str, str]) -> None:
+        """``held`` says what matrices hold: features, then the labels of each kind."""
+        made_up: set[int] = set()
+        self.names, self._groups = [], {}
+        self._places: list[tuple[str, int | None]] = []
+        shared = list(held)[2:]  # two label matrices cannot share names
+        for name, array in self._arrays.items():
+            start = len(self.names)
+            if array.ndim == 1:
+                self.names.append(name)
+                self._places.append((name, None))
+                continue
+            field = held.get(name, "")
+            names = known["feature_names" if field == "X" else "label_names"] if field else []
+            if len(names) != array.shape[1] or not names:
+                # Names that do not fit the matrix are those of something else.
+                names = [f"{name}{j}" for j in range(array.shape[1])]
+                made_up.update(range(start, start + len(names)))
+            else:
+                names = [MARKS[field] + label if name in shared else safe_name(label, field) for label in names]
+            self.names += names
+            self._places += [(name, j) for j in range(array.shape[1])]
+            self._groups[name] = list(range(start, len(self.names)))
+        self.made_up = frozenset(made_up)
+
+    def find(self, choice: Columns, option: str = "labels") -> list[int]:
+        """Positions of chosen columns; the name of a matrix stands for all of its columns."""
+        if isinstance(choice, str) and choice in self._groups and choice not in self.names:
+            return self._groups[choice]
+        return super().find(choice, option)
+
+    def listing(self) -> str:
+        """Names and shapes of the arrays."""
+        shapes = [f"{name!r} {array.shape}" for name, array in self._arrays.items()]
+        return f"it has the arrays {', '.join(shapes[:12])}" if shapes else "it has no array of one or two dimensions"
+
+    def blocks(self, kinds: Mapping[int, Kind]) -> Iterator[list[NDArray[Any]]]:
+        """See `Source.blocks`."""
+        arrays = {name: self._arrays[name] for name in dict.fromkeys(self._places[i][0] for i in kinds)}
+        n_rows = self._common_length(arrays)
+        # What is sparse in the file becomes dense here.
+        check_total(8 * n_rows * len(kinds), self.given.max_bytes)
+        for start in range(0, n_rows, CHUNK_ROWS):
+            pieces = {name: dense(array[start : start + CHUNK_ROWS]) for name, array in arrays.items()}
+            yield [self._column(pieces, i) for i in kinds]
+
+    def chunks(self, kinds: Mapping[str, Kind], *, sparse: bool = False) -> Iterator[Any]:
+        """See `Source.chunks`."""
+        if not sparse or not self._sparse_columns(kinds):
+            yield from super().chunks(kinds)
+            return
+        table = self.read(kinds, sparse=True)
+        for start in range(0, len(table), CHUNK_ROWS):
+            yield table.iloc[start : start + CHUNK_ROWS]
+
+    def read(self, kinds: Mapping[str, Kind], *, sparse: bool = False) -> Any:
+        """See `Source.read`."""
+        names = self._sparse_columns(kinds) if sparse else {}
+        if not names:
+            return super().read(kinds)
+        from ldlearn.tables.sparse_table import SparseTable
+
+        rest = {name: kind for name, kind in kinds.items() if name not in names}
+        (owner,) = {self._places[i][0] for i in names.values()}
+        matrix = scipy.sparse.csr_array(self._arrays[owner])
+        others = {self._places[i][0] for i in self._positions(rest)}
+        self._common_length({owner: matrix} | {name: self._arrays[name] for name in others})
+        frame = super().read(rest)
+        if not rest:
+            # A frame without columns has no rows either, and rows are counted from 1.
+            frame = frame.reindex(range(1, matrix.shape[0] + 1))
+        chosen = [self._places[i][1] for i in names.values()]
+        whole = chosen == list(range(matrix.shape[1]))
+        return SparseTable(frame, matrix if whole else matrix[:, chosen], list(names))
+
+    def _sparse_columns(self, kinds: Mapping[str, Kind]) -> dict[str, int]:
+        """Those that stay sparse, and their positions."""
+        found = zip(kinds, self._positions(kinds).items(), strict=True)
+        issparse = {name: scipy.sparse.issparse(array) for name, array in self._arrays.items()}
+        return {name: i for name, (i, kind) in found if kind == "any" and issparse[self._places[i][0]]}
+
+    def _common_length(self, arrays: Mapping[str, Any]) -> int:
+        lengths = {name: array.shape[0] for name, array in arrays.items()}
+        if len(set(lengths.values())) > 1:
+            (first, n), (other, m) = next((a, b) for a in lengths.items() for b in lengths.items() if a[1] != b[1])
+            raise TableError(
+                f"the array {first!r} has {n} rows, but {other!r} has {m}; a table needs the same for all."
+            )
+        return next(iter(lengths.values()), 0)
+
+    def _column(self, pieces: Mapping[str, NDArray[Any]], position: int) -> NDArray[Any]:
+        name, j = self._places[position]
+        return pieces[name] if j is None else pieces[name][:, j]
+
+    def matrices(self, parts: Mapping[str, list[int]]) -> dict[str, Any]:
+        """See `Source.matrices`; a matrix that is wanted whole is not copied, and X may stay sparse."""
+        found = {field: self._joined(positions) for field, positions in parts.items()}
+        return {field: matrix if field == "X" else dense(matrix) for field, matrix in found.items()}
+
+    def _joined(self, positions: list[int]) -> Any:
+        owners = {self._places[i][0] for i in positions}
+        for name in owners:
+            if self._arrays[name].dtype.kind not in "biuf":
+                raise TableError(f"the array {name!r} holds no numbers.")
+        whole = next(iter(owners))
+        if len(owners) == 1 and self._groups.get(whole) == positions:
+            return self._arrays[whole]
+        if len(owners) == 1 and whole in self._groups:
+            return self._arrays[whole][:, [self._places[i][1] for i in positions]]
+        self._common_length({name: self._arrays[name] for name in owners})
+        pieces = {name: dense(self._arrays[name]) for name in owners}
+        return np.column_stack([self._column(pieces, i) for i in positions])
+
+
+def _is_column_or_matrix(array: Any) -> bool:
+    kind = getattr(array, "dtype", np.dtype("S1")).kind
+    # Bytes are marks of other programs, such as scipy's "csr"; a matrix of texts is no label and no feature.
+    texts, dimensions = kind == "U", getattr(array, "ndim", 0) if kind != "S" else 0
+    return dimensions == 1 or (dimensions == 2 and not texts and array.shape[1] <= MOST_NAMES)
+
+
+def _known_names(arrays: dict[str, Any]) -> tuple[dict[str, Any], bool]:
+    """Names of features and labels that the file gives, and whether this library wrote it; they are taken out."""
+    text = arrays.pop(META, None)
+    if text is not None:
+        return parse_meta(str(text)), True
+    given = {key: arrays.pop(key, np.empty(0)) for key in ("feature_names", "label_names")}
+    return {key: [str(name) for name in np.ravel(names)] for key, names in given.items()}, False
+
+
+def _label_fields(names: Sequence[str]) -> dict[str, str]:
+    """Arrays that are label matrices by their usual names: by field, the most telling first."""
+    found = {field: _first_present(_USUAL_NAMES[field], names) for field in MARKS}
+    return {field: name for field, name in found.items() if name}
+
+
+def _first_present(candidates: Sequence[str], present: Sequence[str]) -> str:
+    """The first candidate among the present names, in any case of letters; empty if there is none."""
+    # The exact name wins: x and X may both be there. Reversed, so that of several spellings the first is found.
+    spelled = {name.lower(): name for name in reversed(present)}
+    exact = [name for name in candidates if name in present]
+    return (exact or [spelled[name.lower()] for name in candidates if name.lower() in spelled] or [""])[0]
+
+
+def join_sparse(arrays: dict[str, Any]) -> dict[str, Any]:
+    """Put a sparse X together that was stored as its parts, by this library or by scipy.sparse.save_npz."""
+    if all(name in arrays for name in _PARTS_OF_SCIPY):
+        if (format := bytes(arrays.pop("format").item())) != b"csr":
+            raise TableError(f"its sparse matrix is stored as {format.decode()!r:.20}; save it as CSR.")
+        arrays |= {f"X_{name}": arrays.pop(name) for name in _PARTS_OF_SCIPY[:-1]}
+    if not all(name in arrays for name in _SPARSE_PARTS):
+        return arrays
+    data, indices, starts, shape = (arrays.pop(name) for name in _SPARSE_PARTS)
+    matrix = scipy.sparse.csr_matrix((data, indices, starts), shape=tuple(int(n) for n in shape))
+    # scipy believes indices, and its compiled loops would go beyond the arrays.
+    matrix.check_format(full_check=True)
+    return {"X": matrix} | arrays
+
+
+def split_sparse(arrays: dict[str, Any]) -> dict[str, Any]:
+    """Inverse of `join_sparse`."""
+    X = arrays.get("X")
+    if X is None or not scipy.sparse.issparse(X):
+        return arrays
+    parts = (X.data, X.indices, X.indptr, X.shape)
+    rest = {name: array for name, array in arrays.items() if name != "X"}
+    return dict(zip(_SPARSE_PARTS, map(np.asarray, parts), strict=True)) | rest
+
+
+def arrays_of(content: Content) -> dict[str, Any]:
+    """The arrays that a data set is stored as."""
+    features = {"X": content.X} if content.X.shape[1] else {}
+    return {**features, **content.labels, META: content.meta()}

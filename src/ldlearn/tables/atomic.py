@@ -1,0 +1,125 @@
+"""Writing a file so that it is either complete or not there: the one writer of the whole library."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import platform
+import re
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO
+
+from ldlearn.exceptions import FileError, LDLearnError
+
+_LONGEST_NAME = 120  # bytes of the target's name that a draft repeats; a file system allows 255 for all of it
+
+
+@contextmanager
+def writing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    """A binary file that takes the place of ``path`` when the block ends, and vanishes if the block fails.
+
+    The draft lies in the same folder, because only a rename within one file system is atomic. What is no file, such as
+    a named pipe or /dev/null, is written to directly and never replaced. Drafts that killed processes have left behind
+    are removed by the next write to the same file.
+
+    Parameters
+    ----------
+    path : str or path-like
+
+    Raises
+    ------
+    FileError
+        If the system does not let the file be written: no space, no permission, no such folder.
+    """
+    target = Path(os.path.realpath(path))  # a link keeps pointing where it points
+    with naming_system_errors(path, "written"):
+        if target.exists() and not target.is_file():
+            with target.open("wb") as file:
+                yield file
+            return
+        _remove_leftovers(target)
+        draft = target.with_name(f"{_stem(target)}{os.getpid()}-{secrets.token_hex(4)}.part")
+        try:  # around the making of it too: Ctrl-C may come at once
+            with open(draft, "xb", opener=_closed_to_others) as file:
+                yield file
+                # On disk before the rename: a crash after it must not find an empty file under the name.
+                file.flush()
+                os.fsync(file.fileno())
+            # Only now: what is half written is nobody else's business.
+            os.chmod(draft, _permissions(target))
+            os.replace(draft, target)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(draft)
+            raise
+
+
+def write_file(path: str | os.PathLike[str], content: str | bytes) -> Path:
+    """Write a whole file, or leave what was there; a text is written as UTF-8."""
+    with writing(path) as file:
+        file.write(content.encode() if isinstance(content, str) else content)
+    return Path(path)
+
+
+@contextmanager
+def naming_system_errors(path: str | os.PathLike[str], done: str) -> Iterator[None]:
+    """Turn an error of the system into a `FileError` that names the file; ``done`` is "read" or "written".
+
+    A broken pipe stays what it is: nobody wants to be told that the reader has left.
+    """
+    try:
+        yield
+    except (LDLearnError, BrokenPipeError):
+        raise
+    except OSError as error:
+        if error.errno in (None, errno.EINVAL):  # not of the system: parsers of broken files end so
+            raise
+        reason = (error.strerror or type(error).__name__).lower()
+        raise FileError(f"{os.fspath(path)}: it cannot be {done} ({reason}).") from error
+
+
+def _closed_to_others(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
+def _stem(target: Path) -> str:
+    """How the names of all drafts of a file begin on this machine; the number of the process follows."""
+    # In a folder that machines share, the number of a process says nothing about those of another machine.
+    machine = hashlib.sha256(platform.node().encode()).hexdigest()[:6]
+    name = os.fsencode(target.name)[:_LONGEST_NAME].decode(errors="ignore")
+    return f".{name}-{machine}-"
+
+
+def _remove_leftovers(target: Path) -> None:
+    pattern = re.compile(re.escape(_stem(target)) + r"(\d+)-\w+\.part")
+    for name in os.listdir(target.parent):
+        draft = pattern.fullmatch(name)
+        if draft is not None and not _is_alive(int(draft[1])):
+            with suppress(OSError):
+                os.unlink(target.parent / name)
+
+
+def _is_alive(process: int) -> bool:
+    if os.name == "nt":  # pragma: no cover  (there, asking would send a signal)
+        return True
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # it is there, and another user's
+        pass
+    return True
+
+
+def _permissions(target: Path) -> int:
+    """Those of the file that is replaced, or those of any new file; temporary files are closed to others."""
+    if target.exists():
+        return target.stat().st_mode & 0o777
+    # There is no portable way to ask for it but to set it.
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask

@@ -1,0 +1,321 @@
+"""Choosing columns: the one grammar of ``labels=``, ``features=``, ``--labels`` and ``--features``.
+
+============  =======================================================================================
+``age``       the column of this name, and no other
+``emo_*``     every column whose name begins so
+``x1:x20``    from one column to another in the order of the file, both included; an end may be left
+              out, or be a position counted from 1
+``a,emo_*``   several of these; a name that holds a comma is put in double quotes
+3, -1         from Python: a position counted from 0, or from the end
+slice(2, 5)   from Python: positions, as in a list
+a list        several of all these
+============  =======================================================================================
+"""
+
+from __future__ import annotations
+
+import csv
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypedDict
+
+import numpy as np
+
+from ldlearn.exceptions import TableError, hint, nearest_names, some
+
+if TYPE_CHECKING:
+    from ldlearn.tables.source import Source
+
+# Marks before label names in headings, where plain names would not do: two label matrices, or a name that occurs twice.
+# Version 0.1.0 marked all of them.
+MARKS = {"D": "D:", "Y": "Y:", "counts": "votes:"}
+FEATURE_MARK = "X:"
+
+Columns = str | int | slice | Sequence[str | int | slice] | None
+
+
+def find_columns(names: Sequence[str], choice: Columns, option: str = "labels") -> list[int]:
+    """Positions of the chosen columns, in the order chosen, each at most once.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The columns of the table.
+    choice : str, int, slice or list of these
+        See the table above.
+    option : str
+        What the choice was given to, for messages.
+
+    Examples
+    --------
+    >>> find_columns(["id", "x1", "x2", "x3", "emb_a", "emb_b"], "emb_*,x1:x2")
+    [4, 5, 1, 2]
+    >>> find_columns(["age", "joy", "joyful"], ["joy", -3])
+    [1, 0]
+    """
+    found = [position for part in _parts(names, choice) for position in _find(names, part, option)]
+    if not found:
+        raise TableError(f"{option} names no column; the columns are {some(names)}.")
+    if len(set(found)) < len(found):
+        seen: set[int] = set()
+        twice = next(i for i in found if i in seen or seen.add(i))  # type: ignore[func-returns-value]
+        raise TableError(f"{option} names the column {names[twice]!r} twice.")
+    return found
+
+
+def quote_columns(names: Sequence[str], positions: Sequence[int]) -> str:
+    """Neighbouring columns as `find_columns` takes them: ``joy:fear``, or positions where names would not do.
+
+    Examples
+    --------
+    >>> quote_columns(["id", "joy", "fear"], [1, 2])
+    'joy:fear'
+    >>> quote_columns(["id", "joy, calm", "fear"], [1, 2])
+    '2:3'
+    """
+    first, last = names[positions[0]], names[positions[-1]]
+    one_by_one = ",".join('"' + names[i].replace('"', '""') + '"' for i in positions)
+    for choice in (first if first == last else f"{first}:{last}", f"{positions[0] + 1}:{positions[-1] + 1}"):
+        with suppress(TableError):
+            if find_columns(names, choice) == list(positions):  # else a name is read as something else
+                return choice
+    return one_by_one
+
+
+@dataclass(frozen=True)
+class TableColumns:
+    """Columns by name; every column is at most one thing.
+
+    Attributes
+    ----------
+    labels, features : list of str
+    kinds : dict of str to list of str
+        Features that the user says something of, by what is said: numeric, categorical, date, text. Of dates it may be
+        a mapping, to the form in which each is written.
+    id : str or None
+    kept : list of str
+        Columns to be written beside the degrees; these may be features too.
+    """
+
+    labels: list[str]
+    features: list[str]
+    kinds: dict[str, Any]
+    id: str | None
+    kept: list[str] = field(default_factory=list)
+
+
+class FeatureColumns(TypedDict, total=False):
+    """Which columns are features, what some of them are taken for, and which names the rows: see `fit_table`."""
+
+    features: Columns
+    numeric: Columns
+    categorical: Columns
+    date: Columns | Mapping[str, str]
+    text: Columns
+    ignore: Columns
+    id: str | None
+
+
+def choose_columns(
+    source: Source,
+    labels: Columns,
+    *,
+    features: Columns = None,
+    numeric: Columns = None,
+    categorical: Columns = None,
+    date: Columns | Mapping[str, str] = None,
+    text: Columns = None,
+    ignore: Columns = None,
+    id: str | None = None,
+) -> TableColumns:
+    """Find the columns that are wanted: by name, prefix (``emb_*``), range (``x1:x20``) or position."""
+    names = source.names
+    labelled = source.find(labels, "labels")
+    ids = [] if id is None else source.find(id, "id")[:1]
+    taken = {*labelled, *ids}
+    ignored = {*source.find(ignore, "ignore")} if _names_any(ignore) else set()
+    if set(ids) & set(labelled):
+        raise TableError(f"the column {names[ids[0]]!r} is a label and the id at once.")
+    if both := ignored & set(labelled):
+        raise TableError(f"ignore names {names[min(both)]!r}, which is a label; leave it out of one.")
+    chosen = source.rest(taken) if features is None else source.find(features, "features")
+    if twice := [names[i] for i in chosen if i in taken]:
+        raise TableError(f"the column {twice[0]!r} is a feature and a label (or the id) at once.")
+    chosen = [i for i in chosen if i not in ignored]
+    if not chosen:
+        raise TableError("no column is left for the features.")
+    said = {"numeric": numeric, "categorical": categorical, "date": date, "text": text}
+    kinds = _find_kinds(source, {kind: choice for kind, choice in said.items() if _names_any(choice)}, set(chosen))
+    return TableColumns([names[i] for i in labelled], [names[i] for i in chosen], kinds, names[ids[0]] if ids else None)
+
+
+def _find_kinds(source: Source, said: Mapping[str, Any], features: set[int]) -> dict[str, Any]:
+    """The features that something is said of, by what is said; every one at most once."""
+    found = {
+        kind: source.find(list(choice) if isinstance(choice, Mapping) else choice, kind)
+        for kind, choice in said.items()
+    }
+    names, seen = source.names, dict[int, str]()
+    for kind, positions in found.items():
+        for i in positions:
+            if i not in features:
+                raise TableError(f"{kind} names {names[i]!r}, which is no feature.")
+            if i in seen:
+                raise TableError(f"{seen[i]} and {kind} both name {names[i]!r}.")
+            seen[i] = kind
+    kinds: dict[str, Any] = {kind: [names[i] for i in positions] for kind, positions in found.items()}
+    if isinstance(date := said.get("date"), Mapping):  # a prefix may name several columns of one form
+        kinds["date"] = {names[i]: form for choice, form in date.items() for i in source.find(choice, "date")}
+    return kinds
+
+
+def _names_any(choice: Any) -> bool:
+    """Whether there is a choice at all; a list may turn out empty, a text is never meant to be."""
+    return choice is not None and (isinstance(choice, str | int | slice) or len(choice) > 0)
+
+
+def find_kept(source: Source, keep: Columns | None, id: str | None, labels: Sequence[str]) -> list[str]:
+    """The columns that are written beside the degrees, the id aside; their names must be free."""
+    chosen = [] if keep is None else [source.names[i] for i in source.find(keep, "keep")]
+    both = [name for name in chosen if name in labels]
+    if both:
+        raise TableError(f"keep names the label {both[0]!r}, and its degrees are written under that name.")
+    return [name for name in chosen if name != id]
+
+
+def check_distinct(names: Sequence[str]) -> None:
+    """Refuse a table with two columns of one name."""
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise TableError("two columns have this name; rename one.", column=name)
+        seen.add(name)
+
+
+def check_columns(present: Sequence[str], needed: Sequence[str], kind: str) -> None:
+    """Refuse a table that lacks columns the model was fitted on."""
+    known = set(present)
+    missing = [name for name in needed if name not in known]
+    if not missing:
+        return
+    near = nearest_names(missing[0], [name for name in present if name not in set(needed)], n=1)
+    perhaps = f"; is {near[0]!r} the column {missing[0]!r}? Then rename it" if near else ""
+    are = "columns are" if len(missing) > 1 else "column is"
+    raise TableError(f"{len(missing)} {kind} {are} missing: {some(missing)}{perhaps}.")
+
+
+def _parts(names: Sequence[str], choice: Any) -> list[Any]:
+    # A column whose name holds commas is meant by that name.
+    if isinstance(choice, str) and choice not in names:
+        return [part.strip() for part in next(csv.reader([choice], skipinitialspace=True), []) if part.strip()]
+    if isinstance(choice, str | int | np.integer | slice):
+        return [choice]
+    return [] if choice is None else list(choice)  # an index of a data frame is neither true nor false
+
+
+def _find(names: Sequence[str], part: Any, option: str) -> list[int]:
+    if isinstance(part, slice):
+        return list(range(len(names)))[part]
+    # True is an int to Python, but nobody means column 1 by it.
+    if isinstance(part, int | np.integer) and not isinstance(part, bool):
+        if not -len(names) <= part < len(names):
+            raise TableError(f"{option}: there is no column {part}; there are {len(names)} columns.")
+        return [int(part) % len(names)]
+    if not isinstance(part, str):
+        raise TableError(f"{option}: columns are chosen by name, prefix, range or position, got {part!r}.")
+    return _find_text(names, part, option)
+
+
+def _find_text(names: Sequence[str], part: str, option: str) -> list[int]:
+    # First of all: a name may end in * or hold a colon.
+    exact = [i for i, name in enumerate(names) if name == part]
+    if len(exact) > 1:
+        raise TableError(f"{option}: {len(exact)} columns are named {part!r}; choose by position.")
+    if exact:
+        return exact
+    if part.endswith("*"):
+        found = [i for i, name in enumerate(names) if name.startswith(part[:-1])]
+        if not found:
+            raise TableError(f"{option}: no column begins with {part[:-1]!r}; the columns are {some(names)}.")
+        return found
+    if ":" in part:
+        first, _, last = part.partition(":")
+        start, stop = _end(names, first, 0, option), _end(names, last, len(names) - 1, option)
+        if start > stop:
+            raise TableError(f"{option}: in the range {part!r} the first column comes after the last.")
+        return list(range(start, stop + 1))
+    return [_alike(names, part, option)]
+
+
+def _end(names: Sequence[str], end: str, default: int, option: str) -> int:
+    end = end.strip()
+    if not end:
+        return default
+    # Before positions: a column may be called 3.
+    if end in names:
+        return list(names).index(end)
+    if end.isascii() and end.isdigit() and 1 <= int(end) <= len(names):
+        return int(end) - 1
+    return _alike(names, end, option)
+
+
+def _alike(names: Sequence[str], part: str, option: str) -> int:
+    """The only column whose name looks the same, or an error."""
+    alike = [i for i, name in enumerate(names) if _as_seen(name) == _as_seen(part)]
+    if len(alike) == 1:
+        return alike[0]
+    advice = hint(part, names, "the columns are")
+    # The usual cause of a table with one column is a separator that was not found.
+    if len(names) == 1:
+        advice = f"the only one is {some(names)}; of a text table --delimiter tells what separates columns."
+    raise TableError(f"{option}: there is no column {part!r}; {advice}")
+
+
+def _as_seen(name: str) -> str:
+    """A name without what nobody sees: how accents are stored, marks of direction, spaces of no width."""
+    return "".join(sign for sign in unicodedata.normalize("NFC", name) if unicodedata.category(sign) != "Cf")
+
+
+def marked_labels(names: Sequence[str]) -> dict[str, list[int]]:
+    """Positions of the columns that are marked as labels, by what they hold."""
+    found = {field: [i for i, name in enumerate(names) if name.startswith(mark)] for field, mark in MARKS.items()}
+    return {field: positions for field, positions in found.items() if positions}
+
+
+def plain_name(name: str, field: str) -> str:
+    """A heading without its mark; ``field`` is "X" for features."""
+    return name.removeprefix(FEATURE_MARK if field == "X" else MARKS.get(field, ""))
+
+
+def safe_name(name: str, field: str) -> str:
+    """A heading of which `plain_name` makes ``name``, though it begins as if it had a mark."""
+    return name if plain_name(name, field) == name else (FEATURE_MARK if field == "X" else MARKS[field]) + name
+
+
+def tidy_names(names: Sequence[str]) -> list[str]:
+    """Headings without the spaces around them, where they stay distinct."""
+    tidy = [name.strip() for name in names]
+    return tidy if len(set(tidy)) == len(set(names)) else list(names)
+
+
+def sorted_labels(names: Iterable[str]) -> list[str]:
+    """In alphabetical order, or by size where all are numbers.
+
+    Examples
+    --------
+    >>> sorted_labels(["9", "10", "1"]), sorted_labels(["sky", "hill"])
+    (['1', '9', '10'], ['hill', 'sky'])
+    """
+    found = list(names)
+    return sorted(found, key=float) if all(is_number(name) for name in found) else sorted(found)
+
+
+def is_number(text: str) -> bool:
+    """Whether a text reads as a number."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

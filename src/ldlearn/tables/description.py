@@ -1,0 +1,95 @@
+"""The description of a table model as plain values: for JSON, for the terminal and for the model card."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ldlearn.compose.method_names import method_name
+from ldlearn.exceptions import ModelFileError
+from ldlearn.tables.checksums import sha256_of
+from ldlearn.tables.features import STATEMENT
+from ldlearn.tables.linear import linear_softmax, strongest_features
+from ldlearn.tables.model_files import load_table_model
+from ldlearn.tables.table_model import TableModel
+
+_TOLD_ELSEWHERE = ("holdout", "warnings", "columns", "source")
+
+
+def describe_model(model: TableModel) -> dict[str, Any]:
+    """Everything about a model as plain values: method, parameters, columns, training data, scores, warnings."""
+    return {
+        "method": method_name(model.estimator),
+        "parameters": _plain_items(model.estimator.get_params()),
+        "learned": _learned(model.estimator),
+        "choice": getattr(model.estimator, "choice_", ""),
+        "certified_gap": certified_gap(model.estimator),
+        "features": {"numbers": list(model.numeric), "texts": list(model.categorical)},
+        "columns": model.kinds.in_words() | model.facts.get("columns", {}),
+        "source": model.facts.get("source", {}),
+        "labels": list(model.labels),
+        "id": model.id,
+        "preprocessing": list(STATEMENT),
+        "strongest_features": strongest(model),
+        "degrees": training_degrees(model),
+        "data": {key: value for key, value in model.facts.items() if key not in _TOLD_ELSEWHERE},
+        "holdout": model.facts.get("holdout"),
+        "warnings": model.facts.get("warnings", []),
+    }
+
+
+def describe_file(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Everything about the model of a file, with the name and the SHA-256 of the file."""
+    loaded = load_table_model(path)
+    known = {"model": os.fspath(path), "sha256": sha256_of(Path(path))}
+    try:
+        return known | describe_model(loaded)
+    except (TypeError, ValueError, AttributeError, LookupError) as error:
+        # A file whose checksums are right can still hold parts that do not belong together.
+        raise ModelFileError(f"{path}: its parts contradict each other ({error}).") from None
+
+
+def certified_gap(estimator: Any) -> dict[str, float] | None:
+    """How far the recovered degrees can be from the optimum of their step: total and per row; None if not certified."""
+    gaps = (getattr(part, "gap_", None) for part in (estimator, getattr(estimator, "enhancer_", None)))
+    gap = next((gap for gap in gaps if gap is not None), None)
+    return None if gap is None else {"total": float(np.sum(gap)), "per_row": float(np.mean(gap))}
+
+
+def strongest(model: TableModel) -> dict[str, list[tuple[str, float]]] | None:
+    """The features that push each label up, if the model is linear."""
+    found = linear_softmax(model.estimator)
+    if found is None:
+        return None
+    pushes = strongest_features(found[0], model.preprocessing.feature_names())
+    return dict(zip(model.labels, pushes, strict=True))
+
+
+def training_degrees(model: TableModel) -> dict[str, dict[str, Any]] | None:
+    """How the recovered degrees of the training rows spread, by label: mean and quartiles; None if not kept."""
+    D = getattr(model.estimator, "label_distributions_", None)
+    if D is None or np.ndim(D) != 2 or not len(D) or np.shape(D)[1] != len(model.labels):
+        return None
+    quartiles = np.quantile(D, [0, 0.25, 0.5, 0.75, 1], axis=0).T
+    spread = zip(model.labels, np.mean(D, axis=0), quartiles, strict=True)
+    return {label: {"mean": float(mean), "quartiles": found.tolist()} for label, mean, found in spread}
+
+
+def _learned(estimator: Any) -> dict[str, Any]:
+    """Fitted attributes that are single numbers: weights chosen, iterations done."""
+    learned = (name for name in vars(estimator) if name.endswith("_") and not name.startswith("_"))
+    found = {name: getattr(estimator, name) for name in learned if name != "n_features_in_"}
+    return _plain_items({name: value for name, value in found.items() if isinstance(value, int | float | np.number)})
+
+
+def _plain_items(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: _plain(value) for name, value in values.items()}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        value = value.item()
+    return value if value is None or isinstance(value, bool | int | float | str) else repr(value)

@@ -1,0 +1,126 @@
+"""Embeddings of texts that the user names: a model file keeps the name alone, and nothing is imported for its sake."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldlearn.exceptions import ParameterError, TableError, import_optional
+
+_SENTENCES = "sentence-transformers"
+_PROBE = ["A text that tells embeddings apart."]
+
+# What the user has named in this process: the only thing that a model which needs an embedding can find.
+_named: dict[str, Callable[[list[str]], Any]] = {}
+
+
+@dataclass
+class NamedEmbedding:
+    """Makes numbers of texts by something outside the model; see `import_embedding`.
+
+    Attributes
+    ----------
+    name : str
+        ``module:attribute``, or ``sentence-transformers:MODEL``.
+    probe : ndarray of shape (1, width)
+        What it made of a fixed text at the fit, so that another version is noticed.
+    """
+
+    name: str
+    probe: NDArray[np.float64] = field(default_factory=lambda: np.empty((1, 0)))
+
+    def transform(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        """The numbers of texts, a row each."""
+        # Loose enough for another processor, which rounds otherwise.
+        if not np.allclose(self._numbers(_PROBE), self.probe, rtol=1e-3, atol=1e-5):
+            raise TableError(f"the embedding {self.name!r} gives other numbers than at the fit; install that version.")
+        return self._numbers(texts)
+
+    def get_feature_names_out(self) -> list[str]:
+        """Numbers have no names."""
+        return [str(k) for k in range(self.probe.shape[1])]
+
+    def _numbers(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        if self.name not in _named:
+            raise TableError(
+                f"the model needs the embedding {self.name!r:.80}, which is not part of it; if you know and trust that "
+                "code, name it again (--embedding, or ldlearn.tables.import_embedding)."
+            )
+        try:
+            found = np.asarray(_named[self.name](list(texts)), dtype=np.float64)
+        except Exception as error:
+            reason = f"{type(error).__name__}: {error}"
+            raise TableError(f"the embedding {self.name!r} fails on a list of texts ({reason}).") from error
+        if found.ndim != 2 or len(found) != len(texts) or not np.isfinite(found).all():
+            raise TableError(f"the embedding {self.name!r} must give a row of finite numbers for each text.")
+        return found
+
+
+def import_embedding(name: str) -> NamedEmbedding:
+    """Import an embedding, for this process: models that were fitted with it work from now on.
+
+    Parameters
+    ----------
+    name : str
+        ``module:attribute`` of a function that takes a list of texts and gives a matrix, or of an object (or a class
+        without arguments) with such a method ``transform`` or ``encode``; it must not need a fit. Or
+        ``sentence-transformers:MODEL``, if that library is installed. The folder you are in is looked at too.
+
+    Returns
+    -------
+    NamedEmbedding
+        To be given to `fit_table` or `TableModel.fit` as ``embedding``.
+
+    Notes
+    -----
+    Importing runs code: that of the module named here, and never what a model file names. A file keeps the name, and
+    `predict` asks for it again.
+    """
+    module, _, attribute = name.partition(":")
+    if not module or not attribute:
+        raise ParameterError(f"An embedding is named as module:attribute or {_SENTENCES}:MODEL, got {name!r}.")
+    _named[name] = _sentence_model(attribute) if module == _SENTENCES else _function(_find(module, attribute), name)
+    made = NamedEmbedding(name)
+    made.probe = made._numbers(_PROBE)
+    return made
+
+
+def _sentence_model(name: str) -> Callable[[list[str]], Any]:
+    library = import_optional("sentence_transformers", None, f"Embeddings such as {_SENTENCES}:{name}")
+    try:
+        return _function(library.SentenceTransformer(name), name)
+    except Exception as error:  # no such model, or no network: what is raised depends on the version
+        reason = " ".join(str(error).split())[:160]
+        raise ParameterError(
+            f"The model {name!r} of {_SENTENCES} cannot be loaded ({type(error).__name__}: {reason}); name a folder "
+            "that holds it, or one that can be downloaded."
+        ) from None
+
+
+def _find(module: str, attribute: str) -> Any:
+    if (here := os.getcwd()) not in sys.path:
+        sys.path.append(here)  # after everything else; it stays, for what the module imports later
+    try:
+        found = import_module(module)
+    except Exception as error:
+        raise ParameterError(f"The module {module!r} cannot be imported ({type(error).__name__}: {error}).") from None
+    if not hasattr(found, attribute):
+        raise ParameterError(f"The module {module!r} has no {attribute!r}.")
+    return getattr(found, attribute)
+
+
+def _function(found: Any, name: str) -> Callable[[list[str]], Any]:
+    found = found() if isinstance(found, type) else found
+    for method in ("transform", "encode"):
+        if hasattr(found, method):
+            return getattr(found, method)  # type: ignore[no-any-return]
+    if not callable(found):
+        raise ParameterError(f"{name!r} is no function, and has no method transform or encode.")
+    return found  # type: ignore[no-any-return]

@@ -1,0 +1,236 @@
+"""The formats by ending, and opening a table to read or to write."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+
+from ldlearn.exceptions import FileError, TableError
+from ldlearn.tables.columns import check_distinct
+from ldlearn.tables.limits import DEFAULT_MAX_BYTES
+from ldlearn.tables.sink import Output, Sink
+from ldlearn.tables.source import PIPE, Input, Say, Source, Told, is_gzip, reading
+from ldlearn.tables.text_style import TextStyle
+
+# Ending of a file: module and name of its `Format`. A new format is one file and one line here, and then works in
+# read_dataset, write_dataset and every command. Modules are imported when their format is met.
+FORMATS = {
+    "csv": "ldlearn.tables.delimited:CSV",
+    "tsv": "ldlearn.tables.delimited:TSV",
+    "jsonl": "ldlearn.tables.jsonl:JSONL",
+    "json": "ldlearn.tables.json_file:JSON",
+    "parquet": "ldlearn.tables.arrow:PARQUET",
+    "feather": "ldlearn.tables.arrow:FEATHER",
+    "npz": "ldlearn.tables.npz:NPZ",
+    "npy": "ldlearn.tables.npz:NPY",
+    "mat": "ldlearn.tables.mat:MAT",
+    "xlsx": "ldlearn.tables.excel:EXCEL",
+    "arff": "ldlearn.tables.arff:ARFF",
+    "svm": "ldlearn.tables.libsvm:LIBSVM",
+    "libsvm": "ldlearn.tables.libsvm:LIBSVM",
+    "svmlight": "ldlearn.tables.libsvm:LIBSVM",
+}
+
+_FIRST_COLUMN = "column1"
+_PLAIN_TEXTS = (".txt", ".dat", ".data", ".tab", "")
+_OTHER_SPREADSHEETS = (".xls", ".xlsb", ".xlsm", ".ods", ".numbers")
+_STANDARD_OUTPUT = ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")  # nothing can be moved to their place
+
+
+@dataclass(frozen=True)
+class Format:
+    """How a kind of file is read and written.
+
+    Attributes
+    ----------
+    title : str
+        What it is called in messages.
+    source : callable
+        Makes a `Source` of an `Input`.
+    sink : callable
+        Makes a `Sink` of an `Output`.
+    is_text : bool
+        Whether `TextStyle` says how it is written.
+    is_stream : bool
+        Whether it is read from the first byte to the last, so that it may be packed (``.gz``).
+    """
+
+    title: str
+    source: Callable[[Input], Source]
+    sink: Callable[[Output], Sink]
+    is_text: bool = False
+    is_stream: bool = False
+
+
+def format_of(name: str, given: str | None = None, default: str = "csv") -> str:
+    """The format of a table: that of its ending, or the one given where that does not tell; a pipe has a default."""
+    if given is not None and given not in FORMATS:
+        raise TableError(f"the format {given!r} is none of {', '.join(FORMATS)}.")
+    if name == PIPE:
+        return given or default
+    suffix = ending_of(name)
+    if given is not None:
+        # Compared by what they stand for: .svm and .libsvm are one format.
+        if suffix[1:] in FORMATS and FORMATS[suffix[1:]] != FORMATS[given]:
+            problem = f"its ending says {suffix[1:]}, but {given} was asked for; leave that out, or change the ending."
+            raise TableError(problem, where=name)
+        return given
+    if suffix[1:] not in FORMATS:
+        if Path(name).is_dir():
+            raise FileError(f"{name}: it is a folder, not a table.")
+        known = ", ".join("." + ending for ending in FORMATS)
+        problem = f"the suffix {suffix!r} is none of" if suffix else "its name has no ending that tells the format:"
+        advice = "; save it as .xlsx or .csv" if suffix in _OTHER_SPREADSHEETS else ""
+        advice += "; a text table may be renamed to .csv, or told by --from csv" if suffix in _PLAIN_TEXTS else ""
+        raise TableError(f"{problem} {known}{advice}.", where=name)
+    return suffix[1:]
+
+
+def ending_of(name: str) -> str:
+    """The ending that tells the format; that of the packed file where it is packed (``.csv.gz``)."""
+    ending = Path(name).suffix.lower()
+    packed = Path(name[: -len(ending)]).suffix.lower() if is_gzip(name) else ""
+    return packed if packed[1:] in FORMATS and find_format(packed[1:]).is_stream else ending
+
+
+def find_format(name: str) -> Format:
+    """The `Format` of an ending."""
+    module, _, attribute = FORMATS[name].partition(":")
+    found: Format = getattr(import_module(module), attribute)
+    return found
+
+
+@contextmanager
+def open_table(
+    name: str,
+    given: str | None = None,
+    told: Told | None = None,
+    *,
+    max_bytes: int = DEFAULT_MAX_BYTES,
+    by_name: bool = True,
+    style: TextStyle | None = None,
+    say: Say | None = None,
+) -> Iterator[Source]:
+    """A table to read, from a file or, for "-", from standard input.
+
+    Parameters
+    ----------
+    name : str
+        The file, or "-".
+    given : str, optional
+        The format, if the ending does not tell.
+    told : callable, optional
+        Is told the number of bytes of every read.
+    max_bytes : int
+        Largest number of bytes that the arrays of a file may take.
+    by_name : bool
+        Whether the columns are going to be found by their names, which then must be there and be distinct.
+    style : TextStyle, optional
+        Separator, decimal mark and encoding of a text table; by default its first rows tell.
+    say : callable, optional
+        Is told in a sentence what was found that is not the usual; by default it becomes a warning.
+    """
+    format = find_format(format_of(name, given))
+    if style is not None and any(vars(style).values()) and not format.is_text:
+        problem = f"a delimiter, a decimal mark and an encoding are for text tables, not for {format.title}."
+        raise TableError(problem, where=name)
+    source = Input(name, told, max_bytes, format.title, style, say)
+    with source.stack:
+        with reading(source):
+            table = format.source(source)
+            if by_name:
+                _check_names(table)
+        # What the caller does with the table is not trouble with the file: only its own errors are put in other words.
+        with naming(source.where):
+            yield table
+
+
+@contextmanager
+def naming(where: str) -> Iterator[None]:
+    """Put the name of the file before the message of a `TableError`."""
+    try:
+        yield
+    except TableError as error:
+        raise error.within(where) from None
+
+
+def _check_names(table: Source) -> None:
+    """Every column needs a name of its own; programs write row numbers in a first column without one."""
+    if table.names and not table.names[0] and _FIRST_COLUMN not in table.names:
+        table.names[0] = _FIRST_COLUMN
+        table.given.announce(f"its first column has no name in the header, and is called {_FIRST_COLUMN}")
+    if "" in table.names:
+        raise TableError(f"column {table.names.index('') + 1} has no name in the header; give it one.")
+    check_distinct(table.names)
+
+
+def check_output(name: str, inputs: Sequence[str] = (), *, overwrite: bool = True) -> None:
+    """Refuse a place that cannot be written to, before the work that would be lost.
+
+    Parameters
+    ----------
+    name : str
+        The file, or "-".
+    inputs : sequence of str
+        What the output is made from: never overwritten, under whatever name or link.
+    overwrite : bool
+        Whether another file that exists is replaced.
+    """
+    if name == PIPE:
+        return
+    if name in _STANDARD_OUTPUT:
+        raise FileError(f"{name}: standard output is written {PIPE!r} here; its format is csv unless you say another.")
+    path = Path(name)
+    if path.is_file():
+        for other in inputs:
+            if _is_from(path, other):
+                of = "standard input" if other == PIPE else f"the input {other}"
+                raise FileError(f"{name}: it is the same file as {of}, which would be lost; name another.")
+        if not overwrite:
+            raise FileError(f"{name}: there is such a file already, and it is not to be replaced; name another.")
+    if path.is_dir():
+        raise FileError(f"{name}: it is a folder; name a file in it.")
+    if not path.absolute().parent.is_dir():
+        raise FileError(f"{name}: the folder {str(path.parent)!r} does not exist; make it first.")
+
+
+def _is_from(path: Path, given: str) -> bool:
+    """Whether an input is that file; standard input may be one, or closed, or no file at all."""
+    if given != PIPE:
+        return Path(given).exists() and path.samefile(given)
+    try:
+        return os.path.samestat(os.fstat(sys.stdin.fileno()), path.stat())
+    except (AttributeError, OSError, ValueError):
+        return False
+
+
+@contextmanager
+def open_output(
+    name: str, labels: Sequence[str] = (), given: str | None = None, *, mat_version: str | None = None
+) -> Iterator[Sink]:
+    """A table to write, complete or not at all; to standard output for "-".
+
+    Parameters
+    ----------
+    name : str
+        The file, or "-".
+    labels : sequence of str
+        The columns that hold degrees of labels.
+    given : str, optional
+        The format, if the ending does not tell.
+    mat_version : {"5", "7.3"}, optional
+        Version of a .mat file.
+    """
+    format = find_format(format_of(name, given))
+    output = Output(name, labels, mat_version)
+    with output.stack:
+        sink = format.sink(output)
+        yield sink
+        # Before the stack is left, which puts the file in its place; an error on the way leaves what was there.
+        sink.close()
+        output.finish()

@@ -1,0 +1,108 @@
+"""JSON lines: one object per row."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from itertools import chain, islice
+from shlex import quote
+from typing import Any
+
+from numpy.typing import NDArray
+
+from ldlearn.exceptions import TableError
+from ldlearn.tables.annotation_labels import is_task
+from ldlearn.tables.columns import marked_labels
+from ldlearn.tables.formats import Format
+from ldlearn.tables.limits import check_total
+from ldlearn.tables.sink import Sink, Table, columns_of
+from ldlearn.tables.source import CHUNK_ROWS, PIPE, Input, Kind, RowSource, as_column
+
+_LONGEST_LINE = 64 << 20
+
+
+class JsonLinesSource(RowSource):
+    """A file of JSON objects, one a line; the columns are the keys of the first rows."""
+
+    def __init__(self, given: Input, rows: Iterator[dict[str, Any]] | None = None) -> None:
+        super().__init__(given)
+        rows = parse_lines(given) if rows is None else rows
+        # Many rows: an object may leave out what it does not know, so that one alone does not tell all columns.
+        first = list(islice(rows, CHUNK_ROWS))
+        if not first:
+            raise TableError("the file is empty; one JSON object per line is needed.")
+        if is_task(first[0]):
+            command = f"ldlearn import {quote(given.name)} -o table.csv"
+            raise TableError(f"a row holds the answers of raters; first type: {command}")
+        self.names = list(dict.fromkeys(name for row in first for name in row))
+        self.labels = marked_labels(self.names)
+        self._rows = chain(first, rows)
+
+    def _column(self, rows: list[dict[str, Any]], position: int, kind: Kind, first: int) -> NDArray[Any]:
+        name = self.names[position]
+        cells = [row.get(name) for row in rows]
+        for number, cell in enumerate(cells, first):
+            if isinstance(cell, dict) or (isinstance(cell, list) and any(map(_is_nested, cell))):
+                problem = "neither a number nor a text; of answers by raters `ldlearn import` makes a table."
+                raise TableError(problem, row=number, column=name)
+        return as_column(cells, kind)
+
+
+def parse_lines(given: Input) -> Iterator[dict[str, Any]]:
+    """The objects of the lines."""
+    number = 0
+    while line := given.file.readline(_LONGEST_LINE):
+        if len(line) == _LONGEST_LINE:
+            raise TableError(f"the line is longer than {_LONGEST_LINE >> 20} MB.", row=number + 1)
+        if not line.strip():
+            continue
+        number += 1
+        row = _parse(line, "line", number)
+        if not isinstance(row, dict):
+            raise TableError('the line is no JSON object such as {"age": 3}.', row=number)
+        yield row
+
+
+def parse_list(given: Input) -> list[dict[str, Any]]:
+    """The objects of a JSON file: a list of them, or one."""
+    if given.name != PIPE:  # whose size is known only when it has been read
+        check_total(given.size, given.max_bytes)
+    found = _parse(given.file.read(), "file")
+    rows = [found] if isinstance(found, dict) else found
+    if not isinstance(rows, list) or not any(rows) or not all(isinstance(row, dict) for row in rows):
+        raise TableError('a list of JSON objects is needed, such as [{"id": 1, "label": "joy"}].')
+    return rows
+
+
+def _parse(text: bytes, what: str, row: int | None = None) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        reason = getattr(error, "msg", "it is not UTF-8 text or nested too deeply")
+        raise TableError(f"the {what} is no JSON ({reason}).", row=row) from None
+
+
+def _is_nested(value: Any) -> bool:
+    return isinstance(value, dict | list)
+
+
+class JsonLinesSink(Sink):
+    """Writes one JSON object a row."""
+
+    def write(self, table: Table) -> None:
+        """Append rows."""
+        columns = columns_of(table)
+        for values in zip(*(_plain(column) for column in columns.values()), strict=True):
+            try:
+                line = json.dumps(dict(zip(columns, values, strict=True)), ensure_ascii=False, allow_nan=False)
+            except ValueError:
+                raise self.refusal("JSON knows no infinite numbers; use another format.") from None
+            self.output.file.write(line.encode() + b"\n")
+
+
+def _plain(column: NDArray[Any]) -> list[Any]:
+    # JSON has no NaN.
+    return [None if value != value else value for value in column.tolist()]
+
+
+JSONL = Format("JSON lines", JsonLinesSource, JsonLinesSink, is_stream=True)

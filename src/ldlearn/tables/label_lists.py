@@ -1,0 +1,161 @@
+"""One column that holds the labels of a row as a list, ``sky|sea`` or JSON, made into a 0/1 column for each label."""
+
+from __future__ import annotations
+
+import csv
+import json
+from ast import literal_eval
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldlearn.exceptions import TableError, some
+from ldlearn.tables.columns import sorted_labels
+from ldlearn.tables.sparse_table import SparseTable
+from ldlearn.tables.values import import_pandas, is_label_word, is_missing, is_numeric
+
+# Rarest within a name first: a label may well hold a comma, hardly a new line.
+_SEPARATORS = ("\n", "|", ";", ",")  # in this order, the first that occurs
+_JSON = "json"
+_MOST_LABELS = 50  # more are believed only if they recur
+_MOST_NAMED = 12
+_RECUR = 2.0  # rows for each label
+
+
+class LabelList(NamedTuple):
+    """The column that held lists, and what separates the labels in it; "json" for JSON lists."""
+
+    column: str
+    separator: str
+
+    def in_words(self, names: Sequence[str]) -> str:
+        """A sentence for the user."""
+        how = "in brackets" if self.separator == _JSON else f"separated by {self.separator!r}"
+        return f"the column {self.column!r} holds lists of labels, {how}: {some(names)}."
+
+    def order_in_words(self, names: Sequence[str]) -> str:
+        """What an order of the labels means here: a list has none."""
+        order = ", ".join(names) if len(names) <= _MOST_NAMED else f"{names[0]}, {names[1]}, ..., {names[-1]}"
+        return (
+            f"ordered takes the labels of the column {self.column!r} as {order}, sorted by name (numbers by size); for "
+            "another order give each label a 0/1 column, in that order."
+        )
+
+
+def expand_label_list(
+    table: Any, labels: Sequence[str], separator: str | None = None
+) -> tuple[Any, list[str], LabelList | None]:
+    """The table with 0/1 columns instead of a single label column of lists; as it is if there is no such column.
+
+    Parameters
+    ----------
+    table : DataFrame
+    labels : sequence of str
+        The label columns. A single one whose cells are texts other than yes/no, or lists, holds lists.
+    separator : str, optional
+        What stands between labels; by default a new line, a bar, a semicolon or a comma, whichever occurs first in
+        this order. JSON lists (``["sky", "sea"]``), and those of Python and of databases, need none. An empty cell is
+        a row without labels.
+
+    Returns
+    -------
+    table : DataFrame
+    labels : list of str
+        Sorted by name, or by size where all are numbers.
+    found : LabelList or None
+    """
+    if len(labels) != 1 or labels[0] not in table.columns or not holds_lists(table[labels[0]], separator):
+        if separator is not None and labels:
+            raise TableError(f"separator is for one label column of texts; {some(labels)} hold numbers.")
+        return table, list(labels), None
+    column = labels[0]
+    found = LabelList(column, separator or _find_separator(table[column]))
+    names = sorted_labels({name for cell in _cells(table[column], found) for name in cell})
+    if not names:
+        raise TableError("the label column is empty.", column=column)
+    if len(names) > max(_MOST_LABELS, len(table) / _RECUR):
+        raise TableError(
+            f"{len(names)} different labels in {len(table)} rows look like texts; name the label columns, or say what "
+            "separates labels.",
+            column=column,
+        )
+    return with_label_columns(table, found, names), names, found
+
+
+def with_label_columns(table: Any, found: LabelList, names: Sequence[str]) -> Any:
+    """The table with a 0/1 column for each of these labels in place of the column of lists."""
+    if isinstance(table, SparseTable):
+        return replace(table, frame=with_label_columns(table.frame, found, names))
+    cells, place = _cells(table[found.column], found), {name: j for j, name in enumerate(names)}
+    Y = np.zeros((len(table), len(names)))
+    for i, cell in enumerate(cells):
+        for name in cell:
+            if name not in place:
+                raise TableError(
+                    f"{name!r} is none of the labels {some(names)}.", row=table.index[i], column=found.column
+                )
+            Y[i, place[name]] = 1.0
+    rest = table.drop(columns=[found.column])
+    clash = next((name for name in names if name in rest.columns), None)
+    if clash is not None:
+        raise TableError(f"the label {clash!r} is the name of a column too; rename one.", column=found.column)
+    return import_pandas().concat([rest, import_pandas().DataFrame(Y, index=table.index, columns=list(names))], axis=1)
+
+
+def holds_lists(series: Any, separator: str | None = None) -> bool:
+    """Whether a label column holds texts other than yes/no, or lists."""
+    if getattr(series.dtype, "kind", "O") in "biufc":
+        return False
+    present = series[~is_missing(series)]
+    if separator is not None:
+        return True
+    words = present.map(lambda v: isinstance(v, bool | np.bool_) or is_label_word(v))
+    return bool(len(present)) and not is_numeric(present[~words.to_numpy(dtype=bool)]) and not words.all()
+
+
+def _find_separator(series: Any) -> str:
+    texts = [str(value) for value in series[~is_missing(series)] if isinstance(value, str)]
+    # A single label may begin with a brace; only if all cells do are they lists.
+    if any(text.lstrip().startswith("[") for text in texts) or all(map(_is_in_braces, texts)):
+        return _JSON
+    return next((mark for mark in _SEPARATORS if any(mark in text for text in texts)), "|")
+
+
+def _is_in_braces(text: str) -> bool:
+    return text.strip().startswith("{") and text.strip().endswith("}")
+
+
+def _cells(series: Any, found: LabelList) -> list[list[str]]:
+    missing: NDArray[np.bool_] = is_missing(series)
+    return [
+        [] if gone else _names(value, found, row)
+        for value, gone, row in zip(series.tolist(), missing, series.index, strict=True)
+    ]
+
+
+def _names(value: Any, found: LabelList, row: object) -> list[str]:
+    if isinstance(value, str) and found.separator == _JSON:
+        value = _read_list(value.strip())
+    if isinstance(value, str):
+        value = value.split(found.separator)
+    if not isinstance(value, list | tuple | set | np.ndarray):
+        value = [value]
+    names = [str(name).strip() for name in value]
+    if any(isinstance(name, dict | list) for name in value):
+        raise TableError("a list of labels must hold texts.", row=row, column=found.column)
+    return [name for name in names if name]
+
+
+def _read_list(text: str) -> Any:
+    """A list as JSON has it, as Python prints it (what pandas writes), or as databases do: {sky,"deep sea"}."""
+    if not text.startswith("[") and not _is_in_braces(text):
+        return [text]  # a plain label among lists
+    # {} is an empty dict to both, and here a row without labels.
+    for read in (json.loads, literal_eval):
+        with suppress(ValueError, SyntaxError):
+            return read(text) or []
+    return next(csv.reader([text[1:-1]], skipinitialspace=True), [])

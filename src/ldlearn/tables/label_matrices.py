@@ -1,0 +1,131 @@
+"""Label matrices: are they distributions, votes or logical labels, and are their rows sound."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldlearn.core.targets import SUM_TOLERANCE, default_label_names, find_row_problems
+from ldlearn.exceptions import DatasetError, describe_rows
+
+KINDS = ("auto", "distribution", "votes", "logical")
+
+
+def guess_kind(matrix: NDArray[Any]) -> str:
+    """Logical if all entries are 0 or 1 (or -1 or 1), votes if whole and not negative, else distribution.
+
+    Examples
+    --------
+    >>> guess_kind(np.array([[0, 1], [1, 1]])), guess_kind(np.array([[3.0, 1.0]])), guess_kind(np.array([[0.5, 0.5]]))
+    ('logical', 'votes', 'distribution')
+    """
+    if _is_logical(matrix):
+        return "logical"
+    whole = bool(np.isfinite(matrix).all()) and bool((matrix >= 0).all()) and bool((matrix % 1 == 0).all())
+    return "votes" if whole else "distribution"
+
+
+def _is_logical(matrix: NDArray[Any]) -> bool:
+    # Some files write -1 where others write 0.
+    return any(np.isin(matrix, pair).all() for pair in ((0, 1), (-1, 1)))
+
+
+def as_fields(
+    matrix: NDArray[Any], kind: str, label_names: Sequence[str], where: str, normalise: bool
+) -> dict[str, NDArray[Any]]:
+    """Fields of a `LabelDataset` (D, Y, counts) that a label matrix of a file gives; messages count rows from 1."""
+    if kind not in KINDS:
+        raise DatasetError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}.")
+    names = label_names or default_label_names(matrix.shape[1])
+    # Before anything is guessed: with NaN among them, 0/1 labels would pass for degrees.
+    if kind in ("auto", "logical"):
+        _refuse_unknown(matrix, names, where)
+    if kind == "auto":
+        kind = guess_kind(matrix)
+    if kind == "logical":
+        if not _is_logical(matrix):
+            raise_not_logical(matrix, names, where, first_row=1)
+        return {"Y": (matrix > 0).astype(np.int8)}
+    if kind == "votes":
+        advice = "Votes need at least one per row."
+        raise_row_problems(matrix, names, sums=False, where=where, advice=advice, first_row=1)
+        return {"counts": matrix, "D": matrix / matrix.sum(axis=1, keepdims=True, dtype=np.float64)}
+    return {"D": as_distributions(matrix, names, where, normalise)}
+
+
+def _refuse_unknown(matrix: NDArray[Any], label_names: Sequence[str], where: str) -> None:
+    """0/1 labels of which some are unknown: a data set has none of these, a table that is preprocessed may."""
+    unknown = matrix != matrix  # only NaN differs from itself
+    if unknown.any() and not unknown.all() and _is_logical(matrix[~unknown]):
+        row, column = np.argwhere(unknown)[0]
+        raise DatasetError(
+            f"{where}, row {row + 1}, column {label_names[column]!r}: the label is unknown; write 0 or 1, or, in a "
+            "plan, preprocess = true, under which methods that can do without it are compared."
+        )
+
+
+def raise_not_logical(Y: NDArray[Any], label_names: Sequence[str], where: str, first_row: int = 0) -> None:
+    """Raise a `DatasetError` that names the first entry of Y other than 0 and 1, if there is one."""
+    for row, column in np.argwhere(~np.isin(Y, (0, 1)))[:1]:
+        place = f"{where}, row {row + first_row}, column {label_names[column]!r}"
+        raise DatasetError(f"{place}: logical labels must be 0 or 1, got {Y[row, column]!s}.")
+
+
+def as_distributions(
+    matrix: NDArray[Any], label_names: Sequence[str], where: str, normalise: bool = False
+) -> NDArray[Any]:
+    """Label distributions of a file: checked row by row, and divided by the row sums if asked.
+
+    ``normalise=True`` repairs rows that are finite, not negative and sum to something else than 1, and
+    nothing else: a negative or missing degree and a row of zeros stay errors.
+    """
+    # float32 stays as it is in the file
+    D = matrix if matrix.dtype.kind == "f" else matrix.astype(np.float64)
+    if normalise:
+        advice = "Dividing by the row sum does not repair that."
+        raise_row_problems(D, label_names, sums=False, where=where, advice=advice, first_row=1)
+        sums = D.sum(axis=1, keepdims=True, dtype=np.float64)
+        # Rows that sum to 1 stay what they are to the last bit: dividing by 1 + 1e-16 would change them.
+        off = np.abs(sums - 1) > np.finfo(D.dtype).eps
+        return np.where(off, D / np.where(off, sums, 1.0), D).astype(D.dtype)
+    advice = (
+        f"Sums may differ from 1 by {SUM_TOLERANCE:g}. If degrees only need to be divided by the row sum, use "
+        "normalise=True; if they are votes, kind='votes'."
+    )
+    raise_row_problems(D, label_names, where=where, advice=advice, first_row=1)
+    return D
+
+
+def raise_row_problems(
+    D: NDArray[Any],
+    label_names: Sequence[str],
+    *,
+    sums: bool = True,
+    where: str = "D",
+    advice: str = "Correct or drop these rows.",
+    first_row: int = 0,
+) -> None:
+    """Raise a `DatasetError` that lists the rows of D that are no distributions, if there are any."""
+    problems = find_row_problems(D, sums=sums)
+    if problems:
+        parts = [_in_words(kind, mark, D, label_names, first_row) for kind, mark in problems.items()]
+        message = f"{where}: {'; '.join(parts)} (rows counted from {first_row}). {advice}"
+        raise DatasetError(message, {kind: np.flatnonzero(mark).tolist() for kind, mark in problems.items()})
+
+
+def _in_words(kind: str, mark: NDArray[np.bool_], D: NDArray[Any], label_names: Sequence[str], first_row: int) -> str:
+    first = int(np.argmax(mark))
+    row = D[first]
+    if kind == "not finite":
+        example = f"NaN or infinite degree, first of label {label_names[int(np.argmax(~np.isfinite(row)))]!r}"
+    elif kind == "negative degree":
+        column = int(np.argmax(row < 0))
+        example = f"negative degree, first {row[column]:.6g} of label {label_names[column]!r}"
+    elif kind == "sums to 0":
+        example = "degrees that sum to 0"
+    else:
+        example = f"degrees that do not sum to 1, first {row.sum():.6g}"
+    return f"{describe_rows(mark, range(first_row, first_row + len(D)))}: {example}"

@@ -1,0 +1,116 @@
+"""Multi-label files in the format of LIBSVM: ``label,label index:value index:value``."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+
+from ldlearn.exceptions import TableError
+from ldlearn.tables.arrays import ArraySource
+from ldlearn.tables.content import META, Content, parse_meta
+from ldlearn.tables.formats import Format
+from ldlearn.tables.limits import MOST_NAMES, check_declared
+from ldlearn.tables.sink import WholeSink
+from ldlearn.tables.source import Input
+
+_MARK = "ldlearn "
+_LONGEST_LINE = 1 << 28
+_INDEX = re.compile(rb"\s(\d+):")
+
+
+class LibsvmSource(ArraySource):
+    """Features (sparse) and logical labels; label numbers in ascending order become the columns."""
+
+    def __init__(self, given: Input) -> None:
+        from sklearn.datasets import load_svmlight_file  # slow to import, and rarely needed
+
+        comment = _own_comment(given.path)
+        known = parse_meta(comment) if comment else {"feature_names": [], "label_names": []}
+        # Before the parser, which believes an index and makes a matrix that wide.
+        _check_indices(given.path)
+        # The lines tell neither of last features that are 0 everywhere, nor whether indices begin at 0.
+        own = {"n_features": len(known["feature_names"]), "zero_based": False} if known["feature_names"] else {}
+        X, targets = load_svmlight_file(str(given.path), multilabel=True, **own)
+        numbers = sorted({number for row in targets for number in row})
+        if not np.isfinite(numbers).all():
+            raise TableError("a label is no finite number.")
+        if known["label_names"]:
+            # Labels that no row has keep their columns.
+            numbers = [float(j) for j in range(len(known["label_names"]))]
+        # The labels are made dense.
+        check_declared(X.shape[0] * len(numbers), given.size)
+        arrays: dict[str, Any] = {"X": X, "Y": _indicator(targets, numbers)}
+        if comment:
+            super().__init__(given, arrays | {META: comment})
+            return
+        names = {"label_names": [f"{number:g}" for number in numbers]}
+        names["feature_names"] = [f"x{j}" for j in range(X.shape[1])]
+        super().__init__(given, arrays | {key: np.array(found) for key, found in names.items()})
+        # A single label matrix may hold anything elsewhere; here it can only be 0/1.
+        self.labels = {"Y": self._groups["Y"]}
+
+
+def _own_comment(path: Path) -> str:
+    """Names and origin, if the comments at the beginning are ours."""
+    with path.open("rb") as file:
+        while (line := file.readline(_LONGEST_LINE)).startswith(b"#"):
+            text = line[1:].strip()
+            if text.startswith(_MARK.encode()):
+                return text[len(_MARK) :].decode()
+    return ""
+
+
+def _check_indices(path: Path) -> None:
+    """Refuse an index that would make names for millions of features that are not there."""
+    with path.open("rb") as file:
+        for line in file:
+            if line.startswith(b"#"):
+                continue
+            for index in _INDEX.findall(line):
+                # By its length first: Python refuses to make a number of thousands of digits.
+                if len(index) > 18 or int(index) > MOST_NAMES:
+                    raise TableError(f"the feature index {index[:30].decode()} is beyond {MOST_NAMES:,}.")
+
+
+def _indicator(targets: list[tuple[float, ...]], numbers: list[float]) -> NDArray[np.int8]:
+    column = {number: j for j, number in enumerate(numbers)}
+    Y = np.zeros((len(targets), len(numbers)), dtype=np.int8)
+    for i, row in enumerate(targets):
+        for number in row:
+            if number not in column:
+                raise TableError(f"it has the label {number:g}, which has no name.", row=i + 1)
+            Y[i, column[number]] = 1
+    return Y
+
+
+class LibsvmSink(WholeSink):
+    """Writes features, with sixteen digits, and logical labels; names and origin go into a comment."""
+
+    def save(self, content: Content) -> None:
+        """See `Sink.save`."""
+        from sklearn.datasets import dump_svmlight_file
+
+        if "Y" not in content.labels:
+            raise self.refusal(
+                "LIBSVM files hold logical labels only; make them first, e.g. LabelDataset(X, Y=data.logical())."
+            )
+        Y = scipy.sparse.csr_matrix(content.labels["Y"])
+        X = _without_empty_rows(scipy.sparse.csr_matrix(content.X))
+        comment = _MARK + content.meta()
+        dump_svmlight_file(X, Y, self.output.file, zero_based=False, comment=comment, multilabel=True)
+
+
+def _without_empty_rows(X: Any) -> Any:
+    """Give rows of zeros one of them explicitly: a line without labels and features would not be read back."""
+    rows = np.flatnonzero(np.diff(X.indptr) == 0)
+    made = X.tocoo()
+    parts = (np.append(made.data, np.zeros(len(rows))), (np.append(made.row, rows), np.append(made.col, 0 * rows)))
+    return scipy.sparse.csr_matrix(parts, shape=X.shape)
+
+
+LIBSVM = Format("LIBSVM", LibsvmSource, LibsvmSink)

@@ -1,0 +1,187 @@
+"""MATLAB files of version 5: a reader for the numeric part of the format.
+
+Own code because scipy.io.loadmat believes the sizes a file announces, and reads cells, structures and objects that no
+data set needs; here every size is compared with the bytes present before memory is taken.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+
+from ldlearn.exceptions import TableError
+from ldlearn.tables.limits import check_declared, check_total
+
+_HEADER = 128
+_MATRIX, _COMPRESSED = 14, 15
+_DTYPES = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 9: "f8", 12: "i8", 13: "u8"}
+_ENCODINGS = {16: "utf-8", 17: "utf-16", 18: "utf-32"}
+_CHAR, _SPARSE = 4, 5
+_CLASSES = {6: "f8", 7: "f4", 8: "i1", 9: "u1", 10: "i2", 11: "u2", 12: "i4", 13: "u4", 14: "i8", 15: "u8"}
+_COMPLEX = 0x0800
+_HEAD_BYTES = 1 << 12  # hold flags, shape and name; MATLAB's names have at most 63 letters
+
+
+class _Parts:
+    """The sub-elements of one matrix, one after the other."""
+
+    def __init__(self, content: bytes | memoryview, endian: str) -> None:
+        self.content, self.endian, self.position = memoryview(content), endian, 0
+
+    def next(self) -> tuple[int, memoryview]:
+        """Type and bytes of the next sub-element."""
+        if self.position + 8 > len(self.content):
+            raise TableError("a matrix ends too early")
+        first, length = struct.unpack_from(f"{self.endian}II", self.content, self.position)
+        # Elements begin at multiples of 8 bytes.
+        start, step = self.position + 8, 8 + length + -length % 8
+        if first >> 16:  # a small element keeps up to four bytes inside its own tag
+            first, length = first & 0xFFFF, first >> 16
+            start, step = self.position + 4, 8
+        if (step == 8 and length > 4 and start == self.position + 4) or start + length > len(self.content):
+            raise TableError("a matrix announces more bytes than it has")
+        self.position += step
+        return first, self.content[start : start + length]
+
+    def numbers(self) -> NDArray[Any]:
+        """The next sub-element as numbers."""
+        kind, content = self.next()
+        if kind not in _DTYPES:
+            raise TableError(f"a matrix stores its numbers as the unknown type {kind}")
+        dtype = np.dtype(self.endian + _DTYPES[kind])
+        if len(content) % dtype.itemsize:
+            raise TableError("a matrix ends within a number")
+        return np.frombuffer(content, dtype=dtype)
+
+
+@dataclass(frozen=True)
+class _Head:
+    """What stands at the beginning of a matrix."""
+
+    array_class: int
+    complex: bool
+    shape: tuple[int, ...]
+    name: str
+
+
+def _read_head(parts: _Parts) -> _Head:
+    flags = parts.numbers()
+    if len(flags) == 2 and int(flags[0]) & 0xFF not in (*_CLASSES, _CHAR, _SPARSE):
+        return _Head(int(flags[0]) & 0xFF, False, (), "")  # objects go on in ways of their own
+    shape = tuple(int(length) for length in parts.numbers())
+    # In Latin-1 any byte is a letter, so that no name can fail here.
+    name = bytes(parts.next()[1]).decode("latin-1")
+    if len(flags) != 2 or len(shape) < 2 or min(shape) < 0:
+        raise TableError("a matrix has an impossible heading")
+    return _Head(int(flags[0]) & 0xFF, bool(int(flags[0]) & _COMPLEX), shape, name)
+
+
+def read_mat5(path: Path, max_bytes: int) -> dict[str, Any]:
+    """Numeric matrices (and texts, as str) of a file; cells, structures and objects are passed over."""
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        endian = _endian(file.read(_HEADER))
+        return dict(
+            _load(content, compressed, size, endian, max_bytes)
+            for content, compressed in _elements(file, size, endian)
+            if _is_numeric(content, compressed, endian)
+        )
+
+
+def _endian(header: bytes) -> str:
+    mark = header[126:128]
+    if len(header) < _HEADER or mark not in (b"IM", b"MI"):
+        raise TableError("this is no MATLAB file of version 5")
+    return "<" if mark == b"IM" else ">"
+
+
+def _elements(file: IO[bytes], size: int, endian: str) -> Iterator[tuple[bytes, bool]]:
+    """The bytes of every top-level element, and whether they are compressed."""
+    while tag := file.read(8):
+        if len(tag) < 8:
+            raise TableError("the file ends too early")
+        kind, length = struct.unpack(f"{endian}II", tag)
+        if kind not in (_MATRIX, _COMPRESSED) or file.tell() + length > size:
+            raise TableError("the file is cut off, or not made of matrices")
+        yield file.read(length), kind == _COMPRESSED
+
+
+def _is_numeric(content: bytes, compressed: bool, endian: str) -> bool:
+    beginning = zlib.decompressobj().decompress(content, _HEAD_BYTES)[8:] if compressed else content
+    if not content:
+        return False
+    return _read_head(_Parts(beginning, endian)).array_class in (*_CLASSES, _CHAR, _SPARSE)
+
+
+def _load(content: bytes, compressed: bool, size: int, endian: str, max_bytes: int) -> tuple[str, Any]:
+    if compressed:
+        content = _inflate(content, size, endian, max_bytes)
+    else:
+        check_total(len(content), max_bytes)
+    parts = _Parts(content, endian)
+    head = _read_head(parts)
+    if head.complex:
+        raise TableError(f"the array {head.name!r}: complex numbers are no data.")
+    if head.array_class == _CHAR:
+        return head.name, _text(parts)
+    if head.array_class == _SPARSE:
+        # Rows without entries take memory, too, once the matrix is stored by rows.
+        check_declared(8 * head.shape[0], size)
+        return head.name, _sparse(parts, head)
+    values = parts.numbers()
+    if len(values) != math.prod(head.shape):
+        raise TableError(f"the array {head.name!r} of shape {head.shape} holds {len(values)} numbers.")
+    return head.name, values.astype(_CLASSES[head.array_class]).reshape(head.shape, order="F")
+
+
+def _inflate(content: bytes, size: int, endian: str, max_bytes: int) -> bytes:
+    """Decompress a matrix, to at most the size that its own tag announces."""
+    tag = zlib.decompressobj().decompress(content, 8)
+    if len(tag) < 8:
+        raise TableError("it ends too early.")
+    kind, length = struct.unpack(f"{endian}II", tag)
+    if kind != _MATRIX:
+        raise TableError("it packs something else than matrices.")
+    check_declared(length, size)
+    check_total(length, max_bytes)
+    return zlib.decompressobj().decompress(content, 8 + length)[8:]
+
+
+def _text(parts: _Parts) -> str:
+    kind, content = parts.next()
+    if kind in _ENCODINGS:
+        little = parts.endian == "<"
+        # Texts have no byte order mark, and without one Python would take the order of this machine.
+        suffix = "" if kind == 16 else ("-le" if little else "-be")
+        return bytes(content).decode(_ENCODINGS[kind] + suffix)
+    if kind not in _DTYPES or _DTYPES[kind][0] == "f":
+        raise TableError(f"a text is stored as the unknown type {kind}")
+    return "".join(map(chr, np.frombuffer(content, dtype=parts.endian + _DTYPES[kind]).tolist()))
+
+
+def _sparse(parts: _Parts, head: _Head) -> Any:
+    rows, starts, values = parts.numbers(), parts.numbers(), parts.numbers()
+    n_rows, n_columns = head.shape[0], head.shape[1]
+    # Own checks, because scipy believes indices. There may be more room than entries (MATLAB's nzmax).
+    sound = (
+        len(head.shape) == 2
+        and len(starts) == n_columns + 1
+        and starts[0] == 0
+        and (np.diff(starts.astype(np.int64)) >= 0).all()
+        and starts[-1] <= min(len(rows), len(values))
+        and (len(rows) == 0 or (rows.min() >= 0 and rows.max() < n_rows))
+    )
+    if not sound:
+        raise TableError(f"the sparse array {head.name!r} contradicts itself")
+    stored = int(starts[-1])
+    parts_of_matrix = (values[:stored].astype(np.float64), rows[:stored].astype(np.int64), starts.astype(np.int64))
+    return scipy.sparse.csc_matrix(parts_of_matrix, shape=(n_rows, n_columns)).tocsr()

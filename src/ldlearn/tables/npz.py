@@ -1,0 +1,157 @@
+"""NumPy files: .npz archives and .npy matrices, read without pickles and without trust in their headers."""
+
+from __future__ import annotations
+
+import math
+import os
+import zipfile
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.lib import format as npy_format
+from numpy.typing import NDArray
+
+from ldlearn.exceptions import TableError
+from ldlearn.tables.arrays import ArraySource, arrays_of, join_sparse, split_sparse
+from ldlearn.tables.columns import MARKS, Columns
+from ldlearn.tables.content import META, Content
+from ldlearn.tables.formats import Format
+from ldlearn.tables.limits import MOST_NAMES, check_declared, check_total
+from ldlearn.tables.sink import WholeSink
+from ldlearn.tables.source import PIPE, Input
+
+_PLAIN = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # all that NumPy writes
+
+
+def read_npz(path: Path, max_bytes: int) -> dict[str, NDArray[Any]]:
+    """All arrays of an .npz archive."""
+    with zipfile.ZipFile(path) as archive:
+        members = archive.infolist()
+        for member in members:
+            _check_member(member)
+        declared = sum(member.file_size for member in members)
+        check_declared(declared, path.stat().st_size)
+        check_total(declared, max_bytes)
+        arrays = {}
+        for member in members:
+            with archive.open(member) as file:
+                name = member.filename.removesuffix(".npy")
+                arrays[name] = read_array(file, member.file_size, f"the array {name!r}")
+    return arrays
+
+
+def _check_member(member: zipfile.ZipInfo) -> None:
+    if not member.filename.endswith(".npy"):
+        raise TableError(f"it holds {member.filename!r}, which is no NumPy array.")
+    if member.compress_type not in _PLAIN or member.flag_bits & 1:
+        raise TableError(f"{member.filename!r} is packed or encrypted in a way no NumPy archive is.")
+
+
+def read_npy(path: Path, max_bytes: int) -> NDArray[Any]:
+    """The array of an .npy file."""
+    size = path.stat().st_size
+    check_total(size, max_bytes)
+    with path.open("rb") as file:
+        return read_array(file, size)
+
+
+def read_array(file: IO[bytes], size: int, what: str = "the array", kinds: str = "biufUS") -> NDArray[Any]:
+    """Read an array of ``size`` bytes whose header must agree with the number of bytes that follow it."""
+    start = file.tell()
+    version = npy_format.read_magic(file)
+    read_header = npy_format.read_array_header_1_0 if version == (1, 0) else npy_format.read_array_header_2_0
+    shape, _, dtype = read_header(file)
+    if dtype.hasobject:
+        raise TableError(f"{what} holds Python objects (pickles), which are never loaded.")
+    if dtype.kind not in kinds:
+        raise TableError(f"{what} holds {dtype}, not numbers.")
+    # an empty array costs nothing itself, but what it is multiplied with would
+    if min(shape, default=0) < 0 or (0 in shape and max(shape) > MOST_NAMES):
+        raise TableError(f"{what} has the impossible shape {shape}.")
+    expected, present = dtype.itemsize * math.prod(shape), size - (file.tell() - start)
+    if expected != present:
+        raise TableError(f"{what} announces {expected:,} bytes and holds {present:,}.")
+    file.seek(start)
+    array: NDArray[Any] = npy_format.read_array(file, allow_pickle=False)
+    file.read(1)  # an archive compares its checksum at the end of the member
+    return array
+
+
+class NpySource(ArraySource):
+    """A matrix of an .npy file, or a pair of files.
+
+    ``name.npy`` stands for ``name_X.npy`` with ``name_D.npy`` (or ``_Y``, ``_counts``) where these are. Otherwise the
+    file is one matrix; then `find` also takes the path of another .npy file, whose columns join it.
+    """
+
+    def __init__(self, given: Input) -> None:
+        path = Path(given.name)
+        parts = {field: _part(path, field) for field in ("X", *MARKS)} if given.name != PIPE else {}
+        found = {field: part for field, part in parts.items() if part.is_file()}
+        if "X" in found and len(found) > 1:
+            arrays = {field: read_npy(part, given.max_bytes) for field, part in found.items()}
+            # The endings of the names tell what the labels are, as the description in a file of ours would.
+            super().__init__(given, arrays | {META: "{}"})
+            return
+        matrix = read_npy(given.path, given.max_bytes)
+        if matrix.ndim != 2:
+            raise TableError(f"it holds no matrix but an array of shape {matrix.shape}.")
+        super().__init__(given, {"column": matrix})
+
+    def find(self, choice: Columns, option: str = "labels") -> list[int]:
+        """See `ArraySource.find`."""
+        if not isinstance(choice, str | os.PathLike) or not os.fspath(choice).endswith(".npy"):
+            return super().find(choice, option)
+        beside = Path(self.given.name).parent / choice
+        matrix = read_npy(Path(choice) if Path(choice).is_file() else beside, self.given.max_bytes)
+        # The columns of both files are named and numbered anew.
+        ArraySource.__init__(self, self.given, self._arrays | {"label": matrix})
+        return self._groups["label"]
+
+
+def _part(path: Path, field: str) -> Path:
+    return path.with_name(f"{path.stem.removesuffix('_X')}_{field}.npy")
+
+
+class NpzSink(WholeSink):
+    """Writes an archive: a data set with names and origin; of a table the degrees as ``D`` with ``label_names``."""
+
+    def save(self, content: Content) -> None:
+        """See `Sink.save`."""
+        arrays = split_sparse(arrays_of(content))
+        if not content.texts:  # a plain table says its names in arrays that others can read
+            del arrays[META]
+            arrays |= {"feature_names": np.array(content.feature_names)} if len(content.feature_names) else {}
+            arrays |= {**content.others, "label_names": np.array(content.label_names)}
+        np.savez_compressed(self.output.file, **arrays)
+
+
+class NpySink(WholeSink):
+    """Writes ``name_X.npy`` and ``name_D.npy`` (or ``_Y``, ``_counts``); degrees alone go into one file."""
+
+    def save(self, content: Content) -> None:
+        """See `Sink.save`; names are not kept."""
+        self.numbers_only(content)
+        self.dense_only(content)
+        if not content.X.shape[1]:
+            write_npy(self.output.file, next(iter(content.labels.values())))
+            return
+        if self.output.name == PIPE:
+            raise self.refusal("features and labels are two .npy files, which a pipe cannot hold; use .npz.")
+        # all files are complete before the first takes its place
+        for field, matrix in {"X": content.X, **content.labels}.items():
+            write_npy(self.output.beside(_part(Path(self.output.name), field)), matrix)
+
+
+def write_npy(file: IO[bytes], array: Any) -> None:
+    """Write one array."""
+    npy_format.write_array(file, np.asarray(array), allow_pickle=False)
+
+
+def _npz_source(given: Input) -> ArraySource:
+    return ArraySource(given, join_sparse(read_npz(given.path, given.max_bytes)))
+
+
+NPZ = Format("NPZ", _npz_source, NpzSink)
+NPY = Format("a NumPy array", NpySource, NpySink)

@@ -1,0 +1,440 @@
+"""What all tables that are read have in common: named columns, and rows that come in blocks."""
+
+from __future__ import annotations
+
+import gzip
+import shutil
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import IO, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldlearn.exceptions import FileError, LDLearnError, TableError, some
+from ldlearn.tables.atomic import naming_system_errors
+from ldlearn.tables.columns import Columns, find_columns, marked_labels, tidy_names
+from ldlearn.tables.limits import DEFAULT_MAX_BYTES, check_declared, check_total
+from ldlearn.tables.text_style import TextStyle
+from ldlearn.tables.values import TOTALS, import_pandas, is_total, to_numbers
+
+PIPE = "-"
+CHUNK_ROWS = 8192
+CHUNK_BYTES = 32 << 20  # of wide rows; a piece ends by whichever of the two comes first
+
+Kind = Literal["number", "text", "any"]
+Told = Callable[[int], None]
+Say = Callable[[str], None]
+
+
+class Source:
+    """A table that is read once, from the first row to the last.
+
+    A format sets ``names`` and implements `blocks`; the rest follows. What only some formats know has defaults.
+
+    Attributes
+    ----------
+    names : list of str
+        The columns.
+    labels : dict of str to list of int
+        The columns that the file itself tells to be labels, by what they hold: "D" (degrees), "Y" (0/1), "counts"
+        (votes), or "auto" where the values must tell.
+    features : list of int or None
+        The columns that the file itself tells to be the features.
+    made_up : collection of int
+        Columns that have no name in the file.
+    texts : dict of str to str
+        Name, source, licence, citation and description of a data set.
+    """
+
+    names: list[str]
+    labels: Mapping[str, list[int]] = {}
+    features: list[int] | None = None
+    made_up: frozenset[int] = frozenset()
+    texts: Mapping[str, str] = {}
+
+    def __init__(self, given: Input) -> None:
+        self.given = given
+
+    def blocks(self, kinds: Mapping[int, Kind]) -> Iterator[list[NDArray[Any]]]:
+        """The rows in pieces: of each piece one array for every position in ``kinds``, in that order.
+
+        Numbers may come as texts, which are then converted; texts and "any" as whatever the file holds.
+        """
+        raise NotImplementedError
+
+    def matrices(self, parts: Mapping[str, list[int]]) -> dict[str, Any]:
+        """Groups of columns as matrices of numbers; features may come sparse."""
+        kinds: dict[int, Kind] = dict.fromkeys([i for positions in parts.values() for i in positions], "number")
+        place = {position: k for k, position in enumerate(kinds)}
+        # The empty piece gives a table without rows its columns.
+        pieces, rows = [np.empty((0, len(kinds)))], 0
+        for block in self._guarded(kinds):
+            pieces.append(np.column_stack(block))
+            rows += len(pieces[-1])
+            check_total(rows * len(kinds) * 8, self.given.max_bytes)
+        table = np.concatenate(pieces)
+        return {field: table[:, [place[i] for i in positions]] for field, positions in parts.items()}
+
+    def chunks(self, kinds: Mapping[str, Kind], *, sparse: bool = False) -> Iterator[Any]:
+        """Data frames with the columns in ``kinds``; their index counts rows from 1 (a header is no row).
+
+        Where ``sparse`` allows it, formats that hold sparse matrices give a `SparseTable`.
+        """
+        # The last chunk is held back: only the end of the table shows whether it ends in totals.
+        row, held, above = 1, None, None
+        for block in self._guarded(self._positions(kinds)):
+            frame = _frame(dict(zip(kinds, block, strict=True)), row)
+            row += len(frame)
+            if held is not None:
+                yield held
+                above = _condensed(above, held)
+            # Units stand below the header, in the first chunk only.
+            held = self._without("units", frame) if held is None else frame
+        if held is not None:
+            whole = held if above is None or held.empty else import_pandas().concat([above, held])
+            n_totals = len(whole) - len(self._without("totals", whole))
+            if not n_totals:
+                yield held
+            elif n_totals < len(held):  # a chunk of nothing but totals is none
+                yield held.iloc[:-n_totals]
+
+    def read(self, kinds: Mapping[str, Kind], *, sparse: bool = False) -> Any:
+        """All rows in one frame, or as in `chunks`; units below the header and totals at the end are no rows."""
+        with reading(self.given):
+            columns = self._read_columns(self._positions(kinds))
+        frame = _frame(dict(zip(kinds, columns, strict=True)), 1)
+        # only of a whole table: a row to be predicted may have all of its features missing
+        frame = self._without("empty_end", self._without("units", frame))
+        return self._with_totals_named(self._without("totals", frame))
+
+    def _with_totals_named(self, frame: Any) -> Any:
+        texts = [name for name, kind in zip(frame.columns, frame.dtypes, strict=True) if kind.kind == "O"]
+        if not any(_holds(frame[name], TOTALS) for name in texts):
+            return frame
+        from ldlearn.tables.odd_rows import name_totals
+
+        if sentence := name_totals(frame, texts):
+            self.given.announce(sentence)
+        return frame
+
+    def _without(self, odd: str, frame: Any) -> Any:
+        """The frame without its odd rows of a kind; most tables have none, which is found out quickly."""
+        if not len(frame) or not _MAY_HAVE[odd](frame):
+            return frame
+        from ldlearn.tables import odd_rows
+
+        frame, sentence = getattr(odd_rows, f"without_{odd}")(frame)
+        if sentence:
+            self.given.announce(sentence)
+        return frame
+
+    def _read_columns(self, kinds: Mapping[int, Kind]) -> list[NDArray[Any]]:
+        pieces = list(self._numeric_blocks(kinds))
+        return [np.concatenate(arrays) for arrays in zip(*pieces, strict=True)] or [np.empty(0)] * len(kinds)
+
+    def find(self, choice: Columns, option: str = "labels") -> list[int]:
+        """Positions of chosen columns; see `ldlearn.tables.columns`."""
+        return find_columns(self.names, choice, option)
+
+    def rest(self, taken: set[int]) -> list[int]:
+        """The features where none were chosen: what the file says, or all columns that are not something else."""
+        known = range(len(self.names)) if self.features is None else self.features
+        other = {i for positions in self.labels.values() for i in positions} | taken
+        return [i for i in known if i not in other]
+
+    def listing(self) -> str:
+        """What there is to choose from, for messages."""
+        return f"the columns are {some(self.names, 12)}"
+
+    def _guarded(self, kinds: Mapping[int, Kind]) -> Iterator[list[NDArray[Any]]]:
+        """The blocks; only what happens while one is read counts as trouble with the file."""
+        blocks = self._numeric_blocks(kinds)
+        while True:
+            with reading(self.given):
+                block = next(blocks, None)
+            if block is None:
+                return
+            yield block
+
+    def _numeric_blocks(self, kinds: Mapping[int, Kind]) -> Iterator[list[NDArray[Any]]]:
+        """The blocks, numbers converted where the format gives them as texts or objects."""
+        row = 1
+        for block in self.blocks(kinds):
+            columns = zip(kinds.items(), block, strict=True)
+            yield [self._as_numbers(v, i, row) if kind == "number" else v for (i, kind), v in columns]
+            row += len(block[0]) if block else 0
+
+    def _as_numbers(self, values: NDArray[Any], position: int, row: int) -> NDArray[Any]:
+        if values.dtype.kind in "biuf":
+            return values
+        pandas = import_pandas()
+        index = pandas.RangeIndex(row, row + len(values))
+        return to_numbers(pandas.Series(values, dtype=object, index=index), self.names[position])
+
+    def _take_names(self, names: list[str]) -> None:
+        """Take the names of a header, without the spaces around them: that is said, and which of them mark labels."""
+        self.names = tidy_names(names)
+        if spaced := [name for name, tidy in zip(names, self.names, strict=True) if name != tidy]:
+            self.given.announce(f"spaces around the names of columns are left out: {some(spaced)}")
+        self.labels = marked_labels(self.names)
+
+    def _positions(self, kinds: Mapping[str, Kind]) -> dict[int, Kind]:
+        # Reversed, so that of two columns of one name the first is taken.
+        place = {name: i for i, name in reversed(list(enumerate(self.names)))}
+        return {place[name]: kind for name, kind in kinds.items()}
+
+
+class RowSource(Source):
+    """A table of a format that gives one row after the other; it sets ``_rows`` and implements `_column`."""
+
+    _rows: Iterator[Any]
+
+    def blocks(self, kinds: Mapping[int, Kind]) -> Iterator[list[NDArray[Any]]]:
+        """See `Source.blocks`."""
+        first = 1
+        while rows := list(islice(self._rows, CHUNK_ROWS)):
+            yield [self._column(rows, i, kind, first) for i, kind in kinds.items()]
+            first += len(rows)
+
+    def _column(self, rows: list[Any], position: int, kind: Kind, first: int) -> NDArray[Any]:
+        """A column of some rows; ``first`` is the number of the first of them, for messages."""
+        raise NotImplementedError
+
+
+def _condensed(above: Any, frame: Any) -> Any:
+    """The few rows that stand for all rows so far where a total below them is looked for."""
+    from ldlearn.tables.odd_rows import condensed
+
+    few = condensed(frame)
+    return few if above is None else condensed(import_pandas().concat([above, few]))
+
+
+def _is_empty(cell: Any) -> bool:
+    return bool(cell is None or cell == "" or cell != cell)
+
+
+# Whether a frame may have odd rows of a kind, by a look at its first row or at its last.
+_MAY_HAVE: dict[str, Callable[[Any], bool]] = {
+    "units": lambda frame: not any(isinstance(cell, float) and cell == cell for cell in frame.iloc[0]),
+    "empty_end": lambda frame: all(map(_is_empty, frame.iloc[-1])),
+    "totals": lambda frame: any(is_total(cell) or _is_empty(cell) for cell in frame.iloc[-1]),
+}
+
+
+def _holds(series: Any, words: Collection[str]) -> bool:
+    try:
+        return bool(series.isin(words).any())
+    except TypeError:  # lists of labels, which are no words
+        return False
+
+
+def as_column(cells: list[Any], kind: Kind) -> NDArray[Any]:
+    """Cells of a row-wise format: floats if there are only numbers and nulls; all else stays as it is."""
+    values = np.fromiter(cells, dtype=object, count=len(cells))
+    if kind != "any" or not {type(cell) for cell in cells} <= {int, float, type(None)}:
+        return values
+    with suppress(OverflowError):  # an integer no float can hold
+        return np.array([np.nan if cell is None else cell for cell in cells], dtype=np.float64)
+    return values
+
+
+def _frame(columns: Mapping[str, NDArray[Any]], first_row: int) -> Any:
+    """A frame of numbers and Python objects, whatever the version of pandas prefers."""
+    pandas = import_pandas()
+    n_rows = len(next(iter(columns.values()))) if columns else 0
+    index = pandas.RangeIndex(first_row, first_row + n_rows)
+    numbers = {name: values for name, values in columns.items() if values.dtype == np.float64}
+    others = {
+        name: pandas.Series(values, index=index, dtype=object if values.dtype.kind in "OU" else values.dtype)
+        for name, values in columns.items()
+        if name not in numbers
+    }
+    # doubles go in as one block: a frame of thousands of arrays is slow to make and slow to use
+    block = _stacked([*numbers.values()]) if numbers else np.empty((0, n_rows))
+    # names as Python objects: those of Arrow's kind are slow to go through
+    names = pandas.Index(list(numbers), dtype=object)
+    frame = pandas.DataFrame(block.T, index=index, columns=names, copy=False)
+    if others:
+        frame = pandas.concat([frame, pandas.DataFrame(others, index=index)], axis=1)
+    return frame[list(columns)] if list(frame.columns) != list(columns) else frame
+
+
+def _stacked(arrays: list[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """Arrays as the rows of a matrix: the one that they are the rows of already, if there is one."""
+    whole = arrays[0].base
+    if whole is None or whole.shape != (len(arrays), len(arrays[0])) or whole.dtype != np.float64:
+        return np.stack(arrays)
+    start, step = _address(whole), whole.strides[0]
+    are_rows = all(
+        array.strides == whole.strides[1:] and _address(array) == start + k * step for k, array in enumerate(arrays)
+    )
+    return whole if are_rows else np.stack(arrays)
+
+
+def _address(array: NDArray[Any]) -> int:
+    return int(array.__array_interface__["data"][0])
+
+
+class Input:
+    """Where a table comes from: a file, or a pipe.
+
+    Parameters
+    ----------
+    name : str
+        The file, or "-" for standard input.
+    told : callable, optional
+        Is told the number of bytes of every read.
+    max_bytes : int
+        The largest number of bytes that arrays may take.
+    title : str
+        What the format is called in messages.
+    style : TextStyle
+        How a text table is written, as far as the user says.
+    say : callable, optional
+        Is told in a sentence what was found that is not the usual; by default it becomes a warning.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        told: Told | None = None,
+        max_bytes: int = DEFAULT_MAX_BYTES,
+        title: str = "a table",
+        style: TextStyle | None = None,
+        say: Say | None = None,
+    ) -> None:
+        self.name, self.told, self.max_bytes, self.title = name, told, max_bytes, title
+        self.style, self.say = style or TextStyle(), say or _warn
+        self.where = "standard input" if name == PIPE else name
+        self.stack = ExitStack()  # of what was opened
+
+    @cached_property
+    def file(self) -> CountedFile:
+        """The bytes, from the first to the last."""
+        return CountedFile(sys.stdin.buffer, self.told) if self.name == PIPE else self._opened(self.told)
+
+    def reopened(self) -> CountedFile:
+        """The bytes of a file once more, uncounted."""
+        return self._opened(None)
+
+    def _opened(self, told: Told | None) -> CountedFile:
+        file = CountedFile(self.stack.enter_context(self.path.open("rb")), told)
+        return _unpacked(file, self.size) if is_gzip(self.name) else file
+
+    @cached_property
+    def path(self) -> Path:
+        """A file that can be read from its end, which a pipe does not have: that is copied first."""
+        if self.name != PIPE:
+            return _existing(Path(self.name))
+        spooled = self.stack.enter_context(tempfile.NamedTemporaryFile(prefix="ldlearn-"))  # noqa: SIM115
+        shutil.copyfileobj(self.file, spooled)
+        spooled.flush()
+        return Path(spooled.name)
+
+    @property
+    def size(self) -> int:
+        """Bytes of the file."""
+        return self.path.stat().st_size
+
+    def announce(self, found: str) -> None:
+        """Say aloud what was found that is not the usual."""
+        self.say(f"{self.where}: {found}.")
+
+
+class CountedFile:
+    """A binary file that counts what has been read; all that the readers need of a file, pipes included."""
+
+    def __init__(self, file: IO[bytes], told: Told | None = None) -> None:
+        self._file, self._told = file, told
+        self._returned = b""
+
+    def read(self, size: int = -1) -> bytes:
+        """Read ``size`` bytes, fewer only at the end; what is decoded comes in other amounts than asked for."""
+        data = self._returned
+        while (size < 0 or len(data) < size) and (more := self._file.read(size - len(data) if size >= 0 else -1)):
+            data += self._count(more)
+        end = len(data) if size < 0 else size
+        self._returned = data[end:]
+        return data[:end]
+
+    def give_back(self, data: bytes) -> None:
+        """Let the next read begin with these bytes."""
+        self._returned = data + self._returned
+
+    def peek(self, size: int) -> bytes:
+        """What the next reads will give, up to ``size`` bytes."""
+        data = self.read(size)
+        self.give_back(data)
+        return data
+
+    def readline(self, size: int = -1) -> bytes:
+        """Read a line of up to ``size`` bytes."""
+        if self._returned:
+            # What was given back comes first, and may hold less than a line.
+            end = self._returned.find(b"\n") + 1
+            line = self.read(end or len(self._returned))
+            return line if end else line + self.readline(size)
+        return self._count(self._file.readline(size))
+
+    def _count(self, data: bytes) -> bytes:
+        if self._told is not None and data:
+            self._told(len(data))
+        return data
+
+
+def _unpacked(file: CountedFile, stored: int) -> CountedFile:
+    """The content of a gzip file, as long as it does not grow beyond all measure."""
+    seen = 0
+
+    def count(amount: int) -> None:
+        nonlocal seen
+        seen += amount
+        check_declared(seen, stored)
+
+    return CountedFile(gzip.GzipFile(fileobj=file), count)  # type: ignore[call-overload]
+
+
+def is_gzip(name: str) -> bool:
+    """Whether a file is packed, by its name."""
+    return name.lower().endswith(".gz")
+
+
+def _warn(sentence: str) -> None:
+    warnings.warn(sentence, UserWarning, stacklevel=2)
+
+
+def _existing(path: Path) -> Path:
+    if path.is_dir():
+        raise FileError(f"{path}: it is a folder, not a table.")
+    if not path.exists():
+        raise FileError(f"{path}: there is no such file.")
+    return path
+
+
+@contextmanager
+def reading(given: Input) -> Iterator[None]:
+    """Turn whatever goes wrong while a file is read into one sentence that names the file.
+
+    Parsers of foreign formats raise many kinds of exceptions on broken files; the caller needs one.
+    """
+    try:
+        with naming_system_errors(given.where, "read"):
+            yield
+    except TableError as error:
+        raise error.within(given.where) from None
+    # These say themselves what to do; a missing package is no fault of the file.
+    except (LDLearnError, ImportError):
+        raise
+    except Exception as error:
+        if isinstance(error, UnicodeError) and given.style.encoding:
+            problem = f"its text is not {given.style.encoding}; tell another encoding, or none, and it is found."
+            raise TableError(problem, where=given.where) from None
+        reason = " ".join(str(error).split())[:160] or type(error).__name__
+        raise TableError(f"it cannot be read as {given.title}: {reason}", where=given.where) from error

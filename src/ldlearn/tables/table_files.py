@@ -1,0 +1,296 @@
+"""Fitted models on table files: predict, enhance and evaluate, as the commands of these names do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Unpack
+
+import numpy as np
+
+from ldlearn.compose.method_names import DEFAULT_METHOD, make_enhancer
+from ldlearn.exceptions import ParameterError, TableError, some
+from ldlearn.metrics import get_metric
+from ldlearn.metrics.against_baselines import (
+    Score,
+    advantage_over_constant,
+    clearly_better,
+    judged_rows,
+    score_predictions,
+    wants_all,
+)
+from ldlearn.tables.column_kinds import JunkCells
+from ldlearn.tables.columns import Columns, FeatureColumns, check_columns, find_kept
+from ldlearn.tables.formats import naming, open_output
+from ldlearn.tables.labelled_table import GivenTable, LabelledTable, TableLabels, read_labelled
+from ldlearn.tables.model_files import load_table_model
+from ldlearn.tables.progress import Progress, silent
+from ldlearn.tables.source import PIPE, Kind, Say, Source
+from ldlearn.tables.table_model import TableModel
+from ldlearn.tables.text_style import TextStyle
+from ldlearn.tables.values import import_pandas, to_labels
+from ldlearn.tables.writing import Writer, Writing, WrittenTable
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """How good the predictions of a model are on rows whose labels are known.
+
+    Attributes
+    ----------
+    rows : int
+    truth : {"0/1 labels", "true degrees"}
+    scores : list of Score
+        Beside two floors: the mean training distribution for every row, and equal shares.
+    better_than_floors : bool
+        Whether the model beats the mean distribution by more than chance.
+    notes : list of str
+        What the user should know.
+    """
+
+    rows: int
+    truth: str
+    scores: list[Score]
+    better_than_floors: bool
+    notes: list[str]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {name: value for name, value in asdict(self).items() if name != "notes"}
+
+
+def predict_table(
+    data: str,
+    model: str | TableModel,
+    output: str = PIPE,
+    *,
+    id: str | None = None,
+    format: str | None = None,
+    style: TextStyle | None = None,
+    say: Say | None = None,
+    progress: Progress = silent,
+    **writing: Unpack[Writing],
+) -> WrittenTable:
+    """Write the degrees that a model predicts for the rows of a table, which may be larger than the memory.
+
+    Parameters
+    ----------
+    data : str
+        The table; "-" for standard input.
+    model : str or TableModel
+        The model, or its file.
+    output : str, default="-"
+        The table to write; standard output by default.
+    id : str, optional
+        A column that names the rows; by default that of the fit, if the table has it.
+    format, to : str, optional
+        Formats of the two tables where their names do not tell.
+    style, say
+        As for `fit_table`.
+    round : int, optional
+        Decimals of the degrees, which still sum to 1; by default all that a double has.
+    interval : float, optional
+        Write also ``LABEL_low`` and ``LABEL_high`` for each label: intervals that hold this share of the degrees.
+    raters : float, optional
+        How many raters voted on a row, if that is known: intervals are then for the degrees of the very row.
+    flag_far : bool, default=False
+        Write also ``far``: 1 for rows far from those of the fit.
+    keep : str or sequence, optional
+        Columns of the table that are written too, between the id and the degrees.
+    safe_csv : bool, default=False
+        Put an apostrophe before ids and kept texts that a spreadsheet would take for a formula.
+    overwrite : bool, default=True
+        Whether an existing output is replaced.
+    progress : callable, optional
+        Is told how far the work is; see `ldlearn.tables.progress`.
+    """
+    loaded = load_table_model(model)
+    writer = Writer(output, [data, model], **writing)
+    return _stream(GivenTable(data, format, style, say, progress), loaded, loaded.predict, (), writer, id)
+
+
+class _EnhanceOptions(FeatureColumns, Writing, total=False):
+    pass
+
+
+def enhance_table(
+    data: str,
+    output: str = PIPE,
+    *,
+    model: str | TableModel | None = None,
+    labels: Columns | None = None,
+    method: str | None = None,
+    params: Mapping[str, Any] | None = None,
+    separator: str | None = None,
+    format: str | None = None,
+    style: TextStyle | None = None,
+    say: Say | None = None,
+    progress: Progress = silent,
+    **options: Unpack[_EnhanceOptions],
+) -> WrittenTable:
+    """Write the degrees of rows whose 0/1 labels are known: by a fitted model, or by a method fitted on these rows.
+
+    Parameters
+    ----------
+    data : str
+        The table; "-" for standard input.
+    output : str, default="-"
+        The table to write; standard output by default.
+    model : str or TableModel, optional
+        The model, or its file. Without one, a method is fitted.
+    labels, features, numeric, categorical, date, text, ignore, method, params, separator
+        As for `fit_table`; only without a model, which knows its own.
+    id, format, to, style, say, round, interval, raters, flag_far, keep, safe_csv, overwrite, progress
+        As for `predict_table`.
+    """
+    if (model is None) == (labels is None):
+        raise ParameterError("give either a model, or labels to fit a method on.")
+    wanted: Any = dict(options)
+    writing: Any = {name: wanted.pop(name) for name in wanted.keys() & Writing.__annotations__}
+    writer = Writer(output, [data, model], **writing)
+    given = GivenTable(data, format, style, say, progress)
+    if model is None:
+        estimator = make_enhancer(method or DEFAULT_METHOD, params)
+        table = read_labelled(given, labels, wanted, separator=separator, keep=writer.keep)
+        return _enhance_by_fitting(table, estimator, writer, given.where)
+    id = wanted.pop("id", None)
+    for name, value in (wanted | {"method": method, "set": params or None, "separator": separator}).items():
+        if value is not None:
+            raise ParameterError(f"{name} has no meaning beside a model, which is fitted already; leave it out.")
+    loaded = load_table_model(model)
+    with naming(str(model)):
+        loaded.check_can_enhance()
+    found = _stream(given, loaded, loaded.enhance, loaded.labels, writer, id)
+    if loaded.facts.get("label_kind") == "degrees":
+        found.notes.append("the model was fitted on degrees, not on 0/1 labels.")
+    return found
+
+
+def evaluate_table(
+    data: str,
+    model: str | TableModel,
+    *,
+    metrics: Sequence[str] | str | None = None,
+    kind: str = "auto",
+    format: str | None = None,
+    style: TextStyle | None = None,
+    say: Say | None = None,
+    progress: Progress = silent,
+) -> Evaluation:
+    """Score the predictions of a model against the true degrees or 0/1 labels of a table.
+
+    Parameters
+    ----------
+    data : str
+        The table; "-" for standard input.
+    model : str or TableModel
+        The model, or its file.
+    metrics : sequence of str or "all", optional
+        Names of `ldlearn.metrics` that fit such labels; by default the usual ones.
+    kind : {"auto", "votes", "mixed"}, default="auto"
+        What the label columns hold. The shares of counts of votes are degrees, and a row counts as often as it has
+        votes. Of 0/1 labels mixed with degrees it is compared which are not 0.
+    format : str, optional
+        Format of the table if its name does not tell.
+    style, say
+        As for `fit_table`.
+    progress : callable, optional
+        Is told how far the work is; see `ldlearn.tables.progress`.
+    """
+    for name in () if metrics is None or wants_all(metrics) else metrics:
+        get_metric(name)  # a wrong name fails before the table is read
+    loaded = load_table_model(model)
+    given = GivenTable(data, format, style, say, progress)
+    truths, predictions, rows, junk = [], [], [], JunkCells(decimal=given.decimal)
+    with given.opened("rows") as source:
+        # The id is read for the word of a total, which is no row.
+        kinds, notes = columns_to_read(source, loaded, loaded.labels, _id_column(source, loaded, None))
+        for frame in source.chunks(kinds, sparse=True):
+            truths.append(to_labels(loaded.with_label_columns(frame), loaded.labels))
+            predictions.append(loaded.predict(frame, junk).to_numpy())
+            rows.extend(frame.index)
+        if not rows:
+            raise TableError("the table has no rows.")
+        P = np.concatenate(predictions)
+        truth, weights, logical, left_out = TableLabels(loaded.labels, np.concatenate(truths), rows, kind).truth()
+    judged = judged_rows(truth, logical)
+    if not judged.any():
+        raise TableError("no row has a label that is known, so there is nothing to compare with.")
+    truth, P, weights = truth[judged], P[judged], None if weights is None else weights[judged]
+    mean = np.asarray(loaded.facts["mean_distribution"])
+    scores = score_predictions(truth, P, mean, metrics, logical=logical, weights=weights)
+    better = clearly_better(*advantage_over_constant(truth, P, mean, logical))
+    truth_kind = "0/1 labels" if logical else "true degrees"
+    return Evaluation(len(P), truth_kind, scores, better, notes + left_out + junk.sentences())
+
+
+def _enhance_by_fitting(table: LabelledTable, estimator: Any, writer: Writer, where: str) -> WrittenTable:
+    columns = table.columns
+    uncertainty = writer.uncertainty(columns.labels)
+    uncertainty.check(estimator, "enhance")
+    with naming(where):
+        model, _, _ = TableModel.fit_labelled(table, estimator, None)
+    # What the fit recovered: not every method can enhance rows as if they were new.
+    degrees = import_pandas().DataFrame(model.estimator.label_distributions_, columns=columns.labels)
+    if uncertainty:
+        said = model.enhance(table.frame, JunkCells(decimal=table.decimal), uncertainty=uncertainty)
+        degrees[uncertainty.names] = said[uncertainty.names].to_numpy()
+    with open_output(writer.output, columns.labels, writer.format) as sink:
+        sink.write(writer.rows(table.frame, degrees, columns.id, columns.kept, len(columns.labels)))
+    return WrittenTable(len(degrees), columns.labels, writer.output, model.facts["warnings"])
+
+
+def _stream(
+    given: GivenTable,
+    model: TableModel,
+    work: Callable[..., Any],
+    labels: tuple[str, ...],
+    writer: Writer,
+    id: str | None,
+) -> WrittenTable:
+    """Send a table through a model, piece by piece; ``labels`` are columns needed besides the features."""
+    count, junk, n_labels = 0, JunkCells(decimal=given.decimal), len(model.labels)
+    uncertainty = writer.uncertainty(model.labels)
+    uncertainty.check(model.estimator, "enhance" if labels else "predict")
+    with given.opened("rows") as source:
+        named = _id_column(source, model, id)
+        kept = find_kept(source, writer.keep, named, model.labels)
+        kinds, notes = columns_to_read(source, model, labels, named, kept)
+        with open_output(writer.output, model.labels, writer.format) as sink:
+            for frame in source.chunks(kinds, sparse=True):
+                sink.write(writer.rows(frame, work(frame, junk, uncertainty=uncertainty), named, kept, n_labels))
+                count += len(frame)
+            if not count:  # a table without rows still has columns
+                pandas, degrees = import_pandas(), [*model.labels, *uncertainty.names]
+                frame, nothing = pandas.DataFrame(columns=list(kinds)), pandas.DataFrame(columns=degrees, dtype=float)
+                sink.write(writer.rows(frame, nothing, named, kept, n_labels))
+    return WrittenTable(count, list(model.labels), writer.output, notes + junk.sentences())
+
+
+def columns_to_read(
+    source: Source, model: TableModel, labels: tuple[str, ...], id: str | None = None, kept: Sequence[str] = ()
+) -> tuple[dict[str, Kind], list[str]]:
+    """The columns to read; missing ones are an error, superfluous ones a note."""
+    check_columns(source.names, model.features, "feature")
+    if labels and model.label_list is not None and model.label_list.column in source.names:
+        labels = (model.label_list.column,)
+    check_columns(source.names, labels, "label")
+    # Columns that the fit has left out are no surprise either.
+    known = {*model.features, *model.facts.get("columns", ()), *model.labels, *labels, id, model.id, *kept}
+    ignored = [name for name in source.names if name not in known]
+    notes = [f"columns that the model does not know are ignored: {some(ignored)}."] if ignored else []
+    kinds: dict[str, Kind] = dict.fromkeys(model.numeric, "any")
+    kinds |= dict.fromkeys((*model.categorical, *model.dates, *model.texts), "text")
+    kinds |= dict.fromkeys(labels, "any")
+    aside = [name for name in (id, *kept) if name is not None and name not in kinds]
+    texts: dict[str, Kind] = dict.fromkeys(aside, "text")
+    return texts | kinds, notes
+
+
+def _id_column(source: Source, model: TableModel, id: str | None) -> str | None:
+    if id is not None:
+        check_columns(source.names, [id], "id")
+        if id in model.labels:
+            raise TableError(f"the column {id!r} is a label and cannot be the id.")
+        return id
+    return model.id if model.id in source.names else None

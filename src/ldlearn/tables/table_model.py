@@ -1,0 +1,286 @@
+"""TableModel: an estimator, the preprocessing before it, and the names of the columns it was fitted on."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self, Unpack
+
+import numpy as np
+from sklearn.base import clone
+
+from ldlearn.exceptions import TableError
+from ldlearn.joint import DLDL
+from ldlearn.tables.column_kinds import ColumnKinds, JunkCells
+from ldlearn.tables.columns import Columns, FeatureColumns, check_columns
+from ldlearn.tables.features import TablePreprocessing, column_summary, feature_frame
+from ldlearn.tables.label_lists import LabelList, with_label_columns
+from ldlearn.tables.labelled_table import (
+    LabelledTable,
+    TrainingTargets,
+    as_frame,
+    label_frame,
+    mean_distribution,
+)
+from ldlearn.tables.uncertainty_columns import Uncertainty
+from ldlearn.tables.values import check_all_known, check_logical_labels, check_some_label, import_pandas, to_labels
+
+
+@dataclass
+class TableModel:
+    """A fitted estimator that takes tables as they are: named columns, texts and missing values included.
+
+    Make one with `TableModel.fit`; keep it with `save_model`.
+
+    Attributes
+    ----------
+    estimator : fitted estimator
+        Any estimator of the library that predicts.
+    preprocessing : TablePreprocessing
+        Median or most frequent value for what is missing, one-hot categories, words of texts, standardised numbers.
+    numeric, categorical : tuple of str
+        The feature columns of numbers and of categories.
+    labels : tuple of str
+        The label columns.
+    id : str or None
+        A column that names the rows; it is no feature and comes back beside the predictions.
+    facts : dict
+        What is known of the training: rows, label counts, what columns were taken for, scores beside floors, warnings.
+    dates : dict of str to str
+        The feature columns of dates, and the form of each.
+    texts : tuple of str
+        The feature columns of prose.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from ldlearn.tables import TableModel
+    >>> table = pd.DataFrame(
+    ...     {
+    ...         "height": [1.0, 2.0, None, 8.0],
+    ...         "place": ["coast", "coast", "inland", "inland"],
+    ...         "sea": [1, 1, 0, 0],
+    ...         "mountain": [0, 1, 1, 1],
+    ...     }
+    ... )
+    >>> model = TableModel.fit(table, labels=["sea", "mountain"])
+    >>> model.predict(table[:1])
+       sea  mountain
+    0  ...
+    """
+
+    estimator: Any
+    preprocessing: TablePreprocessing
+    numeric: tuple[str, ...]
+    categorical: tuple[str, ...]
+    labels: tuple[str, ...]
+    id: str | None = None
+    facts: dict[str, Any] = field(default_factory=dict)
+    dates: Mapping[str, str] = field(default_factory=dict)
+    texts: tuple[str, ...] = ()
+
+    @classmethod
+    def fit(
+        cls,
+        table: Any,
+        labels: Columns,
+        *,
+        estimator: Any = None,
+        embedding: Any = None,
+        kind: str = "auto",
+        separator: str | None = None,
+        **columns: Unpack[FeatureColumns],
+    ) -> Self:
+        """Fit preprocessing and estimator on a table.
+
+        Parameters
+        ----------
+        table : DataFrame
+            One row a sample.
+        labels : str or sequence
+            The label columns: 0/1 (empty where unknown, if the estimator takes that), degrees that sum to 1 if the
+            estimator is a learner, or votes (see ``kind``). Or one column of lists: ``sky|sea``.
+        features : str or sequence, optional
+            The feature columns; by default all that are neither labels nor the id. A column is taken for what it looks
+            like: numbers (a few cells that are none count as missing), dates, categories, prose; it is left out if
+            it has the same value in every row, and refused if it looks like names of the rows.
+        estimator : estimator, optional
+            Anything of the library that predicts, unfitted; by default `DLDL`.
+        numeric, categorical, date, text, ignore : str or sequence, optional
+            Features to be taken for numbers, for categories (codes), for dates or for prose, or left out, whatever
+            they look like. ``date`` may be a mapping of columns to forms such as ``"%d/%m/%Y"``.
+        embedding : transformer, optional
+            What makes numbers of prose, unfitted: anything like scikit-learn's vectorisers, which takes a series of
+            texts. By default TF-IDF. A model file can hold those that scikit-learn brings.
+        id : str, optional
+            A column that names the rows.
+        kind : {"auto", "votes", "mixed"}, default="auto"
+            What the label columns hold: counts of votes, and 0/1 labels with the degrees of some rows, are said to be.
+        separator : str, optional
+            What separates labels in one column of lists; found by default, see `expand_label_list`.
+        """
+        return cls.fit_labelled(label_frame(table, labels, columns, kind, separator), estimator, embedding)[0]
+
+    @classmethod
+    def fit_labelled(
+        cls, table: LabelledTable, estimator: Any, embedding: Any, kinds: ColumnKinds | None = None
+    ) -> tuple[Self, Any, TrainingTargets]:
+        """The model of a table, and what its estimator saw: the numbers of the rows, and the labels."""
+        model, X, given = cls.learn_columns(table, estimator, embedding, kinds)
+        # A frame tells the estimator the names of the labels.
+        y = import_pandas().DataFrame(given.y, columns=list(model.labels))
+        model.estimator.fit(X, y, **given.row_data)
+        return model, X, given
+
+    @classmethod
+    def learn_columns(
+        cls, table: LabelledTable, estimator: Any, embedding: Any = None, kinds: ColumnKinds | None = None
+    ) -> tuple[Self, Any, TrainingTargets]:
+        """The same before the estimator is fitted; ``kinds`` of the columns are found unless they are known."""
+        estimator = DLDL() if estimator is None else clone(estimator)
+        may_be_sparse = bool(getattr(estimator, "_accepts_sparse", False))
+        # Before kinds are found, which are found in another way for sparse columns.
+        table = table.dense(unless_sparse=may_be_sparse)
+        kinds = table.find_kinds() if kinds is None else kinds
+        if embedding is not None and not kinds.texts:
+            raise TableError("no column is prose, which an embedding needs; name one with --text (text=...).")
+        given, junk = table.labels.for_estimator(estimator), JunkCells(decimal=table.decimal)
+        cleaned = feature_frame(table.frame, kinds, junk)
+        preprocessing, X = TablePreprocessing.fit(cleaned, kinds, sparse=may_be_sparse, embedding=embedding)
+        facts = training_summary(table.labels.names, given, X.shape[1]) | column_summary(cleaned, kinds, junk)
+        facts["warnings"] = [*given.notes, *facts["warnings"]]
+        if table.listed is not None:
+            facts["label_list"] = table.listed._asdict()
+        names = (kinds.numeric, kinds.categorical, tuple(table.labels.names), table.columns.id)
+        return cls(estimator, preprocessing, *names, facts, dict(kinds.dates), kinds.texts), X, given
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """The feature columns, numbers first."""
+        return (*self.numeric, *self.categorical, *self.dates, *self.texts)
+
+    @property
+    def kinds(self) -> ColumnKinds:
+        """What the feature columns are taken for."""
+        return ColumnKinds(self.numeric, self.categorical, self.dates, self.texts)
+
+    @property
+    def can_enhance(self) -> bool:
+        """Whether the model gives degrees to new rows whose 0/1 labels are known."""
+        return hasattr(self.estimator, "enhance")
+
+    def check_can_enhance(self) -> None:
+        """Refuse a model that cannot."""
+        if not self.can_enhance:
+            raise TableError(
+                f"{type(self.estimator).__name__} gives degrees only to the rows it was fitted on; fit it on this "
+                "table (`ldlearn enhance --labels ... --method ...`), or use a model fitted with DLDL."
+            )
+
+    def transform(self, table: Any, junk: JunkCells | None = None) -> Any:
+        """The numbers that the estimator sees, dense or sparse: shape (rows, transformed features).
+
+        Parameters
+        ----------
+        table : DataFrame
+        junk : JunkCells, optional
+            Is told the cells that do not belong into their columns and count as missing; by default they become
+            a warning.
+        """
+        table = as_frame(table)
+        check_columns(list(table.columns), self.features, "feature")
+        found = JunkCells() if junk is None else junk
+        numbers = self.preprocessing.transform(feature_frame(table, self.kinds, found), found, self.facts["rows"])
+        if junk is None:  # a few new categories are usual, and everybody knows what becomes of them
+            unseen = found.noted["unseen"]
+            unseen.counts = {name: n for name, n in unseen.counts.items() if 2 * n > len(table)}
+            if said := found.sentences():
+                warnings.warn(" ".join(said), UserWarning, stacklevel=2)
+        return numbers
+
+    def predict(self, table: Any, junk: JunkCells | None = None, *, uncertainty: Uncertainty | None = None) -> Any:
+        """Label distributions of new rows, as a table with the label names as columns.
+
+        Parameters
+        ----------
+        table : DataFrame
+            Has the feature columns, in any order; other columns are ignored.
+        junk : JunkCells, optional
+            As for `transform`.
+        uncertainty : Uncertainty, optional
+            Columns that say how sure the degrees are.
+
+        Returns
+        -------
+        DataFrame
+            Of the library of the table. A pandas frame keeps the index; a polars frame has none, and begins with the
+            id column instead, if the model has one and the table too.
+        """
+        frame = as_frame(table)
+        X = self.transform(frame, junk)
+        said = [] if uncertainty is None else uncertainty.of(self.estimator, X)
+        return self._named(self.estimator.predict(X), frame, table, said)
+
+    def enhance(self, table: Any, junk: JunkCells | None = None, *, uncertainty: Uncertainty | None = None) -> Any:
+        """Degrees of rows whose 0/1 labels are known, as a table with the label names as columns.
+
+        Parameters
+        ----------
+        table : DataFrame
+            Has the feature columns and the label columns.
+        junk, uncertainty
+            As for `predict`.
+
+        Returns
+        -------
+        DataFrame
+            As for `predict`.
+        """
+        self.check_can_enhance()
+        frame = self.with_label_columns(as_frame(table))
+        check_columns(list(frame.columns), self.labels, "label")
+        Y = to_labels(frame, self.labels)
+        check_logical_labels(Y, self.labels, frame.index, "only 0/1 labels can be enhanced.")
+        if not self.estimator.takes_unknown:
+            check_all_known(Y, self.labels, frame.index)
+        if getattr(self.estimator, "empty_rows", None) != "all":
+            check_some_label(Y, frame.index, "drop such rows.")
+        X = self.transform(frame, junk)
+        said = [] if uncertainty is None else uncertainty.of(self.estimator, X, Y)
+        return self._named(self.estimator.enhance(X, Y), frame, table, said)
+
+    @property
+    def label_list(self) -> LabelList | None:
+        """The column of lists that the labels came from, if they did."""
+        return LabelList(**self.facts["label_list"]) if "label_list" in self.facts else None
+
+    def with_label_columns(self, table: Any) -> Any:
+        """A table whose labels stand in one column of lists, as it was at the fit, with a 0/1 column for each."""
+        found = self.label_list
+        if found is None or found.column not in table.columns:
+            return table
+        return with_label_columns(table, found, self.labels)
+
+    def _named(self, distributions: Any, frame: Any, table: Any, said: list[Any]) -> Any:
+        """Degrees as a frame of the library that the table comes from, and what else is said of them."""
+        columns = dict(zip(self.labels, np.asarray(distributions).T, strict=True)) | dict(said)
+        # By name, because polars need not be installed.
+        if type(table).__module__.partition(".")[0] != "polars":
+            return import_pandas().DataFrame(columns, index=frame.index)
+        ids = {self.id: table[self.id]} if self.id in table.columns else {}
+        return type(table)(ids | columns)
+
+
+def training_summary(labels: Sequence[str], given: TrainingTargets, n_transformed: int) -> dict[str, Any]:
+    """Figures of a training table; `fit_and_check` adds scores and warnings."""
+    T = given.truth
+    return {
+        "rows": len(T),
+        "transformed_features": n_transformed,
+        "label_kind": given.kind,
+        "label_means": dict(zip(labels, np.nanmean(T, axis=0).tolist(), strict=True)),
+        "positives_per_row": float((T > 0).sum(axis=1).mean()),
+        "mean_distribution": mean_distribution(T).tolist(),
+        "holdout": None,
+    }

@@ -1,0 +1,225 @@
+"""Tables in many files, fitted and predicted on a Dask cluster: each file is a block, and each worker reads its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from glob import glob
+from operator import itemgetter
+from pathlib import Path
+from typing import Any, Unpack
+
+import numpy as np
+from scipy import sparse
+
+from ldlearn.compose.method_names import DEFAULT_METHOD, make_predictor
+from ldlearn.exceptions import FileError, ParameterError, TableError, import_optional
+from ldlearn.joint import DLDL, VoteLDL
+from ldlearn.tables.column_kinds import JunkCells
+from ldlearn.tables.columns import Columns, FeatureColumns
+from ldlearn.tables.formats import check_output, format_of, naming
+from ldlearn.tables.labelled_table import GivenTable, TableLabels, mean_distribution, read_labelled
+from ldlearn.tables.model_files import load_table_model, save_model
+from ldlearn.tables.table_files import columns_to_read, predict_table
+from ldlearn.tables.table_model import TableModel
+from ldlearn.tables.values import check_all_known, import_pandas, to_labels
+from ldlearn.tables.writing import WrittenTable
+
+_LEARNED_ON = 20_000  # rows that medians, scales and categories are learned on
+
+
+def fit_parts(
+    data: str,
+    labels: Columns,
+    output: str | None = None,
+    *,
+    scheduler: str,
+    method: str = DEFAULT_METHOD,
+    params: Mapping[str, Any] | None = None,
+    overwrite: bool = True,
+    **columns: Unpack[FeatureColumns],
+) -> TableModel:
+    """Fit DLDL or VoteLDL on a table in many files, on a cluster whose workers can read them, and write the model file.
+
+    What columns are, medians, scales and categories are learned from some rows of the first, the middle and the last
+    file; everything else from all rows. No rows are held out.
+
+    Parameters
+    ----------
+    data : str
+        A pattern such as ``"part-*.parquet"``; the files are blocks of rows, in the order of their names.
+    labels, output, params, overwrite, features, numeric, categorical, date, text, ignore, id
+        As for `fit_table`; labels are 0/1.
+    scheduler : str
+        Address of the Dask scheduler, ``"tcp://host:8786"``.
+    method : str, default="DLDL"
+        Or "VoteLDL".
+
+    Returns
+    -------
+    TableModel
+    """
+    parts = _parts(data)
+    if output is not None:
+        check_output(output, parts, overwrite=overwrite)
+    given = make_predictor(method, params)
+    if type(given) not in (DLDL, VoteLDL):
+        raise ParameterError(f"On a cluster DLDL and VoteLDL are fitted, not {method}; leave --scheduler out.")
+    model = _learn_columns(parts, labels, columns, given)
+    cluster, client = _connect(scheduler)
+    with client:
+        rounds = cluster.Rounds(client)
+        X, Y = _collections(parts, model, model.facts["transformed_features"])
+        X, Y = rounds.hold([X, Y])  # files are read once
+        fitted = getattr(cluster, type(given).__name__)(**given.get_params(deep=False), client=client).fit(X, Y)
+        sums, shares, positives = rounds.bring([Y.sum(axis=0), _shares(Y), Y.sum()])
+    model.estimator = fitted.to_local(training_rows=False)
+    # The blocks are arrays, which have no names.
+    model.estimator.label_names_ = np.asarray(model.labels, dtype=object)
+    n = int(fitted._n_seen)
+    model.facts |= {
+        "rows": n,
+        "label_means": dict(zip(model.labels, (sums / n).tolist(), strict=True)),
+        "positives_per_row": float(positives / n),
+        "mean_distribution": (shares / n).tolist(),
+        "missing": {},
+        "warnings": ["Medians, scales and categories were learned on a sample, and no rows were held out for a check."],
+        "source": GivenTable(data).identity(),
+    }
+    if output is not None:
+        save_model(model, output)
+    return model
+
+
+def predict_parts(
+    data: str,
+    model: str | TableModel,
+    output: str,
+    *,
+    scheduler: str,
+    to: str | None = None,
+    overwrite: bool = True,
+    **options: Any,
+) -> WrittenTable:
+    """Predict the rows of a table in many files, on a cluster; one file is written for each.
+
+    Parameters
+    ----------
+    data : str
+        A pattern such as ``"part-*.parquet"``.
+    model : str or TableModel
+        The model, or its file.
+    output : str
+        The folder to write to, which the workers see under the same name; files keep their names.
+    scheduler : str
+        Address of the Dask scheduler.
+    to : str, optional
+        Format of the files; by default that of the parts.
+    overwrite : bool, default=True
+        Whether existing files are replaced.
+    **options
+        The others of `predict_table`.
+    """
+    parts = _parts(data)
+    folder = Path(output).resolve()  # workers stand elsewhere
+    if output == "-" or folder.is_file():
+        raise FileError(f"On a cluster each file is predicted into a folder, and {output!r} is none; name one with -o.")
+    loaded = load_table_model(model)
+    folder.mkdir(parents=True, exist_ok=True)
+    outputs = [str(folder / (Path(part).name if to is None else f"{Path(part).stem}.{to}")) for part in parts]
+    for name in outputs:
+        check_output(name, parts, overwrite=overwrite)
+        format_of(name, to)
+    cluster, client = _connect(scheduler)
+    with client:
+        cluster.check_workers(client)
+        options |= {"to": to, "overwrite": overwrite}
+        written = cluster.Rounds(client).collect(_predict_part, parts, outputs, common=(loaded, options))
+    notes = [f"{Path(table.output).name}: {text}" for table in written for text in table.notes]
+    return WrittenTable(sum(table.rows for table in written), list(loaded.labels), output, notes)
+
+
+def _parts(data: str) -> list[str]:
+    found = sorted(glob(data))
+    if not found:
+        raise FileError(f"No file is called {data!r}; with --scheduler, DATA is a pattern such as 'part-*.parquet'.")
+    return [str(Path(name).resolve()) for name in found]
+
+
+def _connect(scheduler: str) -> tuple[Any, Any]:
+    cluster = import_optional("ldlearn.dask", "dask", "Clusters")
+    return cluster, cluster.connect(scheduler)
+
+
+def _learn_columns(parts: list[str], labels: Columns, wanted: FeatureColumns, estimator: Any) -> TableModel:
+    """A model with the columns, kinds and preprocessing of the table, whose estimator is not fitted."""
+    tables = []
+    # A set, since of one or two files these are the same; rows may be sorted, so that one file alone would mislead.
+    for name in sorted({parts[0], parts[len(parts) // 2], parts[-1]}):
+        table = read_labelled(GivenTable(name), labels, wanted).dense(unless_sparse=False)
+        with naming(name):  # put together, nobody could tell which of them is wrong
+            if table.listed is not None:
+                raise TableError("on a cluster every label has a 0/1 column of its own.", column=table.listed.column)
+            table.labels.check(estimator)
+        tables.append(table)
+    frame = import_pandas().concat([table.frame for table in tables], ignore_index=True)
+    if len(frame) > _LEARNED_ON:
+        frame = frame.sample(_LEARNED_ON, random_state=0)
+    found = TableLabels(table.labels.names, to_labels(frame, table.labels.names), frame.index)
+    with naming(parts[0]):
+        return TableModel.learn_columns(replace(table, frame=frame, labels=found), estimator)[0]
+
+
+def _collections(parts: list[str], model: TableModel, width: int) -> tuple[Any, Any]:
+    """Features and labels as Dask arrays, a block for each file."""
+    import dask.array as da
+    from dask import delayed
+
+    # A name of its own instead of a hash of the content, and no search of the model for collections inside.
+    sent = delayed(model, pure=False, traverse=False)
+    read = [delayed(_read_part, pure=False)(name, sent) for name in parts]
+    # How many rows a file has is known only when a worker has read it, hence the unknown lengths.
+    X, Y = (
+        da.concatenate(
+            [da.from_delayed(delayed(itemgetter(k))(both), (np.nan, size), dtype=kind) for both in read],
+            allow_unknown_chunksizes=True,
+        )
+        for k, size, kind in ((0, width, np.float64), (1, len(model.labels), np.int8))
+    )
+    return X, Y
+
+
+def _shares(Y: Any) -> Any:
+    return Y.map_blocks(_share_sums, dtype=float, chunks=((1,) * Y.numblocks[0], (Y.shape[1],))).sum(axis=0)
+
+
+# What a worker does to a file.
+
+
+def _read_part(name: str, model: TableModel) -> tuple[Any, Any]:
+    """The numbers that the estimator sees, and its labels."""
+    X, Y = [], []
+    with GivenTable(name, say=_hush).opened("rows") as source:
+        kinds, _ = columns_to_read(source, model, model.labels)
+        for frame in source.chunks(kinds):
+            found = model.transform(frame, JunkCells())
+            X.append(found.toarray() if sparse.issparse(found) else found)
+            labels = TableLabels(model.labels, to_labels(frame, model.labels), frame.index)
+            check_all_known(labels.values, labels.names, labels.rows, "on a cluster every label is 0 or 1.")
+            Y.append(labels.check(model.estimator))
+    if not X:
+        raise TableError("the table has no rows.", where=name)
+    return np.concatenate(X), np.concatenate(Y).astype(np.int8)
+
+
+def _share_sums(Y: Any) -> Any:
+    return len(Y) * mean_distribution(Y.astype(float))[None]
+
+
+def _predict_part(name: str, output: str, common: tuple[TableModel, dict[str, Any]]) -> WrittenTable:
+    model, options = common
+    return predict_table(name, model, output, say=_hush, **options)
+
+
+def _hush(*words: Any) -> None:
+    """What is unusual about a text table is not said once for each file."""

@@ -1,0 +1,313 @@
+"""Columns of a data frame as numbers, as texts or as labels, with errors that name row and column."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldlearn.core.targets import find_row_problems
+from ldlearn.exceptions import TableError, describe_rows, import_optional, some
+
+if TYPE_CHECKING:
+    from ldlearn.tables.number_parsing import WrittenNumbers
+
+MISSING = ("", "NA", "N/A", "#N/A", "NaN", "nan", "NULL", "null", "None")
+# What people write into a column of numbers where there is none; a column of nothing else is a column of texts.
+_PLACEHOLDERS = frozenset(
+    ("?", "??", "-", "--", "---", "–", "—", ".", "..", "*", "/", "n/a", "na", "n.a.", "n.a", "n.d.", "nil", "none",
+     "null", "unknown", "missing", "#n/a", "#value!", "#div/0!", "#ref!", "#name?", "#num!", "#null!")
+)  # fmt: skip
+_TOTALS = frozenset(
+    ("total", "totals", "grand total", "sum", "sums", "subtotal", "overall", "summe", "gesamt", "gesamtsumme",
+     "insgesamt", "somme", "totale", "totaal", "suma", "razem", "итого", "всего", "合计", "总计", "合計")
+)  # fmt: skip
+_DIGIT = re.compile(r"\d")
+_PADDED = re.compile(r"0\d+")
+TOTALS = frozenset(
+    spelled + mark
+    for word in _TOTALS
+    for spelled in (word, word.capitalize(), word.title(), word.upper())
+    for mark in ("", ":")
+)  # as they are mostly written
+# As Python and spreadsheets write them; the same value must be the same category.
+TRUTH_SPELLINGS = {"True": "true", "TRUE": "true", "False": "false", "FALSE": "false"}
+_YES = ("true", "yes", "y", "t", "on", "ja", "oui", "si", "sí", "sim")
+_NO = ("false", "no", "n", "f", "off", "nein", "nee", "non", "não")
+_AS_LABEL = dict.fromkeys(_YES, 1.0) | dict.fromkeys(_NO, 0.0)
+_COMMA_DEGREE = re.compile(r"0,\d+|1,0+")  # 1,234 may be votes
+_PERCENTAGE = re.compile(r"(\d+(?:[.,]\d+)?)\s*%")
+_LARGEST_ROUNDING = 0.05  # of a row of degrees
+_LARGEST_INTEGER = 10**308
+LOOKS_LIKE_A_POINT = "\u2024"  # ONE DOT LEADER: in a cell that a reader wants nobody to take for a number
+_ADVICE = "correct it, or leave the cell empty if the value is unknown."
+
+
+def import_pandas() -> Any:
+    """Pandas, or a sentence on how to get it."""
+    return import_optional("pandas", "tables", "Tables")
+
+
+def is_missing(series: Any) -> NDArray[np.bool_]:
+    """Where a column has no value: null, NaN, or one of the words in ``MISSING``."""
+    missing = series.isna().to_numpy()
+    if not _is_plain_number(series):
+        # infinities and the like are left to whoever reads the numbers
+        missing = missing | series.isin(MISSING).to_numpy()
+    return np.asarray(missing, dtype=bool)
+
+
+def is_numeric(series: Any) -> bool:
+    """Whether every value that is not missing reads as a number (truth values do not)."""
+    if _is_plain_number(series):
+        return True
+    return bool(np.all(~np.isnan(_parse(series)) | is_missing(series)))
+
+
+def read_numbers(series: Any, decimal: str | None = None) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """A column as floats, NaN where there is none, and the cells that hold something else than a number.
+
+    Decimal commas, marks between thousands, percent signs, brackets around a negative amount, limits (``<0.1``), k and
+    M, a currency and a unit are understood as far as `ldlearn.tables.number_parsing` says. Truth values are no numbers.
+    ``decimal`` is the decimal mark if the user says it.
+    """
+    numbers, other, written = read_written_numbers(series, decimal)
+    junk = np.zeros(len(series), dtype=bool)
+    junk[other] = True
+    if written is not None:
+        numbers[other] = written.values
+        junk[other] = np.isnan(written.values)
+    return numbers, junk
+
+
+def read_written_numbers(
+    series: Any, decimal: str | None = None
+) -> tuple[NDArray[np.float64], NDArray[np.intp], WrittenNumbers | None]:
+    """Plain numbers of a column, the positions of what is none (nor missing), and what these cells are read as.
+
+    That is None if they hold no digit: most columns of texts are told by that.
+    """
+    if _is_plain_number(series):
+        return series.to_numpy(dtype=np.float64, na_value=np.nan), np.empty(0, dtype=np.intp), None
+    # Callers write into it, and pandas may give a view of what it keeps, or one that is read-only.
+    numbers = _parse(series).copy()
+    other = np.flatnonzero(np.isnan(numbers) & ~is_missing(series))
+    cells = series.iloc[other].tolist()
+    if not any(isinstance(cell, str) and _DIGIT.search(cell) for cell in cells):
+        return numbers, other, None
+    from ldlearn.tables.number_parsing import read_written
+
+    return numbers, other, read_written(cells, numbers[~np.isnan(numbers)], decimal)
+
+
+def is_padded(value: Any) -> bool:
+    """Whether a cell is a code of digits that begins with 0: 01067 is no number."""
+    return isinstance(value, str) and _PADDED.fullmatch(value.strip()) is not None
+
+
+def is_placeholder(value: Any) -> bool:
+    """Whether a cell says that there is no number in it."""
+    return isinstance(value, str) and value.strip().casefold() in _PLACEHOLDERS
+
+
+def is_total(value: Any) -> bool:
+    """Whether a cell is the word that stands before sums at the end of a table."""
+    return isinstance(value, str) and value.strip(" :.").casefold() in _TOTALS
+
+
+def to_numbers(series: Any, column: str, advice: str = _ADVICE) -> NDArray[np.float64]:
+    """A column as floats, NaN where missing.
+
+    Raises
+    ------
+    TableError
+        Naming the first value that is no finite number.
+    """
+    numbers = series.to_numpy(dtype=np.float64, na_value=np.nan) if _is_plain_number(series) else _parse(series)
+    missing = is_missing(series)
+    bad = ~np.isfinite(numbers) & ~missing
+    if bad.any():
+        first = int(np.argmax(bad))
+        problem = f"{shown(series.iloc[first])} is not a finite number; {advice}"
+        raise TableError(problem, row=series.index[first], column=column)
+    return np.where(missing, np.nan, numbers)
+
+
+def to_texts(series: Any, column: str) -> NDArray[np.object_]:
+    """A column as texts, NaN where missing; the same value gives the same text whatever file it comes from.
+
+    Spaces around a text are not part of it.
+    """
+    missing = is_missing(series)
+    present = series[~missing]
+    try:
+        # Each distinct value is spelled once: columns of categories have few.
+        codes, values = import_pandas().factorize(present.to_numpy(dtype=object))
+    except TypeError:  # something that cannot even be compared, such as a list
+        codes, values = np.arange(len(present)), present.to_numpy(dtype=object)
+    spelled = np.empty(len(values), dtype=object)
+    for k, value in enumerate(values):
+        spelled[k] = _text(value, lambda k=k: present.index[int(np.argmax(codes == k))], column)  # type: ignore[misc]
+    texts = np.full(len(series), np.nan, dtype=object)
+    texts[~missing] = spelled[codes]
+    return texts
+
+
+def _text(value: Any, row: Callable[[], object], column: str) -> str:
+    if isinstance(value, str):
+        return TRUTH_SPELLINGS.get(value.strip(), value.strip().replace(LOOKS_LIKE_A_POINT, "."))
+    if isinstance(value, bool | np.bool_):
+        return "true" if value else "false"
+    if isinstance(value, int | np.integer):
+        return str(int(value))
+    if isinstance(value, float | np.floating):
+        return str(int(value)) if float(value).is_integer() else repr(float(value))
+    problem = f"a value of type {type(value).__name__} is neither a number nor a text"
+    raise TableError(f"{problem}; convert it, or leave the column out.", row=row(), column=column)
+
+
+def is_label_word(value: Any) -> bool:
+    """Whether a text is one of the words that stand for 0 and 1."""
+    return str(value).strip().lower() in _AS_LABEL
+
+
+def to_labels(frame: Any, labels: Sequence[str]) -> NDArray[np.float64]:
+    """Label columns as a matrix: numbers, or the words true/false and yes/no; NaN where the cell is empty."""
+    return np.column_stack([_to_label(frame[name], name) for name in labels])
+
+
+def _to_label(series: Any, column: str) -> NDArray[np.float64]:
+    pandas = import_pandas()
+    if series.dtype == bool:
+        return np.asarray(series.to_numpy(), dtype=np.float64)
+    if not _is_plain_number(series):
+        words = series.map(_label)
+        series = pandas.Series(words.to_numpy(dtype=object), index=series.index)
+    advice = "write 0 or 1, yes or no, true or false, nothing if it is unknown, or drop the row."
+    return to_numbers(series, column, advice)
+
+
+def _label(value: Any) -> Any:
+    """What a cell of a label column says: words for 0 and 1, degrees with a decimal comma, percentages."""
+    text = str(value).strip().lower()
+    if text in _AS_LABEL:
+        return _AS_LABEL[text]
+    if _COMMA_DEGREE.fullmatch(text):
+        return text.replace(",", ".")
+    share = _PERCENTAGE.fullmatch(text)
+    return value if share is None else float(share[1].replace(",", ".")) / 100
+
+
+def are_logical(targets: NDArray[np.float64]) -> bool:
+    """Whether a label matrix holds only 0 and 1, or nothing."""
+    return bool((np.isin(targets, (0.0, 1.0)) | np.isnan(targets)).all())
+
+
+def check_all_known(targets: NDArray[np.float64], labels: Sequence[str], rows: Any, advice: str = "") -> None:
+    """Refuse empty label cells, naming the first."""
+    advice = advice or "write 0 or 1, or drop the row."
+    _refuse_first(np.isnan(targets), targets, f"the label is missing; {advice}", labels, rows)
+
+
+def _refuse_first(
+    bad: NDArray[np.bool_], targets: NDArray[np.float64], problem: str, labels: Sequence[str], rows: Any
+) -> None:
+    """Name the first bad cell; the problem may tell its value."""
+    if bad.any():
+        i, j = np.argwhere(bad)[0]
+        raise TableError(problem.format(f"{targets[i, j]:g}"), row=rows[i], column=labels[j])
+
+
+def check_votes(counts: NDArray[np.float64], labels: Sequence[str], rows: Any) -> None:
+    """Refuse what is no count of votes, naming the first cell."""
+    check_all_known(counts, labels, rows, "write 0 where nobody voted.")
+    bad = (counts < 0) | (counts % 1 != 0)
+    advice = "for 0/1 labels with degrees of some rows say kind='mixed' (--kind mixed), for degrees of all rows none."
+    _refuse_first(bad, counts, "{} is no count of votes; " + advice, labels, rows)
+
+
+def check_logical_labels(targets: NDArray[np.float64], labels: Sequence[str], rows: Any, advice: str) -> None:
+    """Refuse label columns that are neither 0/1 nor empty, naming the first cell."""
+    bad = ~np.isin(targets, (0.0, 1.0)) & ~np.isnan(targets)
+    _refuse_first(bad, targets, "{} is neither 0 nor 1; " + advice, labels, rows)
+
+
+def check_degrees(
+    targets: NDArray[np.float64], labels: Sequence[str], rows: Any, *, may_be_other: bool = True
+) -> NDArray[np.float64]:
+    """Label distributions, rescaled to sum exactly to one; anything else is refused by row.
+
+    ``may_be_other`` says whether the user can say that labels are of another kind.
+    """
+    check_all_known(targets, labels, rows, "write its degree, or drop the row.")
+    problems, sums = find_row_problems(targets), targets.sum(axis=1)
+    if "does not sum to 1" in problems:
+        problems["does not sum to 1"] &= np.abs(sums - 1) > _rounding(targets)
+    if "negative degree" in problems:
+        _refuse_first(targets < 0, targets, "the degree {} is negative.", labels, rows)
+    off = np.logical_or.reduce([*problems.values(), np.zeros(len(sums), dtype=bool)])
+    if off.any():
+        first = int(np.argmax(off))
+        kind = _other_kind(targets, first) if may_be_other else ""
+        raise TableError(
+            f"the labels {some(labels)} sum to {sums[first]:.4g}; degrees of a row sum to 1, and 0/1 labels are "
+            f"0 or 1 ({int(off.sum())} such row(s)){kind}.",
+            row=rows[first],
+        )
+    return np.asarray(targets / sums[:, None])
+
+
+def without_rounding(targets: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Degrees that sum to one exactly, if those of every row do but for rounding; else what is given."""
+    sums = targets.sum(axis=1)
+    return targets / sums[:, None] if (np.abs(sums - 1) <= _rounding(targets)).all() else targets
+
+
+def _rounding(degrees: NDArray[np.float64]) -> float:
+    """How far from 1 the sum of a row may be because degrees are written with two decimals, or with three, or four."""
+    # Each degree is off by half of its last decimal at most, and so is the sum by as many halves as there are labels.
+    decimals = next((k for k in (2, 3, 4) if np.allclose(degrees, degrees.round(k), rtol=0, atol=1e-9)), 6)
+    return float(min(0.5 * degrees.shape[1] * 10.0**-decimals, _LARGEST_ROUNDING)) + 1e-9
+
+
+def _other_kind(targets: NDArray[np.float64], row: int) -> str:
+    """What labels may be instead of degrees, as advice, judged by a row that does not sum to one."""
+    if np.isin(targets[row], (0.0, 1.0)).all():
+        return "; for 0/1 labels with degrees of some rows say kind='mixed' (--kind mixed)"
+    if np.allclose(targets.sum(axis=1), 100, atol=1):
+        return "; if they are percentages, divide them by 100"
+    return "" if (targets % 1).any() else "; for counts of votes say kind='votes' (--kind votes)"
+
+
+def check_some_label(targets: NDArray[np.float64], rows: Any, advice: str) -> None:
+    """Refuse rows without a positive label, unless some are unknown."""
+    empty = ~((targets > 0) | np.isnan(targets)).any(axis=1)
+    if empty.any():
+        raise TableError(f"{describe_rows(empty, rows)}: no label is 1; {advice}")
+
+
+def _is_plain_number(series: Any) -> bool:
+    return getattr(series.dtype, "kind", "O") in "iuf"
+
+
+def _parse(series: Any) -> NDArray[np.float64]:
+    numbers = import_pandas().to_numeric(series.map(_spelled), errors="coerce")
+    return np.asarray(numbers.to_numpy(dtype=np.float64, na_value=np.nan))
+
+
+def _spelled(value: Any) -> Any:
+    """What may be read as a number: texts and numbers, not truth values (which pandas would count as 0 and 1)."""
+    if isinstance(value, str):
+        return value.strip()
+    if isinstance(value, int) and abs(value) > _LARGEST_INTEGER:
+        return np.inf  # no float can hold it
+    return np.nan if isinstance(value, bool | np.bool_) else value
+
+
+def shown(value: Any) -> str:
+    """A cell as a message shows it."""
+    text = repr(value).replace(LOOKS_LIKE_A_POINT, ".") if isinstance(value, str) else str(value)
+    return text if len(text) <= 40 else text[:37] + "..."

@@ -1,0 +1,483 @@
+"""Estimators on Dask collections, on workers that are threads or processes: equal to one machine, whatever they do."""
+
+import os
+import pickle
+import signal
+
+import dask
+import dask.array as da
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.preprocessing import StandardScaler
+from tiny_plans import tiny_plan
+
+from ldlearn import DLDL, SABFGS, VoteLDL
+from ldlearn import dask as ld
+from ldlearn.dask.cluster import Rounds
+from ldlearn.datasets import make_label_distributions
+from ldlearn.exceptions import InputError, ParameterError
+from ldlearn.experiments import run_plan
+
+dd = pytest.importorskip("dask.dataframe")
+distributed = pytest.importorskip("distributed")
+
+# What a cluster says about its own dying or busy workers is not ours.
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+GIVEN = {"beta": 0.3, "gamma": 0.3, "max_iter": 1}
+TWICE = GIVEN | {"max_iter": 2}  # where the steps themselves are at stake: a second one begins with what the first left
+UNEVEN = {1: (700,), 3: (300, 1, 399), 7: (200, 50, 1, 149, 120, 80, 100)}
+PLACES = [(1, "client"), (3, "client"), (7, "client_of_processes")]
+
+
+@pytest.fixture(scope="module")
+def rows():
+    data = make_label_distributions(700, 6, 4, labels="votes", random_state=0)
+    return data.X, data.Y
+
+
+def in_blocks(A, chunks):
+    return da.from_array(A, chunks=(chunks, -1))
+
+
+@pytest.fixture(scope="module")
+def local(rows):
+    return DLDL(**GIVEN).fit(*rows)
+
+
+@pytest.fixture(scope="module")
+def fitted(rows, client):
+    return ld.DLDL(**GIVEN, client=client).fit(*(in_blocks(A, UNEVEN[3]) for A in rows))
+
+
+@pytest.fixture(scope="module")
+def local_twice(rows):
+    return DLDL(**TWICE).fit(*rows)
+
+
+@pytest.mark.parametrize(("count", "place"), PLACES)
+def test_the_fit_in_blocks_is_the_fit_in_one_place(rows, local_twice, request, count, place):
+    client, local = request.getfixturevalue(place), local_twice
+    X, Y = (in_blocks(A, UNEVEN[count]) for A in rows)
+    model = ld.DLDL(**TWICE, client=client).fit(X, Y)
+    np.testing.assert_allclose(model.coef_, local.coef_, atol=1e-6)
+    np.testing.assert_allclose(model.intercept_, local.intercept_, atol=1e-6)
+    D = client.compute(model.label_distributions_, sync=True)
+    np.testing.assert_allclose(D, local.label_distributions_, atol=1e-6)
+    np.testing.assert_allclose(model.objective_path_, local.objective_path_, rtol=1e-9)
+    gap = client.compute(model.gap_, sync=True)
+    assert gap.shape == (700,)
+    assert gap.mean() <= model.tol
+    assert model.votes_per_row_ == pytest.approx(local.votes_per_row_, rel=1e-6)
+    assert (model.n_iter_, model.converged_) == (local.n_iter_, local.converged_)
+    assert {name for name in vars(local) if name.endswith("_")} <= set(vars(model))
+
+
+def test_the_weights_of_few_wide_rows_are_chosen_as_in_one_place(client):
+    rng = np.random.default_rng(3)
+    X, Y = rng.normal(size=(40, 120)), rng.random((40, 4)) < 0.5
+    Y[np.arange(40), rng.integers(0, 4, 40)] = True
+    one = DLDL(max_iter=1).fit(X, Y)
+    several = ld.DLDL(max_iter=1, client=client).fit(in_blocks(X, 20), in_blocks(Y, 20))
+    assert (several.beta_, several.gamma_) == pytest.approx((one.beta_, one.gamma_), rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {},
+        {"init": "pseudo", "fit_intercept": False, **TWICE},
+        {"feature_map": "rbf", "n_components": 10, "random_state": 0, **TWICE},
+    ],
+    ids=["weights chosen", "pseudo", "rbf"],
+)
+def test_other_parameters_mean_the_same(rows, client, params):
+    X, Y = (in_blocks(A[:, :4], UNEVEN[3]) for A in rows)
+    model = ld.DLDL(**params, client=client).fit(X, Y)
+    local = DLDL(**params).fit(rows[0][:, :4], rows[1])
+    assert (model.beta_, model.choice_) == (local.beta_, local.choice_)
+    assert model.gamma_ == pytest.approx(local.gamma_, rel=1e-9)
+    D = client.compute(model.label_distributions_, sync=True)
+    np.testing.assert_allclose(D, local.label_distributions_, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["DLDL", "VoteLDL"])
+def test_weights_of_mapped_features_are_chosen_as_on_one_machine(client, name):
+    data = make_label_distributions(150, 5, 4, labels="votes", random_state=0)
+    params = {"feature_map": "rbf", "n_components": 4, "random_state": 0, "max_iter": 2}
+    X, Y = (in_blocks(A, (90, 60)) for A in (data.X, data.Y))
+    model = getattr(ld, name)(**params, client=client).fit(X, Y)
+    local = {"DLDL": DLDL, "VoteLDL": VoteLDL}[name](**params).fit(data.X, data.Y)
+    np.testing.assert_array_equal(model.feature_map_.component_indices_, local.feature_map_.component_indices_)
+    np.testing.assert_allclose(model.feature_map_.components_, local.feature_map_.components_, atol=1e-12)
+    assert model.gamma_ == pytest.approx(local.gamma_, rel=1e-6)
+    D = client.compute(model.label_distributions_, sync=True)
+    np.testing.assert_allclose(D, local.label_distributions_, atol=1e-6)
+
+
+def test_weights_of_many_rows_are_chosen_on_the_sample_that_one_machine_takes(client, monkeypatch):
+    data = make_label_distributions(3000, 3, 3, labels="votes", random_state=1)
+    monkeypatch.setattr("ldlearn.dask.rows._FEW_ROWS", 0)
+    Y, weights = np.where(data.X[:, :1] > 1.5, np.nan, data.Y), np.linspace(0.5, 2.0, 3000)
+    X, rest = in_blocks(data.X, (1000, 2000)), da.from_array(weights, chunks=1000)
+    model = ld.DLDL(max_iter=1, client=client).fit(X, in_blocks(Y, (1000, 2000)), sample_weight=rest)
+    local = DLDL(max_iter=1).fit(data.X, Y, sample_weight=weights)
+    assert (model.beta_, model.choice_) == (local.beta_, local.choice_)
+    np.testing.assert_allclose(model.coef_, local.coef_, atol=1e-6)
+
+
+def test_single_precision_stays_single(rows, client):
+    X = rows[0].astype(np.float32)
+    model = ld.DLDL(**GIVEN, client=client).fit(in_blocks(X, UNEVEN[3]), in_blocks(rows[1], UNEVEN[3]))
+    assert model.label_distributions_.dtype == np.float32
+    D = client.compute(model.label_distributions_, sync=True)
+    np.testing.assert_allclose(D, DLDL(**GIVEN).fit(X, rows[1]).label_distributions_, atol=1e-6)
+
+
+def test_softmax_regression_on_degrees_in_blocks_is_that_in_one_place(rows, local, client_of_processes):
+    X, D = in_blocks(rows[0], UNEVEN[3]), in_blocks(local.label_distributions_, UNEVEN[3])
+    weights = np.linspace(0.5, 2.0, 700)
+    model = ld.SABFGS(l2=0.3, client=client_of_processes).fit(X, D, sample_weight=da.from_array(weights, chunks=100))
+    one = SABFGS(l2=0.3).fit(rows[0], local.label_distributions_, sample_weight=weights)
+    np.testing.assert_allclose(model.coef_, one.coef_, atol=1e-6)
+    np.testing.assert_allclose(
+        client_of_processes.compute(model.predict(X), sync=True), one.predict(rows[0]), atol=1e-6
+    )
+    assert model.score(X, D) == pytest.approx(one.score(rows[0], local.label_distributions_), rel=1e-6)
+    assert type(model.to_local()) is SABFGS
+    with pytest.raises(ParameterError, match="the solver is 'newton', not 'lbfgs'"):
+        ld.SABFGS(solver="lbfgs", client=client_of_processes).fit(X, D)
+
+
+@pytest.fixture(scope="module")
+def partly(rows):
+    """Labels of which some are unknown, and weights of the rows."""
+    rng = np.random.default_rng(0)
+    return np.where(rng.random(rows[1].shape) < 0.1, np.nan, rows[1]), rng.uniform(0.5, 2.0, len(rows[0]))
+
+
+@pytest.mark.parametrize(
+    "params",
+    [TWICE, {"init": "pseudo", "fit_intercept": False, **TWICE}, {"ordered": 0.5, **TWICE}, {"max_iter": 2}],
+    ids=["given", "pseudo", "ordered", "chosen"],
+)
+def test_weights_and_unknown_labels_count_as_on_one_machine(rows, partly, client, params):
+    X, Y, weights = in_blocks(rows[0], UNEVEN[3]), in_blocks(partly[0], UNEVEN[3]), da.from_array(partly[1], chunks=300)
+    model = ld.DLDL(**params, client=client).fit(X, Y, sample_weight=weights)
+    local = DLDL(**params).fit(rows[0], partly[0], sample_weight=partly[1])
+    assert (model.beta_, model.choice_) == (local.beta_, local.choice_)
+    np.testing.assert_allclose(model.coef_, local.coef_, atol=1e-6)
+    np.testing.assert_allclose(model.objective_path_, local.objective_path_, rtol=1e-9)
+    D = client.compute(model.label_distributions_, sync=True)
+    np.testing.assert_allclose(D, local.label_distributions_, atol=1e-6)
+    assert model.votes_per_row_ == pytest.approx(local.votes_per_row_, rel=1e-6)
+    score = local.score(rows[0], partly[0], sample_weight=partly[1])
+    assert model.score(X, Y, sample_weight=weights) == pytest.approx(score, rel=1e-6)
+
+
+def test_weights_of_frames_are_series(rows, partly, client):
+    pd = pytest.importorskip("pandas")
+    table = pd.DataFrame(rows[0]).assign(weight=partly[1])
+    table = dd.from_pandas(table.rename(columns=str), npartitions=3)
+    Y = dd.from_pandas(pd.DataFrame(rows[1].astype(int), columns=list("abcd")), npartitions=3)
+    X = table[[column for column in table.columns if column != "weight"]]
+    model = ld.DLDL(**GIVEN, client=client).fit(X, Y, sample_weight=table["weight"])
+    local = DLDL(**GIVEN).fit(*rows, sample_weight=partly[1])
+    np.testing.assert_allclose(model.coef_, local.coef_, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("weights", "sentence"),
+    [
+        (np.ones(700), "sample_weight must be a Dask array or series"),
+        (da.ones(600), "X has 700 rows and sample_weight has 600"),
+        (da.arange(700, chunks=350), r"Block 0 .*must be positive and finite, got 0 at row 0; leave rows out"),
+        (da.ones((700, 1)), "sample_weight must be a Dask array or series, one number a row"),
+    ],
+)
+def test_weights_that_cannot_be_are_one_sentence(rows, client, weights, sentence):
+    X, Y = (in_blocks(A, UNEVEN[1]) for A in rows)
+    with pytest.raises(InputError, match=sentence):
+        ld.DLDL(**GIVEN, client=client).fit(X, Y, sample_weight=weights)
+
+
+def test_a_label_that_is_unknown_everywhere_is_one_sentence(rows, client):
+    Y = np.where([False, False, True, False], np.nan, rows[1])
+    with pytest.raises(InputError, match=r"'label_2' .column 2 of y. is unknown in every row"):
+        ld.DLDL(**GIVEN, client=client).fit(in_blocks(rows[0], UNEVEN[3]), in_blocks(Y, UNEVEN[3]))
+
+
+VOTES = {"gamma": 1.0, "max_iter": 8}
+
+
+@pytest.mark.parametrize(("count", "place"), PLACES)
+def test_votes_in_blocks_are_those_in_one_place(rows, partly, request, count, place):
+    client = request.getfixturevalue(place)
+    X, Y = in_blocks(rows[0], UNEVEN[count]), in_blocks(partly[0], UNEVEN[count])
+    weights = da.from_array(partly[1], chunks=(UNEVEN[count],))
+    model = ld.VoteLDL(**VOTES, client=client).fit(X, Y, sample_weight=weights)
+    local = VoteLDL(**VOTES).fit(rows[0], partly[0], sample_weight=partly[1])
+    np.testing.assert_allclose(model.coef_, local.coef_, atol=1e-6)
+    assert model.lambda_ == pytest.approx(local.lambda_, rel=1e-6)
+    np.testing.assert_allclose(model.objective_path_, local.objective_path_, rtol=1e-9)
+    D = client.compute(model.label_distributions_, sync=True)
+    np.testing.assert_allclose(D, local.label_distributions_, atol=1e-6)
+    assert {name for name in vars(local) if name.endswith("_")} <= set(vars(model))
+    enhanced = client.compute(model.enhance(X, Y), sync=True)
+    np.testing.assert_allclose(enhanced, local.enhance(rows[0], partly[0]), atol=1e-6)
+
+
+def test_votes_with_a_penalty_that_is_chosen_and_without_an_intercept(rows, client):
+    X, Y = (in_blocks(A, UNEVEN[3]) for A in rows)
+    model = ld.VoteLDL(fit_intercept=False, max_iter=6, client=client).fit(X, Y)
+    local = VoteLDL(fit_intercept=False, max_iter=6).fit(*rows)
+    assert model.gamma_ == pytest.approx(local.gamma_, rel=1e-9)
+    np.testing.assert_allclose(model.to_local().predict(rows[0]), local.predict(rows[0]), atol=1e-6)
+    with pytest.raises(InputError, match="On Dask collections n_raters cannot be given"):
+        model.fit(X, Y, n_raters=np.ones(700))
+
+
+class Killer:
+    """A callback that kills a worker after the first W-step."""
+
+    def __init__(self, client):
+        self.client, self.killed = client, None
+
+    def __call__(self, iteration, step, objective):
+        if self.killed is None:
+            holders = [address for address, keys in self.client.has_what().items() if keys]
+            self.killed = self.client.run(os.getpid, workers=holders[:1])[holders[0]]
+            os.kill(self.killed, signal.SIGKILL)
+
+
+def test_a_lost_worker_costs_time_and_not_the_fit(rows, local_twice, client_of_processes):
+    X, Y = (in_blocks(A, UNEVEN[7]) for A in rows)
+    killer = Killer(client_of_processes)
+    model = ld.DLDL(**TWICE, client=client_of_processes, callback=killer).fit(X, Y)
+    assert killer.killed is not None
+    np.testing.assert_allclose(model.coef_, local_twice.coef_, atol=1e-6)
+    D = client_of_processes.compute(model.label_distributions_, sync=True)
+    np.testing.assert_allclose(D, local_twice.label_distributions_, atol=1e-6)
+
+
+def test_answers_are_lazy_and_those_of_the_ordinary_estimator(rows, local, client, fitted):
+    model, X, Y = fitted, *(in_blocks(A, UNEVEN[3]) for A in rows)
+    broken = X.map_blocks(lambda block: 1 / 0, dtype=float, meta=np.empty((0, 0)))
+    assert model.predict(broken).shape == (700, 4)  # nothing has been computed
+    assert model.enhance(broken, Y).chunks == (UNEVEN[3], (4,))
+    predicted, enhanced = client.compute([model.predict(X), model.enhance(X, Y)], sync=True)
+    np.testing.assert_allclose(predicted, local.predict(rows[0]), atol=1e-6)
+    np.testing.assert_allclose(enhanced, local.enhance(*rows), atol=1e-6)
+    assert model.score(X, Y) == pytest.approx(local.score(*rows), rel=1e-6)
+    truth = in_blocks(local.predict(rows[0]), UNEVEN[3])
+    assert model.score(X, truth) == pytest.approx(1.0, abs=1e-5)
+
+
+def test_the_way_back_to_one_machine(rows, local, fitted):
+    ordinary = fitted.to_local()
+    assert type(ordinary) is DLDL
+    assert ordinary.get_params() == DLDL(**GIVEN).get_params()
+    np.testing.assert_allclose(ordinary.label_distributions_, local.label_distributions_, atol=1e-6)
+    np.testing.assert_allclose(ordinary.predict(rows[0]), local.predict(rows[0]), atol=1e-6)
+    small = pickle.loads(pickle.dumps(fitted.to_local(training_rows=False)))
+    assert not hasattr(small, "label_distributions_")
+    with pytest.raises(InputError, match="fitted on distributed rows"):
+        small.far_from_training(rows[0])
+    np.testing.assert_array_equal(small.enhance(*rows), ordinary.enhance(*rows))
+
+
+def test_set_output_is_for_rows_in_memory(rows, local, client):
+    pd = pytest.importorskip("pandas")
+    X, Y = (in_blocks(A, UNEVEN[3]) for A in rows)
+    model = ld.DLDL(**GIVEN, client=client).set_output(transform="pandas").fit(X, Y)
+    for answer in (model.predict(X), model.enhance(X, Y)):
+        found = client.compute(answer, sync=True)
+        assert type(found) is np.ndarray
+        assert found.dtype == answer.dtype
+    assert model.score(X, Y) == pytest.approx(local.score(*rows), rel=1e-6)
+    assert isinstance(model.to_local(training_rows=False).enhance(*rows), pd.DataFrame)
+
+
+def test_frames_in_frames_out(rows, local, client_of_processes):
+    pd = pytest.importorskip("pandas")
+    names, labels = [f"x{j}" for j in range(6)], ["sky", "sea", "sun", "fog"]
+    frame = pd.DataFrame(rows[0], columns=names, index=np.arange(1000, 1700))
+    table = pd.DataFrame(rows[1].astype(int), columns=labels, index=frame.index)
+    X, Y = dd.from_pandas(frame, npartitions=3), dd.from_pandas(table, npartitions=3)
+    model = ld.DLDL(**GIVEN, client=client_of_processes).fit(X, Y)
+    np.testing.assert_allclose(model.coef_, local.coef_, atol=1e-6)
+    assert list(model.feature_names_in_) == names
+    assert list(model.label_names_) == labels
+    predicted = client_of_processes.compute(model.predict(X), sync=True)
+    assert list(predicted.columns) == labels
+    assert (predicted.index == frame.index).all()
+    np.testing.assert_allclose(predicted, local.predict(rows[0]), atol=1e-6)
+    assert (predicted.dtypes == model.predict(X).dtypes).all()
+    for other in (X[names[:2]], X[names[::-1]], X.rename(columns={"x0": "z"})):
+        with pytest.raises(InputError, match="The feature names should match"):
+            model.predict(other)
+    with pytest.raises(InputError, match="X has 3 features, but DLDL is expecting 6"):
+        model.predict(da.ones((10, 3)))
+    enhanced = client_of_processes.compute(model.enhance(X, Y[labels[::-1]]), sync=True)  # columns are matched by name
+    np.testing.assert_allclose(enhanced[labels], local.enhance(*rows), atol=1e-6)
+
+
+@pytest.mark.parametrize("shape", ["other rows", "columns", "unknown lengths", "empty blocks"])
+def test_blocks_of_any_shape_are_handled(rows, local, client, shape):
+    X, Y = (in_blocks(A, UNEVEN[3]) for A in rows)
+    if shape == "other rows":
+        Y = Y.rechunk({0: 90})
+    if shape == "columns":
+        X, Y = X.rechunk({1: 2}), Y.rechunk({1: 1})
+    if shape == "unknown lengths":
+        kept = da.from_array(np.arange(700) >= 0, chunks=(UNEVEN[3],))
+        X, Y = X[kept], Y[kept]
+    if shape == "empty blocks":
+        X, Y = (in_blocks(A, (0, 300, 0, 400)) for A in rows)
+    model = ld.DLDL(**GIVEN, client=client).fit(X, Y)
+    np.testing.assert_allclose(model.coef_, local.coef_, atol=1e-6)
+    predicted = client.compute(model.predict(X), sync=True)
+    np.testing.assert_allclose(predicted, local.predict(rows[0]), atol=1e-6)
+
+
+def with_bad(A, row, value):
+    A = np.array(A, dtype=float)
+    A[row, 1] = value
+    return A
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (lambda X, Y: (X, Y[:600]), "X has 700 rows and y has 600"),
+        (lambda X, Y: (np.asarray(X), Y), "must be a Dask array or data frame, got ndarray"),
+        (lambda X, Y: (X, Y[:, 0]), "y must have two axes"),
+        (lambda X, Y: (X[X[:, 0] > -99], Y.rechunk({0: 100})), "not all of their lengths are known"),
+        (
+            lambda X, Y: (X[X[:, 0] > 0].rechunk({1: 3}), Y.rechunk({0: (300, 1, 399)})),
+            r"Block 0 .*X has \d+ rows here",
+        ),
+        (
+            lambda X, Y: (in_blocks(with_bad(X, 650, np.nan), UNEVEN[3]), Y),
+            "Block 2 .from row 301 on.: Input X contains NaN",
+        ),
+        (
+            lambda X, Y: (X, in_blocks(with_bad(Y, 20, 2.0), UNEVEN[3])),
+            "Block 0 .*must hold only 0 and 1, got 2 at row 20",
+        ),
+        (lambda X, Y: (X, da.zeros_like(Y)), "Every row needs a positive label"),
+        (lambda X, Y: (X[:0], Y[:0]), "X has no rows"),
+    ],
+)
+def test_what_cannot_be_handled_is_one_sentence(rows, client, change, sentence):
+    X, Y = change(*(in_blocks(A, UNEVEN[3]) for A in rows))
+    model = ld.DLDL(**GIVEN, client=client)
+    with pytest.raises(InputError, match=sentence):
+        model.fit(X, Y)
+    assert not hasattr(model, "coef_")
+
+
+def test_a_text_column_is_one_sentence(client):
+    pd = pytest.importorskip("pandas")
+    frame = dd.from_pandas(pd.DataFrame({"size": [1.0, 2.0], "city": ["a", "b"]}), npartitions=1)
+    with pytest.raises(InputError, match="Column 'city' of X is not numeric"):
+        ld.DLDL(**GIVEN, client=client).fit(frame, frame)
+
+
+def test_without_a_client_there_is_one_sentence(rows):
+    X, Y = (in_blocks(A, UNEVEN[1]) for A in rows)
+    with pytest.raises(InputError, match="There is no Dask client; make one first"):
+        ld.DLDL(**GIVEN).fit(X, Y)
+
+
+def test_the_current_client_is_taken(rows, local, cluster):
+    X, Y = (in_blocks(A, UNEVEN[1]) for A in rows)
+    with distributed.Client(cluster):
+        model = clone(ld.DLDL(**GIVEN)).fit(X, Y)  # one block: the other worker has nothing to do
+        np.testing.assert_allclose(model.predict(X).compute(), local.predict(rows[0]), atol=1e-6)
+
+
+def test_a_client_is_no_obstacle_to_clone_and_pickle(client):
+    model = ld.DLDL(beta=1.0, client=client)
+    copy = clone(model)
+    assert copy.client is client
+    assert copy.get_params() == model.get_params()
+    assert pickle.loads(pickle.dumps(model)).client is None
+    assert ld.DLDL._get_param_names() == sorted([*DLDL._get_param_names(), "client"])
+    with pytest.raises(ParameterError, match="betta"):
+        model.set_params(betta=1.0)
+
+
+def test_what_needs_all_rows_at_once_is_one_sentence(rows, client):
+    X, Y = (in_blocks(A, UNEVEN[3]) for A in rows)
+    with pytest.raises(ParameterError, match="A transformer as feature_map would have to be fitted on all rows"):
+        ld.DLDL(**GIVEN, feature_map=StandardScaler(), client=client).fit(X, Y)
+    with pytest.raises(InputError, match="On Dask collections degrees cannot be given"):
+        ld.DLDL(**GIVEN, client=client).fit(X, Y, degrees=np.full((700, 4), np.nan))
+    with pytest.raises(ParameterError, match="A graph given as neighbors ties rows of different blocks"):
+        ld.DLDL(**GIVEN, alpha=0.1, neighbors=sparse.eye_array(700, format="csr"), client=client).fit(X, Y)
+    with pytest.raises(InputError, match="a block of 1 rows has no 20 neighbours"):
+        ld.DLDL(alpha=0.1, **GIVEN, client=client).fit(X, Y)
+
+
+def test_what_is_only_for_rows_in_memory_is_one_sentence(rows, fitted):
+    with pytest.raises(InputError, match="for anything else use to_local"):
+        fitted.predict_interval(in_blocks(rows[0], UNEVEN[3]))
+
+
+def test_with_a_graph_neighbours_are_found_within_blocks(rows, client):
+    X, Y = (in_blocks(A, (350, 350)) for A in rows)
+    params = {"alpha": 0.1, "n_neighbors": 5, "sigma": 2.0, **TWICE}
+    model = ld.DLDL(**params, client=client).fit(X, Y)
+    one = ld.DLDL(**params, client=client).fit(X.rechunk((700, -1)), Y.rechunk((700, -1)))
+    local = DLDL(**params).fit(*rows)
+    np.testing.assert_allclose(one.coef_, local.coef_, atol=1e-6)
+    assert np.abs(model.coef_ - local.coef_).max() > 1e-6
+    first, second = client.compute(model.graph_, sync=True)
+    within = local.graph_[:350, :350]
+    assert first.shape == second.shape == (350, 350)
+    assert first.nnz >= within.nnz  # neighbours that lie in the other block are replaced
+    with pytest.raises(InputError, match="new rows need their neighbours among all training rows"):
+        model.enhance(X, Y)
+    with pytest.raises(InputError, match="new rows need their neighbours among all training rows"):
+        model.to_local().enhance(*rows)
+
+
+def test_the_widths_of_blocks_become_one(rows, client):
+    X, Y = (in_blocks(A, UNEVEN[1]) for A in rows)
+    params = {"alpha": 0.1, "n_neighbors": 5, **TWICE}
+    model, local = ld.DLDL(**params, client=client).fit(X, Y), DLDL(**params).fit(*rows)
+    assert model.sigma_ == pytest.approx(local.sigma_, rel=1e-9)
+    np.testing.assert_allclose(model.coef_, local.coef_, atol=1e-6)
+
+
+def test_experiments_run_their_cells_on_the_same_cluster(tmp_path, rows, client_of_processes, cluster):
+    X, Y = (in_blocks(A, UNEVEN[3]) for A in rows)
+    model = ld.DLDL(**GIVEN, client=client_of_processes)
+    before = model.fit(X, Y).coef_
+    run = run_plan(tiny_plan(protocol={"repeats": 1}), tmp_path, scheduler=cluster.scheduler_address)
+    assert run.count("ok") == len(run.records) == 5
+    np.testing.assert_allclose(model.fit(X, Y).coef_, before, atol=1e-12)
+
+
+@pytest.mark.parametrize("small", [10_000, 0])
+def test_blocks_are_added_in_a_tree(client, monkeypatch, small):
+    monkeypatch.setattr("ldlearn.dask.cluster._BRANCHES", 2)
+    monkeypatch.setattr("ldlearn.dask.cluster._SMALL", small)
+    rounds = Rounds(client)
+    numbers = [dask.delayed(k) for k in range(7)]
+    total, squares = rounds.total(lambda k, scale: (scale * k, np.full(2, k * k)), numbers, common=10)
+    assert total == 210
+    np.testing.assert_array_equal(squares, [91, 91])
+    assert rounds.count == 1
+
+
+@pytest.mark.parametrize(("length", "tasks"), [(10, 14), (10_000, 15)])
+def test_only_a_large_message_is_a_task_of_its_own(client, monkeypatch, length, tasks):
+    graphs = []
+    monkeypatch.setattr(client, "persist", lambda parts: [graphs.extend(part.__dask_graph__()) for part in parts])
+    numbers = [dask.delayed(k) for k in range(7)]
+    Rounds(client).keep(lambda k, message: k, numbers, common=np.zeros(length))
+    assert len(set(graphs)) == tasks  # seven numbers, and what is made of them

@@ -1,0 +1,45 @@
+"""A plan on a real cluster of worker processes, one of which is killed in the middle of the run."""
+
+import os
+import signal
+
+import pytest
+from tiny_plans import tiny_plan
+
+from ldlearn.experiments import Watcher, run_plan
+
+distributed = pytest.importorskip("distributed", reason="dask is not installed")
+
+# What the cluster says about its own dying worker is not ours.
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+class Killer(Watcher):
+    """Kills a worker as soon as two cells are recorded."""
+
+    def __init__(self, client):
+        self.client, self.seen, self.killed = client, 0, None
+
+    def recorded(self, cell, record):
+        self.seen += 1
+        if self.seen == 2:
+            self.killed = next(iter(self.client.run(os.getpid).values()))
+            os.kill(self.killed, signal.SIGKILL)
+
+
+def test_a_cluster_that_loses_a_worker_gives_the_records_of_one_process(tmp_path, quick_workers):
+    plan = tiny_plan()
+    alone = run_plan(plan, tmp_path / "alone")
+    options = {"n_workers": 2, "threads_per_worker": 2, "processes": True, "dashboard_address": None}
+    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster, set_as_default=False) as client:
+        killer = Killer(client)
+        run = run_plan(plan, tmp_path / "cluster", scheduler=cluster.scheduler_address, watcher=killer)
+    assert killer.killed is not None
+    assert [record.comparable for record in run.records] == [record.comparable for record in alone.records]
+    assert run.count("ok") == 10
+
+
+def test_no_scheduler_is_one_sentence(tmp_path, monkeypatch):
+    monkeypatch.setattr("ldlearn.dask.cluster._CONNECT_SECONDS", 0.2)
+    with pytest.raises(OSError, match="No Dask scheduler answers at tcp:"):
+        run_plan(tiny_plan(), tmp_path, scheduler="tcp://127.0.0.1:9")

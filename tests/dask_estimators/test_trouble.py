@@ -1,0 +1,142 @@
+"""What goes wrong on a cluster is one sentence, and never a wait without end."""
+
+import asyncio
+import socket
+import time
+from contextlib import contextmanager
+
+import dask.array as da
+import numpy as np
+import pytest
+
+from ldlearn import DLDL
+from ldlearn import dask as ld
+from ldlearn.dask.cluster import check_workers
+from ldlearn.datasets import make_label_distributions
+from ldlearn.exceptions import FileError, InputError, MissingDependencyError
+
+distributed = pytest.importorskip("distributed")
+# What a cluster says about its own troubles is not ours.
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+PARAMS = {"beta": 0.3, "gamma": 0.3, "max_iter": 1}
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_label_distributions(90, 3, 3, labels="votes", random_state=0)
+
+
+@pytest.fixture
+def rows(data):
+    return tuple(da.from_array(A, chunks=(30, -1)) for A in (data.X, data.Y))
+
+
+def test_a_task_that_fails_is_told(rows, client_of_processes):
+    X, Y = rows
+    broken = X.map_blocks(lambda block: block / 0 if block is None else 1 // 0, dtype=float, meta=np.empty((0, 0)))
+    with pytest.raises(ld.ClusterError, match=r"A task failed on the cluster \(ZeroDivisionError: .*; compute X and y"):
+        ld.DLDL(**PARAMS, client=client_of_processes).fit(broken, Y)
+    model = ld.DLDL(**PARAMS, client=client_of_processes).fit(X, Y)
+    with pytest.raises(ld.ClusterError, match="ZeroDivisionError"):
+        model.score(broken, Y)
+
+
+def test_a_client_that_is_closed_during_the_fit_is_told(rows, cluster):
+    client = distributed.Client(cluster, set_as_default=False)
+    model = ld.DLDL(**PARAMS, client=client, callback=lambda *_: client.close())
+    with pytest.raises(ld.ClusterError, match="The Dask client was closed"):
+        model.fit(*rows)
+    assert not hasattr(model, "coef_")
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    monkeypatch.setattr("ldlearn.dask.cluster._LOOK_SECONDS", 0.1)
+    monkeypatch.setattr("ldlearn.dask.cluster._WORKERLESS_SECONDS", 0.2)
+
+
+@contextmanager
+def client_of_workers(count):
+    options = {"n_workers": count, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
+    with (
+        distributed.LocalCluster(**options) as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
+        yield client
+
+
+def test_a_cluster_without_workers_is_not_waited_for(rows, impatient):
+    sentence = r"For 0\.2 seconds the cluster has had no workers; start some"
+    with client_of_workers(0) as client, pytest.raises(ld.ClusterError, match=sentence):
+        ld.DLDL(**PARAMS, client=client).fit(*rows)
+
+
+def test_workers_that_die_of_a_function_that_they_cannot_import(rows, impatient, quick_workers, tmp_path, monkeypatch):
+    (tmp_path / "only_here.py").write_text("def twice(block):\n    return 2 * block\n")
+    with client_of_workers(1) as client:
+        monkeypatch.syspath_prepend(tmp_path)  # of this process, and the workers are others
+        import only_here
+
+        with pytest.raises(ld.ClusterError, match="cannot import what X or y is made with"):
+            ld.DLDL(**PARAMS, client=client).fit(rows[0].map_blocks(only_here.twice, dtype=float), rows[1])
+
+
+def test_workers_whose_memory_is_full_are_not_waited_for(rows, client, impatient, monkeypatch):
+    info = {"workers": {"a": {"status": "paused"}}}
+    slow = rows[0].map_blocks(lambda block: time.sleep(1), dtype=float, meta=np.empty((0, 0)))
+    monkeypatch.setattr(client, "scheduler_info", lambda: info)
+    with pytest.raises(ld.ClusterError, match="all workers have paused, for their memory is full"):
+        ld.DLDL(**PARAMS, client=client).fit(slow, rows[1])
+
+
+def test_an_asynchronous_client_is_one_sentence(rows, cluster):
+    async def fit():
+        async with distributed.Client(cluster.scheduler_address, asynchronous=True) as client:
+            ld.DLDL(**PARAMS, client=client).fit(*rows)
+
+    with pytest.raises(InputError, match="An asynchronous Dask client cannot be used"):
+        asyncio.run(fit())
+
+
+def test_fits_in_tasks_do_not_wait_for_their_own_place(data, client_of_processes):
+    def fit(X, Y):
+        X, Y = (da.from_array(A, chunks=(30, -1)) for A in (X, Y))
+        return ld.DLDL(**PARAMS).fit(X, Y).coef_
+
+    # As many as there are places: each would take the one that another needs.
+    futures = [client_of_processes.submit(fit, data.X, data.Y, pure=False) for _ in range(2)]
+    local = DLDL(**PARAMS).fit(data.X, data.Y)
+    for future in futures:
+        np.testing.assert_allclose(future.result(timeout=60), local.coef_, atol=1e-6)
+
+
+class Answers:
+    """A client whose scheduler and workers answer as they are told to."""
+
+    def __init__(self, scheduler, **workers):
+        self.scheduler, self.workers = scheduler, workers
+
+    def run_on_scheduler(self, function, name):
+        if isinstance(self.scheduler, Exception):
+            raise self.scheduler
+
+    def run(self, function, name, on_error):
+        return self.workers
+
+
+def test_other_versions_are_refused_before_anything_is_sent(client_of_processes):
+    check_workers(client_of_processes)  # those of this cluster have ours
+    with pytest.raises(ld.ClusterError, match=r"Worker b has ldlearn 0\.1\.0 and this process"):
+        check_workers(Answers("ours", a=OSError("lost"), b="0.1.0"))
+    missing = ModuleNotFoundError("No module named 'ldlearn'")
+    with pytest.raises(MissingDependencyError, match="The worker b cannot import ldlearn; install it"):
+        check_workers(Answers("ours", a=OSError("lost"), b=missing))
+    with pytest.raises(MissingDependencyError, match="The scheduler cannot import ldlearn; install it"):
+        check_workers(Answers(missing))
+
+
+def test_somebody_else_at_the_address_is_not_waited_for(monkeypatch):
+    monkeypatch.setattr("ldlearn.dask.cluster._CONNECT_SECONDS", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(FileError, match="No Dask scheduler answers"):
+        ld.connect(f"tcp://127.0.0.1:{silent.getsockname()[1]}")

@@ -1,0 +1,44 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from ldlearn.evaluation import effect_sizes, rank_biserial
+
+PAIRS = arrays(float, st.tuples(st.just(2), st.integers(1, 8)), elements=st.integers(-3, 3).map(float))
+
+
+def test_by_hand():
+    # advantages of the first when smaller is better: 2, -1, 0, 6 -> ranks 2, 1, -, 3
+    first, second = [1.0, 5.0, 2.0, 1.0], [3.0, 4.0, 2.0, 7.0]
+    assert rank_biserial(first, second, greater_is_better=False) == pytest.approx((5 - 1) / 6)
+    (effect,) = effect_sizes(np.transpose([first, second]), greater_is_better=False, methods=["A", "B"])
+    assert (effect.wins, effect.ties, effect.losses) == (2, 1, 1)
+    assert effect.rank_biserial == pytest.approx(4 / 6)
+    assert effect.median_advantage == pytest.approx(1.0)  # their mean is 1.75
+    assert str(effect).startswith("A - B: wins 2, ties 1, losses 1, rank-biserial +0.667")
+
+
+@settings(deadline=None, max_examples=60)
+@given(PAIRS)
+def test_rank_biserial_laws(pair):
+    a, b = pair
+    value = rank_biserial(a, b, greater_is_better=True)
+    assert -1 <= value <= 1
+    assert rank_biserial(b, a, greater_is_better=True) == pytest.approx(-value)
+    assert rank_biserial(a, b, greater_is_better=False) == pytest.approx(-value)
+    if (a > b).all():
+        assert value == 1
+    if (a == b).all():
+        assert value == 0
+
+
+def test_pairs_are_all_or_those_of_the_control():
+    scores = np.random.default_rng(0).normal(size=(6, 4))
+    everyone = effect_sizes(scores, greater_is_better=True, methods=list("abcd"))
+    assert [(e.first, e.second) for e in everyone] == [tuple(p) for p in ("ab", "ac", "ad", "bc", "bd", "cd")]
+    against_c = effect_sizes(scores, "c", greater_is_better=True, methods=list("abcd"))
+    assert [(e.first, e.second) for e in against_c] == [("c", "a"), ("c", "b"), ("c", "d")]
+    for effect in (*everyone, *against_c):
+        assert effect.wins + effect.ties + effect.losses == 6

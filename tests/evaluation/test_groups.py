@@ -1,0 +1,70 @@
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ldlearn.evaluation import maximal_cliques, maximal_runs, nemenyi
+
+NAMES = "abcdef"
+
+
+def from_pairs(pairs):
+    different = {frozenset(pair) for pair in pairs}
+    return lambda first, second: frozenset((first, second)) in different
+
+
+DIFFERENCES = st.sets(st.sampled_from(list(itertools.combinations(NAMES, 2)))).map(from_pairs)
+
+
+def test_bars_of_a_diagram():
+    ranks = dict(zip(NAMES, [1.0, 1.5, 2.4, 4.0, 4.2, 6.0], strict=True))
+
+    def differ(a, b):
+        return abs(ranks[a] - ranks[b]) > 1.0
+
+    assert maximal_runs(NAMES, differ) == (("a", "b"), ("b", "c"), ("d", "e"))
+
+
+def test_nothing_and_everything_differs():
+    assert maximal_runs(NAMES, lambda a, b: True) == maximal_cliques(NAMES, lambda a, b: True) == ()
+    assert maximal_runs(NAMES, lambda a, b: False) == (tuple(NAMES),)
+    assert maximal_cliques(NAMES, lambda a, b: False) == (tuple(NAMES),)
+
+
+def test_a_clique_that_no_bar_can_show():
+    differ = from_pairs(["ab", "bc"])
+    assert maximal_cliques("abc", differ) == (("a", "c"),)
+    assert maximal_runs("abc", differ) == ()
+
+
+@settings(deadline=None, max_examples=80)
+@given(DIFFERENCES)
+def test_runs_and_cliques_by_enumeration(differ):
+    def alike(group):
+        return not any(differ(a, b) for a, b in itertools.combinations(group, 2))
+
+    def largest(groups):
+        return {g for g in groups if not any(set(g) < set(h) for h in groups)}
+
+    subsets = [g for size in range(2, 7) for g in itertools.combinations(NAMES, size) if alike(g)]
+    stretches = [g for g in subsets if "".join(g) in NAMES]
+    assert set(maximal_cliques(NAMES, differ)) == largest(subsets)
+    assert set(maximal_runs(NAMES, differ)) == largest(stretches)
+    assert len(maximal_runs(NAMES, differ)) == len(largest(stretches))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_nemenyi_groups_are_runs_within_the_critical_difference(seed):
+    scores = np.random.default_rng(seed).normal(size=(10, 6)) + np.arange(6) * 0.5
+    result = nemenyi(scores, greater_is_better=False)
+    ordered = result.ordered
+    within = [
+        ordered[i:j]
+        for i in range(6)
+        for j in range(i + 2, 7)
+        if result.average_ranks[ordered[j - 1]] - result.average_ranks[ordered[i]] <= result.critical_difference
+    ]
+    assert set(result.groups) == {g for g in within if not any(set(g) < set(h) for h in within)}
+    assert set(result.groups) == set(result.cliques)

@@ -1,0 +1,25 @@
+"""Scoreboards: what a run prints of its records."""
+
+from synthetic_records import METHODS, make_records
+
+from ldlearn.evaluation import Results, scoreboards
+
+# Without DLDL the method trained on the truth is nearest to it.
+RIVALS = {name: facts for name, facts in METHODS.items() if name != "DLDL"}
+RECORDS = make_records({"scut_fbp": ["1", "2", "3"]}, RIVALS, missing=())
+BOARDS = scoreboards(Results(RECORDS), ["chebyshev", "intersection"])
+
+
+def test_there_is_a_board_for_each_task_of_a_data_set_best_method_first():
+    assert [board.title for board in BOARDS] == ["scut_fbp: recovery", "scut_fbp: prediction"]
+    for board in BOARDS:
+        shown = [float(entries[0].text.partition(" ")[0]) for _, entries in board.rows]
+        assert shown == sorted(shown)
+        assert (len(board.headings), board.note) == (2, "")
+
+
+def test_what_has_seen_the_truth_is_never_the_best():
+    prediction = BOARDS[1]
+    assert prediction.rows[0][0].name == "SABFGS on truth"
+    for column in range(2):
+        assert [method.name for method, entries in prediction.rows if entries[column].best] == ["DLDL (paper)"]

@@ -1,0 +1,191 @@
+"""The summary of records: means, deviations, ranks, and who is left out of them."""
+
+import math
+
+import numpy as np
+import pytest
+from synthetic_records import make_records
+
+from ldlearn.evaluation import Results, costs
+from ldlearn.evaluation.wording import duration_text, enumerate_names, plural
+from ldlearn.metrics import METRICS
+from ldlearn.reporting.run_details import circumstances, progress, selected_parameters
+
+RECORDS = make_records(repeats=3)
+RESULTS = Results(RECORDS)
+
+
+def scores(method, dataset, task="recovery", metric="chebyshev"):
+    mine = [r for r in RECORDS if (r["method"], r["dataset"]) == (method, dataset)]
+    return np.array([r[task][metric] for r in mine])
+
+
+def table(results=RESULTS, task="recovery", metric="chebyshev"):
+    return results.table(task, METRICS[metric])
+
+
+def test_cells_are_mean_and_sample_deviation_over_repeats():
+    cell = table().score("GLLE", "yeast")
+    values = scores("GLLE", "yeast")
+    assert cell.spread.mean == pytest.approx(values.mean())
+    assert cell.spread.std == pytest.approx(np.sqrt(((values - values.mean()) ** 2).sum() / 2))
+    assert cell.spread.n == 3
+
+
+@pytest.mark.parametrize("metric", ["chebyshev", "intersection"])
+def test_ranks_count_the_better_methods(metric):
+    shown = table(metric=metric)
+    sign = -1 if METRICS[metric].greater_is_better else 1
+    for dataset in shown.datasets:
+        means = {m.name: sign * scores(m.name, dataset, metric=metric).mean() for m in shown.methods}
+        for name, mean in means.items():
+            cell = shown.score(name, dataset)
+            assert cell.rank == 1 + sum(other < mean for other in means.values())
+            assert cell.best == (cell.rank == 1)
+
+
+def test_rows_are_ordered_by_average_rank():
+    shown = table()
+    averages = [shown.average_ranks[method.name] for method in shown.methods]
+    assert averages == sorted(averages)
+    assert averages[0] == np.mean([shown.score(shown.methods[0].name, d).rank for d in shown.datasets])
+
+
+def test_a_method_trained_on_truth_is_shown_last_and_not_ranked():
+    shown = table(task="prediction")
+    last = shown.methods[-1]
+    assert (last.name, last.is_reference) == ("SABFGS on truth", True)
+    assert last.name not in shown.average_ranks
+    assert shown.score(last.name, "yeast").spread is not None
+    assert shown.score(last.name, "yeast").rank is None
+    assert sorted(shown.score(m.name, "yeast").rank for m in shown.ranked) == list(range(1, len(shown.ranked) + 1))
+
+
+def test_a_failure_costs_the_rank_but_not_the_score():
+    results = Results(make_records(repeats=3, failed=[("yeast", "GLLE")]))
+    shown = table(results)
+    cell = shown.score("GLLE", "yeast")
+    assert (cell.n_failed, cell.spread.n, cell.rank) == (1, 2, None)
+    assert cell.spread.mean == pytest.approx(scores("GLLE", "yeast")[:2].mean())
+    assert "GLLE" not in shown.average_ranks
+    # the others are ranked as if it were not there
+    assert {shown.score(m.name, "scut_fbp").rank for m in shown.ranked} == {1, 2, 3, 4, 5, 6}
+    assert [r["method"] for r in results.failures] == ["GLLE"]
+
+
+def test_a_later_record_replaces_an_earlier_one():
+    again = dict(RECORDS[0], recovery=dict(RECORDS[0]["recovery"], chebyshev=9.0))
+    results = Results([*RECORDS, again])
+    values = scores("DLDL", "natural_scene")
+    assert table(results).score("DLDL", "natural_scene").spread.mean == pytest.approx((9 + values[1:].sum()) / 3)
+
+
+def test_a_missing_data_set_is_listed_and_in_no_table():
+    assert [(d.name, "not on this machine" in d.missing) for d in RESULTS.missing] == [("raf_ml", True)]
+    assert "raf_ml" not in table().datasets
+    assert [d.name for d in RESULTS.datasets][-1] == "raf_ml"
+
+
+def test_headline_metrics_come_first_and_all_others_follow():
+    results = Results(RECORDS, headline=["intersection", "cosine"])
+    assert [m.name for m in results.headline] == ["intersection", "cosine"]
+    assert [m.name for m in results.metrics[:2]] == ["intersection", "cosine"]
+    assert {m.name for m in results.metrics} == set(RECORDS[0]["recovery"])
+
+
+def test_values_that_are_not_numbers_are_no_scores():
+    broken = [dict(r, recovery=dict.fromkeys(r["recovery"]) if r["recovery"] else None) for r in RECORDS]
+    assert table(Results(broken)) is None
+
+
+def test_one_repeat_has_no_deviation():
+    cell = table(Results(make_records(repeats=1))).score("DLDL", "yeast")
+    assert np.isnan(cell.spread.std)
+    assert cell.spread.n == 1
+
+
+def test_equal_scores_share_a_rank():
+    same = [dict(r, recovery=dict(r["recovery"], chebyshev=0.5)) for r in RECORDS if r["recovery"]]
+    assert {cell.rank for cell in table(Results(same)).scores.values()} == {4.0}
+
+
+def test_costs_are_means_and_the_quickest_is_first():
+    found = costs(RESULTS)
+    assert found[0].method.name == "DLDL"
+    assert found[0].seconds["fit"].mean == pytest.approx(0.11)
+    assert found[0].memory.mean == pytest.approx(150)
+    assert found[0].n_cells == 12
+    enhancer = next(cost for cost in found if cost.method.name == "GLLE")
+    assert enhancer.seconds["predict"] is None
+
+
+def test_progress_gives_steps_last_value_and_gap():
+    entry = next(progress(RESULTS))
+    mine = [r["convergence"] for r in RECORDS if (r["method"], r["dataset"]) == (entry.method, entry.dataset)]
+    assert entry.steps.mean == 10
+    assert entry.objective.mean == pytest.approx(np.mean([run["objective"][-1] for run in mine]))
+    assert entry.gap.mean == pytest.approx(np.mean([run["gap"] for run in mine]))
+
+
+def test_choices_count_the_repeats_of_each_value():
+    found = selected_parameters(RESULTS)
+    counts = found["DLDL", "yeast", "recovery"]
+    assert set(counts) == {"alpha", "beta", "gamma"}
+    assert all(sum(by_value.values()) == 3 for by_value in counts.values())
+    assert ("GLLE", "yeast", "recovery") not in found
+
+
+def test_circumstances_are_read_off_the_records():
+    records = make_records(repeats=3, failed=[("yeast", "FCM")])
+    records[0] = records[0] | {"warnings": ["did not converge"], "versions": {"numpy": "1.26"}, "seed": 7}
+    run = circumstances(Results(records))
+    assert (run.n_ok, run.n_failed, run.n_missing) == (131, 1, 11)
+    assert run.versions["numpy"] == ["1.26", "2.1.0"]
+    assert run.seeds == [0, 1, 2, 7]
+    assert run.repeats == 3
+    assert run.warnings == [("DLDL: did not converge", 1)]
+    expected = sum(sum(r["seconds"].values()) for r in records if r["status"] != "missing")
+    assert run.seconds == pytest.approx(expected)
+
+
+def record(method, value, **more):
+    scores = {"chebyshev": value, "intersection": 1 - value if value is not None else None}
+    base = {"cell": "x", "dataset": "d", "method": method, "status": "ok", "repeat": 0}
+    return base | {"recovery": scores, "prediction": None} | more
+
+
+def test_a_summary_has_means_and_deviations_best_first():
+    records = [record("a", 0.3), record("a", 0.5, repeat=1), record("b", 0.2), record("b", 0.2, repeat=1)]
+    records += [record("c", None), record("b", 9.0, repeat=2, status="failed")]
+    rows = Results(records).summary("recovery", ["chebyshev"])
+    assert [row.method.name for row in rows] == ["b", "a", "c"]
+    assert rows[1].spreads["chebyshev"].mean == pytest.approx(0.4)
+    assert rows[1].spreads["chebyshev"].std == pytest.approx(math.sqrt(0.02))
+    assert rows[2].spreads == {}
+    assert [row.method.name for row in Results(records).summary("recovery", ["intersection"])] == ["b", "a", "c"]
+    assert Results(records).summary("prediction", ["chebyshev"]) == []
+
+
+def test_a_matrix_holds_those_that_compete_or_those_named():
+    shown = table(task="prediction")
+    scores, names = shown.matrix()
+    assert names == [method.name for method in shown.ranked]
+    assert scores.shape == (4, len(names))
+    scores, names = shown.matrix(["SABFGS on truth", "GLLE", "DLDL"])
+    assert names == ["SABFGS on truth", "DLDL"]  # GLLE does not predict
+    assert scores[0, 1] == shown.score("DLDL", shown.datasets[0]).mean
+
+
+def test_the_subject_is_the_one_named_or_the_first_that_competes():
+    assert RESULTS.subject == "DLDL"
+    assert Results(RECORDS, subject="GLLE").subject == "GLLE"
+    assert Results(RECORDS, subject="gone").subject == "DLDL"
+    others = [r for r in RECORDS if r["method"] in ("UniformLE", "SABFGS on truth")]
+    assert Results(others).subject is None
+
+
+def test_words_for_numbers():
+    assert (plural(1, "data set"), plural(2, "data set")) == ("1 data set", "2 data sets")
+    assert enumerate_names(["A"]) == "A"
+    assert enumerate_names(["A", "B", "C"]) == "A, B and C"
+    assert [duration_text(s) for s in (None, 0.2, 65, 3725)] == ["unknown", "0 s", "1 min 05 s", "1 h 02 min"]

@@ -1,0 +1,147 @@
+"""`ldlearn` as a process that is there at once: forked from one that has imported what most commands need.
+
+A new interpreter imports for more than a second, and many tests need a process for its pipes, its terminal, its signals
+or its exit code. `command` gives the words that stand for ``python -m ldlearn.cli``; the program they start hands its
+arguments, folder, environment and open files to the process that forks, passes signals on, and ends as the command
+ends. That new interpreters do as well is for tests/cli/test_start_up.py, test_interrupts.py and test_streaming.py.
+"""
+
+# Nothing is imported at the top but what an interpreter without site-packages has at once.
+import json
+import os
+import signal
+import socket
+import sys
+
+IMPORTED = ("matplotlib.figure", "pandas", "pyarrow.csv", "rich.progress", "ldlearn.tables", "ldlearn.reporting")
+
+
+def command(python=sys.executable, environment=None):
+    """The words that start a command; the process that it is forked from lives as long as this one."""
+    if not hasattr(os, "fork"):
+        return [str(python), "-m", "ldlearn.cli"]
+    key = str(python)
+    if key not in _servers:
+        _servers[key] = _start_server(key, environment)
+    return [key, "-I", "-S", __file__, _servers[key]]
+
+
+def write_script(path, **options):
+    """The same as a program, for the PATH of a shell."""
+    from shlex import join
+
+    with open(path, "w") as script:
+        script.write(f'#!/bin/sh\nexec {join(command(**options))} "$@"\n')
+    os.chmod(path, 0o755)
+
+
+_servers = {}
+
+
+def _start_server(python, environment):
+    import atexit
+    import subprocess
+    import tempfile
+
+    address = f"{tempfile.mkdtemp(prefix='warm')}/socket"
+    server = subprocess.Popen(
+        [python, "-c", SERVER.format(file=__file__, address=address)],
+        stdin=subprocess.PIPE,  # closed when this process ends, which is how the server knows
+        stdout=subprocess.PIPE,
+        env=environment,
+        cwd=os.path.dirname(address),
+    )
+    atexit.register(server.communicate)  # closes its input and waits for its end
+    assert server.stdout.readline() == b"ready\n"
+    return address
+
+
+# The frame around the commands has to be a main module without variables of its own.
+SERVER = """
+import runpy
+runpy.run_path({file!r})["serve"]({address!r})
+runpy.run_module("ldlearn.cli", run_name="__main__", alter_sys=True)
+"""
+
+
+def serve(address):
+    """Fork a process for each request, and return in that process alone: it goes on as the command."""
+    import gc
+    import select
+    from contextlib import suppress
+    from importlib import import_module
+
+    from ldlearn.cli.app import load_command
+    from ldlearn.cli.commands import COMMANDS
+
+    for name in IMPORTED:
+        with suppress(ImportError):  # of an extra that is not installed here
+            import_module(name)
+    for line in COMMANDS:
+        load_command(line)
+    gc.freeze()  # what is shared stays shared
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(address)
+    listener.listen()
+    print("ready", flush=True)
+    while listener in select.select([listener, 0], [], [])[0]:
+        connection, _ = listener.accept()
+        if os.fork() == 0 and _become_the_command(connection):
+            return
+        connection.close()
+        with suppress(ChildProcessError):
+            while os.waitpid(-1, os.WNOHANG)[0]:  # those that have ended
+                pass
+    with suppress(ChildProcessError):
+        while os.wait():
+            pass
+    os.unlink(address)
+    os.rmdir(os.path.dirname(address))
+    os._exit(0)
+
+
+def _become_the_command(connection):
+    """In a fork of the fork, return true; in the first, wait for it, tell how it ended, and end."""
+    request, files, _, _ = socket.recv_fds(connection, 1 << 20, 3)
+    words, folder, environment = json.loads(request)
+    child = os.fork()
+    if child:
+        for file in (*files, 0, 1, 2):
+            os.close(file)
+        connection.sendall(b"%d\n" % child)
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        connection.sendall(b"%d\n" % code)
+        os._exit(0)
+    connection.close()
+    for number, file in enumerate(files):
+        os.dup2(file, number)
+        os.close(file)
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(environment)
+    sys.argv[1:], sys.path[0] = words, folder
+    sys.stdout.reconfigure(line_buffering=os.isatty(1))
+    return True
+
+
+def ask(address, words):
+    """Have a command run with the files of this process, pass signals on to it, and end as it ends."""
+    connection = socket.socket(socket.AF_UNIX)
+    connection.connect(address)
+    socket.send_fds(connection, [json.dumps([words, os.getcwd(), dict(os.environ)]).encode()], [0, 1, 2])
+    answers = connection.makefile()
+    child = int(answers.readline())
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda number, _: os.kill(child, number))
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for file in (0, 1, 2):  # or a reader would wait for this process too
+        os.dup2(nowhere, file)
+    code = int(answers.readline())
+    if code < 0:
+        signal.signal(-code, signal.SIG_DFL)
+        os.kill(os.getpid(), -code)
+    os._exit(code)
+
+
+if __name__ == "__main__":
+    ask(sys.argv[1], sys.argv[2:])

@@ -1,0 +1,153 @@
+"""The atomic writer: whole files or none, no leftovers, errors that name the file."""
+
+import errno
+import os
+import signal
+import stat
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+from ldlearn.exceptions import FileError
+from ldlearn.tables.atomic import write_file, writing
+
+
+def names(folder):
+    return sorted(entry.name for entry in folder.iterdir())
+
+
+def test_the_file_appears_when_the_block_ends(tmp_path):
+    path = tmp_path / "a.bin"
+    with writing(path) as file:
+        file.write(b"half")
+        assert not path.exists()
+        file.write(b" and half")
+    assert path.read_bytes() == b"half and half"
+    assert names(tmp_path) == ["a.bin"]
+
+
+def interrupted(*_):
+    raise KeyboardInterrupt
+
+
+def test_a_block_that_fails_leaves_the_old_file(tmp_path):
+    path = write_file(tmp_path / "a.txt", "old")
+    with pytest.raises(KeyboardInterrupt), writing(path) as file:
+        interrupted(file.write(b"new"))
+    assert path.read_text() == "old"
+    assert names(tmp_path) == ["a.txt"]
+
+
+# Interrupted before it is closed, a file is closed by the collector, who complains.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_ctrl_c_at_any_line_leaves_the_whole_file_or_nothing(tmp_path):
+    """One after the other, each line that runs while a file is written is interrupted before it."""
+
+    def write_until(line):
+        lines_left = line
+
+        def trace(frame, event, _):
+            nonlocal lines_left
+            if frame.f_code.co_filename != writing.__wrapped__.__code__.co_filename:
+                return None
+            lines_left -= event == "line"
+            if event == "line" and lines_left == 0:
+                raise KeyboardInterrupt
+            return trace
+
+        before = sys.gettrace()
+        sys.settrace(trace)
+        try:
+            write_file(tmp_path / "a.txt", "whole")
+        finally:
+            sys.settrace(before)
+
+    for line in range(1, 1000):
+        try:
+            write_until(line)
+        except KeyboardInterrupt:
+            assert names(tmp_path) in ([], ["a.txt"]), line
+            (tmp_path / "a.txt").unlink(missing_ok=True)
+        else:
+            break
+    assert line > 10  # so many lines there are at least
+    assert (tmp_path / "a.txt").read_text() == "whole"
+
+
+def test_permissions_of_the_old_file_are_kept_and_new_files_are_readable(tmp_path):
+    path = write_file(tmp_path / "a.txt", "old")
+    mask = os.umask(0)
+    os.umask(mask)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o666 & ~mask
+    path.chmod(0o640)
+    write_file(path, "new")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+
+
+def test_links_keep_pointing_and_devices_stay(tmp_path):
+    path, link = write_file(tmp_path / "a.txt", "old"), tmp_path / "link"
+    link.symlink_to(path)
+    write_file(link, "new")
+    assert link.is_symlink()
+    assert path.read_text() == "new"
+    write_file("/dev/null", "nothing")
+    assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
+
+
+def test_long_names_of_any_script(tmp_path):
+    for name in ("x" * 251 + ".csv", "微" * 83 + ".csv"):
+        assert write_file(tmp_path / name, "1").read_text() == "1"
+
+
+KILLED = """
+    import os, signal, sys
+    from ldlearn.tables.atomic import writing
+    with writing(sys.argv[1]) as file:
+        file.write(b"half")
+        file.flush()
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_drafts_of_killed_processes_go_at_the_next_write(tmp_path):
+    path, other = tmp_path / "m.ldl", tmp_path / "m.ldl-2"
+    for target in (path, other):
+        ended = subprocess.run([sys.executable, "-c", textwrap.dedent(KILLED), target], check=False)
+        assert ended.returncode == -signal.SIGKILL
+    assert len(names(tmp_path)) == 2, "a killed process can only leave its draft"
+    with writing(path) as file:
+        file.write(b"whole")
+        write_file(path, "inner")  # the outer draft belongs to a process that lives
+    assert path.read_bytes() == b"whole"
+    left = names(tmp_path)
+    assert left[-1] == "m.ldl"
+    assert len(left) == 2, "the draft of another file is not ours to remove"
+    assert left[0].startswith(".m.ldl-2-")
+
+
+def full(*_):
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_a_full_disk_names_the_file(tmp_path):
+    path = write_file(tmp_path / "a.txt", "old")
+    with pytest.raises(FileError, match=r"a\.txt: it cannot be written \(no space left on device\)"), writing(path):
+        full()
+    assert path.read_text() == "old"
+    assert names(tmp_path) == ["a.txt"]
+    with pytest.raises(FileError, match="/dev/full: it cannot be written"):
+        write_file("/dev/full", "x" * 100_000)
+
+
+def test_no_folder_and_no_permission_name_the_file(tmp_path):
+    with pytest.raises(FileError, match=r"no/a\.txt: it cannot be written \(no such file or directory\)"):
+        write_file(tmp_path / "no" / "a.txt", "x")
+    with pytest.raises(FileError, match="it cannot be written"):
+        write_file(tmp_path, "x")
+
+
+def test_a_reader_that_left_is_no_fault_of_the_file(tmp_path):
+    with pytest.raises(BrokenPipeError), writing(tmp_path / "a.txt"):
+        raise BrokenPipeError(errno.EPIPE, "Broken pipe")

@@ -1,0 +1,731 @@
+"""What columns are taken for: numbers with junk, dates, prose, names of rows, nothing; and what users say of them."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from example_tables import LABELS, make_table
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.feature_extraction.text import HashingVectorizer, TfidfVectorizer
+from sklearn.pipeline import make_pipeline
+
+from ldlearn import DLDL
+from ldlearn.tables import (
+    ModelFileError,
+    TableError,
+    TableModel,
+    describe_model,
+    enhance_table,
+    export_onnx,
+    fit_and_check,
+    fit_table,
+    load_model,
+    predict_table,
+    save_model,
+)
+from ldlearn.tables.column_kinds import JunkCells, find_kinds
+from ldlearn.tables.dates import date_parts, find_form
+from ldlearn.tables.labelled_table import label_frame
+from ldlearn.tables.text_style import TextStyle
+from ldlearn.tables.values import read_numbers
+
+N = 120
+QUICK = DLDL(beta=10.0, gamma=1.0)  # to choose the weights takes most of the time, and no column depends on them
+WORDS = "the food was very good but service slow we came late and left soon".split()  # noqa: SIM905
+
+
+def column(cells) -> pd.Series:
+    return pd.Series(list(cells), dtype=object)
+
+
+def with_columns(**columns) -> pd.DataFrame:
+    return make_table(N).drop(columns="key").assign(**columns).astype(object)
+
+
+def prose(seed: int = 0) -> list[str]:
+    rng = np.random.default_rng(seed)
+    return [" ".join(rng.choice(WORDS, 9)) for _ in range(N)]
+
+
+def days(form: str = "%Y-%m-%d", seed: int = 0) -> list[str]:
+    rng = np.random.default_rng(seed)
+    return [d.strftime(form) for d in pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 600, N), "D")]
+
+
+@pytest.mark.parametrize(
+    ("cell", "number"),
+    [("1,234.5", 1234.5), ("1,234,567", 1234567), ("12%", 12), ("12.5 %", 12.5), ("$1,000", 1000), ("5.50 €", 5.5),
+     ("(1,200.00)", -1200), ("-$3", -3), ("−7", -7), ("1'234", 1234), ("1\u202f234.5", 1234.5), (" 4 ", 4),
+     ("EUR 3", 3), ("<0.1", 0.1), (">= 5", 5), ("≤-3", -3), ("1.2k", 1200), ("3M", 3e6), ("$1.5 bn", 1.5e9),
+     ("(2.5K)", -2500), ("1 234,5", 1234.5), ("1.234,56 €", 1234.56), ("12,5", 12.5), ("0,126", 0.126),
+     ("1,2345", 1.2345), ("12.50-", -12.5), ("'5", 5), ('="1,234"', 1234)],
+)  # fmt: skip
+def test_a_number_may_be_decorated(cell, number):
+    numbers, junk = read_numbers(column([cell, "2"]))
+    assert numbers.tolist() == [number, 2]
+    assert not junk.any()
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "1,23",
+        "0,126",
+        "-0,536",
+        "1,2345",
+        "1.234,5",
+        "12,34.5",
+        "a",
+        "1 2",
+        "3 apples",
+        "1-2",
+        "$",
+        "%",
+        "()",
+        True,
+        "12)",
+    ],
+)
+def test_what_is_no_number_beside_decimal_points_is_junk(cell):
+    numbers, junk = read_numbers(column([cell, "2.5"]))
+    assert np.isnan(numbers[0])
+    assert junk.tolist() == [True, False]
+
+
+def test_commas_of_a_column_mean_one_thing():
+    assert read_numbers(column(["1,234", "-0,5", "7", "1'000"]))[0].tolist() == [1.234, -0.5, 7, 1000]
+    assert read_numbers(column(["1,234", "-0,5", "7.5"]))[1].tolist() == [True, True, False]
+    assert read_numbers(column(["1,234,567", "12,5"]))[1].tolist() == [False, True]
+    assert read_numbers(column(["1,234", "5,678"]))[0].tolist() == [1234, 5678]
+
+
+def test_another_unit_than_that_of_most_is_junk():
+    numbers, junk = read_numbers(column(["12 kg", "3 kg", "30 lb", "5", "7 kg"]))
+    assert junk.tolist() == [False, False, True, False, False]
+    assert numbers[~junk].tolist() == [12, 3, 5, 7]
+    assert read_numbers(column(["12 kg", "3 kg", "30 lb", "40 lb"]))[1].all()
+
+
+def test_decorated_numbers_name_no_rows():
+    table = with_columns(share=[f"{i}%" for i in range(N)])
+    assert "share" in find_kinds(table, ["share"]).numeric
+
+
+@pytest.mark.parametrize(
+    ("cells", "said"),
+    [
+        (["12,5", "3,25", "7,0"], "as written with a decimal comma, 12,5 as 12.5: row 0 '12,5'"),
+        (["1.2k", "3M", "950", "20k"], "as thousands, millions or billions, 1.2k as 1200: row 0 '1.2k', row 1 '3M'"),
+        (["1.2k", "3M", "15%", "$3.50", "1 234,5", "(12)"], "with a percent sign, 12% as 12, others without"),
+        (["(12)", "3.5", "40"], "as negative, (12) and 12- as -12: row 0 '(12)'"),
+        (["12.50-", "3.5", "40"], "as negative, (12) and 12- as -12: row 0 '12.50-'"),
+    ],
+)
+def test_a_column_of_numbers_as_people_write_them(cells, said):
+    table = with_columns(odd=[cells[i % len(cells)] for i in range(N)])
+    model = fit_and_check(table, LABELS, estimator=QUICK)
+    assert "odd" in model.numeric
+    assert any("'odd'" in sentence and said in sentence for sentence in model.facts["warnings"])
+
+
+@pytest.mark.parametrize(
+    ("cells", "kind"),
+    [
+        (["1,3", "2,4", "3", "1,2"], "categorical"),  # answers to a question of which several may be ticked
+        (["1,3", "2,4", "3", "2,0"], "numeric"),
+        (["1,99", "2,49", "3", "4,75"], "numeric"),
+        (["1,5", "2,5", "5", "4,5"], "numeric"),
+        (["1,234", "2,345", "3,456"], "numeric"),
+    ],
+)
+def test_lists_of_codes_are_no_decimal_commas(cells, kind):
+    table = with_columns(odd=[cells[i % len(cells)] for i in range(N)])
+    assert "odd" in getattr(find_kinds(table, ["odd"]), kind)
+
+
+def test_two_currencies_are_not_one_scale():
+    assert read_numbers(column(["$5", "6 USD", "7"]))[0].tolist() == [5, 6, 7]
+    assert read_numbers(column(["$5", "€5", "7"]))[1].tolist() == [True, True, False]
+
+
+@given(st.floats(-1e12, 1e12))
+def test_thousands_separators_change_nothing(number):
+    numbers, junk = read_numbers(column([f"{number:,.3f}"]))
+    assert not junk.any()
+    assert numbers[0] == float(f"{number:.3f}")
+
+
+@pytest.mark.parametrize("word", ["?", "-", "n/a", "N.A.", "unknown", "#DIV/0!", "moist"])
+def test_a_few_cells_do_not_change_a_column_of_numbers(word):
+    table = with_columns()
+    table.loc[[3, 40], "height"] = word
+    model = fit_and_check(table, LABELS, estimator=QUICK)
+    assert model.numeric == ("height", "wet")
+    assert model.facts["missing"]["height"] == 2
+    sentence = f"Column 'height': 2 cells count as missing: row 3 {word!r}, row 40 {word!r}."
+    assert sentence in model.facts["warnings"]
+    clean = table.copy()
+    clean.loc[[3, 40], "height"] = None
+    same = TableModel.fit(clean, LABELS, estimator=QUICK)
+    np.testing.assert_array_equal(model.predict(table, JunkCells()), same.predict(clean))
+
+
+def test_many_cells_do():
+    table = with_columns(size=["large" if i % 4 == 0 else str(i % 3) for i in range(N)])
+    assert "size" in TableModel.fit(table, LABELS, estimator=QUICK).categorical
+    assert "size" in TableModel.fit(table, LABELS, estimator=QUICK, numeric=["size"]).numeric
+
+
+def test_junk_of_new_rows_is_counted_and_said():
+    model = TableModel.fit(with_columns(), LABELS, estimator=QUICK)
+    new = with_columns()
+    new.loc[[1, 2, 5, 8], "wet"] = "?"
+    with pytest.warns(UserWarning, match="'wet': 4 cells count as missing: row 1 .*, row 2 .*, row 5 .* and 1 more"):
+        found = model.predict(new)
+    new["wet"] = new["wet"].where(new["wet"] != "?", None)
+    np.testing.assert_array_equal(found, model.predict(new))
+
+
+@pytest.mark.parametrize(
+    "form",
+    ["%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d %b %Y", "%B %d, %Y", "%d-%b-%Y", "%d.%m.%y"],
+)
+def test_dates_become_year_month_weekday_and_days(form):
+    iso, local = column(days()), column(days(form))
+    assert find_form(local, "when") == form
+    parts, junk, other = date_parts(local, form)
+    when = pd.to_datetime(iso)
+    assert not junk.any()
+    assert not other.any()
+    assert list(parts) == ["year", "month", "weekday", "days"]
+    np.testing.assert_array_equal(parts["year"], when.dt.year)
+    np.testing.assert_array_equal(parts["month"], when.dt.month)
+    np.testing.assert_array_equal(parts["weekday"], when.dt.day_of_week)
+    np.testing.assert_array_equal(parts["days"] - parts["days"].min(), (when - when.min()).dt.days)
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "2024-05-06T15:30:00",
+        "2024-05-06 15:30",
+        "2024-05-06 3:30 pm",
+        "2024-05-06T17:30:00+02:00",
+        "2024-05-06 15:30:00Z",
+    ],
+)
+def test_times_give_an_hour_and_fractions_of_days(cell):
+    form = find_form(column([cell]), "when")
+    parts = date_parts(column([cell, None]), form).numbers
+    assert parts["hour"][0] == pytest.approx(15.5)
+    assert parts["days"][0] == pytest.approx((pd.Timestamp("2024-05-06 15:30") - pd.Timestamp(0)) / pd.Timedelta("1D"))
+    assert np.isnan(parts["days"][1])
+
+
+def test_day_or_month_first_is_not_guessed():
+    table = with_columns(when=[f"{i % 12 + 1:02d}/{i % 11 + 1:02d}/2024" for i in range(N)])
+    with pytest.raises(TableError, match="column 'when': its dates may begin with the day or with the month"):
+        TableModel.fit(table, LABELS, estimator=QUICK)
+    told = TableModel.fit(table, LABELS, estimator=QUICK, date={"when": "%d/%m/%Y"})
+    assert told.dates == {"when": "%d/%m/%Y"}
+    assert "when" not in TableModel.fit(table, LABELS, estimator=QUICK, ignore=["when"]).features
+
+
+@pytest.mark.parametrize("form", ["%Y-%m-%d", "%d.%m.%y", "%d %b %Y"])
+@pytest.mark.parametrize("fitted", ["%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y"])
+def test_dates_in_another_form_than_the_fitted_one_are_read_where_nothing_is_in_doubt(fitted, form):
+    usual, new = date_parts(column(days(fitted)), fitted), date_parts(column(days(form)), fitted)
+    assert (new.other.all(), new.junk.any(), usual.other.any()) == (True, False, False)
+    assert {name: values.tolist() for name, values in new.numbers.items()} == {
+        name: values.tolist() for name, values in usual.numbers.items()
+    }
+
+
+def test_dates_that_might_be_mistaken_are_refused_with_the_form_that_was_fitted():
+    model = TableModel.fit(with_columns(when=days("%d.%m.%Y")), LABELS, estimator=QUICK)
+    with pytest.raises(
+        TableError, match=r"column 'when': .* \('\d\d/\d\d/\d{4}'\); dates were written as 31.03.2024 in training"
+    ):
+        model.predict(with_columns(when=days("%m/%d/%Y")))
+    with pytest.warns(UserWarning, match="'when': 120 cells count as dates in another form than the column has"):
+        iso = model.predict(with_columns(when=days()))
+    np.testing.assert_array_equal(iso, model.predict(with_columns(when=days("%d.%m.%Y"))))
+    assert date_parts(column(["13.05.2024"]), "%m.%d.%Y").junk.all()  # as the user says
+
+
+def test_dates_of_two_plain_forms_are_one_column_of_dates():
+    both = [iso if i % 2 else local for i, (iso, local) in enumerate(zip(days(), days("%d.%m.%Y"), strict=True))]
+    form = find_form(column(both), "when")
+    assert form in ("%Y-%m-%d", "%d.%m.%Y")
+    found = date_parts(column(both), form)
+    assert found.numbers["days"].tolist() == date_parts(column(days()), "%Y-%m-%d").numbers["days"].tolist()
+    mixed = [a if i % 2 else b for i, (a, b) in enumerate(zip(days(), days("%m/%d/%Y"), strict=True))]
+    assert find_form(column(mixed), "when") is None
+
+
+VERSIONS, MONTHS = ["1.2.10", "1.2.11", "2.1.12", "10.1.13"], [f"1.{month}.24" for month in range(1, 13)]
+
+
+@pytest.mark.parametrize("cells", [["3.11.24", "14.11.24", "25.11.24", "2.12.24"], MONTHS], ids=["days", "months"])
+def test_versions_are_no_dates(cells):
+    assert find_kinds(pd.DataFrame({"version": VERSIONS}), ["version"]).categorical == ("version",)
+    assert find_kinds(pd.DataFrame({"day": cells}), ["day"]).dates == {"day": "%d.%m.%y"}
+
+
+def test_what_is_said_to_be_dates_is_dates_though_it_may_be_versions():
+    assert find_kinds(pd.DataFrame({"day": VERSIONS}), ["day"], date=["day"]).dates == {"day": "%d.%m.%y"}
+
+
+def test_dates_long_ago():
+    old = pd.Series(np.array(["1500-01-01", "1500-01-02T06:00"], dtype="datetime64[us]"))
+    assert np.diff(date_parts(old, find_form(old, "when")).numbers["days"]).tolist() == [1.25]
+    found = date_parts(column(["1500-01-01", "2024-01-02T06:00"]), "%Y-%m-%d %H:%M")
+    assert np.isnan(found.numbers["days"]).tolist() == found.junk.tolist()  # what an older pandas cannot read is junk
+
+
+def test_categories_never_seen_are_named_and_spaces_are_no_part_of_them():
+    model = TableModel.fit(with_columns(), LABELS, estimator=QUICK)
+    new = with_columns()
+    plain = model.predict(new)
+    np.testing.assert_array_equal(model.predict(new.assign(place=" " + new["place"] + " ")), plain)
+    new.loc[[2, 5], "place"] = "moon"
+    noted = JunkCells()
+    model.predict(new, noted)
+    named = "Column 'place': 2 cells count as none of the categories, not seen in training: row 2 'moon', row 5 'moon'."
+    assert noted.sentences() == [named]
+    model.predict(new)  # so few are no cause for alarm
+    with pytest.warns(UserWarning, match="Column 'place': 120 cells count as none of the categories"):
+        model.predict(new.assign(place="moon"))
+    model.preprocessing.categories = [[f" {value}" for value in values] for values in model.preprocessing.categories]
+    np.testing.assert_array_equal(model.predict(with_columns()), plain)  # a model that kept the spaces of a table
+
+
+@pytest.mark.parametrize("tick", ["x", 1.0, True])
+def test_a_column_of_ticks_has_two_values(tmp_path, tick):
+    table = with_columns(ticked=[tick if i % 3 else None for i in range(N)])
+    model = TableModel.fit(table, LABELS, estimator=QUICK)
+    assert "ticked" in model.categorical
+    X = np.asarray(model.transform(table))[
+        :, [name.startswith("ticked_") for name in model.preprocessing.feature_names()]
+    ]
+    assert X.sum(axis=1).tolist() == [1.0] * N
+    assert len(np.unique(X[[i for i in range(N) if i % 3 == 0]], axis=0)) == 1
+    assert not (X[0] == X[1]).any()
+    nearly = with_columns(ticked=[tick if i else None for i in range(N)])
+    assert "ticked" not in TableModel.fit(nearly, LABELS, estimator=QUICK).features
+
+
+def test_dates_texts_and_flat_columns_together(tmp_path):
+    table = with_columns(when=days(), comment=prose(), flat="x", empty=None)
+    table.loc[7, "when"] = "soon"
+    model = fit_and_check(table, LABELS, estimator=QUICK)
+    assert model.facts["columns"] == {
+        "height": "numbers",
+        "wet": "numbers",
+        "place": "categories",
+        "when": "dates (%Y-%m-%d)",
+        "comment": "texts",
+        "flat": "left out: the same value in every row",
+        "empty": "left out: no value in any row",
+    }
+    assert "Column 'when': 1 cell counts as missing: row 7 'soon'." in model.facts["warnings"]
+    assert not {"flat", "empty"} & set(model.features)
+    pushes = [name for found in describe_model(model)["strongest_features"].values() for name, _ in found]
+    assert any(name.startswith("comment: ") for name in pushes)
+    save_model(model, tmp_path / "m.ldl")
+    again = load_model(tmp_path / "m.ldl")
+    new = table.drop(columns=["flat", "empty"])
+    np.testing.assert_array_equal(again.predict(new, JunkCells()), model.predict(new, JunkCells()))
+    assert (again.dates, again.texts, again.facts) == (model.dates, model.texts, model.facts)
+    with pytest.raises(ModelFileError, match="dates and texts such as 'when' cannot be exported"):
+        export_onnx(model, tmp_path / "m.onnx")
+
+
+def test_dates_of_a_frame_are_dates():
+    table = with_columns()
+    table["when"] = pd.to_datetime(days())
+    native = TableModel.fit(table, LABELS, estimator=QUICK)
+    texts = TableModel.fit(with_columns(when=days()), LABELS, estimator=QUICK)
+    np.testing.assert_allclose(native.predict(table), texts.predict(with_columns(when=days())), atol=1e-12)
+
+
+@pytest.mark.parametrize("n", [15, 60, 1500])
+def test_names_of_rows_are_refused_at_any_number_of_rows(n):
+    table = make_table(n)
+    with pytest.raises(TableError, match=f"column 'key': {n:,} different texts in {n:,} rows are names of the rows"):
+        TableModel.fit(table, LABELS, estimator=QUICK)
+    for said, expected in (("ignore", ()), ("text", ("key",))):
+        labelled = label_frame(table, LABELS, {said: ["key"]})
+        model, *_ = TableModel.learn_columns(labelled, QUICK)  # all but the estimator, to which 1,500 words are much
+        assert model.features == ("height", "wet", "place", *expected)
+
+
+@pytest.mark.parametrize(
+    "cell", [lambda i: f"{i // 60:02d}:{i % 60:02d}", lambda i: f"{'€$£'[i % 3]}{i + 0.5}"], ids=["times", "currencies"]
+)
+def test_times_and_amounts_of_several_forms_are_not_called_names_of_rows(cell):
+    n = len(with_columns())
+    table = with_columns(odd=[cell(i) for i in range(n)])
+    with pytest.raises(TableError, match=r"column 'odd': .* neither numbers nor dates of one form"):
+        TableModel.fit(table, LABELS, estimator=QUICK)
+
+
+def long_numbers(low: float, high: float, step: int = 1) -> list[int]:
+    return [int(x) // step * step for x in np.random.default_rng(3).uniform(low, high, N)]
+
+
+@pytest.mark.parametrize(
+    ("numbers", "kind"),
+    [
+        (long_numbers(10**16, 10**17), "left_out"),  # accounts
+        (long_numbers(10**11, 10**12), "left_out"),
+        (long_numbers(10**5, 10**17), "numeric"),  # of any length
+        (long_numbers(10**16, 10**17, 10**6), "numeric"),  # rounded
+        (long_numbers(20_000, 90_000), "numeric"),
+        (long_numbers(1.6e9, 1.7e9), "numeric"),  # seconds since 1970, then milliseconds and nanoseconds
+        (long_numbers(1.6e12, 1.7e12), "numeric"),
+        (long_numbers(1.6e18, 1.7e18), "numeric"),
+        ([int(day) for day in days("%Y%m%d%H%M%S")], "numeric"),
+        ([10**16 + i % 7 for i in range(N)], "numeric"),  # that come again
+    ],
+)
+def test_long_numbers_that_hardly_come_again_are_no_feature(numbers, kind):
+    table = with_columns()
+    for column in (numbers, [*numbers[:-1], None], pd.Series([*numbers[:-1], "?"], dtype=object)):  # a gap, or junk
+        table["account"] = column
+        assert "account" in getattr(find_kinds(table, ["account"]), kind)
+    assert "account" in find_kinds(table, ["account"], numeric=["account"]).numeric
+
+
+def test_answers_that_come_again_are_categories_however_long():
+    answers = ["I strongly agree with the statement above", "I do not agree with the statement at all"]
+    table = with_columns(answer=[answers[i % 2] for i in range(N)])
+    assert TableModel.fit(table, LABELS, estimator=QUICK).categorical == ("place", "answer")
+
+
+def test_scripts_without_spaces_are_prose_too():
+    rng = np.random.default_rng(0)
+    texts = ["".join(rng.choice(list("今日天気良店員親切料理遅味悪"), 12)) for _ in range(N)]
+    assert TableModel.fit(with_columns(comment=texts), LABELS, estimator=QUICK).texts == ("comment",)
+
+
+def test_words_carry_what_labels_depend_on():
+    comment = column(prose(1))
+    table = with_columns(comment=comment)
+    table["sea"] = comment.str.contains("slow").astype(int)
+    table.loc[(table[LABELS] == 0).all(axis=1), "sky"] = 1
+    model = TableModel.fit(table, LABELS, estimator=QUICK, features=["comment"])
+    assert describe_model(model)["strongest_features"]["sea"][0][0] == "comment: slow"
+
+
+def test_an_embedding_that_the_user_names(tmp_path):
+    table = with_columns(comment=prose())
+    hashed = TableModel.fit(table, LABELS, estimator=QUICK, embedding=HashingVectorizer(n_features=16))
+    assert hashed.transform(table).shape[1] == 2 + 3 + 16
+    save_model(hashed, tmp_path / "m.ldl")
+    np.testing.assert_array_equal(load_model(tmp_path / "m.ldl").predict(table), hashed.predict(table))
+    piped = TableModel.fit(table, LABELS, estimator=QUICK, embedding=make_pipeline(TfidfVectorizer(max_features=5)))
+    assert piped.transform(table).shape[1] == 2 + 3 + 5
+
+
+def test_a_file_holds_only_embeddings_of_scikit_learn(tmp_path):
+    class Length(HashingVectorizer):
+        pass
+
+    model = TableModel.fit(with_columns(comment=prose()), LABELS, embedding=Length(n_features=4))
+    with pytest.raises(ModelFileError, match=r"cannot hold a .*Length; use joblib"):
+        save_model(model, tmp_path / "m.ldl")
+
+
+def test_a_table_of_flat_columns_has_no_features():
+    with pytest.raises(TableError, match=r"no column is left for the features \(the same value in every row: 'flat'"):
+        TableModel.fit(make_table(20).assign(flat=1), LABELS, estimator=QUICK, features=["flat"])
+
+
+def fit_and_predict(cells, decimal: str):
+    """What a column is taken for, how it was read, and the degrees of its rows as new ones, from files."""
+    with_columns(a=cells).infer_objects().to_csv("data.csv", index=False, sep=";", decimal=decimal)
+    read = {"style": TextStyle(";", decimal), "say": lambda _: None}
+    given = {"beta": 10.0, "gamma": 1.0}
+    model = fit_table("data.csv", LABELS, method="DLDL", params=given, holdout=0, **read)
+    written = predict_table("data.csv", model, "out.csv", **read)
+    return model, [*model.facts["warnings"], *written.notes], pd.read_csv("out.csv")[LABELS]
+
+
+@pytest.mark.parametrize(("decimal", "other"), [(".", ","), (",", ".")])
+def test_a_decimal_mark_that_the_user_says_is_the_only_one(decimal, other, tmp_path, monkeypatch):
+    """With the other mark, cells are texts, in training and in new rows: categories, or names of the rows."""
+    monkeypatch.chdir(tmp_path)
+    few = [f"{i % 4}{other}5" for i in range(N)]
+    model, said, degrees = fit_and_predict(few, decimal)
+    assert "a" in model.categorical
+    assert model.preprocessing.categories[model.categorical.index("a")] == sorted(set(few))
+    assert not [text for text in said if "'a'" in text]  # every category is known again
+    np.testing.assert_allclose(degrees, fit_and_predict([f"s{cell}" for cell in few], decimal)[2], atol=1e-6)
+    with pytest.raises(TableError, match=rf"such as '0\{other}5' and '119\{other}5', are neither numbers nor dates"):
+        fit_and_predict([f"{i}{other}5" for i in range(N)], decimal)
+    model, said, _ = fit_and_predict([f"{i % 4}{decimal}5" for i in range(N)], decimal)
+    assert "a" in model.numeric
+    with_columns(a=few).infer_objects().to_csv("new.csv", index=False, sep=";", decimal=decimal)
+    with pytest.raises(TableError, match="120 of 120 values are not of the kind that the column is taken for"):
+        predict_table("new.csv", model, "out.csv", style=TextStyle(";", decimal), say=lambda _: None)
+
+
+def test_where_points_are_decimal_commas_stand_between_thousands_without_doubt(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    cells = [f"{i % 9 + 1},{i:03d}" for i in range(N)]
+    model, said, _ = fit_and_predict(cells, ".")
+    assert model.preprocessing.medians[model.numeric.index("a")] == np.median([int(c.replace(",", "")) for c in cells])
+    assert not [text for text in said if "'a'" in text]
+    assert "a" in fit_and_predict([*cells[:-1], "0,5"], ".")[0].numeric  # which is junk, and makes no doubt of others
+
+
+def test_what_users_say_on_the_command_line(tmp_path, monkeypatch, capfd):
+    from ldlearn.cli.main import main
+
+    monkeypatch.chdir(tmp_path)
+    table = with_columns(when=days(), zone=[str(i % 5) for i in range(N)], code=[f"c{i}" for i in range(N)])
+    table.loc[[3, 5], "zone"] = "NA"
+    table.to_csv("data.csv", index=False)
+    words = ["fit", "data.csv", "-l", ",".join(LABELS), "-o", "m.ldl", "--holdout", "0"]
+    with pytest.raises(SystemExit) as ended:
+        main(
+            [
+                *words,
+                "--categorical",
+                "zone",
+                "--ignore",
+                "code",
+                "--numeric",
+                "height",
+                "--date",
+                "when",
+                "--text",
+                "place",
+            ]
+        )
+    assert ended.value.code == 0
+    out = capfd.readouterr().out
+    for line in ("numbers: 'height', 'wet'", "categories: 'zone'", "dates (%Y-%m-%d): 'when'", "texts: 'place'"):
+        assert line in out
+    assert "missing values: 4, in 'wet', 'zone'" in out
+    model = load_model("m.ldl")
+    assert set(model.features) == {"height", "wet", "zone", "when", "place"}
+    assert model.facts["source"]["file"] == "data.csv"
+    with_columns(when=days(), zone="1", flat=0).to_csv("flat.csv", index=False)
+    for line in (["fit", "flat.csv", *words[2:]], ["predict", "flat.csv", "-m", "m.ldl", "-o", "out.csv"]):
+        with pytest.raises(SystemExit):
+            main(line)
+    assert "ignored" not in capfd.readouterr().err  # what the fit has left out is no surprise
+    with pytest.raises(SystemExit) as ended:
+        main([*words, "--categorical", "zone", "--numeric", "zone"])
+    assert ended.value.code == 2
+    assert "numeric and categorical both name 'zone'" in capfd.readouterr().err
+
+
+def test_enhance_without_a_model_says_what_it_left_out(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    table = with_columns(flat=1)
+    table.loc[4, "wet"] = "moist"
+    table.to_csv("data.csv", index=False)
+    notes = enhance_table("data.csv", "out.csv", labels=LABELS, method="PriorLE").notes
+    assert notes == [
+        "Column 'wet': 1 cell counts as missing: row 5 'moist'.",
+        "Columns with the same value in every row, left out: 'flat'.",
+    ]
+
+
+def test_nothing_is_said_where_nothing_is_wrong():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = fit_and_check(with_columns(), LABELS, estimator=QUICK)
+        model.predict(with_columns())
+    assert not any("Column" in text for text in model.facts["warnings"])
+
+
+ROWS = np.arange(N)
+SHUFFLED = np.random.default_rng(1).permutation(N)
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("n", ROWS),
+        ("row", ROWS + 1),
+        ("anything", SHUFFLED + 1),
+        ("customer_id", 10**9 + 7919 * SHUFFLED),
+        ("orderNo", 7919 * SHUFFLED),
+        ("Kunden-Nr", 5 * SHUFFLED // 6 + 4000),
+        ("column1", ROWS + 500),
+    ],
+)
+def test_whole_numbers_that_name_the_rows_are_no_feature(name, values):
+    table = with_columns(**{name: values}).infer_objects()
+    model = TableModel.fit(table, LABELS, estimator=QUICK)
+    assert name not in model.features
+    assert "name the rows" in model.facts["columns"][name]
+    assert any("name the rows, left out" in text and repr(name) in text for text in model.facts["warnings"])
+    assert name in TableModel.fit(table, LABELS, estimator=QUICK, numeric=[name]).features
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("seconds", 1_700_000_000 + ROWS),
+        ("price", 7919 * SHUFFLED),
+        ("monkey", 7919 * SHUFFLED),
+        ("key_size", SHUFFLED % 9),
+        ("id_score", SHUFFLED + 0.5),
+        ("even", 2 * ROWS),
+    ],
+)
+def test_other_whole_numbers_stay_features(name, values):
+    assert name in TableModel.fit(with_columns(**{name: values}).infer_objects(), LABELS, estimator=QUICK).features
+
+
+def test_a_table_of_nothing_but_row_numbers_says_so():
+    table = make_table(N)[LABELS].assign(n=ROWS)
+    with pytest.raises(TableError, match=r"no column is left for the features \(whole numbers that name the rows.*'n'"):
+        TableModel.fit(table, LABELS, estimator=QUICK)
+
+
+def test_few_marks_between_thousands_are_said():
+    numbers = [f"{x:.2f}" for x in np.random.default_rng(0).normal(size=N)]
+    few = ["1,234.5", *numbers[1:]]
+    assert TableModel.fit(with_columns(x=few), LABELS, estimator=QUICK).facts["warnings"] == [
+        "Column 'x': 1 cell counts as written with marks between thousands: row 0 '1,234.5'."
+    ]
+    doubtful = [f"{1000 + k:,}" for k in range(N)]
+    assert TableModel.fit(with_columns(x=doubtful), LABELS, estimator=QUICK).facts["warnings"] == [
+        f"Column 'x': {N} cells count as written with marks between thousands: "
+        f"row 0 '1,000', row 1 '1,001', row 2 '1,002' and {N - 3} more."
+    ]
+    many = [f"{1000 * float(x) + 5000:,.2f}" for x in numbers]
+    assert TableModel.fit(with_columns(x=many), LABELS, estimator=QUICK).facts["warnings"] == []
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ["<18", ">=18", "<18", ">= 18"],  # two sides of a limit
+        ["1080p", "720p", "4K", "1080p"],  # neither p nor K is a unit of the others
+        ["5m", "3m", "7m", "20k"],  # millions, not metres
+        ["3/4", "1/2", "5/8", "1/3"],
+        ["1", "2-", "3", "3-"],  # marks at school
+    ],
+)
+def test_what_only_looks_like_numbers_stays_as_it_is(cells):
+    table = with_columns(odd=[cells[i % 4] for i in range(N)])
+    assert find_kinds(table, ["odd"]).categorical == ("odd",)
+
+
+def test_marks_on_one_scale_and_debits_are_numbers():
+    assert read_numbers(column(["7.5/10", "8/10", "9 /10"]))[0].tolist() == [7.5, 8, 9]
+    assert read_numbers(column(["12-", "3-", "4"]))[0].tolist() == [-12, -3, 4]
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("No. of employees", "numeric"),
+        ("no_steps", "numeric"),
+        ("NO (ppb)", "numeric"),
+        ("key pressures", "numeric"),
+        ("Order No.", "left_out"),
+        ("order_no", "left_out"),
+        ("Nr", "left_out"),
+        ("id_customer", "left_out"),
+    ],
+)
+def test_a_number_of_something_is_no_id(name, kind):
+    table = with_columns(**{name: long_numbers(100, 10**6)})
+    assert name in getattr(find_kinds(table, [name]), kind)
+
+
+def test_codes_of_digits_that_do_not_come_again_are_names_of_rows():
+    table = with_columns(phone=[f"030{i}" for i in long_numbers(10**6, 10**7)])
+    with pytest.raises(TableError, match=r"column 'phone': .* are names of the rows, not categories"):
+        find_kinds(table, ["phone"])
+
+
+def test_one_unit_beside_most_numbers_is_understood():
+    numbers, junk = read_numbers(column(["12.5 kg", "3kg", "(2) kg", "7", "<1 kg"]))
+    assert junk.tolist() == [False, False, True, False, False]
+    assert numbers[~junk].tolist() == [12.5, 3, 7, 1]
+    for cells in (["5 m", "3 cm"], ["1st", "2nd", "3rd"], ["1", "2", "3 kg"], ["10 am", "3 pm"]):
+        assert [bad for bad, cell in zip(read_numbers(column(cells))[1], cells, strict=True) if not cell.isdigit()] == [
+            True
+        ] * sum(not cell.isdigit() for cell in cells)
+
+
+def test_limits_are_said():
+    cells = [f"{abs(x):.2f}" for x in np.random.default_rng(0).normal(size=N)]
+    cells[::6] = ["<0.1"] * len(cells[::6])
+    model = TableModel.fit(with_columns(x=cells), LABELS, estimator=QUICK)
+    assert "x" in model.numeric
+    assert model.facts["warnings"] == [
+        "Column 'x': 20 cells count as the limit that is given: row 0 '<0.1', row 6 '<0.1', row 12 '<0.1' and 17 more."
+    ]
+
+
+def test_too_many_categories_are_refused_and_spellings_of_one_are_one():
+    cells = [f"{' ' * (i % 2)}place {i // 2}" for i in range(2000)]
+    assert find_kinds(pd.DataFrame({"place": [*cells, "", None]}), ["place"], categorical=["place"]).categorical
+    with pytest.raises(TableError, match=r"column 'place': 1,001 different texts in 2,001 rows are too many"):
+        find_kinds(pd.DataFrame({"place": [*cells, "elsewhere"]}), ["place"], categorical=["place"])
+
+
+def test_codes_that_begin_with_zero_are_categories(tmp_path):
+    zips = [f"{900 + 30 * (i % 7):05d}" for i in range(N)]
+    table = with_columns(zip=zips)
+    assert "zip" in TableModel.fit(table, LABELS, estimator=QUICK).categorical
+    assert "zip" in TableModel.fit(table, LABELS, estimator=QUICK, numeric=["zip"]).numeric
+    table.to_csv(tmp_path / "x.csv", index=False)
+    model = fit_table(str(tmp_path / "x.csv"), LABELS, holdout=0)
+    assert model.preprocessing.categories[model.categorical.index("zip")] == sorted(set(zips))
+    assert (
+        "x"
+        in TableModel.fit(with_columns(x=[f"{0.5 + i % 9:06.2f}" for i in range(N)]), LABELS, estimator=QUICK).numeric
+    )
+
+
+@pytest.mark.parametrize(("stand_in", "said"), [(-999, True), (9999, True), (3, False), (-998, False)])
+def test_numbers_that_stand_for_nothing_are_suspected(stand_in, said):
+    x = np.random.default_rng(0).normal(size=N)
+    x[::20] = stand_in
+    warned = TableModel.fit(with_columns(x=x).infer_objects(), LABELS, estimator=QUICK).facts["warnings"]
+    assert any(f"Column 'x': 6 cells are {stand_in}, far from all others" in text for text in warned) == said
+    x[:] = np.arange(N) % 2 + 998  # 999 is one of many like it
+    assert TableModel.fit(with_columns(x=x).infer_objects(), LABELS, estimator=QUICK).facts["warnings"] == []
+
+
+def test_percent_signs_beside_some_numbers_only_are_said():
+    x = np.random.default_rng(0).normal(size=N)
+    mixed = [f"{50 + v:.1f}%" if i < 2 else f"{0.5 + v / 100:.3f}" for i, v in enumerate(x)]
+    cells = f"row 0 {mixed[0]!r}, row 1 {mixed[1]!r}"
+    assert TableModel.fit(with_columns(x=mixed), LABELS, estimator=QUICK).facts["warnings"] == [
+        f"Column 'x': 2 cells count with a percent sign, 12% as 12, others without: {cells}."
+    ]
+    alike = [f"{50 + v:.1f}%" for v in x[1:]] + ["?"]
+    assert len(TableModel.fit(with_columns(x=alike), LABELS, estimator=QUICK).facts["warnings"]) == 1
+
+
+def test_numbers_of_new_rows_far_beyond_those_of_training_are_named():
+    table = with_columns(rare=[float(i == 0) for i in range(N)])
+    model = TableModel.fit(table, LABELS, estimator=QUICK)
+    noted = JunkCells()
+    model.predict(table, noted)
+    assert noted.sentences() == []  # a single 1 among zeros is far from the mean, too, but was there
+    new = with_columns(rare=0.0)
+    new["height"] = new["height"].astype(float)
+    new.loc[[3, 9], "height"] = -9999.0
+    model.predict(new, noted)
+    (sentence,) = noted.sentences()
+    assert sentence.startswith("Column 'height': 2 cells count as they are, but lie far beyond all rows of training")
+    assert sentence.endswith(": row 3 -9999.0, row 9 -9999.0.")
+    with pytest.warns(UserWarning, match="far beyond all rows of training"):
+        model.predict(new)

@@ -1,0 +1,126 @@
+"""Excel workbooks."""
+
+import datetime
+import errno
+from unittest import mock
+
+import numpy as np
+import openpyxl
+import pandas as pd
+import pytest
+
+from ldlearn.datasets import DatasetError, load_uk_budget_shares, read_dataset, write_dataset
+from ldlearn.exceptions import FileError, TableError
+from ldlearn.tables.formats import open_output, open_table
+
+
+def workbook(path, rows, sheets=()):
+    book = openpyxl.Workbook()
+    sheet = book.active
+    for title in sheets:
+        sheet = book.create_sheet(title)
+    for row in rows:
+        sheet.append(row)
+    book.save(path)
+    return str(path)
+
+
+def read(name):
+    said = []
+    with open_table(name, say=said.append) as table:
+        return table.read(dict.fromkeys(table.names, "any")), said
+
+
+def test_a_title_above_the_table_is_passed_over(tmp_path):
+    rows = [["Survey of 2024"], [], ["id", "age", "when", "sky"]]
+    rows += [["a", 31, datetime.datetime(2024, 5, 1), 1], ["b", None, datetime.datetime(2024, 5, 2, 7, 30), 0]]
+    frame, said = read(workbook(tmp_path / "x.xlsx", rows))
+    assert list(frame.columns) == ["id", "age", "when", "sky"]
+    assert frame["when"].tolist() == ["2024-05-01", "2024-05-02T07:30:00"]
+    np.testing.assert_array_equal(frame["age"], [31, np.nan])
+    assert said == [f"{tmp_path / 'x.xlsx'}: the header is row 3 of the sheet."]
+
+
+def test_merged_cells_count_for_each_of_their_rows(tmp_path):
+    path = tmp_path / "x.xlsx"
+    rows = [["A title"], ["region", "size", "sky"], ["North", 1, 0], [None, 2, 1], [None, 3, 1], [], ["South", 4, 0]]
+    workbook(path, [*rows, [None, 5, None], [None, 6, 1]])
+    book = openpyxl.load_workbook(path)
+    for cells in ("A1:C1", "A3:A6", "A7:A8", "B9:C9"):
+        book.worksheets[0].merge_cells(cells)
+    book.save(path)
+    frame, said = read(str(path))
+    assert frame["region"].fillna("").tolist() == ["North"] * 3 + ["South"] * 2 + [""]
+    assert frame["size"].tolist() == [1, 2, 3, 4, 5, 6]
+    assert f"{path}: merged cells in 'region' count for each of their rows." in said
+
+
+def test_the_sheet_is_said(tmp_path):
+    _, said = read(workbook(tmp_path / "x.xlsx", [["a", "b"], [1, 2]], sheets=["data"]))
+    assert said == [f"{tmp_path / 'x.xlsx'}: the table is on the sheet 'data'."]
+
+
+def test_columns_without_a_name_are_left_out_and_that_is_said(tmp_path):
+    pd.DataFrame({"a": [1, 2], "b": [3, 4], "c": [5, 6], "d": [0, 1]}).to_excel(tmp_path / "x.xlsx")
+    frame, said = read(str(tmp_path / "x.xlsx"))
+    assert list(frame.columns) == ["a", "b", "c", "d"]
+    assert said == [f"{tmp_path / 'x.xlsx'}: columns without a name in the header are left out."]
+
+
+def test_frames_of_pandas(tmp_path):
+    frame = pd.DataFrame({"x": [1.5, 2.5], "place": ["é", None], "sky": [True, False]})
+    frame.to_excel(tmp_path / "x.xlsx", index=False)
+    found, said = read(str(tmp_path / "x.xlsx"))
+    assert said == []
+    assert found["x"].tolist() == [1.5, 2.5]
+    assert found["sky"].tolist() == [True, False]
+
+
+def test_data_sets_survive(tmp_path):
+    data = load_uk_budget_shares()
+    write_dataset(data, tmp_path / "b.xlsx")
+    back = read_dataset(tmp_path / "b.xlsx", labels="food:other")
+    np.testing.assert_array_equal(back.X, data.X)
+    np.testing.assert_array_equal(back.D, data.D)
+
+
+def test_a_workbook_may_come_through_a_pipe(tmp_path, monkeypatch):
+    with open(workbook(tmp_path / "x.xlsx", [["a", "b"], [1, 2]])) as stdin:
+        monkeypatch.setattr("sys.stdin", stdin)
+        with open_table("-", "xlsx") as table:
+            assert table.read({"b": "any"})["b"].tolist() == [2]
+
+
+def test_errors_name_row_and_column(tmp_path):
+    name = workbook(tmp_path / "x.xlsx", [["a", "b"], [1, 2], ["tall", 3]])
+    with open_table(name) as table, pytest.raises(TableError, match="row 2, column 'a': 'tall' is not a finite number"):
+        table.read({"a": "number"})
+    with pytest.raises(TableError, match=r"e\.xlsx: the file is empty"), open_table(workbook(tmp_path / "e.xlsx", [])):
+        pass
+    (tmp_path / "x.xlsx").write_bytes(b"nonsense")
+    with pytest.raises(DatasetError, match="cannot be read as an Excel workbook"):
+        read_dataset(tmp_path / "x.xlsx", labels="a")
+
+
+def test_a_note_on_the_first_sheet_is_no_table_and_formulas_without_values_are_said(tmp_path):
+    book = openpyxl.Workbook()
+    book.active.append(["see the other sheet"])
+    sheet = book.create_sheet("data")
+    for row in (["a", "b", "twice"], [1, 2, "=A2*2"], [3, 4, "=A3*2"]):
+        sheet.append(row)
+    book.save(tmp_path / "x.xlsx")
+    said = []
+    with open_table(str(tmp_path / "x.xlsx"), say=said.append) as source:
+        assert source.names == ["a", "b", "twice"]
+    assert "the table is on the sheet 'data'" in said[0]
+    assert "formulas in 'twice' have no values; open and save it in a spreadsheet program" in said[1]
+
+
+def test_a_full_disk_is_told_of_the_workbook(tmp_path):
+    full = mock.patch(
+        "openpyxl.worksheet._write_only.WriteOnlyWorksheet.append", side_effect=OSError(errno.ENOSPC, "No space")
+    )
+    said = pytest.raises(FileError, match=r"x\.xlsx: it cannot be written \(no space\)")
+    with full, said, open_output(str(tmp_path / "x.xlsx")) as sink:
+        sink.write({"a": np.arange(3)})
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,281 @@
+"""The kinds of labels that people have: unknown cells, counts of votes, one column of lists."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from ldlearn import AAKNN, DLDL, GLLE, SABFGS, EnhanceThenLearn, VoteLDL
+from ldlearn.core.targets import votes_to_degrees
+from ldlearn.exceptions import InputError, ParameterError, TableError
+from ldlearn.metrics import vote_likelihood
+from ldlearn.tables import (
+    TableModel,
+    evaluate_table,
+    fit_and_check,
+    fit_table,
+    load_table_model,
+    prepare_table,
+    save_model,
+)
+from ldlearn.tables.values import check_degrees
+
+NAMES = ["sky", "sea", "hill"]
+
+
+@pytest.fixture(scope="module")
+def tables():
+    """Features, and counts of votes that depend on them; row 0 has none."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 3))
+    P = np.exp(X @ rng.normal(size=(3, 3)))
+    counts = rng.poisson(6.0 * P / P.sum(axis=1, keepdims=True))
+    counts[counts.sum(axis=1) == 0, 0] = 1
+    return pd.DataFrame(X, columns=list("abc")), counts
+
+
+def beside(features, values, names=NAMES):
+    return pd.concat([features, pd.DataFrame(values, columns=names)], axis=1)
+
+
+def test_a_label_that_is_ticked_or_empty_gets_advice(tables):
+    features, counts = tables
+    Y = (counts > 0).astype(float)
+    Y[:, 1] = np.where(Y[:, 1] > 0, 1.0, np.nan)
+    warnings = fit_and_check(beside(features, Y), NAMES, estimator=DLDL(beta=1.0, gamma=0.3), holdout=0).facts[
+        "warnings"
+    ]
+    said = "Labels that are 1 wherever they are known (write 0 where an empty cell means no): 'sea'."
+    assert said in warnings
+    assert not any(sentence.startswith("Labels always there") for sentence in warnings)
+
+
+def test_an_empty_cell_is_an_unknown_label(tables, tmp_path):
+    features, counts = tables
+    Y = (counts > 0).astype(float)
+    hidden = np.random.default_rng(1).random(Y.shape) < 0.2
+    partial = np.where(hidden, np.nan, Y)
+    model = fit_and_check(beside(features, partial), NAMES, estimator=DLDL(beta=1.0, gamma=0.3))
+    direct = DLDL(beta=1.0, gamma=0.3).fit(model.transform(features), partial)
+    np.testing.assert_allclose(model.predict(features), direct.predict(model.transform(features)))
+    assert model.facts["warnings"][0] == f"{hidden.sum()} empty label cells of 240 are unknown: neither 0 nor 1."
+    assert model.facts["label_kind"] == "0/1"
+    assert model.facts["label_means"]["sea"] == pytest.approx(np.nanmean(partial[:, 1]))
+    assert model.facts["holdout"]["rows"] == 16  # each of them has a label that is known
+    enhanced = model.enhance(beside(features, partial)).to_numpy()
+    np.testing.assert_allclose(enhanced, direct.enhance(model.transform(features), partial))
+    path = tmp_path / "partial.csv"
+    beside(features, partial).to_csv(path, index=False)
+    found = evaluate_table(str(path), model)
+    assert found.rows == int((~hidden).any(axis=1).sum())
+    assert f"{hidden.sum()} empty label cells of 240 are unknown, and count for nothing." in found.notes
+    scores = {score.name: score.model for score in found.scores}
+    assert scores["vote_likelihood"] == pytest.approx(vote_likelihood(partial, model.predict(features).to_numpy()))
+
+
+def test_a_method_that_cannot_take_it_names_row_and_label(tables):
+    features, counts = tables
+    Y = (counts > 0).astype(float)
+    Y[3, 1] = np.nan
+    table = beside(features, Y).set_axis(range(1, 81), axis=0)
+    with pytest.raises(TableError, match=r"row 4, column 'sea': .*EnhanceThenLearn takes no unknown labels"):
+        TableModel.fit(table, NAMES, estimator=EnhanceThenLearn(GLLE()))
+    with pytest.raises(TableError, match="row 4, column 'sea': the label is missing"):
+        TableModel.fit(table, NAMES, estimator=SABFGS())
+
+
+def test_votes_are_degrees_with_their_number_as_weight(tables):
+    features, counts = tables
+    counts = counts.copy()
+    counts[5] = 0
+    degrees, weights = votes_to_degrees(counts)
+    assert np.isnan(degrees[5]).all()
+    assert weights[5] == 0
+    kept = weights > 0
+    table = beside(features, counts)
+    learner = TableModel.fit(table, NAMES, estimator=SABFGS(l2=0.5), kind="votes")
+    X = learner.transform(features)
+    direct = SABFGS(l2=0.5).fit(X[kept], degrees[kept], sample_weight=weights[kept])
+    np.testing.assert_allclose(learner.predict(features), direct.predict(X), atol=1e-6)
+    joint = TableModel.fit(table, NAMES, estimator=DLDL(beta=1.0, gamma=0.5), kind="votes")
+    np.testing.assert_allclose(joint.predict(features), direct.predict(X), atol=2e-3)
+    np.testing.assert_allclose(joint.estimator.label_distributions_[kept], degrees[kept])
+    raters = TableModel.fit(table[kept], NAMES, estimator=VoteLDL(gamma=0.5), kind="votes")
+    again = VoteLDL(gamma=0.5).fit(raters.transform(features[kept]), counts[kept] > 0, n_raters=weights[kept])
+    assert raters.estimator.lambda_ == pytest.approx(again.lambda_, rel=1e-6)
+    assert learner.facts["label_kind"] == "votes"
+    assert learner.facts["warnings"] == ["1 rows without votes teach nothing."]
+    alike = TableModel.fit(table[kept], NAMES, estimator=AAKNN(3), kind="votes")
+    assert "takes no weights" in alike.facts["warnings"][0]
+
+
+def test_votes_in_files(tables, tmp_path):
+    features, counts = tables
+    path = tmp_path / "votes.csv"
+    beside(features, counts).to_csv(path, index=False)
+    model = fit_table(str(path), "sky:hill", method="SABFGS", kind="votes", holdout=0.25)
+    assert type(model.estimator).__name__ == "SABFGS"
+    assert [score["name"] for score in model.facts["holdout"]["scores"]][-1] == "intersection"
+    found = evaluate_table(str(path), model, metrics=["intersection"], kind="votes")
+    degrees, weights = votes_to_degrees(counts)
+    shared = np.minimum(degrees, model.predict(features)).sum(axis=1)
+    assert found.scores[0].model == pytest.approx(np.average(shared, weights=weights))
+    with pytest.raises(TableError, match=r"sum to 7; .* for counts of votes say kind='votes'"):
+        evaluate_table(str(path), model)
+    with pytest.raises(TableError, match="for counts say kind='votes'"):
+        fit_table(str(path), "sky:hill")
+
+
+def test_a_joint_model_that_takes_no_degrees_says_what_it_sees_of_votes(tables):
+    features, counts = tables
+    model = TableModel.fit(beside(features, counts), NAMES, estimator=EnhanceThenLearn(), kind="votes")
+    assert "EnhanceThenLearn cannot be told degrees: it sees which labels got any vote." in model.facts["warnings"]
+
+
+def test_degrees_of_some_rows_and_labels_of_the_rest(tables, tmp_path):
+    features, counts = tables
+    Y, D = (counts > 0).astype(float), votes_to_degrees(counts)[0]
+    known = (np.arange(80) % 4 == 0) & (counts.sum(axis=1) > 0)
+    mixed = np.where(known[:, None], D, Y)
+    mixed[1, 0] = np.nan
+    path = tmp_path / "mixed.csv"
+    beside(features, mixed).to_csv(path, index=False)
+    params = {"beta": 1.0, "gamma": 0.3}
+    model = fit_table(str(path), ",".join(NAMES), kind="mixed", params=params)
+    X = model.transform(features)
+    told = np.where(known[:, None] & ((D > 0) & (D < 1)).any(axis=1, keepdims=True), D, np.nan)
+    direct = DLDL(**params).fit(X, np.where(np.isnan(mixed), np.nan, mixed > 0), degrees=told)
+    np.testing.assert_allclose(model.predict(features), direct.predict(X))
+    n = int(np.isfinite(told).all(axis=1).sum())
+    assert model.facts["warnings"][0] == f"True degrees of {n} rows, 0/1 labels of {80 - n}."
+    assert evaluate_table(str(path), model, kind="mixed").rows == 80
+    with pytest.raises(TableError, match=r"is neither 0 nor 1; DLDL .*for degrees of some rows kind='mixed'"):
+        fit_table(str(path), ",".join(NAMES))
+    with pytest.raises(ParameterError, match="VoteLDL cannot be told the degrees of some rows; DLDL can"):
+        fit_table(str(path), ",".join(NAMES), kind="mixed", method="VoteLDL")
+    mixed[4] = [0.5, 0.2, 0.1]
+    with pytest.raises(TableError, match=r"row 4: .*sum to 0\.8"):
+        TableModel.fit(beside(features, mixed), NAMES, kind="mixed")
+
+
+def test_fractions_are_no_votes(tables, tmp_path):
+    features, counts = tables
+    table = beside(features, counts.astype(float))
+    table.loc[7, "sea"] = 0.29
+    with pytest.raises(TableError, match=r"row 7, column 'sea': 0\.29 is no count of votes; .*--kind mixed"):
+        TableModel.fit(table, NAMES, kind="votes")
+    model = TableModel.fit(beside(features, counts), NAMES, estimator=AAKNN(3), kind="votes")
+    table.to_csv(tmp_path / "votes.csv", index=False)
+    with pytest.raises(TableError, match=r"row 8, column 'sea': 0\.29 is no count of votes"):
+        evaluate_table(str(tmp_path / "votes.csv"), model, kind="votes")
+
+
+def test_mixed_without_degrees_says_so(tables):
+    features, counts = tables
+    partial = (counts > 0).astype(float)
+    partial[3, 1] = np.nan
+    params = {"estimator": DLDL(beta=1.0, gamma=0.3)}
+    model = TableModel.fit(beside(features, partial), NAMES, kind="mixed", **params)
+    assert model.facts["warnings"][0] == "No row has degrees: kind mixed was not needed."
+    assert model.facts["warnings"][1].startswith("1 empty label cells of 240 are unknown")
+    plain = TableModel.fit(beside(features, partial), NAMES, **params)
+    np.testing.assert_array_equal(model.predict(features), plain.predict(features))
+
+
+def test_the_kind_that_is_advised_is_one_that_the_table_can_hold():
+    rows = range(1, 3)
+    for table, advice in {
+        ((1, 1, 0), (0.5, 0.25, 0.25)): "kind='mixed' (--kind mixed)",
+        ((2, 1, 0), (0, 3, 1)): "kind='votes' (--kind votes)",
+    }.items():
+        with pytest.raises(TableError) as refused:
+            check_degrees(np.array(table, dtype=float), NAMES, rows)
+        assert f"say {advice}" in str(refused.value)
+        with pytest.raises(TableError) as refused:
+            check_degrees(np.array(table, dtype=float), NAMES, rows, may_be_other=False)
+        assert "kind=" not in str(refused.value)
+
+
+def test_bad_votes_are_refused():
+    with pytest.raises(InputError, match=r"not be negative, as there are in row 1\."):
+        votes_to_degrees([[1, 2], [3, -1]])
+    with pytest.raises(InputError, match="write 0 where nobody voted"):
+        votes_to_degrees([[1, np.nan]])
+
+
+@pytest.mark.parametrize("form", ["|", ";", ", ", "\n", "json", "python", "database", "objects"])
+def test_one_column_of_lists_is_a_column_for_each_label(tables, form, tmp_path):
+    features, counts = tables
+    lists = [[name for name, count in zip(NAMES, row, strict=True) if count] for row in counts]
+    written = {
+        "json": [json.dumps(cell) for cell in lists],
+        "python": [repr(cell) for cell in lists],  # as pandas writes them
+        "database": ["{" + ",".join(cell) + "}" for cell in lists],
+        "objects": lists,
+    }
+    cells = written.get(form) or [form.join(cell) for cell in lists]
+    table = features.assign(tags=cells)
+    model = TableModel.fit(table, ["tags"], estimator=DLDL(beta=1.0, gamma=0.5))
+    labels = sorted(NAMES)
+    plain = TableModel.fit(beside(features, counts > 0)[[*"abc", *labels]], labels, estimator=DLDL(beta=1.0, gamma=0.5))
+    assert model.labels == tuple(labels)
+    np.testing.assert_array_equal(model.predict(features), plain.predict(features))
+    save_model(model, tmp_path / "m.ldl")
+    loaded = load_table_model(tmp_path / "m.ldl")
+    np.testing.assert_array_equal(loaded.enhance(table), plain.enhance(beside(features, counts > 0)))
+    with pytest.raises(TableError, match="row 2, column 'tags': 'moon' is none of the labels 'hill', 'sea', 'sky'"):
+        loaded.enhance(table.assign(tags=[["moon"] if i == 2 else cell for i, cell in enumerate(lists)]))
+
+
+def test_lists_in_files_and_empty_cells(tables, tmp_path):
+    features, counts = tables
+    path = tmp_path / "tags.csv"
+    cells = ["/".join(n for n, count in zip(NAMES, row, strict=True) if count) for row in counts]
+    features.assign(tags=cells).to_csv(path, index=False)
+    said = []
+    model = fit_table(str(path), "tags", separator="/", params={"beta": 1.0}, say=said.append)
+    assert said == [f"{path}: the column 'tags' holds lists of labels, separated by '/': 'hill', 'sea', 'sky'."]
+    assert model.labels == ("hill", "sea", "sky")
+    assert evaluate_table(str(path), model).rows == 80
+    cells[7] = ""
+    features.assign(tags=cells).to_csv(path, index=False)
+    with pytest.raises(TableError, match="row 8: no label is 1"):
+        fit_table(str(path), "tags", separator="/", say=said.append)
+    assert said[1:] == said[:1]  # how lists were read is said before a fit can fail for it
+
+
+def test_what_looks_like_prose_is_no_list_of_labels(tables):
+    features, _ = tables
+    table = features.assign(note=[f"note {i}" for i in range(80)])
+    with pytest.raises(TableError, match="80 different labels in 80 rows look like texts"):
+        TableModel.fit(table, ["note"])
+    with pytest.raises(TableError, match="separator is for one label column of texts"):
+        TableModel.fit(table, ["a"], separator="|")
+
+
+@pytest.mark.parametrize("form", ["{:.2f}", "{:.3f}", "comma", "{:.0%}", "{:.1%}"])
+def test_degrees_as_people_write_them(tables, form, tmp_path):
+    features, counts = tables
+    D = (counts + 1) / (counts + 1).sum(axis=1, keepdims=True)
+    written = {"comma": lambda x: f"{x:.2f}".replace(".", ",")}.get(form, form.format)
+    degrees = pd.DataFrame([[written(x) for x in row] for row in D], columns=NAMES)
+    model = TableModel.fit(features.join(degrees), NAMES, estimator=SABFGS())
+    np.testing.assert_allclose(model.facts["mean_distribution"], D.mean(axis=0), atol=5e-3)
+    features.join(degrees).to_csv(tmp_path / "x.csv", index=False)
+    np.testing.assert_allclose(prepare_table(str(tmp_path / "x.csv"), NAMES).D, D, atol=2e-2)
+
+
+def test_degrees_that_are_no_degrees_are_not_rescaled(tables):
+    features, _ = tables
+    for row, said in (
+        ([0.5, 0.45, 0.0], "sum to 0.95"),
+        ([1.0, 1.0, 0.0], "sum to 2"),
+        ([1.05, 0.0, -0.05], "negative"),
+    ):
+        odd = features.join(pd.DataFrame([[0.33, 0.33, 0.33], row] * (len(features) // 2), columns=NAMES))
+        with pytest.raises(TableError, match=said):
+            TableModel.fit(odd, NAMES, estimator=SABFGS())
+    shares = features.join(pd.DataFrame([[30, 30, 40]] * len(features), columns=NAMES))
+    with pytest.raises(TableError, match="if they are percentages, divide them by 100"):
+        TableModel.fit(shares, NAMES, estimator=SABFGS())

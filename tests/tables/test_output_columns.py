@@ -1,0 +1,92 @@
+"""What is written beside the degrees, and with how many decimals."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from example_tables import LABELS, make_table
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ldlearn.core.simplex import round_rows
+from ldlearn.exceptions import ParameterError, TableError
+from ldlearn.tables import enhance_table, fit_table, predict_table
+
+
+@given(st.integers(1, 6), st.integers(0, 6), st.integers(0, 10**6))
+def test_rounded_rows_sum_to_one_and_stay_near(c, digits, seed):
+    D = np.random.default_rng(seed).dirichlet(np.full(c, 0.5), size=5)
+    rounded = round_rows(D, digits)
+    units = rounded * 10**digits
+    np.testing.assert_allclose(units, np.rint(units), atol=1e-6)
+    np.testing.assert_allclose(rounded.sum(axis=1), 1.0, atol=1e-12)
+    assert (np.abs(rounded - D) < 10.0**-digits + 1e-8).all()
+    assert (rounded >= 0).all()
+    np.testing.assert_array_equal(round_rows(rounded, digits), rounded)
+    for row, near in zip(D * 10**digits, units, strict=True):
+        up = near > row + 1e-6
+        remainder = row - np.floor(row + 1e-9)
+        assert not up.any() or remainder[up].min() >= remainder[~up].max(initial=0.0) - 1e-6
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("outputs")
+    table = make_table()
+    table["count"] = np.arange(len(table))
+    table.to_csv(path / "data.csv", index=False)
+    table.to_parquet(path / "data.parquet")
+    fit_table(str(path / "data.csv"), LABELS, str(path / "m.ldl"), id="key", ignore="count", holdout=0)
+    return path
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl"])
+@pytest.mark.parametrize("source", ["csv", "parquet"])
+def test_kept_columns_stand_between_the_id_and_the_degrees(folder, tmp_path, source, ending):
+    table = make_table()
+    feature = next(name for name in table.columns if name not in (*LABELS, "key"))
+    out = str(tmp_path / f"out.{ending}")
+    predict_table(
+        str(folder / f"data.{source}"), str(folder / "m.ldl"), out, keep=["count", feature], round=3, say=print
+    )
+    found = {"csv": pd.read_csv, "parquet": pd.read_parquet, "jsonl": lambda p: pd.read_json(p, lines=True)}[ending](
+        out
+    )
+    assert list(found.columns) == ["key", "count", feature, *LABELS]
+    assert found["count"].astype(float).tolist() == list(range(len(table)))
+    degrees = found[LABELS].to_numpy()
+    np.testing.assert_allclose(degrees.sum(axis=1), 1.0, atol=1e-12)
+    np.testing.assert_allclose(degrees * 1000, np.rint(degrees * 1000), atol=1e-9)
+
+
+def test_enhance_keeps_columns_with_and_without_a_model(folder, tmp_path):
+    data, out = str(folder / "data.csv"), str(tmp_path / "out.csv")
+    enhance_table(data, out, model=str(folder / "m.ldl"), keep="count", round=2)
+    assert list(pd.read_csv(out).columns) == ["key", "count", *LABELS]
+    assert pd.read_csv(out, dtype=str)["count"].tolist()[:3] == ["0", "1", "2"]
+    enhance_table(data, out, labels=LABELS, method="UniformLE", id="key", ignore="count", keep="key,count", round=2)
+    assert list(pd.read_csv(out).columns) == ["key", "count", *LABELS]
+
+
+def test_an_empty_table_still_has_its_columns(folder, tmp_path):
+    (tmp_path / "none.csv").write_text((folder / "data.csv").read_text().splitlines()[0] + "\n")
+    predict_table(str(tmp_path / "none.csv"), str(folder / "m.ldl"), str(tmp_path / "out.csv"), keep="count", round=2)
+    assert (tmp_path / "out.csv").read_text().strip() == ",".join(["key", "count", *LABELS])
+
+
+def test_formulas_in_kept_texts_are_disarmed(folder, tmp_path):
+    table = make_table().assign(remark="=1+1")
+    table.to_csv(tmp_path / "data.csv", index=False)
+    predict_table(
+        str(tmp_path / "data.csv"), str(folder / "m.ldl"), str(tmp_path / "out.csv"), keep="remark", safe_csv=True
+    )
+    assert set(pd.read_csv(tmp_path / "out.csv")["remark"]) == {"'=1+1"}
+
+
+def test_mistakes_are_told(folder, tmp_path):
+    arguments = str(folder / "data.csv"), str(folder / "m.ldl"), str(tmp_path / "out.csv")
+    with pytest.raises(TableError, match=f"keep names the label '{LABELS[0]}'"):
+        predict_table(*arguments, keep=LABELS[0])
+    with pytest.raises(TableError, match="keep: there is no column 'counts'; did you mean count"):
+        predict_table(*arguments, keep="counts")
+    with pytest.raises(ParameterError, match="round must be from 0 to 15 decimals, got -1"):
+        predict_table(*arguments, round=-1)

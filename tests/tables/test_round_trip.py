@@ -1,0 +1,90 @@
+"""Every estimator survives a model file, joblib and pickle to the last bit."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+
+import joblib
+import numpy as np
+import pytest
+from estimator_cases import case_id, instances, make_problem, targets
+from scipy import sparse
+from sklearn.base import BaseEstimator
+
+from ldlearn import DLDL
+from ldlearn.tables import load_model, save_model
+
+
+def assert_same(a, b, where="model"):
+    """Equal to the last bit, through all attributes."""
+    assert type(a) is type(b), where
+    if isinstance(a, np.ndarray):
+        assert a.dtype == b.dtype, where
+        np.testing.assert_array_equal(a, b, err_msg=where)
+    elif sparse.issparse(a):
+        assert a.dtype == b.dtype, where
+        assert (a != b).nnz == 0, where
+    elif isinstance(a, dict):
+        assert list(a) == list(b), where
+        for key in a:
+            assert_same(a[key], b[key], f"{where}.{key}")
+    elif isinstance(a, list | tuple):
+        assert len(a) == len(b), where
+        for k, (x, y) in enumerate(zip(a, b, strict=True)):
+            assert_same(x, y, f"{where}[{k}]")
+    elif type(a).__name__ in ("KDTree", "BallTree"):
+        pass
+    elif isinstance(a, np.random.RandomState):
+        assert_same(a.get_state(legacy=False), b.get_state(legacy=False), where)
+    elif isinstance(a, BaseEstimator) or (hasattr(a, "__dict__") and not isinstance(a, type)):
+        assert_same(vars(a), vars(b), where)
+    elif isinstance(a, float | np.floating) and np.isnan(a):
+        assert np.isnan(b), where
+    else:
+        assert a == b, where
+
+
+def fitted(estimator):
+    X, D, Y = make_problem()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return estimator.fit(X, targets(estimator, D, Y)), X
+
+
+@pytest.mark.parametrize("estimator", instances(), ids=case_id)
+def test_a_model_file_keeps_every_estimator_exactly(estimator, tmp_path):
+    model, X = fitted(estimator)
+    save_model(model, tmp_path / "model.ldl")
+    again = load_model(tmp_path / "model.ldl")
+    assert_same(model, again)
+    if hasattr(model, "predict"):
+        np.testing.assert_array_equal(model.predict(X), again.predict(X))
+    if hasattr(model, "enhance"):
+        _, D, Y = make_problem()
+        known = targets(model, D, Y)
+        np.testing.assert_array_equal(model.enhance(X, known), again.enhance(X, known))
+
+
+@pytest.mark.parametrize("estimator", instances(), ids=case_id)
+def test_joblib_and_pickle_work_too(estimator, tmp_path):
+    model, X = fitted(estimator)
+    joblib.dump(model, tmp_path / "model.joblib")
+    for again in (joblib.load(tmp_path / "model.joblib"), pickle.loads(pickle.dumps(model))):
+        if hasattr(model, "predict"):
+            np.testing.assert_array_equal(model.predict(X), again.predict(X))
+        if hasattr(model, "label_distributions_"):
+            np.testing.assert_array_equal(model.label_distributions_, again.label_distributions_)
+
+
+def test_intervals_of_wide_features_survive(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 150))
+    Y = X[:, :3] > 0
+    Y[:, 0] = True
+    model = DLDL(beta=1.0, gamma=5.0).fit(X, Y)
+    save_model(model, tmp_path / "model.ldl")
+    again = load_model(tmp_path / "model.ldl")
+    for ours, theirs in zip(model.predict_interval(X[:5]), again.predict_interval(X[:5]), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    np.testing.assert_array_equal(model.far_from_training(3 * X), again.far_from_training(3 * X))

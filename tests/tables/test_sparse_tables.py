@@ -1,0 +1,166 @@
+"""Sparse matrices in files stay sparse from the file to the degrees, and mean what the same numbers mean elsewhere."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+
+from ldlearn.experiments import plan_for_table, run_plan
+from ldlearn.tables import (
+    TableError,
+    enhance_table,
+    evaluate_table,
+    features,
+    fit_table,
+    load_model,
+    predict_table,
+    prepare_table,
+)
+
+LABELS = ["calm", "glad", "upset"]
+ROWS, WORDS = 300, 40
+
+
+def write(path, X, Y, **others):
+    parts = {"X_data": X.data, "X_indices": X.indices, "X_indptr": X.indptr, "X_shape": X.shape}
+    np.savez(path, **parts, Y=Y, label_names=LABELS, **others)
+
+
+def make(rows, words, density, seed=0):
+    rng = np.random.default_rng(seed)
+    X = scipy.sparse.random_array((rows, words), density=density, random_state=rng, format="csr")
+    Y = (X[:, :3].toarray() + rng.random((rows, 3)) > 0.6).astype(int)
+    Y[Y.sum(axis=1) == 0, 0] = 1
+    return X, Y
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sparse")
+    X, Y = make(ROWS, WORDS, 0.1)
+    X.data[X.indices == 7] = 0
+    X.eliminate_zeros()
+    keys, places = [f"k{i:03d}" for i in range(ROWS)], np.array(["coast", "land"])[np.arange(ROWS) % 2]
+    names = [f"w{j}" for j in range(WORDS)]
+    write(folder / "x.npz", X, Y, key=np.array(keys), feature_names=names)
+    frame = pd.DataFrame(X.toarray(), columns=names).assign(**dict(zip(LABELS, Y.T, strict=True)), key=keys)
+    frame.to_csv(folder / "x.csv", index=False)
+    write(folder / "place.npz", X, Y, key=np.array(keys), feature_names=names, place=places)
+    frame.assign(place=places).to_csv(folder / "place.csv", index=False)
+    return folder
+
+
+def degrees(data, model, folder):
+    predict_table(str(data), str(model), str(folder / "out.csv"))
+    return pd.read_csv(folder / "out.csv", index_col="key")
+
+
+@pytest.mark.parametrize("features", [None, "w3:w20,place"])
+def test_sparse_and_dense_files_say_the_same(files, tmp_path, features):
+    name = "x" if features is None else "place"
+    models = {}
+    for ending in ("npz", "csv"):
+        options = {"id": "key", "features": features, "params": {"beta": 1.0, "gamma": 0.1, "tol": 1e-8}}
+        path = tmp_path / f"{ending}.ldl"
+        models[ending] = fit_table(str(files / f"{name}.{ending}"), LABELS, str(path), **options)
+    assert models["npz"].preprocessing.sparse
+    assert models["npz"].facts["columns"] == models["csv"].facts["columns"]
+    assert models["npz"].facts["holdout"]["scores"][0]["model"] == pytest.approx(
+        models["csv"].facts["holdout"]["scores"][0]["model"], abs=1e-3
+    )
+    expected = degrees(files / f"{name}.csv", tmp_path / "csv.ldl", tmp_path)
+    for data in ("npz", "csv"):
+        for model in ("npz", "csv"):
+            found = degrees(files / f"{name}.{data}", tmp_path / f"{model}.ldl", tmp_path)
+            pd.testing.assert_frame_equal(found, expected, atol=1e-4)
+    assert evaluate_table(str(files / f"{name}.npz"), str(tmp_path / "npz.ldl")).rows == ROWS
+
+
+def test_methods_that_take_no_sparse_rows_get_dense_ones(files):
+    model = fit_table(str(files / "x.npz"), "Y", id="key", method="GLLE+PTSVM", holdout=0)
+    assert not model.preprocessing.sparse
+    assert model.preprocessing.means.any()
+
+
+def test_no_large_part_of_a_sparse_matrix_is_made_dense(tmp_path, monkeypatch):
+    X, Y = make(3000, 10_000, 2e-4)
+    write(tmp_path / "x.npz", X, Y)
+    dense = scipy.sparse.csr_array.toarray
+
+    def only_a_few_rows(matrix, *arguments, **options):
+        assert np.prod(matrix.shape) <= X.shape[0] * X.shape[1] / 10
+        return dense(matrix, *arguments, **options)
+
+    monkeypatch.setattr(scipy.sparse.csr_array, "toarray", only_a_few_rows)
+    names = [str(tmp_path / name) for name in ("x.npz", "m.ldl", "out.csv")]
+    fit_table(names[0], "Y", names[1], params={"beta": 1.0, "gamma": 1e3, "max_iter": 1}, holdout=0)
+    assert predict_table(*names).rows == X.shape[0]
+    assert len(load_model(names[1]).features) == len(np.unique(X.indices))
+
+
+@pytest.mark.parametrize("ending", ["npz", "csv"])
+def test_lists_of_labels_beside_features_can_be_kept(tmp_path, ending):
+    X, Y = make(ROWS, WORDS, 0.1)
+    lists = np.array(["|".join(np.array(LABELS)[row > 0]) for row in Y])
+    write(tmp_path / "x.npz", X, Y, said=lists)
+    pd.DataFrame(X.toarray()).add_prefix("X").assign(said=lists).to_csv(tmp_path / "x.csv", index=False)
+    options = {"labels": "said", "features": "X0:X39", "keep": "said", "method": "UniformLE"}
+    notes = []
+    enhance_table(str(tmp_path / f"x.{ending}"), str(tmp_path / "out.csv"), **options, say=notes.append)
+    assert "holds lists of labels, separated by '|'" in notes[0]
+    found = pd.read_csv(tmp_path / "out.csv")
+    assert found["said"].tolist() == lists.tolist()
+    np.testing.assert_allclose(found[LABELS], Y / Y.sum(axis=1, keepdims=True))
+
+
+def test_methods_are_compared_on_sparse_rows_where_they_take_them(files, tmp_path, monkeypatch):
+    plan, table = plan_for_table(
+        str(files / "x.npz"), "Y", methods=["UniformLE", "GLLE+PTSVM"], repeats=1, columns={"id": "key"}
+    )
+    assert [method.takes_sparse for method in plan.methods] == [True, False]
+    rows = np.arange(ROWS)
+    sparse, dense = (table.numbers(rows[:200], rows[200:], sparse=sparse) for sparse in (True, False))
+    assert all(map(scipy.sparse.issparse, sparse))
+    np.testing.assert_allclose(dense[0].mean(axis=0), 0, atol=1e-12)
+    given, numbers = [], type(table).numbers
+
+    def noted(self, *rows, sparse):
+        given.append(sparse)
+        return numbers(self, *rows, sparse=sparse)
+
+    monkeypatch.setattr(type(table), "numbers", noted)
+    found = run_plan(plan, tmp_path, loaded={plan.datasets[0].name: table})
+    assert given == [True, False]
+    assert all(record.is_ok for record in found.records)
+
+
+def test_many_categories_stay_sparse_for_methods_that_take_them(tmp_path):
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 30, size=200)
+    frame = pd.DataFrame({"street": [f"street {k}" for k in codes], "a": codes % 2, "b": 1 - codes % 2})
+    frame.to_csv(tmp_path / "x.csv", index=False)
+    table, rows = prepare_table(str(tmp_path / "x.csv"), "a,b"), np.arange(200)
+    (sparse,), (dense,) = (table.numbers(rows, sparse=sparse) for sparse in (True, False))
+    assert scipy.sparse.issparse(sparse)
+    np.testing.assert_array_equal(sparse.toarray(), dense)
+
+
+@pytest.mark.parametrize(("value", "shown"), [(np.nan, "nan"), (np.inf, "inf"), (1e200, "1e\\+200")])
+def test_a_sparse_cell_that_is_no_number_is_named(tmp_path, value, shown):
+    X, Y = make(ROWS, WORDS, 0.1)
+    X.data[50] = value
+    row = int(np.searchsorted(X.indptr, 50, side="right"))
+    write(tmp_path / "x.npz", X, Y)
+    with pytest.raises(TableError, match=rf"x\.npz, row {row}, column 'X{X.indices[50]}': {shown} is no number"):
+        fit_table(str(tmp_path / "x.npz"), "Y")
+
+
+@pytest.mark.parametrize("offset", [-0.731750539540884, 1e8])
+def test_sparse_columns_are_scaled_as_dense_ones_are(offset):
+    """Also far from zero, where squares lose all digits; a constant is divided by nothing."""
+    X = offset + np.column_stack([np.zeros(322), np.random.default_rng(0).normal(size=322)])
+    sparse, dense = features._sparse_moments(scipy.sparse.csr_array(X)), features._dense_moments(X)
+    assert sparse[2, 0] == 1.0
+    np.testing.assert_allclose(sparse[2], dense[2], rtol=1e-6)

@@ -1,0 +1,97 @@
+"""What the commands do, called from Python."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from example_tables import LABELS, make_table
+
+from ldlearn.exceptions import ParameterError
+from ldlearn.tables import (
+    TableModel,
+    compare_tables,
+    describe_file,
+    enhance_table,
+    evaluate_table,
+    fit_table,
+    load_model,
+    predict_table,
+)
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    make_table().to_csv("data.csv", index=False)
+    return tmp_path
+
+
+def test_from_file_to_file(files):
+    model = fit_table("data.csv", LABELS, "m.ldl", id="key")
+    assert isinstance(model, TableModel)
+    written = predict_table("data.csv", model, "out.csv")
+    assert (written.rows, written.labels, written.output) == (80, LABELS, "out.csv")
+    np.testing.assert_allclose(pd.read_csv("out.csv")[LABELS], load_model("m.ldl").predict(make_table()), atol=1e-12)
+    enhance_table("data.csv", "degrees.parquet", model="m.ldl")
+    assert list(pd.read_parquet("degrees.parquet")) == ["key", *LABELS]
+    found = evaluate_table("data.csv", "m.ldl")
+    assert (found.rows, found.truth) == (80, "0/1 labels")
+    assert found.better_than_floors
+    same = compare_tables("out.csv", "out.csv", metrics=["intersection"])
+    assert (same.id, same.rows) == ("key", 80)
+    assert same.scores["intersection"] == pytest.approx(1)
+    assert describe_file("m.ldl")["method"] == "DLDL"
+
+
+def test_a_total_below_the_rows_is_no_row_to_any_command(files):
+    table = make_table()
+    sums = {name: table[name].sum() for name in (*LABELS, "height", "wet")}
+    pd.concat([table, pd.DataFrame([sums | {"key": "Total"}])]).to_csv("data.csv", index=False)
+    said = []
+    fit_table("data.csv", LABELS, "m.ldl", id="key", params={"beta": 10.0, "gamma": 1.0}, holdout=0, say=said.append)
+    found = [predict_table("data.csv", "m.ldl", "p.csv", say=said.append).rows]
+    found += [enhance_table("data.csv", "e.csv", model="m.ldl", say=said.append).rows]
+    found += [evaluate_table("data.csv", "m.ldl", say=said.append).rows]
+    assert found == [80, 80, 80]
+    assert said == ["data.csv: its last row is a total ('Total') and passed over."] * 4
+
+
+def test_progress_is_told(files):
+    told = {}
+
+    class Telling:
+        def __init__(self, task, total, *, is_bytes=False):
+            self.task, told[task] = task, [total, 0]
+
+        def __enter__(self):
+            def advance(amount):
+                told[self.task][1] += amount
+
+            return advance
+
+        def __exit__(self, *error):
+            pass
+
+    fit_table("data.csv", ",".join(LABELS), id="key", progress=Telling)
+    size = (files / "data.csv").stat().st_size
+    assert told["reading"] == [size, size]
+    assert told["fitting"][1] > 0
+
+
+def test_either_a_model_or_labels(files):
+    for wrong in ({}, {"model": "m.ldl", "labels": "sky"}):
+        with pytest.raises(ParameterError, match="either a model, or labels"):
+            enhance_table("data.csv", "out.csv", **wrong)
+
+
+def test_labels_are_read_once(files, monkeypatch):
+    """Reading texts as labels is slow; a fit with rows held out needs them four times."""
+    from ldlearn.tables import labelled_table, values
+
+    seen = []
+    monkeypatch.setattr(
+        labelled_table, "to_labels", lambda frame, names: seen.append(names) or values.to_labels(frame, names)
+    )
+    fit_table("data.csv", LABELS, "m.ldl", id="key")
+    assert seen == [LABELS]

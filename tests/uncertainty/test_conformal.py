@@ -1,0 +1,90 @@
+"""Conformal intervals: the promise, whatever the estimator."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ldlearn import DLDL, SABFGS, ConformalIntervals, UniformLE, conformal_intervals
+from ldlearn.datasets import make_label_distributions
+from ldlearn.exceptions import InputError, ParameterError
+
+
+def degrees(rng, shape):
+    D = rng.standard_gamma(0.7, size=shape) + 1e-9
+    return D / D.sum(axis=-1, keepdims=True)
+
+
+@settings(max_examples=12, deadline=None)
+@given(n=st.integers(5, 60), coverage=st.floats(0.5, 0.95), simultaneous=st.booleans(), wrong=st.booleans())
+def test_new_rows_are_held_as_often_as_promised(n, coverage, simultaneous, wrong):
+    """Exchangeable rows, a predictor that may know nothing: the promise holds, and no more is given than must be."""
+    rng = np.random.default_rng(0)
+    repeats, c = 1500, 4
+    D = degrees(rng, (repeats, n + 1, c))
+    P = degrees(rng, D.shape) if wrong else 0.7 * D + 0.3 * degrees(rng, D.shape)
+    held = []
+    for d, p in zip(D, P, strict=True):
+        lower, upper = conformal_intervals(p[:n], d[:n], p[n:], coverage, simultaneous=simultaneous)
+        inside = (lower <= d[n:]) & (d[n:] <= upper)
+        held.append(inside.all() if simultaneous else inside.mean())
+    error = 3.5 * np.sqrt(coverage * (1 - coverage) / repeats)
+    assert coverage - error < np.mean(held)
+    if (n + 1) * coverage <= n and not wrong:  # intervals of a bad predictor end at 0 and 1, and hold more
+        assert np.mean(held) < coverage + 1 / (n + 1) + error
+
+
+def test_any_estimator_on_rows_it_has_not_seen():
+    data = make_label_distributions(900, 8, 5, labels="votes", n_raters=5)
+    known, new = slice(300, 500), slice(500, None)
+    for model in (DLDL().fit(data.X[:300], data.Y[:300]), SABFGS().fit(data.X[:300], data.D[:300])):
+        lower, upper = ConformalIntervals(model).fit(data.X[known], data.D[known]).predict_interval(data.X[new])
+        P = model.predict(data.X[new])
+        assert (lower <= P).all()
+        assert (upper >= P).all()
+        assert 0.84 < ((lower <= data.D[new]) & (data.D[new] <= upper)).mean() < 0.96
+
+
+def test_all_degrees_of_a_row_at_once():
+    data = make_label_distributions(900, 8, 5, labels="votes", n_raters=5)
+    model = DLDL(beta=1.0, gamma=1.0).fit(data.X[:300], data.Y[:300])
+    sure = ConformalIntervals(model, simultaneous=True).fit(data.X[300:500], data.D[300:500])
+    lower, upper = sure.predict_interval(data.X[500:], coverage=0.8)
+    assert 0.72 < ((lower <= data.D[500:]) & (data.D[500:] <= upper)).all(axis=1).mean() < 0.88
+
+
+def test_names_unknown_rows_and_too_few():
+    data = make_label_distributions(120, 4, 3, labels="votes")
+    names = ["a", "b", "c"]
+    model = DLDL(beta=1.0, gamma=1.0).fit(data.X, pd.DataFrame(data.Y, columns=names))
+    D = pd.DataFrame(data.D, columns=names)
+    straight = ConformalIntervals(model).fit(data.X, D)
+    turned = ConformalIntervals(model).fit(data.X, D[names[::-1]])
+    np.testing.assert_allclose(straight.residuals_, turned.residuals_)
+    partly = ConformalIntervals(model).fit(data.X, D.where(D.index.to_series() < 30))
+    assert len(partly.residuals_) == 30
+    few = ConformalIntervals(model).fit(data.X[:8], D[:8])
+    for bound, value in zip(few.predict_interval(data.X, 0.9), (0.0, 1.0), strict=True):
+        assert (bound == value).all()  # eight rows cannot promise nine in ten
+    assert (few.predict_interval(data.X, 8 / 9)[1] < 1.0).any()
+
+
+def test_what_cannot_be_calibrated_is_refused():
+    data = make_label_distributions(60, 4, 3, labels="votes")
+    model = DLDL(beta=1.0, gamma=1.0).fit(data.X, data.Y)
+    with pytest.raises(InputError, match="the degrees of no row are known"):
+        ConformalIntervals(model).fit(data.X, np.full((60, 3), np.nan))
+    with pytest.raises(InputError, match="X has 60 rows, but there are degrees for 59"):
+        ConformalIntervals(model).fit(data.X, data.D[:59])
+    with pytest.raises(InputError, match="y must hold numbers only"):
+        ConformalIntervals(model).fit(data.X, np.full((60, 3), "a"))
+    with pytest.raises(ParameterError, match="UniformLE predicts nothing"):
+        ConformalIntervals(UniformLE().fit(data.X, data.Y)).fit(data.X, data.D)
+    with pytest.raises(InputError, match="true ones of shape"):
+        ConformalIntervals(model).fit(data.X, np.full((60, 2), 0.5))
+    with pytest.raises(ParameterError, match="coverage must be above 0 and below 1, got 90"):
+        ConformalIntervals(model).fit(data.X, data.D).predict_interval(data.X, 90)
+    for coverage in ("a", None):
+        with pytest.raises(ParameterError, match=f"coverage must be above 0 and below 1, got {coverage!r}"):
+            conformal_intervals(data.D, data.D, data.D, coverage)

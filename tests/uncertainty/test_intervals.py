@@ -1,0 +1,325 @@
+"""Intervals and the flag for far rows: what they promise, and where the rows of the fit stay."""
+
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from ldlearn import DLDL, DLDLCV, VoteLDL
+from ldlearn.core import softmax
+from ldlearn.datasets import make_label_distributions
+from ldlearn.exceptions import InputError, ParameterError
+from ldlearn.tables import load_model, save_model
+
+OLD = Path(__file__).parents[1] / "models" / "data" / "version_0_1_0" / "DLDL.ldl"
+MODELS = [DLDL(), VoteLDL(), DLDL(feature_map="rbf", n_components=20, random_state=0, fit_intercept=False)]
+EVERY = pytest.mark.parametrize("model", MODELS, ids=["DLDL", "VoteLDL", "rbf"])
+
+
+def votes_of(n, seed, rate=8.0, m=8, c=5):
+    """Features, true shares, and votes whose number differs from row to row."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, m))
+    P = softmax(X @ (0.7 * np.random.default_rng(99).normal(size=(m, c))))
+    votes = rng.poisson(rate * P)
+    keep = votes.any(axis=1)
+    return X[keep], P[keep], votes[keep]
+
+
+def held(bounds, truth, where=...):
+    return float(((bounds[0] <= truth) & (truth <= bounds[1]))[where].mean())
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_label_distributions(400, 6, 5, labels="votes", n_raters=10)
+
+
+@pytest.mark.parametrize("model", [DLDL(), VoteLDL()], ids=["DLDL", "VoteLDL"])
+def test_nine_in_ten_are_held_on_simulated_votes(model):
+    predicted, recovered = [], []
+    for seed in range(3):
+        X, P, votes = votes_of(700, seed)
+        Y = votes > 0
+        model.fit(X[:400], Y[:400])
+        shares = votes[400:] / votes[400:].sum(axis=1, keepdims=True)
+        judged = Y[400:] & (Y[400:].sum(axis=1, keepdims=True) > 1)
+        predicted.append(held(model.predict_interval(X[400:]), P[400:]))
+        recovered.append(held(model.enhance_interval(X[400:], Y[400:]), shares, judged))
+    assert 0.85 < np.mean(predicted) < 0.96
+    assert 0.86 < np.mean(recovered) < 0.96
+
+
+def agreeing(n, seed, R, kappa, m=8, c=5):
+    """Features, the shares that the R raters of each row vote by, and their votes."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, m))
+    P = softmax(X @ (0.7 * np.random.default_rng(99).normal(size=(m, c))))
+    shares = rng.standard_gamma(kappa * P)
+    shares /= shares.sum(axis=1, keepdims=True)
+    return X, shares, rng.multinomial(R, shares)
+
+
+@pytest.mark.parametrize(("R", "kappa"), [(5, 5.0), (20, 10.0)])
+def test_the_number_of_raters_shows_how_much_they_agree(R, kappa):
+    """Which 0/1 labels alone do not: then intervals must do with a guess, and are for the average row."""
+    model, held_by = VoteLDL(gamma=1.0), []
+    for seed in range(3):
+        X, shares, votes = agreeing(900, seed, R, kappa)
+        train, new = slice(0, 600), slice(600, None)
+        Y = votes > 0
+        model.fit(X[train], Y[train])
+        assert kappa / 3 < model._find_agreement(R) < kappa * 3
+        ticked = Y[new] & (Y[new].sum(axis=1, keepdims=True) > 1)
+        realised = votes[new] / R
+        held_by.append(
+            [
+                held(model.predict_interval(X[new]), shares[new]),
+                held(model.predict_interval(X[new], n_raters=R), shares[new]),
+                held(model.enhance_interval(X[new], Y[new]), realised, ticked),
+                held(model.enhance_interval(X[new], Y[new], n_raters=R), realised, ticked),
+            ]
+        )
+    average, own, guessed, told = np.mean(held_by, axis=0)
+    assert average < 0.4  # is not what the intervals are for
+    assert (model.predict_interval(X, n_raters=R)[0] == 0).mean() > 0.1  # a label may have no vote at all
+    assert 0.84 < own < 0.96
+    assert 0.82 < guessed < 0.94
+    assert 0.87 < told < 0.97
+
+
+def test_raters_who_do_not_agree_leave_the_rows_alike(data):
+    """As many ticks as independent raters would leave: nothing is added to the doubt of p(x), or nearly so."""
+    X, _, votes = votes_of(2000, 0)
+    model = VoteLDL(gamma=1.0).fit(X, votes > 0)
+    plain, own = model.predict_interval(X[:200]), model.predict_interval(X[:200], n_raters=7)  # fewer than there were
+    np.testing.assert_allclose(own, plain, atol=0.02)
+
+
+def test_raters_known_to_the_fit_tell_it_too():
+    X, _, votes = agreeing(800, 0, 20, 5.0)
+    Y, twenty = votes > 0, np.full(800, 20)
+    told = VoteLDL(gamma=1.0).fit(X, Y, n_raters=twenty)
+    asked = VoteLDL(gamma=1.0).fit(X, Y)
+    np.testing.assert_allclose(told.enhance_interval(X, Y), asked.enhance_interval(X, Y, n_raters=20), atol=1e-4)
+    by_row = told.enhance_interval(X, Y, n_raters=twenty)
+    np.testing.assert_allclose(told.enhance_interval(X, Y), by_row, atol=1e-9)
+    with pytest.raises(InputError, match="n_raters were not given to fit"):
+        asked.enhance(X, Y, n_raters=twenty)
+
+
+@pytest.mark.parametrize("n_raters", [0, np.nan, np.inf, "5", [5, 5]])
+def test_impossible_numbers_of_raters_are_refused(data, n_raters):
+    model = DLDL(beta=1.0, gamma=1.0).fit(data.X, data.Y)
+    with pytest.raises(InputError, match="n_raters must be a positive number"):
+        model.predict_interval(data.X, n_raters=n_raters)
+
+
+def test_as_many_labels_as_rows_are_needed(data):
+    with pytest.raises(InputError, match="inconsistent numbers of samples"):
+        DLDL(beta=1.0, gamma=1.0).fit(data.X, data.Y).enhance_interval(data.X, data.Y[:-1])
+
+
+@EVERY
+def test_intervals_hold_the_degrees_and_grow_with_what_is_asked(model, data):
+    model.fit(data.X, data.Y)
+    P, D = model.predict(data.X), model.enhance(data.X, data.Y)
+    for give, point in ((lambda q: model.predict_interval(data.X, q), P),
+                        (lambda q: model.enhance_interval(data.X, data.Y, q), D)):  # fmt: skip
+        narrow, wide = give(0.5), give(0.95)
+        for lower, upper in (narrow, wide):
+            assert lower.shape == upper.shape == P.shape
+            assert (lower >= 0).all()
+            assert (upper <= 1).all()
+            assert (lower <= point).all()
+            assert (point <= upper).all()
+        assert (wide[0] <= narrow[0] + 1e-12).all()
+        assert (wide[1] >= narrow[1] - 1e-12).all()
+        assert (wide[1] - wide[0]).mean() > (narrow[1] - narrow[0]).mean() + 0.01
+    lower, upper = model.enhance_interval(data.X, data.Y)
+    assert (upper[data.Y == 0] == 0).all()
+    alone = (data.Y == 1) & (data.Y.sum(axis=1, keepdims=True) == 1)
+    assert alone.any()
+    assert (lower[alone] == 1).all()
+
+
+def test_more_rows_are_surer():
+    X, _, votes = votes_of(2000, 0)
+    few, many = (VoteLDL().fit(X[:n], votes[:n] > 0) for n in (200, 2000))
+    widths = [np.subtract(*model.predict_interval(X[:100])[::-1]).mean() for model in (few, many)]
+    assert widths[0] > 2.0 * widths[1]
+
+
+def test_known_numbers_of_raters_narrow_what_is_recovered(data):
+    model = VoteLDL().fit(data.X, data.Y, n_raters=np.full(400, 10))
+    few, many = (model.enhance_interval(data.X, data.Y, n_raters=np.full(400, r)) for r in (5, 50))
+    judged = (data.Y == 1) & (data.Y.sum(axis=1, keepdims=True) > 1)
+    assert (few[1] - few[0])[judged].mean() > (many[1] - many[0])[judged].mean() + 0.05
+    usual = model.enhance_interval(data.X, data.Y)
+    np.testing.assert_allclose(usual, model.enhance_interval(data.X, data.Y, n_raters=np.full(400, 10)), atol=1e-12)
+
+
+def test_a_search_is_as_sure_as_its_best_model(data):
+    search = DLDLCV(gamma_ratios=(1.0,), feature_maps=(None,), cv=2).fit(data.X, data.Y)
+    for a, b in zip(search.predict_interval(data.X), search.best_estimator_.predict_interval(data.X), strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert search.far_from_training(data.X).shape == (400,)
+
+
+@EVERY
+def test_a_file_and_a_pickle_keep_the_intervals_but_not_the_rows(model, data, tmp_path):
+    asked_before = model.fit(data.X, data.Y).predict_interval(data.X)
+    model.fit(data.X, data.Y)  # and now nobody asks before it is saved
+    save_model(model, tmp_path / "model.ldl")
+    for again in (load_model(tmp_path / "model.ldl"), pickle.loads(pickle.dumps(model))):
+        assert "_training" not in vars(again)
+        for a, b in zip(asked_before, again.predict_interval(data.X), strict=True):
+            np.testing.assert_allclose(a, b, atol=1e-6)
+        np.testing.assert_array_equal(again.far_from_training(data.X), model.far_from_training(data.X))
+        again.enhance_interval(data.X, data.Y)
+
+
+@pytest.mark.parametrize("container", [np.array, sparse.csr_array], ids=["dense", "sparse"])
+@pytest.mark.parametrize("changed", ["X", "weights"])
+def test_rows_that_are_changed_after_the_fit_give_no_intervals(container, changed, data):
+    """They are kept by reference until they are asked for; silently wrong intervals would be the price."""
+    X, weights = container(data.X), np.ones(len(data.X))
+    model = DLDL(beta=1.0, gamma=1.0).fit(X, data.Y, weights)
+    if changed == "X":
+        X *= 2.0
+    else:
+        weights[::2] = 3.0
+    for other in (model, pickle.loads(pickle.dumps(model))):  # it can still be kept and predict
+        with pytest.raises(InputError, match="fit it again"):
+            other.predict_interval(data.X)
+        assert np.isfinite(other.predict(data.X)).all()
+
+
+def test_of_many_labels_a_model_is_kept_without_intervals(monkeypatch):
+    """A covariance between all labels would make saving cost more than the fit, and at last impossible."""
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(120, 3)), np.zeros((120, 201), dtype=bool)
+    Y[np.arange(120)[:, None], rng.integers(0, 201, (120, 5))] = True
+    monkeypatch.setattr("ldlearn.uncertainty.intervals.vote_posterior", None)  # is not even asked for
+    model = pickle.loads(pickle.dumps(DLDL(beta=1.0, gamma=1.0).fit(X, Y)))
+    with pytest.raises(InputError, match="at most 200 labels, and this model has 201"):
+        model.predict_interval(X)
+    assert not model.far_from_training(X).all()
+    assert model.far_from_training(100.0 * X[:1]).all()
+
+
+def test_a_model_of_an_earlier_version_says_what_to_do():
+    model = load_model(OLD)
+    X = np.zeros((1, model.n_features_in_))
+    with pytest.raises(InputError, match=r"earlier version,.*fit it again"):
+        model.predict_interval(X)
+    with pytest.raises(InputError, match="earlier version"):
+        model.far_from_training(X)
+
+
+@pytest.mark.parametrize("coverage", [0.0, 1.0, 90])
+def test_a_coverage_that_is_no_share_is_refused(data, coverage):
+    model = DLDL(beta=1.0, gamma=1.0).fit(data.X, data.Y)
+    with pytest.raises(ParameterError, match="coverage must be above 0 and below 1"):
+        model.predict_interval(data.X, coverage)
+    with pytest.raises(ParameterError, match="level must be above 0 and below 1"):
+        model.far_from_training(data.X, coverage)
+
+
+@EVERY
+def test_about_one_row_in_a_hundred_is_far_and_strangers_are(model):
+    rng = np.random.default_rng(0)
+    X, new = rng.normal(size=(600, 5)), rng.normal(size=(4000, 5))
+    Y = (rng.random((600, 3)) < 0.5) | (np.arange(3) == 0)
+    model.fit(X, Y)
+    assert 0.003 < model.far_from_training(new).mean() < 0.03
+    assert 0.07 < model.far_from_training(new, level=0.9).mean() < 0.13
+    assert model.far_from_training(new + 8.0).all()
+    assert model.far_from_training(-50.0 * np.eye(5)).all()
+
+
+def test_as_many_features_as_rows_do_not_make_every_new_row_far():
+    rng = np.random.default_rng(0)
+    X, new = rng.normal(size=(100, 90)), rng.normal(size=(500, 90))
+    model = DLDL(beta=1.0, gamma=1.0).fit(X, (rng.random((100, 3)) < 0.5) | (np.arange(3) == 0))
+    assert model.far_from_training(new).mean() < 0.1
+    assert model.far_from_training(6.0 * new).all()
+
+
+def test_sparse_offset_weighted_and_unknown_rows_change_what_they_should(data):
+    X = np.where(np.abs(data.X) < 0.5, 0.0, data.X)
+    model = DLDL(beta=1.0, gamma=1.0)
+    dense = model.fit(X, data.Y).predict_interval(X)
+    thin = model.fit(sparse.csr_array(X), data.Y).predict_interval(sparse.csr_array(X))
+    far = model.fit(X + 1e5, data.Y).predict_interval(X + 1e5)
+    np.testing.assert_allclose(dense, thin, atol=1e-6)
+    np.testing.assert_allclose(dense, far, atol=1e-4)
+    twice = model.fit(X, data.Y, sample_weight=np.full(400, 2.0)).predict_interval(X)
+    assert (twice[1] - twice[0]).mean() < 0.9 * (dense[1] - dense[0]).mean()
+    some = np.where(np.random.default_rng(0).random(data.Y.shape) < 0.5, np.nan, data.Y)
+    lost = model.fit(X, some).predict_interval(X)
+    assert (lost[1] - lost[0]).mean() > 1.05 * (dense[1] - dense[0]).mean()
+    lower, upper = model.enhance_interval(X, some)
+    assert (lower <= upper).all()
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("unit", [1e-30, 1e5, 1e30])
+def test_the_unit_of_features_changes_no_interval(unit, fit_intercept):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 4)), rng.random((60, 3)) < 0.5
+    y[:20, 0] = y[20:40, 1] = y[40:, 2] = True
+    model = VoteLDL(fit_intercept=fit_intercept)
+    same = model.fit(X, y).predict_interval(X)
+    np.testing.assert_allclose(model.fit(unit * X, y).predict_interval(unit * X), same, atol=1e-3)
+
+
+def test_degenerate_rows_have_intervals_too():
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    for Y in (np.ones((30, 1)), np.ones((30, 3)), np.tile([1, 0, 1], (30, 1))):
+        for features in (X, np.ones((30, 2))):
+            model = DLDL(beta=1.0, gamma=1.0).fit(features, Y)
+            for lower, upper in (model.predict_interval(features), model.enhance_interval(features, Y)):
+                assert np.isfinite(lower).all()
+                assert (lower <= upper).all()
+
+
+def test_threads_that_ask_at_once_all_get_intervals(data):
+    model = DLDL(beta=1.0, gamma=1.0).fit(data.X, data.Y)
+    with ThreadPoolExecutor(4) as threads:
+        found = list(threads.map(lambda _: model.predict_interval(data.X[:5])[0], range(8)))
+    for lower in found:
+        np.testing.assert_array_equal(lower, found[0])
+
+
+def test_intervals_are_there_after_an_interrupt_and_follow_a_second_fit(data, monkeypatch):
+    model = DLDL(beta=1.0, gamma=1.0).fit(data.X, data.Y)
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(DLDL, "_learn_doubt", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            model.predict_interval(data.X[:5])
+    first = model.predict_interval(data.X[:5])[0]
+    assert not np.allclose(model.fit(data.X[:200], data.Y[:200]).predict_interval(data.X[:5])[0], first)
+
+
+@pytest.mark.parametrize("share", ["0.9", None, 1.0])
+def test_a_share_is_a_number_between_0_and_1(data, share):
+    model = DLDL(beta=1.0, gamma=1.0).fit(data.X, data.Y)
+    with pytest.raises(ParameterError, match="coverage must be above 0 and below 1"):
+        model.predict_interval(data.X[:5], coverage=share)
+    with pytest.raises(ParameterError, match="level must be above 0 and below 1"):
+        model.far_from_training(data.X[:5], level=share)
+
+
+@pytest.mark.parametrize("raters", [-1, np.nan, "five"])
+def test_raters_of_a_model_that_knew_them_are_looked_at(data, raters):
+    model = VoteLDL(gamma=1.0).fit(data.X, data.Y, n_raters=10)
+    with pytest.raises(InputError, match="n_raters must"):
+        model.predict_interval(data.X[:5], n_raters=raters)

@@ -1,0 +1,183 @@
+"""How sure a vote regression is: its curvature, its prior, its links."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.optimize import approx_fprime
+from scipy.stats import nbinom
+
+from ldlearn.core import softmax
+from ldlearn.core.votes import votes_of_shares
+from ldlearn.solvers import vote_posterior as module
+from ldlearn.solvers.features import Features
+from ldlearn.solvers.vote_regression import vote_regression
+from ldlearn.uncertainty.rater_agreement import excess_variance
+from ldlearn.uncertainty.vote_intervals import _Votes
+from ldlearn.uncertainty.vote_posterior import vote_posterior
+
+
+def rows_of_votes(n, seed=0, m=3, c=4, rate=8.0, fixed=False):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, m)) + 1.0
+    P = softmax((X - 1.0) @ np.random.default_rng(0).normal(size=(m, c)))
+    votes = rng.multinomial(int(rate), P) if fixed else rng.poisson(rate * P)
+    keep = votes.any(axis=1)
+    return X[keep], votes[keep], P[keep]
+
+
+def loss(v, X, Y, l2, fixed):
+    """Without the row of half ticked labels, which the information leaves out."""
+    m, c = X.shape[1], Y.shape[1]
+    W, b, rate = v[: m * c].reshape(m, c), v[m * c : -1], v[-1]
+    P = softmax((X - X.mean(axis=0)) @ W + b)
+    votes = np.exp(rate) * (-np.log1p(-P) if fixed else P)
+    return -np.sum(Y * np.log(-np.expm1(-votes)) - (1 - Y) * votes) + l2 * np.sum(W**2)
+
+
+@pytest.mark.parametrize("fixed", [False, True])
+def test_the_full_covariance_is_the_inverse_of_the_second_derivative(fixed):
+    X, votes, _ = rows_of_votes(200, fixed=fixed)
+    Y, l2 = votes > 0, 0.8
+    features = Features(X)
+    fit = vote_regression(features, Y, l2=l2, fixed_raters=fixed, tol=1e-12)
+    part = {"Y": Y, "known": None, "offset": 0.0}
+    found = module._Information.of(features, fit, fixed, part, observed=True).full(l2, scale=1.0)
+    v = np.concatenate([fit.coef.ravel(), fit.intercept + X.mean(axis=0) @ fit.coef, [fit.log_rate]])
+    H = approx_fprime(v, lambda w: approx_fprime(w, loss, 1e-5, X, Y, l2, fixed), 1e-4)
+    covariance = np.linalg.pinv((H + H.T) / 2, rcond=1e-5, hermitian=True)
+    c = Y.shape[1]
+    rows = np.hstack([X[:5] - X.mean(axis=0), np.ones((5, 1))])
+    theirs = np.einsum("ni,ijkl,nk->njl", rows, covariance[:-1, :-1].reshape(4, c, 4, c), rows)
+    ours = found.of_scores(X[:5] - X.mean(axis=0))
+    contrast = np.eye(c) - 1.0 / c  # what is common to all scores has no meaning
+    np.testing.assert_allclose(contrast @ ours @ contrast, contrast @ theirs @ contrast, rtol=0.03, atol=1e-4)
+
+
+def test_the_kronecker_covariance_is_exact_where_all_rows_say_the_same():
+    X, votes, _ = rows_of_votes(300)
+    Y, features, l2 = votes > 0, Features(X), 1e5  # such a penalty leaves no weights, so that P is the same everywhere
+    fit = vote_regression(features, Y, l2=l2, tol=1e-12)
+    information = module._Information.of(features, fit, False, {"Y": Y, "known": None, "offset": 0.0})
+    contrast = np.eye(4) - 0.25
+    rows = X[:6] - X.mean(axis=0)
+    for penalty in (0.1, 10.0):
+        full, quick = information.full(penalty, 1.0), information.kronecker(features, penalty)
+        theirs, ours = (contrast @ kind.of_scores(rows) @ contrast for kind in (full, quick))
+        np.testing.assert_allclose(ours, theirs, rtol=0.02, atol=2e-4)
+
+
+@pytest.mark.parametrize("fixed", [False, True])
+def test_labels_tell_whether_all_rows_have_as_many_votes(fixed):
+    X, votes, _ = rows_of_votes(3000, rate=5, fixed=fixed)
+    posterior = vote_posterior(Features(X), votes > 0, l2=1.0)
+    assert posterior.fixed_raters[0] is fixed
+    assert posterior.chances[0] > 0.9
+    assert np.exp(posterior.log_rates[0]) == pytest.approx(5.0, rel=0.1)
+
+
+def test_where_the_links_differ_and_none_is_surely_right_intervals_hold_both():
+    X, votes, _ = rows_of_votes(400)
+    posterior = vote_posterior(Features(X), votes > 0, l2=1.0)
+    W, b, rate = posterior.coefs[0], posterior.intercepts[0], posterior.log_rates[0]
+    both = {"coefs": np.stack([W, 2.0 * W]), "intercepts": np.stack([b, b]), "log_rates": np.array([rate, rate])}
+    one, other, undecided = (
+        replace(posterior, **both, fixed_raters=[False, True], chances=np.array(chances))
+        for chances in ([1.0, 0.0], [0.0, 1.0], [0.5, 0.5])
+    )
+    lower, upper = undecided.share_intervals(X, 0.9)
+    for certain in (one, other):
+        a, b = certain.share_intervals(X, 0.9)
+        middle = (a + b) / 2
+        assert ((lower <= middle) & (middle <= upper)).mean() > 0.99
+
+
+def test_the_penalty_does_not_depend_on_where_the_search_begins():
+    X, votes, _ = rows_of_votes(400)
+    narrow, wide = (vote_posterior(Features(X), votes > 0, l2=l2) for l2 in (0.3, 30.0))
+    for a, b in zip(narrow.share_intervals(X, 0.9), wide.share_intervals(X, 0.9), strict=True):
+        np.testing.assert_allclose(a, b, atol=0.02)
+
+
+def test_many_rows_are_no_less_sure_than_the_rows_that_curvature_is_learned_on():
+    """Rows beyond 2,000 count: four times the rows, half the width."""
+    few, many = (rows_of_votes(n)[:2] for n in (2000, 8000))
+    widths = [
+        np.subtract(*vote_posterior(Features(X), votes > 0, l2=1.0).share_intervals(few[0][:200], 0.9)[::-1]).mean()
+        for X, votes in (few, many)
+    ]
+    assert 1.7 < widths[0] / widths[1] < 2.4
+
+
+def test_rows_in_blocks_are_rows_alone(monkeypatch):
+    X, votes, _ = rows_of_votes(150)
+    Y = votes > 0
+    posterior = vote_posterior(Features(X), Y, l2=1.0)
+    whole = [*posterior.share_intervals(X, 0.8), *posterior.vote_intervals(X, Y, 0.8)]
+    for i in (0, 77, 149):
+        alone = [*posterior.share_intervals(X[[i]], 0.8), *posterior.vote_intervals(X[[i]], Y[[i]], 0.8)]
+        for a, b in zip(whole, alone, strict=True):
+            np.testing.assert_allclose(a[[i]], b, atol=1e-9)
+
+
+def test_a_vote_more_or_less_is_what_recovered_shares_are_unsure_by():
+    """Where the weights are known, shares of the votes vary as truncated Poisson numbers do."""
+    X, votes, _ = rows_of_votes(6000, rate=12.0)
+    Y = votes > 0
+    posterior = vote_posterior(Features(X), Y, l2=1.0)
+    lower, upper = posterior.vote_intervals(X, Y, 0.9)
+    shares = votes / votes.sum(axis=1, keepdims=True)
+    judged = Y & (Y.sum(axis=1, keepdims=True) > 1)
+    assert 0.88 < ((lower <= shares) & (shares <= upper))[judged].mean() < 0.95
+    assert (lower[~Y] == 0).all()
+    assert (upper[~Y] == 0).all()
+
+
+@pytest.mark.parametrize("kappa", [3.0, 1e6])
+def test_the_noise_of_ticked_labels_is_that_of_truncated_votes(kappa):
+    """Two labels, of which only the first varies: its log-odds varies as its votes do, over their mean."""
+    R, p = 12.0, np.array([0.05, 0.4])
+    rate = kappa * np.log1p(R / kappa)
+    v = np.arange(1, 2000)
+    for share in p:
+        chances = nbinom.pmf(v, kappa * share, 1 / (1 + R / kappa))
+        chances /= chances.sum()
+        mean = chances @ v
+        theta = np.log(rate * np.array([[share, 1e6]]))  # so many votes for the second that they hardly vary
+        ticked = np.ones((1, 2), dtype=bool)
+        found = _Votes(theta, ticked, ticked, excess_variance(np.array([[rate]]), kappa)).noise()[0, 0]
+        assert found == pytest.approx(chances @ (v - mean) ** 2 / mean**2, rel=1e-4)
+
+
+@pytest.mark.parametrize("Y", [np.ones((60, 4), dtype=bool), np.eye(4, dtype=bool)[np.zeros(60, dtype=int)]])
+def test_labels_that_never_differ_say_nothing_of_features(Y):
+    X = np.random.default_rng(0).normal(size=(60, 20))
+    posterior = vote_posterior(Features(X), Y, l2=1.0)
+    assert np.abs(posterior.coefs).max() < 1e-3
+    lower, upper = posterior.share_intervals(X, 0.9)
+    assert np.isfinite(lower).all()
+    assert (lower < upper).all()
+
+
+def test_where_the_search_begins_does_not_matter():
+    X, votes, _ = rows_of_votes(2500)
+    Y, features, rng = votes > 0, Features(X), np.random.default_rng(1)
+    plain, other = (
+        vote_posterior(features, Y, l2=1.0, weights=weights)
+        for weights in (None, (rng.normal(size=(3, 4)), rng.normal(size=4)))
+    )
+    for ours, theirs in zip(plain.share_intervals(X[:50], 0.9), other.share_intervals(X[:50], 0.9), strict=True):
+        np.testing.assert_allclose(ours, theirs, atol=1e-3)
+
+
+def test_shares_that_vanish_in_floating_point_have_votes_and_slopes():
+    logP = np.array([[-1e4, -800.0, -700.0, -30.0, np.log(0.3), 0.0]])
+    theta, rise, bend = votes_of_shares(logP, fixed_raters=True)
+    np.testing.assert_allclose(theta[0, :4], logP[0, :4])
+    np.testing.assert_allclose(theta[0, 4], np.log(-np.log(0.7)))
+    np.testing.assert_allclose(rise[0, :4], 1.0)
+    np.testing.assert_allclose(bend[0, :4], 0.0, atol=1e-12)
+    step = 1e-5
+    ahead, behind = (votes_of_shares(logP[:, 3:5] + sign * step, True) for sign in (1, -1))
+    np.testing.assert_allclose((ahead[0] - behind[0]) / (2 * step), rise[:, 3:5], rtol=1e-6)
+    np.testing.assert_allclose((ahead[1] - behind[1]) / (2 * step), bend[:, 3:5], rtol=1e-4, atol=1e-9)
