@@ -1,4 +1,4 @@
-"""How good are DLDL's degrees? Floors, two steps, the defaults, and the best of a grid, on the data at hand.
+"""How good are DLDL's degrees? Baselines, two steps, the defaults, and the best of a grid, on the data at hand.
 
 ``python benchmarks/dldl_quality.py [NAME ...]`` prints a Markdown table: mean intersection over seeds 0, 1, 2 of
 shuffled 60/20/20 splits, features standardised on the training part, logical labels where a degree exceeds 0.01.
@@ -64,8 +64,8 @@ def rows(split: Split) -> dict[str, tuple[float, float]]:
     two_steps = EnhanceThenLearn().fit(split.X, split.Y)
     rbf = {"feature_map": "rbf", "random_state": 0}
     found: dict[str, tuple[float, float]] = {
-        type(floor).__name__: (intersection(split.D, floor.fit_enhance(split.X, split.Y)), nothing)
-        for floor in (UniformLE(), PriorLE(), ProjectedPriorLE())
+        type(baseline).__name__: (intersection(split.D, baseline.fit_enhance(split.X, split.Y)), nothing)
+        for baseline in (UniformLE(), PriorLE(), ProjectedPriorLE())
     }
     for link in ("probability", "votes"):
         found[f'FromClassifier(link="{link}")'] = scores(FromClassifier(link=link).fit(split.X, split.Y), split)

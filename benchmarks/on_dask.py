@@ -2,7 +2,7 @@
 
 ``python benchmarks/on_dask.py fit 10000000 --workers 2 --memory 2GB`` fits rows that are generated block by block on
 the workers, ``--features`` 100 and ``--labels`` 10 by default, the weights given (``--chosen`` lets DLDL choose them),
-and scores the recovered degrees and the predictions against the truth, beside the floors.
+and scores the recovered degrees and the predictions against the truth, beside the baselines.
 
 ``python benchmarks/on_dask.py model`` fits the cost model of docs/distributed.md on runs at three sizes, checks it on a
 fourth, and says what it predicts for 1e9 rows on 100 workers. ``--shrink K`` divides all numbers of rows by K, to try
@@ -65,7 +65,7 @@ def votes(X: np.ndarray, c: int) -> np.ndarray:
 
 
 def intersections(X: np.ndarray, Y: np.ndarray, D: np.ndarray, model: Any, mean: np.ndarray) -> np.ndarray:
-    """Sums over rows of the intersection with the truth: of what was recovered and predicted, and of the floors."""
+    """Sums over rows of the intersection with the truth: of what was recovered and predicted, and of the baselines."""
     truth = true_degrees(X, Y.shape[1])
     prior = normalize_rows(Y * mean)
     rows = (D, normalize_rows(Y.astype(float)), prior, model.predict(X), np.broadcast_to(mean, truth.shape))
@@ -122,7 +122,7 @@ def quality(model: Any, X: Any, Y: Any) -> dict[str, float]:
     blocks = zip(*(A.to_delayed().ravel() for A in (X, Y, model.label_distributions_)), strict=True)
     sums = [dask.delayed(intersections)(*block, local, mean) for block in blocks]
     total = dask.delayed(lambda parts: np.concatenate(parts).sum(axis=0) / n)(sums).compute()
-    names = ("recovered", "uniform floor", "prior floor", "predicted", "mean floor")
+    names = ("recovered", "uniform baseline", "prior baseline", "predicted", "mean baseline")
     return dict(zip(names, map(float, total), strict=True))
 
 

@@ -69,8 +69,8 @@ def timed(method: Any, job: dict[str, Any], arrays: dict[str, np.ndarray]) -> tu
 
 def divergence(D: np.ndarray, P: np.ndarray) -> float:
     """Kullback-Leibler divergence, the mean over rows: the objective of maximum entropy models."""
-    floored = np.maximum(np.asarray(P, dtype=float), 1e-300)
-    return float(np.sum(D * np.log(np.where(D > 0, D, 1.0) / floored), axis=1).mean())
+    clipped = np.maximum(np.asarray(P, dtype=float), 1e-300)
+    return float(np.sum(D * np.log(np.where(D > 0, D, 1.0) / clipped), axis=1).mean())
 
 
 def main(job: dict[str, Any]) -> int:

@@ -3,7 +3,7 @@ Are the degrees better than a guess?
 ====================================
 
 Some guesses need no features at all: equal shares of the positive labels, or the overall frequencies of the labels,
-restricted to the positive ones. We call them floors. A method that does not beat them has learned nothing from the
+restricted to the positive ones. We call them baselines. A method that does not beat them has learned nothing from the
 features. And if we shuffle the rows of the features, no method should beat them.
 """
 
@@ -21,8 +21,8 @@ Y = binarize(D)
 shuffled = np.random.default_rng(0).permutation(X)
 
 found = {
-    "equal shares (floor)": UniformLE().fit_enhance(X, Y),
-    "label frequencies (floor)": PriorLE().fit_enhance(X, Y),
+    "equal shares (baseline)": UniformLE().fit_enhance(X, Y),
+    "label frequencies (baseline)": PriorLE().fit_enhance(X, Y),
     "DLDL, features shuffled": DLDL().fit_enhance(shuffled, Y),
     "DLDL": DLDL().fit_enhance(X, Y),
 }
@@ -35,4 +35,4 @@ ax.bar_label(bars, fmt="%.3f", padding=4)
 
 # %%
 # Run this test on your own data: fit once with your features and once with shuffled ones. If the two scores are the
-# same, the features say nothing about the degrees, and a floor is all you can have.
+# same, the features say nothing about the degrees, and a baseline is all you can have.

@@ -6,8 +6,8 @@
 votes of 5 or 20 raters, the two largest) and fits DLDL on these alone. It prints Markdown:
 
 * for every set and way the best recovery and prediction (mean intersection) of a grid of beta and gamma that sees the
-  truth, and how far `DLDL()`, `VoteLDL()`, `FromClassifier` with both links and the better of the floors "equal shares"
-  and "class prior" stay below it;
+  truth, and how far `DLDL()`, `VoteLDL()`, `FromClassifier` with both links and the better of the baselines
+  "equal shares" and "class prior" stay below it;
 * how far somebody stays below it who has true degrees of some rows, and takes the point of the grid that is best there;
 * how often `competition_test` errs on generated labels, and what it says of every set.
 
@@ -50,7 +50,7 @@ WAYS: dict[str, dict[str, Any]] = {
 FILES = ("SCUT_FBP", "Natural_Scene", "SJAFFE", "SBU_3DFE", "Yeast_spo5", "Movie")
 BETAS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 GAMMA_RATIOS = (0.3, 1.0, 3.0)
-METHODS = ("DLDL()", "VoteLDL()", "classifier", "classifier, votes", "floor")
+METHODS = ("DLDL()", "VoteLDL()", "classifier", "classifier, votes", "baseline")
 KNOWN_ROWS = (5, 10, 20, 50, 100)  # with true degrees, for the curve
 DRAWS = 10  # of such rows
 MANY_FEATURES, COMPONENTS = 400, 100  # more features than that are reduced, to keep the run short
@@ -114,7 +114,7 @@ def study(case: Case) -> dict[str, Any]:
     chosen = DLDL().fit(case.X, case.Y)
     return {
         "best": grid.max(axis=0).tolist(),
-        "floor": [
+        "baseline": [
             max(intersection(case.D, equal), intersection(case.D, prior)),
             intersection(case.D_test, constant),
         ],
@@ -223,11 +223,11 @@ def case_table(cases: list[dict[str, Any]]) -> Iterator[str]:
 def summary(cases: list[dict[str, Any]]) -> Iterator[str]:
     yield f"{len(cases)} cases; regret is what a method stays below the best of the grid, recovery / prediction."
     yield ""
-    yield "| method | mean regret | worst | more than 0.01 below the floor at recovery |"
+    yield "| method | mean regret | worst | more than 0.01 below the baseline at recovery |"
     yield "|---|---|---|---|"
     for method in METHODS[:-1]:
         lost = regrets(cases, method)
-        below = sum(case["floor"][0] - case[method][0] > 0.01 for case in cases)
+        below = sum(case["baseline"][0] - case[method][0] > 0.01 for case in cases)
         mean, worst = lost.mean(axis=0), lost.max(axis=0)
         yield f"| {method} | {mean[0]:.4f} / {mean[1]:.4f} | {worst[0]:.3f} / {worst[1]:.3f} | {below} |"
     for kind in ("classifier", "classifier, votes"):

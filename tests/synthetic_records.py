@@ -17,7 +17,7 @@ DATASETS = {
     "vader_tweets": ["negative", "neutral", "positive"],
     "yeast": [f"t{i}" for i in range(4)],
 }
-# name: (kind, floor, distance from the truth, keeps zeros)
+# name: (kind, baseline, distance from the truth, keeps zeros)
 METHODS = {
     "DLDL": ("joint", False, 0.10, True),
     "DLDL (paper)": ("joint", False, 0.25, True),
@@ -44,7 +44,7 @@ def make_records(datasets=DATASETS, methods=METHODS, repeats=3, n_rows=40, missi
             record = _copy_of_record(dataset, tuple(labels), method, methods[method], repeat, n_rows, (d, repeat, m))
             records.append(_failed(record) if broken else record)
     for dataset in missing:
-        records += [_missing(dataset, method, kind, floor) for method, (kind, floor, *_) in methods.items()]
+        records += [_missing(dataset, method, kind, baseline) for method, (kind, baseline, *_) in methods.items()]
     return records
 
 
@@ -93,7 +93,7 @@ def _pickled_record(*facts):
 
 
 def _record(dataset, labels, method, facts, repeat, n_rows, seed):
-    kind, floor, distance, keeps_zeros = facts
+    kind, baseline, distance, keeps_zeros = facts
     truth = _truth(seed[0], repeat, n_rows, len(labels))
     logical = binarize(truth)
     rng = np.random.default_rng(seed)
@@ -108,7 +108,7 @@ def _record(dataset, labels, method, facts, repeat, n_rows, seed):
         "dataset": dataset,
         "method": method,
         "kind": kind,
-        "is_floor": floor,
+        "is_baseline": baseline,
         "repeat": repeat,
         "seed": repeat,
         "sizes": {"n_train": n_rows, "n_validation": 15, "n_test": 15, "n_features": 7, "n_labels": len(labels)},
@@ -170,10 +170,10 @@ def _failed(record):
     return record | empty | {"status": "failed", "message": "ValueError: the kernel matrix is singular", "selected": {}}
 
 
-def _missing(dataset, method, kind, floor):
+def _missing(dataset, method, kind, baseline):
     return {
         "schema": 1, "cell": f"{dataset}/{method}/0", "dataset": dataset, "method": method, "kind": kind,
-        "is_floor": floor, "repeat": 0, "seed": 0, "sizes": None, "label_names": None, "status": "missing",
+        "is_baseline": baseline, "repeat": 0, "seed": 0, "sizes": None, "label_names": None, "status": "missing",
         "message": f"{dataset} is not on this machine; put its file into the data folder.",
         "selected": None, "recovery": None, "prediction": None, "validation": None, "grid": None, "samples": None,
         "convergence": None, "seconds": None, "peak_memory_mb": None, "versions": VERSIONS, "threads": 1,

@@ -433,7 +433,7 @@ def test_iterations_objective_and_convergence_have_one_name_each(estimator):
 
 @CLASSES
 def test_facts_are_class_facts(cls):
-    assert isinstance(cls.is_floor, bool)
+    assert isinstance(cls.is_baseline, bool)
     assert cls().can_enhance == hasattr(cls(), "enhance")
     assert isinstance(cls.path_params, tuple)
     assert set(cls.path_params) <= set(cls().get_params(deep=False))
@@ -441,8 +441,8 @@ def test_facts_are_class_facts(cls):
 
 
 @ALL
-def test_what_looks_at_no_feature_is_a_floor(estimator):
-    """And a floor looks at none, but for the one that does what anyone would do first."""
+def test_what_looks_at_no_feature_is_a_baseline(estimator):
+    """And a baseline looks at none, but for the one that does what anyone would do first."""
     X, _, _ = make_problem()
     same = all(
         np.array_equal(P, Q)
@@ -450,7 +450,7 @@ def test_what_looks_at_no_feature_is_a_floor(estimator):
             outputs(plain_fit(estimator), X), outputs(shared_fit(estimator, problem_with_holes).model, X), strict=True
         )
     )
-    assert same == (estimator.is_floor and not isinstance(estimator, FromClassifier)), f"say is_floor = {same}"
+    assert same == (estimator.is_baseline and not isinstance(estimator, FromClassifier)), f"say is_baseline = {same}"
 
 
 @CLASSES
@@ -476,15 +476,15 @@ def test_old_names_of_parameters_are_told_the_new_ones(cls):
                 use()
 
 
-WEIGHING = pytest.mark.parametrize("estimator", [e for e in instances() if e.takes_weights], ids=case_id)
+WEIGHING = pytest.mark.parametrize("estimator", [e for e in instances() if e.supports_sample_weight], ids=case_id)
 
 
 @ALL
 def test_weights_are_taken_or_refused_in_one_sentence(estimator):
     X, D, Y = make_problem()
     named = "sample_weight" in inspect.signature(estimator.fit).parameters
-    assert named or not estimator.takes_weights
-    if not estimator.takes_weights:
+    assert named or not estimator.supports_sample_weight
+    if not estimator.supports_sample_weight:
         with pytest.raises((InputError, TypeError), match="'sample_weight'") as caught:
             clone(estimator).fit(X, targets(estimator, D, Y), sample_weight=np.ones(len(X)))
         assert "\n" not in str(caught.value)
@@ -518,7 +518,7 @@ def test_a_row_of_weight_zero_teaches_nothing(estimator):
         assert model.label_distributions_.shape == Y.shape
 
 
-REPEATING = [e for e in instances() if e.takes_weights and e.weights_repeat_rows] + [L2(alpha=0.0, gamma=1e-4)]
+REPEATING = [e for e in instances() if e.supports_sample_weight and e.weights_repeat_rows] + [L2(alpha=0.0, gamma=1e-4)]
 
 
 @pytest.mark.parametrize("estimator", REPEATING, ids=case_id)
@@ -564,7 +564,7 @@ def test_unknown_labels_are_taken_or_refused_by_row_and_column(estimator):
     partial = Y.astype(float)
     partial[3, 2] = partial[7, 0] = np.nan
     partial[9] = np.nan
-    if not estimator.takes_unknown:
+    if not estimator.supports_unknown_labels:
         with pytest.raises(InputError, match=r"first at row 3, column 2.*needs every label"):
             clone(estimator).fit(X, partial)
         return

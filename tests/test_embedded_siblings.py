@@ -38,7 +38,7 @@ def budgets(n=80):
     return (X - X.mean(axis=0)) / X.std(axis=0), D, binarize(D, rule="cumulative")
 
 
-def test_the_floors():
+def test_the_baselines():
     X, _, Y = budgets()
     np.testing.assert_allclose(SoftmaxLE().fit_enhance(X, Y), plain.softmax(Y), atol=1e-12)
     np.testing.assert_allclose(UniformLE().fit_enhance(X, Y), plain.shares(Y), atol=1e-12)
@@ -174,11 +174,11 @@ def test_a_learner_predicts_better_than_the_mean(name):
     assert np.mean(gains) > 0.1, gains
 
 
-def test_dldl_beats_the_floors_and_two_steps_on_budgets():
+def test_dldl_beats_the_baselines_and_two_steps_on_budgets():
     split = Split("uk_budget_shares")
-    floors = [floor.fit_enhance(split.X, split.Y) for floor in (UniformLE(), PriorLE(), ProjectedPriorLE())]
+    baselines = [baseline.fit_enhance(split.X, split.Y) for baseline in (UniformLE(), PriorLE(), ProjectedPriorLE())]
     model, two_steps = DLDL().fit(split.X, split.Y), EnhanceThenLearn().fit(split.X, split.Y)
     recovery = intersection(split.D, model.label_distributions_)
-    assert recovery > max(intersection(split.D, floor) for floor in floors)
+    assert recovery > max(intersection(split.D, baseline) for baseline in baselines)
     gain = [intersection(split.D_test, m.predict(split.X_test)) for m in (model, two_steps)]
     assert gain[0] > gain[1]

@@ -46,9 +46,9 @@ def weights() -> str:
 
 def _what_weights_do(estimator: Any, words: list[str]) -> str:
     twice, nearly, as_the_parts, none = words
-    if isinstance(estimator.takes_weights, property):  # a composition does not know before it has parts
+    if isinstance(estimator.supports_sample_weight, property):  # a composition does not know before it has parts
         return as_the_parts
-    if not estimator.takes_weights:
+    if not estimator.supports_sample_weight:
         return none
     return twice if estimator().weights_repeat_rows else nearly
 

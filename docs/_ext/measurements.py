@@ -32,9 +32,9 @@ def scores(task: str, on_truth: bool, stored: dict[str, Any] | None = None) -> d
     return table
 
 
-def floors() -> set[str]:
+def baselines() -> set[str]:
     """Methods that look at no feature, or do what anyone would do first."""
-    return {row["method"] for row in load()["scores"] if row["is_floor"]}
+    return {row["method"] for row in load()["scores"] if row["is_baseline"]}
 
 
 class _Markdown(SphinxDirective):
@@ -51,7 +51,7 @@ class _Markdown(SphinxDirective):
 
 
 class Measured(_Markdown):
-    """Scores, methods down, data sets across; the best of each column bold, floors in italics."""
+    """Scores, methods down, data sets across; the best of each column bold, baselines in italics."""
 
     required_arguments = 1
     option_spec: ClassVar[dict[str, Any]] = {"truth": directives.flag, "cases": directives.unchanged}
@@ -64,7 +64,7 @@ class Measured(_Markdown):
         if "truth" in self.options:  # whoever sees the truth does not see which labels were made from it
             columns = list({case.partition(",")[0]: case for case in reversed(columns)}.values())[::-1]
         best = {case: max(row.get(case, 0.0) for row in table.values()) for case in columns}
-        plain = floors()
+        plain = baselines()
         order = sorted(table, key=lambda method: -sum(table[method].get(case, 0.0) for case in columns))
         heads = [case.partition(",")[0] for case in columns] if "truth" in self.options else columns
         lines = ["| method | " + " | ".join(heads) + " |", "|---|" + "--:|" * len(columns)]
@@ -82,7 +82,7 @@ def _cell(value: float | None, best: float) -> str:
 
 def _name(method: str, plain: set[str]) -> str:
     shown = method.removesuffix(" on truth")
-    return f"*{shown}* (floor)" if method in plain else shown
+    return f"*{shown}* (baseline)" if method in plain else shown
 
 
 class MeasuredTime(_Markdown):

@@ -62,7 +62,7 @@ def compress(records: list[Record]) -> dict[str, Any]:
             "dataset": row.dataset,
             "task": task,
             "method": row.method.name,
-            "is_floor": row.method.is_floor,
+            "is_baseline": row.method.is_baseline,
             "on_truth": row.method.is_reference,
             "mean": {name: round(spread.mean, 5) for name, spread in row.spreads.items()},
             "std": {name: round(spread.std, 5) for name, spread in row.spreads.items()},

@@ -1,11 +1,11 @@
-"""The audit of the DLDL paper: its printed numbers recomputed, checked against each other and against floors."""
+"""The audit of the DLDL paper: its printed numbers recomputed, checked against each other and against baselines."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from ldlearn.exceptions import ParameterError, hint
-from research.paper import floor_checks, rank_checks, value_checks
+from research.paper import baseline_checks, rank_checks, value_checks
 from research.paper.finding import Finding
 from research.paper.printed_tables import PrintedCell, printed_cells
 
@@ -18,13 +18,13 @@ CHECKS: dict[str, Callable[[Sequence[PrintedCell]], Iterator[Finding]]] = {
     "critical-difference": rank_checks.check_critical_difference,
     "significance": rank_checks.check_significance,
     "identities": value_checks.check_identities,
-    "clark-floor": value_checks.check_clark_floor,
+    "clark-baseline": value_checks.check_clark_baseline,
     "agreement": value_checks.check_agreement,
     "copies": value_checks.check_copies,
     "repeated": value_checks.check_repeated_values,
     "ablation": value_checks.check_ablation,
     "text": value_checks.check_metric_names,
-    "floors": floor_checks.check_floors,
+    "baselines": baseline_checks.check_baselines,
 }
 
 

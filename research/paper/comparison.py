@@ -18,12 +18,12 @@ _ABLATED = re.compile(r"\b(alpha|beta|gamma)\s*=\s*0(?![.\d])")
 
 @dataclass(frozen=True)
 class PairedScore:
-    """A score of the paper, ours, the numbers of notes on it, and whether a floor of this run beats the printed one."""
+    """A printed score, ours, the numbers of notes on it, and whether a baseline of this run beats the printed one."""
 
     printed: PrintedCell | None
     ours: Spread | None
     notes: tuple[int, ...] = ()
-    below_floor: bool = False
+    below_baseline: bool = False
 
 
 @dataclass(frozen=True)
@@ -82,8 +82,8 @@ class PairedTable:
     ----------
     datasets : dict of str to str
         Data sets of this run that the paper has, with its abbreviations.
-    floors : dict of str to (str, Spread)
-        By data set, the best floor of this run.
+    baselines : dict of str to (str, Spread)
+        By data set, the best baseline of this run.
     rows : list of PairedRow
     notes : list of str
         Numbered from 1, in reading order.
@@ -93,7 +93,7 @@ class PairedTable:
         self.results, self.block, self.metric = results, block, metric
         known = abbreviations()
         self.datasets = {d.name: known[bare_name(d.name)] for d in results.present if bare_name(d.name) in known}
-        self.floors = {d: best for d in self.datasets if (best := self._best_floor(d)) is not None}
+        self.baselines = {d: best for d in self.datasets if (best := self._best_baseline(d)) is not None}
         self.notes: list[str] = []
         self._printed = printed_scores().get((block.key, metric.name), {})
         run: dict[str | None, list[Method]] = {}
@@ -117,8 +117,8 @@ class PairedTable:
         ours = self._score(method.name, dataset) if method else None
         if printed is None:
             return PairedScore(None, ours)
-        order, floor = self.metric.sort_key, self.floors.get(dataset)
-        beaten = floor is not None and order(floor[1].mean) < order(printed.value)
+        order, baseline = self.metric.sort_key, self.baselines.get(dataset)
+        beaten = baseline is not None and order(baseline[1].mean) < order(printed.value)
         return PairedScore(printed, ours, self._numbers(printed.remarks), beaten)
 
     def _numbers(self, remarks: Iterable[str]) -> tuple[int, ...]:
@@ -133,7 +133,7 @@ class PairedTable:
         as_paper = Spread.of(scores.get(name) for scores in zeros if scores)
         return as_paper or self.results.spread(method, dataset, task, name)
 
-    def _best_floor(self, dataset: str) -> tuple[str, Spread] | None:
-        floors = [method.name for method in self.results.methods.values() if method.is_floor]
-        known = [(name, spread) for name in floors if (spread := self._score(name, dataset)) is not None]
+    def _best_baseline(self, dataset: str) -> tuple[str, Spread] | None:
+        baselines = [method.name for method in self.results.methods.values() if method.is_baseline]
+        known = [(name, spread) for name in baselines if (spread := self._score(name, dataset)) is not None]
         return min(known, key=lambda entry: self.metric.sort_key(entry[1].mean), default=None)

@@ -15,10 +15,10 @@ def paired_table(table: PairedTable) -> TextTable:
         scores = [row.scores[dataset] for dataset in table.datasets]
         texts = [Entry(text) for score in scores for text in (_printed_text(score), spread_text(score.ours))]
         rows.append((False, [Entry(name=row.paper_method), here, *texts]))
-    if table.floors:
-        named = {d: f"{spread_text(spread)} ({name})" for d, (name, spread) in table.floors.items()}
+    if table.baselines:
+        named = {d: f"{spread_text(spread)} ({name})" for d, (name, spread) in table.baselines.items()}
         best = [Entry(name=text) for d in table.datasets for text in ("", named.get(d, DASH))]
-        rows.append((True, [Entry(), Entry("best floor"), *best]))
+        rows.append((True, [Entry(), Entry("best baseline"), *best]))
     return TextTable(f"{table.block.title}: {table.metric.heading}", head, rows, notes=table.notes)
 
 

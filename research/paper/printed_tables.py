@@ -124,7 +124,7 @@ class PaperDataset:
     zeros: float
 
     @property
-    def clark_floor(self) -> float:
+    def clark_baseline(self) -> float:
         """The smallest mean Clark distance of predictions that are positive everywhere, given the share of zeros."""
         # Each zero adds 1 under Clark's root. A row has k <= c - 1 zeros, so sqrt(k) >= k / sqrt(c - 1): the mean of k,
         # which the share of zeros gives, bounds the mean distance.

@@ -32,13 +32,13 @@ def check_identities(cells: Sequence[PrintedCell]) -> Iterator[Finding]:
             yield Finding.of(f"identities/{table}-{name}-{method}-{metric}", values)
 
 
-def check_clark_floor(cells: Sequence[PrintedCell]) -> Iterator[Finding]:
+def check_clark_baseline(cells: Sequence[PrintedCell]) -> Iterator[Finding]:
     """Clark values of predictions below what the zeros of the truth allow."""
     for cell in _scores(cells, tasks=("prediction",)):
         dataset = paper_datasets()[cell.dataset]
-        if cell.metric == "Clark" and cell.value < dataset.clark_floor - _HALF_DIGIT:
+        if cell.metric == "Clark" and cell.value < dataset.clark_baseline - _HALF_DIGIT:
             values = {"cell": cell, "dataset": dataset, "most": dataset.n_labels - 1}
-            yield Finding.of(f"clark-floor/{cell.table}-{cell.dataset}-{cell.method}", values)
+            yield Finding.of(f"clark-baseline/{cell.table}-{cell.dataset}-{cell.method}", values)
 
 
 def check_agreement(cells: Sequence[PrintedCell]) -> Iterator[Finding]:

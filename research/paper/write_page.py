@@ -59,14 +59,14 @@ What to keep in mind:
 
 FIRST = """## DLDL against tuned baselines with an intercept
 
-Mean over the repeats; in brackets in how many of them DLDL is better (half a point for a tie). A floor looks at no
+Mean over the repeats; in brackets in how many of them DLDL is better (half a point for a tie). A baseline looks at no
 feature: equal shares of the positive labels, and two ways to spread the frequencies of the labels over them; for
 prediction it teaches SA-BFGS (tuned like DLDL) or a constant. FromClassifier is one too, because anyone would do that
 first: one logistic regression for each label, its probabilities, or the votes behind them, normalised; it saw no truth.
 The last column is SA-BFGS trained on the true distributions, tuned. No p-values: the repeats share rows, which the
 intervals above allow for.
 
-| Data set | Task | Metric | DLDL | labels alone | best baseline | best floor | DLDL is | on truth |
+| Data set | Task | Metric | DLDL | labels alone | best baseline | best baseline | DLDL is | on truth |
 |---|---|---|---|---|---|---|---|---|
 """
 
@@ -92,7 +92,7 @@ Clark over the positive labels alone, on the {rows} training rows that the recor
 IMPOSSIBLE = """## Where the paper cannot be right
 
 Remarks on cells of these two data sets, as numbered in the tables' last column. A dagger marks a printed value that is
-worse than the best floor of this run: a method that looks at no feature, for prediction a constant ("MeanLDL on
+worse than the best baseline of this run: a method that looks at no feature, for prediction a constant ("MeanLDL on
 truth" is the mean of the true training distributions), or a classifier for each label (FromClassifier).
 """
 
@@ -160,16 +160,16 @@ def beaten(results: Results, row: Row, scores: Scores) -> str:
 
 
 def target(results: Results) -> str:
-    """DLDL against every baseline with an intercept and tuning, and against the floors."""
-    floors = {method.estimator for method in results.methods.values() if method.is_floor}
+    """DLDL against every baseline with an intercept and tuning, and against the baselines."""
+    baselines = {method.estimator for method in results.methods.values() if method.is_baseline}
     lines = [FIRST.strip()]
     for dataset, task, name in ROWS:
         scores = Scores(results, dataset, task, METRICS[name])
-        rival = scores.best(lambda method: method.estimator not in floors)
-        floor = scores.best(lambda method: method.estimator in floors)
+        rival = scores.best(lambda method: method.estimator not in baselines)
+        baseline = scores.best(lambda method: method.estimator in baselines)
         ceiling = scores.mean(CEILING) if CEILING in scores.values else "–"
         row = [DATASETS[dataset], task, titled(METRICS[name]), scores.mean(OURS), scores.mean(BLIND)]
-        row += [scores.against(OURS, rival), scores.against(OURS, floor), ordinal(scores.place(OURS)), ceiling]
+        row += [scores.against(OURS, rival), scores.against(OURS, baseline), ordinal(scores.place(OURS)), ceiling]
         lines.append(table_row(row))
     return "\n".join(lines)
 
@@ -222,7 +222,7 @@ def is_fair(method: Method) -> bool:
 
 def is_paper_setting(method: Method) -> bool:
     """Whether a method of the plan has the setting that the paper states."""
-    stated = method.kind == "enhancer" and not method.is_floor and "(tuned)" not in method.name
+    stated = method.kind == "enhancer" and not method.is_baseline and "(tuned)" not in method.name
     return method.name.endswith("(paper)") or stated
 
 
@@ -258,8 +258,8 @@ def beside_print(table: PairedTable, notes: Notes) -> str:
             cells += [printed_text(printed), spread(stated, dataset), spread(own, dataset)]
             numbers |= {notes.number(text) for text in (printed.printed.remarks if printed and printed.printed else ())}
         lines.append(table_row([*cells, ", ".join(map(str, sorted(numbers)))]))
-    floors = [item for name in datasets for item in ("", "", floor_text(table.floors.get(name)))]
-    return "\n".join([*lines, table_row(["*best floor*", *floors, ""])])
+    baselines = [item for name in datasets for item in ("", "", baseline_text(table.baselines.get(name)))]
+    return "\n".join([*lines, table_row(["*best baseline*", *baselines, ""])])
 
 
 def printed_text(cell: PairedScore | None) -> str:
@@ -267,7 +267,7 @@ def printed_text(cell: PairedScore | None) -> str:
         return "–"
     printed = cell.printed
     rank = f" [{printed.rank}{f' → {printed.right_rank}' if printed.right_rank else ''}]" if printed.rank else ""
-    return f"{printed.mean}{f' ± {printed.std}' if printed.std else ''}{rank}{' †' if cell.below_floor else ''}"
+    return f"{printed.mean}{f' ± {printed.std}' if printed.std else ''}{rank}{' †' if cell.below_baseline else ''}"
 
 
 def spread(rows: Sequence[Mapping[str, PairedScore]], dataset: str) -> str:
@@ -275,8 +275,8 @@ def spread(rows: Sequence[Mapping[str, PairedScore]], dataset: str) -> str:
     return " or ".join(number(value) for value in found if value) or "–"
 
 
-def floor_text(floor: tuple[str, Spread] | None) -> str:
-    return f"{floor[0]} {number(floor[1])}" if floor else "–"
+def baseline_text(baseline: tuple[str, Spread] | None) -> str:
+    return f"{baseline[0]} {number(baseline[1])}" if baseline else "–"
 
 
 def number(value: Spread) -> str:
@@ -332,22 +332,24 @@ def clark_of_positives(records: Iterable[Record]) -> list[float]:
 
 def impossible(results: Results, notes: Notes) -> str:
     lines = [IMPOSSIBLE, *(f"{place}. {text}" for place, text in enumerate(notes.texts, 1)), ""]
-    lines += ["Printed values that are worse than the best floor, with its name:", ""]
+    lines += ["Printed values that are worse than the best baseline, with its name:", ""]
     lines += [table_row(["Tables", "Metric", *DATASETS.values()]), "|---|---|" + "---|" * len(DATASETS)]
     for table in paired_tables(results):
         if not table.block.is_ablation:
-            cells = [worse_than_floor(table, dataset) for dataset in DATASETS]
+            cells = [worse_than_baseline(table, dataset) for dataset in DATASETS]
             lines.append(table_row([table.block.title, titled(table.metric), *cells]))
     return "\n".join([*lines, "", *contradictions(results)])
 
 
-def worse_than_floor(table: PairedTable, dataset: str) -> str:
-    printed = {row.paper_method: row.scores[dataset].below_floor for row in table.rows if row.scores[dataset].printed}
-    return f"{sum(printed.values())} of {len(printed)} ({table.floors[dataset][0]})"
+def worse_than_baseline(table: PairedTable, dataset: str) -> str:
+    printed = {
+        row.paper_method: row.scores[dataset].below_baseline for row in table.rows if row.scores[dataset].printed
+    }
+    return f"{sum(printed.values())} of {len(printed)} ({table.baselines[dataset][0]})"
 
 
 def contradictions(results: Results) -> list[str]:
-    """Printed cells that break ``1 - floor(c/2) Chebyshev <= Intersection <= 1 - Chebyshev``."""
+    """Printed cells that break ``1 - baseline(c/2) Chebyshev <= Intersection <= 1 - Chebyshev``."""
     found = []
     for block in (block for block in BLOCKS if not block.is_ablation):
         chebyshev, intersection = (printed_scores()[block.key, name] for name in ("chebyshev", "intersection"))

@@ -170,8 +170,8 @@ def two_steps(results: Results) -> str:
     every: list[Difference] = []
     for task in TASKS:
         lines.append(row([f"{task}: joint", *means(results, task, joint)]))
-    for floor, words in {"UniformLE": "equal shares", "PriorLE": "the prior"}.items():
-        rivals: dict[Task, str] = {"recovery": floor, "prediction": f"{floor} + SABFGS"}
+    for baseline, words in {"UniformLE": "equal shares", "PriorLE": "the prior"}.items():
+        rivals: dict[Task, str] = {"recovery": baseline, "prediction": f"{baseline} + SABFGS"}
         found = {task: gaps(results, task, joint, name) for task, name in rivals.items()}
         both = [gap for each in found.values() for gap in each.values()]
         said.append(verdict("The joint fit (alpha = 0)", f"{words}, then SA-BFGS,", both))

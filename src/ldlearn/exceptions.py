@@ -178,7 +178,7 @@ def hint(word: str, known: Iterable[str], what: str = "known are") -> str:
     near = [
         name if name.isprintable() and name.strip("'\"") == name else repr(name) for name in nearest_names(word, names)
     ]
-    return did_you_mean(near, f"{what} {some(names)}.")
+    return did_you_mean(near, f"{what} {format_list(names)}.")
 
 
 def did_you_mean(near: Iterable[str], otherwise: str) -> str:
@@ -193,12 +193,12 @@ def did_you_mean(near: Iterable[str], otherwise: str) -> str:
     return f"did you mean {words}?" if words else otherwise
 
 
-def some(names: Sequence[object], shown: int = _SHOWN) -> str:
+def format_list(names: Sequence[object], shown: int = _SHOWN) -> str:
     """Name the first few, count the others.
 
     Examples
     --------
-    >>> some(list("abcdefg"))
+    >>> format_list(list("abcdefg"))
     "'a', 'b', 'c', 'd', 'e' and 2 more"
     """
     more = f" and {len(names) - shown} more" if len(names) > shown else ""

@@ -110,7 +110,7 @@ def test_votes_and_degrees_are_a_truth(run, files, unpainted, kind, threshold):
     assert plan.protocol.threshold == threshold
     assert all("intersection" in (record.prediction or record.recovery) for record in read_records("out"))
     recovered = {record.method for record in read_records("out") if record.recovery}
-    assert recovered == {"VoteLDL", "PriorLE", "UniformLE"}  # floors are beside what is recovered, too
+    assert recovered == {"VoteLDL", "PriorLE", "UniformLE"}  # baselines are beside what is recovered, too
     assert "no truth" not in (files / "out" / "report.html").read_text()
 
 

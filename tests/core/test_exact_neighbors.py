@@ -11,7 +11,7 @@ from scipy.spatial.distance import cdist
 from ldlearn.core import exact_neighbors as module
 from ldlearn.core import knn_graph, threads
 from ldlearn.core.exact_neighbors import exact_neighbors
-from ldlearn.core.neighbors import moved, neighbor_index
+from ldlearn.core.neighbors import neighbor_index, subtract_offsets
 from ldlearn.core.shared_neighbors import own_neighbors
 
 
@@ -103,7 +103,7 @@ def test_crowds_are_left_to_another_search(crowd, block, monkeypatch):
     X = CROWDS[crowd](np.random.default_rng(0))
     assert exact_neighbors(X, 5) is None
     index, offsets = neighbor_index(X, 5)
-    distances, _ = own_neighbors(index, moved(X, offsets))
+    distances, _ = own_neighbors(index, subtract_offsets(X, offsets))
     np.testing.assert_allclose(distances, all_compared(X, 5)[0], rtol=1e-5, atol=1e-7)
 
 

@@ -6,7 +6,7 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 
 from ldlearn.core import knn_graph
-from ldlearn.core.neighbors import moved, neighbor_index
+from ldlearn.core.neighbors import neighbor_index, subtract_offsets
 from ldlearn.core.reconstruction import reconstruction_weights
 
 CONTAINERS = [np.asarray, sparse.csr_array]
@@ -42,5 +42,5 @@ def test_new_rows_are_moved_with_the_index():
     X = rows()
     index, offsets = neighbor_index(X + 1e8, 3)
     new = X[:5] + 1e-3
-    found = index.kneighbors(moved(new + 1e8, offsets), return_distance=False)
+    found = index.kneighbors(subtract_offsets(new + 1e8, offsets), return_distance=False)
     np.testing.assert_array_equal(found[:, 0], np.arange(5))

@@ -1,4 +1,4 @@
-"""Draws of single-label examples, and the floor."""
+"""Draws of single-label examples, and the baseline."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from ldlearn.core.problem_transformation import draw_labels, floored
+from ldlearn.core.problem_transformation import clipped, draw_labels
 
 
 @pytest.mark.parametrize("generator", [np.random.RandomState, np.random.default_rng])
@@ -37,13 +37,13 @@ def test_a_degree_of_zero_is_never_drawn():
 
 @settings(deadline=None, max_examples=30)
 @given(st.integers(0, 10**6), st.integers(1, 6))
-def test_floor(seed, c):
+def test_baseline(seed, c):
     P = np.random.default_rng(seed).dirichlet(0.05 * np.ones(c), size=8)
-    F = floored(P)
+    F = clipped(P)
     np.testing.assert_allclose(F.sum(axis=1), 1.0, rtol=0, atol=1e-12)
     assert F.min() >= 1e-9 / (1 + c * 1e-9)
     np.testing.assert_allclose(F, P, atol=c * 1e-9)
 
 
-def test_only_degrees_below_the_floor_are_raised():
-    np.testing.assert_allclose(floored(np.array([[0.75, 0.25, 0.0]]), floor=0.25), [[0.6, 0.2, 0.2]])
+def test_only_degrees_below_the_baseline_are_raised():
+    np.testing.assert_allclose(clipped(np.array([[0.75, 0.25, 0.0]]), baseline=0.25), [[0.6, 0.2, 0.2]])

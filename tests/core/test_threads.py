@@ -8,7 +8,7 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from ldlearn.core import threads
-from ldlearn.core.threads import blas_threads, in_threads, own_threads, sum_in_threads, thread_count
+from ldlearn.core.threads import blas_threads, in_threads, limit_blas_threads, sum_in_threads, thread_count
 
 
 def test_the_limit_of_blas_is_ours():
@@ -60,9 +60,9 @@ def of_blas():
 
 def test_blas_has_one_thread_while_we_have_its_own_and_gets_them_back_when_asked():
     with threadpool_limits(2, user_api="blas"):
-        with own_threads():
+        with limit_blas_threads():
             assert (of_blas(), thread_count()) == (1, 2)
-            with own_threads():
+            with limit_blas_threads():
                 assert (of_blas(), thread_count()) == (1, 2)
             with blas_threads():
                 assert (of_blas(), thread_count()) == (2, 2)
@@ -99,7 +99,7 @@ def test_another_thread_of_the_caller_leaves_the_limit_of_blas_alone(monkeypatch
     blas = GlobalLimit()
     monkeypatch.setattr(threads, "_blas", lambda: blas)
     other = threading.Thread(target=factorise)
-    with own_threads():
+    with limit_blas_threads():
         other.start()
         inside.wait(5)
         assert blas.num_threads == 1
@@ -109,7 +109,7 @@ def test_another_thread_of_the_caller_leaves_the_limit_of_blas_alone(monkeypatch
 
 
 def test_blas_gets_its_threads_back_after_an_error():
-    @own_threads()
+    @limit_blas_threads()
     def fail():
         assert thread_count() == 2
         raise ZeroDivisionError

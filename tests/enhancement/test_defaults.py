@@ -1,4 +1,4 @@
-"""Defaults are the published constants, and what the docstrings say of them against the floors is what happens."""
+"""Defaults are the published constants, and what the docstrings say of them against the baselines is what happens."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ def recovery(cls):
 
 
 @pytest.mark.parametrize("name", sorted(METHODS))
-def test_a_docstring_says_whether_the_default_loses_to_the_floors(name):
+def test_a_docstring_says_whether_the_default_loses_to_the_baselines(name):
     cls = METHODS[name]
     if cls in (UniformLE, PriorLE):
-        pytest.skip("a floor to compare with")
+        pytest.skip("a baseline to compare with")
     if name == "ProjectedPriorLE":
-        pytest.skip("a floor that trades one kind of truth for another")
+        pytest.skip("a baseline that trades one kind of truth for another")
     loses = recovery(cls) < min(recovery(UniformLE), recovery(PriorLE)) - MARGIN
     assert loses == ("loses to equal shares" in cls.__doc__)

@@ -1,4 +1,4 @@
-"""The floors against their reference numbers."""
+"""The baselines against their reference numbers."""
 
 from __future__ import annotations
 

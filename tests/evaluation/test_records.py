@@ -157,9 +157,9 @@ class TestVersion010:
             each["convergence"]["objective"] for each in raw if each["convergence"]
         ]
 
-    def test_its_floors_are_those_of_today(self):
+    def test_its_baselines_are_those_of_today(self):
         methods = Results(read_records(OLD)).methods
-        assert {name for name, method in methods.items() if method.is_floor} == {"UniformLE", "SoftmaxLE"}
+        assert {name for name, method in methods.items() if method.is_baseline} == {"UniformLE", "SoftmaxLE"}
 
     def test_its_parameters_have_their_names_of_today(self, monkeypatch):
         monkeypatch.setattr(AAKNN, "_renamed_params", {"k": "n_neighbors"})

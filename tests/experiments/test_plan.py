@@ -23,8 +23,8 @@ def test_shipped_plans_are_valid_and_survive_being_written_out(name):
 
 @pytest.mark.parametrize("name", shipped_plans())
 def test_shipped_plans_compare_with_what_anyone_would_do_first(name):
-    floors = {method.estimator for method in load_plan(name).methods if method.is_floor}
-    assert {"FromClassifier", "UniformLE", "PriorLE"} <= floors
+    baselines = {method.estimator for method in load_plan(name).methods if method.is_baseline}
+    assert {"FromClassifier", "UniformLE", "PriorLE"} <= baselines
 
 
 def test_resolved_tiny_plan_round_trips():
@@ -126,14 +126,14 @@ def test_like_takes_over_the_estimator_with_its_parameters_and_grid():
     assert (first.params, second.params) == ({"n_neighbors": 5}, {"n_neighbors": 7})
 
 
-def test_floors_are_those_that_say_so():
+def test_baselines_are_those_that_say_so():
     plan = tiny_plan(discover={"then": ["SABFGS", "MeanLDL"]})
-    floors = {method.name for method in plan.methods if method.is_floor}
+    baselines = {method.name for method in plan.methods if method.is_baseline}
     enhancers, joint = (
-        {name for name, estimator in all_estimators(kind) if estimator.is_floor} for kind in ("enhancer", "joint")
+        {name for name, estimator in all_estimators(kind) if estimator.is_baseline} for kind in ("enhancer", "joint")
     )
     assert enhancers >= {"UniformLE", "PriorLE", "ProjectedPriorLE", "SoftmaxLE"}
-    assert floors == enhancers | joint | {"MeanLDL on truth"} | {f"{name} + MeanLDL" for name in enhancers}
+    assert baselines == enhancers | joint | {"MeanLDL on truth"} | {f"{name} + MeanLDL" for name in enhancers}
 
 
 def test_parameters_of_plans_may_have_their_former_names(monkeypatch):

@@ -291,7 +291,7 @@ def test_enhancers_are_scored_for_recovery_on_training_rows(tiny):
     assert record["prediction"] is None
     assert record["selection"]["recovery_basis"] is None  # it has nothing to choose
     assert record_of(run, "DLDL")["selection"]["recovery_basis"] == "validation rows, enhanced"
-    assert record["is_floor"]
+    assert record["is_baseline"]
 
 
 def test_a_record_has_all_that_was_promised(tiny):

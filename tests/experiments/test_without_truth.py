@@ -140,7 +140,7 @@ def test_agreement_is_the_mean_intersection_of_the_same_rows(run):
     assert found.matrix[0, 1] == found.matrix[1, 0] == pytest.approx(pair)
     np.testing.assert_allclose(np.diag(found.matrix), 1.0, atol=1e-3)  # four digits are kept
     assert found.means["UniformLE + MeanLDL"] == pytest.approx(found.matrix[3, :3].mean())
-    assert found.means["DLDL"] == pytest.approx(found.matrix[0, 1:3].mean())  # floors do not count
+    assert found.means["DLDL"] == pytest.approx(found.matrix[0, 1:3].mean())  # baselines do not count
     assert agreement(results, "none", "prediction") is None
 
 

@@ -15,7 +15,7 @@ from ldlearn.joint.default_weights import _climb, _Hill, _least_regret, choose_w
 from ldlearn.joint.label_model import Competition
 from ldlearn.metrics import intersection
 from ldlearn.solvers.features import Features
-from ldlearn.solvers.row_space import short_rows
+from ldlearn.solvers.row_space import reduce_to_row_space
 
 BETAS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 
@@ -239,7 +239,7 @@ def test_in_the_span_of_wide_rows_the_choice_is_that_of_exact_fits(monkeypatch):
     rng = np.random.default_rng(3)
     X, Y = rng.normal(size=(40, 120)), rng.random((40, 4)) < 0.5
     Y[np.arange(40), rng.integers(0, 4, 40)] = True
-    chosen = choose_weights(short_rows(Features(X)), Y)
+    chosen = choose_weights(reduce_to_row_space(Features(X)), Y)
     monkeypatch.setattr(default_weights, "_ROUGH", 1e-7)
     exact = choose_weights(Features(X), Y)
     assert (chosen.gamma, chosen.beta) == pytest.approx((exact.gamma, exact.beta), rel=0.03)

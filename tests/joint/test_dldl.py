@@ -128,7 +128,7 @@ def test_first_w_step_is_softmax_regression_on_the_start():
     np.testing.assert_allclose(pseudo.predict(X), SABFGS(l2=2.0, tol=1e-12).fit(X, start).predict(X), atol=1e-7)
 
 
-def test_heavy_gamma_gives_the_floors():
+def test_heavy_gamma_gives_the_baselines():
     X, _, Y = make_problem()
     prior = DLDL(beta=0.0, gamma=1e9, max_iter=1).fit_enhance(X, Y)
     np.testing.assert_allclose(prior, PriorLE().fit_enhance(X, Y), atol=1e-4)
@@ -463,17 +463,17 @@ def recovery_and_prediction(estimator, split):
 
 
 @pytest.mark.parametrize("name", ["vader_tweets", "SCUT_FBP", "Natural_Scene"])
-def test_out_of_the_box_it_beats_the_floors_and_two_steps(name):
+def test_out_of_the_box_it_beats_the_baselines_and_two_steps(name):
     splits = [Split(name, seed) for seed in range(3)]
     recovery, prediction = np.mean([recovery_and_prediction(DLDL(), split) for split in splits], axis=0)
-    floors = {
-        type(floor).__name__: np.mean([intersection(s.D, floor.fit_enhance(s.X, s.Y)) for s in splits])
-        for floor in (UniformLE(), PriorLE(), ProjectedPriorLE())
+    baselines = {
+        type(baseline).__name__: np.mean([intersection(s.D, baseline.fit_enhance(s.X, s.Y)) for s in splits])
+        for baseline in (UniformLE(), PriorLE(), ProjectedPriorLE())
     }
     two_steps = np.mean([recovery_and_prediction(EnhanceThenLearn(), split)[1] for split in splits])
     assert prediction > two_steps
-    # On the other two a floor is nearly as good as any DLDL.
-    assert recovery > max(floors.values()) - (0.0 if name == "vader_tweets" else 0.01)
+    # On the other two a baseline is nearly as good as any DLDL.
+    assert recovery > max(baselines.values()) - (0.0 if name == "vader_tweets" else 0.01)
 
 
 def test_it_learns_from_the_features():
@@ -483,16 +483,16 @@ def test_it_learns_from_the_features():
     shuffled_X = split.X[np.random.default_rng(0).permutation(len(split.X))]
     model = DLDL().fit(shuffled_X, split.Y)
     shuffled = intersection(split.D, model.label_distributions_)
-    # Between the two floors lies what an intercept alone can do with the same beta.
+    # Between the two baselines lies what an intercept alone can do with the same beta.
     no_features = DLDL(beta=model.beta_, gamma=1.0).fit_enhance(np.zeros((len(split.X), 1)), split.Y)
-    floor = max(
+    baseline = max(
         intersection(split.D, estimator.fit_enhance(split.X, split.Y)) for estimator in (UniformLE(), PriorLE())
     )
-    assert true > floor + 0.03
-    assert floor - 0.03 < shuffled < intersection(split.D, no_features) + 0.005
+    assert true > baseline + 0.03
+    assert baseline - 0.03 < shuffled < intersection(split.D, no_features) + 0.005
 
 
-def test_enhancing_new_rows_beats_the_floors():
+def test_enhancing_new_rows_beats_the_baselines():
     split = Split("vader_tweets")
     model = DLDL().fit(split.X, split.Y)
     enhanced = intersection(split.D_test, model.enhance(split.X_test, split.Y_test))

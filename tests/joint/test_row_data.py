@@ -271,7 +271,7 @@ def test_what_cannot_be_used_is_refused():
 
 
 def test_where_a_label_is_unknown_its_share_of_ticks_elsewhere_counts():
-    """Closed forms of the floors."""
+    """Closed forms of the baselines."""
     Y = np.array([[1.0, np.nan], [1.0, 0.0], [0.0, 1.0]])
     X = np.zeros((3, 1))
     share = (1 + 0.5) / (2 + 1)

@@ -25,10 +25,10 @@ def test_agrees_with_the_published_figures(name):
     assert not disagreements(name, fold_scores(learner))
 
 
-@pytest.mark.parametrize("floor", [MeanLDL(), Uniform()], ids=["mean", "uniform"])
-def test_a_constant_agrees_with_none_of_them_but_the_one_that_is_constant(floor):
+@pytest.mark.parametrize("baseline", [MeanLDL(), Uniform()], ids=["mean", "uniform"])
+def test_a_constant_agrees_with_none_of_them_but_the_one_that_is_constant(baseline):
     sjaffe()
-    scores = fold_scores(floor)
+    scores = fold_scores(baseline)
     agreeing = {name for name in PUBLISHED if not disagreements(name, scores)}
     assert agreeing <= {"PTBayes"}
 

@@ -121,7 +121,8 @@ def test_picking_a_data_set_shows_its_scores_on_a_scale(open_page, page_file):
 
 def test_ties_are_told_as_ties(open_page, tmp_path):
     records = [
-        record | {"recovery": record["recovery"] and record["recovery"] | {"chebyshev": 0.1 + 0.2 * record["is_floor"]}}
+        record
+        | {"recovery": record["recovery"] and record["recovery"] | {"chebyshev": 0.1 + 0.2 * record["is_baseline"]}}
         for record in make_records(repeats=2, missing=())
         if record["kind"] in ("joint", "enhancer")
     ]

@@ -194,7 +194,7 @@ ONE = {"cell": "a", "dataset": "d", "method": "m", "repeat": 0, "status": "ok"}
 
 
 class TestDifferences:
-    def test_dots_are_differences_to_the_best_floor_of_each_data_set(self):
+    def test_dots_are_differences_to_the_best_baseline_of_each_data_set(self):
         display = DifferencesDisplay.from_records(RECORDS, "intersection", task="recovery", methods=["DLDL", "L2"])
         assert list(display.differences) == ["natural_scene", "scut_fbp", "vader_tweets", "yeast"]
         mean = {
@@ -203,17 +203,17 @@ class TestDifferences:
             )
             for name in ("DLDL", "L2", "UniformLE", "PriorLE")
         }
-        floor = max(("UniformLE", "PriorLE"), key=mean.get)
+        baseline = max(("UniformLE", "PriorLE"), key=mean.get)
         assert display.axes_[3].get_title(loc="left") == "yeast"
-        assert display.axes_[3].get_xlabel() == f"Intersection, better than\n{floor}"
+        assert display.axes_[3].get_xlabel() == f"Intersection, better than\n{baseline}"
         for name in ("DLDL", "L2"):
-            assert display.differences["yeast"][name].mean == pytest.approx(mean[name] - mean[floor])
+            assert display.differences["yeast"][name].mean == pytest.approx(mean[name] - mean[baseline])
             (x,) = display.dots_["yeast", name].lines[0].get_xdata()
-            assert x == pytest.approx(mean[name] - mean[floor])
+            assert x == pytest.approx(mean[name] - mean[baseline])
 
-    def test_without_floors_there_is_nothing_to_draw(self):
+    def test_without_baselines_there_is_nothing_to_draw(self):
         some = [record for record in RECORDS if record["method"] in ("DLDL", "L2")]
-        with pytest.raises(ValueError, match="No floor has a recovery score"):
+        with pytest.raises(ValueError, match="No baseline has a recovery score"):
             DifferencesDisplay.from_records(some, "chebyshev", task="recovery")
 
 

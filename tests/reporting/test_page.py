@@ -103,8 +103,8 @@ def test_every_score_is_in_the_page(report, page):
                 assert f"{cell.spread.mean:.4f}" in text
 
 
-def test_floors_are_shaded_and_the_best_is_bold(report, page):
-    assert sum(a.get("class") == "floor" for tag, a in page.elements if tag == "tr") > 0
+def test_baselines_are_shaded_and_the_best_is_bold(report, page):
+    assert sum(a.get("class") == "baseline" for tag, a in page.elements if tag == "tr") > 0
     n_best = sum(a.get("class") == "best" for tag, a in page.elements if tag == "td")
     assert n_best == sum(cell.best for table in report.tables.values() for cell in table.scores.values())
 
@@ -119,7 +119,7 @@ def test_missing_and_failed_cells_are_said(page):
 
 def test_a_newcomer_finds_the_terms(page):
     terms = [text for where, text in page.texts if where[-1:] == ("dt",)]
-    assert {"Recovery", "Prediction", "Floor", "Rank", "Label distribution"} <= set(terms)
+    assert {"Recovery", "Prediction", "Baseline", "Rank", "Label distribution"} <= set(terms)
 
 
 def test_only_metrics_of_the_plan_are_tested(report, html):

@@ -35,16 +35,16 @@ def test_markdown_has_every_cell_and_the_best_in_bold():
             assert f"{cell.spread.mean:.4f} ± {cell.spread.std:.4f}" in text or cell.spread.n == 1
             assert text.startswith("**") == cell.best
     assert "[1 failed]" in rows["FCM"]
-    assert "UniformLE [floor]" in rows
+    assert "UniformLE [baseline]" in rows
 
 
-def test_latex_is_bold_for_the_best_and_shaded_for_floors():
+def test_latex_is_bold_for_the_best_and_shaded_for_baselines():
     lines = FILES["tables/recovery-chebyshev.tex"].splitlines()
     best = TABLE.score(TABLE.methods[0].name, "yeast")
     assert any(rf"\textbf{{{best.spread.mean:.4f} $\pm$ {best.spread.std:.4f} (1)}}" in line for line in lines)
     shaded = [line for line in lines if line.startswith(r"\rowcolor")]
-    assert len(shaded) == sum(method.is_floor for method in TABLE.methods)
-    assert all("[floor]" in line for line in shaded)
+    assert len(shaded) == sum(method.is_baseline for method in TABLE.methods)
+    assert all("[baseline]" in line for line in shaded)
 
 
 @pytest.mark.parametrize("name", [name for name in FILES if name.endswith(".tex")])
@@ -77,7 +77,7 @@ def test_the_paper_stands_beside_ours_with_its_notes():
     text = FILES["tables/paper-prediction-ldlsf-chebyshev.md"]
     assert "0.4223 (6 → 7) [1, 2]" in text
     assert "prints another rank" in text
-    assert "best floor" in text
+    assert "best baseline" in text
     assert r"(6 $\rightarrow$ 7)" in FILES["tables/paper-prediction-ldlsf-chebyshev.tex"]
 
 

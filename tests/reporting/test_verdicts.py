@@ -33,15 +33,17 @@ def changed(records, **scores):
 THREE = {"A": ("joint", False, 0.1, True), "B": ("joint", False, 0.2, True), "UniformLE": ("enhancer", True, 0.3, True)}
 
 
-def test_the_headline_names_the_best_and_those_below_a_floor():
+def test_the_headline_names_the_best_and_those_below_a_baseline():
     said = headline(SMALL, TABLE)
     best = min(TABLE.average_ranks, key=TABLE.average_ranks.get)
     assert f"{best} has the best average rank, {TABLE.average_ranks[best]:.2f} over 4 data sets." in said
-    floor = min(("UniformLE", "PriorLE"), key=TABLE.average_ranks.get)
+    baseline = min(("UniformLE", "PriorLE"), key=TABLE.average_ranks.get)
     below = [
-        m for m in ("DLDL", "DLDL (paper)", "L2", "GLLE", "FCM") if TABLE.average_ranks[m] >= TABLE.average_ranks[floor]
+        m
+        for m in ("DLDL", "DLDL (paper)", "L2", "GLLE", "FCM")
+        if TABLE.average_ranks[m] >= TABLE.average_ranks[baseline]
     ]
-    assert floor in said[-1]
+    assert baseline in said[-1]
     assert below
     assert all(name in said[-1] for name in below)
 
@@ -51,7 +53,7 @@ def test_ties_are_told_as_ties():
     results, table = table_of(changed(records, A=0.1, B=0.1, UniformLE=0.4))
     said = headline(results, table)
     assert "A and B share the best average rank, 1.50 over 4 data sets." in said
-    assert [each.partition(" is better than the best floor on 4 of 4")[0] for each in said[:2]] == ["A", "B"]
+    assert [each.partition(" is better than the best baseline on 4 of 4")[0] for each in said[:2]] == ["A", "B"]
     assert headline_of_dataset(results, table, "yeast")[0] == "A and B share the best mean on yeast, 0.1000."
 
 
@@ -62,7 +64,7 @@ def test_effects_come_first_with_the_interval_of_paired_repeats():
     gaps, ratio = np.array([0.01, 0.02, 0.03]), 40 / (15 + 15)
     margin = student.ppf(0.975, 2) * gaps.std(ddof=1) * np.sqrt(1 / 3 + ratio)
     effect = f"0.2000 against 0.2200, no clear difference (better by 0.0200 ± {margin:.4f}) (UniformLE)"
-    assert headline(results, table)[0] == f"A against the best floor: natural_scene, {effect}; scut_fbp, {effect}."
+    assert headline(results, table)[0] == f"A against the best baseline: natural_scene, {effect}; scut_fbp, {effect}."
     found = difference(results, table, "A", "UniformLE", "scut_fbp")
     assert (found.mean, found.margin, found.n) == (pytest.approx(0.02), pytest.approx(margin), 3)
     assert not found.is_clear
@@ -72,7 +74,7 @@ def test_effects_come_first_with_the_interval_of_paired_repeats():
 def test_with_many_data_sets_effects_are_counted():
     results, table = table_of(changed(make_records(MANY, THREE, repeats=2, missing=()), A=0.1, B=0.5, UniformLE=0.2))
     assert headline(results, table)[0] == (
-        "A is better than the best floor on 8 of 8 data sets, on 8 of them with a 95% interval that leaves out zero."
+        "A is better than the best baseline on 8 of 8 data sets, on 8 of them with a 95% interval that leaves out zero."
     )
 
 
@@ -116,30 +118,30 @@ def test_a_single_method_is_not_the_best():
     assert "nothing to compare" in headline_of_dataset(results, table, "yeast")[0]
 
 
-def test_on_a_data_set_a_floor_may_be_the_best():
+def test_on_a_data_set_a_baseline_may_be_the_best():
     results, table = table_of(changed(make_records(methods=THREE, repeats=2), A=0.3, B=0.5, UniformLE=0.2))
     assert headline_of_dataset(results, table, "yeast") == [
         "UniformLE has the best mean on yeast, 0.2000.",
-        "No method does better than that floor.",
+        "No method does better than that baseline.",
         "Against the next, A: 0.2000 against 0.3000, better by 0.1000 ± 0.0000.",
         "A is not first, but number 2 of 3.",
     ]
 
 
-def test_without_floors_nothing_is_said_about_them():
+def test_without_baselines_nothing_is_said_about_them():
     methods = {name: THREE[name] for name in "AB"}
-    assert not any("floor" in sentence for sentence in headline(*table_of(make_records(methods=methods))))
+    assert not any("baseline" in sentence for sentence in headline(*table_of(make_records(methods=methods))))
 
 
 @pytest.mark.parametrize("metric", ["chebyshev", "intersection"])
-def test_a_floor_that_knows_the_truth_is_compared_without_a_rank(metric):
+def test_a_baseline_that_knows_the_truth_is_compared_without_a_rank(metric):
     methods = {
         "DLDL": ("joint", False, 0.05, True),
         "L2": ("joint", False, 1.0, False),
         "MeanLDL on truth": ("learner", True, 0.5, False),
     }
     assert headline(*table_of(make_records(methods=methods), metric, "prediction"))[-1] == (
-        "MeanLDL on truth, a floor that knows the true distributions, is beaten on every data set by DLDL."
+        "MeanLDL on truth, a baseline that knows the true distributions, is beaten on every data set by DLDL."
     )
 
 

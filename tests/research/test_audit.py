@@ -181,24 +181,24 @@ class TestValues:
                 assert 1 - c // 2 * largest - 1e-12 <= common <= 1 - largest + 1e-12
                 assert np.sqrt((((d - p) / (d + p)) ** 2).sum()) <= np.sqrt(c) + 1e-12
 
-    def test_the_clark_floor_is_a_floor_and_can_be_reached(self):
+    def test_the_clark_baseline_is_a_baseline_and_can_be_reached(self):
         rng = np.random.default_rng(1)
         D = np.array([rng.permutation([1.0] + [0.0] * z + [0.5] * (5 - z)) for z in (1, 3, 5)] * 20)
         P = rng.dirichlet(np.ones(6), size=len(D))
         clark = np.sqrt((((D - P) / (D + P)) ** 2).sum(axis=1)).mean()
-        assert clark > PaperDataset("", 6, float((D == 0).mean())).clark_floor
+        assert clark > PaperDataset("", 6, float((D == 0).mean())).clark_baseline
         # One-hot truth, and predictions that are nearly right: only the zeros count.
-        assert PaperDataset("", 6, 5 / 6).clark_floor == pytest.approx(math.sqrt(5))
+        assert PaperDataset("", 6, 5 / 6).clark_baseline == pytest.approx(math.sqrt(5))
 
-    def test_clark_below_the_floor_of_the_zeros(self):
-        floor = 8 * 0.8144 / math.sqrt(7)
+    def test_clark_below_the_baseline_of_the_zeros(self):
+        baseline = 8 * 0.8144 / math.sqrt(7)
         below = [
-            f"clark-floor/{table}-REN-{method}" for table in ("S4", "S5") for method in METHODS
-            if mean(table, "Clark", "REN", method) < floor
+            f"clark-baseline/{table}-REN-{method}" for table in ("S4", "S5") for method in METHODS
+            if mean(table, "Clark", "REN", method) < baseline
         ]  # fmt: skip
-        assert below == ["clark-floor/S5-REN-DLDL", "clark-floor/S5-REN-FCM"]
-        assert {name for name in FINDINGS if name.startswith("clark-floor")} == set(below)
-        assert all(f"{floor:.4f}" in FINDINGS[name].truth for name in below)
+        assert below == ["clark-baseline/S5-REN-DLDL", "clark-baseline/S5-REN-FCM"]
+        assert {name for name in FINDINGS if name.startswith("clark-baseline")} == set(below)
+        assert all(f"{baseline:.4f}" in FINDINGS[name].truth for name in below)
 
     @pytest.mark.parametrize("table", ["S4", "S5"])
     def test_agreement_in_place_of_error(self, table):
@@ -231,30 +231,30 @@ class TestValues:
         assert f"{count} of 6 data sets ({', '.join(worse)})" in FINDINGS[f"ablation/{task}"].truth
 
 
-class TestFloors:
+class TestBaselines:
     @pytest.mark.parametrize(("dataset", "file"), [("NS", "Natural_Scene.mat"), ("SCUT", "SCUT_FBP.mat")])
-    def test_stored_floors_are_those_of_the_data(self, dataset, file, monkeypatch, tmp_path):
+    def test_stored_baselines_are_those_of_the_data(self, dataset, file, monkeypatch, tmp_path):
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
         D = read_dataset(shared_file(f"datasets/{file}")).D
         Y = binarize(D)
-        floors = {
+        baselines = {
             "equal-shares": Y / Y.sum(axis=1, keepdims=True),
             "same-degree": np.full(D.shape, 1 / D.shape[1]),
             "mean-distribution": np.tile(D.mean(axis=0), (len(D), 1)),
         }
-        computed = {name: np.minimum(D, P).sum(axis=1).mean() for name, P in floors.items()}
+        computed = {name: np.minimum(D, P).sum(axis=1).mean() for name, P in baselines.items()}
         for origin, folder in (("measured before", tmp_path), ("computed now", SHARED / "datasets")):
             monkeypatch.setenv("LDLEARN_DATA", str(folder))
-            told = {(f.id, text.partition(":")[0]): text for f in audit_paper(["floors"]) for text in f.details}
+            told = {(f.id, text.partition(":")[0]): text for f in audit_paper(["baselines"]) for text in f.details}
             for name, value in computed.items():
-                assert f"floor {value:.4f} ({origin})" in told[f"floors/{name}", dataset]
+                assert f"baseline {value:.4f} ({origin})" in told[f"baselines/{name}", dataset]
 
     def test_equal_shares_beside_print(self):
         stored = {"NS": 0.9495, "SCUT": 0.6455, "RAF": 0.643, "FBP": 0.6466, "REN": 0.967, "Twitter": 0.7508}
         gains = {d: score - mean("S3", "Intersection", d, "DLDL") for d, score in stored.items()}
         assert [d for d, gain in gains.items() if gain > 0.005] == ["NS", "RAF", "Twitter"]
         assert [d for d, gain in gains.items() if abs(gain) <= 0.005] == ["REN"]
-        truth = FINDINGS["floors/equal-shares"].truth
+        truth = FINDINGS["baselines/equal-shares"].truth
         assert "better on NS, RAF and Twitter, equal within 0.005 on REN, worse on SCUT and FBP" in truth
 
 
@@ -268,7 +268,7 @@ class TestCorrupted:
         (("S3", "Clark", "RAF", "FCM"), "mean", "2.5", "identities/S3-RAF-FCM-Clark"),
         (("S3", "Chebyshev", "RAF", "FCM"), "mean", "0.9", "identities/S3-RAF-FCM-Intersection"),
         (("S4", "Intersection", "SCUT", "FLE"), "std", "0.6", "identities/S4-SCUT-FLE-Intersection"),
-        (("S4", "Clark", "Twitter", "FLE"), "mean", "1.9", "clark-floor/S4-Twitter-FLE"),
+        (("S4", "Clark", "Twitter", "FLE"), "mean", "1.9", "clark-baseline/S4-Twitter-FLE"),
         (("1", "Chebyshev", "NS", "DLDL"), "mean", "0.4", "first-places/1"),
     )
 

@@ -122,9 +122,9 @@ class TestRemarks:
 
     def test_clark_values_contradict_the_zeros(self):
         # 0.8144 of 8 labels are zero on average; sqrt is concave and at most 7 are, so its mean is at least z / sqrt(7)
-        floor = 8 * 0.8144 / np.sqrt(7)
-        assert value("S5", "Clark", "REN", "FCM", "predictive_ldlsf") < floor
-        assert value("S5", "Clark", "REN", "DLDL", "predictive_ldlsf") < floor
+        baseline = 8 * 0.8144 / np.sqrt(7)
+        assert value("S5", "Clark", "REN", "FCM", "predictive_ldlsf") < baseline
+        assert value("S5", "Clark", "REN", "DLDL", "predictive_ldlsf") < baseline
 
     def test_deviations_of_dldl_on_raf_stand_out(self):
         for metric in PAPER_METRICS.values():
@@ -163,7 +163,7 @@ class TestMatching:
             (Method("GLLE + LDLSF", "two-step"), "prediction", None),
             (Method("SA-BFGS on truth", "learner"), "prediction", "SA-BFGS"),
             (Method("LDLSF on truth", "learner", estimator="LDLSF"), "prediction-ldlsf", "LDLSF"),
-            (Method("UniformLE", "enhancer", is_floor=True), "recovery", None),
+            (Method("UniformLE", "enhancer", is_baseline=True), "recovery", None),
             (Method("DLDL, alpha = 0", "joint", estimator="DLDL"), "ablation-recovery", "alpha=0"),
             (Method("DLDL, alpha = 0", "joint", estimator="DLDL"), "recovery", None),
             (Method("DLDL, alpha = 0.1", "joint", estimator="DLDL"), "ablation-recovery", None),
@@ -190,15 +190,15 @@ class TestPaired:
         assert row.method is None
         assert row.scores["natural_scene"].ours is None
 
-    def test_printed_values_worse_than_a_floor_are_marked(self):
+    def test_printed_values_worse_than_a_baseline_are_marked(self):
         for metric in ("chebyshev", "intersection"):
             table = TABLES["recovery", metric]
             for row in table.rows:
                 for dataset, cell in row.scores.items():
-                    name, floor = table.floors[dataset]
-                    assert RESULTS.methods[name].is_floor
-                    worse = float(cell.printed.mean) < floor.mean
-                    assert cell.below_floor == (worse if metric == "intersection" else not worse)
+                    name, baseline = table.baselines[dataset]
+                    assert RESULTS.methods[name].is_baseline
+                    worse = float(cell.printed.mean) < baseline.mean
+                    assert cell.below_baseline == (worse if metric == "intersection" else not worse)
 
     def test_notes_are_numbered_in_reading_order(self):
         table = TABLES["prediction-ldlsf", "chebyshev"]

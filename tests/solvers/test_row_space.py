@@ -12,7 +12,7 @@ from ldlearn.core import softmax
 from ldlearn.joint import VoteLDL, dldl, vote_ldl
 from ldlearn.solvers import vote_posterior as module
 from ldlearn.solvers.features import Features
-from ldlearn.solvers.row_space import RowSpace, short_rows
+from ldlearn.solvers.row_space import RowSpace, reduce_to_row_space
 from ldlearn.solvers.softmax_regression import softmax_regression
 from ldlearn.solvers.vote_regression import vote_regression
 
@@ -70,7 +70,7 @@ def test_estimators_find_what_they_find_on_whole_rows(estimator, monkeypatch):
     X, _, Y = wide_rows()
     short = clone(estimator).fit(X, Y)
     for method in (dldl, vote_ldl):
-        monkeypatch.setattr(method, "short_rows", lambda features: features)
+        monkeypatch.setattr(method, "reduce_to_row_space", lambda features: features)
     long = clone(estimator).fit(X, Y)
     for name in ("coef_", "intercept_", "label_distributions_", "objective_"):
         np.testing.assert_allclose(getattr(short, name), getattr(long, name), atol=1e-4)
@@ -78,13 +78,13 @@ def test_estimators_find_what_they_find_on_whole_rows(estimator, monkeypatch):
 
 def test_other_features_stay_as_they_are():
     X, _, _ = wide_rows()
-    assert isinstance(short_rows(Features(X)), RowSpace)
+    assert isinstance(reduce_to_row_space(Features(X)), RowSpace)
     uneven = X.copy()
     uneven[:, 0] *= 1e6  # would drown the others in rounding
     weighted = Features(X, weights=np.arange(60.0))  # one counts for nothing
     others = [Features(other) for other in (X[:, :100], uneven, sparse.csr_array(X), X[:1])]
     for features in (*others, weighted):
-        assert short_rows(features) is features
+        assert reduce_to_row_space(features) is features
         assert features.whole is features
 
 
@@ -95,10 +95,10 @@ def test_rows_that_would_lose_digits_stay_as_they_are():
     far[0] = 1e7
     often = np.append(1e12, np.ones(len(X) - 1))
     for features in (Features(far), Features(X, weights=often), Features(X + 1e7, fit_intercept=False)):
-        assert short_rows(features) is features
-    assert isinstance(short_rows(Features(X + 1e7)), RowSpace)
+        assert reduce_to_row_space(features) is features
+    assert isinstance(reduce_to_row_space(Features(X + 1e7)), RowSpace)
     middle = np.vstack([X + 1e3, X.mean(axis=0) + 1e3])  # a row without any length
-    assert isinstance(short_rows(Features(middle)), RowSpace)
+    assert isinstance(reduce_to_row_space(Features(middle)), RowSpace)
 
 
 def test_a_far_row_takes_nothing_from_the_others():

@@ -399,10 +399,10 @@ def test_a_copy_in_single_precision_changes_nothing_but_the_work(dtype, tol, mon
     plain = softmax_regression(Features(X), D, l2=0.1, tol=tol)
     monkeypatch.setattr(features_module, "_WORTH_A_COPY", 1)
     features = Features(X)
-    assert features.narrowed().X.dtype == np.float32
-    assert features.narrowed() is not features
+    assert features.as_float32().X.dtype == np.float32
+    assert features.as_float32() is not features
     W = np.random.default_rng(0).normal(size=(X.shape[1], 3)) / X.std(axis=0, dtype=np.float64)[:, None]
-    logits, rough = (some.times(W, np.zeros(3)) for some in (features, features.narrowed()))
+    logits, rough = (some.times(W, np.zeros(3)) for some in (features, features.as_float32()))
     np.testing.assert_allclose(rough, logits, atol=1e-4)
     fit = softmax_regression(features, D, l2=0.1, tol=tol)
     assert plain.converged
@@ -417,11 +417,11 @@ def test_no_copy_is_made_where_single_precision_cannot_hold_the_columns(monkeypa
     monkeypatch.setattr(features_module, "_SAMPLED_ROWS", 40)
     for scale in (1e40, 1e-40):
         features = Features(X * np.where(np.arange(X.shape[1]) == 0, scale, 1.0))
-        assert features.narrowed() is features
+        assert features.as_float32() is features
         assert features.sample() is None
         assert np.isfinite(softmax_regression(features, D, l2=0.1, tol=1e-6).loss)
     without = Features(X, fit_intercept=False)
-    assert without.narrowed() is without
+    assert without.as_float32() is without
 
 
 @pytest.mark.parametrize("scale", [1e2, 1e4])

@@ -31,7 +31,7 @@ NEARLY_ALL = {"labels": "votes", "n_raters": 100}  # nine of ten labels are 1
 )
 def test_signal_raises_no_alarm(options):
     model = checked(**options)
-    assert model.facts["holdout"]["better_than_floors"]
+    assert model.facts["holdout"]["better_than_baselines"]
     assert "likelier" in signal_words(model.facts["holdout"])
     assert not any("Uninformative" in text for text in model.facts["warnings"])
 
@@ -39,7 +39,7 @@ def test_signal_raises_no_alarm(options):
 @pytest.mark.parametrize("options", [NEARLY_ALL, {"labels": "votes", "n_raters": 5}, {"labels": "presence"}], ids=str)
 def test_shuffled_features_raise_the_alarm(options):
     model = checked(shuffled=True, **options)
-    assert not model.facts["holdout"]["better_than_floors"]
+    assert not model.facts["holdout"]["better_than_baselines"]
     assert any("no likelier" in text or "chance" in text for text in model.facts["warnings"])
 
 

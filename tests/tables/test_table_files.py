@@ -37,7 +37,7 @@ def test_from_file_to_file(files):
     assert list(pd.read_parquet("degrees.parquet")) == ["key", *LABELS]
     found = evaluate_table("data.csv", "m.ldl")
     assert (found.rows, found.truth) == (80, "0/1 labels")
-    assert found.better_than_floors
+    assert found.better_than_baselines
     same = compare_tables("out.csv", "out.csv", metrics=["intersection"])
     assert (same.id, same.rows) == ("key", 80)
     assert same.scores["intersection"] == pytest.approx(1)

@@ -155,8 +155,8 @@ def test_scores_against_labels_by_hand():
     assert scores["positive_mass"].mean == pytest.approx((0.6 + 0.4) / 2)
     assert scores["positive_mass"].uniform == pytest.approx(0.5)
     assert scores["ranking_loss"].model == pytest.approx(0.25)
-    assert scores["positive_mass"].beats_floors
-    assert not scores["top_label_error"].beats_floors or scores["top_label_error"].mean > 0
+    assert scores["positive_mass"].beats_baselines
+    assert not scores["top_label_error"].beats_baselines or scores["top_label_error"].mean > 0
 
 
 def test_a_metric_that_does_not_fit_the_truth_is_refused():
@@ -175,17 +175,17 @@ def test_the_check_up_finds_signal_and_its_absence():
         {"x": x, "noise": rng.normal(size=n), "low": (x < 0.5).astype(int), "high": (x > -0.5).astype(int)}
     )
     informed = fit_and_check(table, ["low", "high"])
-    assert informed.facts["holdout"]["better_than_floors"] is True
+    assert informed.facts["holdout"]["better_than_baselines"] is True
     assert not any("Uninformative" in w for w in informed.facts["warnings"])
     blind = fit_and_check(table, ["low", "high"], features=["noise"])
-    assert blind.facts["holdout"]["better_than_floors"] is False
+    assert blind.facts["holdout"]["better_than_baselines"] is False
     assert any("Uninformative" in w for w in blind.facts["warnings"])
     few = fit_and_check(table[:20], ["low", "high"])
     assert few.facts["holdout"] is None
     assert any("too few" in w for w in few.facts["warnings"])
 
 
-def test_a_classifier_of_each_label_stands_beside_the_floors_where_it_is_quick(tmp_path, monkeypatch):
+def test_a_classifier_of_each_label_stands_beside_the_baselines_where_it_is_quick(tmp_path, monkeypatch):
     rng = np.random.default_rng(2)
     x = rng.normal(size=(120, 2))
     labels = pd.DataFrame((x + 0.3 * rng.normal(size=x.shape) > -0.5).astype(int), columns=["low", "high"])

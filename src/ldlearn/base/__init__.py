@@ -1,6 +1,6 @@
 """The kinds of estimator: what they take and give, and the contract that every method keeps."""
 
-from ldlearn.base.estimator import LabelEstimator, WeighsRows
+from ldlearn.base.estimator import LabelEstimator, SampleWeightMixin
 from ldlearn.base.kinds import KINDS, Enhancer, EnhancesNewRows, Joint, Learner, SetsRowsAside
 from ldlearn.core.targets import check_distributions, check_logical
 
@@ -12,7 +12,7 @@ __all__ = [
     "LabelEstimator",
     "Learner",
     "SetsRowsAside",
-    "WeighsRows",
+    "SampleWeightMixin",
     "check_distributions",
     "check_logical",
 ]

@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_consistent_length, validate_data
 
-from ldlearn.base.frames import SetOutput, arrays_inside
+from ldlearn.base.frames import OutputMixin, default_output
 from ldlearn.base.sklearn_private import InvalidParameterError, check_sample_weight
 from ldlearn.core.targets import label_names, label_order
 from ldlearn.exceptions import InputError, ParameterError, hint
@@ -24,7 +24,7 @@ RowData = dict[str, Any]
 _LARGEST_ROOT = 1e75  # of a number whose square, summed over rows, is still finite
 
 
-class LabelEstimator(SetOutput, BaseEstimator):
+class LabelEstimator(OutputMixin, BaseEstimator):
     """What all kinds share: one way to validate, fit and name things.
 
     A method subclasses `Enhancer`, `Learner` or `Joint` and writes ``_fit(X, T)``, where X is a validated feature
@@ -32,8 +32,8 @@ class LabelEstimator(SetOutput, BaseEstimator):
     of logical labels or a float array of distributions. ``_fit`` sets the learned attributes.
 
     What else is known of the rows reaches ``_fit`` by name, and only if there is something to say: ``sample_weight``,
-    positive, for methods that are `WeighsRows`, and ``known``, where T says anything, for those that take unknown
-    labels (``takes_unknown``).
+    positive, for a `SampleWeightMixin`, and ``known``, where T says anything, for methods that take unknown
+    labels (``supports_unknown_labels``).
     """
 
     kind: ClassVar[str]
@@ -47,10 +47,10 @@ class LabelEstimator(SetOutput, BaseEstimator):
     # The end of the sentence that says that a fit stopped before it converged.
     _convergence_advice: ClassVar[str] = "raise max_iter, or loosen tol."
     # Facts about the method that the rest of the library asks for, instead of knowing methods by name.
-    is_floor: ClassVar[bool] = False  # a reference that looks at no feature, or does what anyone would do first
+    is_baseline: ClassVar[bool] = False  # a reference that looks at no feature, or does what anyone would do first
     can_enhance: ClassVar[bool] = False  # has `enhance` for new rows with known 0/1 labels
-    takes_weights: ClassVar[bool] = False  # has `sample_weight` in `fit`; see `WeighsRows`
-    takes_unknown: ClassVar[bool] = False  # 0/1 labels may be NaN: neither ticked nor not
+    supports_sample_weight: ClassVar[bool] = False  # has `sample_weight` in `fit`; see `SampleWeightMixin`
+    supports_unknown_labels: ClassVar[bool] = False  # 0/1 labels may be NaN: neither ticked nor not
     path_params: ClassVar[tuple[str, ...]] = ()  # what `fit_path` varies at little cost
     # What the method promises; the contract checks hold it to that.
     order_invariant: ClassVar[bool] = True  # permuting the samples permutes the result
@@ -118,9 +118,9 @@ class LabelEstimator(SetOutput, BaseEstimator):
         """Validate, fit, finish; ``row_data`` is what else is given of each row, None where nothing is."""
         before = dict(self.__dict__)
         try:
-            with as_input_errors():
+            with raise_input_errors():
                 self._validate_params()
-            if row_data.get("sample_weight") is not None and not self.takes_weights:
+            if row_data.get("sample_weight") is not None and not self.supports_sample_weight:
                 raise InputError(f"{type(self).__name__} cannot use 'sample_weight' with the parts that it has.")
             features, targets = self._validate_training(X, y)
             given = {
@@ -128,7 +128,7 @@ class LabelEstimator(SetOutput, BaseEstimator):
                 for name, value in row_data.items()
                 if value is not None
             }
-            with arrays_inside(), told_of_overflow(features):
+            with default_output(), explain_overflow(features):
                 self._fit_validated(features, targets, given)
         except BaseException:
             # A failed fit leaves the object as it was: never half fitted.
@@ -142,7 +142,7 @@ class LabelEstimator(SetOutput, BaseEstimator):
         """One entry a row, checked; a method that takes more than weights checks that itself."""
         if name != "sample_weight":
             raise NotImplementedError(name)
-        with as_input_errors():
+        with raise_input_errors():
             weights = check_sample_weight(value, X, dtype=np.float64, ensure_non_negative=True)
         if not weights.any():  # an older scikit-learn lets that pass
             raise InputError("Sample weights must contain at least one non-zero number.")
@@ -150,7 +150,7 @@ class LabelEstimator(SetOutput, BaseEstimator):
 
     def _fit_validated(self, X: Any, T: NDArray[Any], row_data: dict[str, Any]) -> None:
         """Call ``_fit`` with the rows that count: weight 0 is as good as no row."""
-        X, T, row_data, _ = rows_that_count(X, T, row_data)
+        X, T, row_data, _ = drop_zero_weight_rows(X, T, row_data)
         self._fit(X, T, **row_data)
         self._finish(X, T, **row_data)
 
@@ -199,13 +199,13 @@ class LabelEstimator(SetOutput, BaseEstimator):
     def _validate_training(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
         features = self._validate_features(X, reset=True)
         targets = self._check_targets(y)
-        with as_input_errors():
+        with raise_input_errors():
             check_consistent_length(features, targets)
         self.label_names_ = label_names(y, targets.shape[1])
         return features, targets
 
     def _validate_features(self, X: Any, reset: bool = False) -> Any:
-        with as_input_errors():
+        with raise_input_errors():
             return validate_data(
                 self,
                 X,
@@ -237,13 +237,13 @@ class LabelEstimator(SetOutput, BaseEstimator):
         return tags
 
 
-class WeighsRows(LabelEstimator):
+class SampleWeightMixin(LabelEstimator):
     """Its objective is a sum over rows, each of which may count more or less than once.
 
     A method takes this as its first base and writes ``_fit(X, T, sample_weight=None)``.
     """
 
-    takes_weights = True
+    supports_sample_weight = True
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **row_data: Any) -> Self:
         """Fit the model.
@@ -268,7 +268,7 @@ class WeighsRows(LabelEstimator):
         return self._fit_rows(X, y, sample_weight=sample_weight)
 
 
-def rows_that_count(X: Any, T: Any, row_data: RowData) -> tuple[Any, Any, RowData, NDArray[np.bool_] | None]:
+def drop_zero_weight_rows(X: Any, T: Any, row_data: RowData) -> tuple[Any, Any, RowData, NDArray[np.bool_] | None]:
     """Everything without the rows of weight 0, and which rows are left; None if all are."""
     weights = row_data.get("sample_weight")
     if weights is None or weights.all():
@@ -298,7 +298,7 @@ def _refuse_old_name(cls: type[LabelEstimator], name: str) -> None:
 
 
 @contextmanager
-def as_input_errors() -> Iterator[None]:
+def raise_input_errors() -> Iterator[None]:
     """scikit-learn's own complaints about parameters and features, as errors of our family."""
     try:
         yield
@@ -309,7 +309,7 @@ def as_input_errors() -> Iterator[None]:
 
 
 @contextmanager
-def told_of_overflow(X: Any) -> Iterator[None]:
+def explain_overflow(X: Any) -> Iterator[None]:
     """Where a computation fails because squares of the features overflow, say so."""
     try:
         yield

@@ -15,7 +15,7 @@ from ldlearn.exceptions import ParameterError
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
-class SetOutput:
+class OutputMixin:
     """An estimator that gives degrees as arrays, or as data frames with the label names as columns."""
 
     label_names_: Any
@@ -40,17 +40,17 @@ class SetOutput:
         return self
 
 
-def arrays_inside() -> AbstractContextManager[None]:
+def default_output() -> AbstractContextManager[None]:
     """Where inner transformers and estimators give arrays, though scikit-learn is set to give data frames."""
     return cast(AbstractContextManager[None], config_context(transform_output="default"))
 
 
-def frames_out(method: _Method) -> _Method:
+def wrap_output(method: _Method) -> _Method:
     """Give what a method returns, one array of shape (n, c) or several, in the container that `set_output` asks for."""
 
     @wraps(method)
-    def wrapped(self: SetOutput, X: Any, *args: Any, **params: Any) -> Any:
-        with arrays_inside():
+    def wrapped(self: OutputMixin, X: Any, *args: Any, **params: Any) -> Any:
+        with default_output():
             degrees = method(self, X, *args, **params)
         adapter = get_container_adapter("transform", self)
         if adapter is None:

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from ldlearn.base.estimator import LabelEstimator, RowData, as_input_errors, rows_that_count
-from ldlearn.base.frames import frames_out
+from ldlearn.base.estimator import LabelEstimator, RowData, drop_zero_weight_rows, raise_input_errors
+from ldlearn.base.frames import wrap_output
 from ldlearn.core.simplex import Array
-from ldlearn.core.targets import check_distributions, check_labels_seen, check_logical, check_matrix, ticked_and_known
+from ldlearn.core.targets import check_distributions, check_labels_seen, check_logical, check_matrix, split_observed
 from ldlearn.core.votes import label_counts, log_likelihood, profile_log_rate
 from ldlearn.metrics import per_row
 
@@ -28,10 +28,12 @@ class _TakesLogicalLabels(LabelEstimator):
 
     def _check_targets(self, y: Any) -> NDArray[Any]:
         refusal = f"{type(self).__name__} needs every label to be 0 or 1: fill it, or use DLDL, which does not."
-        return check_logical(y, getattr(self, "empty_rows", None), nan="allow" if self.takes_unknown else refusal)
+        return check_logical(
+            y, getattr(self, "empty_rows", None), nan="allow" if self.supports_unknown_labels else refusal
+        )
 
     def _fit_validated(self, X: Any, T: NDArray[Any], row_data: RowData) -> None:
-        T, known = ticked_and_known(T)
+        T, known = split_observed(T)
         if known is not None:
             row_data = row_data | {"known": known}
             check_labels_seen(self.label_names_, known.sum(axis=0))
@@ -45,7 +47,7 @@ class _TakesLogicalLabels(LabelEstimator):
     def _finish(self, X: Any, T: Any, **row_data: Any) -> None:
         self.label_distributions_ = self.label_distributions_.astype(X.dtype, copy=False)
 
-    @frames_out
+    @wrap_output
     def fit_enhance(self, X: Any, y: Any, **row_data: Any) -> Array:
         """Fit, and return the recovered label distributions of the rows of X.
 
@@ -68,7 +70,7 @@ class _TakesLogicalLabels(LabelEstimator):
 class _Predicts(LabelEstimator):
     """Predicts distributions for new rows."""
 
-    @frames_out
+    @wrap_output
     def predict(self, X: Any) -> Array:
         """Label distributions of new rows.
 
@@ -118,7 +120,7 @@ class SetsRowsAside(_TakesLogicalLabels):
     _rows_kept: NDArray[np.intp] | None = None  # training rows whose weight was not 0; None if all
 
     def _recover(self, X: Any, Y: NDArray[np.bool_], row_data: RowData) -> None:
-        fitted_X, fitted_Y, fitted_data, kept = rows_that_count(X, Y, row_data)
+        fitted_X, fitted_Y, fitted_data, kept = drop_zero_weight_rows(X, Y, row_data)
         self.__dict__.pop("_rows_kept", None)
         super()._recover(fitted_X, fitted_Y, fitted_data)
         if kept is not None:
@@ -153,7 +155,7 @@ class EnhancesNewRows(SetsRowsAside):
         """
         return self._enhance_rows(X, y)
 
-    @frames_out
+    @wrap_output
     def _enhance_rows(self, X: Any, y: Any, **row_data: Any) -> Array:
         features, Y, known = self._validate_new_rows(X, y)
         given = row_data if known is None else row_data | {"known": known}
@@ -163,8 +165,8 @@ class EnhancesNewRows(SetsRowsAside):
         """Features, labels, and where labels are known, of rows to enhance."""
         check_is_fitted(self)
         features = self._validate_features(X)
-        Y, known = ticked_and_known(self._match_labels(y, self._check_targets))
-        with as_input_errors():
+        Y, known = split_observed(self._match_labels(y, self._check_targets))
+        with raise_input_errors():
             check_consistent_length(features, Y)
         return features, Y, known
 
@@ -226,11 +228,11 @@ class Joint(_TakesLogicalLabels, _Predicts):
         check_is_fitted(self)
         truth = self._match_labels(y, lambda y: check_matrix(y, "0/1 labels or label distributions", nan="allow"))
         predicted = self.predict(X)
-        with as_input_errors():
+        with raise_input_errors():
             check_consistent_length(predicted, truth)
         if not (np.isin(truth, (0.0, 1.0)) | np.isnan(truth)).all():
             return self._mean_over_rows(per_row("intersection", check_distributions(truth), predicted), sample_weight)
-        return self._mean_over_rows(self._label_likelihoods(predicted, *ticked_and_known(truth)), sample_weight)
+        return self._mean_over_rows(self._label_likelihoods(predicted, *split_observed(truth)), sample_weight)
 
     def _label_likelihoods(
         self, P: Array, Y: NDArray[np.bool_], known: NDArray[np.bool_] | None = None

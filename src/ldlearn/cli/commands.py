@@ -37,7 +37,7 @@ COMMANDS = (
     Command("fit", "Fit a model on a table with 0/1 label columns, and say how far to trust it.", OWN_TABLES),
     Command("enhance", "Turn the 0/1 labels of rows into degrees: by a fitted model, or by a method.", OWN_TABLES),
     Command("predict", "Predict the degrees of new rows; tables larger than the memory are fine.", OWN_TABLES),
-    Command("evaluate", "Score a model against true degrees or 0/1 labels, beside two floors.", OWN_TABLES),
+    Command("evaluate", "Score a model against true degrees or 0/1 labels, beside two baselines.", OWN_TABLES),
     Command("inspect", "Show what a model was fitted on, its parameters, scores and warnings.", OWN_TABLES),
     Command("export", "Write a linear model as ONNX, its preprocessing included.", OWN_TABLES),
     Command("compare", "Compare two files of distributions, row by row: mean of every metric.", OWN_TABLES),

@@ -114,10 +114,10 @@ def show_written(written: WrittenTable, as_json: bool) -> None:
 
 
 def show_quality(facts: dict[str, Any]) -> None:
-    """Scores on rows held out, beside the floors, if there are any; then the warnings."""
+    """Scores on rows held out, beside the baselines, if there are any; then the warnings."""
     if scores := held_out_scores(facts):
         show_scores(scores, f"On {facts['holdout']['rows']:,} rows held out")
-        if facts["holdout"]["better_than_floors"]:  # otherwise it is among the warnings
+        if facts["holdout"]["better_than_baselines"]:  # otherwise it is among the warnings
             say(signal_words(facts["holdout"]))
     for warning in facts["warnings"]:
         note(f"warning: {warning}")
@@ -129,6 +129,6 @@ def show_scores(scores: list[Score], title: str) -> None:
     rows = []
     for score in scores:
         # In words: a colour would be lost in a file.
-        mark = "" if score.beats_floors else "  (no better than a floor)"
+        mark = "" if score.beats_baselines else "  (no better than a baseline)"
         rows.append([score.heading + mark, *(f"{getattr(score, name):.4f}" for name in beside)])
     show_table([title, *beside], rows, numbers=len(beside))

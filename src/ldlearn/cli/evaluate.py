@@ -18,7 +18,7 @@ def evaluate(
     style: opt.StyleOptions,
     as_json: opt.Json = False,
 ) -> None:
-    """Score a model against true degrees or 0/1 labels, beside two floors.
+    """Score a model against true degrees or 0/1 labels, beside two baselines.
 
     "mean" is the mean training distribution for every row, "uniform" equal shares.
 
@@ -37,5 +37,5 @@ def evaluate(
         show_json(found.as_dict())
         return
     show_scores(found.scores, f"{found.rows:,} rows, {found.truth}")
-    if not found.better_than_floors:
+    if not found.better_than_baselines:
         note("warning: the predictions say no more of these rows than one prediction for all of them.")

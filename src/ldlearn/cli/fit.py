@@ -10,7 +10,7 @@ import typer
 from ldlearn.cli import options as opt
 from ldlearn.cli.console import note_about_table, progress, say, show_json, show_quality
 from ldlearn.compose.method_names import DEFAULT_METHOD, method_name
-from ldlearn.exceptions import some
+from ldlearn.exceptions import format_list
 from ldlearn.tables import describe_model, fit_table, import_embedding
 from ldlearn.tables.column_kinds import describe_kinds
 
@@ -85,7 +85,7 @@ def fit(
     for line in describe_kinds(model.facts["columns"]):
         say(f"  {line}")
     if missing := model.facts["missing"]:
-        say(f"  missing values: {sum(missing.values()):,}, in {some(list(missing))}")
+        say(f"  missing values: {sum(missing.values()):,}, in {format_list(list(missing))}")
     if choice := getattr(model.estimator, "choice_", ""):
         say(f"Chosen by the 0/1 labels: {choice}.")
     show_quality(model.facts)

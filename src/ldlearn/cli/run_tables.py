@@ -71,13 +71,13 @@ def _show(console: Console, plan: Plan, found: RunSummary) -> None:
 
 
 def _table(board: Scoreboard) -> Table:
-    """A row for each method: floors are dim, the best of a column is bold."""
+    """A row for each method: baselines are dim, the best of a column is bold."""
     table = Table("Method", title=board.title, box=None, title_justify="left", title_style="bold cyan")
     for heading in board.headings:
         table.add_column(heading, justify="right")
     for method, entries in board.rows:
         texts = [Text(entry.text, style="bold" if entry.best else "") for entry in entries]
-        table.add_row(method.name, *texts, style="dim" if method.is_floor else "")
+        table.add_row(method.name, *texts, style="dim" if method.is_baseline else "")
     return table
 
 

@@ -7,14 +7,14 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import clone
 
-from ldlearn.base import Joint, WeighsRows
+from ldlearn.base import Joint, SampleWeightMixin
 from ldlearn.base.sklearn_private import HasMethods
 from ldlearn.core.simplex import Array, Mask, Weights
 from ldlearn.enhancement import UniformLE
 from ldlearn.learning import SABFGS
 
 
-class EnhanceThenLearn(WeighsRows, Joint):
+class EnhanceThenLearn(SampleWeightMixin, Joint):
     """First recover the degrees of the training rows, then train a learner on them.
 
     The step-wise strategy that joint models compete with, as one estimator: so it can be cloned, searched and
@@ -86,25 +86,27 @@ class EnhanceThenLearn(WeighsRows, Joint):
         return all(getattr(step, "_accepts_sparse", False) for step in self._steps)
 
     @property
-    def takes_weights(self) -> bool:  # type: ignore[override]
+    def supports_sample_weight(self) -> bool:  # type: ignore[override]
         """As the learner does."""
-        return bool(getattr(self._steps[1], "takes_weights", False))
+        return bool(getattr(self._steps[1], "supports_sample_weight", False))
 
     @property
-    def takes_unknown(self) -> bool:  # type: ignore[override]
+    def supports_unknown_labels(self) -> bool:  # type: ignore[override]
         """As the enhancer does."""
-        return bool(getattr(self._steps[0], "takes_unknown", False))
+        return bool(getattr(self._steps[0], "supports_unknown_labels", False))
 
     @property
     def weights_repeat_rows(self) -> bool:  # type: ignore[override]
         """If both steps take weights and say so."""
-        return all(getattr(s, "takes_weights", False) and getattr(s, "weights_repeat_rows", True) for s in self._steps)
+        return all(
+            getattr(s, "supports_sample_weight", False) and getattr(s, "weights_repeat_rows", True) for s in self._steps
+        )
 
     def _fit(self, X: Any, Y: Mask, sample_weight: Weights | None = None, known: Mask | None = None) -> None:
         enhancer, learner = self._steps
         self.enhancer_, self.learner_ = clone(enhancer), clone(learner)
         counts = {} if sample_weight is None else {"sample_weight": sample_weight}
-        first = counts if getattr(enhancer, "takes_weights", False) else {}
+        first = counts if getattr(enhancer, "supports_sample_weight", False) else {}
         labels = Y.astype(int) if known is None else np.where(known, Y, np.nan)
         self.label_distributions_ = self.enhancer_.fit(X, labels, **first).label_distributions_
         self.learner_.fit(X, self.label_distributions_, **counts)

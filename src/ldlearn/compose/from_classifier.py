@@ -14,9 +14,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
-from ldlearn.base import EnhancesNewRows, Joint, WeighsRows
+from ldlearn.base import EnhancesNewRows, Joint, SampleWeightMixin
 from ldlearn.base.sklearn_private import HasMethods, StrOptions
-from ldlearn.core.neighbors import common_offsets, moved
+from ldlearn.core.neighbors import common_offsets, subtract_offsets
 from ldlearn.core.simplex import Array, Mask, Weights, normalize_rows
 from ldlearn.exceptions import InputError
 from ldlearn.joint.label_model import held_out_folds
@@ -26,7 +26,7 @@ from ldlearn.solvers.features import Features
 _RATIOS = (300.0, 30.0, 3.0, 0.3)  # of the penalty of the default classifier to DLDL's default gamma
 
 
-class FromClassifier(WeighsRows, EnhancesNewRows, Joint):
+class FromClassifier(SampleWeightMixin, EnhancesNewRows, Joint):
     r"""Degrees from the probabilities of a classifier of 0/1 labels.
 
     The baseline that people really use: classify every label, then normalise the probabilities. Any scikit-learn
@@ -75,8 +75,8 @@ class FromClassifier(WeighsRows, EnhancesNewRows, Joint):
     (3, 5)
     """
 
-    is_floor = True
-    takes_unknown = True
+    is_baseline = True
+    supports_unknown_labels = True
     keeps_support = True
     _test_params: ClassVar[tuple[dict[str, Any], ...]] = (
         {},
@@ -102,7 +102,7 @@ class FromClassifier(WeighsRows, EnhancesNewRows, Joint):
         return self.classifier is None
 
     @property
-    def takes_weights(self) -> bool:  # type: ignore[override]
+    def supports_sample_weight(self) -> bool:  # type: ignore[override]
         """As the classifier does."""
         return self.classifier is None or _weights_name(self.classifier) is not None
 
@@ -125,7 +125,7 @@ class FromClassifier(WeighsRows, EnhancesNewRows, Joint):
         targets = Y[:, self.varied_].astype(np.int8)
         # No classifier knows more of a column that lies far from zero; many lose its digits there.
         self._offsets = common_offsets(X)
-        near = moved(X, self._offsets)
+        near = subtract_offsets(X, self._offsets)
         if known is None and len(self.varied_) > 1 and _takes_several_labels(classifier):
             self.classifier_: Any = _fitted(classifier, near, targets, sample_weight, "the labels")
         else:
@@ -139,7 +139,7 @@ class FromClassifier(WeighsRows, EnhancesNewRows, Joint):
 
     def _probabilities(self, X: Any) -> Array:
         P = np.tile(self.shares_, (X.shape[0], 1))
-        X = moved(X, self._offsets)
+        X = subtract_offsets(X, self._offsets)
         if isinstance(self.classifier_, list):
             parts = [_of_one(one, X) for one in self.classifier_]
             found = np.column_stack(parts) if parts else np.empty((X.shape[0], 0))

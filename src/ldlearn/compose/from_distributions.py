@@ -10,8 +10,8 @@ from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from ldlearn.base import Learner, WeighsRows, check_distributions
-from ldlearn.base.frames import frames_out
+from ldlearn.base import Learner, SampleWeightMixin, check_distributions
+from ldlearn.base.frames import wrap_output
 from ldlearn.base.sklearn_private import HasMethods, Interval, StrOptions
 from ldlearn.core.logical import binarize
 from ldlearn.core.simplex import Array, Weights
@@ -24,7 +24,7 @@ def _inner_can_enhance(self: Any) -> bool:
     return bool(self.can_enhance)
 
 
-class FromDistributions(WeighsRows, Learner):
+class FromDistributions(SampleWeightMixin, Learner):
     """Give an estimator only the binarised labels of true distributions, and let scoring see the truth.
 
     ``fit(X, D)`` turns D into logical labels and fits the inner estimator on those; ``score(X, D)`` compares with
@@ -99,9 +99,9 @@ class FromDistributions(WeighsRows, Learner):
         return bool(getattr(self._inner, "_accepts_sparse", False))
 
     @property
-    def takes_weights(self) -> bool:  # type: ignore[override]
+    def supports_sample_weight(self) -> bool:  # type: ignore[override]
         """As the inner estimator."""
-        return bool(getattr(self._inner, "takes_weights", False))
+        return bool(getattr(self._inner, "supports_sample_weight", False))
 
     @property
     def weights_repeat_rows(self) -> bool:  # type: ignore[override]
@@ -121,7 +121,7 @@ class FromDistributions(WeighsRows, Learner):
         return np.asarray(self.estimator_.predict(X))
 
     @available_if(_inner_can_enhance)  # type: ignore[untyped-decorator]
-    @frames_out
+    @wrap_output
     def enhance(self, X: Any, y: Any) -> Array:
         """Degrees of new rows from the logical labels of their distributions ``y``."""
         check_is_fitted(self)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ldlearn.core.neighbors import TransformedNeighbors, moved, nearest_in_graph, neighbor_index
+from ldlearn.core.neighbors import TransformedNeighbors, nearest_in_graph, neighbor_index, subtract_offsets
 from ldlearn.core.shared_neighbors import own_neighbors
 from ldlearn.core.transformers import clone_for_arrays
 from ldlearn.exceptions import InputError
@@ -95,7 +95,7 @@ def neighbor_graph(X: Any, n_neighbors: int, sigma: Bandwidth, neighbors: Any = 
     elif sparse.issparse(neighbors):
         distances, indices = nearest_in_graph(_checked(neighbors, X.shape[0]), n_neighbors, but_itself=True)
     else:
-        transformer, graph = _fitted(neighbors, moved(X, offsets))
+        transformer, graph = _fitted(neighbors, subtract_offsets(X, offsets))
         distances, indices = nearest_in_graph(_checked(graph, X.shape[0]), n_neighbors, but_itself=True)
         index = TransformedNeighbors(transformer, n_neighbors)
     found = np.isfinite(distances)

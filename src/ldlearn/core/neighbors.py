@@ -18,7 +18,7 @@ def common_offsets(X: Any) -> NDArray[np.float64]:
     return removable_offsets(X, *column_moments(X))
 
 
-def moved(X: Any, offsets: NDArray[np.float64]) -> Any:
+def subtract_offsets(X: Any, offsets: NDArray[np.float64]) -> Any:
     """``X - offsets`` in the precision of X: a search works with ``|x|^2``, where a large offset swamps distances."""
     return without_offsets(X, offsets).astype(X.dtype, copy=False)
 
@@ -36,7 +36,7 @@ def neighbor_index(X: Any, n_neighbors: int) -> tuple[NearestNeighbors, NDArray[
     --------
     >>> import numpy as np
     >>> index, offsets = neighbor_index(np.array([[1e9], [1e9 + 1.0], [1e9 + 3.0]]), 1)
-    >>> index.kneighbors(moved(np.array([[1e9 + 2.9]]), offsets), return_distance=False)
+    >>> index.kneighbors(subtract_offsets(np.array([[1e9 + 2.9]]), offsets), return_distance=False)
     array([[2]])
     """
     n = X.shape[0]
@@ -46,7 +46,7 @@ def neighbor_index(X: Any, n_neighbors: int) -> tuple[NearestNeighbors, NDArray[
             f"n_samples={n}; lower it or add rows."
         )
     offsets = common_offsets(X)
-    return NearestNeighbors(n_neighbors=n_neighbors).fit(moved(X, offsets)), offsets
+    return NearestNeighbors(n_neighbors=n_neighbors).fit(subtract_offsets(X, offsets)), offsets
 
 
 class TransformedNeighbors:

@@ -1,4 +1,4 @@
-"""Problem transformation: single-label examples drawn from label distributions, and the floor under their results."""
+"""Problem transformation: single-label examples drawn from label distributions, and their smallest degree."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ def draw_labels(D: Array, n_draws: int, rng: Any) -> NDArray[np.int64]:
     return np.asarray(rng.multinomial(n_draws, shares / shares.sum()).reshape(D.shape))
 
 
-def floored(P: Array, floor: float = 1e-9) -> Array:
-    """Distributions whose degrees are raised to at least ``floor``, then divided by their sums.
+def clipped(P: Array, baseline: float = 1e-9) -> Array:
+    """Distributions whose degrees are raised to at least ``baseline``, then divided by their sums.
 
     Examples
     --------
     >>> import numpy as np
-    >>> floored(np.array([[1.0, 0.0]]), floor=0.25)
+    >>> clipped(np.array([[1.0, 0.0]]), baseline=0.25)
     array([[0.8, 0.2]])
     """
-    raised = np.maximum(P, floor)
+    raised = np.maximum(P, baseline)
     return np.asarray(raised / raised.sum(axis=1, keepdims=True))

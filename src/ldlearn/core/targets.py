@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ldlearn.exceptions import InputError, describe_rows, nearest_names, some
+from ldlearn.exceptions import InputError, describe_rows, format_list, nearest_names
 
 SUM_TOLERANCE = 1e-3  # how far the degrees of a row may sum from 1: printed tables round to three digits
 
@@ -49,7 +49,7 @@ def label_order(y: Any, names: Iterable[object]) -> list[int] | None:
             advice = f"; is {near[0]!r} the label {name!r}? Then rename it" if near else ""
             raise InputError(f"The label {name!r} is missing in y{advice}.")
     if strangers:
-        raise InputError(f"The column {strangers[0]!r} of y is none of the labels {some(wanted)}; leave it out.")
+        raise InputError(f"The column {strangers[0]!r} of y is none of the labels {format_list(wanted)}; leave it out.")
     return [given.index(name) for name in wanted]
 
 
@@ -143,12 +143,12 @@ def _whole_labels(y: Any) -> NDArray[np.bool_] | None:
     return None
 
 
-def ticked_and_known(Y: NDArray[Any]) -> tuple[NDArray[np.bool_], NDArray[np.bool_] | None]:
+def split_observed(Y: NDArray[Any]) -> tuple[NDArray[np.bool_], NDArray[np.bool_] | None]:
     """Where labels are 1, and where they are known at all; None stands for everywhere.
 
     Examples
     --------
-    >>> ticked_and_known(np.array([[1.0, np.nan, 0.0]]))
+    >>> split_observed(np.array([[1.0, np.nan, 0.0]]))
     (array([[ True, False, False]]), array([[ True, False,  True]]))
     """
     if Y.dtype == bool:

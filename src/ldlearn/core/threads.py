@@ -41,12 +41,12 @@ def in_threads(function: Callable[[Item], Result], items: Sequence[Item]) -> lis
     count = min(thread_count(), len(items)) if len(items) > 1 else 1
     if count == 1:
         return [function(item) for item in items]
-    with own_threads():
+    with limit_blas_threads():
         return list(_pool(count).map(function, items))
 
 
 @contextmanager
-def own_threads() -> Iterator[None]:
+def limit_blas_threads() -> Iterator[None]:
     """Within, BLAS has one thread and `in_threads` those that BLAS had.
 
     Whoever works on blocks for long enters this once: small matrices between the blocks are slower in several threads
@@ -67,7 +67,7 @@ def own_threads() -> Iterator[None]:
 
 @contextmanager
 def blas_threads() -> Iterator[None]:
-    """Within `own_threads`, give BLAS its threads back: for one large matrix."""
+    """Within `limit_blas_threads`, give BLAS its threads back: for one large matrix."""
     # Limits hold for all threads: one that is not the main thread would restore what is no longer so.
     if _own is None or threading.current_thread() is not threading.main_thread():
         yield

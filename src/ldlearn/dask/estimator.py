@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ldlearn.base import LabelEstimator
 from ldlearn.base.kinds import JOINT, RATE_ROWS
-from ldlearn.core.neighbors import moved
+from ldlearn.core.neighbors import subtract_offsets
 from ldlearn.core.offsets import column_sums
 from ldlearn.core.simplex import Array
 from ldlearn.core.targets import check_distributions, label_names
@@ -328,7 +328,7 @@ def _score(X: Any, y: Any, weights: Any, common: tuple[Any, bool]) -> tuple[floa
 
 def _mapped(X: Array, common: tuple[Any, Any]) -> Array:
     offsets, feature_map = common
-    return np.asarray(feature_map.transform(moved(X, offsets)), dtype=X.dtype)
+    return np.asarray(feature_map.transform(subtract_offsets(X, offsets)), dtype=X.dtype)
 
 
 def _sums(X: Array, _: Any) -> list[Any]:

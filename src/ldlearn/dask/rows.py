@@ -12,7 +12,7 @@ from ldlearn.core.offsets import column_sums, dense_offsets, deviation_sums, set
 from ldlearn.core.simplex import Array
 from ldlearn.dask.training import Given, SampledRows, Training
 from ldlearn.solvers.features import CentredColumns, Features
-from ldlearn.solvers.row_space import short_rows
+from ldlearn.solvers.row_space import reduce_to_row_space
 from ldlearn.solvers.softmax_regression import RowsAt
 from ldlearn.solvers.softmax_rows import LocalRows
 
@@ -48,7 +48,7 @@ class BlockColumns(CentredColumns):
         """Features, labels, which are known, for the choice of weights: all of few rows, of many what it asks for."""
         if self.n <= _FEW_ROWS:
             X, given = self.training.rows(np.arange(self.n), self.blocks)
-            return short_rows(Features(X, self.fit_intercept, given.weights)), given.T, given.known
+            return reduce_to_row_space(Features(X, self.fit_intercept, given.weights)), given.T, given.known
         found = SampledRows(self.training, self.blocks, self.m)
         self.X, self.weights = found.X, found.weights
         return self, found.Y, found.known

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ldlearn.core.neighbors import moved
+from ldlearn.core.neighbors import subtract_offsets
 from ldlearn.core.offsets import column_sums
 from ldlearn.core.simplex import Array, Mask
 from ldlearn.core.simplex import Weights as RowWeights
-from ldlearn.core.targets import ticked_and_known
+from ldlearn.core.targets import split_observed
 from ldlearn.dask.cluster import Rounds
 from ldlearn.dask.collections import as_floats, blocks_in_step, check_collection, check_weights, float_type
 from ldlearn.exceptions import InputError
@@ -137,7 +137,7 @@ class SampledRows:
         new = np.setdiff1d(positions, self._positions)
         if len(new):
             X, given = self.training.rows(new, self.blocks)
-            X = X if self.offsets is None else moved(X, self.offsets)
+            X = X if self.offsets is None else subtract_offsets(X, self.offsets)
             if self._found is not None:
                 X, given = np.concatenate([self._found[0], X]), _joined([self._found[1], given])
             self._positions, self._found = np.concatenate([self._positions, new]), (X, given)
@@ -193,7 +193,7 @@ def _checked_targets(y: Any, checks: Any) -> Any:
     except InputError as error:
         # Not raised: of several wrong blocks the first is to be named, whichever is looked at first.
         return str(error)
-    return Given(*ticked_and_known(targets)) if checks.takes_unknown else Given(targets)
+    return Given(*split_observed(targets)) if checks.supports_unknown_labels else Given(targets)
 
 
 def _look(X: Array, given: Any, checks: Any) -> _Seen:

@@ -1,4 +1,4 @@
-"""The floors of recovery: what 0/1 labels alone give, without looking at a feature."""
+"""The baselines of recovery: what 0/1 labels alone give, without looking at a feature."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from ldlearn.base import Enhancer, WeighsRows
+from ldlearn.base import Enhancer, SampleWeightMixin
 from ldlearn.core.simplex import Mask, Weights, normalize_rows, project_simplex
 from ldlearn.core.targets import fill_unknown
 
 
-class UniformLE(WeighsRows, Enhancer):
+class UniformLE(SampleWeightMixin, Enhancer):
     r"""Equal shares for the positive labels: ``d_i = y_i / |y_i|``.
 
-    A floor: no feature is looked at. It beats several published methods, so it belongs in every table. A label that is
-    unknown counts as its share of ticks in the rows where it is known.
+    A baseline: no feature is looked at. It beats several published methods, so it belongs in every table. A label
+    that is unknown counts as its share of ticks in the rows where it is known.
 
     Attributes
     ----------
@@ -33,20 +33,20 @@ class UniformLE(WeighsRows, Enhancer):
            [0. , 0. , 1. ]])
     """
 
-    is_floor = True
+    is_baseline = True
     keeps_support = True
-    takes_unknown = True
+    supports_unknown_labels = True
     _accepts_sparse = True
 
     def _fit(self, X: Any, Y: Mask, sample_weight: Weights | None = None, known: Mask | None = None) -> None:
         self.label_distributions_ = normalize_rows(fill_unknown(Y, known, sample_weight))
 
 
-class PriorLE(WeighsRows, Enhancer):
+class PriorLE(SampleWeightMixin, Enhancer):
     r"""The class prior on the positive labels: ``d_i`` proportional to ``y_i * prior``.
 
     The prior is the column mean of ``Y / |Y|``, in which an unknown label counts as its share of ticks elsewhere; a
-    row's unknown labels count as possible. A floor: no feature is looked at. DLDL with an intercept,
+    row's unknown labels count as possible. A baseline: no feature is looked at. DLDL with an intercept,
     beta = 0 and gamma to infinity gives this after one iteration.
 
     Attributes
@@ -67,9 +67,9 @@ class PriorLE(WeighsRows, Enhancer):
            [1.   , 0.   ]])
     """
 
-    is_floor = True
+    is_baseline = True
     keeps_support = True
-    takes_unknown = True
+    supports_unknown_labels = True
     _accepts_sparse = True
 
     def _fit(self, X: Any, Y: Mask, sample_weight: Weights | None = None, known: Mask | None = None) -> None:
@@ -78,10 +78,10 @@ class PriorLE(WeighsRows, Enhancer):
         self.label_distributions_ = normalize_rows((Y if known is None else Y | ~known) * self.prior_)
 
 
-class ProjectedPriorLE(WeighsRows, Enhancer):
+class ProjectedPriorLE(SampleWeightMixin, Enhancer):
     r"""Label frequencies projected onto the simplex of each row's positive labels.
 
-    ``d_i = argmin |d - frequencies|`` over distributions on the support of ``y_i``. A floor: no feature is
+    ``d_i = argmin |d - frequencies|`` over distributions on the support of ``y_i``. A baseline: no feature is
     looked at. It is what the released code of the DLDL paper computes to within its own noise. An unknown label counts
     as possible in its row.
 
@@ -103,9 +103,9 @@ class ProjectedPriorLE(WeighsRows, Enhancer):
            [1.  , 0.  ]])
     """
 
-    is_floor = True
+    is_baseline = True
     keeps_support = True
-    takes_unknown = True
+    supports_unknown_labels = True
     _accepts_sparse = True
 
     def _fit(self, X: Any, Y: Mask, sample_weight: Weights | None = None, known: Mask | None = None) -> None:

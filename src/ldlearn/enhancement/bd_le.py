@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import linalg
 
-from ldlearn.base import Enhancer, WeighsRows
+from ldlearn.base import Enhancer, SampleWeightMixin
 from ldlearn.base.sklearn_private import Interval, StrOptions
 from ldlearn.core.graph import knn_graph, laplacian
 from ldlearn.core.scores import OUTPUT_MAPS, to_distributions
@@ -16,7 +16,7 @@ from ldlearn.core.simplex import Array, Mask, Weights
 from ldlearn.solvers.spd import solve_semidefinite
 
 
-class BDLE(WeighsRows, Enhancer):
+class BDLE(SampleWeightMixin, Enhancer):
     r"""Bidirectional label enhancement (BD-LE, a reconstruction): labels from features and features from labels.
 
     Assumes that one matrix W maps features to labels and, transposed, labels back to features; recovers the smooth

@@ -9,14 +9,14 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils import check_random_state
 
-from ldlearn.base import Enhancer, WeighsRows
+from ldlearn.base import Enhancer, SampleWeightMixin
 from ldlearn.base.sklearn_private import Interval, StrOptions
 from ldlearn.core.kernels import squared_distances
 from ldlearn.core.scores import OUTPUT_MAPS, to_distributions
 from ldlearn.core.simplex import Array, Mask, Weights
 
 
-class FCM(WeighsRows, Enhancer):
+class FCM(SampleWeightMixin, Enhancer):
     r"""Fuzzy c-means (FCM): a row inherits the labels that go with the clusters it belongs to.
 
     Assumes that rows form clusters and that a label is tied to some of them; negative labels get a degree too. Use it

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ldlearn.base import Enhancer, WeighsRows
+from ldlearn.base import Enhancer, SampleWeightMixin
 from ldlearn.base.sklearn_private import Interval
 from ldlearn.core.nonnegative import nonnegative_quadratic
 from ldlearn.core.prototypes import pseudo_distributions
@@ -15,7 +15,7 @@ from ldlearn.core.scaling import feature_scaling
 from ldlearn.core.simplex import Array, Mask, Weights, normalize_rows
 
 
-class FLE(WeighsRows, Enhancer):
+class FLE(SampleWeightMixin, Enhancer):
     r"""Fast label enhancement (FLE, a reconstruction).
 
     Assumes that a sample is a mixture of one prototype per label and that the shares of the mixture are its degrees.

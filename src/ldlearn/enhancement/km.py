@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ldlearn.base import Enhancer, WeighsRows
+from ldlearn.base import Enhancer, SampleWeightMixin
 from ldlearn.base.sklearn_private import Interval, StrOptions
 from ldlearn.core.kernels import mean_distance, upper_rbf_blocks
 from ldlearn.core.scores import OUTPUT_MAPS, to_distributions
@@ -16,7 +16,7 @@ from ldlearn.core.simplex import Array, Mask, Weights
 _NO_MEMBERSHIP = 1e-9  # a row whose memberships are all below this is on the rim of each of its labels
 
 
-class KM(WeighsRows, Enhancer):
+class KM(SampleWeightMixin, Enhancer):
     r"""Kernel method (KM): a label describes a row the better, the nearer the row is to the label's centre.
 
     Assumes that the rows which carry a label form a ball in the feature space of a Gaussian kernel, and that the degree

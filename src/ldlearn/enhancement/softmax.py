@@ -1,17 +1,17 @@
-"""Softmax of the logical labels: a floor that published tables contain without saying so."""
+"""Softmax of the logical labels: a baseline that published tables contain without saying so."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from ldlearn.base import Enhancer, WeighsRows
+from ldlearn.base import Enhancer, SampleWeightMixin
 from ldlearn.core.simplex import Mask, Weights, softmax
 
 
-class SoftmaxLE(WeighsRows, Enhancer):
+class SoftmaxLE(SampleWeightMixin, Enhancer):
     r"""Softmax of the logical labels: ``d_i = softmax(y_i)``.
 
-    A floor: no feature is looked at. It is what a method with a softmax at its end gives when it learns nothing, for
+    A baseline: no feature is looked at. It is what a method with a softmax at its end gives when it learns nothing, for
     instance `GLLE` with a small ``lam``: a positive label gets e times the degree of a negative one, whatever the
     data. On distributions that are nearly uniform it scores well, and much of the literature reports no more than it.
     Where a 0 means a degree near 0 **it loses to equal shares** (`UniformLE`).
@@ -36,7 +36,7 @@ class SoftmaxLE(WeighsRows, Enhancer):
     """
 
     _accepts_sparse = True
-    is_floor = True
+    is_baseline = True
 
     def _fit(self, X: Any, Y: Mask, sample_weight: Weights | None = None) -> None:  # rows do not see each other
         self.label_distributions_ = softmax(Y.astype(float))

@@ -3,7 +3,7 @@
 from ldlearn.evaluation.adjust import adjust_p_values
 from ldlearn.evaluation.agreement import Agreement, agreement
 from ldlearn.evaluation.costs import Cost, costs
-from ldlearn.evaluation.differences import Difference, best_floor, best_floors, difference
+from ldlearn.evaluation.differences import Difference, best_baseline, best_baselines, difference
 from ldlearn.evaluation.effects import Effect, effect_sizes, rank_biserial
 from ldlearn.evaluation.friedman import friedman
 from ldlearn.evaluation.groups import maximal_cliques, maximal_runs
@@ -39,8 +39,8 @@ __all__ = [
     "Scoreboard",
     "Difference",
     "difference",
-    "best_floor",
-    "best_floors",
+    "best_baseline",
+    "best_baselines",
     "Agreement",
     "agreement",
     "Cost",

@@ -25,7 +25,7 @@ class Agreement:
     matrix : ndarray of shape (n_methods, n_methods)
         Symmetric; NaN where two methods have no repeat in common.
     means : dict of str to float
-        Of each method with the others that are no floors; NaN if there are none.
+        Of each method with the others that are no baselines; NaN if there are none.
     """
 
     dataset: str
@@ -47,7 +47,7 @@ def agreement(results: Results, dataset: str, task: Task) -> Agreement | None:
     matrix = np.array([[_agree(one, other, task) for other in found.values()] for one in found.values()])
     means = {}
     for i, method in enumerate(methods):
-        others = [j for j, other in enumerate(methods) if j != i and not other.is_floor]
+        others = [j for j, other in enumerate(methods) if j != i and not other.is_baseline]
         means[method.name] = mean_of_defined(matrix[i, others])
     return Agreement(dataset, task, methods, matrix, means)
 

@@ -1,4 +1,4 @@
-"""Plans and records of version 0.1.0 in the terms of today: names of parameters, and which methods are floors."""
+"""Plans and records of version 0.1.0 in the terms of today: names of parameters, and which methods are baselines."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def _renamed(estimator: str | None) -> Mapping[str, str]:
     return _estimator(estimator)._renamed_params
 
 
-def all_floors(estimator: str, learner: str | None) -> bool:
-    """Whether every step of a method is a floor."""
-    return all(_estimator(step).is_floor for step in (estimator, learner) if step is not None)
+def all_baselines(estimator: str, learner: str | None) -> bool:
+    """Whether every step of a method is a baseline."""
+    return all(_estimator(step).is_baseline for step in (estimator, learner) if step is not None)
 
 
 def current_names(params: Mapping[str, Any], estimator: str | None, learner: str | None = None) -> dict[str, Any]:

@@ -59,15 +59,15 @@ def difference(results: Results, table: TaskTable, method: str, other: str, data
     return Difference(float(np.mean(values)), _margin(values, _ratio(pairs[0][0], table.task)), len(values))
 
 
-def best_floor(table: TaskTable, dataset: str) -> str | None:
-    """The floor with the best mean on a data set."""
-    floors = [method.name for method in table.floors]
-    return min(floors, key=lambda name: table.metric.sort_key(table.score(name, dataset).mean), default=None)
+def best_baseline(table: TaskTable, dataset: str) -> str | None:
+    """The baseline with the best mean on a data set."""
+    baselines = [method.name for method in table.baselines]
+    return min(baselines, key=lambda name: table.metric.sort_key(table.score(name, dataset).mean), default=None)
 
 
-def best_floors(table: TaskTable) -> dict[str, str]:
-    """By data set, the floor with the best mean; empty if no floor is ranked."""
-    return {dataset: floor for dataset in table.datasets if (floor := best_floor(table, dataset))}
+def best_baselines(table: TaskTable) -> dict[str, str]:
+    """By data set, the baseline with the best mean; empty if no baseline is ranked."""
+    return {dataset: baseline for dataset in table.datasets if (baseline := best_baseline(table, dataset))}
 
 
 def _ratio(record: Record, task: Task) -> float:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, Self, TypeAlias, TypeGuard
 
-from ldlearn.evaluation.compatibility import all_floors, current_names
+from ldlearn.evaluation.compatibility import all_baselines, current_names
 from ldlearn.exceptions import InputError
 from ldlearn.metrics import HEADLINE_METRICS
 
@@ -76,7 +76,7 @@ class Record(_ByKey):
     message : str
         Why it failed or is missing.
     kind : {"enhancer", "learner", "joint", "two-step"}
-    is_floor : bool
+    is_baseline : bool
         Whether it looks at no feature, or does what anyone would do first.
     trained_on : {"logical", "truth"}
     estimator, params, learner, learner_params
@@ -124,7 +124,7 @@ class Record(_ByKey):
     status: str
     message: str = ""
     kind: str = ""
-    is_floor: bool = False
+    is_baseline: bool = False
     trained_on: str = "logical"
     estimator: str = ""
     params: Params = field(default_factory=dict)
@@ -189,7 +189,7 @@ class Record(_ByKey):
 
         return replace(
             self,
-            is_floor=self.is_floor or all_floors(self.estimator, self.learner),
+            is_baseline=self.is_baseline or all_baselines(self.estimator, self.learner),
             params=renamed(self.params),
             learner_params=current_names(self.learner_params, self.learner),
             selected={task: params and renamed(params) for task, params in self.selected.items()},

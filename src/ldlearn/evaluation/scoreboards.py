@@ -90,6 +90,6 @@ def _agreements(results: Results, dataset: Dataset) -> Scoreboard:
         rows.append((method, [BoardEntry("-" if math.isnan(value) else f"{value:.4f}") for value in values]))
     note = (
         f"{dataset.name} has no true degrees: methods were judged by 0/1 labels held out, and by their agreement (mean "
-        "intersection with the others that are no floors). Neither says how near degrees are to a truth."
+        "intersection with the others that are no baselines). Neither says how near degrees are to a truth."
     )
     return Scoreboard(f"{dataset.name}: agreement", list(known), rows, note)

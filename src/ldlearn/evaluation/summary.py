@@ -42,7 +42,7 @@ class Method:
     Attributes
     ----------
     name, kind : str
-    is_floor : bool
+    is_baseline : bool
         Looks at no feature, or does what anyone would do first.
     is_reference : bool
         Was trained on true distributions, so it does not compete.
@@ -52,7 +52,7 @@ class Method:
 
     name: str
     kind: str = ""
-    is_floor: bool = False
+    is_baseline: bool = False
     is_reference: bool = False
     estimator: str = ""
     learner: str = ""
@@ -61,7 +61,7 @@ class Method:
     def of(cls, record: Record) -> Method:
         """Read a method off one of its records."""
         reference = record.kind == "learner" or record.trained_on == "truth"
-        return cls(record.method, record.kind, record.is_floor, reference, record.estimator, record.learner or "")
+        return cls(record.method, record.kind, record.is_baseline, reference, record.estimator, record.learner or "")
 
 
 @dataclass(frozen=True)
@@ -117,9 +117,9 @@ class TaskTable:
         return [method for method in self.methods if method.name in self.average_ranks]
 
     @property
-    def floors(self) -> list[Method]:
-        """Ranked floors, best first."""
-        return [method for method in self.ranked if method.is_floor]
+    def baselines(self) -> list[Method]:
+        """Ranked baselines, best first."""
+        return [method for method in self.ranked if method.is_baseline]
 
     @property
     def n_repeats(self) -> int:
@@ -171,7 +171,7 @@ class Results:
     headline : sequence of str, optional
         Metrics shown first; those of the DLDL paper by default.
     subject : str, optional
-        The method that others are compared with; by default the first of the records that is no floor and does not
+        The method that others are compared with; by default the first of the records that is no baseline and does not
         know the truth.
     """
 
@@ -196,7 +196,7 @@ class Results:
     @property
     def subject(self) -> str | None:
         """The method that others are compared with."""
-        rivals = [method.name for method in self.methods.values() if not (method.is_floor or method.is_reference)]
+        rivals = [method.name for method in self.methods.values() if not (method.is_baseline or method.is_reference)]
         # A plan may name a subject of which this run, or this part of it, has no record.
         return self._subject if self._subject in rivals else next(iter(rivals), None)
 

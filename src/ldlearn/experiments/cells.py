@@ -22,7 +22,7 @@ Place = tuple[int, int]  # of a point in the grid of a method, and in that of it
 
 _BLOCK, _MOST_BLOCKS = 32, 8  # grid points of a piece of work at least, and pieces of a grid at most
 # What a record says of its method, under the same names.
-_FACTS_OF_METHODS = ("kind", "is_floor", "trained_on", "estimator", "params", "learner", "learner_params")
+_FACTS_OF_METHODS = ("kind", "is_baseline", "trained_on", "estimator", "params", "learner", "learner_params")
 _KEY_SCHEMA = 1  # changes if equal keys could mean unequal work; that of records may change without it
 
 

@@ -89,9 +89,9 @@ class MethodSpec:
         return TWO_STEP if self.learner else self.steps[0].kind
 
     @property
-    def is_floor(self) -> bool:
-        """Whether every step of it is a floor."""
-        return all(step.is_floor for step in self.steps)
+    def is_baseline(self) -> bool:
+        """Whether every step of it is a baseline."""
+        return all(step.is_baseline for step in self.steps)
 
     @property
     def can_enhance(self) -> bool:

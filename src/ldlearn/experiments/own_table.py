@@ -18,7 +18,7 @@ from ldlearn.metrics import HEADLINE_METRICS, LABEL_HEADLINE
 from ldlearn.tables import PreparedTable
 from ldlearn.tables.source import Say
 
-# What is tried by default: ours, the vote model, what anyone would do first, two steps, and constants as floors.
+# What is tried by default: ours, the vote model, what anyone would do first, two steps, and constants as baselines.
 METHODS = (
     "DLDL", "VoteLDL", "FromClassifier", "PriorLE+SABFGS", "UniformLE+SABFGS", "PriorLE+MeanLDL", "UniformLE+MeanLDL"
 )  # fmt: skip
@@ -99,7 +99,7 @@ def _usable(methods: tuple[MethodSpec, ...], table: PreparedTable, say: Say | No
     if not _some_unknown(table):
         return methods
     # The first step alone sees the labels; a learner sees the degrees that it recovered.
-    usable = tuple(method for method in methods if find_estimator(method.estimator)().takes_unknown)
+    usable = tuple(method for method in methods if find_estimator(method.estimator)().supports_unknown_labels)
     names = ", ".join(method.name for method in methods if method not in usable)
     if not usable:
         raise InputError(f"Some labels are unknown, and {names} cannot do without them; DLDL can.")

@@ -153,7 +153,7 @@ class Plan:
     metrics : tuple of str
         What tables show first. Records hold all metrics, so that changing this needs no new run.
     subject : str
-        The method that a report compares the others with; if empty, the first that is no floor.
+        The method that a report compares the others with; if empty, the first that is no baseline.
     """
 
     name: str
@@ -221,7 +221,7 @@ def shipped_plans() -> list[str]:
     Examples
     --------
     >>> shipped_plans()
-    ['ablation', 'floors', 'paper', 'quick']
+    ['ablation', 'baselines', 'paper', 'quick']
     """
     return sorted(entry.name.removesuffix(".toml") for entry in _SHIPPED.iterdir() if entry.name.endswith(".toml"))
 

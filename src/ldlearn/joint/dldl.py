@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import clone
 
-from ldlearn.base import WeighsRows
+from ldlearn.base import SampleWeightMixin
 from ldlearn.base.sklearn_private import HasMethods, Interval, StrOptions
 from ldlearn.core.graph import NeighborGraph, laplacian, neighbor_graph, similarity
-from ldlearn.core.neighbors import common_offsets, moved
+from ldlearn.core.neighbors import common_offsets, subtract_offsets
 from ldlearn.core.prototypes import pseudo_distributions
 from ldlearn.core.simplex import Array, Mask, Weights, log_softmax, normalize_rows
 from ldlearn.core.support import Support, has_few_positives
 from ldlearn.core.targets import check_some_degrees, fill_unknown
-from ldlearn.core.threads import own_threads
+from ldlearn.core.threads import limit_blas_threads
 from ldlearn.exceptions import ParameterError
 from ldlearn.joint.default_weights import LABEL_MODELS, ChosenWeights, choose_weights
 from ldlearn.joint.feature_map import make_feature_map
@@ -29,9 +29,9 @@ from ldlearn.joint.ordered_labels import choose_ordered, roughness
 from ldlearn.solvers.admm import admm_simplex
 from ldlearn.solvers.features import Features, linear_scores, linear_softmax
 from ldlearn.solvers.newton_simplex import SimplexSolution, newton_simplex
-from ldlearn.solvers.row_space import short_rows
+from ldlearn.solvers.row_space import reduce_to_row_space
 from ldlearn.solvers.softmax_regression import SoftmaxFit, softmax_regression
-from ldlearn.uncertainty.intervals import GivesIntervals, TrainingRows
+from ldlearn.uncertainty.intervals import IntervalMixin, TrainingRows
 
 _ROUGH = 1e4  # times tol: part of what a W-step gains that may be left where others follow
 
@@ -64,7 +64,7 @@ def _weighted_inner(weights: Weights | None, A: Any, B: Any) -> float:
     return float(weights @ np.asarray(products.sum(axis=1)).ravel())
 
 
-class DLDL(WeighsRows, GivesIntervals):
+class DLDL(SampleWeightMixin, IntervalMixin):
     r"""Label distribution learning directly from logical labels.
 
     Assumes that degrees are zero on negative labels, that a softmax of linear scores predicts them, and (if
@@ -205,7 +205,7 @@ class DLDL(WeighsRows, GivesIntervals):
     """
 
     keeps_support = True
-    takes_unknown = True
+    supports_unknown_labels = True
     path_params = ("alpha", "beta", "gamma")
     _accepts_sparse = True
     _work: _SharedWork | None = None  # only while `fit_path` fits
@@ -379,7 +379,7 @@ class DLDL(WeighsRows, GivesIntervals):
         if self.beta is not None and self.gamma is not None:
             return ChosenWeights(float(self.beta), float(self.gamma), "")
         given: dict[str, Any] = {"beta": self.beta, "gamma": self.gamma, "label_model": self.label_model}
-        with own_threads():
+        with limit_blas_threads():
             choice = choose_weights(features, Y, **given, max_iter=self.max_iter, known=known)
         if self.verbose:
             print(f"[DLDL] {choice.words}", flush=True)
@@ -446,7 +446,7 @@ class DLDL(WeighsRows, GivesIntervals):
         if work.features is None:
             work.feature_map = self._make_feature_map(X)
             mapped = X if work.feature_map is None else work.feature_map.fit_transform(self._map_input(X))
-            work.features = short_rows(Features(mapped, self.fit_intercept, weights))
+            work.features = reduce_to_row_space(Features(mapped, self.fit_intercept, weights))
         self.feature_map_ = work.feature_map
         return work.features
 
@@ -460,7 +460,7 @@ class DLDL(WeighsRows, GivesIntervals):
         return self._moved(X) if isinstance(self.feature_map, str) else X
 
     def _moved(self, X: Any) -> Any:
-        return X if self._offsets is None else moved(X, self._offsets)
+        return X if self._offsets is None else subtract_offsets(X, self._offsets)
 
     def _first_degrees(
         self, X: Any, Y: Mask, weights: Weights | None, known: Mask | None, degrees: Array | None

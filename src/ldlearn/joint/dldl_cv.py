@@ -14,7 +14,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.parallel import Parallel, delayed
 
-from ldlearn.base import WeighsRows
+from ldlearn.base import SampleWeightMixin
 from ldlearn.base.sklearn_private import Interval, StrOptions
 from ldlearn.core.simplex import Array, Mask, Weights
 from ldlearn.core.targets import check_some_degrees
@@ -22,14 +22,14 @@ from ldlearn.exceptions import InputError, ParameterError
 from ldlearn.joint.dldl import DLDL
 from ldlearn.joint.label_model import Fold, make_folds, shuffled_by_features
 from ldlearn.joint.point_selection import RowScores, ScoredPoint, choose_point, results
-from ldlearn.uncertainty.intervals import Doubt, GivesIntervals
+from ldlearn.uncertainty.intervals import IntervalMixin, PosteriorState
 
 _BETAS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)  # tried where true degrees can judge them
 _RATIOS = (0.1, 0.3, 3.0, 10.0)  # of gamma to that of the rule, likewise
 _TINY = 1e-9  # instead of a weight of 0, which has no logarithm
 
 
-class DLDLCV(WeighsRows, GivesIntervals):
+class DLDLCV(SampleWeightMixin, IntervalMixin):
     """`DLDL` with weights and feature map chosen by cross-validation.
 
     By the 0/1 labels alone: a later feature map or alpha replaces an earlier one where held-out labels are likelier
@@ -109,7 +109,7 @@ class DLDLCV(WeighsRows, GivesIntervals):
     """
 
     keeps_support = True
-    takes_unknown = True
+    supports_unknown_labels = True
     weights_repeat_rows = False  # a row twice may be in two folds
     _accepts_sparse = True
     _test_params: ClassVar[tuple[dict[str, Any], ...]] = (
@@ -263,8 +263,8 @@ class DLDLCV(WeighsRows, GivesIntervals):
         points = [{"alpha": float(a), "beta": b, "gamma": g} for g, a, b in grid]
         return _Setting(model, points, _nearest(betas, rule.beta), _nearest(gammas, rule.gamma), rule.words)
 
-    def _find_doubt(self) -> Doubt:
-        doubt: Doubt = self.best_estimator_._find_doubt()
+    def _find_doubt(self) -> PosteriorState:
+        doubt: PosteriorState = self.best_estimator_._find_doubt()
         return doubt
 
     def _mapped(self, X: Any) -> Any:

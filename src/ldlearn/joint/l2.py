@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import check_random_state
 
-from ldlearn.base import Joint, SetsRowsAside, WeighsRows
+from ldlearn.base import Joint, SampleWeightMixin, SetsRowsAside
 from ldlearn.base.sklearn_private import Interval, StrOptions
 from ldlearn.core.reconstruction import (
     local_grams,
@@ -26,7 +26,7 @@ from ldlearn.solvers.spd import solve_spd
 _SMALLEST_SHARE = 1e-3  # of a label in the constant that the predictor starts from
 
 
-class L2(WeighsRows, SetsRowsAside, Joint):
+class L2(SampleWeightMixin, SetsRowsAside, Joint):
     r"""Unified framework for learning with label distributions (L2).
 
     Assumes that samples which rebuild each other's features also rebuild each other's degrees, and that a predictor of
@@ -129,7 +129,7 @@ class L2(WeighsRows, SetsRowsAside, Joint):
            [0.07, 0.93]])
     """
 
-    takes_unknown = True
+    supports_unknown_labels = True
     _removed_params = ("mu",)
     _test_params = (
         {"n_neighbors": 4, "tol": 0.02},

@@ -12,9 +12,9 @@ from scipy.stats import norm
 from sklearn.utils import check_array, check_consistent_length
 
 from ldlearn.base import check_logical
-from ldlearn.base.estimator import as_input_errors, told_of_overflow
+from ldlearn.base.estimator import explain_overflow, raise_input_errors
 from ldlearn.core.simplex import Array, Mask
-from ldlearn.core.targets import ticked_and_known
+from ldlearn.core.targets import split_observed
 from ldlearn.core.threads import in_threads
 from ldlearn.core.votes import LARGEST_THETA, competing_votes, log_likelihood
 from ldlearn.solvers.default_gamma import default_gamma
@@ -311,11 +311,11 @@ def competition_test(X: Any, y: Any, *, fit_intercept: bool = True, level: float
     False
     """
     check_share("level", level)
-    Y, known = ticked_and_known(check_logical(y, nan="allow"))
-    with as_input_errors():
+    Y, known = split_observed(check_logical(y, nan="allow"))
+    with raise_input_errors():
         X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
         check_consistent_length(X, Y)
-    with told_of_overflow(X):
+    with explain_overflow(X):
         splits = held_out_splits(Features(X, fit_intercept), Y, known)
         return compare(splits, best_penalty(splits, competing=True), level)
 

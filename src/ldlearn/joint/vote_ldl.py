@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ldlearn.base import WeighsRows
-from ldlearn.base.frames import frames_out
+from ldlearn.base import SampleWeightMixin
+from ldlearn.base.frames import wrap_output
 from ldlearn.base.sklearn_private import HasMethods, Interval, StrOptions
-from ldlearn.core.neighbors import common_offsets, moved
+from ldlearn.core.neighbors import common_offsets, subtract_offsets
 from ldlearn.core.simplex import Array, Mask, Weights, normalize_rows, softmax
 from ldlearn.core.votes import competing_votes, expected_votes
 from ldlearn.exceptions import InputError
@@ -20,12 +20,12 @@ from ldlearn.joint.feature_map import make_feature_map
 from ldlearn.joint.label_model import best_penalty, held_out_splits
 from ldlearn.solvers.default_gamma import default_gamma
 from ldlearn.solvers.features import Features
-from ldlearn.solvers.row_space import short_rows
+from ldlearn.solvers.row_space import reduce_to_row_space
 from ldlearn.solvers.vote_regression import vote_regression
-from ldlearn.uncertainty.intervals import Bounds, GivesIntervals, TrainingRows
+from ldlearn.uncertainty.intervals import Bounds, IntervalMixin, TrainingRows
 
 
-class VoteLDL(WeighsRows, GivesIntervals):
+class VoteLDL(SampleWeightMixin, IntervalMixin):
     r"""Label distributions from 0/1 labels that were ticked if they got any vote.
 
     Assumes that the labels of a row share about :math:`\lambda` votes, label j getting :math:`\lambda p_j` of them on
@@ -112,7 +112,7 @@ class VoteLDL(WeighsRows, GivesIntervals):
     """
 
     keeps_support = True
-    takes_unknown = True
+    supports_unknown_labels = True
     _accepts_sparse = True
     _convergence_advice = "raise max_iter, loosen tol, or raise gamma."
     _test_params: ClassVar[tuple[dict[str, Any], ...]] = (
@@ -206,7 +206,7 @@ class VoteLDL(WeighsRows, GivesIntervals):
             raise InputError("n_raters were not given to fit: the votes of a rater are not known; fit with them too.")
         return log_raters(n_raters, np.shape(y)[0])
 
-    @frames_out
+    @wrap_output
     def enhance_interval(self, X: Any, y: Any, coverage: float = 0.9, n_raters: Any = None) -> Bounds:
         """Intervals for the degrees that ``enhance`` gives.
 
@@ -255,7 +255,7 @@ class VoteLDL(WeighsRows, GivesIntervals):
         self._offsets = common_offsets(X) if isinstance(self.feature_map, str) else None
         self.feature_map_ = make_feature_map(self.feature_map, self._map_input(X), self.n_components, self.random_state)
         mapped = X if self.feature_map_ is None else self.feature_map_.fit_transform(self._map_input(X))
-        features = short_rows(Features(mapped, self.fit_intercept, sample_weight))
+        features = reduce_to_row_space(Features(mapped, self.fit_intercept, sample_weight))
         self.gamma_ = self._choose_gamma(features, Y, known) if self.gamma is None else float(self.gamma)
         given: dict[str, Any] = {"known": known, "offset": 0.0 if n_raters is None else offset}
         fit = vote_regression(features, Y, l2=self.gamma_, **given, tol=self.tol, max_iter=self.max_iter)
@@ -269,7 +269,7 @@ class VoteLDL(WeighsRows, GivesIntervals):
 
     def _map_input(self, X: Any) -> Any:
         """What the feature map is given; that of a kernel of distances, rows without their common offsets."""
-        return X if self._offsets is None else moved(X, self._offsets)
+        return X if self._offsets is None else subtract_offsets(X, self._offsets)
 
     def _choose_gamma(self, features: Features, Y: Mask, known: Mask | None) -> float:
         splits = held_out_splits(features, Y, known)

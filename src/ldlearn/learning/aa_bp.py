@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils import check_random_state
 
-from ldlearn.base import Learner, WeighsRows
+from ldlearn.base import Learner, SampleWeightMixin
 from ldlearn.base.sklearn_private import Interval, StrOptions
 from ldlearn.core.scaling import feature_scaling
 from ldlearn.core.simplex import Array, Weights, normalize_rows, softmax
@@ -21,7 +21,7 @@ Layers = list[tuple[Array, Array]]  # weights (inputs, outputs) and biases of ea
 _STORED_PAIRS = 20  # of L-BFGS
 
 
-class AABP(WeighsRows, Learner):
+class AABP(SampleWeightMixin, Learner):
     r"""A multi-layer perceptron with hyperbolic tangents, trained by back-propagation on squared errors (AA-BP).
 
     Assumes a smooth non-linear relation. Use it where the linear `SABFGS` falls short and there are enough rows.

@@ -1,4 +1,4 @@
-"""The floor of prediction: a constant."""
+"""The baseline of prediction: a constant."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from ldlearn.base import Learner, WeighsRows
+from ldlearn.base import Learner, SampleWeightMixin
 from ldlearn.core.simplex import Array, Weights
 
 
-class MeanLDL(WeighsRows, Learner):
+class MeanLDL(SampleWeightMixin, Learner):
     """The mean of the training distributions, for every row.
 
-    A floor: a predictor that does worse has learned nothing.
+    A baseline: a predictor that does worse has learned nothing.
 
     Attributes
     ----------
@@ -31,7 +31,7 @@ class MeanLDL(WeighsRows, Learner):
     """
 
     _accepts_sparse = True
-    is_floor = True
+    is_baseline = True
 
     def _fit(self, X: Any, D: Array, sample_weight: Weights | None = None) -> None:
         self.mean_distribution_ = np.average(D, axis=0, weights=sample_weight)

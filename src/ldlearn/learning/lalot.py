@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ldlearn.base import Learner, WeighsRows
+from ldlearn.base import Learner, SampleWeightMixin
 from ldlearn.base.sklearn_private import Interval
 from ldlearn.core.scaling import feature_scaling
 from ldlearn.core.simplex import Array, Weights, mean_logits, softmax
@@ -19,7 +19,7 @@ _SMALLEST_DEGREE = 1e-100  # transport needs positive degrees to take logarithms
 _TRANSPORT_TOLERANCE = 1e-7  # of the margins of a plan
 
 
-class LALOT(WeighsRows, Learner):
+class LALOT(SampleWeightMixin, Learner):
     r"""Label distribution learning by optimal transport (LALOT; the DLDL paper calls it LDLOT).
 
     Instead of label by label, predictions are compared with the truth by what it costs to move mass from label to

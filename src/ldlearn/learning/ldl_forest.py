@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 from sklearn.utils import check_random_state, gen_batches
 
-from ldlearn.base import Learner, WeighsRows
+from ldlearn.base import Learner, SampleWeightMixin
 from ldlearn.base.sklearn_private import Interval
 from ldlearn.core.scaling import feature_scaling
 from ldlearn.core.simplex import Array, Weights
@@ -24,7 +24,7 @@ _BLOCK_ENTRIES = 20_000  # of the (rows, leaves) arrays worked on at a time, so 
 _TINY = np.finfo(np.float64).tiny
 
 
-class LDLForest(WeighsRows, Learner):
+class LDLForest(SampleWeightMixin, Learner):
     r"""Label distribution learning forest (LDLFs, shallow form).
 
     Every split node n of a tree sends a row to the left with probability :math:`\sigma(f_{\varphi(n)}(x))`, where f is

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from ldlearn.base import Learner, WeighsRows
+from ldlearn.base import Learner, SampleWeightMixin
 from ldlearn.base.sklearn_private import Interval, StrOptions
 from ldlearn.core.scaling import feature_scaling
 from ldlearn.core.simplex import Array, Weights, normalize_rows
@@ -21,7 +21,7 @@ _TINY = np.finfo(np.float64).tiny
 _BALANCE_EVERY, _BALANCE_UNTIL = 5, 100  # iterations; ADMM is sure to converge only once rho stays
 
 
-class LDLSF(WeighsRows, Learner):
+class LDLSF(SampleWeightMixin, Learner):
     r"""Label-specific and common features (LDLSF).
 
     Linear regression on the degrees whose weights are the sum of two parts: S, sparse entry by entry, finds the

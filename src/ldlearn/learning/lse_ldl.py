@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, optimize, sparse
 
-from ldlearn.base import Learner, WeighsRows
+from ldlearn.base import Learner, SampleWeightMixin
 from ldlearn.base.sklearn_private import Interval
 from ldlearn.core.graph import knn_graph, laplacian
 from ldlearn.core.simplex import Array, Weights, log_softmax, softmax
@@ -24,7 +24,7 @@ _SHORT = 1e-6  # below this length a row of W is penalised by its square, so tha
 _LATENT_STEPS = 10  # L-BFGS iterations on V in a round
 
 
-class LSELDL(WeighsRows, Learner):
+class LSELDL(SampleWeightMixin, Learner):
     r"""Latent semantics encoding (LSE-LDL), reconstructed.
 
     Features are encoded linearly into a few latent ones, which are free to deviate from the encoding, keep the

@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 from scipy import linalg
 from sklearn.utils import check_random_state
 
-from ldlearn.base import Learner, WeighsRows
+from ldlearn.base import Learner, SampleWeightMixin
 from ldlearn.base.sklearn_private import Interval
-from ldlearn.core.problem_transformation import draw_labels, floored
+from ldlearn.core.problem_transformation import clipped, draw_labels
 from ldlearn.core.scaling import feature_scaling
 from ldlearn.core.simplex import Array, Weights, softmax
 
 
-class PTBayes(WeighsRows, Learner):
+class PTBayes(SampleWeightMixin, Learner):
     r"""One Gaussian per label; the degrees are the posterior probabilities of the labels (PT-Bayes).
 
     Every row becomes c single-label examples weighted by its degrees; then each label has a prior, a mean and a full
@@ -137,7 +137,7 @@ class PTBayes(WeighsRows, Learner):
         log_scores = self._log_densities(X.astype(np.float64))
         with np.errstate(divide="ignore"):
             log_scores += np.log(self.priors_)
-        return floored(self._posterior(log_scores))
+        return clipped(self._posterior(log_scores))
 
     def _log_densities(self, X: Array) -> Array:
         """``ln N(x; mu_j, Sigma_j + r I)`` for all rows and labels."""
@@ -156,7 +156,7 @@ class PTBayes(WeighsRows, Learner):
         with np.errstate(over="ignore", invalid="ignore"):
             scores = np.exp(log_scores)
             P = scores / scores.sum(axis=1, keepdims=True)
-        return np.asarray(np.nan_to_num(P, nan=0.0))  # all of a failed row, which the floor makes uniform
+        return np.asarray(np.nan_to_num(P, nan=0.0))  # all of a failed row, which the baseline makes uniform
 
 
 def _variances(X: Array, weights: Weights | None) -> NDArray[np.float64]:

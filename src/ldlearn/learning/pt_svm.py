@@ -15,9 +15,9 @@ from sklearn.svm import SVC
 from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils.parallel import Parallel, delayed
 
-from ldlearn.base import Learner, WeighsRows
+from ldlearn.base import Learner, SampleWeightMixin
 from ldlearn.base.sklearn_private import Interval, StrOptions
-from ldlearn.core.problem_transformation import draw_labels, floored
+from ldlearn.core.problem_transformation import clipped, draw_labels
 from ldlearn.core.simplex import Array, Weights
 from ldlearn.solvers.pairwise_coupling import couple_pairs, platt_sigmoid
 
@@ -27,7 +27,7 @@ _BLOCK_BYTES = 2**27
 Counts = NDArray[np.int64]
 
 
-class PTSVM(WeighsRows, Learner):
+class PTSVM(SampleWeightMixin, Learner):
     r"""Support vector machines between pairs of labels; their coupled probabilities are the degrees (PT-SVM).
 
     Single-label examples are drawn from the distributions; a kernel machine separates each pair of labels, a sigmoid
@@ -65,7 +65,7 @@ class PTSVM(WeighsRows, Learner):
     Attributes
     ----------
     drawn_labels_ : ndarray
-        Labels that were drawn at least once; the others get the floor 1e-9.
+        Labels that were drawn at least once; the others get the baseline 1e-9.
     pairs_ : list of tuple of int
         The pairs (i, j) of drawn labels, i < j.
     support_vectors_ : ndarray of shape (s, m)
@@ -224,7 +224,7 @@ class PTSVM(WeighsRows, Learner):
             R[:, pair[0], pair[1]], R[:, pair[1], pair[0]] = chance, 1.0 - chance
         P = np.zeros((len(X), self._n_labels))
         P[:, self.drawn_labels_] = couple_pairs(R[:, self.drawn_labels_[:, None], self.drawn_labels_])
-        return floored(P)
+        return clipped(P)
 
 
 def _split(counts: Counts, n_folds: int, rng: Any) -> Counts:

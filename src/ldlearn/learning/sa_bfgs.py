@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ldlearn.base import Learner, WeighsRows
+from ldlearn.base import Learner, SampleWeightMixin
 from ldlearn.base.sklearn_private import Interval, StrOptions
 from ldlearn.core.simplex import Array, Weights
 from ldlearn.solvers.features import Features, linear_softmax
@@ -15,7 +15,7 @@ from ldlearn.solvers.lbfgs import minimize_lbfgs
 from ldlearn.solvers.softmax_regression import loss_and_gradient, softmax_regression
 
 
-class SABFGS(WeighsRows, Learner):
+class SABFGS(SampleWeightMixin, Learner):
     r"""Softmax regression on label distributions (SA-BFGS).
 
     Assumes that the logarithms of the degrees are linear in the features, up to a constant per row; recovers the

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.polynomial.chebyshev import chebvander
 from sklearn.utils import gen_batches
 
-from ldlearn.base import Learner, WeighsRows
+from ldlearn.base import Learner, SampleWeightMixin
 from ldlearn.base.sklearn_private import Interval, StrOptions
 from ldlearn.core.scaling import Scaling, feature_scaling
 from ldlearn.core.simplex import Array, Weights, log_softmax, mean_logits, softmax
@@ -23,7 +23,7 @@ _ROOT_TOLERANCE = 1e-12
 _BLOCK_BYTES = 2**26
 
 
-class SAIIS(WeighsRows, Learner):
+class SAIIS(SampleWeightMixin, Learner):
     r"""Softmax regression on label distributions by improved iterative scaling (SA-IIS).
 
     The model and the loss of `SABFGS` without a penalty, minimised by the slow but steady steps of iterative scaling:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils import check_random_state, gen_batches
 
-from ldlearn.base import Learner, WeighsRows
+from ldlearn.base import Learner, SampleWeightMixin
 from ldlearn.base.sklearn_private import Interval
 from ldlearn.core.scaling import feature_scaling
 from ldlearn.core.simplex import Array, Weights, mean_logits, softmax
@@ -21,7 +21,7 @@ _START = 0.5  # spread of the first hidden activations; much smaller ones begin 
 _LARGEST = 300.0  # exp(300) ** 2 is still finite
 
 
-class SCELDL(WeighsRows, Learner):
+class SCELDL(SampleWeightMixin, Learner):
     r"""Sparsity conditional energy model (SCE-LDL).
 
     A layer of binary hidden units, each a linear extractor :math:`\omega_r` shared by all labels with a threshold

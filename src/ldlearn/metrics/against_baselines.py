@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldlearn.core.simplex import softmax
-from ldlearn.exceptions import InputError, some
+from ldlearn.exceptions import InputError, format_list
 from ldlearn.metrics.registry import LABEL_METRICS, METRICS, USUAL_METRICS, Metric, get_metric, per_row
 
-_NEEDS_MORE_THAN = 2.0  # standard errors by which a model must beat the floor
+_NEEDS_MORE_THAN = 2.0  # standard errors by which a model must beat the baseline
 _STEP = 0.01  # of the way from the mean prediction to the predictions, to take a slope
 
 Matrix = NDArray[np.float64]
@@ -21,7 +21,7 @@ Matrix = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Score:
-    """One measure of a model and of the floors.
+    """One measure of a model and of the baselines.
 
     Attributes
     ----------
@@ -47,8 +47,8 @@ class Score:
         return f"{self.title} {'↑' if self.greater_is_better else '↓'}"
 
     @property
-    def beats_floors(self) -> bool:
-        """Whether the model is better than both floors."""
+    def beats_baselines(self) -> bool:
+        """Whether the model is better than both baselines."""
         sign = 1 if self.greater_is_better else -1
         return sign * self.model > sign * (max if self.greater_is_better else min)(self.mean, self.uniform)
 
@@ -125,7 +125,7 @@ def choose_metrics(names: Sequence[str] | str | None, logical: bool) -> list[Met
     if unfit:
         needed, given = ("true degrees", "0/1 labels") if logical else ("0/1 labels", "degrees")
         raise InputError(
-            f"The metric {unfit[0]} needs {needed}, but the table has {given}; choose among {some(fitting)}."
+            f"The metric {unfit[0]} needs {needed}, but the table has {given}; choose among {format_list(fitting)}."
         )
     return chosen
 
@@ -152,9 +152,9 @@ def advantage_over_constant(truth: Matrix, P: Matrix, mean: Matrix, logical: boo
         ahead, behind = (per_row("vote_likelihood", truth, softmax(logits)) for logits in (moved, constant))
         gain = (ahead - behind) / _STEP
     else:
-        floor = np.tile(mean, (len(P), 1))
+        baseline = np.tile(mean, (len(P), 1))
         # A degree of 0 where the truth has any would cost infinitely much, once, and decide alone.
-        gain = per_row("kl_divergence", truth, floor + 1e-9) - per_row("kl_divergence", truth, P + 1e-9)
+        gain = per_row("kl_divergence", truth, baseline + 1e-9) - per_row("kl_divergence", truth, P + 1e-9)
     # One row tells no spread: with an infinite error nothing is clear.
     return float(gain.mean()), float(gain.std(ddof=1) / np.sqrt(len(gain))) if len(gain) > 1 else float("inf")
 

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.stats import rankdata
 
-from ldlearn.core.targets import ticked_and_known
+from ldlearn.core.targets import split_observed
 from ldlearn.core.votes import label_counts, log_likelihood, profile_log_rate
 from ldlearn.metrics.inputs import FloatArray, with_ties
 from ldlearn.metrics.registry import register
@@ -128,7 +128,7 @@ def vote_likelihood(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
     >>> right > vote_likelihood(labels, [[0.5, 0.5]] * 4)
     True
     """
-    positive, known = ticked_and_known(D_true)
+    positive, known = split_observed(D_true)
     # A share of 0 has no logarithm; what it may cost is limited by the likelihood below.
     log_shares = np.log(np.maximum(D_pred, np.finfo(np.float64).tiny))
     theta = log_shares + profile_log_rate(log_shares, positive, counts=label_counts(None, known))

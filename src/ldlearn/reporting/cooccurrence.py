@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from ldlearn.core.targets import label_names as names_of
 from ldlearn.exceptions import InputError
 from ldlearn.reporting.display import Display
-from ldlearn.reporting.style import INK, MUTED, SMALL, Panels, axis_labels, name_ticks, shown, tidy, write
+from ldlearn.reporting.style import INK, MUTED, SMALL, Panels, axis_labels, name_ticks, strip_control_chars, tidy, write
 
 _MOST_NUMBERS = 12  # labels up to which the squares carry numbers
 
@@ -79,7 +79,10 @@ class CooccurrenceDisplay(Display):
         tidy(ax, grid=None)
         for spine in ax.spines.values():
             spine.set_visible(False)
-        rows = [f"{shown(name)} ({share:.0%})" for name, share in zip(self.label_names, self.frequencies, strict=True)]
+        rows = [
+            f"{strip_control_chars(name)} ({share:.0%})"
+            for name, share in zip(self.label_names, self.frequencies, strict=True)
+        ]
         name_ticks(ax.yaxis, rows)
         name_ticks(ax.xaxis, self.label_names, rotation=45, ha="right", rotation_mode="anchor")
         ax.tick_params(length=0)

@@ -13,7 +13,7 @@ from ldlearn.evaluation import AnyRecords, PostHocResult, Results, Task, bonferr
 from ldlearn.exceptions import InputError
 from ldlearn.metrics import get_metric
 from ldlearn.reporting.display import Display
-from ldlearn.reporting.style import BAND, INK, MUTED, NORMAL, PALETTE, Panels, shown, title, write
+from ldlearn.reporting.style import BAND, INK, MUTED, NORMAL, PALETTE, Panels, strip_control_chars, title, write
 
 _BAR_STEP = 0.34
 _NAME_STEP = 0.62
@@ -30,7 +30,7 @@ class CriticalDifferenceDisplay(Display):
     result : PostHocResult
         What `ldlearn.evaluation.nemenyi` or `ldlearn.evaluation.bonferroni_dunn` return.
     muted : sequence of str, optional
-        Methods whose names are drawn pale, for instance floors.
+        Methods whose names are drawn pale, for instance baselines.
 
     Attributes
     ----------
@@ -135,7 +135,7 @@ class CriticalDifferenceDisplay(Display):
             methods=complete,
             control=control,
             alpha=alpha,
-            muted=[method for method in complete if results.methods[method].is_floor],
+            muted=[method for method in complete if results.methods[method].is_baseline],
             ax=ax,
         )
 
@@ -176,7 +176,7 @@ class CriticalDifferenceDisplay(Display):
         n_left = math.ceil(len(ordered) / 2)
         self.names_: dict[str, Any] = {}
         for place, method in enumerate(ordered):
-            rank, name = self.result.average_ranks[method], shown(method)
+            rank, name = self.result.average_ranks[method], strip_control_chars(method)
             if place < n_left:
                 edge, side, row, words = left, "right", place, f"{name}{gap * 3}{rank:.2f}{gap}"
             else:

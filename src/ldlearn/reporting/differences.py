@@ -1,4 +1,4 @@
-"""Differences to the best floor: how much better each method is on every data set, with intervals."""
+"""Differences to the best baseline: how much better each method is on every data set, with intervals."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from typing import Any
 
 from matplotlib.axes import Axes
 
-from ldlearn.evaluation import AnyRecords, Difference, Results, Task, best_floors, difference
+from ldlearn.evaluation import AnyRecords, Difference, Results, Task, best_baselines, difference
 from ldlearn.exceptions import InputError
 from ldlearn.metrics import get_metric
 from ldlearn.reporting.display import Display
-from ldlearn.reporting.style import INK, MUTED, PALETTE, Panels, axis_labels, name_rows, shown, title
+from ldlearn.reporting.style import INK, MUTED, PALETTE, Panels, axis_labels, name_rows, strip_control_chars, title
 
 
 class DifferencesDisplay(Display):
-    """Dots with intervals, a panel for each data set; what lies right of the line is better than the best floor.
+    """Dots with intervals, a panel for each data set; what lies right of the line is better than the best baseline.
 
     Parameters
     ----------
     differences : mapping of str to mapping of str to Difference
         By data set and method.
-    floors : mapping of str to str, optional
-        By data set, the floor that the methods are compared with.
+    baselines : mapping of str to str, optional
+        By data set, the baseline that the methods are compared with.
     score : str, optional
         What the differences are in.
 
@@ -43,11 +43,11 @@ class DifferencesDisplay(Display):
         self,
         differences: Mapping[str, Mapping[str, Difference]],
         *,
-        floors: Mapping[str, str] | None = None,
+        baselines: Mapping[str, str] | None = None,
         score: str = "",
     ) -> None:
         self.differences = {dataset: dict(some) for dataset, some in differences.items()}
-        self.floors = dict(floors or {})
+        self.baselines = dict(baselines or {})
         self.score = score
         self.methods = list(dict.fromkeys(name for some in self.differences.values() for name in some))
         count = len(self.differences)
@@ -63,7 +63,7 @@ class DifferencesDisplay(Display):
         methods: Sequence[str] | None = None,
         ax: Any = None,
     ) -> DifferencesDisplay:
-        """Compare methods with the best floor of each data set, paired over repeats.
+        """Compare methods with the best baseline of each data set, paired over repeats.
 
         Parameters
         ----------
@@ -82,14 +82,16 @@ class DifferencesDisplay(Display):
         """
         results = Results.of(records)
         table = results.table(task, get_metric(metric))
-        if table is None or not (floors := best_floors(table)):
-            raise InputError(f"No floor has a {task} score of {metric} on every data set.")
-        names = [method.name for method in table.ranked if not method.is_floor] if methods is None else methods
+        if table is None or not (baselines := best_baselines(table)):
+            raise InputError(f"No baseline has a {task} score of {metric} on every data set.")
+        names = [method.name for method in table.ranked if not method.is_baseline] if methods is None else methods
         found = {
-            dataset: {name: d for name in names if (d := difference(results, table, name, floor, dataset)) is not None}
-            for dataset, floor in floors.items()
+            dataset: {
+                name: d for name in names if (d := difference(results, table, name, baseline, dataset)) is not None
+            }
+            for dataset, baseline in baselines.items()
         }
-        return cls(found, floors=floors, score=table.metric.title).plot(ax=ax)
+        return cls(found, baselines=baselines, score=table.metric.title).plot(ax=ax)
 
     def _draw(self, *axes: Axes) -> None:
         self.dots_: dict[tuple[str, str], Any] = {}
@@ -101,7 +103,9 @@ class DifferencesDisplay(Display):
                     self.dots_[dataset, name] = _draw_dot(ax, row, found[name])
             name_rows(ax, self.methods, ruled=True)
             ax.tick_params(labelleft=place % self._panels.n_columns == 0)
-            axis_labels(ax, f"{self.score}, better than\n{shown(self.floors.get(dataset, 'a floor'))}")
+            axis_labels(
+                ax, f"{self.score}, better than\n{strip_control_chars(self.baselines.get(dataset, 'a baseline'))}"
+            )
             title(ax, dataset)
 
 

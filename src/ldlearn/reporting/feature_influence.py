@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from ldlearn.exceptions import InputError
 from ldlearn.reporting.display import Display
-from ldlearn.reporting.style import MUTED, PALETTE, Panels, axis_labels, name_rows, shown, title
+from ldlearn.reporting.style import MUTED, PALETTE, Panels, axis_labels, name_rows, strip_control_chars, title
 
 
 class FeatureInfluenceDisplay(Display):
@@ -109,7 +109,7 @@ class FeatureInfluenceDisplay(Display):
         ax.axvline(0, color=MUTED, linewidth=0.9)
         name_rows(ax, self.shown_)
         axis_labels(ax, "weight against the mean of all labels")
-        title(ax, f"What pushes {shown(self.label)} up (blue) or down (orange)")
+        title(ax, f"What pushes {strip_control_chars(self.label)} up (blue) or down (orange)")
 
 
 def _linear_part(estimator: Any) -> Any:

@@ -28,17 +28,17 @@ def page_figures(
 ) -> dict[str, Display]:
     """The figures of the page, by the names of their files."""
     found: dict[str, Display] = {}
-    floors = [method.name for method in results.methods.values() if method.is_floor]
+    baselines = [method.name for method in results.methods.values() if method.is_baseline]
     for table in tables:
         task, metric = table.task, table.metric.name
-        rivals = [method.name for method in table.ranked if not method.is_floor]
-        if table.floors and rivals:
+        rivals = [method.name for method in table.ranked if not method.is_baseline]
+        if table.baselines and rivals:
             # The best methods, and the one that others are compared with, wherever it stands.
             names = [name for i, name in enumerate(rivals) if i < _SHOWN or name == results.subject]
             display = DifferencesDisplay.from_records(results, metric, task=task, methods=names)
             found[f"differences-{task}-{metric}"] = display
         if (pairs := verdicts[task, metric].pairs) is not None:
-            found[f"critical-difference-{task}-{metric}"] = CriticalDifferenceDisplay(pairs, muted=floors).plot()
+            found[f"critical-difference-{task}-{metric}"] = CriticalDifferenceDisplay(pairs, muted=baselines).plot()
     if results.finished():
         found["time-and-memory"] = TimeMemoryDisplay.from_records(results)
     return found

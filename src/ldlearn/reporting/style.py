@@ -87,7 +87,7 @@ def tidy(ax: Axes, *, grid: Literal["x", "y", "both"] | None = "y") -> None:
         ax.grid(axis=grid, color=RULE, linewidth=0.6, alpha=0.7)
 
 
-def shown(name: object) -> str:
+def strip_control_chars(name: object) -> str:
     """A name on one line, without control characters, which no picture format can hold."""
     text = " ".join(str(name).split())
     return "".join("\N{REPLACEMENT CHARACTER}" if unicodedata.category(sign) in ("Cc", "Cs") else sign for sign in text)
@@ -100,19 +100,21 @@ def write(ax: Axes, x: float, y: float, text: str, *, size: float = SMALL, color
 
 def title(ax: Axes, text: str) -> None:
     """Title at the left, in the page's ink."""
-    ax.set_title(shown(text), loc="left", fontsize=NORMAL + 1, color=INK, **_VERBATIM)
+    ax.set_title(strip_control_chars(text), loc="left", fontsize=NORMAL + 1, color=INK, **_VERBATIM)
 
 
 def axis_labels(ax: Axes, x: str = "", y: str = "") -> None:
     """Labels of both axes, of one or more lines."""
     for put, text in ((ax.set_xlabel, x), (ax.set_ylabel, y)):
-        put("\n".join(shown(line) for line in text.splitlines()), fontsize=NORMAL, color=INK, **_VERBATIM)
+        put("\n".join(strip_control_chars(line) for line in text.splitlines()), fontsize=NORMAL, color=INK, **_VERBATIM)
 
 
 def name_ticks(axis: Axis, names: Sequence[object], positions: Sequence[float] | None = None, **text: Any) -> None:
     """Put names at the ticks of one axis: at 0, 1, ... by default."""
     places = range(len(names)) if positions is None else positions
-    axis.set_ticks(places, labels=[shown(name) for name in names], fontsize=SMALL, color=INK, **_VERBATIM, **text)
+    axis.set_ticks(
+        places, labels=[strip_control_chars(name) for name in names], fontsize=SMALL, color=INK, **_VERBATIM, **text
+    )
 
 
 def name_rows(ax: Axes, names: Sequence[object], *, ruled: bool = False) -> None:
@@ -130,5 +132,5 @@ def legend(place: Axes | Figure | SubFigure, handles: Sequence[Any], names: Sequ
     """A legend; names that begin with an underscore are shown, which matplotlib's own rule forbids."""
     box = place.legend(handles, ["-"] * len(handles), frameon=False, fontsize=SMALL, labelcolor=INK, **options)
     for text, name in zip(box.get_texts(), names, strict=True):
-        text.set(text=shown(name), **_VERBATIM)
+        text.set(text=strip_control_chars(name), **_VERBATIM)
     return box

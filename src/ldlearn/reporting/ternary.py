@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from ldlearn.core.targets import default_label_names
 from ldlearn.exceptions import InputError
 from ldlearn.reporting.display import Display
-from ldlearn.reporting.style import INK, NORMAL, RULE, Panels, legend, series_style, shown, write
+from ldlearn.reporting.style import INK, NORMAL, RULE, Panels, legend, series_style, strip_control_chars, write
 
 _CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(0.75)]])
 
@@ -88,7 +88,7 @@ def _draw_triangle(ax: Axes, names: Sequence[str]) -> None:
     ax.plot(*_CORNERS[[0, 1, 2, 0]].T, color=INK, linewidth=1.0)
     places = ((-0.04, "left", "top"), (-0.04, "right", "top"), (0.03, "center", "bottom"))
     for (x, y), name, (dy, ha, va) in zip(_CORNERS, names, places, strict=True):
-        write(ax, x, y + dy, shown(name), size=NORMAL, ha=ha, va=va)
+        write(ax, x, y + dy, strip_control_chars(name), size=NORMAL, ha=ha, va=va)
     # else equal differences of degrees would have different lengths
     ax.set_aspect("equal")
     ax.set_axis_off()

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ldlearn.evaluation import Agreement, Cost, Method, Score, Spread, TaskTable
-from ldlearn.reporting.style import shown
+from ldlearn.reporting.style import strip_control_chars
 
 DASH = "–"
 _LATEX = {
@@ -30,7 +30,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class TextTable:
-    """A table to be written out: rows of entries, those of floors shaded where that is possible."""
+    """A table to be written out: rows of entries, those of baselines shaded where that is possible."""
 
     title: str
     head: Sequence[str]
@@ -102,7 +102,7 @@ def agreement_table(found: Agreement) -> TextTable:
         for method, values in zip(found.methods, found.matrix, strict=True)
     ]
     title = f"{found.dataset}: agreement of methods, {found.task}"
-    legend = "Mean intersection of their degrees, 1 if equal; the mean is over the others that are no floors."
+    legend = "Mean intersection of their degrees, 1 if equal; the mean is over the others that are no baselines."
     return TextTable(title, ["Method", "Mean", *(method.name for method in found.methods)], rows, legend=legend)
 
 
@@ -142,8 +142,8 @@ def legend_of(table: TaskTable) -> str:
 
 def _row(method: Method, entries: Iterable[Entry]) -> tuple[bool, list[Entry]]:
     """A row of a method: whether it is shaded, the method with its role, and the rest."""
-    roles = ["floor"] * method.is_floor + ["true distributions"] * method.is_reference
-    return method.is_floor, [Entry(f" [{', '.join(roles)}]" if roles else "", method.name), *entries]
+    roles = ["baseline"] * method.is_baseline + ["true distributions"] * method.is_reference
+    return method.is_baseline, [Entry(f" [{', '.join(roles)}]" if roles else "", method.name), *entries]
 
 
 def _markdown_entry(entry: Entry) -> str:
@@ -158,9 +158,9 @@ def _latex_entry(entry: Entry) -> str:
 
 def markdown_text(text: str) -> str:
     """Text that Markdown prints letter by letter."""
-    return re.sub(r"([\\`*_{}\[\]<>|#~&$])", r"\\\1", shown(text))
+    return re.sub(r"([\\`*_{}\[\]<>|#~&$])", r"\\\1", strip_control_chars(text))
 
 
 def latex(text: str) -> str:
     """Text that LaTeX prints letter by letter."""
-    return "".join(_LATEX.get(sign, sign) for sign in shown(text))
+    return "".join(_LATEX.get(sign, sign) for sign in strip_control_chars(text))

@@ -15,7 +15,7 @@ from ldlearn.evaluation import (
     Results,
     TaskTable,
     TooFewDatasetsWarning,
-    best_floors,
+    best_baselines,
     bonferroni_dunn,
     difference,
     friedman,
@@ -49,7 +49,7 @@ class Verdict:
 
 
 def headline(results: Results, table: TaskTable) -> list[str]:
-    """Effects first, then ranks, the runner-up, the subject if it is not first, and who stays below a floor."""
+    """Effects first, then ranks, the runner-up, the subject if it is not first, and who stays below a baseline."""
     names, n = [method.name for method in table.ranked], len(table.datasets)
     if not names:
         return ["No method has a result on every data set, so none is ranked."]
@@ -61,23 +61,25 @@ def headline(results: Results, table: TaskTable) -> list[str]:
     where = plural(n, "data set") + (", too few for any test of ranks" if n < _FEWEST_TO_TEST else "")
     ranks = f"{_have(best)} the best average rank, {table.average_ranks[best[0]]:.2f} over {where}."
     next_best = _runner_up(results, table, best)
-    return [*_effects(results, table), ranks, *next_best, *_subject(results.subject, table, best), *_floors(table)]
+    return [*_effects(results, table), ranks, *next_best, *_subject(results.subject, table, best), *_baselines(table)]
 
 
 def headline_of_dataset(results: Results, table: TaskTable, dataset: str) -> list[str]:
-    """The same for one data set: who has the best mean there, and the differences to the next and to the best floor."""
+    """The same for one data set: the best mean, and its differences to the next and to the best baseline."""
     competing = [method.name for method in table.methods if not method.is_reference]
     means = {name: score.mean for name in competing if (score := table.score(name, dataset)).spread}
     if len(means) < 2:
         return [f"{plural(len(means), 'method')} with a result on {dataset}: there is nothing to compare."]
     names = sorted(means, key=lambda name: table.metric.sort_key(means[name]))
-    best, floor = _tied_first(names, means), best_floors(table).get(dataset)
+    best, baseline = _tied_first(names, means), best_baselines(table).get(dataset)
     said = [f"{_have(best)} the best mean on {dataset}, {means[best[0]]:.4f}."]
-    if floor is not None and floor not in best:
-        said.append(f"{best[0]} against the best floor, {floor}: {_against(results, table, best[0], floor, dataset)}.")
-    elif floor is not None:
-        said.append("No method does better than that floor." if len(best) == 1 else "A floor is among them.")
-    following = [name for name in names if name not in (*best, floor)]
+    if baseline is not None and baseline not in best:
+        said.append(
+            f"{best[0]} against the best baseline, {baseline}: {_against(results, table, best[0], baseline, dataset)}."
+        )
+    elif baseline is not None:
+        said.append("No method does better than that baseline." if len(best) == 1 else "A baseline is among them.")
+    following = [name for name in names if name not in (*best, baseline)]
     if following and len(best) == 1:
         said.append(f"Against the next, {following[0]}: {_against(results, table, best[0], following[0], dataset)}.")
     if results.subject in names and results.subject not in best:
@@ -95,16 +97,16 @@ def _have(names: Sequence[str]) -> str:
 
 
 def _effects(results: Results, table: TaskTable) -> list[str]:
-    """How far the best method that is no floor is from the best floor of each data set; of a tie, all of the tied."""
-    best = _tied_first([method.name for method in table.ranked if not method.is_floor], table.average_ranks)
-    floors = best_floors(table)
-    return [_compared(results, table, name, "the best floor", floors) for name in best] if floors else []
+    """Difference of the best method to the best baseline of each data set; of a tie, all of the tied."""
+    best = _tied_first([method.name for method in table.ranked if not method.is_baseline], table.average_ranks)
+    baselines = best_baselines(table)
+    return [_compared(results, table, name, "the best baseline", baselines) for name in best] if baselines else []
 
 
 def _runner_up(results: Results, table: TaskTable, best: Sequence[str]) -> list[str]:
-    """How far the best is from the next: a first place may be one by a hair's breadth. A floor was spoken of before."""
+    """Difference of the best method to the next one, unless that is a baseline."""
     following = next((method for method in table.ranked if method.name not in best), None)
-    if len(best) > 1 or following is None or following.is_floor:
+    if len(best) > 1 or following is None or following.is_baseline:
         return []
     others = dict.fromkeys(table.datasets, following.name)
     return [_compared(results, table, best[0], f"the next, {following.name}", others)]
@@ -150,24 +152,24 @@ def _subject(subject: str | None, table: TaskTable, best: Sequence[str]) -> list
     return [f"{subject} is not first: its average rank is {rank:.2f}, with {ahead} of {len(ranks)} methods before it."]
 
 
-def _floors(table: TaskTable) -> list[str]:
-    if not table.floors:
-        return [_informed_floor(table, method) for method in table.methods if method.is_floor]
-    floor = table.floors[0].name
-    limit = table.average_ranks[floor]
-    # ">=": who only equals a floor has not beaten it.
-    below = [m.name for m in table.ranked if not m.is_floor and table.average_ranks[m.name] >= limit]
+def _baselines(table: TaskTable) -> list[str]:
+    if not table.baselines:
+        return [_informed_baseline(table, method) for method in table.methods if method.is_baseline]
+    baseline = table.baselines[0].name
+    limit = table.average_ranks[baseline]
+    # ">=": who only equals a baseline has not beaten it.
+    below = [m.name for m in table.ranked if not m.is_baseline and table.average_ranks[m.name] >= limit]
     others = "every other method does better"
     if below:
         others = f"{enumerate_names(below)} {'does' if len(below) == 1 else 'do'} no better than that"
-    return [f"The best floor, {floor}, has rank {limit:.2f}; {others}."]
+    return [f"The best baseline, {baseline}, has rank {limit:.2f}; {others}."]
 
 
-def _informed_floor(table: TaskTable, floor: Method) -> str:
-    """Say who beats a floor that is not ranked because it knows the true distributions."""
-    beaten_by = [m.name for m in table.ranked if all(table.beats(m.name, floor.name, d) for d in table.datasets)]
+def _informed_baseline(table: TaskTable, baseline: Method) -> str:
+    """Say who beats a baseline that is not ranked because it knows the true distributions."""
+    beaten_by = [m.name for m in table.ranked if all(table.beats(m.name, baseline.name, d) for d in table.datasets)]
     names = enumerate_names(beaten_by) if beaten_by else "no ranked method"
-    return f"{floor.name}, a floor that knows the true distributions, is beaten on every data set by {names}."
+    return f"{baseline.name}, a baseline that knows the true distributions, is beaten on every data set by {names}."
 
 
 # --- Tests

@@ -85,7 +85,7 @@ class CentredColumns:
 
     @property
     def whole(self) -> Any:
-        """The features as they were given: these, but for those of `short_rows`."""
+        """The features as they were given: these, but for those of `reduce_to_row_space`."""
         return self
 
     def scatter_matrix(self) -> NDArray[np.float64]:
@@ -149,7 +149,7 @@ class CentredColumns:
 
 
 class Features(CentredColumns):
-    """X as the solver needs it: centred and equilibrated without being copied, unless for quick work (`narrowed`).
+    """X as the solver needs it: centred and equilibrated without being copied, unless for quick work (`as_float32`).
 
     Making one costs a pass over X, and a factorisation when it is first asked for; every fit on the same X, whatever
     its targets, can share it.
@@ -234,7 +234,7 @@ class Features(CentredColumns):
         block = without_offsets(self.X[rows], self.offsets) if self._far else self.X[rows]
         return block.astype(np.float64, copy=False) if exact or self.is_exact else block
 
-    def narrowed(self) -> Features:
+    def as_float32(self) -> Features:
         """X for rough work: a copy in single precision without offsets if X is large and dense; else these features.
 
         Products of single precision take a half to a third of the time. What comes of them has to be made good in

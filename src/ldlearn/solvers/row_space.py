@@ -76,7 +76,7 @@ class RowSpace(Features):
         return directions
 
 
-def short_rows(features: Features) -> Features:
+def reduce_to_row_space(features: Features) -> Features:
     """Features for the same fits with fewer columns, if there are many more than rows: `RowSpace`; else these.
 
     Columns must be alike: beside a very large one, what the others say of rows would be lost in rounding. Sparse rows

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import linalg, sparse
 
 from ldlearn.core.simplex import Array
-from ldlearn.core.threads import own_threads
+from ldlearn.core.threads import limit_blas_threads
 from ldlearn.solvers.features import CentredColumns, Features, reciprocal
 from ldlearn.solvers.many_labels import LabelCurvatures, SparseRows, balanced
 from ldlearn.solvers.softmax_rows import LocalRows
@@ -125,7 +125,7 @@ def softmax_regression(
            [0.1, 0.9]])
     """
     steps: dict[str, Any] = {"l2": l2, "start": start, "tol": tol, "rtol": rtol, "max_iter": max_iter}
-    with own_threads():
+    with limit_blas_threads():
         if sparse.issparse(D):
             return minimize(SparseRows(features, D), **steps, balance=balanced)
         return minimize(LocalRows(features, D), **steps)

@@ -26,7 +26,7 @@ class LocalRows:
 
     def __init__(self, features: Features, D: Array) -> None:
         self.features = features
-        self.quick = features.narrowed()  # what all work but the last is done with
+        self.quick = features.as_float32()  # what all work but the last is done with
         self.D = np.asfortranarray(features.weigh(D))  # a row with weight w sums to w
         self.quick_D = self.D if self.quick.is_exact else self.D.astype(np.float32)
         self.degrees = np.asarray(self.D.sum(axis=0, dtype=np.float64))

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ldlearn.exceptions import FileError, ParameterError, TableError, hint, some
+from ldlearn.exceptions import FileError, ParameterError, TableError, format_list, hint
 from ldlearn.tables.annotation_labels import (
     about_task,
     answers_of,
@@ -208,7 +208,7 @@ class _Tally:
         answers = [answer for task in tasks for answer in answers_of(task)]
         asked = list(dict.fromkeys(name for answer in answers for name in questions_of(answer)))
         if question is None and len(asked) > 1:
-            raise TableError(f"there are several questions; say with label which one is meant: {some(asked)}.")
+            raise TableError(f"there are several questions; say with label which one is meant: {format_list(asked)}.")
         if question is not None and question not in asked:
             raise TableError(f"there is no question {question!r}; {hint(question, asked, 'the questions are')}")
         meant = question or "".join(asked)
@@ -291,5 +291,5 @@ class _Tally:
             ([name for name in lists if name not in self.differing], "they hold lists"),
         ):
             if left_out:
-                self._note(f"columns left out, because {why}: {some(left_out)}")
+                self._note(f"columns left out, because {why}: {format_list(left_out)}")
         return {name: values for name, values in columns.items() if name not in (*self.differing, *lists)}

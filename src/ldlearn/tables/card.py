@@ -37,7 +37,7 @@ def _verdict(known: dict[str, Any]) -> dict[str, str]:
     if held is None:
         return {"class": "unknown", "text": "Not checked on rows it has not seen: treat its degrees as a guess."}
     text = signal_words(held)
-    if not held["better_than_floors"]:
+    if not held["better_than_baselines"]:
         return {"class": "bad", "text": text}
     if known["warnings"]:
         return {"class": "unknown", "text": text + " Read the warnings first."}

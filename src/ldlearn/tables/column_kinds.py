@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ldlearn.exceptions import TableError, some
+from ldlearn.exceptions import TableError, format_list
 from ldlearn.tables.dates import find_form, may_be_versions
 from ldlearn.tables.sparse_table import SparseTable
 from ldlearn.tables.values import (
@@ -19,7 +19,7 @@ from ldlearn.tables.values import (
     is_placeholder,
     read_numbers,
     read_written_numbers,
-    shown,
+    repr_cell,
     to_texts,
 )
 
@@ -82,7 +82,7 @@ class NamedCells:
         self.counts[column] = self.counts.get(column, 0) + len(found)
         named = self.first.setdefault(column, [])
         more = found[: max(0, _CELLS_NAMED - len(named))]
-        named += [f"row {series.index[i]} {shown(series.iloc[i])}" for i in more]
+        named += [f"row {series.index[i]} {repr_cell(series.iloc[i])}" for i in more]
 
     def sentences(self) -> list[str]:
         """One sentence for each column."""
@@ -343,8 +343,8 @@ def _looks_like(series: Any, column: str, decimal: str | None) -> str:
     # such as times without a date, or amounts in several currencies
     if _mostly_digits(present) and not _are_codes(present):
         raise TableError(
-            f"{number} in {rows}, such as {shown(present.iloc[0])} and {shown(present.iloc[-1])}, are neither numbers "
-            "nor dates of one form; write all in one form, name the column as the id, or leave it out (ignore).",
+            f"{number} in {rows}, such as {repr_cell(present.iloc[0])} and {repr_cell(present.iloc[-1])}, are neither "
+            "numbers nor dates of one form; write all in one form, name the column as the id, or ignore it.",
             column=column,
         )
     raise TableError(
@@ -409,7 +409,7 @@ def check_not_all_junk(series: Any, column: str, junk: Mask, advice: str = "are 
         first = int(np.argmax(junk))
         raise TableError(
             f"{count:,} of {present:,} values are not of the kind that the column is taken for "
-            f"({shown(series.iloc[first])}); {advice}",
+            f"({repr_cell(series.iloc[first])}); {advice}",
             row=series.index[first],
             column=column,
         )
@@ -425,4 +425,4 @@ def columns_by_kind(words: Mapping[str, str]) -> dict[str, list[str]]:
 
 def describe_kinds(words: Mapping[str, str]) -> list[str]:
     """What columns were taken for, in a few lines: by kind, the first names and how many more."""
-    return [f"{kind}: {some(names)}" for kind, names in columns_by_kind(words).items()]
+    return [f"{kind}: {format_list(names)}" for kind, names in columns_by_kind(words).items()]

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 
-from ldlearn.exceptions import TableError, hint, nearest_names, some
+from ldlearn.exceptions import TableError, format_list, hint, nearest_names
 
 if TYPE_CHECKING:
     from ldlearn.tables.source import Source
@@ -57,7 +57,7 @@ def find_columns(names: Sequence[str], choice: Columns, option: str = "labels") 
     """
     found = [position for part in _parts(names, choice) for position in _find(names, part, option)]
     if not found:
-        raise TableError(f"{option} names no column; the columns are {some(names)}.")
+        raise TableError(f"{option} names no column; the columns are {format_list(names)}.")
     if len(set(found)) < len(found):
         seen: set[int] = set()
         twice = next(i for i in found if i in seen or seen.add(i))  # type: ignore[func-returns-value]
@@ -203,7 +203,7 @@ def check_columns(present: Sequence[str], needed: Sequence[str], kind: str) -> N
     near = nearest_names(missing[0], [name for name in present if name not in set(needed)], n=1)
     perhaps = f"; is {near[0]!r} the column {missing[0]!r}? Then rename it" if near else ""
     are = "columns are" if len(missing) > 1 else "column is"
-    raise TableError(f"{len(missing)} {kind} {are} missing: {some(missing)}{perhaps}.")
+    raise TableError(f"{len(missing)} {kind} {are} missing: {format_list(missing)}{perhaps}.")
 
 
 def _parts(names: Sequence[str], choice: Any) -> list[Any]:
@@ -238,7 +238,7 @@ def _find_text(names: Sequence[str], part: str, option: str) -> list[int]:
     if part.endswith("*"):
         found = [i for i, name in enumerate(names) if name.startswith(part[:-1])]
         if not found:
-            raise TableError(f"{option}: no column begins with {part[:-1]!r}; the columns are {some(names)}.")
+            raise TableError(f"{option}: no column begins with {part[:-1]!r}; the columns are {format_list(names)}.")
         return found
     if ":" in part:
         first, _, last = part.partition(":")
@@ -269,7 +269,7 @@ def _alike(names: Sequence[str], part: str, option: str) -> int:
     advice = hint(part, names, "the columns are")
     # The usual cause of a table with one column is a separator that was not found.
     if len(names) == 1:
-        advice = f"the only one is {some(names)}; of a text table --delimiter tells what separates columns."
+        advice = f"the only one is {format_list(names)}; of a text table --delimiter tells what separates columns."
     raise TableError(f"{option}: there is no column {part!r}; {advice}")
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ldlearn.exceptions import ParameterError, TableError, some
+from ldlearn.exceptions import ParameterError, TableError, format_list
 from ldlearn.metrics import CONVENTIONS, METRICS, score_all
 from ldlearn.metrics.against_baselines import wants_all
 from ldlearn.tables.columns import Columns, check_columns
@@ -169,4 +169,4 @@ def _check_same_rows(first: _Table, second: _Table) -> None:
     for one, other in ((first, second), (second, first)):
         missing = one.frame.index.difference(other.frame.index)
         if len(missing):
-            raise TableError(f"{other.file} lacks rows that {one.file} has: {some(list(missing))}.")
+            raise TableError(f"{other.file} lacks rows that {one.file} has: {format_list(list(missing))}.")

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ldlearn.exceptions import TableError, import_optional, some
+from ldlearn.exceptions import TableError, format_list, import_optional
 from ldlearn.tables.columns import is_number
 from ldlearn.tables.formats import Format
 from ldlearn.tables.sink import Output, Sink, Table, columns_of
@@ -135,15 +135,17 @@ class DelimitedSource(Source):
             return ()
         if doubtful := [self.names[i] for i in sorted(self._numeric) if have_doubtful_points(cells[i])]:
             meant = "read as decimal points; if they stand between thousands, the decimal mark is a comma (--decimal ,)"
-            self.given.announce(f"points in {some(doubtful)} are {meant}")
+            self.given.announce(f"points in {format_list(doubtful)} are {meant}")
         if found:
-            self.given.announce(f"decimal commas in {some([self.names[i] for i in found])}, not in other columns")
+            self.given.announce(
+                f"decimal commas in {format_list([self.names[i] for i in found])}, not in other columns"
+            )
         return set(found)
 
     def _announce_other_mark(self, marks: str, columns: list[int]) -> None:
         if columns:
             names, advice = (
-                some([self.names[i] for i in columns]),
+                format_list([self.names[i] for i in columns]),
                 "leave the mark out, and it is found for each column",
             )
             self.given.announce(f"decimal {marks} as was said, in {names}; {advice}")

@@ -235,7 +235,7 @@ _MAKERS: dict[str, Callable[[Decoder, Any, _Inner], Any]] = {
 
 
 # Packages whose classes hold nothing but numbers; their modules are never imported for a file's sake.
-_OWN_PACKAGES = ("joint", "enhancement", "learning", "compose", "solvers", "core")
+_OWN_PACKAGES = ("joint", "uncertainty", "enhancement", "learning", "compose", "solvers", "core")
 # By where they stood while 0.2.0 was made; files name them as they name estimators.
 _FORMER_NAMES = {
     "ldlearn.tables.preprocessing:TablePreprocessing": "ldlearn:TablePreprocessing",

@@ -11,7 +11,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from ldlearn.exceptions import TableError, import_optional, some
+from ldlearn.exceptions import TableError, format_list, import_optional
 from ldlearn.tables.atomic import naming_system_errors
 from ldlearn.tables.formats import Format
 from ldlearn.tables.limits import check_declared, check_total
@@ -58,7 +58,9 @@ class ExcelSource(RowSource):
         if header:
             given.announce(f"the header is row {header + 1} of the sheet")
         if merged:
-            names = some([self.names[k] for k, j in enumerate(self._columns) if j in {merge[0] for merge in merged}])
+            names = format_list(
+                [self.names[k] for k, j in enumerate(self._columns) if j in {merge[0] for merge in merged}]
+            )
             given.announce(f"merged cells in {names} count for each of their rows")
         self._name_formulas(openpyxl, sheet.title, first[header + 1 :])
         self._take_names(self.names)
@@ -91,7 +93,7 @@ class ExcelSource(RowSource):
             book.close()
         formulas = [j for j in empty if any(j < len(row) and str(row[j]).startswith("=") for row in written)]
         if formulas:
-            names = some([self.names[self._columns.index(j)] for j in formulas])
+            names = format_list([self.names[self._columns.index(j)] for j in formulas])
             self.given.announce(f"formulas in {names} have no values; open and save it in a spreadsheet program")
 
     def _column(self, rows: list[Row], position: int, kind: Kind, first: int) -> NDArray[Any]:

@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.utils import gen_batches
 
 from ldlearn.core.offsets import column_moments
-from ldlearn.exceptions import TableError, some
+from ldlearn.exceptions import TableError, format_list
 from ldlearn.tables.column_kinds import (
     COUNTER,
     EMPTY,
@@ -382,7 +382,11 @@ def column_summary(cleaned: Any, kinds: ColumnKinds, junk: JunkCells) -> dict[st
     present = set(frame.columns)  # the numbers of a sparse matrix have no stand-ins: what is unknown is 0 there
     numbers = [name for name in kinds.numeric if name in present]
     doubtful = _stand_ins(frame[numbers].to_numpy(dtype=np.float64), numbers) if numbers else []
-    notes = [*junk.sentences(), *doubtful, *(f"{text}: {some(names)}." for text, names in groups.items() if names)]
+    notes = [
+        *junk.sentences(),
+        *doubtful,
+        *(f"{text}: {format_list(names)}." for text, names in groups.items() if names),
+    ]
     return {"missing": missing, "columns": kinds.in_words(), "warnings": notes}
 
 

@@ -17,7 +17,7 @@ _HOLDOUT = {
     "scores": [_SCORE | {"classifier": float}],
     "advantage": float,
     "standard_error": float,
-    "better_than_floors": bool,
+    "better_than_baselines": bool,
 }
 _FACTS: dict[str, Any] = {
     "rows": int,

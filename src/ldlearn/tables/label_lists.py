@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ldlearn.exceptions import TableError, some
+from ldlearn.exceptions import TableError, format_list
 from ldlearn.tables.columns import sorted_labels
 from ldlearn.tables.sparse_table import SparseTable
 from ldlearn.tables.values import import_pandas, is_label_word, is_missing, is_numeric
@@ -35,7 +35,7 @@ class LabelList(NamedTuple):
     def in_words(self, names: Sequence[str]) -> str:
         """A sentence for the user."""
         how = "in brackets" if self.separator == _JSON else f"separated by {self.separator!r}"
-        return f"the column {self.column!r} holds lists of labels, {how}: {some(names)}."
+        return f"the column {self.column!r} holds lists of labels, {how}: {format_list(names)}."
 
     def order_in_words(self, names: Sequence[str]) -> str:
         """What an order of the labels means here: a list has none."""
@@ -70,7 +70,7 @@ def expand_label_list(
     """
     if len(labels) != 1 or labels[0] not in table.columns or not holds_lists(table[labels[0]], separator):
         if separator is not None and labels:
-            raise TableError(f"separator is for one label column of texts; {some(labels)} hold numbers.")
+            raise TableError(f"separator is for one label column of texts; {format_list(labels)} hold numbers.")
         return table, list(labels), None
     column = labels[0]
     found = LabelList(column, separator or _find_separator(table[column]))
@@ -96,7 +96,7 @@ def with_label_columns(table: Any, found: LabelList, names: Sequence[str]) -> An
         for name in cell:
             if name not in place:
                 raise TableError(
-                    f"{name!r} is none of the labels {some(names)}.", row=table.index[i], column=found.column
+                    f"{name!r} is none of the labels {format_list(names)}.", row=table.index[i], column=found.column
                 )
             Y[i, place[name]] = 1.0
     rest = table.drop(columns=[found.column])

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from ldlearn.base.discovery import installed_versions
 from ldlearn.core.simplex import normalize_rows
-from ldlearn.core.targets import fill_unknown, ticked_and_known, votes_to_degrees
-from ldlearn.exceptions import ParameterError, TableError, some
+from ldlearn.core.targets import fill_unknown, split_observed, votes_to_degrees
+from ldlearn.exceptions import ParameterError, TableError, format_list
 from ldlearn.tables.column_kinds import ColumnKinds, columns_by_kind, find_kinds
 from ldlearn.tables.columns import Columns, FeatureColumns, TableColumns, check_distinct, choose_columns, find_kept
 from ldlearn.tables.features import SPARSE_BELOW
@@ -131,7 +131,9 @@ class LabelledTable:
         """What the feature columns are; refuses a table of which none is left."""
         kinds = find_kinds(self.frame, self.columns.features, **self.columns.kinds, decimal=self.decimal)
         if len(kinds.left_out) == len(self.columns.features):
-            why = "; ".join(f"{reason}: {some(names)}" for reason, names in columns_by_kind(kinds.left_out).items())
+            why = "; ".join(
+                f"{reason}: {format_list(names)}" for reason, names in columns_by_kind(kinds.left_out).items()
+            )
             raise TableError(f"no column is left for the features ({why}).")
         return kinds
 
@@ -354,7 +356,7 @@ class TableLabels:
         advice = f"{name} learns from 0/1 labels; for counts say kind='votes' (--kind votes), for degrees of some rows "
         advice += "kind='mixed' (--kind mixed), for degrees of all rows use a learner such as SABFGS."
         check_logical_labels(self.values, self.names, self.rows, advice)
-        if not estimator.takes_unknown:
+        if not estimator.supports_unknown_labels:
             advice = f"write 0 or 1: {name} takes no unknown labels, DLDL does."
             check_all_known(self.values, self.names, self.rows, advice)
         if getattr(estimator, "empty_rows", None) != "all":
@@ -411,5 +413,5 @@ def mean_distribution(T: Matrix) -> Matrix:
     Unknown labels count as their share of ticks elsewhere, rows of unknown degrees not at all.
     """
     if np.isnan(T).any():
-        T = fill_unknown(*ticked_and_known(T)) if are_logical(T) else T[~np.isnan(T).any(axis=1)]
+        T = fill_unknown(*split_observed(T)) if are_logical(T) else T[~np.isnan(T).any(axis=1)]
     return np.asarray(normalize_rows(np.where(T.any(axis=1, keepdims=True), T, 1.0)).mean(axis=0), dtype=np.float64)

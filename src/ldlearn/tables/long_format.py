@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from shlex import quote
 from typing import Any
 
-from ldlearn.exceptions import TableError, bare_name, some
+from ldlearn.exceptions import TableError, bare_name, format_list
 from ldlearn.tables.annotation_labels import ABOUT_THE_ANSWER
 from ldlearn.tables.columns import find_columns
 
@@ -50,7 +50,7 @@ def find_roles(names: Sequence[str], given: Mapping[str, str | None], alone: boo
     for role, spellings in {"item": _ITEM, "rater": _RATER, "label": _LABEL}.items():
         if role not in taken and (found := _usual(names, spellings, set(taken.values()))) is not None:
             taken[role] = found
-    listing = f"the columns are {some(names, 12)}"
+    listing = f"the columns are {format_list(names, 12)}"
     if "label" not in taken:
         raise TableError(f"say with label which column holds the labels; {listing}.")
     # In a single file without raters each row may be an item of its own; otherwise items must come back.

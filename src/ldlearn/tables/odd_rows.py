@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ldlearn.exceptions import describe_rows, some
-from ldlearn.tables.values import TOTALS, import_pandas, is_missing, is_placeholder, is_total, read_numbers, shown
+from ldlearn.exceptions import describe_rows, format_list
+from ldlearn.tables.values import TOTALS, import_pandas, is_missing, is_placeholder, is_total, read_numbers, repr_cell
 
 _MOST_TOTALS = 3  # rows at the end
 _LONGEST_UNIT = 15
@@ -33,7 +33,7 @@ def without_units(frame: Any) -> tuple[Any, str]:
             units.append(str(frame[name].iloc[0]))
     if not units:
         return frame, ""
-    return frame.iloc[1:], f"its first row holds no numbers but units ({some(units)}), and is passed over"
+    return frame.iloc[1:], f"its first row holds no numbers but units ({format_list(units)}), and is passed over"
 
 
 def without_totals(frame: Any) -> tuple[Any, str]:
@@ -47,7 +47,7 @@ def without_totals(frame: Any) -> tuple[Any, str]:
         end -= 1
     if end == len(frame):
         return frame, ""
-    word = next((f"({shown(cell)}) " for cell in frame.iloc[end] if is_total(cell)), "of the rows above ")
+    word = next((f"({repr_cell(cell)}) " for cell in frame.iloc[end] if is_total(cell)), "of the rows above ")
     rows = "its last row is a total" if end == len(frame) - 1 else f"its last {len(frame) - end} rows are totals"
     return frame.iloc[:end], f"{rows} {word}and passed over"
 
@@ -81,7 +81,7 @@ def name_totals(frame: Any, texts: list[str]) -> str:
     found = [row for start, row in zip(starts, called, strict=False) if _is_total_since(frame, start, row)]
     if not found:
         return ""
-    word = next(shown(cell) for cell in frame.iloc[found[0]] if is_total(cell))
+    word = next(repr_cell(cell) for cell in frame.iloc[found[0]] if is_total(cell))
     rows = describe_rows(np.isin(np.arange(len(frame)), found), frame.index)
     look, stay = ("looks like a total", "stays") if len(found) == 1 else ("look like totals", "stay")
     return f"{rows} {look} ({word}) of those above, but may be data, and {stay}; delete what is none"

@@ -17,7 +17,7 @@ from typing import IO, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ldlearn.exceptions import FileError, LDLearnError, TableError, some
+from ldlearn.exceptions import FileError, LDLearnError, TableError, format_list
 from ldlearn.tables.atomic import naming_system_errors
 from ldlearn.tables.columns import Columns, find_columns, marked_labels, tidy_names
 from ldlearn.tables.limits import DEFAULT_MAX_BYTES, check_declared, check_total
@@ -151,7 +151,7 @@ class Source:
 
     def listing(self) -> str:
         """What there is to choose from, for messages."""
-        return f"the columns are {some(self.names, 12)}"
+        return f"the columns are {format_list(self.names, 12)}"
 
     def _guarded(self, kinds: Mapping[int, Kind]) -> Iterator[list[NDArray[Any]]]:
         """The blocks; only what happens while one is read counts as trouble with the file."""
@@ -182,7 +182,7 @@ class Source:
         """Take the names of a header, without the spaces around them: that is said, and which of them mark labels."""
         self.names = tidy_names(names)
         if spaced := [name for name, tidy in zip(names, self.names, strict=True) if name != tidy]:
-            self.given.announce(f"spaces around the names of columns are left out: {some(spaced)}")
+            self.given.announce(f"spaces around the names of columns are left out: {format_list(spaced)}")
         self.labels = marked_labels(self.names)
 
     def _positions(self, kinds: Mapping[str, Kind]) -> dict[int, Kind]:

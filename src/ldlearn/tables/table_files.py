@@ -9,7 +9,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from ldlearn.compose.method_names import DEFAULT_METHOD, make_enhancer
-from ldlearn.exceptions import ParameterError, TableError, some
+from ldlearn.exceptions import ParameterError, TableError, format_list
 from ldlearn.metrics import get_metric
 from ldlearn.metrics.against_baselines import (
     Score,
@@ -41,8 +41,8 @@ class Evaluation:
     rows : int
     truth : {"0/1 labels", "true degrees"}
     scores : list of Score
-        Beside two floors: the mean training distribution for every row, and equal shares.
-    better_than_floors : bool
+        Beside two baselines: the mean training distribution for every row, and equal shares.
+    better_than_baselines : bool
         Whether the model beats the mean distribution by more than chance.
     notes : list of str
         What the user should know.
@@ -51,7 +51,7 @@ class Evaluation:
     rows: int
     truth: str
     scores: list[Score]
-    better_than_floors: bool
+    better_than_baselines: bool
     notes: list[str]
 
     def as_dict(self) -> dict[str, Any]:
@@ -278,7 +278,7 @@ def columns_to_read(
     # Columns that the fit has left out are no surprise either.
     known = {*model.features, *model.facts.get("columns", ()), *model.labels, *labels, id, model.id, *kept}
     ignored = [name for name in source.names if name not in known]
-    notes = [f"columns that the model does not know are ignored: {some(ignored)}."] if ignored else []
+    notes = [f"columns that the model does not know are ignored: {format_list(ignored)}."] if ignored else []
     kinds: dict[str, Kind] = dict.fromkeys(model.numeric, "any")
     kinds |= dict.fromkeys((*model.categorical, *model.dates, *model.texts), "text")
     kinds |= dict.fromkeys(labels, "any")

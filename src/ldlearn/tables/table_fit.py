@@ -14,7 +14,7 @@ from sklearn.utils.extmath import row_norms
 from ldlearn.compose.method_names import DEFAULT_METHOD, make_predictor
 from ldlearn.core.neighbors import neighbor_index
 from ldlearn.core.simplex import normalize_rows
-from ldlearn.exceptions import ParameterError, some
+from ldlearn.exceptions import ParameterError, format_list
 from ldlearn.metrics.against_baselines import (
     Score,
     advantage_over_constant,
@@ -181,7 +181,7 @@ def fit_and_check(
     >>> x = np.linspace(-1, 1, 60)
     >>> table = pd.DataFrame({"x": x, "low": (x < 0.3).astype(int), "high": (x > -0.3).astype(int)})
     >>> model = fit_and_check(table, labels=["low", "high"])
-    >>> model.facts["holdout"]["better_than_floors"]
+    >>> model.facts["holdout"]["better_than_baselines"]
     True
     """
     return _fit_and_check(label_frame(table, labels, columns, kind, separator), estimator, embedding, holdout, seed)
@@ -241,7 +241,7 @@ def _hold_out(
         "scores": [score.as_dict() for score in score_predictions(truth, P, mean, logical=logical, classifier=usual)],
         "advantage": advantage,
         "standard_error": error_of,
-        "better_than_floors": clearly_better(advantage, error_of),
+        "better_than_baselines": clearly_better(advantage, error_of),
     }
 
 
@@ -267,7 +267,7 @@ def _classified(X: Any, T: Matrix, X_test: Any) -> Matrix | None:
 def _about_scores(held: dict[str, Any] | str) -> list[str]:
     if isinstance(held, str):
         return [f"The model was not checked on rows it has not seen: {held}."]
-    return [] if held["better_than_floors"] else [signal_words(held)]
+    return [] if held["better_than_baselines"] else [signal_words(held)]
 
 
 def signal_words(held: dict[str, Any]) -> str:
@@ -278,7 +278,7 @@ def signal_words(held: dict[str, Any]) -> str:
     else:
         said = "labels are{} likelier under the predictions than under one prediction for all rows"
         said += f" (slope of the log-likelihood per row {gain:+.3f}, standard error {error:.3f})"
-    if held["better_than_floors"]:
+    if held["better_than_baselines"]:
         return f"The features tell something: on {rows} {said.format('')}."
     if gain == error == 0:
         return f"Nothing to judge by: the labels of {rows} fit every prediction equally well."
@@ -302,7 +302,9 @@ def _about_labels(T: Matrix, labels: Sequence[str]) -> list[str]:
         }
     else:
         groups = {"Labels never seen (no degree above 0 in any row)": counts == 0}
-    return [f"{text}: {some(np.compress(found, labels).tolist())}." for text, found in groups.items() if found.any()]
+    return [
+        f"{text}: {format_list(np.compress(found, labels).tolist())}." for text, found in groups.items() if found.any()
+    ]
 
 
 def near_duplicate_share(X: Any) -> float:

@@ -46,7 +46,7 @@ class TableModel:
     id : str or None
         A column that names the rows; it is no feature and comes back beside the predictions.
     facts : dict
-        What is known of the training: rows, label counts, what columns were taken for, scores beside floors, warnings.
+        What is known of the training: rows, label counts, column kinds, scores beside baselines, warnings.
     dates : dict of str to str
         The feature columns of dates, and the form of each.
     texts : tuple of str
@@ -242,7 +242,7 @@ class TableModel:
         check_columns(list(frame.columns), self.labels, "label")
         Y = to_labels(frame, self.labels)
         check_logical_labels(Y, self.labels, frame.index, "only 0/1 labels can be enhanced.")
-        if not self.estimator.takes_unknown:
+        if not self.estimator.supports_unknown_labels:
             check_all_known(Y, self.labels, frame.index)
         if getattr(self.estimator, "empty_rows", None) != "all":
             check_some_label(Y, frame.index, "drop such rows.")

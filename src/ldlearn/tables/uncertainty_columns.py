@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ldlearn.exceptions import ParameterError, TableError, some
+from ldlearn.exceptions import ParameterError, TableError, format_list
 
 FAR = "far"
 
@@ -42,7 +42,9 @@ class Uncertainty:
             )
         taken = [name for name in self.names if name in set(self.labels)]
         if taken:
-            raise TableError(f"labels have the names of columns that would be added: {some(taken)}; rename them.")
+            raise TableError(
+                f"labels have the names of columns that would be added: {format_list(taken)}; rename them."
+            )
 
     def __bool__(self) -> bool:
         return self.interval is not None or self.flag_far

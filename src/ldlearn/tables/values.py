@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldlearn.core.targets import find_row_problems
-from ldlearn.exceptions import TableError, describe_rows, import_optional, some
+from ldlearn.exceptions import TableError, describe_rows, format_list, import_optional
 
 if TYPE_CHECKING:
     from ldlearn.tables.number_parsing import WrittenNumbers
@@ -131,7 +131,7 @@ def to_numbers(series: Any, column: str, advice: str = _ADVICE) -> NDArray[np.fl
     bad = ~np.isfinite(numbers) & ~missing
     if bad.any():
         first = int(np.argmax(bad))
-        problem = f"{shown(series.iloc[first])} is not a finite number; {advice}"
+        problem = f"{repr_cell(series.iloc[first])} is not a finite number; {advice}"
         raise TableError(problem, row=series.index[first], column=column)
     return np.where(missing, np.nan, numbers)
 
@@ -253,7 +253,7 @@ def check_degrees(
         first = int(np.argmax(off))
         kind = _other_kind(targets, first) if may_be_other else ""
         raise TableError(
-            f"the labels {some(labels)} sum to {sums[first]:.4g}; degrees of a row sum to 1, and 0/1 labels are "
+            f"the labels {format_list(labels)} sum to {sums[first]:.4g}; degrees of a row sum to 1, and 0/1 labels are "
             f"0 or 1 ({int(off.sum())} such row(s)){kind}.",
             row=rows[first],
         )
@@ -307,7 +307,7 @@ def _spelled(value: Any) -> Any:
     return np.nan if isinstance(value, bool | np.bool_) else value
 
 
-def shown(value: Any) -> str:
+def repr_cell(value: Any) -> str:
     """A cell as a message shows it."""
     text = repr(value).replace(LOOKS_LIKE_A_POINT, ".") if isinstance(value, str) else str(value)
     return text if len(text) <= 40 else text[:37] + "..."

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from ldlearn.base import check_distributions
-from ldlearn.base.frames import SetOutput, frames_out
+from ldlearn.base.frames import OutputMixin, wrap_output
 from ldlearn.core.targets import check_matrix, label_order
 from ldlearn.exceptions import InputError, ParameterError
 from ldlearn.uncertainty.intervals import check_share
@@ -20,7 +20,7 @@ Bounds = tuple[NDArray[np.float64], NDArray[np.float64]]
 _LEAST_SPREAD = 0.1  # of a degree, as a standard deviation: that of a share of 0.01
 
 
-class ConformalIntervals(SetOutput, BaseEstimator):
+class ConformalIntervals(OutputMixin, BaseEstimator):
     """Intervals around the degrees that a fitted estimator predicts, calibrated on rows with true degrees.
 
     Split conformal prediction: if the calibration rows and the new rows come from the same source in no particular
@@ -85,7 +85,7 @@ class ConformalIntervals(SetOutput, BaseEstimator):
         self.residuals_ = _residuals(predicted[known], truth if order is None else truth[:, order], self.simultaneous)
         return self
 
-    @frames_out
+    @wrap_output
     def predict_interval(self, X: Any, coverage: float = 0.9) -> Bounds:
         """Intervals for the degrees of new rows.
 

@@ -13,12 +13,12 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from ldlearn.base import EnhancesNewRows, Joint
-from ldlearn.base.frames import frames_out
+from ldlearn.base.frames import wrap_output
 from ldlearn.core.simplex import Array, Mask
 from ldlearn.exceptions import InputError, ParameterError
 from ldlearn.solvers.default_gamma import default_gamma
 from ldlearn.solvers.features import Features
-from ldlearn.uncertainty.leverage import TrainingCloud
+from ldlearn.uncertainty.leverage import LeverageModel
 from ldlearn.uncertainty.vote_intervals import VotePosterior
 from ldlearn.uncertainty.vote_posterior import vote_posterior
 
@@ -40,19 +40,21 @@ class TrainingRows:
     weights: NDArray[np.float64] | None = None
     known: Mask | None = None
     offset: float | NDArray[np.float64] = 0.0
-    features: Features | None = None  # of the fit; only those of `short_rows`, which are small and took time, are kept
-    glimpse: tuple[Any, Any] = field(init=False)
+    features: Features | None = (
+        None  # of the fit; only those of `reduce_to_row_space`, which are small and took time, are kept
+    )
+    checksum_rows: tuple[Any, Any] = field(init=False)
 
     def __post_init__(self) -> None:
         if self.features is not None and self.features.whole is self.features:
             object.__setattr__(self, "features", None)
         X, weights = self._some_rows()
-        object.__setattr__(self, "glimpse", (X.copy(), None if weights is None else weights.copy()))
+        object.__setattr__(self, "checksum_rows", (X.copy(), None if weights is None else weights.copy()))
 
     @property
     def are_unchanged(self) -> bool:
         """Whether nobody has written into the arrays since the fit, as far as some of their rows tell."""
-        (X, weights), (seen_X, seen_weights) = self._some_rows(), self.glimpse
+        (X, weights), (seen_X, seen_weights) = self._some_rows(), self.checksum_rows
         same_X = (seen_X != X).nnz == 0 if sparse.issparse(X) else np.array_equal(X, seen_X)
         return bool(same_X and np.array_equal(weights, seen_weights))
 
@@ -62,14 +64,14 @@ class TrainingRows:
 
 
 @dataclass(frozen=True)
-class Doubt:
+class PosteriorState:
     """What intervals and the flag need: about m^2 numbers for m features, whatever the number of rows."""
 
     posterior: VotePosterior | None  # None if labels are too many for it
-    cloud: TrainingCloud
+    cloud: LeverageModel
 
 
-class GivesIntervals(EnhancesNewRows, Joint):
+class IntervalMixin(EnhancesNewRows, Joint):
     """Also says how sure its degrees are.
 
     A method whose predictor is a softmax of linear scores sets ``_training`` in ``_fit``, and writes ``_mapped(X)``:
@@ -82,9 +84,9 @@ class GivesIntervals(EnhancesNewRows, Joint):
     feature_map_: Any
     fit_intercept: bool
     _training: TrainingRows
-    _doubt: Doubt
+    _doubt: PosteriorState
 
-    @frames_out
+    @wrap_output
     def predict_interval(self, X: Any, coverage: float = 0.9, n_raters: Any = None) -> Bounds:
         """Intervals for the degrees that ``predict`` gives.
 
@@ -115,7 +117,7 @@ class GivesIntervals(EnhancesNewRows, Joint):
         bounds = self._find_posterior().share_intervals(self._mapped(features), coverage, concentration)
         return _around(self._predict(features), bounds, features.dtype)
 
-    @frames_out
+    @wrap_output
     def enhance_interval(self, X: Any, y: Any, coverage: float = 0.9, n_raters: Any = None) -> Bounds:
         """Intervals for the degrees that ``enhance`` gives.
 
@@ -192,7 +194,7 @@ class GivesIntervals(EnhancesNewRows, Joint):
             )
         return posterior
 
-    def _find_doubt(self) -> Doubt:
+    def _find_doubt(self) -> PosteriorState:
         """Computed once; the rows of the fit are let go then, and not before: another thread may ask meanwhile."""
         rows = vars(self).get("_training")
         if rows is not None and rows.are_unchanged:
@@ -207,7 +209,7 @@ class GivesIntervals(EnhancesNewRows, Joint):
             )
         return self._doubt
 
-    def _learn_doubt(self, rows: TrainingRows) -> Doubt:
+    def _learn_doubt(self, rows: TrainingRows) -> PosteriorState:
         features = rows.features or Features(self._mapped(rows.X), self.fit_intercept, rows.weights)
         # Only where the search for the likeliest penalty begins; of constant features there is no size to go by.
         l2 = 3.0 * default_gamma(features) or 1.0
@@ -217,7 +219,7 @@ class GivesIntervals(EnhancesNewRows, Joint):
         if rows.Y.shape[1] <= _MOST_LABELS:
             given: dict[str, Any] = {"known": rows.known, "offset": rows.offset}
             posterior = vote_posterior(features, rows.Y, l2=l2, weights=(self.coef_, self.intercept_), **given)
-        return Doubt(posterior, TrainingCloud.of(plain))
+        return PosteriorState(posterior, LeverageModel.of(plain))
 
     def __getstate__(self) -> Any:
         if "_training" in vars(self):

@@ -17,7 +17,7 @@ _RIDGE = 0.01  # of the mean spread: how much a direction counts in which the tr
 
 
 @dataclass(frozen=True)
-class TrainingCloud:
+class LeverageModel:
     """Mean and scatter of the training rows, and how far from their mean they lie themselves.
 
     The distance is the leverage of a row, ``(x - mean)' (scatter + ridge I)^-1 (x - mean)``: the squared Mahalanobis
@@ -28,7 +28,7 @@ class TrainingCloud:
     --------
     >>> import numpy as np
     >>> rows = np.random.default_rng(0).normal(size=(500, 3))
-    >>> TrainingCloud.of(Features(rows)).is_far(np.array([[0.0, 1.0, 0.0], [0.0, 9.0, 0.0]]), level=0.99)
+    >>> LeverageModel.of(Features(rows)).is_far(np.array([[0.0, 1.0, 0.0], [0.0, 9.0, 0.0]]), level=0.99)
     array([False,  True])
     """
 
@@ -39,7 +39,7 @@ class TrainingCloud:
     distances: Vector  # of training rows, sorted
 
     @classmethod
-    def of(cls, features: Features) -> TrainingCloud:
+    def of(cls, features: Features) -> LeverageModel:
         """Of the rows of a matrix."""
         ridge = max(_RIDGE * float(features.spread.mean()), np.finfo(float).tiny)
         scale, basis, scatter, identity = features.spectrum(ridge)

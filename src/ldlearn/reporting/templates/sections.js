@@ -1,12 +1,12 @@
 /* The sections that are drawn from the embedded data, and the wiring of all pickers. */
 
 const DATA = JSON.parse(one("#data").textContent);
-const FLOORS = new Set(all("tr.floor th[scope=row]").map((cell) => cell.dataset.v));
+const FLOORS = new Set(all("tr.baseline th[scope=row]").map((cell) => cell.dataset.v));
 const MOST_LABELS = 14;
 
-function panel(title, note, chart, floor = false, level = "h3") {
+function panel(title, note, chart, baseline = false, level = "h3") {
   const heading = make(level, {}, title, ...(note ? [make("small", {}, note)] : []));
-  return make("div", { class: floor ? "panel floor" : "panel" }, heading, chart);
+  return make("div", { class: baseline ? "panel baseline" : "panel" }, heading, chart);
 }
 
 /* ---- samples ---- */

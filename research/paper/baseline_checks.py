@@ -1,4 +1,4 @@
-"""Checks of the paper's values against floors: what methods that look at no feature get on the same data."""
+"""Checks of the paper's values against baselines: what methods that look at no feature get on the same data."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from research.paper.printed_tables import BLOCKS, SUBJECT, PrintedCell, paper_da
 _TIED = 0.005  # closer than this, two intersections are called equal
 
 Distributions = NDArray[np.float64]
-# By name: the task they are a floor of, and what they give to rows of these true distributions.
+# By name: the task they are a baseline of, and what they give to rows of these true distributions.
 _FLOORS: dict[str, tuple[str, Callable[[Distributions], Any]]] = {
     "equal shares": ("recovery", lambda D: normalize_rows(binarize(D).astype(float))),
     "same degree": ("prediction", lambda D: np.full_like(D, 1 / D.shape[1])),
@@ -28,14 +28,14 @@ _FLOORS: dict[str, tuple[str, Callable[[Distributions], Any]]] = {
 }
 
 
-def check_floors(cells: Sequence[PrintedCell]) -> Iterator[Finding]:
-    """Printed values of the method beside those of floors that look at no feature."""
+def check_baselines(cells: Sequence[PrintedCell]) -> Iterator[Finding]:
+    """Printed values of the method beside those of baselines that look at no feature."""
     truths = {short: _true_distributions(dataset.name) for short, dataset in paper_datasets().items()}
     blocks = {block.key: block for block in BLOCKS}
-    for floor, (task, of) in _FLOORS.items():
+    for baseline, (task, of) in _FLOORS.items():
         mine = [cell for cell in blocks[task].scores(cells) if (cell.metric, cell.method) == ("Intersection", SUBJECT)]
         printed = {cell.dataset: cell.value for cell in mine}
-        scores = {d: score for d in printed if (score := _floor_score(floor, of, d, truths[d])) is not None}
+        scores = {d: score for d in printed if (score := _baseline_score(baseline, of, d, truths[d])) is not None}
         gains = {d: score - printed[d] for d, (score, _) in scores.items()}
         by_outcome = {
             "better on": [d for d, gain in gains.items() if gain > _TIED],
@@ -46,22 +46,23 @@ def check_floors(cells: Sequence[PrintedCell]) -> Iterator[Finding]:
             outcomes = ", ".join(f"{how} {enumerate_names(names)}" for how, names in by_outcome.items() if names)
             tables = " and ".join(f"Table {table}" for table in blocks[task].tables)
             details = [
-                f"{d}: printed {printed[d]:.4f}, floor {score:.4f} ({origin})" for d, (score, origin) in scores.items()
+                f"{d}: printed {printed[d]:.4f}, baseline {score:.4f} ({origin})"
+                for d, (score, origin) in scores.items()
             ]
             values = {"task": task, "tables": tables, "outcomes": outcomes}
-            yield Finding.of(f"floors/{floor.replace(' ', '-')}", values, details)
+            yield Finding.of(f"baselines/{baseline.replace(' ', '-')}", values, details)
 
 
-def _floor_score(
-    floor: str, of: Callable[[Distributions], Any], dataset: str, D: Distributions | None
+def _baseline_score(
+    baseline: str, of: Callable[[Distributions], Any], dataset: str, D: Distributions | None
 ) -> tuple[float, str] | None:
     """Its intersection and where that comes from; None if it is not known."""
     # What is on this machine is computed, so that readers can check what was measured before.
     if D is not None:
         return METRICS["intersection"].function(D, of(D)), "computed now"
     # On public copies of the data, all rows.
-    known = {(row["floor"], row["dataset"]): float(row["intersection"]) for row in read_rows("floors")}
-    return (known[floor, dataset], "measured before") if (floor, dataset) in known else None
+    known = {(row["baseline"], row["dataset"]): float(row["intersection"]) for row in read_rows("baselines")}
+    return (known[baseline, dataset], "measured before") if (baseline, dataset) in known else None
 
 
 def _true_distributions(name: str) -> Distributions | None:
