@@ -21,8 +21,8 @@ import zipfile
 from importlib.metadata import Distribution, distribution
 from pathlib import Path
 
+import fork_server
 import pytest
-import warm_start
 from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -118,7 +118,7 @@ def assemble(environment: Path) -> None:
         for name in {file.parts[0] for file in part.files or ()} - {"..", "__pycache__"}:
             if not (site / name).exists():
                 (site / name).symlink_to(part.locate_file(name))
-    warm_start.write_script(
+    fork_server.write_script(
         environment / "bin" / "ldlearn", python=environment / "bin" / "python", environment=without_ours()
     )
 

@@ -13,9 +13,9 @@ import sys
 import time
 from contextlib import suppress
 
+import fork_server
 import pandas as pd
 import pytest
-import warm_start
 from example_tables import make_table
 from terminal import read_terminal
 
@@ -42,7 +42,7 @@ def test_output_has_ordinary_permissions_and_no_leftovers(model, run, here):
 
 
 def test_ctrl_c_leaves_no_partial_file(model):
-    words = [*warm_start.command(), "predict", "-", "-m", model, "-o", "out.csv"]
+    words = [*fork_server.command(), "predict", "-", "-m", model, "-o", "out.csv"]
     process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     header, *rows = make_table().to_csv(index=False).encode().splitlines(keepends=True)
     pipe, some_rows = process.stdin.fileno(), b"".join(rows[:40])
@@ -66,7 +66,7 @@ def test_ctrl_c_leaves_no_partial_file(model):
 def test_a_reader_that_hangs_up_ends_the_work_quietly(model):
     big = pd.concat([make_table()] * 600)
     big.to_csv("big.csv", index=False)
-    words = [*warm_start.command(), "predict", "big.csv", "-m", model]
+    words = [*fork_server.command(), "predict", "big.csv", "-m", model]
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stdout.readline() == b"key,sky,mountain,sea\n"
     process.stdout.close()
@@ -77,7 +77,7 @@ def test_a_reader_that_hangs_up_ends_the_work_quietly(model):
 
 
 def test_a_model_is_written_even_if_nobody_reads_the_report(here):
-    words = [*warm_start.command(), "fit", "data.csv", "-l", "sky,mountain,sea", "--id", "key"]
+    words = [*fork_server.command(), "fit", "data.csv", "-l", "sky,mountain,sea", "--id", "key"]
     words += ["-o", "m.ldl"]
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     process.stdout.close()  # before anything is said
@@ -158,7 +158,7 @@ def test_progress_bars_only_on_a_terminal(model):
     big = pd.concat([make_table()] * 250)
     big.to_csv("big.csv", index=False)
     leader, follower = pty.openpty()
-    words = [*warm_start.command(), "predict", "big.csv", "-m", model, "-o", "out.csv"]
+    words = [*fork_server.command(), "predict", "big.csv", "-m", model, "-o", "out.csv"]
     environment = os.environ | {"TERM": "xterm", "COLUMNS": "100"}
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=follower, env=environment)
     os.close(follower)
@@ -175,7 +175,7 @@ def test_no_bar_is_drawn_into_rows_on_a_terminal(model):
     import pty
 
     leader, follower = pty.openpty()
-    words = [*warm_start.command(), "predict", "data.csv", "-m", model, "--round", "2"]
+    words = [*fork_server.command(), "predict", "data.csv", "-m", model, "--round", "2"]
     environment = os.environ | {"TERM": "xterm", "COLUMNS": "100"}
     process = subprocess.Popen(words, stdout=follower, stderr=follower, env=environment)
     os.close(follower)
@@ -198,7 +198,7 @@ def test_help_fits_a_screen_and_shows_an_example(command, run):
 
 def test_the_shell_completes_commands_and_methods():
     environment = os.environ | {"_LDLEARN_COMPLETE": "complete_bash", "COMP_WORDS": "ldlearn fit --method DL"}
-    words = warm_start.command()
+    words = fork_server.command()
     found = subprocess.run(words, env=environment | {"COMP_CWORD": "3"}, capture_output=True, text=True, check=False)
     assert "DLDL" in found.stdout.split()
     environment["COMP_WORDS"] = "ldlearn ev"

@@ -7,8 +7,8 @@ import subprocess
 import sys
 from contextlib import redirect_stderr, redirect_stdout
 
+import fork_server
 import pytest
-import warm_start
 from terminal import read_terminal
 from tiny_plans import DATA, tiny_plan
 
@@ -128,7 +128,7 @@ def test_progress_on_a_terminal(tmp_path):
     plan = tmp_path / "mine.toml"
     plan.write_text(tiny_plan(datasets={"made [/y]": DATA}, methods=methods).to_toml(), encoding="utf-8")
     leader, follower = pty.openpty()
-    arguments = [*warm_start.command(), "run", str(plan), "-o", str(tmp_path / "run")]
+    arguments = [*fork_server.command(), "run", str(plan), "-o", str(tmp_path / "run")]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "TERM": "xterm", "COLUMNS": "120"}
     process = subprocess.Popen(arguments, stdout=follower, stderr=follower, env=environment)
     os.close(follower)

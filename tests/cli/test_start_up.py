@@ -8,9 +8,9 @@ import subprocess
 import sys
 from importlib import import_module
 
+import fork_server
 import pytest
 import typer
-import warm_start
 
 import ldlearn
 from ldlearn.cli import commands
@@ -61,7 +61,7 @@ def test_forked_and_new_processes_say_the_same_and_end_the_same(words):
     """Other tests use the forked ones."""
     new, forked = (
         subprocess.run([*start, *words], capture_output=True, check=False)
-        for start in ([sys.executable, "-m", "ldlearn.cli"], warm_start.command())
+        for start in ([sys.executable, "-m", "ldlearn.cli"], fork_server.command())
     )
     assert (new.returncode, new.stdout, new.stderr) == (forked.returncode, forked.stdout, forked.stderr)
     assert new.returncode == (0 if words == ["--version"] else 2)

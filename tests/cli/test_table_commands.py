@@ -7,10 +7,10 @@ import json
 import subprocess
 from functools import cache
 
+import fork_server
 import numpy as np
 import pandas as pd
 import pytest
-import warm_start
 from example_tables import LABELS, make_table
 from sklearn.metrics import label_ranking_average_precision_score
 
@@ -95,7 +95,7 @@ def test_text_comes_out_of_a_pipe(model, run):
 
 
 def test_a_parquet_comes_out_of_a_real_pipe(model):
-    words = [*warm_start.command(), "predict", "data.csv", "-m", model, "--to", "parquet"]
+    words = [*fork_server.command(), "predict", "data.csv", "-m", model, "--to", "parquet"]
     with open("out.parquet", "wb") as file:
         subprocess.run(words, stdout=file, check=True)
     np.testing.assert_allclose(pd.read_parquet("out.parquet")[LABELS], expected(), atol=1e-12)
@@ -388,7 +388,7 @@ def test_json_lines_of_numbers_texts_and_nulls(here, run):
 
 
 def test_an_npz_comes_out_of_a_real_pipe(model):
-    words = [*warm_start.command(), "predict", "data.csv", "-m", model, "--to", "npz"]
+    words = [*fork_server.command(), "predict", "data.csv", "-m", model, "--to", "npz"]
     with open("out.npz", "wb") as file:
         file.write(subprocess.run(words, stdout=subprocess.PIPE, check=True).stdout)
     np.testing.assert_allclose(read_npz("out.npz")[LABELS], expected(), atol=1e-12)

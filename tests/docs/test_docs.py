@@ -10,8 +10,8 @@ import runpy
 import sys
 from pathlib import Path
 
+import fork_server
 import pytest
-import warm_start
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS, EXAMPLES = ROOT / "docs", ROOT / "examples"
@@ -39,7 +39,7 @@ own_tools = runner._own_tools
 
 def quick_tools(folder: Path) -> Path:
     """Those of this interpreter, with an `ldlearn` that is there at once."""
-    warm_start.write_script(own_tools(folder) / "ldlearn")
+    fork_server.write_script(own_tools(folder) / "ldlearn")
     return folder
 
 

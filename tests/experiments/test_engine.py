@@ -7,8 +7,8 @@ import subprocess
 import time
 from pathlib import Path
 
+import fork_server
 import pytest
-import warm_start
 from tiny_plans import DATA, tiny_plan
 
 from ldlearn import datasets
@@ -224,7 +224,7 @@ def test_folds(tmp_path):
 
 def test_a_second_run_is_refused_while_the_first_lives_and_continues_after_ctrl_c(tmp_path):
     (tmp_path / "long.toml").write_text(tiny_plan(protocol={"repeats": 400}).to_toml(), encoding="utf-8")
-    words = [*warm_start.command(), "run", "long.toml", "-o", ".", "--log"]
+    words = [*fork_server.command(), "run", "long.toml", "-o", ".", "--log"]
     first = subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     try:
         deadline = time.monotonic() + 60

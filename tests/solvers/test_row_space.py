@@ -10,11 +10,11 @@ from sklearn.base import clone
 from ldlearn import DLDL
 from ldlearn.core import softmax
 from ldlearn.joint import VoteLDL, dldl, vote_ldl
-from ldlearn.solvers import vote_posterior as module
 from ldlearn.solvers.features import Features
 from ldlearn.solvers.row_space import RowSpace, reduce_to_row_space
 from ldlearn.solvers.softmax_regression import softmax_regression
 from ldlearn.solvers.vote_regression import vote_regression
+from ldlearn.uncertainty import vote_posterior as module
 
 
 def wide_rows(n=60, m=200, c=3, rank=None, seed=0):

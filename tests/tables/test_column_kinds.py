@@ -14,9 +14,8 @@ from sklearn.feature_extraction.text import HashingVectorizer, TfidfVectorizer
 from sklearn.pipeline import make_pipeline
 
 from ldlearn import DLDL
+from ldlearn.exceptions import ModelFileError, TableError
 from ldlearn.tables import (
-    ModelFileError,
-    TableError,
     TableModel,
     describe_model,
     enhance_table,

@@ -9,9 +9,9 @@ from scipy.stats import nbinom
 
 from ldlearn.core import softmax
 from ldlearn.core.votes import votes_of_shares
-from ldlearn.solvers import vote_posterior as module
 from ldlearn.solvers.features import Features
 from ldlearn.solvers.vote_regression import vote_regression
+from ldlearn.uncertainty import vote_posterior as module
 from ldlearn.uncertainty.rater_agreement import excess_variance
 from ldlearn.uncertainty.vote_intervals import _Votes
 from ldlearn.uncertainty.vote_posterior import vote_posterior
