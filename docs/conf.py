@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE / "_ext"), str(HERE.parent / "src")]
+sys.path[:0] = [str(HERE / "_ext"), str(HERE.parent / "src"), str(HERE.parent)]  # the last for `research`
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 from gallery import FigureScraper  # noqa: E402

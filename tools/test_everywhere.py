@@ -43,9 +43,9 @@ KERNELS = {
 NUMERICAL = (
     *(
         f"tests/{name}"
-        for name in ("core", "solvers", "metrics", "enhancement", "learning", "joint", "compose", "stats")
+        for name in ("core", "solvers", "metrics", "enhancement", "learning", "joint", "compose", "evaluation")
     ),
-    *("tests/theory", "tests/datasets/test_artificial.py", "tests/datasets/test_generated.py"),
+    *("tests/uncertainty", "tests/research", "tests/datasets/test_artificial.py", "tests/datasets/test_generated.py"),
     *("tests/test_contract.py", "tests/test_golden.py", "tests/docs/test_docs.py", "src"),
 )
 # What pip would choose beside the oldest scikit-learn, typer and matplotlib does not work with them or warns of them.

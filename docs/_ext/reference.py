@@ -14,20 +14,16 @@ from sphinx.config import Config
 # In the order of the layers, from what users meet first.
 PACKAGES = (
     "compose",
-    "models",
-    "preprocessing",
+    "uncertainty",
+    "tables",
     "metrics",
     "datasets",
-    "distributed",
-    "plotting",
+    "dask",
     "experiments",
-    "results",
+    "evaluation",
     "reporting",
-    "paper",
-    "stats",
     "core",
     "base",
-    "theory",
 )
 KINDS = {
     "joint": "Joint models: 0/1 labels in, degrees and a predictor out",

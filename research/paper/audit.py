@@ -60,3 +60,8 @@ def audit_paper(only: Iterable[str] | None = None, *, cells: Sequence[PrintedCel
     found = [finding for check in checks for finding in check(printed_cells() if cells is None else cells)]
     # A topic names all its findings, an id one of them.
     return [finding for finding in found if {finding.id, finding.topic} & wanted]
+
+
+def print_findings(*only: str) -> None:
+    """Print the findings of some topics, or all of them."""
+    print("\n\n".join(map(str, audit_paper(only or None))))

@@ -1,14 +1,12 @@
 """Write research/paper/run/README.md from the records of the plan `paper`: what was printed, and what comes out here.
 
-    LDLEARN_DATA=... ldlearn run paper -o benchmarks/paper --jobs 2
-    python research/paper/write_page.py benchmarks/paper
+    LDLEARN_DATA=... make paper
 
 Every number is computed from the records or read from the paper's tables; none is typed.
 """
 
 from __future__ import annotations
 
-import argparse
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -24,6 +22,7 @@ from research.paper.comparison import PairedScore, PairedTable, paired_tables
 from research.paper.printed_tables import BLOCKS, PAPER_METRICS
 from research.paper.remarks import printed_scores
 
+RUN = Path(__file__).parent / "run"  # the committed run; the pages are written there
 OURS, BLIND, CEILING = "DLDL", "DLDL (labels alone)", "SABFGS on truth"
 DATASETS = {"natural_scene": "Natural Scene", "scut_fbp": "SCUT-FBP"}
 ABBREVIATIONS = {"NS": "natural_scene", "SCUT": "scut_fbp"}
@@ -37,11 +36,10 @@ shuffled 60/20/20 splits, labels positive above 0.01, features standardised on t
 the training part, prediction on the test part. {chosen} {counts} The other four data sets are listed as missing in the
 records.
 
-    LDLEARN_DATA=... ldlearn run paper -o benchmarks/paper --jobs 2
-    python research/paper/write_page.py benchmarks/paper
+    LDLEARN_DATA=... make paper
 
 writes this page, on which no result is typed, and [report.md](report.md), the summary; `ldlearn report
-benchmarks/paper` writes the whole report. {versions}
+research/paper/run` writes the whole report. {versions}
 
 What to keep in mind:
 
@@ -98,12 +96,9 @@ truth" is the mean of the true training distributions), or a classifier for each
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=Path, help="folder with records.jsonl; README.md is written there")
-    folder = parser.parse_args().folder
-    records, plan = read_records(folder), (folder / "plan.toml").read_text(encoding="utf-8")
-    (folder / "README.md").write_text(readme(Results(records, subject=OURS)), encoding="utf-8")
-    (folder / "report.md").write_text(Report(records, plan).markdown(), encoding="utf-8")
+    records, plan = read_records(RUN), (RUN / "plan.toml").read_text(encoding="utf-8")
+    (RUN / "README.md").write_text(readme(Results(records, subject=OURS)), encoding="utf-8")
+    (RUN / "report.md").write_text(Report(records, plan).markdown(), encoding="utf-8")
 
 
 def readme(results: Results) -> str:

@@ -1,8 +1,8 @@
 """What each part of DLDL is worth: docs/studies.md from the records of the plans in research/studies.
 
     LDLEARN_DATA=... ldlearn run research/studies/ablation/plan.toml -o RUN
-    python research/studies/write_page.py keep ablation RUN    # its records, made small, beside the plan
-    python research/studies/write_page.py                      # the page
+    python -m research.studies.write_page keep ablation RUN    # its records, made small, beside the plan
+    python -m research.studies.write_page                      # the page
 
 Every number of the page is computed from the records; none is typed.
 """
@@ -21,8 +21,8 @@ from ldlearn.evaluation import TASKS, Difference, Record, Results, Task, differe
 from ldlearn.metrics import METRICS
 from research.paper.remarks import printed_scores
 
-FOLDER = Path(__file__).parent / "studies"
-PAGE = Path(__file__).parents[1] / "docs" / "studies.md"
+FOLDER = Path(__file__).parent
+PAGE = Path(__file__).parents[2] / "docs" / "studies.md"
 STUDIES = ("ablation", "iterations", "graph_settings")
 DATASETS = {"vader_tweets": "tweets", "natural_scene": "Natural Scene", "scut_fbp": "SCUT-FBP"}
 COUNTS = (1, 2, 5, 20, 100)  # outer iterations
@@ -42,8 +42,8 @@ metric for itself: that is more than anybody has with 0/1 labels, and all varian
 <!-- not run: takes minutes, and two of the data sets are not part of the project -->
 ```console
 $ LDLEARN_DATA=... ldlearn run research/studies/ablation/plan.toml -o RUN
-$ python research/studies/write_page.py keep ablation RUN
-$ python research/studies/write_page.py
+$ python -m research.studies.write_page keep ablation RUN
+$ python -m research.studies.write_page
 ```
 
 and likewise `iterations` and `graph_settings`, make this page, on which no number is typed. {made}

@@ -1,9 +1,5 @@
 """The committed run of the plan `paper`: its pages say what its records say."""
 
-import importlib.util
-from pathlib import Path
-from types import ModuleType
-
 import numpy as np
 import pytest
 from protocol import load
@@ -12,10 +8,9 @@ from ldlearn.evaluation import Record, Results
 from ldlearn.experiments import load_plan, read_records
 from ldlearn.experiments.cells import plan_cells
 from ldlearn.reporting.report import Report
+from research.paper import write_page
 
-BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
-FOLDER = BENCHMARKS / "paper"
-pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="the benchmarks are not part of this copy of the project")
+FOLDER = write_page.RUN
 
 
 @pytest.fixture(scope="module")
@@ -23,18 +18,9 @@ def records() -> list[Record]:
     return list(read_records(FOLDER))
 
 
-@pytest.fixture(scope="module")
-def script() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("paper_readme", BENCHMARKS / "paper_readme.py")
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_the_readme_is_what_the_records_give(records: list[Record], script: ModuleType) -> None:
-    assert script.readme(Results(records, subject=script.OURS)) == (FOLDER / "README.md").read_text(encoding="utf-8")
+def test_the_readme_is_what_the_records_give(records: list[Record]) -> None:
+    page = write_page.readme(Results(records, subject=write_page.OURS))
+    assert page == (FOLDER / "README.md").read_text(encoding="utf-8")
 
 
 def test_the_summary_is_what_the_records_give(records: list[Record]) -> None:
