@@ -27,7 +27,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 LIST = Path(__file__).with_name("mutants.toml")
-COPIED = ("src", "tests", "pyproject.toml")
+COPIED = ("src", "research", "tests", "pyproject.toml")
 # Imported once; every mutation is tried in a fork of this process. Never ldlearn itself.
 PRELOADED = ("cvxpy", "hypothesis.strategies", "pandas", "scipy.optimize", "scipy.stats", "sklearn.neighbors")
 # Two mutations of one size within a second would share a compiled file, so none is written.
@@ -39,7 +39,7 @@ IMPORTED_EARLY = "ignore::pytest.PytestAssertRewriteWarning"
 class Mutation:
     """One line of the source, what it is changed into, what that breaks, and which tests should notice."""
 
-    file: str  # below src/ldlearn
+    file: str  # below src/ldlearn, or a path that starts with research/
     old: str
     new: str
     breaks: str
@@ -48,7 +48,7 @@ class Mutation:
 
     @property
     def path(self) -> Path:
-        return Path("src", "ldlearn", self.file)
+        return Path(self.file) if self.file.startswith("research/") else Path("src", "ldlearn", self.file)
 
     def fault(self) -> str | None:
         """Why it cannot be applied, if it cannot."""
