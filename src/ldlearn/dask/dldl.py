@@ -121,7 +121,7 @@ class DLDL(JointOnBlocks, joint.DLDL):
         columns = BlockColumns(training, *self._map_features(training), self.fit_intercept)
         to_choose_by = (None, None, None) if self._are_weights_given else columns.to_choose_by()
         choice = self._choose_weights(*to_choose_by)
-        self.beta_, self.gamma_, self.choice_ = choice.beta, choice.gamma, choice.words
+        self.beta_, self.gamma_, self.choice_ = choice.beta, choice.gamma, choice.message
         self.ordered_ = self._choose_ordered(*to_choose_by)
         start = self._prototypes(training), self._tick_shares(training)
         degrees = training.rounds.keep(_first_degrees, training.X, training.given, common=start)

@@ -22,9 +22,9 @@ from ldlearn.core.support import Support, has_few_positives
 from ldlearn.core.targets import check_some_degrees, fill_unknown
 from ldlearn.core.threads import limit_blas_threads
 from ldlearn.exceptions import ParameterError
-from ldlearn.joint.default_weights import LABEL_MODELS, ChosenWeights, choose_weights
 from ldlearn.joint.feature_map import make_feature_map
 from ldlearn.joint.held_rows import solve_around
+from ldlearn.joint.hyperparameters import LABEL_MODELS, Hyperparameters, select_hyperparameters
 from ldlearn.joint.ordered_labels import choose_ordered, roughness
 from ldlearn.solvers.admm import admm_simplex
 from ldlearn.solvers.features import Features, linear_scores, linear_softmax
@@ -370,19 +370,19 @@ class DLDL(SampleWeightMixin, IntervalMixin):
         features = self._fit_features(X, work, sample_weight)
         self.alpha_ = float(self.alpha)
         choice = self._choose_weights(features, Y, known)
-        self.beta_, self.gamma_, self.choice_ = choice.beta, choice.gamma, choice.words
+        self.beta_, self.gamma_, self.choice_ = choice.beta, choice.gamma, choice.message
         self.ordered_ = self._choose_ordered(features, Y, known)
         self._alternate(features, self._first_degrees(X, Y, sample_weight, known, degrees), G, work)
         self._training = TrainingRows(X, Y, sample_weight, known, features=features)
 
-    def _choose_weights(self, features: Features, Y: Mask, known: Mask | None) -> ChosenWeights:
+    def _choose_weights(self, features: Features, Y: Mask, known: Mask | None) -> Hyperparameters:
         if self.beta is not None and self.gamma is not None:
-            return ChosenWeights(float(self.beta), float(self.gamma), "")
+            return Hyperparameters(float(self.beta), float(self.gamma), "")
         given: dict[str, Any] = {"beta": self.beta, "gamma": self.gamma, "label_model": self.label_model}
         with limit_blas_threads():
-            choice = choose_weights(features, Y, **given, max_iter=self.max_iter, known=known)
+            choice = select_hyperparameters(features, Y, **given, max_iter=self.max_iter, observed=known)
         if self.verbose:
-            print(f"[DLDL] {choice.words}", flush=True)
+            print(f"[DLDL] {choice.message}", flush=True)
         return choice
 
     def _choose_ordered(self, features: Features, Y: Mask, known: Mask | None) -> float:
@@ -395,7 +395,7 @@ class DLDL(SampleWeightMixin, IntervalMixin):
             return float(self.ordered)
         settings: dict[str, Any] = {"beta": self.beta_, "gamma": self.gamma_, "max_iter": self.max_iter}
         chosen = choose_ordered(features, Y, known, **settings)
-        self.choice_ = "; ".join(part for part in (self.choice_, chosen.words) if part)
+        self.choice_ = "; ".join(part for part in (self.choice_, chosen.message) if part)
         return chosen.weight
 
     def _alternate(self, features: Features, degrees: _Degrees, G: Any, work: _SharedWork) -> None:

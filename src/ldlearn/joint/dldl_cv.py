@@ -261,7 +261,7 @@ class DLDLCV(SampleWeightMixin, IntervalMixin):
         # gamma slowest, then alpha: so that `fit_path` shares most
         grid = product(gammas, self.alphas, betas)
         points = [{"alpha": float(a), "beta": b, "gamma": g} for g, a, b in grid]
-        return _Setting(model, points, _nearest(betas, rule.beta), _nearest(gammas, rule.gamma), rule.words)
+        return _Setting(model, points, _nearest(betas, rule.beta), _nearest(gammas, rule.gamma), rule.message)
 
     def _find_doubt(self) -> PosteriorState:
         doubt: PosteriorState = self.best_estimator_._find_doubt()

@@ -37,7 +37,7 @@ class OrderedChoice:
     """The weight of the second differences, and why."""
 
     weight: float
-    words: str
+    message: str
 
 
 def choose_ordered(

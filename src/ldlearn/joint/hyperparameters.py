@@ -31,15 +31,15 @@ _FINE = 201  # places to look at between two tops
 
 
 @dataclass(frozen=True)
-class ChosenWeights:
-    """The weights to use, and why."""
+class Hyperparameters:
+    """The selected values, and why."""
 
     beta: float
     gamma: float
-    words: str
+    message: str
 
 
-def choose_weights(
+def select_hyperparameters(
     features: Features,
     Y: Mask,
     *,
@@ -47,8 +47,8 @@ def choose_weights(
     gamma: float | None = None,
     label_model: str = "auto",
     max_iter: int = 5,
-    known: Mask | None = None,
-) -> ChosenWeights:
+    observed: Mask | None = None,
+) -> Hyperparameters:
     """Choose the weights that are None.
 
     The labels themselves suggest degrees: those of the vote model, to the power of the trust in it
@@ -69,14 +69,14 @@ def choose_weights(
         Whether the labels of a row compete; "auto" tests it.
     max_iter : int, default=5
         Outer iterations of DLDL.
-    known : boolean ndarray of shape (n, c), default=None
-        Where Y says anything; by default everywhere.
+    observed : boolean ndarray of shape (n_samples, n_labels), default=None
+        Which labels are observed; all by default.
     """
     unit = default_gamma(features)
-    splits = held_out_splits(features, Y, known)
+    splits = held_out_splits(features, Y, observed)
     if not splits:
         chosen = _NO_EVIDENCE_BETA if beta is None else beta
-        return ChosenWeights(
+        return Hyperparameters(
             chosen, unit if gamma is None else gamma, "too few rows to choose by: the weights are defaults"
         )
     suggested = _suggest(splits, label_model)
@@ -89,10 +89,10 @@ def choose_weights(
         beta = float(_BETAS[-1])
         words.append(f"beta={beta:g}: equal shares of the positive labels, nearly")
     elif beta is None:
-        beta = _safest_beta(_all_rows(features, Y, known, splits, suggested), gamma, max_iter)
+        beta = _safest_beta(_all_rows(features, Y, observed, splits, suggested), gamma, max_iter)
         power = "" if suggested.trust == 1.0 else f" to the power of {suggested.trust:.2g}, for they are in doubt"
         words.append(f"beta={beta:.2g}: nearest to the degrees of the vote model{power}{suggested.reserve}")
-    return ChosenWeights(float(beta), float(gamma), "; ".join(words))
+    return Hyperparameters(float(beta), float(gamma), "; ".join(words))
 
 
 @dataclass(frozen=True)

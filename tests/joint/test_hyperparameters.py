@@ -10,8 +10,8 @@ from protocol import Split
 from ldlearn import DLDL, UniformLE
 from ldlearn.core import normalize_rows, softmax
 from ldlearn.datasets import make_label_distributions, make_logical_labels
-from ldlearn.joint import default_weights, dldl_path
-from ldlearn.joint.default_weights import _climb, _Hill, _least_regret, choose_weights
+from ldlearn.joint import dldl_path, hyperparameters
+from ldlearn.joint.hyperparameters import _climb, _Hill, _least_regret, select_hyperparameters
 from ldlearn.joint.label_model import Competition
 from ldlearn.metrics import intersection
 from ldlearn.solvers.features import Features
@@ -111,7 +111,7 @@ def test_no_more_than_2000_rows_are_looked_at():
                 looked_at.append(len(key))
             return np.asarray(super().__getitem__(key))
 
-    choose_weights(Features(data.X.view(Watched)), data.Y > 0)
+    select_hyperparameters(Features(data.X.view(Watched)), data.Y > 0)
     assert sum(looked_at) == 2 * 2000  # every row of a half once to learn from and once to judge by
 
 
@@ -217,7 +217,7 @@ def test_doubt_flattens_the_degrees_that_beta_follows(monkeypatch):
     features, Y, betas = Features(data.X), data.Y > 0, []
     for trust in (1.0, 0.7, 0.4, 0.1, 0.0):
         monkeypatch.setattr(Competition, "trust", trust)
-        betas.append(choose_weights(features, Y, gamma=1.0).beta)
+        betas.append(select_hyperparameters(features, Y, gamma=1.0).beta)
     assert betas == sorted(betas)
     assert betas[-1] == 100
     assert betas[2] > 2 * betas[0]
@@ -239,7 +239,7 @@ def test_in_the_span_of_wide_rows_the_choice_is_that_of_exact_fits(monkeypatch):
     rng = np.random.default_rng(3)
     X, Y = rng.normal(size=(40, 120)), rng.random((40, 4)) < 0.5
     Y[np.arange(40), rng.integers(0, 4, 40)] = True
-    chosen = choose_weights(reduce_to_row_space(Features(X)), Y)
-    monkeypatch.setattr(default_weights, "_ROUGH", 1e-7)
-    exact = choose_weights(Features(X), Y)
+    chosen = select_hyperparameters(reduce_to_row_space(Features(X)), Y)
+    monkeypatch.setattr(hyperparameters, "_ROUGH", 1e-7)
+    exact = select_hyperparameters(Features(X), Y)
     assert (chosen.gamma, chosen.beta) == pytest.approx((exact.gamma, exact.beta), rel=0.03)
