@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
 from ldlearn.core import exact_neighbors as module
-from ldlearn.core import knn_graph, threads
+from ldlearn.core import knn_graph, resources
 from ldlearn.core.exact_neighbors import exact_neighbors
-from ldlearn.core.neighbors import neighbor_index, subtract_offsets
-from ldlearn.core.shared_neighbors import own_neighbors
+from ldlearn.core.neighbors import neighbor_index, own_neighbors, subtract_offsets
 
 
 def all_compared(X, k):
@@ -110,7 +109,7 @@ def test_crowds_are_left_to_another_search(crowd, block, monkeypatch):
 def test_threads_change_nothing(small_blocks, monkeypatch):
     X = np.random.default_rng(0).normal(size=(200, 20))
     alone = exact_neighbors(X, 4)
-    monkeypatch.setattr(threads, "thread_count", lambda: 3)
+    monkeypatch.setattr(resources, "thread_count", lambda: 3)
     for one, other in zip(alone, exact_neighbors(X, 4), strict=True):
         np.testing.assert_array_equal(one, other)
 

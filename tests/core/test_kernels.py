@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist, pdist
 
-from ldlearn.core import kernels, memory
+from ldlearn.core import kernels, resources
 from ldlearn.core.kernels import mean_distance, rbf_blocks, rbf_kernel
 
 
@@ -60,7 +60,7 @@ def test_diagonal_is_one_and_the_kernel_positive_definite():
 
 
 def test_a_kernel_that_cannot_fit_is_refused_before_it_is_made(monkeypatch):
-    monkeypatch.setattr(memory, "available_memory", lambda: 1000)
+    monkeypatch.setattr(resources, "available_memory", lambda: 1000)
     with pytest.raises(MemoryError, match="20 x 20 kernel needs"):
         rbf_kernel(np.zeros((20, 1)), width=1.0)
 

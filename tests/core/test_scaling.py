@@ -1,11 +1,15 @@
-"""Standardised coordinates must not change what a linear model says."""
-
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
 
-from ldlearn.core.scaling import feature_scaling
+from ldlearn.core import scaling as module
+from ldlearn.core.scaling import column_moments, feature_scaling, removable_offsets, without_offsets
+
+"""Standardised coordinates must not change what a linear model says."""
 
 
 @pytest.mark.parametrize("center", [True, False])
@@ -41,3 +45,77 @@ def test_without_centring_a_constant_column_is_kept_and_a_zero_one_is_not():
     Z = feature_scaling(X, center=False).apply(X)
     np.testing.assert_allclose(Z[:, 0], 1.0)
     np.testing.assert_array_equal(Z[:, 1], 0.0)
+
+
+"""Moments without cancellation, and offsets that cost no digit."""
+
+
+CONTAINERS = [np.asarray, sparse.csr_array]
+
+
+@pytest.mark.parametrize("container", CONTAINERS)
+@pytest.mark.parametrize("rows_at_a_time", [None, 7])
+def test_moments_are_those_of_exact_arithmetic(container, rows_at_a_time, monkeypatch):
+    if rows_at_a_time:
+        monkeypatch.setattr(module, "_BLOCK_ENTRIES", 4 * rows_at_a_time)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50, 4)) * np.array([1.0, 1e-8, 1e8, 1.0]) + np.array([1e8, 0.0, -1e8, 0.0])
+    X[rng.random(X.shape) < 0.3] = 0.0
+    X[:, 0] = 1e8 + rng.normal(size=50)
+    exact = X.astype(np.longdouble)
+    mean, squares = column_moments(container(X))
+    np.testing.assert_allclose(mean, exact.mean(axis=0).astype(float), rtol=1e-14)
+    np.testing.assert_allclose(squares, ((exact - exact.mean(axis=0)) ** 2).sum(axis=0).astype(float), rtol=1e-8)
+
+
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_float32_is_summed_in_float64(container):
+    X = (1e4 + np.random.default_rng(0).normal(size=(20_000, 2))).astype(np.float32)
+    mean, squares = column_moments(container(X))
+    np.testing.assert_allclose(mean, X.astype(float).mean(axis=0), rtol=1e-12)
+    np.testing.assert_allclose(squares, len(X) * X.astype(float).var(axis=0), rtol=1e-7)
+
+
+@pytest.mark.parametrize("container", CONTAINERS)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_constant_column_has_no_spread(container, dtype):
+    values = np.array([0.1, 1e8 + 0.3, -1e-30, -53566937.316111095, 1.2573e-4])
+    assert not column_moments(container(np.tile(values, (44310, 1)).astype(dtype)))[1].any()
+
+
+@given(
+    st.integers(0, 1000), st.sampled_from([0.0, 1.0, 1e4, -3e7, 1e8]), st.sampled_from([1e-3, 1.0, 1e4]), st.booleans()
+)
+@settings(deadline=None, max_examples=60)
+def test_differences_of_rows_keep_every_digit(seed, offset, scale, is_sparse):
+    X = scale * np.random.default_rng(seed).normal(size=(20, 3)) + offset
+    given_X = sparse.csr_array(X) if is_sparse else X
+    mean, squares = column_moments(given_X)
+    moved = without_offsets(given_X, removable_offsets(given_X, mean, squares))
+    moved = moved.toarray() if is_sparse else moved
+    np.testing.assert_array_equal(moved[1:] - moved[0], X[1:] - X[0])
+    assert (np.abs(moved.mean(axis=0)) <= 33 * X.std(axis=0)).all()
+
+
+def test_what_is_near_zero_stays_as_it_is():
+    X = np.random.default_rng(0).normal(size=(30, 4)) + np.array([0.0, 1.0, -3.0, 5.0])
+    offsets = removable_offsets(X, *column_moments(X))
+    assert not offsets.any()
+    assert without_offsets(X, offsets) is X
+
+
+def test_zeros_of_sparse_rows_stay_zeros():
+    X = 1e6 + np.random.default_rng(0).normal(size=(1000, 2))
+    X[4, 0] = 0.0
+    rows = sparse.csr_array(X)
+    offsets = removable_offsets(rows, *column_moments(rows))
+    assert offsets[0] == 0.0
+    assert offsets[1] == pytest.approx(1e6, rel=1e-4)
+    assert without_offsets(rows, offsets).toarray()[4, 0] == 0.0
+
+
+def test_new_sparse_rows_may_lack_what_all_training_rows_had():
+    rows = sparse.csr_array(np.array([[0.0, 2.0], [1024.5, 0.0]]))
+    np.testing.assert_array_equal(
+        without_offsets(rows, np.array([1024.0, 0.0])).toarray(), [[-1024.0, 2.0], [0.5, 0.0]]
+    )

@@ -66,7 +66,7 @@ def test_only_cyclic_shifts_of_the_samples_commute_with_the_fit(orientation):
 
 def test_memory_is_asked_for_first(monkeypatch):
     X, _, Y = make_problem()
-    monkeypatch.setattr("ldlearn.core.memory.available_memory", lambda: 1000)
+    monkeypatch.setattr("ldlearn.core.resources.available_memory", lambda: 1000)
     with pytest.raises(MemoryError, match=r"40 x 40 representations.*LESC"):
         GLESC().fit(X, Y)
 

@@ -9,7 +9,7 @@ from scipy.optimize import approx_fprime
 from sjaffe import assert_recovery, sjaffe
 from sklearn.exceptions import ConvergenceWarning
 
-from ldlearn.core import knn_graph, laplacian, memory
+from ldlearn.core import knn_graph, laplacian, resources
 from ldlearn.core.kernels import mean_distance, rbf_kernel
 from ldlearn.enhancement import GLLE, SoftmaxLE, glle
 from ldlearn.solvers.lbfgs import minimize_lbfgs
@@ -154,7 +154,7 @@ def test_impossible_settings_are_one_sentence():
 
 def test_a_kernel_that_cannot_fit_names_the_exact_solver(monkeypatch):
     X, _, Y = make_problem()
-    monkeypatch.setattr(memory, "available_memory", lambda: 10_000)
+    monkeypatch.setattr(resources, "available_memory", lambda: 10_000)
     with pytest.raises(MemoryError, match="solver='exact' needs no kernel"):
         GLLE(solver="lbfgs", **SMALL).fit(X, Y)
     GLLE(**SMALL).fit(X, Y)

@@ -8,7 +8,7 @@ from estimator_cases import make_problem
 from plain_versions import kernel_memberships
 from sjaffe import assert_recovery, sjaffe
 
-from ldlearn.core import memory
+from ldlearn.core import resources
 from ldlearn.enhancement import KM
 
 
@@ -46,7 +46,7 @@ def test_identical_rows_get_equal_shares():
 
 def test_no_kernel_is_kept(monkeypatch):
     X, _, Y = make_problem()
-    monkeypatch.setattr(memory, "available_memory", lambda: 0)
+    monkeypatch.setattr(resources, "available_memory", lambda: 0)
     KM().fit(X, Y)
 
 

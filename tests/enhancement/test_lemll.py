@@ -134,7 +134,7 @@ def test_a_label_of_all_rows_keeps_its_constant():
 
 def test_memory_is_asked_for_first(monkeypatch):
     X, _, Y = make_problem()
-    monkeypatch.setattr("ldlearn.core.memory.available_memory", lambda: 1000)
+    monkeypatch.setattr("ldlearn.core.resources.available_memory", lambda: 1000)
     with pytest.raises(MemoryError, match=r"LEMLL with its 40 x 40 kernel.*GLLE"):
         LEMLL().fit(X, Y)
 

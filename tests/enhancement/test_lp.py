@@ -8,7 +8,7 @@ from estimator_cases import make_problem
 from plain_versions import propagated
 from sjaffe import assert_recovery, sjaffe
 
-from ldlearn.core import memory
+from ldlearn.core import resources
 from ldlearn.enhancement import LP
 
 
@@ -55,7 +55,7 @@ def test_mean_width_makes_the_result_free_of_the_unit():
 
 def test_a_dense_graph_that_cannot_fit_names_the_sparse_one(monkeypatch):
     X, _, Y = make_problem()
-    monkeypatch.setattr(memory, "available_memory", lambda: 10_000)
+    monkeypatch.setattr(resources, "available_memory", lambda: 10_000)
     with pytest.raises(MemoryError, match=r"40 x 40 graph of LP .* n_neighbors=20 keeps the graph sparse"):
         LP().fit(X, Y)
     LP(n_neighbors=5).fit(X, Y)

@@ -8,7 +8,7 @@ import pytest
 from protocol import load
 from scipy import sparse
 
-from ldlearn.core import binarize, softmax, threads
+from ldlearn.core import binarize, resources, softmax
 from ldlearn.datasets import load_uk_budget_shares, make_label_distributions
 from ldlearn.exceptions import InputError, ParameterError
 from ldlearn.joint import competition_test
@@ -116,7 +116,7 @@ def test_splits_in_threads_say_what_they_say_one_after_the_other(competing, monk
     splits = held_out_splits(Features(data.X), data.Y.astype(bool))
     found = []
     for count in (1, 3):
-        monkeypatch.setattr(threads, "thread_count", lambda count=count: count)
+        monkeypatch.setattr(resources, "thread_count", lambda count=count: count)
         found.append(best_penalty(splits, competing=competing))
     assert found[0].ratio == found[1].ratio
     np.testing.assert_array_equal(found[0].log_likelihoods, found[1].log_likelihoods)

@@ -7,7 +7,7 @@ import pytest
 from estimator_cases import make_problem
 from scipy.stats import multivariate_normal
 
-from ldlearn.core.problem_transformation import draw_labels
+from ldlearn.core.logical import draw_labels
 from ldlearn.learning import PTBayes
 
 

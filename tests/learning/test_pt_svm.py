@@ -7,7 +7,7 @@ import pytest
 from estimator_cases import make_problem
 from sklearn.svm import SVC
 
-from ldlearn.core.problem_transformation import draw_labels
+from ldlearn.core.logical import draw_labels
 from ldlearn.learning import PTSVM, MeanLDL
 from ldlearn.learning.pt_svm import _split
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from ldlearn.core import offsets as offsets_module
+from ldlearn.core import scaling
 from ldlearn.solvers.features import Features, reciprocal
 
 CONTAINERS = [np.asarray, sparse.csr_array]
@@ -26,7 +26,7 @@ def columns(case, n=40, seed=0):
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("fit_intercept", [True, False])
 def test_products_are_those_of_centred_columns(case, container, fit_intercept, monkeypatch):
-    monkeypatch.setattr(offsets_module, "_BLOCK_ENTRIES", 60)  # several blocks
+    monkeypatch.setattr(scaling, "_BLOCK_ENTRIES", 60)  # several blocks
     X = columns(case)
     exact = X.astype(np.longdouble)
     features = Features(container(X), fit_intercept)

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 from scipy.special import xlogy
 
-from ldlearn.core import knn_graph, laplacian, log_softmax, normalize_rows, threads
-from ldlearn.core.support import Support
+from ldlearn.core import knn_graph, laplacian, log_softmax, normalize_rows, resources
+from ldlearn.core.logical import Support
 from ldlearn.solvers import graph_sweeps, newton_simplex
 from ldlearn.solvers.graph_sweeps import GraphSweeps, is_graph_laplacian
 
@@ -68,7 +68,7 @@ def test_they_end_where_newtons_method_ends(alpha, weighted, monkeypatch):
     assert newton.converged
     assert swept.objective == pytest.approx(newton.objective, abs=1e-9 * len(L))
     np.testing.assert_allclose(swept.D, newton.D, atol=1e-5)
-    monkeypatch.setattr(threads, "thread_count", lambda: 3)
+    monkeypatch.setattr(resources, "thread_count", lambda: 3)
     monkeypatch.setattr(graph_sweeps, "thread_count", lambda: 3)
     np.testing.assert_allclose(newton_simplex.newton_simplex(L, Y, **options, tol=1e-10).D, swept.D, atol=1e-12)
 

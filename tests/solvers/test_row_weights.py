@@ -6,7 +6,7 @@ from scipy import sparse
 from scipy.optimize import minimize
 
 from ldlearn.core import knn_graph, laplacian, log_softmax, normalize_rows, softmax
-from ldlearn.core.offsets import column_moments
+from ldlearn.core.scaling import column_moments
 from ldlearn.core.votes import competing_votes, expected_votes, label_counts, log_likelihood, profile_log_rate
 from ldlearn.solvers.features import Features
 from ldlearn.solvers.newton_simplex import newton_simplex

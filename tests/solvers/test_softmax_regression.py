@@ -8,7 +8,7 @@ from scipy import sparse
 from scipy.optimize import check_grad
 from sklearn.linear_model import LogisticRegression
 
-from ldlearn.core import offsets, softmax, threads
+from ldlearn.core import resources, scaling, softmax
 from ldlearn.solvers import features as features_module
 from ldlearn.solvers import many_labels
 from ldlearn.solvers import softmax_regression as module
@@ -340,8 +340,8 @@ def test_blocks_threads_and_samples_change_nothing_but_the_work(container, dtype
     X = X.astype(dtype)
     monkeypatch.setattr(features_module, "_SAMPLED_ROWS", 10**6)
     plain = softmax_regression(Features(container(X), weights=weights), D, l2=0.1, tol=1e-9)
-    monkeypatch.setattr(offsets, "_BLOCK_ENTRIES", 1000)
-    monkeypatch.setattr(threads, "thread_count", lambda: 3)
+    monkeypatch.setattr(scaling, "_BLOCK_ENTRIES", 1000)
+    monkeypatch.setattr(resources, "thread_count", lambda: 3)
     monkeypatch.setattr(features_module, "_SAMPLED_ROWS", 40)
     features = Features(container(X), weights=weights)
     assert len(features.sample().rows) == 240

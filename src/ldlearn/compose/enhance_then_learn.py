@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 from ldlearn.base import Joint, SampleWeightMixin
 from ldlearn.base.sklearn_private import HasMethods
-from ldlearn.core.simplex import Array, Mask, Weights
+from ldlearn.core.simplex import Array, Mask, SampleWeight
 from ldlearn.enhancement import UniformLE
 from ldlearn.learning import SABFGS
 
@@ -102,7 +102,7 @@ class EnhanceThenLearn(SampleWeightMixin, Joint):
             getattr(s, "supports_sample_weight", False) and getattr(s, "weights_repeat_rows", True) for s in self._steps
         )
 
-    def _fit(self, X: Any, Y: Mask, sample_weight: Weights | None = None, known: Mask | None = None) -> None:
+    def _fit(self, X: Any, Y: Mask, sample_weight: SampleWeight | None = None, known: Mask | None = None) -> None:
         enhancer, learner = self._steps
         self.enhancer_, self.learner_ = clone(enhancer), clone(learner)
         counts = {} if sample_weight is None else {"sample_weight": sample_weight}

@@ -17,7 +17,7 @@ from sklearn.utils.validation import has_fit_parameter
 from ldlearn.base import EnhancesNewRows, Joint, SampleWeightMixin
 from ldlearn.base.sklearn_private import HasMethods, StrOptions
 from ldlearn.core.neighbors import common_offsets, subtract_offsets
-from ldlearn.core.simplex import Array, Mask, Weights, normalize_rows
+from ldlearn.core.simplex import Array, Mask, SampleWeight, normalize_rows
 from ldlearn.exceptions import InputError
 from ldlearn.joint.label_model import held_out_folds
 from ldlearn.solvers.default_gamma import default_gamma
@@ -115,7 +115,7 @@ class FromClassifier(SampleWeightMixin, EnhancesNewRows, Joint):
     def _accepts_sparse(self) -> bool:  # type: ignore[override]
         return self.classifier is None or bool(_tags(self.classifier).input_tags.sparse)
 
-    def _fit(self, X: Any, Y: Mask, sample_weight: Weights | None = None, known: Mask | None = None) -> None:
+    def _fit(self, X: Any, Y: Mask, sample_weight: SampleWeight | None = None, known: Mask | None = None) -> None:
         counts = np.ones(len(Y)) if sample_weight is None else sample_weight
         seen = np.ones(Y.shape, dtype=bool) if known is None else known
         self.varied_ = np.flatnonzero(Y.any(axis=0) & (seen & ~Y).any(axis=0))
@@ -156,7 +156,7 @@ class FromClassifier(SampleWeightMixin, EnhancesNewRows, Joint):
         return normalize_rows(self._predict(X) * (Y if known is None else Y | ~known))
 
 
-def _fitted(classifier: Any, X: Any, y: Any, weights: Weights | None, what: str) -> Any:
+def _fitted(classifier: Any, X: Any, y: Any, weights: SampleWeight | None, what: str) -> Any:
     counts = {} if weights is None else {str(_weights_name(classifier)): weights}
     targets = y[:, None] if y.ndim == 1 and not _takes_one_label(classifier) else y
     try:
@@ -219,7 +219,7 @@ def _of_several(probabilities: Any) -> NDArray[np.float64]:
 class LikelyLogisticRegression(ClassifierMixin, BaseEstimator):
     """Logistic regression of one label, its penalty the one under which held-out labels are likeliest."""
 
-    def fit(self, X: Any, y: Any, sample_weight: Weights | None = None) -> LikelyLogisticRegression:
+    def fit(self, X: Any, y: Any, sample_weight: SampleWeight | None = None) -> LikelyLogisticRegression:
         """Try penalties on folds that depend on the features alone, then fit with the best."""
         # In the unit of the penalty the scale of the features is near that of the intercept, whatever it was.
         self.unit_ = float(np.sqrt(default_gamma(Features(X, weights=sample_weight)))) or 1.0
@@ -245,6 +245,6 @@ class LikelyLogisticRegression(ClassifierMixin, BaseEstimator):
         return np.asarray(self.model_.predict_proba(X / self.unit_))
 
 
-def _log_loss(model: LogisticRegression, X: Any, y: NDArray[np.int8], weights: Weights) -> float:
+def _log_loss(model: LogisticRegression, X: Any, y: NDArray[np.int8], weights: SampleWeight) -> float:
     signed = np.where(y > 0, 1.0, -1.0) * (X @ model.coef_[0] + model.intercept_)
     return float(weights @ np.logaddexp(0.0, -signed))

@@ -14,7 +14,7 @@ from ldlearn.base import Learner, SampleWeightMixin, check_distributions
 from ldlearn.base.frames import wrap_output
 from ldlearn.base.sklearn_private import HasMethods, Interval, StrOptions
 from ldlearn.core.logical import binarize
-from ldlearn.core.simplex import Array, Weights
+from ldlearn.core.simplex import Array, SampleWeight
 from ldlearn.core.targets import check_matrix
 from ldlearn.joint import DLDL
 from ldlearn.metrics import per_row
@@ -111,7 +111,7 @@ class FromDistributions(SampleWeightMixin, Learner):
     def _fit_validated(self, X: Any, T: Any, row_data: dict[str, Any]) -> None:
         self._fit(X, T, **row_data)  # the inner estimator sees all rows, and says what it recovers of each
 
-    def _fit(self, X: Any, D: Array, sample_weight: Weights | None = None) -> None:
+    def _fit(self, X: Any, D: Array, sample_weight: SampleWeight | None = None) -> None:
         counts = {} if sample_weight is None else {"sample_weight": sample_weight}
         self.estimator_ = clone(self._inner).fit(X, binarize(D, delta=self.threshold), **counts)
         if hasattr(self.estimator_, "label_distributions_"):

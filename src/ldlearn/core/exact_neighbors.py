@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ldlearn.core.resources import in_threads
 from ldlearn.core.simplex import Array
-from ldlearn.core.threads import in_threads
 
 # With x centred, |x_i - x_j|^2 / 2 = |x_i|^2 / 2 + |x_j|^2 / 2 - <x_i, x_j>. "Closeness" is its negative, computed in
 # float32 by one product of matrices, and never less than the true one: half the squared norms are made smaller by more

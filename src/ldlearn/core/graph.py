@@ -8,9 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ldlearn.core.neighbors import TransformedNeighbors, nearest_in_graph, neighbor_index, subtract_offsets
-from ldlearn.core.shared_neighbors import own_neighbors
-from ldlearn.core.transformers import clone_for_arrays
+from ldlearn.core.neighbors import (
+    TransformedNeighbors,
+    clone_for_arrays,
+    nearest_in_graph,
+    neighbor_index,
+    own_neighbors,
+    subtract_offsets,
+)
 from ldlearn.exceptions import InputError
 
 Bandwidth = float | str

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import gen_batches
 
-from ldlearn.core.memory import require_memory
+from ldlearn.core.resources import require_memory
 
 Array = NDArray[np.floating]
 

@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ldlearn.core.simplex import Array, Mask, Weights, softmax
+from ldlearn.core.simplex import Array, Mask, SampleWeight, softmax
 
 _SMALLEST_NORM = 1e-8  # so that a row without length has cosine 0, not 0 / 0
 
 
-def class_prototypes(X: Any, Y: Mask, weights: Weights | None = None) -> Array:
+def class_prototypes(X: Any, Y: Mask, weights: SampleWeight | None = None) -> Array:
     """Mean of the purest rows of every label: those that carry it and the fewest labels in all.
 
     Parameters
@@ -46,7 +46,7 @@ def fewest_positives(Y: Mask) -> NDArray[np.intp]:
 
 
 def purest_sums(
-    X: Any, Y: Mask, fewest: NDArray[np.intp], weights: Weights | None = None
+    X: Any, Y: Mask, fewest: NDArray[np.intp], weights: SampleWeight | None = None
 ) -> tuple[Array, NDArray[np.float64]]:
     """For each label, the sum and the number of the rows that carry it and so few labels in all."""
     purest = (Y & (Y.sum(axis=1)[:, None] == fewest)).astype(np.float64)
@@ -54,7 +54,9 @@ def purest_sums(
     return np.asarray((X.T @ purest).T), purest.sum(axis=0)
 
 
-def pseudo_distributions(X: Any, Y: Mask, weights: Weights | None = None, prototypes: Array | None = None) -> Array:
+def pseudo_distributions(
+    X: Any, Y: Mask, weights: SampleWeight | None = None, prototypes: Array | None = None
+) -> Array:
     r"""Pseudo label distributions of fast label enhancement: ``softmax(S + Y)``.
 
     S holds the cosines between the rows of X and the prototypes of the labels (0 where either has no length). For

@@ -1,7 +1,8 @@
-"""Standardised features for solvers, and weights given back in the units of the user."""
+"""Centre and spread of feature columns, without loss of digits: moments, offsets, standardised features."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,7 +10,142 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
-from ldlearn.core.simplex import Array, Weights
+from ldlearn.core.simplex import Array, SampleWeight
+
+_BLOCK_ENTRIES = 2**19  # of a block of rows: 2 MB in single precision
+_NEAR = 16.0  # deviations; a column that is nearer to zero loses no digits worth the work
+_INDISTINCT = 4.0  # rounding errors of the mean; a column that varies by less is constant
+
+
+def row_blocks(X: Any, width: int = 0) -> Iterator[slice]:
+    """Slices of rows, each with few enough entries to stay in cache, those of ``width`` columns beside it included.
+
+    All are alike and, if there are several, even in number: no thread has to wait for the others.
+    """
+    n = X.shape[0]
+    stored = (X.nnz if sparse.issparse(X) else X.size) + n * width
+    count = -(-stored // _BLOCK_ENTRIES)
+    step = max(1, -(-n // max(count + count % 2 if count > 1 else 1, 1)))
+    return (slice(start, min(start + step, n)) for start in range(0, n, step))
+
+
+def column_moments(
+    X: Any, weights: NDArray[np.float64] | None = None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Mean of each column and the sum of squared deviations from it, in float64 and in two passes.
+
+    A column that varies by no more than the rounding errors of its mean has a sum of exactly 0.
+
+    Parameters
+    ----------
+    X : {ndarray, csr_array} of shape (n, m)
+    weights : ndarray of shape (n,), default=None
+        How often each row counts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> mean, squares = column_moments(np.array([[1e8, 0.3], [1e8 + 2.0, 0.3]]))
+    >>> float(mean[0] - 1e8), squares
+    (1.0, array([2., 0.]))
+    """
+    n, sums = column_sums(X, weights)
+    return settled_moments(n, sums / n, *deviation_sums(X, sums / n, weights), X.dtype)
+
+
+def column_sums(X: Any, weights: NDArray[np.float64] | None = None) -> tuple[float, NDArray[np.float64]]:
+    """The number of rows, as often as they count, and the sum of each column in float64."""
+    if weights is None:
+        return float(X.shape[0]), np.asarray(X.sum(axis=0, dtype=np.float64)).ravel()
+    return float(weights.sum()), np.sum([weights[rows] @ X[rows] for rows in row_blocks(X)], axis=0)
+
+
+def deviation_sums(
+    X: Any, mean: NDArray[np.float64], weights: NDArray[np.float64] | None = None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Sums of ``x - mean`` and of its square over the rows."""
+    sums, squares = np.zeros(X.shape[1]), np.zeros(X.shape[1])
+    for rows in row_blocks(X):
+        block_sums, block_squares = _deviations(X[rows], mean, None if weights is None else weights[rows])
+        sums += block_sums
+        squares += block_squares
+    return sums, squares
+
+
+def settled_moments(
+    n: float, mean: NDArray[np.float64], sums: NDArray[np.float64], squares: NDArray[np.float64], dtype: Any
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Mean and sum of squared deviations, given a mean that is right up to rounding and the deviations from it."""
+    # Deviations from the true mean sum to 0; what they have as a mean is its rounding error.
+    correction = sums / n
+    mean = mean + correction
+    squares = np.maximum(squares - n * correction**2, 0.0)
+    rounding = _INDISTINCT * float(np.finfo(dtype).eps) * np.abs(mean)
+    squares[squares <= n * rounding**2] = 0.0
+    return mean, squares
+
+
+def _deviations(
+    block: Any, mean: NDArray[np.float64], weights: NDArray[np.float64] | None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Sums of ``x - mean`` and of its square over the rows of a block."""
+    if not sparse.issparse(block):
+        away = block - mean
+        counted = away if weights is None else away * weights[:, None]
+        return counted.sum(axis=0), np.einsum("ij,ij->j", counted, away)
+    away, m = block.data - mean[block.indices], len(mean)
+    count = np.ones(block.shape[0]) if weights is None else weights
+    each = np.repeat(count, np.diff(block.indptr))
+    # What is not stored is 0, and deviates by -mean.
+    implicit = count.sum() - np.bincount(block.indices, each, minlength=m)
+    sums = np.bincount(block.indices, each * away, minlength=m) - implicit * mean
+    return sums, np.bincount(block.indices, each * away**2, minlength=m) + implicit * mean**2
+
+
+def removable_offsets(X: Any, mean: NDArray[np.float64], squares: NDArray[np.float64]) -> NDArray[np.float64]:
+    """What to subtract from each column so that none lies far from zero, compared with its spread.
+
+    A multiple of a power of two near the mean: differences of rows stay what they are to the last digit, and a column
+    that is near zero already has offset 0. In sparse rows only columns without a single zero have one: for any
+    other the spread is at least ``|mean| / sqrt(n)``, and subtracting would fill the matrix.
+
+    Parameters
+    ----------
+    X : {ndarray, csr_array} of shape (n, m)
+    mean, squares : ndarrays of shape (m,)
+        From `column_moments`.
+    """
+    n, m = X.shape
+    offsets = dense_offsets(n, mean, squares)
+    if sparse.issparse(X):
+        offsets[np.bincount(X.indices, minlength=m) < n] = 0.0
+    return offsets
+
+
+def dense_offsets(n: int, mean: NDArray[np.float64], squares: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The offsets of `removable_offsets` for n dense rows, which need not be at hand."""
+    deviation = np.sqrt(squares / n)
+    unit = np.exp2(np.ceil(np.log2(_NEAR * np.where(deviation > 0, deviation, 1.0))))
+    return np.asarray(unit * np.rint(mean / unit))
+
+
+def without_offsets(X: Any, offsets: NDArray[np.float64]) -> Any:
+    """``X - offsets`` in float64, sparse if X is; X itself if there is nothing to subtract.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> without_offsets(np.array([[1024.5, 3.0]], dtype=np.float32), np.array([1024.0, 0.0]))
+    array([[0.5, 3. ]])
+    """
+    columns = np.flatnonzero(offsets)
+    if not len(columns):
+        return X
+    if not sparse.issparse(X):
+        return np.subtract(X, offsets, dtype=np.float64)
+    n, k = X.shape[0], len(columns)
+    parts = (np.tile(offsets[columns], n), np.tile(columns, n), np.arange(0, n * k + 1, k))
+    return sparse.csr_array(X.astype(np.float64) - sparse.csr_array(parts, shape=X.shape))
 
 
 class Scaling(NamedTuple):
@@ -33,7 +169,7 @@ class Scaling(NamedTuple):
         return np.asarray(coef), np.asarray(b - self.mean @ coef)
 
 
-def feature_scaling(X: Any, center: bool = True, weights: Weights | None = None) -> Scaling:
+def feature_scaling(X: Any, center: bool = True, weights: SampleWeight | None = None) -> Scaling:
     """Means and standard deviations of the columns, or zeros and root mean squares if ``center`` is False.
 
     Rows count as often as their weights say.
@@ -57,7 +193,7 @@ def feature_scaling(X: Any, center: bool = True, weights: Weights | None = None)
     return Scaling(mean, np.where(scale > 1e-12 * largest, scale, np.inf))
 
 
-def _sparse_moments(X: Any, center: bool, weights: Weights | None) -> tuple[NDArray[np.float64], ...]:
+def _sparse_moments(X: Any, center: bool, weights: SampleWeight | None) -> tuple[NDArray[np.float64], ...]:
     """Means, standard deviations (root mean squares without centring) and largest sizes of the columns."""
     mean, variance = mean_variance_axis(X, axis=0, weights=weights)
     if not center:

@@ -1,4 +1,4 @@
-"""Points of the simplex: softmax, normalisation, projection on the simplex of a support."""
+"""Points of the simplex: softmax, normalisation, projection, rounding, and the maps from scores to distributions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ldlearn.exceptions import InputError
 
 Array = NDArray[np.floating]
 Mask = NDArray[np.bool_]
-Weights = NDArray[np.float64]  # how often each row counts
+SampleWeight = NDArray[np.float64]  # how often each row counts
 
 
 def log_softmax(Z: Array, support: Mask | None = None) -> Array:
@@ -43,7 +43,7 @@ def softmax(Z: Array, support: Mask | None = None) -> Array:
     return np.asarray(E)
 
 
-def mean_logits(D: Array, weights: Weights | None = None) -> NDArray[np.float64]:
+def mean_logits(D: Array, weights: SampleWeight | None = None) -> NDArray[np.float64]:
     """Logarithms of the mean distribution, where learners start; a label without mass gets a share of 1e-6.
 
     Rows count as often as their weights say.
@@ -78,6 +78,19 @@ def normalize_rows(F: Array, shift: bool = False) -> Array:
     peak = F.max(axis=1, keepdims=True)
     scaled = np.where(peak > 0, F, 1.0) / np.where(peak > 0, peak, 1.0)  # the sum of large numbers may overflow
     return np.asarray(scaled / scaled.sum(axis=1, keepdims=True))
+
+
+def clip_degrees(P: Array, smallest: float = 1e-9) -> Array:
+    """Distributions whose degrees are raised to at least ``smallest``, then divided by their sums.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> clip_degrees(np.array([[1.0, 0.0]]), smallest=0.25)
+    array([[0.8, 0.2]])
+    """
+    raised = np.maximum(P, smallest)
+    return np.asarray(raised / raised.sum(axis=1, keepdims=True))
 
 
 def project_simplex(V: Array, support: Mask | None = None) -> Array:
@@ -128,3 +141,39 @@ def round_rows(D: Array, digits: int) -> Array:
     # The rank of each remainder: sorting twice gives places instead of an order.
     place = np.argsort(np.argsort(whole - units, axis=1, kind="stable"), axis=1, kind="stable")
     return np.asarray(np.round((whole + (place < lacking)) / 10.0**digits, digits))
+
+
+OUTPUT_MAPS = ("softmax", "l1", "shift_l1")
+
+
+def to_distributions(F: Array, normalize: str) -> Array:
+    """Rows of scores as rows that sum to one.
+
+    Parameters
+    ----------
+    F : ndarray of shape (n, c)
+    normalize : {"softmax", "l1", "shift_l1"}
+        * ``"softmax"``: exponentials over their sum. Scores in [0, 1] then differ by a factor of e at most.
+        * ``"l1"``: positive parts over their sum.
+        * ``"shift_l1"``: the smallest score of the row is moved to 0 first.
+
+        A row without mass becomes uniform.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> F = np.array([[3.0, 1.0, -1.0]])
+    >>> to_distributions(F, "l1")
+    array([[0.75, 0.25, 0.  ]])
+    >>> to_distributions(F, "shift_l1").round(3)
+    array([[0.667, 0.333, 0.   ]])
+    >>> to_distributions(F, "softmax").round(3)
+    array([[0.867, 0.117, 0.016]])
+    """
+    if normalize == "softmax":
+        return softmax(F)
+    if normalize == "l1":
+        return normalize_rows(F.clip(min=0.0))
+    if normalize == "shift_l1":
+        return normalize_rows(F, shift=True)
+    raise InputError(f"normalize must be one of {', '.join(OUTPUT_MAPS)}, got {normalize!r}.")

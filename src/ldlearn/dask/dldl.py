@@ -13,7 +13,7 @@ from ldlearn import joint
 from ldlearn.core.graph import laplacian, neighbor_graph
 from ldlearn.core.prototypes import fewest_positives, pseudo_distributions, purest_sums
 from ldlearn.core.simplex import Array, log_softmax, normalize_rows
-from ldlearn.core.simplex import Weights as RowWeights
+from ldlearn.core.simplex import SampleWeight as RowWeights
 from ldlearn.core.targets import check_labels_seen, count_ticks, shares_of_ticks
 from ldlearn.dask.cluster import Rounds
 from ldlearn.dask.estimator import JointOnBlocks

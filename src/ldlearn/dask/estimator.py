@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from ldlearn.base import LabelEstimator
 from ldlearn.base.kinds import JOINT, RATE_ROWS
 from ldlearn.core.neighbors import subtract_offsets
-from ldlearn.core.offsets import column_sums
+from ldlearn.core.scaling import column_sums
 from ldlearn.core.simplex import Array
 from ldlearn.core.targets import check_distributions, label_names
 from ldlearn.dask.cluster import Rounds, check_workers, current_client

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ldlearn.core.offsets import column_sums, dense_offsets, deviation_sums, settled_moments
+from ldlearn.core.scaling import column_sums, dense_offsets, deviation_sums, settled_moments
 from ldlearn.core.simplex import Array
 from ldlearn.dask.training import Given, SampledRows, Training
 from ldlearn.solvers.features import CentredColumns, Features

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from ldlearn import learning
 from ldlearn.core.simplex import Array
-from ldlearn.core.simplex import Weights as RowWeights
+from ldlearn.core.simplex import SampleWeight as RowWeights
 from ldlearn.dask.estimator import OnBlocks
 from ldlearn.dask.rows import BlockColumns, BlockRows
 from ldlearn.dask.training import Given, Training

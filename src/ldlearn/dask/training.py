@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldlearn.core.neighbors import subtract_offsets
-from ldlearn.core.offsets import column_sums
+from ldlearn.core.scaling import column_sums
 from ldlearn.core.simplex import Array, Mask
-from ldlearn.core.simplex import Weights as RowWeights
+from ldlearn.core.simplex import SampleWeight as RowWeights
 from ldlearn.core.targets import split_observed
 from ldlearn.dask.cluster import Rounds
 from ldlearn.dask.collections import as_floats, blocks_in_step, check_collection, check_weights, float_type

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ldlearn.base import Enhancer, SampleWeightMixin
-from ldlearn.core.simplex import Mask, Weights, normalize_rows, project_simplex
+from ldlearn.core.simplex import Mask, SampleWeight, normalize_rows, project_simplex
 from ldlearn.core.targets import fill_unknown
 
 
@@ -38,7 +38,7 @@ class UniformLE(SampleWeightMixin, Enhancer):
     supports_unknown_labels = True
     _accepts_sparse = True
 
-    def _fit(self, X: Any, Y: Mask, sample_weight: Weights | None = None, known: Mask | None = None) -> None:
+    def _fit(self, X: Any, Y: Mask, sample_weight: SampleWeight | None = None, known: Mask | None = None) -> None:
         self.label_distributions_ = normalize_rows(fill_unknown(Y, known, sample_weight))
 
 
@@ -72,7 +72,7 @@ class PriorLE(SampleWeightMixin, Enhancer):
     supports_unknown_labels = True
     _accepts_sparse = True
 
-    def _fit(self, X: Any, Y: Mask, sample_weight: Weights | None = None, known: Mask | None = None) -> None:
+    def _fit(self, X: Any, Y: Mask, sample_weight: SampleWeight | None = None, known: Mask | None = None) -> None:
         shares = normalize_rows(fill_unknown(Y, known, sample_weight))
         self.prior_ = np.average(shares, axis=0, weights=sample_weight)
         self.label_distributions_ = normalize_rows((Y if known is None else Y | ~known) * self.prior_)
@@ -108,7 +108,7 @@ class ProjectedPriorLE(SampleWeightMixin, Enhancer):
     supports_unknown_labels = True
     _accepts_sparse = True
 
-    def _fit(self, X: Any, Y: Mask, sample_weight: Weights | None = None, known: Mask | None = None) -> None:
+    def _fit(self, X: Any, Y: Mask, sample_weight: SampleWeight | None = None, known: Mask | None = None) -> None:
         counts = np.ones(len(Y)) if sample_weight is None else sample_weight
         seen = np.ones(Y.shape) if known is None else known
         self.frequencies_ = (counts @ Y) / np.maximum(counts @ seen, np.finfo(float).tiny)

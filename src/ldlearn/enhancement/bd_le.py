@@ -11,8 +11,7 @@ from scipy import linalg
 from ldlearn.base import Enhancer, SampleWeightMixin
 from ldlearn.base.sklearn_private import Interval, StrOptions
 from ldlearn.core.graph import knn_graph, laplacian
-from ldlearn.core.scores import OUTPUT_MAPS, to_distributions
-from ldlearn.core.simplex import Array, Mask, Weights
+from ldlearn.core.simplex import OUTPUT_MAPS, Array, Mask, SampleWeight, to_distributions
 from ldlearn.solvers.spd import solve_semidefinite
 
 
@@ -121,7 +120,7 @@ class BDLE(SampleWeightMixin, Enhancer):
         """Whether weight 2 is the row twice: not with a graph, in which the row would be its own neighbour."""
         return self.lam == 0
 
-    def _fit(self, X: Array, Y: Mask, sample_weight: Weights | None = None) -> None:
+    def _fit(self, X: Array, Y: Mask, sample_weight: SampleWeight | None = None) -> None:
         features, labels = np.asarray(X, dtype=np.float64), Y.astype(float)
         w = np.ones(len(Y)) if sample_weight is None else sample_weight
         mean_x, mean_y = np.zeros(features.shape[1]), np.zeros(labels.shape[1])

@@ -12,8 +12,7 @@ from sklearn.utils import check_random_state
 from ldlearn.base import Enhancer, SampleWeightMixin
 from ldlearn.base.sklearn_private import Interval, StrOptions
 from ldlearn.core.kernels import squared_distances
-from ldlearn.core.scores import OUTPUT_MAPS, to_distributions
-from ldlearn.core.simplex import Array, Mask, Weights
+from ldlearn.core.simplex import OUTPUT_MAPS, Array, Mask, SampleWeight, to_distributions
 
 
 class FCM(SampleWeightMixin, Enhancer):
@@ -122,7 +121,7 @@ class FCM(SampleWeightMixin, Enhancer):
         self.normalize = normalize
         self.random_state = random_state
 
-    def _fit(self, X: Array, Y: Mask, sample_weight: Weights | None = None) -> None:
+    def _fit(self, X: Array, Y: Mask, sample_weight: SampleWeight | None = None) -> None:
         w = np.ones(len(Y)) if sample_weight is None else sample_weight
         p = 10 * Y.shape[1] if self.n_clusters is None else self.n_clusters
         self._cluster(np.asarray(X, dtype=np.float64), p, w)
@@ -130,7 +129,7 @@ class FCM(SampleWeightMixin, Enhancer):
         self.scores_ = np.column_stack([(self.memberships_ * row).max(axis=1) for row in self.associations_])
         self.label_distributions_ = to_distributions(self.scores_, self.normalize)
 
-    def _cluster(self, X: Array, p: int, w: Weights) -> None:
+    def _cluster(self, X: Array, p: int, w: SampleWeight) -> None:
         """Alternate between centres and memberships; each step minimises the objective over one of them."""
         counted = w > 0  # rows of weight 0 move no centre, and what is drawn for the others must not depend on them
         # Distances are computed from inner products, which lose digits where all rows are far from 0.

@@ -9,10 +9,10 @@ import numpy as np
 
 from ldlearn.base import Enhancer, SampleWeightMixin
 from ldlearn.base.sklearn_private import Interval
-from ldlearn.core.nonnegative import nonnegative_quadratic
 from ldlearn.core.prototypes import pseudo_distributions
+from ldlearn.core.reconstruction import nonnegative_quadratic
 from ldlearn.core.scaling import feature_scaling
-from ldlearn.core.simplex import Array, Mask, Weights, normalize_rows
+from ldlearn.core.simplex import Array, Mask, SampleWeight, normalize_rows
 
 
 class FLE(SampleWeightMixin, Enhancer):
@@ -121,7 +121,7 @@ class FLE(SampleWeightMixin, Enhancer):
         self.tol = tol
         self.max_iter = max_iter
 
-    def _fit(self, X: Any, Y: Mask, sample_weight: Weights | None = None) -> None:
+    def _fit(self, X: Any, Y: Mask, sample_weight: SampleWeight | None = None) -> None:
         scaling = feature_scaling(X, weights=sample_weight) if self.standardize else None
         X = np.asarray(X, dtype=np.float64) if scaling is None else scaling.apply(X)
         m, c = X.shape[1], Y.shape[1]
@@ -148,7 +148,7 @@ class FLE(SampleWeightMixin, Enhancer):
         self.objective_path_, self.objective_, self.n_iter_ = np.asarray(path), path[-1], len(path)
         self.label_distributions_ = normalize_rows(P)
 
-    def _objective(self, X: Array, Y: Mask, S: Array, P: Array, Q: Array, weights: Weights) -> float:
+    def _objective(self, X: Array, Y: Mask, S: Array, P: Array, Q: Array, weights: SampleWeight) -> float:
         rows = (
             np.sum((X - P @ Q) ** 2, axis=1) / X.shape[1]
             + self.alpha * np.sum((P - Y) ** 2, axis=1)

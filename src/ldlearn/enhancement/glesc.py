@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ldlearn.base import Enhancer
 from ldlearn.base.sklearn_private import Interval, StrOptions
-from ldlearn.core.memory import require_memory
+from ldlearn.core.resources import require_memory
 from ldlearn.core.scaling import feature_scaling
 from ldlearn.core.simplex import softmax
 from ldlearn.solvers.low_rank import RowSpace, row_space, shrinkage, smooth_by_representation

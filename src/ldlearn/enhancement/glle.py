@@ -19,9 +19,8 @@ from ldlearn.base import Enhancer
 from ldlearn.base.sklearn_private import Interval, StrOptions
 from ldlearn.core.graph import knn_graph, laplacian
 from ldlearn.core.kernels import mean_distance, rbf_kernel
-from ldlearn.core.memory import require_memory
-from ldlearn.core.scores import OUTPUT_MAPS, to_distributions
-from ldlearn.core.simplex import Array
+from ldlearn.core.resources import require_memory
+from ldlearn.core.simplex import OUTPUT_MAPS, Array, to_distributions
 from ldlearn.exceptions import InputError
 from ldlearn.solvers.lbfgs import minimize_lbfgs
 from ldlearn.solvers.spd import solve_spd

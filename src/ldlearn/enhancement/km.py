@@ -10,8 +10,7 @@ import numpy as np
 from ldlearn.base import Enhancer, SampleWeightMixin
 from ldlearn.base.sklearn_private import Interval, StrOptions
 from ldlearn.core.kernels import mean_distance, upper_rbf_blocks
-from ldlearn.core.scores import OUTPUT_MAPS, to_distributions
-from ldlearn.core.simplex import Array, Mask, Weights
+from ldlearn.core.simplex import OUTPUT_MAPS, Array, Mask, SampleWeight, to_distributions
 
 _NO_MEMBERSHIP = 1e-9  # a row whose memberships are all below this is on the rim of each of its labels
 
@@ -93,7 +92,7 @@ class KM(SampleWeightMixin, Enhancer):
         """Whether negative labels get degree 0: only with ``normalize="l1"``."""
         return self.normalize == "l1"
 
-    def _fit(self, X: Array, Y: Mask, sample_weight: Weights | None = None) -> None:
+    def _fit(self, X: Array, Y: Mask, sample_weight: SampleWeight | None = None) -> None:
         counted = Y if sample_weight is None else Y * sample_weight[:, None]
         squares = self._squared_distances_to_centres(X, counted.astype(float), sample_weight)
         radii = np.where(counted, squares, 0.0).max(axis=0)
@@ -104,7 +103,7 @@ class KM(SampleWeightMixin, Enhancer):
         outside = self.scores_.max(axis=1, keepdims=True) <= _NO_MEMBERSHIP
         self.label_distributions_ = to_distributions(np.where(outside, Y, self.scores_), self.normalize)
 
-    def _squared_distances_to_centres(self, X: Array, Y: Array, weights: Weights | None) -> Array:
+    def _squared_distances_to_centres(self, X: Array, Y: Array, weights: SampleWeight | None) -> Array:
         """``s^2 = 1 - 2 (K Y) / n_l + diag(Y' K Y) / n_l^2``: only sums over the kernel are needed.
 
         The entries of Y are the weights of the rows that carry a label.

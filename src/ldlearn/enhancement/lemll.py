@@ -12,8 +12,8 @@ from scipy import linalg, sparse
 from ldlearn.base import Enhancer
 from ldlearn.base.sklearn_private import Interval
 from ldlearn.core.kernels import mean_distance, rbf_kernel
-from ldlearn.core.memory import require_memory
 from ldlearn.core.reconstruction import reconstruction_laplacian, reconstruction_weights
+from ldlearn.core.resources import require_memory
 from ldlearn.core.simplex import softmax
 from ldlearn.solvers.spd import solve_spd
 

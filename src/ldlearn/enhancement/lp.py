@@ -13,9 +13,8 @@ from ldlearn.base import Enhancer
 from ldlearn.base.sklearn_private import Interval, StrOptions
 from ldlearn.core.graph import knn_graph
 from ldlearn.core.kernels import mean_distance, rbf_kernel
-from ldlearn.core.memory import require_memory
-from ldlearn.core.scores import OUTPUT_MAPS, to_distributions
-from ldlearn.core.simplex import Array
+from ldlearn.core.resources import require_memory
+from ldlearn.core.simplex import OUTPUT_MAPS, Array, to_distributions
 from ldlearn.solvers.spd import solve_spd
 
 

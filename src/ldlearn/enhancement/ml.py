@@ -12,8 +12,7 @@ from scipy import sparse
 from ldlearn.base import Enhancer
 from ldlearn.base.sklearn_private import Interval, StrOptions
 from ldlearn.core.reconstruction import reconstruction_laplacian, reconstruction_weights
-from ldlearn.core.scores import OUTPUT_MAPS, to_distributions
-from ldlearn.core.simplex import Array
+from ldlearn.core.simplex import OUTPUT_MAPS, Array, to_distributions
 from ldlearn.solvers.bounded_quadratic import minimize_signed_quadratic
 
 _RIDGE = 1e-8  # makes the minimiser unique: M has the constants in its null space

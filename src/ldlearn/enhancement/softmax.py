@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ldlearn.base import Enhancer, SampleWeightMixin
-from ldlearn.core.simplex import Mask, Weights, softmax
+from ldlearn.core.simplex import Mask, SampleWeight, softmax
 
 
 class SoftmaxLE(SampleWeightMixin, Enhancer):
@@ -38,5 +38,5 @@ class SoftmaxLE(SampleWeightMixin, Enhancer):
     _accepts_sparse = True
     is_baseline = True
 
-    def _fit(self, X: Any, Y: Mask, sample_weight: Weights | None = None) -> None:  # rows do not see each other
+    def _fit(self, X: Any, Y: Mask, sample_weight: SampleWeight | None = None) -> None:  # rows do not see each other
         self.label_distributions_ = softmax(Y.astype(float))

@@ -12,7 +12,7 @@ from typing import Any
 from threadpoolctl import threadpool_limits
 
 from ldlearn.base.discovery import installed_versions
-from ldlearn.core.shared_neighbors import SharedNeighbors
+from ldlearn.core.neighbors import SharedNeighbors
 from ldlearn.experiments.captured_warnings import error_text
 from ldlearn.experiments.cells import Work
 from ldlearn.experiments.search import Partial, search

@@ -15,12 +15,12 @@ from sklearn.base import clone
 from ldlearn.base import SampleWeightMixin
 from ldlearn.base.sklearn_private import HasMethods, Interval, StrOptions
 from ldlearn.core.graph import NeighborGraph, laplacian, neighbor_graph, similarity
+from ldlearn.core.logical import Support, has_few_positives
 from ldlearn.core.neighbors import common_offsets, subtract_offsets
 from ldlearn.core.prototypes import pseudo_distributions
-from ldlearn.core.simplex import Array, Mask, Weights, log_softmax, normalize_rows
-from ldlearn.core.support import Support, has_few_positives
+from ldlearn.core.resources import limit_blas_threads
+from ldlearn.core.simplex import Array, Mask, SampleWeight, log_softmax, normalize_rows
 from ldlearn.core.targets import check_some_degrees, fill_unknown
-from ldlearn.core.threads import limit_blas_threads
 from ldlearn.exceptions import ParameterError
 from ldlearn.joint.feature_map import make_feature_map
 from ldlearn.joint.held_rows import solve_around
@@ -53,10 +53,10 @@ class _Degrees:
     support: Any  # Mask or Support: labels that may have one: ticked, or unknown
     start: Any  # the first D; a csr_array if only degrees of positive labels are stored
     held: Mask | None  # rows that stay as they start, their degrees being given; None if there are none
-    weights: Weights | None  # how often each row counts
+    weights: SampleWeight | None  # how often each row counts
 
 
-def _weighted_inner(weights: Weights | None, A: Any, B: Any) -> float:
+def _weighted_inner(weights: SampleWeight | None, A: Any, B: Any) -> float:
     """The sum of ``w_i A_ij B_ij``; sparse matrices have the same entries."""
     if weights is None:
         return float(np.vdot(A.data, B.data) if sparse.issparse(A) else np.einsum("ij,ij->", A, B))
@@ -360,7 +360,7 @@ class DLDL(SampleWeightMixin, IntervalMixin):
         self,
         X: Any,
         Y: Mask,
-        sample_weight: Weights | None = None,
+        sample_weight: SampleWeight | None = None,
         known: Mask | None = None,
         degrees: Array | None = None,
     ) -> None:
@@ -437,12 +437,12 @@ class DLDL(SampleWeightMixin, IntervalMixin):
         self.graph_, self.sigma_, self._index, self._offsets = work.graph
         return laplacian(self.graph_)
 
-    def make_features(self, X: Any, weights: Weights | None = None) -> Features:
+    def make_features(self, X: Any, weights: SampleWeight | None = None) -> Features:
         """What the W-step would work on if the model were fitted on the rows of X."""
         unfitted: Self = clone(self)
         return unfitted._fit_features(X, _SharedWork(), weights)
 
-    def _fit_features(self, X: Any, work: _SharedWork, weights: Weights | None) -> Features:
+    def _fit_features(self, X: Any, work: _SharedWork, weights: SampleWeight | None) -> Features:
         if work.features is None:
             work.feature_map = self._make_feature_map(X)
             mapped = X if work.feature_map is None else work.feature_map.fit_transform(self._map_input(X))
@@ -463,7 +463,7 @@ class DLDL(SampleWeightMixin, IntervalMixin):
         return X if self._offsets is None else subtract_offsets(X, self._offsets)
 
     def _first_degrees(
-        self, X: Any, Y: Mask, weights: Weights | None, known: Mask | None, degrees: Array | None
+        self, X: Any, Y: Mask, weights: SampleWeight | None, known: Mask | None, degrees: Array | None
     ) -> _Degrees:
         if self._keeps_positives(Y, known, degrees):
             positives = Support(Y)
@@ -533,7 +533,7 @@ class DLDL(SampleWeightMixin, IntervalMixin):
         certified = newton_simplex(logP, support, **problem, start=D, max_iter=0)
         return replace(certified, n_iter=n_iter, converged=converged)
 
-    def _terms_in_D(self, weights: Weights | None, G: Any, D: Any) -> float:
+    def _terms_in_D(self, weights: SampleWeight | None, G: Any, D: Any) -> float:
         """The terms in D alone: ``sum D ln D + beta |D|^2 + alpha tr(D'GD)``, and what ordered labels add."""
         graph_term = 0.0 if G is None else self.alpha_ * float(np.vdot(D, G @ D))
         entries = D.data if sparse.issparse(D) else D

@@ -16,7 +16,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from ldlearn.base import SampleWeightMixin
 from ldlearn.base.sklearn_private import Interval, StrOptions
-from ldlearn.core.simplex import Array, Mask, Weights
+from ldlearn.core.simplex import Array, Mask, SampleWeight
 from ldlearn.core.targets import check_some_degrees
 from ldlearn.exceptions import InputError, ParameterError
 from ldlearn.joint.dldl import DLDL
@@ -217,7 +217,7 @@ class DLDLCV(SampleWeightMixin, IntervalMixin):
         self,
         X: Any,
         Y: Mask,
-        sample_weight: Weights | None = None,
+        sample_weight: SampleWeight | None = None,
         known: Mask | None = None,
         degrees: Array | None = None,
     ) -> None:
@@ -316,7 +316,7 @@ class _Rows:
 
     X: Any
     Y: Mask
-    weights: Weights | None
+    weights: SampleWeight | None
     known: Mask | None
     degrees: Array | None
 

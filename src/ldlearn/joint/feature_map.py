@@ -9,7 +9,7 @@ from sklearn.kernel_approximation import Nystroem
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils import check_random_state
 
-from ldlearn.core.transformers import clone_for_arrays
+from ldlearn.core.neighbors import clone_for_arrays
 
 _BANDWIDTH_ROWS = 1000  # rows that the width of the kernel is measured on
 

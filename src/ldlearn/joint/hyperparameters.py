@@ -8,8 +8,8 @@ from functools import cache, partial
 
 import numpy as np
 
+from ldlearn.core.logical import Support
 from ldlearn.core.simplex import Array, Mask, log_softmax, normalize_rows
-from ldlearn.core.support import Support
 from ldlearn.core.targets import fill_unknown
 from ldlearn.core.votes import LARGEST_THETA, competing_votes, expected_votes
 from ldlearn.joint.label_model import HeldOut, Split, best_penalty, compare, held_out_splits, judging_weights

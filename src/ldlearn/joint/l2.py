@@ -19,7 +19,7 @@ from ldlearn.core.reconstruction import (
     simplex_weights,
     weights_to_csr,
 )
-from ldlearn.core.simplex import Array, Mask, Weights, project_simplex, softmax
+from ldlearn.core.simplex import Array, Mask, SampleWeight, project_simplex, softmax
 from ldlearn.solvers.nuclear_regression import NuclearFit, nuclear_regression
 from ldlearn.solvers.spd import solve_spd
 
@@ -183,7 +183,7 @@ class L2(SampleWeightMixin, SetsRowsAside, Joint):
         """Whether weight 2 is the row twice: not with a graph, in which the row would be its own neighbour."""
         return self.alpha == 0
 
-    def _fit(self, X: Any, Y: Mask, sample_weight: Weights | None = None, known: Mask | None = None) -> None:
+    def _fit(self, X: Any, Y: Mask, sample_weight: SampleWeight | None = None, known: Mask | None = None) -> None:
         # With a free intercept centring changes no value of the objective, only how fast W and b are found.
         features = np.asarray(X, dtype=np.float64)
         mean = np.average(features, axis=0, weights=sample_weight) if self.fit_intercept else np.zeros(X.shape[1])
@@ -273,7 +273,7 @@ class _Rows(NamedTuple):
 
     X: Array
     Y: Mask
-    w: Weights
+    w: SampleWeight
     known: Mask | None
 
 
@@ -302,7 +302,7 @@ class _NoGraph:
         pass
 
 
-def squared_error(Z: Array, D: Array, weights: Weights | None = None) -> tuple[float, Array]:
+def squared_error(Z: Array, D: Array, weights: SampleWeight | None = None) -> tuple[float, Array]:
     """``|softmax(Z) - D|^2``, each row as often as it counts, and its gradient."""
     P = softmax(Z)
     R = P - D

@@ -13,9 +13,9 @@ from sklearn.utils import check_array, check_consistent_length
 
 from ldlearn.base import check_logical
 from ldlearn.base.estimator import explain_overflow, raise_input_errors
+from ldlearn.core.resources import in_threads
 from ldlearn.core.simplex import Array, Mask
 from ldlearn.core.targets import split_observed
-from ldlearn.core.threads import in_threads
 from ldlearn.core.votes import LARGEST_THETA, competing_votes, log_likelihood
 from ldlearn.solvers.default_gamma import default_gamma
 from ldlearn.solvers.features import Features

@@ -13,7 +13,7 @@ from ldlearn.base import SampleWeightMixin
 from ldlearn.base.frames import wrap_output
 from ldlearn.base.sklearn_private import HasMethods, Interval, StrOptions
 from ldlearn.core.neighbors import common_offsets, subtract_offsets
-from ldlearn.core.simplex import Array, Mask, Weights, normalize_rows, softmax
+from ldlearn.core.simplex import Array, Mask, SampleWeight, normalize_rows, softmax
 from ldlearn.core.votes import competing_votes, expected_votes
 from ldlearn.exceptions import InputError
 from ldlearn.joint.feature_map import make_feature_map
@@ -244,7 +244,7 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
         self,
         X: Any,
         Y: Mask,
-        sample_weight: Weights | None = None,
+        sample_weight: SampleWeight | None = None,
         known: Mask | None = None,
         n_raters: Array | None = None,
     ) -> None:

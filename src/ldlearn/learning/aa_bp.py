@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from ldlearn.base import Learner, SampleWeightMixin
 from ldlearn.base.sklearn_private import Interval, StrOptions
 from ldlearn.core.scaling import feature_scaling
-from ldlearn.core.simplex import Array, Weights, normalize_rows, softmax
+from ldlearn.core.simplex import Array, SampleWeight, normalize_rows, softmax
 from ldlearn.exceptions import InputError
 from ldlearn.solvers.lbfgs import minimize_lbfgs
 
@@ -139,7 +139,7 @@ class AABP(SampleWeightMixin, Learner):
         self.tol = tol
         self.random_state = random_state
 
-    def _fit(self, X: Any, D: Array, sample_weight: Weights | None = None) -> None:
+    def _fit(self, X: Any, D: Array, sample_weight: SampleWeight | None = None) -> None:
         X, is_softmax = X.astype(np.float64), self.output == "softmax"
         scaling = feature_scaling(X, weights=sample_weight) if self.solver == "lbfgs" else None
         network = _Network(X if scaling is None else scaling.apply(X), D, is_softmax, self.l2, sample_weight)
@@ -211,7 +211,7 @@ class AABP(SampleWeightMixin, Learner):
 class _Network:
     """The objective on one training set."""
 
-    def __init__(self, X: Array, D: Array, is_softmax: bool, l2: float, weights: Weights | None = None) -> None:
+    def __init__(self, X: Array, D: Array, is_softmax: bool, l2: float, weights: SampleWeight | None = None) -> None:
         self.X, self.D, self.is_softmax, self.l2 = X, D, is_softmax, l2
         self.shares = np.full((len(D), 1), 1.0 / len(D)) if weights is None else (weights / weights.sum())[:, None]
         self.ones = np.ones(len(D))

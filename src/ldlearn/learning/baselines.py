@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ldlearn.base import Learner, SampleWeightMixin
-from ldlearn.core.simplex import Array, Weights
+from ldlearn.core.simplex import Array, SampleWeight
 
 
 class MeanLDL(SampleWeightMixin, Learner):
@@ -33,7 +33,7 @@ class MeanLDL(SampleWeightMixin, Learner):
     _accepts_sparse = True
     is_baseline = True
 
-    def _fit(self, X: Any, D: Array, sample_weight: Weights | None = None) -> None:
+    def _fit(self, X: Any, D: Array, sample_weight: SampleWeight | None = None) -> None:
         self.mean_distribution_ = np.average(D, axis=0, weights=sample_weight)
 
     def _predict(self, X: Any) -> Array:

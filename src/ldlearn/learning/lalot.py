@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ldlearn.base import Learner, SampleWeightMixin
 from ldlearn.base.sklearn_private import Interval
 from ldlearn.core.scaling import feature_scaling
-from ldlearn.core.simplex import Array, Weights, mean_logits, softmax
+from ldlearn.core.simplex import Array, SampleWeight, mean_logits, softmax
 from ldlearn.solvers.lbfgs import minimize_lbfgs
 from ldlearn.solvers.sinkhorn import Transport, sinkhorn, total_plan, transport_cost
 
@@ -139,7 +139,7 @@ class LALOT(SampleWeightMixin, Learner):
         self.tol = tol
         self.fit_intercept = fit_intercept
 
-    def _fit(self, X: Any, D: Array, sample_weight: Weights | None = None) -> None:
+    def _fit(self, X: Any, D: Array, sample_weight: SampleWeight | None = None) -> None:
         scaling = feature_scaling(X, self.fit_intercept, sample_weight)
         Z = scaling.apply(X)
         theta, theta0 = np.zeros((Z.shape[1], D.shape[1])), self.fit_intercept * mean_logits(D, sample_weight)
@@ -180,7 +180,7 @@ class TransportLoss:
         lam: float,
         l2: float = 0.0,
         fit_intercept: bool = True,
-        counts: Weights | None = None,
+        counts: SampleWeight | None = None,
     ) -> None:
         self.Z, self.D, self.M, self.lam, self.l2, self.fit_intercept = Z, D, M, lam, l2, fit_intercept
         self.counts = np.ones(len(D)) if counts is None else counts

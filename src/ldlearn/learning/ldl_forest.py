@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state, gen_batches
 from ldlearn.base import Learner, SampleWeightMixin
 from ldlearn.base.sklearn_private import Interval
 from ldlearn.core.scaling import feature_scaling
-from ldlearn.core.simplex import Array, Weights
+from ldlearn.core.simplex import Array, SampleWeight
 from ldlearn.exceptions import InputError
 from ldlearn.solvers.lbfgs import minimize_lbfgs
 
@@ -145,7 +145,7 @@ class LDLForest(SampleWeightMixin, Learner):
         self.fit_intercept = fit_intercept
         self.random_state = random_state
 
-    def _fit(self, X: Any, D: Array, sample_weight: Weights | None = None) -> None:
+    def _fit(self, X: Any, D: Array, sample_weight: SampleWeight | None = None) -> None:
         rng = check_random_state(self.random_state)
         self.nodes_ = self._assign_nodes(rng)
         scaling = feature_scaling(X, self.fit_intercept, sample_weight)

@@ -12,7 +12,7 @@ from scipy import linalg
 from ldlearn.base import Learner, SampleWeightMixin
 from ldlearn.base.sklearn_private import Interval, StrOptions
 from ldlearn.core.scaling import feature_scaling
-from ldlearn.core.simplex import Array, Weights, normalize_rows
+from ldlearn.core.simplex import Array, SampleWeight, normalize_rows
 from ldlearn.exceptions import InputError
 
 # Shapes: X (n, m), D (n, c), W, S, C, their sum N and multiplier V (m, c), Q and B = I + 2 lam3 Q (c, c).
@@ -152,7 +152,7 @@ class LDLSF(SampleWeightMixin, Learner):
         self.fit_intercept = fit_intercept
         self.standardize = standardize
 
-    def _fit(self, X: Any, D: Array, sample_weight: Weights | None = None) -> None:
+    def _fit(self, X: Any, D: Array, sample_weight: SampleWeight | None = None) -> None:
         B = np.eye(D.shape[1]) + 2.0 * self.lam3 * label_coupling(D, self.correlation, sample_weight)
         self._require_convexity(B)
         # Columns of unit length keep the W-step accurate whatever their units; the penalties may count the weights in
@@ -213,7 +213,7 @@ class LDLSF(SampleWeightMixin, Learner):
         return normalize_rows(np.maximum(X @ self.coef_ + self.intercept_, 0.0))
 
 
-def label_coupling(D: Array, correlation: str, weights: Weights | None = None) -> NDArray[np.float64]:
+def label_coupling(D: Array, correlation: str, weights: SampleWeight | None = None) -> NDArray[np.float64]:
     """Q, from the correlations R of the columns of D; a constant column correlates with none."""
     centred = D - np.average(D, axis=0, weights=weights)
     if weights is not None:

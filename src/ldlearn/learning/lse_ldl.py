@@ -13,7 +13,7 @@ from scipy import linalg, optimize, sparse
 from ldlearn.base import Learner, SampleWeightMixin
 from ldlearn.base.sklearn_private import Interval
 from ldlearn.core.graph import knn_graph, laplacian
-from ldlearn.core.simplex import Array, Weights, log_softmax, softmax
+from ldlearn.core.simplex import Array, SampleWeight, log_softmax, softmax
 from ldlearn.exceptions import InputError
 from ldlearn.solvers.features import Features
 from ldlearn.solvers.lbfgs import minimize_lbfgs
@@ -144,7 +144,7 @@ class LSELDL(SampleWeightMixin, Learner):
         self.max_iter = max_iter
         self.tol = tol
 
-    def _fit(self, X: Any, D: Array, sample_weight: Weights | None = None) -> None:
+    def _fit(self, X: Any, D: Array, sample_weight: SampleWeight | None = None) -> None:
         mean = np.asarray(np.average(X, axis=0, weights=sample_weight), dtype=np.float64)
         weights = self.alpha, self.beta, self.gamma, self.delta
         problem = LatentProblem(X - mean, D, self._graph(X), *weights, sample_weight)
@@ -211,7 +211,7 @@ class LatentProblem:
         beta: float,
         gamma: float,
         delta: float,
-        counts: Weights | None = None,
+        counts: SampleWeight | None = None,
     ) -> None:
         self.X, self.D, self.L, self.counts = X, D, L, counts
         self.times = np.ones((len(D), 1)) if counts is None else counts[:, None]

@@ -12,9 +12,9 @@ from sklearn.utils import check_random_state
 
 from ldlearn.base import Learner, SampleWeightMixin
 from ldlearn.base.sklearn_private import Interval
-from ldlearn.core.problem_transformation import clipped, draw_labels
+from ldlearn.core.logical import draw_labels
 from ldlearn.core.scaling import feature_scaling
-from ldlearn.core.simplex import Array, Weights, softmax
+from ldlearn.core.simplex import Array, SampleWeight, clip_degrees, softmax
 
 
 class PTBayes(SampleWeightMixin, Learner):
@@ -113,7 +113,7 @@ class PTBayes(SampleWeightMixin, Learner):
         """As `order_invariant`."""
         return not self.resample
 
-    def _fit(self, X: Any, D: Array, sample_weight: Weights | None = None) -> None:
+    def _fit(self, X: Any, D: Array, sample_weight: SampleWeight | None = None) -> None:
         X = X.astype(np.float64)
         D = D if sample_weight is None else D * sample_weight[:, None]
         weights = draw_labels(D, D.size, check_random_state(self.random_state)).astype(float) if self.resample else D
@@ -137,7 +137,7 @@ class PTBayes(SampleWeightMixin, Learner):
         log_scores = self._log_densities(X.astype(np.float64))
         with np.errstate(divide="ignore"):
             log_scores += np.log(self.priors_)
-        return clipped(self._posterior(log_scores))
+        return clip_degrees(self._posterior(log_scores))
 
     def _log_densities(self, X: Array) -> Array:
         """``ln N(x; mu_j, Sigma_j + r I)`` for all rows and labels."""
@@ -159,7 +159,7 @@ class PTBayes(SampleWeightMixin, Learner):
         return np.asarray(np.nan_to_num(P, nan=0.0))  # all of a failed row, which the baseline makes uniform
 
 
-def _variances(X: Array, weights: Weights | None) -> NDArray[np.float64]:
+def _variances(X: Array, weights: SampleWeight | None) -> NDArray[np.float64]:
     scale = feature_scaling(X, weights=weights).scale
     return np.where(np.isfinite(scale), scale**2, 1.0)  # a constant feature says nothing: any width will do
 

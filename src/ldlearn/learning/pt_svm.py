@@ -17,8 +17,8 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from ldlearn.base import Learner, SampleWeightMixin
 from ldlearn.base.sklearn_private import Interval, StrOptions
-from ldlearn.core.problem_transformation import clipped, draw_labels
-from ldlearn.core.simplex import Array, Weights
+from ldlearn.core.logical import draw_labels
+from ldlearn.core.simplex import Array, SampleWeight, clip_degrees
 from ldlearn.solvers.pairwise_coupling import couple_pairs, platt_sigmoid
 
 _SURE = 1e-7  # pairwise probabilities keep this distance from 0 and 1
@@ -139,7 +139,7 @@ class PTSVM(SampleWeightMixin, Learner):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _fit(self, X: Any, D: Array, sample_weight: Weights | None = None) -> None:
+    def _fit(self, X: Any, D: Array, sample_weight: SampleWeight | None = None) -> None:
         mean = np.average(X, axis=0, weights=sample_weight)
         D = D if sample_weight is None else D * sample_weight[:, None]  # a row is drawn as often as it counts
         X = X - mean  # distances stay, and LIBSVM's lose no digits to an offset
@@ -162,7 +162,7 @@ class PTSVM(SampleWeightMixin, Learner):
         """Draws are another sample for other rows."""
         return False
 
-    def _kernel_width(self, X: Array, weights: Weights | None) -> float:
+    def _kernel_width(self, X: Array, weights: SampleWeight | None) -> float:
         if not isinstance(self.gamma, str):
             return float(self.gamma)
         total = float(np.average(X**2, axis=0, weights=weights).sum()) if self.gamma == "scale" else float(X.shape[1])
@@ -224,7 +224,7 @@ class PTSVM(SampleWeightMixin, Learner):
             R[:, pair[0], pair[1]], R[:, pair[1], pair[0]] = chance, 1.0 - chance
         P = np.zeros((len(X), self._n_labels))
         P[:, self.drawn_labels_] = couple_pairs(R[:, self.drawn_labels_[:, None], self.drawn_labels_])
-        return clipped(P)
+        return clip_degrees(P)
 
 
 def _split(counts: Counts, n_folds: int, rng: Any) -> Counts:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ldlearn.base import Learner, SampleWeightMixin
 from ldlearn.base.sklearn_private import Interval, StrOptions
-from ldlearn.core.simplex import Array, Weights
+from ldlearn.core.simplex import Array, SampleWeight
 from ldlearn.solvers.features import Features, linear_softmax
 from ldlearn.solvers.lbfgs import minimize_lbfgs
 from ldlearn.solvers.softmax_regression import loss_and_gradient, softmax_regression
@@ -105,7 +105,7 @@ class SABFGS(SampleWeightMixin, Learner):
         """The published start, an identity, treats the labels unequally; stopped early, the result remembers it."""
         return self.solver == "newton"
 
-    def _fit(self, X: Any, D: Array, sample_weight: Weights | None = None) -> None:
+    def _fit(self, X: Any, D: Array, sample_weight: SampleWeight | None = None) -> None:
         features = Features(X, self.fit_intercept, sample_weight)
         if self.solver == "newton":
             fit = softmax_regression(features, D, l2=self.l2, tol=self.tol, max_iter=self.max_iter)

@@ -13,7 +13,7 @@ from sklearn.utils import gen_batches
 from ldlearn.base import Learner, SampleWeightMixin
 from ldlearn.base.sklearn_private import Interval, StrOptions
 from ldlearn.core.scaling import Scaling, feature_scaling
-from ldlearn.core.simplex import Array, Weights, log_softmax, mean_logits, softmax
+from ldlearn.core.simplex import Array, SampleWeight, log_softmax, mean_logits, softmax
 
 _NODES = 16  # of the interpolation over f#, the size of a row: exponentials of nodes instead of rows
 _LARGEST_SPREAD = 3.0  # |step| * half the range of f#; 16 nodes then interpolate exp to nine digits
@@ -117,7 +117,7 @@ class SAIIS(SampleWeightMixin, Learner):
         """The published start ties the first labels to the first features; stopped early, the result remembers it."""
         return self.init == "zeros"
 
-    def _fit(self, X: Any, D: Array, sample_weight: Weights | None = None) -> None:
+    def _fit(self, X: Any, D: Array, sample_weight: SampleWeight | None = None) -> None:
         scaling = feature_scaling(X, weights=sample_weight) if self.fit_intercept else _as_they_are(X.shape[1])
         problem = _Scaling(X, D, scaling, self.fit_intercept, sample_weight)
         W = np.eye(*problem.shape) if self.init == "eye" else np.zeros(problem.shape)
@@ -141,7 +141,9 @@ class SAIIS(SampleWeightMixin, Learner):
 class _Scaling:
     """The steps of iterative scaling on one training set, whose rows are scaled (and made dense) block by block."""
 
-    def __init__(self, X: Any, D: Array, scaling: Scaling, fit_intercept: bool, weights: Weights | None = None) -> None:
+    def __init__(
+        self, X: Any, D: Array, scaling: Scaling, fit_intercept: bool, weights: SampleWeight | None = None
+    ) -> None:
         self.X, self.scaling, self.fit_intercept = X, scaling, fit_intercept
         self.counts = np.ones((len(D), 1)) if weights is None else weights[:, None]
         self.D = D * self.counts

@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state, gen_batches
 from ldlearn.base import Learner, SampleWeightMixin
 from ldlearn.base.sklearn_private import Interval
 from ldlearn.core.scaling import feature_scaling
-from ldlearn.core.simplex import Array, Weights, mean_logits, softmax
+from ldlearn.core.simplex import Array, SampleWeight, mean_logits, softmax
 from ldlearn.solvers.lbfgs import minimize_lbfgs
 
 # Shapes: F (n, R), U and E rows (c, R), scores (n, c); R hidden units.
@@ -127,7 +127,7 @@ class SCELDL(SampleWeightMixin, Learner):
         self.tol = tol
         self.random_state = random_state
 
-    def _fit(self, X: Any, D: Array, sample_weight: Weights | None = None) -> None:
+    def _fit(self, X: Any, D: Array, sample_weight: SampleWeight | None = None) -> None:
         scaling = feature_scaling(X, weights=sample_weight)
         Z = scaling.apply(X)
         fit = minimize_lbfgs(
@@ -154,7 +154,7 @@ class SCELDL(SampleWeightMixin, Learner):
 
 
 def loss_and_gradient(
-    Z: Array, D: Array, lam: float, W: Array, U: Array, b: Array, *, l2: float = 0.0, counts: Weights | None = None
+    Z: Array, D: Array, lam: float, W: Array, U: Array, b: Array, *, l2: float = 0.0, counts: SampleWeight | None = None
 ) -> tuple[float, list[Array]]:
     """The objective of `SCELDL` with features Z, and its gradient in W, U and b; ``counts`` are the rows' weights."""
     times = np.ones((len(D), 1)) if counts is None else counts[:, None]

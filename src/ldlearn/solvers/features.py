@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ldlearn.core.offsets import column_moments, removable_offsets, row_blocks, without_offsets
+from ldlearn.core.resources import blas_threads, in_threads, sum_in_threads
+from ldlearn.core.scaling import column_moments, removable_offsets, row_blocks, without_offsets
 from ldlearn.core.simplex import Array
-from ldlearn.core.threads import blas_threads, in_threads, sum_in_threads
 
 _LARGE_FACTORISATION = 500  # features from which threads of BLAS are worth their waiting for each other
 _LARGEST_FACTORISATION = 2000  # features; beyond this only the diagonal of the scatter matrix is used

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from ldlearn.core.logical import Support
+from ldlearn.core.resources import in_threads, thread_count
 from ldlearn.core.simplex import Array
-from ldlearn.core.support import Support
-from ldlearn.core.threads import in_threads, thread_count
 
 if TYPE_CHECKING:
     from ldlearn.solvers.newton_simplex import SimplexSolution

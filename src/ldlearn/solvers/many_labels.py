@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from ldlearn.core.resources import sum_in_threads
 from ldlearn.core.simplex import Array
-from ldlearn.core.threads import sum_in_threads
 from ldlearn.solvers.features import Features, reciprocal
 
 _BALANCED = 0.01  # largest excess of a label's predictions that is left, compared with what a row may lack

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from ldlearn.core.logical import Support
+from ldlearn.core.resources import in_threads
 from ldlearn.core.simplex import Array, Mask
-from ldlearn.core.support import Support
-from ldlearn.core.threads import in_threads
 from ldlearn.solvers.graph_sweeps import GraphSweeps, is_graph_laplacian
 
 # Arrays of shape (n, c) are in Fortran order: what is done to their short rows is done along long columns.

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ldlearn.core.simplex import Array, Weights
+from ldlearn.core.simplex import Array, SampleWeight
 from ldlearn.solvers.low_rank import nuclear_norm, singular_value_threshold
 
 RowLoss = Callable[[Array], tuple[float, Array]]
@@ -36,7 +36,7 @@ def nuclear_regression(
     *,
     curvature: float,
     fit_intercept: bool = True,
-    sample_weight: Weights | None = None,
+    sample_weight: SampleWeight | None = None,
     tol: float = 1e-7,
     max_iter: int = 1000,
 ) -> NuclearFit:
@@ -114,7 +114,7 @@ class _Problem:
         weight: float,
         curvature: float,
         fit_intercept: bool,
-        sample_weight: Weights | None,
+        sample_weight: SampleWeight | None,
     ) -> None:
         self.X, self.row_loss, self.weight, self.fit_intercept = X, row_loss, weight, fit_intercept
         counts = np.ones(len(X)) if sample_weight is None else sample_weight

@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import gen_batches
 
+from ldlearn.core.resources import blas_threads
 from ldlearn.core.simplex import Array
-from ldlearn.core.threads import blas_threads
 from ldlearn.solvers.features import Features
 
 _MOST_ROWS = 2000  # whose products with each other are factorised

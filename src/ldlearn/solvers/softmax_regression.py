@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from scipy import linalg, sparse
 
+from ldlearn.core.resources import limit_blas_threads
 from ldlearn.core.simplex import Array
-from ldlearn.core.threads import limit_blas_threads
 from ldlearn.solvers.features import CentredColumns, Features, reciprocal
 from ldlearn.solvers.many_labels import LabelCurvatures, SparseRows, balanced
 from ldlearn.solvers.softmax_rows import LocalRows

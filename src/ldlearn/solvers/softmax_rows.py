@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ldlearn.core.resources import sum_in_threads
 from ldlearn.core.simplex import Array
-from ldlearn.core.threads import sum_in_threads
 from ldlearn.solvers.features import Features
 
 _MOST_SHIFT = 30.0  # of logits, up to which predictions are moved by a factor instead of being made anew

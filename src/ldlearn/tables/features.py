@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import gen_batches
 
-from ldlearn.core.offsets import column_moments
+from ldlearn.core.scaling import column_moments
 from ldlearn.exceptions import TableError, format_list
 from ldlearn.tables.column_kinds import (
     COUNTER,

@@ -1,4 +1,4 @@
-"""Work on blocks of rows in several threads: numpy lets go of the interpreter while it computes."""
+"""What the machine has: memory that can still be allocated, threads for work on blocks of rows."""
 
 from __future__ import annotations
 
@@ -8,9 +8,40 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
+from pathlib import Path
 from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
+
+
+def available_memory() -> int | None:
+    """Bytes the system could still give to this process, or None where it does not say."""
+    try:
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            # Not what is free: the system gives up its caches when asked.
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    return None
+
+
+def require_memory(n_bytes: float, purpose: str, instead: str) -> None:
+    """Raise MemoryError if ``n_bytes`` are not to be had.
+
+    Parameters
+    ----------
+    n_bytes : float
+        What is about to be allocated at its peak.
+    purpose : str
+        What for, e.g. ``"the 50000 x 50000 kernel of KM"``.
+    instead : str
+        What the user can do, e.g. ``"GLLE keeps its graph sparse"``.
+    """
+    available = available_memory()
+    if available is not None and n_bytes > available:
+        raise MemoryError(f"{purpose} needs {n_bytes / 1e9:.1f} GB and {available / 1e9:.1f} GB are free; {instead}.")
+
 
 _own: int | None = None  # threads of ours while BLAS has one; set by the main thread alone
 Item = TypeVar("Item")

@@ -1,5 +1,3 @@
-"""Threads: as many as BLAS may use, results in order, errors as they are."""
-
 import threading
 from contextlib import contextmanager
 
@@ -7,8 +5,28 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
-from ldlearn.core import threads
-from ldlearn.core.threads import blas_threads, in_threads, limit_blas_threads, sum_in_threads, thread_count
+from ldlearn.core import resources
+from ldlearn.core.resources import blas_threads, in_threads, limit_blas_threads, sum_in_threads, thread_count
+
+
+def test_refuses_before_allocating(monkeypatch):
+    monkeypatch.setattr(resources, "available_memory", lambda: 10**9)
+    resources.require_memory(9e8, "The kernel", "use less")
+    with pytest.raises(MemoryError, match=r"^The kernel needs 8.0 GB and 1.0 GB are free; use less\.$"):
+        resources.require_memory(8e9, "The kernel", "use less")
+
+
+def test_says_nothing_where_the_system_does_not(monkeypatch):
+    monkeypatch.setattr(resources, "available_memory", lambda: None)
+    resources.require_memory(1e30, "Everything", "nothing")
+
+
+def test_available_memory_is_a_plausible_number():
+    available = resources.available_memory()
+    assert available is None or 10**6 < available < 10**15
+
+
+"""Threads: as many as BLAS may use, results in order, errors as they are."""
 
 
 def test_the_limit_of_blas_is_ours():
@@ -29,7 +47,7 @@ def test_a_thread_of_the_caller_gets_no_threads_of_its_own(monkeypatch):
 
 @pytest.mark.parametrize("count", [1, 3])
 def test_results_come_in_order_and_errors_come_out(count, monkeypatch):
-    monkeypatch.setattr(threads, "thread_count", lambda: count)
+    monkeypatch.setattr(resources, "thread_count", lambda: count)
     assert in_threads(lambda k: k * k, range(20)) == [k * k for k in range(20)]
     assert in_threads(abs, []) == []
     with pytest.raises(ZeroDivisionError):
@@ -38,16 +56,16 @@ def test_results_come_in_order_and_errors_come_out(count, monkeypatch):
 
 def test_each_thread_has_blas_to_itself_and_the_limit_comes_back(monkeypatch):
     with threadpool_limits(2, user_api="blas"):
-        before = [library.num_threads for library in threads._blas().lib_controllers]
-        monkeypatch.setattr(threads, "thread_count", lambda: 2)
-        inside = in_threads(lambda _: [library.num_threads for library in threads._blas().lib_controllers], [0, 1])
+        before = [library.num_threads for library in resources._blas().lib_controllers]
+        monkeypatch.setattr(resources, "thread_count", lambda: 2)
+        inside = in_threads(lambda _: [library.num_threads for library in resources._blas().lib_controllers], [0, 1])
         assert np.unique(inside).tolist() == [1]
-        assert [library.num_threads for library in threads._blas().lib_controllers] == before
+        assert [library.num_threads for library in resources._blas().lib_controllers] == before
 
 
 @pytest.mark.parametrize("count", [1, 3])
 def test_sums_are_those_of_a_loop(count, monkeypatch):
-    monkeypatch.setattr(threads, "thread_count", lambda: count)
+    monkeypatch.setattr(resources, "thread_count", lambda: count)
     numbers, arrays = sum_in_threads(lambda k: (k, np.full(2, 2.0 * k)), range(10))
     assert numbers == 45
     np.testing.assert_array_equal(arrays, [90.0, 90.0])
@@ -55,7 +73,7 @@ def test_sums_are_those_of_a_loop(count, monkeypatch):
 
 
 def of_blas():
-    return max(library.num_threads for library in threads._blas().lib_controllers)
+    return max(library.num_threads for library in resources._blas().lib_controllers)
 
 
 def test_blas_has_one_thread_while_we_have_its_own_and_gets_them_back_when_asked():
@@ -97,7 +115,7 @@ def test_another_thread_of_the_caller_leaves_the_limit_of_blas_alone(monkeypatch
             over.wait(5)
 
     blas = GlobalLimit()
-    monkeypatch.setattr(threads, "_blas", lambda: blas)
+    monkeypatch.setattr(resources, "_blas", lambda: blas)
     other = threading.Thread(target=factorise)
     with limit_blas_threads():
         other.start()
