@@ -118,7 +118,7 @@ def predictions(n: int) -> None:
 
     X, Y, _ = problem(n, np.float32)
     model = DLDL(**WEIGHTS).fit(X[:2000], Y[:2000])
-    W, b = model.coef_.astype(np.float32), model.intercept_.astype(np.float32)
+    W, b = model.coef_.T.astype(np.float32), model.intercept_.astype(np.float32)
 
     def bare() -> np.ndarray:
         Z = X @ W

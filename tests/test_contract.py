@@ -17,6 +17,7 @@ from scipy import sparse
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.feature_selection import SelectFromModel
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
@@ -574,3 +575,15 @@ def test_unknown_labels_are_taken_or_refused_by_row_and_column(estimator):
     assert (model.label_distributions_[9] > 0).sum() > 1
     whatever = plain_fit(estimator).label_distributions_
     assert np.abs(whatever - model.label_distributions_).max() > 1e-3
+
+
+@pytest.mark.parametrize("n_features", [3, 5])
+def test_features_are_selected_by_their_coefficients(n_features):
+    """Only the last feature matters; with as many labels as features a transposed coef_ would select by label."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, n_features))
+    Y = np.column_stack([X[:, -1] > 0.3, X[:, -1] < 0.3, np.ones(80)]).astype(float)
+    for method in (DLDL(beta=0.1, gamma=0.1), VoteLDL(gamma=0.1)):
+        selector = SelectFromModel(method, max_features=1, threshold=-np.inf).fit(X, Y)
+        assert selector.estimator_.coef_.shape == (3, n_features)
+        np.testing.assert_array_equal(selector.get_support(), np.arange(n_features) == n_features - 1)

@@ -22,7 +22,7 @@ def objective(W, b, a, X, Y, alpha, lam, G):
 def test_solves_the_sylvester_equation(alpha, lam):
     X, _, Y = make_problem()
     G = laplacian(knn_graph(X, 5, "median"))
-    W = BDLE(alpha=alpha, lam=lam, n_neighbors=5, fit_intercept=False).fit(X, Y).coef_
+    W = BDLE(alpha=alpha, lam=lam, n_neighbors=5, fit_intercept=False).fit(X, Y).coef_.T
     expected = solve_sylvester(X.T @ (X + lam * (G @ X)), alpha * Y.T @ Y, (1 + alpha) * X.T @ Y)
     np.testing.assert_allclose(W, expected, atol=1e-9)
 
@@ -32,7 +32,7 @@ def test_no_direction_lowers_the_objective(m):
     X, _, Y = make_problem(m=m)
     G = laplacian(knn_graph(X, 5, "median"))
     model = BDLE(alpha=0.3, lam=0.2, n_neighbors=5).fit(X, Y)
-    W, b = model.coef_, model.intercept_
+    W, b = model.coef_.T, model.intercept_
     a = X.mean(axis=0) - Y.mean(axis=0) @ W.T
     sizes = np.cumsum([W.size, b.size])
 
@@ -53,14 +53,14 @@ def test_without_both_terms_it_is_least_squares():
     model = BDLE(alpha=0.0, lam=0.0).fit(X, Y)
     design = np.column_stack([X, np.ones(len(X))])
     expected = np.linalg.lstsq(design, Y, rcond=None)[0]
-    np.testing.assert_allclose(model.coef_, expected[:-1], atol=1e-9)
+    np.testing.assert_allclose(model.coef_.T, expected[:-1], atol=1e-9)
     np.testing.assert_allclose(model.intercept_, expected[-1], atol=1e-9)
-    np.testing.assert_allclose(model.scores_, X @ model.coef_ + model.intercept_, atol=1e-12)
+    np.testing.assert_allclose(model.scores_, X @ model.coef_.T + model.intercept_, atol=1e-12)
 
 
 def test_many_features_give_the_least_norm_solution():
     X, _, Y = make_problem(n=15, m=40)
-    W = BDLE(alpha=0.0, lam=0.0, fit_intercept=False).fit(X, Y).coef_
+    W = BDLE(alpha=0.0, lam=0.0, fit_intercept=False).fit(X, Y).coef_.T
     np.testing.assert_allclose(W, np.linalg.pinv(X) @ Y, atol=1e-8)
 
 
@@ -75,7 +75,7 @@ def test_least_squares_do_not_depend_on_the_units_of_the_columns(monkeypatch, la
     monkeypatch.setattr("ldlearn.enhancement.bd_le.knn_graph", lambda *_: graph)
     plain = BDLE(alpha=0.0, lam=lam).fit(X, Y)
     scaled = BDLE(alpha=0.0, lam=lam).fit(X * SCALES, Y)
-    np.testing.assert_allclose(scaled.coef_ * SCALES[:, None], plain.coef_, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(scaled.coef_ * SCALES, plain.coef_, rtol=1e-7, atol=1e-9)
     np.testing.assert_allclose(scaled.scores_, plain.scores_, atol=1e-8)
 
 
@@ -84,7 +84,7 @@ def test_every_row_of_the_sylvester_equation_holds_in_its_own_unit(alpha):
     X, _, Y = make_problem()
     X = (X - X.mean(axis=0)) * SCALES
     C = Y - Y.mean(axis=0)
-    W = BDLE(alpha=alpha, lam=0.0).fit(X, Y).coef_
+    W = BDLE(alpha=alpha, lam=0.0).fit(X, Y).coef_.T
     terms = X.T @ (X @ W), alpha * W @ (C.T @ C), -(1 + alpha) * X.T @ C
     sizes = sum(np.abs(term).max(axis=1) for term in terms)
     assert (np.abs(sum(terms)).max(axis=1) < 1e-9 * sizes).all()

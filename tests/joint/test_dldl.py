@@ -29,7 +29,7 @@ from ldlearn.solvers.newton_simplex import newton_simplex
 def printed_objective(model, X):
     """KL(D, P) + alpha tr(D'GD) + beta |D|^2 + gamma |W|^2, term by term."""
     D = model.label_distributions_
-    P = softmax(X @ model.coef_ + model.intercept_)
+    P = softmax(X @ model.coef_.T + model.intercept_)
     G = 0.0 if model.graph_ is None else laplacian(model.graph_).toarray()
     graph_term = 0.0 if model.graph_ is None else np.trace(D.T @ G @ D)
     return (
@@ -86,7 +86,7 @@ def test_the_path_is_the_objective_after_every_half_step(alpha, beta, gamma, ini
     D = normalize_rows(Y.astype(float) if init == "uniform" else pseudo_distributions(X, Y.astype(bool)) * Y)
     path = []
     for model in fits:
-        W, b = model.coef_, model.intercept_
+        W, b = model.coef_.T, model.intercept_
         path.append(stated_objective(X, D, W, b, G, alpha, beta, gamma))
         D = model.label_distributions_
         path.append(stated_objective(X, D, W, b, G, alpha, beta, gamma))
@@ -109,7 +109,7 @@ def test_ends_with_the_optimal_D_and_certifies_it(alpha):
     X, _, Y = make_problem()
     model = DLDL(alpha, 0.3, 0.5, n_neighbors=5, tol=1e-5).fit(X, Y)
     G = None if model.graph_ is None else laplacian(model.graph_)
-    logP = log_softmax(X @ model.coef_ + model.intercept_)
+    logP = log_softmax(X @ model.coef_.T + model.intercept_)
     best = newton_simplex(logP, Y.astype(bool), laplacian=G, alpha=alpha, beta=0.3, tol=1e-13)
     gamma_term = 0.5 * np.sum(model.coef_**2)
     assert model.gap_.shape == (len(X),)
@@ -240,7 +240,7 @@ def test_rbf_features_learn_what_a_line_cannot():
     squares = DLDL(feature_map=PolynomialFeatures(2, include_bias=False)).fit(X[:300], Y[:300])
     assert intersection(D[300:], curve.predict(X[300:])) > intersection(D[300:], line.predict(X[300:])) + 0.15
     assert intersection(D[300:], squares.predict(X[300:])) > intersection(D[300:], line.predict(X[300:])) + 0.15
-    assert curve.coef_.shape == (50, 3)
+    assert curve.coef_.shape == (3, 50)
     assert squares.feature_map_ is not squares.feature_map
 
 

@@ -30,7 +30,7 @@ def poisson_votes(n, seed, rate=15.0, m=6, c=5, kappa=np.inf):
 def errors(n, seed):
     X, _, votes, W = poisson_votes(n, seed)
     model = VoteLDL(gamma=1e-3).fit(X, votes > 0)
-    coef = model.coef_ - model.coef_.mean(axis=1, keepdims=True)
+    coef = (model.coef_ - model.coef_.mean(axis=0)).T
     return np.linalg.norm(coef - W), model.lambda_ - 15.0
 
 

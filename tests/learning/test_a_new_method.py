@@ -31,10 +31,10 @@ class RidgeShares(Learner):
         self.gamma = gamma
 
     def _fit(self, X, D):
-        self.coef_ = np.linalg.solve(X.T @ X + self.gamma * np.eye(X.shape[1]), X.T @ D)
+        self.coef_ = np.linalg.solve(X.T @ X + self.gamma * np.eye(X.shape[1]), X.T @ D).T
 
     def _predict(self, X):
-        return project_simplex(X @ self.coef_)
+        return project_simplex(X @ self.coef_.T)
 '''
 
 

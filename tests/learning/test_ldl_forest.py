@@ -60,7 +60,7 @@ def test_depth_counts_levels_of_nodes(depth):
     assert model.nodes_.shape == (5, 2 ** (depth - 1) - 1)
     for nodes in model.nodes_:
         assert len(set(nodes)) == len(nodes)
-        assert nodes.max() < model.coef_.shape[1]
+        assert nodes.max() < len(model.coef_)
     np.testing.assert_allclose(model.leaves_.sum(axis=2), 1.0)
 
 
@@ -68,7 +68,7 @@ def test_prediction_is_the_mean_of_the_trees():
     rng = np.random.default_rng(0)
     X, D = rng.normal(size=(15, 3)), rng.dirichlet(np.ones(4), size=15)
     model = LDLForest(n_estimators=3, max_depth=4, n_outputs=9, random_state=0).fit(X, D)
-    F = X @ model.coef_ + model.intercept_
+    F = X @ model.coef_.T + model.intercept_
     by_hand = [
         np.mean([slow_tree(f[nodes], q) for nodes, q in zip(model.nodes_, model.leaves_, strict=True)], axis=0)
         for f in F

@@ -24,7 +24,7 @@ def units(model, X):
 
 
 def objective(model, X, D):
-    F = X @ model.coef_ + model.intercept_
+    F = X @ model.coef_.T + model.intercept_
     Q = label_coupling(D, model.correlation)
     S, C = model.specific_ * units(model, X), model.common_ * units(model, X)
     penalty = model.lam1 * np.abs(S).sum() + model.lam2 * np.linalg.norm(C, axis=1).sum()
@@ -59,7 +59,7 @@ def test_limit_is_the_minimum_of_the_stated_problem(shape, standardize, correlat
     value, W = solve_by_cvxpy(model, X, D)
     assert objective(model, X, D) == pytest.approx(value, rel=1e-5)
     assert model.objective_ == pytest.approx(objective(model, X, D), rel=1e-9)
-    np.testing.assert_allclose(model.coef_, W, atol=1e-4)
+    np.testing.assert_allclose(model.coef_.T, W, atol=1e-4)
 
 
 @pytest.mark.parametrize(("n", "m"), [(30, 6), (5, 9)])
@@ -131,7 +131,7 @@ def test_without_penalties_it_is_least_squares():
     model = LDLSF(0.0, 0.0, 0.0, tol=1e-8).fit(X, D)
     ones = np.column_stack([X, np.ones(len(X))])
     expected = np.linalg.lstsq(ones, D, rcond=None)[0]
-    np.testing.assert_allclose(model.coef_, expected[:-1], atol=1e-5)
+    np.testing.assert_allclose(model.coef_.T, expected[:-1], atol=1e-5)
     np.testing.assert_allclose(model.intercept_, expected[-1], atol=1e-5)
 
 
@@ -181,7 +181,7 @@ def test_heavy_penalties_leave_the_mean():
 def test_rows_sum_to_one_before_negative_ones_are_cut():
     X, D = make_problem()
     model = LDLSF(0.3, 0.5, 0.05, tol=1e-8, max_iter=5000).fit(X, D)
-    np.testing.assert_allclose((X @ model.coef_ + model.intercept_).sum(axis=1), 1.0, atol=1e-6)
+    np.testing.assert_allclose((X @ model.coef_.T + model.intercept_).sum(axis=1), 1.0, atol=1e-6)
 
 
 def test_a_row_without_positive_scores_becomes_uniform():
@@ -218,6 +218,6 @@ def test_planted_features_are_found():
     X = rng.normal(size=(200, 12))
     D = np.full((200, 3), 1 / 3) + X[:, [0, 0, 0]] * [0.05, -0.05, 0.0] + X[:, [1, 1, 1]] * [0.03, 0.03, -0.06]
     model = LDLSF(1.0, 1.5, 0.0).fit(X, np.clip(D, 0, 1) / np.clip(D, 0, 1).sum(axis=1, keepdims=True))
-    used = np.flatnonzero(np.abs(model.coef_).sum(axis=1) > 1e-3)
+    used = np.flatnonzero(np.abs(model.coef_).sum(axis=0) > 1e-3)
     np.testing.assert_array_equal(used, [0, 1])
-    assert np.abs(model.coef_[0]).argmin() == 2
+    assert np.abs(model.coef_[:, 0]).argmin() == 2

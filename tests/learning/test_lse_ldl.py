@@ -123,7 +123,7 @@ def test_planted_features_are_ranked_first_and_enough(seed):
     X, D = planted(seed)
     model = LSELDL(gamma=10.0, n_kept=3).fit(X, D)
     assert set(np.argsort(-model.feature_scores_)[:3]) == {2, 11, 23}
-    assert set(np.flatnonzero(np.abs(model.coef_).sum(axis=1))) == {2, 11, 23}
+    assert set(np.flatnonzero(np.abs(model.coef_).sum(axis=0))) == {2, 11, 23}
     noise = np.delete(model.feature_scores_, [2, 11, 23])
     assert noise.max() < 0.05 * model.feature_scores_.max()
     assert model.score(X, D) > 0.9

@@ -46,7 +46,7 @@ def test_constant_row_sums_have_a_closed_form():
     X, D = rng.dirichlet(np.ones(7), size=50), rng.dirichlet(np.ones(4), size=50)
     once = SAIIS(1, fit_intercept=False, init="eye").fit(X, D)
     expected = np.log((X.T @ D) / (X.T @ softmax(X @ np.eye(7, 4))))
-    np.testing.assert_allclose(once.coef_ - np.eye(7, 4), expected, atol=1e-9)
+    np.testing.assert_allclose(once.coef_.T - np.eye(7, 4), expected, atol=1e-9)
 
 
 @STOPPED_EARLY

@@ -108,6 +108,6 @@ class TestOurs:
         np.testing.assert_allclose(reordered, ours.label_distributions_[ORDER], atol=1e-6)
 
     def test_is_optimal(self, ours):
-        assert optimality(ours.label_distributions_, ours.coef_, dense_laplacian(ours.graph_)) < 1e-5
+        assert optimality(ours.label_distributions_, ours.coef_.T, dense_laplacian(ours.graph_)) < 1e-5
         assert ours.gap_.sum() < 1e-6
         np.testing.assert_array_equal(ours.label_distributions_[Y == 0], 0)

@@ -371,7 +371,7 @@ class TestCooccurrence:
 class TestFeatureInfluence:
     def test_weights_are_against_the_mean_of_the_labels(self):
         display = FeatureInfluenceDisplay.from_estimator(MODEL, 1)
-        np.testing.assert_allclose(display.weights, (MODEL.coef_ - MODEL.coef_.mean(axis=1, keepdims=True))[:, 1])
+        np.testing.assert_allclose(display.weights, (MODEL.coef_ - MODEL.coef_.mean(axis=0))[1])
         widths = [bar.get_width() for bar in display.bars_]
         assert widths == sorted(widths, reverse=True)
 
@@ -395,7 +395,7 @@ class TestFeatureInfluence:
         assert direct.label == "sea"
 
     def test_a_number_is_a_column_and_a_text_is_a_name(self):
-        model = SimpleNamespace(coef_=[[1.0, 2.0]], label_names_=["1", "0"])
+        model = SimpleNamespace(coef_=[[1.0], [2.0]], label_names_=["1", "0"])
         assert FeatureInfluenceDisplay.from_estimator(model, 1).label == "0"
         assert FeatureInfluenceDisplay.from_estimator(model, "1").label == "1"
 

@@ -207,7 +207,7 @@ def test_linear_models_are_recognised_and_explained():
     for estimator in (DLDL(), EnhanceThenLearn(PriorLE(), SABFGS())):
         model = fitted(estimator=estimator)
         coef, intercept = linear_softmax(model.estimator)
-        assert coef.shape == (5, 3)
+        assert coef.shape == (3, 5)
         assert intercept.shape == (3,)
     pushes = strongest_features(coef, ["height", "wet", "coast", "inland", "island"])
     assert pushes[1][0][0] == "height"

@@ -150,7 +150,7 @@ class DLDL(JointOnBlocks, joint.DLDL):
             terms, (objective, n_newton, solved) = self._outcome(rounds, degrees, graphs)
             self.n_newton_.append(n_newton)
             self._record("D", objective + self.gamma_ * float(np.sum(W.coef**2)))
-            self.coef_, self.intercept_ = W.coef, W.intercept
+            self.coef_, self.intercept_ = W.coef.T, W.intercept
             self.weights_gap_ = W.gap
             self.converged_ = W.converged and solved
         self.objective_ = float(self.objective_path_[-1])

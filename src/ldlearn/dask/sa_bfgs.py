@@ -50,7 +50,7 @@ class SABFGS(OnBlocks, learning.SABFGS):
         columns = BlockColumns(training, training.X, training.sums, self.fit_intercept)
         rows = BlockRows(columns, training.rounds.keep(_known, training.given))
         fit = minimize(rows, l2=self.l2, start=None, tol=self.tol, max_iter=self.max_iter)
-        self.coef_, self.intercept_ = fit.coef, fit.intercept
+        self.coef_, self.intercept_ = fit.coef.T, fit.intercept
         self.objective_, self.weights_gap_ = fit.loss, fit.gap
         self.n_iter_, self.converged_ = fit.n_iter, fit.converged
 

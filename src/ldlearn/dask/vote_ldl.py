@@ -65,7 +65,7 @@ class VoteLDL(JointOnBlocks, joint.VoteLDL):
         votes = _BlockVotes(columns, self.label_names_)
         design = _BlockDesign(columns, len(self.label_names_))
         fit = minimize(votes, design, l2=self.gamma_, tol=self.tol, max_iter=self.max_iter)
-        self.coef_, self.intercept_, self.lambda_ = fit.coef, fit.intercept, float(np.exp(fit.log_rate))
+        self.coef_, self.intercept_, self.lambda_ = fit.coef.T, fit.intercept, float(np.exp(fit.log_rate))
         self.objective_, self.objective_path_ = fit.loss, fit.path
         self.converged_, self.n_iter_ = fit.converged, fit.n_iter
         degrees = training.rounds.keep(_degrees, columns.blocks, training.given, common=self._to_send())
@@ -167,5 +167,5 @@ def _curve(X: Array, given: Given, common: tuple[_At, tuple[Array, Array, float]
 
 
 def _degrees(X: Array, given: Given, model: joint.VoteLDL) -> Array:
-    scores = np.asarray(X @ model.coef_ + model.intercept_, dtype=np.float64)
+    scores = np.asarray(X @ model.coef_.T + model.intercept_, dtype=np.float64)
     return np.ascontiguousarray(model._degrees(scores, given.T, 0.0, given.known), dtype=X.dtype)

@@ -49,7 +49,7 @@ class BDLE(SampleWeightMixin, Enhancer):
 
     Attributes
     ----------
-    coef_ : ndarray of shape (m, c)
+    coef_ : ndarray of shape (n_labels, n_features)
         W. Columns of X may be of any scale; directions along which the objective does not change are left out.
     intercept_ : ndarray of shape (c,)
     scores_ : ndarray of shape (n, c)
@@ -134,9 +134,9 @@ class BDLE(SampleWeightMixin, Enhancer):
         root = np.sqrt(w[counted, None])
         rough = self._smoothness(X[counted], features[counted])
         # The graph term counts no rows: what X' multiplies by the root again is divided by it here.
-        self.coef_ = self._solve(root * features[counted], root * labels[counted], rough / root)
-        self.intercept_ = mean_y - mean_x @ self.coef_
-        self.scores_ = features @ self.coef_ + mean_y
+        W = self._solve(root * features[counted], root * labels[counted], rough / root)
+        self.coef_, self.intercept_ = W.T, mean_y - mean_x @ W
+        self.scores_ = features @ W + mean_y
         self.label_distributions_ = to_distributions(self.scores_, self.normalize)
 
     def _smoothness(self, X: Array, features: Array) -> Array:

@@ -145,7 +145,7 @@ class DLDL(SampleWeightMixin, IntervalMixin):
     ----------
     label_distributions_ : ndarray of shape (n, c)
         D, the recovered degrees.
-    coef_ : ndarray of shape (m, c)
+    coef_ : ndarray of shape (n_labels, n_features)
         W; m counts mapped features if there is a feature map.
     intercept_ : ndarray of shape (c,)
         b.
@@ -416,7 +416,8 @@ class DLDL(SampleWeightMixin, IntervalMixin):
             self.weights_gap_ = W.gap
             self.converged_ = W.converged and solved
         assert W is not None
-        self.coef_, self.intercept_ = features.in_columns(W.coef, W.intercept)
+        coef, self.intercept_ = features.in_columns(W.coef, W.intercept)
+        self.coef_ = coef.T
         self.objective_ = float(self.objective_path_[-1])
         self.label_distributions_ = self._dense(D, features.whole.X.dtype)
 
@@ -561,10 +562,10 @@ class DLDL(SampleWeightMixin, IntervalMixin):
         return X if self.feature_map_ is None else self.feature_map_.transform(self._map_input(X))
 
     def _logits(self, X: Any) -> Array:
-        return linear_scores(self._mapped(X), self.coef_, self.intercept_)
+        return linear_scores(self._mapped(X), self.coef_.T, self.intercept_)
 
     def _predict(self, X: Any) -> Array:
-        return linear_softmax(self._mapped(X), self.coef_, self.intercept_)
+        return linear_softmax(self._mapped(X), self.coef_.T, self.intercept_)
 
     def _enhance(self, X: Any, Y: Mask, known: Mask | None = None, degrees: Array | None = None) -> Array:
         r"""The D-step for new rows, given the fitted model.

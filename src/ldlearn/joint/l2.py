@@ -73,7 +73,7 @@ class L2(SampleWeightMixin, SetsRowsAside, Joint):
 
     Attributes
     ----------
-    coef_ : ndarray of shape (m, c)
+    coef_ : ndarray of shape (n_labels, n_features)
         W, of exactly low rank.
     intercept_ : ndarray of shape (c,)
         b.
@@ -204,7 +204,7 @@ class L2(SampleWeightMixin, SetsRowsAside, Joint):
             path.append(self._objective(fit, graph.S, D, rows))
             moved = max(np.abs(new - old).max() for new, old in zip((D, P), before, strict=True))
             self.converged_ = bool(moved <= self.tol)
-        self.coef_, self.intercept_ = W, b - mean @ W
+        self.coef_, self.intercept_ = W.T, b - mean @ W
         self.scores_, self.weights_ = D, graph.S
         self.objective_path_, self.objective_, self.n_iter_ = np.asarray(path), path[-1], len(path)
         self.label_distributions_ = softmax(D)
@@ -265,7 +265,7 @@ class L2(SampleWeightMixin, SetsRowsAside, Joint):
         return self.beta * fit.objective + self.alpha * rebuilt + self.lam * float(rows.w @ np.sum(off**2, axis=1))
 
     def _predict(self, X: Any) -> Array:
-        return softmax(X @ self.coef_ + self.intercept_)
+        return softmax(X @ self.coef_.T + self.intercept_)
 
 
 class _Rows(NamedTuple):

@@ -70,7 +70,7 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
         The recovered degrees.
     lambda_ : float
         Votes of a row; votes of a rater if ``n_raters`` was given.
-    coef_ : ndarray of shape (m, c)
+    coef_ : ndarray of shape (n_labels, n_features)
         W; m counts mapped features if there is a feature map.
     intercept_ : ndarray of shape (c,)
         b.
@@ -259,7 +259,8 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
         self.gamma_ = self._choose_gamma(features, Y, known) if self.gamma is None else float(self.gamma)
         given: dict[str, Any] = {"known": known, "offset": 0.0 if n_raters is None else offset}
         fit = vote_regression(features, Y, l2=self.gamma_, **given, tol=self.tol, max_iter=self.max_iter)
-        self.coef_, self.intercept_ = features.in_columns(fit.coef, fit.intercept)
+        coef, self.intercept_ = features.in_columns(fit.coef, fit.intercept)
+        self.coef_ = coef.T
         self.lambda_ = float(np.exp(fit.log_rate))
         self.objective_, self.objective_path_ = fit.loss, fit.path
         self.converged_, self.n_iter_ = fit.converged, fit.n_iter
@@ -283,7 +284,7 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
         return X if self.feature_map_ is None else self.feature_map_.transform(self._map_input(X))
 
     def _scores(self, X: Any) -> Array:
-        return np.asarray(self._mapped(X) @ self.coef_ + self.intercept_, dtype=np.float64)
+        return np.asarray(self._mapped(X) @ self.coef_.T + self.intercept_, dtype=np.float64)
 
     def _predict(self, X: Any) -> Array:
         return softmax(self._scores(X))

@@ -60,7 +60,7 @@ class LALOT(SampleWeightMixin, Learner):
 
     Attributes
     ----------
-    coef_ : ndarray of shape (m, c)
+    coef_ : ndarray of shape (n_labels, n_features)
         :math:`\Theta`.
     intercept_ : ndarray of shape (c,)
     K_ : ndarray of shape (c, c)
@@ -158,12 +158,13 @@ class LALOT(SampleWeightMixin, Learner):
             K = metric_step(loss.total_plan(theta, theta0), K0, self.C)
             self.converged_ = fit.converged and before - path[-1] <= self.tol * abs(path[-1])
             before = path[-1]
-        self.coef_, self.intercept_ = scaling.undo(theta, theta0)
+        coef, self.intercept_ = scaling.undo(theta, theta0)
+        self.coef_ = coef.T
         self.K_, self.cost_ = K, squared_distances(K) / unit
         self.objective_path_, self.objective_, self.n_iter_ = np.array(path), path[-1], len(path)
 
     def _predict(self, X: Any) -> Array:
-        return softmax(X @ self.coef_ + self.intercept_)
+        return softmax(X @ self.coef_.T + self.intercept_)
 
 
 class TransportLoss:

@@ -67,7 +67,7 @@ class LDLForest(SampleWeightMixin, Learner):
 
     Attributes
     ----------
-    coef_ : ndarray of shape (m, n_outputs)
+    coef_ : ndarray of shape (n_outputs, n_features)
         :math:`\Theta`.
     intercept_ : ndarray of shape (n_outputs,)
     nodes_ : ndarray of shape (n_estimators, leaves - 1)
@@ -165,7 +165,8 @@ class LDLForest(SampleWeightMixin, Learner):
             leaves, loss = update_leaves(Z @ theta + theta0, D, self.nodes_, leaves, self.leaf_updates)
             path.append(loss)
             self.converged_ = before - loss <= self.tol * abs(loss)
-        self.coef_, self.intercept_ = scaling.undo(theta, theta0)
+        coef, self.intercept_ = scaling.undo(theta, theta0)
+        self.coef_ = coef.T
         self.leaves_, self.objective_path_, self.objective_, self.n_iter_ = leaves, np.array(path), loss, len(path)
 
     def _assign_nodes(self, rng: np.random.RandomState) -> NDArray[np.intp]:
@@ -189,7 +190,7 @@ class LDLForest(SampleWeightMixin, Learner):
         return fit.arrays[0], fit.arrays[1]
 
     def _predict(self, X: Any) -> Array:
-        F = X @ self.coef_ + self.intercept_
+        F = X @ self.coef_.T + self.intercept_
         P = np.zeros((len(F), self.leaves_.shape[2]))
         for rows in _blocks(len(F), self.leaves_.shape[1]):
             S = _probabilities(F[rows])

@@ -63,7 +63,7 @@ class LDLSF(SampleWeightMixin, Learner):
 
     Attributes
     ----------
-    coef_ : ndarray of shape (m, c)
+    coef_ : ndarray of shape (n_labels, n_features)
         ``specific_ + common_``.
     specific_ : ndarray of shape (m, c)
         S.
@@ -174,7 +174,8 @@ class LDLSF(SampleWeightMixin, Learner):
         self.objective_path_ = np.array(path) + constant
         self.objective_, self.n_iter_ = float(self.objective_path_[-1]), len(path)
         self.specific_, self.common_ = S / scaling.scale[:, None], C / scaling.scale[:, None]
-        self.coef_, self.intercept_ = scaling.undo(S + C, offset)
+        coef, self.intercept_ = scaling.undo(S + C, offset)
+        self.coef_ = coef.T
 
     def _require_convexity(self, B: Array) -> None:
         smallest = float(np.linalg.eigvalsh(B)[0])
@@ -210,7 +211,7 @@ class LDLSF(SampleWeightMixin, Learner):
         return S, C, path
 
     def _predict(self, X: Any) -> Array:
-        return normalize_rows(np.maximum(X @ self.coef_ + self.intercept_, 0.0))
+        return normalize_rows(np.maximum(X @ self.coef_.T + self.intercept_, 0.0))
 
 
 def label_coupling(D: Array, correlation: str, weights: SampleWeight | None = None) -> NDArray[np.float64]:

@@ -63,7 +63,7 @@ class LSELDL(SampleWeightMixin, Learner):
 
     Attributes
     ----------
-    coef_ : ndarray of shape (m, c)
+    coef_ : ndarray of shape (n_labels, n_features)
         :math:`W \Theta`, zero for features that are not kept.
     intercept_ : ndarray of shape (c,)
     encoding_ : ndarray of shape (m, K)
@@ -159,8 +159,8 @@ class LSELDL(SampleWeightMixin, Learner):
         self.objective_path_, self.objective_, self.n_iter_ = np.array(path), path[-1], len(path)
         self.encoding_, self.latent_, self.theta_ = state.W, state.V, state.theta
         self.feature_scores_ = linalg.norm(state.W, axis=1)
-        self.coef_ = self._kept()[:, None] * (state.W @ state.theta)
-        self.intercept_ = state.b - mean @ self.coef_
+        coef = self._kept()[:, None] * (state.W @ state.theta)
+        self.coef_, self.intercept_ = coef.T, state.b - mean @ coef
 
     @property
     def weights_repeat_rows(self) -> bool:  # type: ignore[override]
@@ -186,7 +186,7 @@ class LSELDL(SampleWeightMixin, Learner):
         return kept
 
     def _predict(self, X: Any) -> Array:
-        return softmax(X @ self.coef_ + self.intercept_)
+        return softmax(X @ self.coef_.T + self.intercept_)
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,7 @@ class SABFGS(SampleWeightMixin, Learner):
 
     Attributes
     ----------
-    coef_ : ndarray of shape (m, c)
+    coef_ : ndarray of shape (n_labels, n_features)
     intercept_ : ndarray of shape (c,)
     objective_ : float
         Without its constant: ``-sum D ln P + l2 |W|^2``.
@@ -109,7 +109,7 @@ class SABFGS(SampleWeightMixin, Learner):
         features = Features(X, self.fit_intercept, sample_weight)
         if self.solver == "newton":
             fit = softmax_regression(features, D, l2=self.l2, tol=self.tol, max_iter=self.max_iter)
-            self.coef_, self.intercept_ = fit.coef, fit.intercept
+            self.coef_, self.intercept_ = fit.coef.T, fit.intercept
             self.objective_, self.weights_gap_ = fit.loss, fit.gap
             self.n_iter_, self.converged_ = fit.n_iter, fit.converged
         else:
@@ -124,12 +124,12 @@ class SABFGS(SampleWeightMixin, Learner):
         # The published start and memory. Stopped early, the result remembers both.
         start = [np.eye(features.m, c), np.zeros(c)]
         found = minimize_lbfgs(loss, start, max_iter=self.max_iter, tol=self.tol, memory=20)
-        self.coef_ = found.arrays[0]
-        # The weights are those of centred features.
-        self.intercept_ = found.arrays[1] - features.mean @ self.coef_
+        W, b = found.arrays
+        # b is the intercept of centred features.
+        self.coef_, self.intercept_ = W.T, b - features.mean @ W
         # Stopped early: nothing certifies how far the minimum is.
         self.objective_, self.weights_gap_ = found.loss, np.inf
         self.n_iter_, self.converged_ = found.n_iter, found.converged
 
     def _predict(self, X: Any) -> Array:
-        return linear_softmax(X, self.coef_, self.intercept_)
+        return linear_softmax(X, self.coef_.T, self.intercept_)

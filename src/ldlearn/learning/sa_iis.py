@@ -56,7 +56,7 @@ class SAIIS(SampleWeightMixin, Learner):
 
     Attributes
     ----------
-    coef_ : ndarray of shape (m, c)
+    coef_ : ndarray of shape (n_labels, n_features)
     intercept_ : ndarray of shape (c,)
     objective_path_ : ndarray of shape (n_iter_,)
         T after each iteration; never rises.
@@ -132,10 +132,11 @@ class SAIIS(SampleWeightMixin, Learner):
             before = path[-1]
         self.objective_path_, self.objective_, self.n_iter_ = np.array(path), path[-1], len(path)
         coef, intercept = (W[:-1], W[-1]) if self.fit_intercept else (W, np.zeros(D.shape[1]))
-        self.coef_, self.intercept_ = scaling.undo(coef, intercept)
+        coef, self.intercept_ = scaling.undo(coef, intercept)
+        self.coef_ = coef.T
 
     def _predict(self, X: Any) -> Array:
-        return softmax(X @ self.coef_ + self.intercept_)
+        return softmax(X @ self.coef_.T + self.intercept_)
 
 
 class _Scaling:

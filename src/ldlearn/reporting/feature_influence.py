@@ -68,7 +68,7 @@ class FeatureInfluenceDisplay(Display):
 
         Parameters
         ----------
-        estimator : fitted estimator with ``coef_`` of shape (m, c)
+        estimator : fitted estimator with ``coef_`` of shape (n_labels, n_features)
             Also a two-step model or a pipeline that ends in one.
         label : str or int
             Name or column of the label.
@@ -85,7 +85,7 @@ class FeatureInfluenceDisplay(Display):
         """
         model = _linear_part(estimator)
         coef = np.asarray(model.coef_, dtype=float)
-        names = [str(name) for name in getattr(model, "label_names_", range(coef.shape[1]))]
+        names = [str(name) for name in getattr(model, "label_names_", range(len(coef)))]
         # -1 is no column, and a label whose name is a number is found below.
         column = label if isinstance(label, (int, np.integer)) else -1
         if not 0 <= column < len(names):
@@ -93,8 +93,8 @@ class FeatureInfluenceDisplay(Display):
                 raise InputError(f"There is no label {label!r}; the labels are {', '.join(names)}.")
             column = names.index(str(label))
         # The softmax does not notice what is added to all labels alike: only differences between labels mean anything.
-        centred = coef - coef.mean(axis=1, keepdims=True)
-        weights = centred[:, column] * (1.0 if scale is None else np.asarray(scale, dtype=float))
+        centred = coef - coef.mean(axis=0)
+        weights = centred[column] * (1.0 if scale is None else np.asarray(scale, dtype=float))
         features = feature_names if feature_names is not None else _feature_names(estimator, model, len(weights))
         return cls(weights, features, names[column], top=top).plot(ax=ax)
 
@@ -120,7 +120,7 @@ def _linear_part(estimator: Any) -> Any:
     if getattr(model, "feature_map_", None) is not None:
         raise InputError(f"{type(model).__name__} uses a feature map; its weights belong to no single feature.")
     if getattr(model, "coef_", None) is None or np.ndim(model.coef_) != 2:
-        raise InputError(f"{type(model).__name__} has no coef_ of shape (features, labels); fit a linear model.")
+        raise InputError(f"{type(model).__name__} has no coef_ of shape (n_labels, n_features); fit a linear model.")
     return model
 
 

@@ -1,4 +1,4 @@
-"""The weights of models whose prediction is a softmax of linear scores."""
+"""The coefficients of models whose prediction is a softmax of linear scores."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ Matrix = NDArray[np.float64]
 
 
 def linear_softmax(estimator: Any) -> tuple[Matrix, Matrix] | None:
-    """Weights and intercepts of a fitted estimator, or None if its prediction is no softmax of linear scores.
+    """Coefficients and intercepts of a fitted estimator, or None if its prediction is no softmax of linear scores.
 
     Whether it is one is found by trying, so that methods need not be listed.
 
     Returns
     -------
-    coef, intercept : ndarrays of shape (m, c) and (c,), or None
+    coef, intercept : ndarrays of shape (n_labels, n_features) and (n_labels,), or None
 
     Examples
     --------
@@ -27,12 +27,12 @@ def linear_softmax(estimator: Any) -> tuple[Matrix, Matrix] | None:
     >>> from ldlearn import MeanLDL, SABFGS
     >>> X, D = np.array([[0.0], [1.0], [2.0]]), np.array([[0.9, 0.1], [0.5, 0.5], [0.1, 0.9]])
     >>> [array.shape for array in linear_softmax(SABFGS().fit(X, D))]
-    [(1, 2), (2,)]
+    [(2, 1), (2,)]
     >>> linear_softmax(MeanLDL().fit(X, D)) is None
     True
     """
     inner = estimator
-    # The weights may lie within: of the learner of two steps, or of the best of several.
+    # The coefficients may lie within: of the learner of two steps, or of the best of several.
     while inner is not None and not hasattr(inner, "coef_"):
         steps = ("learner_", "estimator_", "best_estimator_")
         inner = next((getattr(inner, step) for step in steps if hasattr(inner, step)), None)
@@ -40,20 +40,20 @@ def linear_softmax(estimator: Any) -> tuple[Matrix, Matrix] | None:
         return None
     coef, intercept = np.asarray(inner.coef_, dtype=np.float64), np.asarray(inner.intercept_, dtype=np.float64)
     m, c = int(estimator.n_features_in_), len(estimator.label_names_)
-    if coef.shape != (m, c) or intercept.shape != (c,):
+    if coef.shape != (c, m) or intercept.shape != (c,):
         return None
     X = np.random.default_rng(0).normal(size=(8, m))
-    same = np.allclose(softmax(X @ coef + intercept), estimator.predict(X), rtol=1e-9, atol=1e-12)
+    same = np.allclose(softmax(X @ coef.T + intercept), estimator.predict(X), rtol=1e-9, atol=1e-12)
     return (coef, intercept) if same else None
 
 
 def strongest_features(coef: Matrix, names: list[str], count: int = 3) -> list[list[tuple[str, float]]]:
-    """For each label the features that push it up most, with their weights.
+    """For each label the features with the largest positive coefficients, and these coefficients.
 
-    Weights are taken relative to their mean over the labels, because adding the same to all labels changes nothing.
+    They are taken relative to their mean over the labels, because adding the same to all labels changes nothing.
     """
-    relative = coef - coef.mean(axis=1, keepdims=True)
-    order = np.argsort(-relative, axis=0, kind="stable")[:count]
+    relative = coef - coef.mean(axis=0)
+    order = np.argsort(-relative, axis=1, kind="stable")[:, :count]
     return [
-        [(names[i], float(relative[i, j])) for i in order[:, j] if relative[i, j] > 0] for j in range(coef.shape[1])
+        [(names[j], float(row[j])) for j in largest if row[j] > 0] for row, largest in zip(relative, order, strict=True)
     ]

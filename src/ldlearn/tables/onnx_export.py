@@ -54,6 +54,7 @@ def export_onnx(model: TableModel, path: str | os.PathLike[str]) -> None:
 
 
 def _scores(graph: _Graph, model: TableModel, coef: Matrix, intercept: Matrix) -> str:
+    coef = coef.T  # one row for each feature
     total = graph.constant("intercept", intercept)
     n_numbers = len(model.numeric)
     if n_numbers:

@@ -218,7 +218,7 @@ class IntervalMixin(EnhancesNewRows, Joint):
         posterior = None
         if rows.Y.shape[1] <= _MOST_LABELS:
             given: dict[str, Any] = {"known": rows.known, "offset": rows.offset}
-            posterior = vote_posterior(features, rows.Y, l2=l2, weights=(self.coef_, self.intercept_), **given)
+            posterior = vote_posterior(features, rows.Y, l2=l2, weights=(self.coef_.T, self.intercept_), **given)
         return PosteriorState(posterior, LeverageModel.of(plain))
 
     def __getstate__(self) -> Any:
