@@ -150,11 +150,11 @@ class Doubled(BaseEstimator):
 
 
 INNER = {
-    "rbf": DLDL(feature_map="rbf", n_components=5, random_state=0, **FIXED),
-    "votes": VoteLDL(feature_map="rbf", n_components=5, random_state=0),
+    "rbf": DLDL(feature_map="rbf", random_state=0, **FIXED),
+    "votes": VoteLDL(feature_map="rbf", random_state=0),
     "pipeline": DLDL(feature_map=make_pipeline(StandardScaler(), PolynomialFeatures()), **FIXED),
     "union": DLDL(feature_map=make_union(Doubled(), PolynomialFeatures()), **FIXED),
-    "search": DLDLCV(DLDL(**FIXED, n_components=5, random_state=0), cv=2),
+    "search": DLDLCV(DLDL(**FIXED, random_state=0), cv=2),
     "neighbors": DLDL(neighbors=KNeighborsTransformer(n_neighbors=4), n_neighbors=3, **FIXED | {"alpha": 0.1}),
     "two steps": EnhanceThenLearn(DLDL(**FIXED), SABFGS(max_iter=2)),
 }

@@ -1,3 +1,5 @@
+import logging
+
 import forked
 import pytest
 
@@ -61,3 +63,28 @@ def client():
         distributed.Client(cluster, set_as_default=False) as client,
     ):
         yield client
+
+
+@pytest.fixture
+def after_steps():
+    """Call a function after every half-step of DLDL."""
+    logger, handlers = logging.getLogger("ldlearn.joint"), []
+
+    class Handler(logging.Handler):
+        def __init__(self, function):
+            super().__init__()
+            self.function = function
+
+        def emit(self, record):
+            self.function()
+
+    def add(function):
+        handlers.append(Handler(function))
+        logger.addHandler(handlers[-1])
+
+    level = logger.level
+    logger.setLevel(logging.INFO)
+    yield add
+    logger.setLevel(level)
+    for handler in handlers:
+        logger.removeHandler(handler)

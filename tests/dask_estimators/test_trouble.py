@@ -42,9 +42,10 @@ def test_a_task_that_fails_is_told(rows, client_of_processes):
         model.score(broken, Y)
 
 
-def test_a_client_that_is_closed_during_the_fit_is_told(rows, cluster):
+def test_a_client_that_is_closed_during_the_fit_is_told(rows, cluster, after_steps):
     client = distributed.Client(cluster, set_as_default=False)
-    model = ld.DLDL(**PARAMS, client=client, callback=lambda *_: client.close())
+    after_steps(client.close)
+    model = ld.DLDL(**PARAMS, client=client)
     with pytest.raises(ld.ClusterError, match="The Dask client was closed"):
         model.fit(*rows)
     assert not hasattr(model, "coef_")

@@ -421,11 +421,11 @@ def test_pieces_cover_the_grid_and_do_not_depend_on_anything_but_it(monkeypatch)
 
 
 def test_seeds_reach_the_estimators(tmp_path):
-    plan = tiny_plan(methods={"DLDL": {"params": {"feature_map": "rbf", "n_components": 5}}})
+    plan = tiny_plan(methods={"DLDL": {"params": {"feature_map": "rbf"}}})
     run = run_plan(plan, tmp_path)
     for repeat in range(2):
         split = make_split(data_of(plan), plan.datasets[0], plan.protocol, repeat)
-        model = DLDL(feature_map="rbf", n_components=5, random_state=repeat).fit(split.train.X, split.train.Y)
+        model = DLDL(feature_map="rbf", random_state=repeat).fit(split.train.X, split.train.Y)
         assert record_of(run, "DLDL", repeat)["prediction"] == score_all(split.test.D, model.predict(split.test.X))
 
 

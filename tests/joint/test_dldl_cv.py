@@ -36,7 +36,7 @@ def straight():
 
 @pytest.fixture(scope="module")
 def search(curved):
-    return DLDLCV(DLDL(n_components=60), **QUICK).fit(curved.X[:300], curved.Y[:300])
+    return DLDLCV(**QUICK).fit(curved.X[:300], curved.Y[:300])
 
 
 def test_held_out_labels_choose_the_feature_map(curved, straight, search):
@@ -44,7 +44,7 @@ def test_held_out_labels_choose_the_feature_map(curved, straight, search):
     plain = DLDL().fit(curved.X[:300], curved.Y[:300])
     D, X = curved.D[300:], curved.X[300:]
     assert intersection(D, search.predict(X)) > intersection(D, plain.predict(X)) + 0.05
-    linear = DLDLCV(DLDL(n_components=60), **QUICK).fit(straight.X, straight.Y)
+    linear = DLDLCV(**QUICK).fit(straight.X, straight.Y)
     assert linear.best_params_["feature_map"] is None
 
 
@@ -65,7 +65,7 @@ def test_results_have_the_form_of_scikit_learn(search):
 
 
 def test_the_best_model_is_a_plain_dldl_with_these_weights(curved, search):
-    again = DLDL(n_components=60, random_state=0, **search.best_params_).fit(curved.X[:300], curved.Y[:300])
+    again = DLDL(random_state=0, **search.best_params_).fit(curved.X[:300], curved.Y[:300])
     new = curved.X[300:]
     np.testing.assert_allclose(search.predict(new), again.predict(new), atol=1e-12)
     np.testing.assert_allclose(search.enhance(new, curved.Y[300:]), again.enhance(new, curved.Y[300:]), atol=1e-12)

@@ -67,7 +67,5 @@ def test_the_weight_is_chosen_by_the_labels_alone():
 
 def test_what_cannot_be_is_refused():
     X, _, Y = tweets(40)
-    with pytest.raises(ParameterError, match="solver='admm' cannot take ordered labels"):
-        DLDL(beta=1.0, gamma=1.0, ordered=True, solver="admm").fit(X, Y)
     with pytest.raises(ParameterError, match="ordered"):
         DLDL(ordered=-1.0).fit(X, Y)

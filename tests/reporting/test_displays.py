@@ -401,7 +401,7 @@ class TestFeatureInfluence:
 
     def test_says_what_cannot_be_shown(self):
         with pytest.raises(ValueError, match="feature map"):
-            FeatureInfluenceDisplay.from_estimator(DLDL(feature_map="rbf", n_components=5).fit(X, Y), 0)
+            FeatureInfluenceDisplay.from_estimator(DLDL(feature_map="rbf").fit(X, Y), 0)
         with pytest.raises(ValueError, match="no coef_"):
             FeatureInfluenceDisplay.from_estimator(UniformLE().fit(X, Y), 0)
         with pytest.raises(ValueError, match="no label 'moon'"):

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reference.admm import admm_simplex
 from scipy import sparse
 from scipy.special import wrightomega, xlogy
 
 from ldlearn.core import knn_graph, laplacian, log_softmax, logical, normalize_rows, resources, softmax
 from ldlearn.core.logical import Support
 from ldlearn.solvers import newton_simplex as newton_simplex_module
-from ldlearn.solvers.admm import admm_simplex
 from ldlearn.solvers.newton_simplex import _log_omega, newton_simplex
 
 

@@ -205,13 +205,8 @@ def test_nesting_is_limited(model, tmp_path):
 
 def test_what_a_file_cannot_hold_is_refused_when_saving(tmp_path):
     X, Y = np.arange(10.0)[:, None], np.tile([[1, 0], [1, 1]], (5, 1))
-    cases = {
-        "callback": DLDL(callback=print),
-        "FunctionTransformer": DLDL(feature_map=FunctionTransformer()),
-    }
-    for part, estimator in cases.items():
-        with pytest.raises(ModelFileError, match=part):
-            save_model(estimator.fit(X, Y), tmp_path / "m.ldl")
+    with pytest.raises(ModelFileError, match="FunctionTransformer"):
+        save_model(DLDL(feature_map=FunctionTransformer()).fit(X, Y), tmp_path / "m.ldl")
     with pytest.raises(ModelFileError, match="not StandardScaler"):
         save_model(StandardScaler().fit(X), tmp_path / "m.ldl")
     assert list(tmp_path.iterdir()) == []

@@ -203,7 +203,7 @@ def test_a_classifier_of_each_label_stands_beside_the_baselines_where_it_is_quic
 
 
 def test_linear_models_are_recognised_and_explained():
-    assert linear_softmax(fitted(estimator=DLDL(feature_map="rbf", n_components=5)).estimator) is None
+    assert linear_softmax(fitted(estimator=DLDL(feature_map="rbf")).estimator) is None
     for estimator in (DLDL(), EnhanceThenLearn(PriorLE(), SABFGS())):
         model = fitted(estimator=estimator)
         coef, intercept = linear_softmax(model.estimator)
@@ -263,7 +263,7 @@ def test_onnx_knows_every_spelling_of_a_truth(tmp_path):
 
 def test_onnx_refuses_what_it_cannot_express(tmp_path):
     with pytest.raises(ModelFileError, match="softmax of linear scores"):
-        export_onnx(fitted(estimator=DLDL(feature_map="rbf", n_components=5)), tmp_path / "m.onnx")
+        export_onnx(fitted(estimator=DLDL(feature_map="rbf")), tmp_path / "m.onnx")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -287,8 +287,6 @@ def test_the_check_does_not_depend_on_the_classifier(kind):
     table = pd.DataFrame({"x": x, "low": (x < 0.5).astype(float), "high": (x > -0.5).astype(float)})
     if kind == "mixed":
         table.loc[:9, ["low", "high"]] = [0.3, 0.7]
-    else:
-        table.loc[:9, ["low", "high"]] = 0
-    model = fit_and_check(table, ["low", "high"], kind=kind, estimator=DLDL(beta=10.0, gamma=1.0, empty_rows="all"))
+    model = fit_and_check(table, ["low", "high"], kind=kind, estimator=DLDL(beta=10.0, gamma=1.0))
     assert all(score.classifier is not None for score in held_out_scores(model.facts))
     assert model.facts["holdout"] is not None

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.kernel_approximation import Nystroem
 
 from ldlearn import DLDL, DLDLCV, VoteLDL
 from ldlearn.core import softmax
@@ -15,7 +16,7 @@ from ldlearn.exceptions import InputError, ParameterError
 from ldlearn.tables import load_model, save_model
 
 OLD = Path(__file__).parents[1] / "models" / "data" / "version_0_1_0" / "DLDL.ldl"
-MODELS = [DLDL(), VoteLDL(), DLDL(feature_map="rbf", n_components=20, random_state=0, fit_intercept=False)]
+MODELS = [DLDL(), VoteLDL(), DLDL(feature_map=Nystroem(n_components=20, random_state=0), fit_intercept=False)]
 EVERY = pytest.mark.parametrize("model", MODELS, ids=["DLDL", "VoteLDL", "rbf"])
 
 

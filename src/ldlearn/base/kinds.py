@@ -28,9 +28,7 @@ class _TakesLogicalLabels(LabelEstimator):
 
     def _check_targets(self, y: Any) -> NDArray[Any]:
         refusal = f"{type(self).__name__} needs every label to be 0 or 1: fill it, or use DLDL, which does not."
-        return check_logical(
-            y, getattr(self, "empty_rows", None), nan="allow" if self.supports_unknown_labels else refusal
-        )
+        return check_logical(y, nan="allow" if self.supports_unknown_labels else refusal)
 
     def _fit_validated(self, X: Any, T: NDArray[Any], row_data: RowData) -> None:
         T, known = split_observed(T)

@@ -92,16 +92,13 @@ def _is_pandas(y: Any) -> bool:
     return type(y).__module__.partition(".")[0] == "pandas" and hasattr(y, "to_numpy")
 
 
-def check_logical(y: Any, empty_rows: str | None = None, *, nan: str | None = None) -> NDArray[Any]:
+def check_logical(y: Any, *, nan: str | None = None) -> NDArray[Any]:
     """Logical labels as a boolean array of shape (n, c); of floats, NaN where unknown, if some are and may be.
 
     Parameters
     ----------
     y : array-like, sparse matrix or data frame of shape (n, c)
-        Zeros and ones.
-    empty_rows : {"raise", "all"}, default=None
-        What to do with a row that has no positive label: refuse it, or treat every label as possible. None refuses it
-        too, for callers that do not offer the choice. A row with an unknown label may have a positive one.
+        Zeros and ones. Rows without a positive label are refused, unless one of their labels is unknown.
     nan : str, default=None
         As in `check_matrix`: "allow" if labels may be unknown.
     """
@@ -118,12 +115,7 @@ def check_logical(y: Any, empty_rows: str | None = None, *, nan: str | None = No
         raise InputError(f"y must hold only 0 and 1, got {value:g} at row {row}, column {column}; {advice}")
     empty = ~Y.any(axis=1)  # NaN counts as something
     if empty.any():
-        if empty_rows != "all":
-            choice = ", or pass empty_rows='all' to treat every label as possible there" if empty_rows else ""
-            raise InputError(
-                f"Every row needs a positive label; none is in {describe_rows(empty)} of y: drop such rows{choice}."
-            )
-        Y[empty] = 1.0
+        raise InputError(f"Every row needs a positive label; none is in {describe_rows(empty)} of y: drop such rows.")
     return Y if unknown.any() else Y.astype(bool, copy=False)
 
 

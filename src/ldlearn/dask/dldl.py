@@ -21,6 +21,7 @@ from ldlearn.dask.rows import BlockColumns, BlockRows, Weights
 from ldlearn.dask.training import Given, Training
 from ldlearn.exceptions import InputError, ParameterError
 from ldlearn.solvers.features import Features
+from ldlearn.solvers.newton_simplex import newton_simplex
 from ldlearn.solvers.softmax_regression import SoftmaxFit, minimize
 
 
@@ -237,7 +238,7 @@ def _update_degrees(X: Array, given: Given, graph: Any, degrees: Degrees, step: 
     problem = {"laplacian": graph, "alpha": solver.alpha_, "beta": solver.beta_, "weights": row_weights}
     problem |= solver._between_labels(Y.shape[1])
     # A label that is unknown may have a share.
-    found = solver._solve_D(logP, Y if known is None else Y | ~known, degrees.D, **problem)
+    found = newton_simplex(logP, Y if known is None else Y | ~known, start=degrees.D, **problem, tol=solver.tol)
     return Degrees(found.D, found.gap, found.objective, found.n_iter, found.converged, row_weights)
 
 

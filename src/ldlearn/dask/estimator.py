@@ -35,8 +35,6 @@ from ldlearn.exceptions import InputError, ParameterError
 from ldlearn.joint.feature_map import make_feature_map
 from ldlearn.metrics import per_row
 
-_SILENT = {"callback": None, "verbose": False}
-
 
 class OnBlocks(LabelEstimator):
     """An ordinary estimator on collections in blocks of rows.
@@ -71,8 +69,7 @@ class OnBlocks(LabelEstimator):
 
     def _to_send(self) -> Any:
         """The ordinary estimator as blocks need it: fitted if this one is, without what only this process can do."""
-        params = self._ordinary_params()
-        sent = self._ordinary(**params).set_params(**{name: _SILENT[name] for name in _SILENT if name in params})
+        sent = self._ordinary(**self._ordinary_params())
         sent.__dict__.update(self._fitted_apart_from_rows())
         sent._sklearn_output_config = {"transform": "default"}  # blocks are arrays; what is made of them is X's kind
         return sent
@@ -205,7 +202,6 @@ class JointOnBlocks(OnBlocks):
     """What the joint models share: new rows with known labels, and a feature map."""
 
     feature_map: Any
-    n_components: int
     random_state: Any
 
     def enhance(self, X: Any, y: Any) -> Any:
@@ -245,7 +241,7 @@ class JointOnBlocks(OnBlocks):
             return training.X, training.sums
         self._offsets = BlockColumns(training, training.X, training.sums, True, weighted=False).offsets
         sample = SampledRows(training, training.X, training.m, self._offsets).X
-        unfitted = make_feature_map(self.feature_map, sample, self.n_components, self.random_state)
+        unfitted = make_feature_map(self.feature_map, sample, self.random_state)
         # The rows that Nystroem would draw, without all the others. It shuffles what it is given: these are handed over
         # so that they come out in the order of the draw, which is that of the mapped columns.
         drawn = check_random_state(unfitted.random_state).permutation(training.n)[: unfitted.n_components]

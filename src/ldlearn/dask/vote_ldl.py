@@ -27,7 +27,7 @@ class VoteLDL(JointOnBlocks, joint.VoteLDL):
 
     Parameters
     ----------
-    gamma, fit_intercept, feature_map, n_components, max_iter, tol, random_state
+    gamma, fit_intercept, feature_map, max_iter, tol, random_state
         Those of `ldlearn.VoteLDL`. ``feature_map`` is None or "rbf".
     client : distributed.Client, default=None
         The cluster to use; None takes the current one.

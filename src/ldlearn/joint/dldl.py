@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+import logging
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -21,18 +22,17 @@ from ldlearn.core.prototypes import pseudo_distributions
 from ldlearn.core.resources import limit_blas_threads
 from ldlearn.core.simplex import Array, Mask, SampleWeight, log_softmax, normalize_rows
 from ldlearn.core.targets import check_some_degrees, fill_unknown
-from ldlearn.exceptions import ParameterError
 from ldlearn.joint.feature_map import make_feature_map
 from ldlearn.joint.held_rows import solve_around
 from ldlearn.joint.hyperparameters import LABEL_MODELS, Hyperparameters, select_hyperparameters
 from ldlearn.joint.ordered_labels import choose_ordered, roughness
-from ldlearn.solvers.admm import admm_simplex
 from ldlearn.solvers.features import Features, linear_scores, linear_softmax
-from ldlearn.solvers.newton_simplex import SimplexSolution, newton_simplex
+from ldlearn.solvers.newton_simplex import newton_simplex
 from ldlearn.solvers.row_space import reduce_to_row_space
 from ldlearn.solvers.softmax_regression import SoftmaxFit, softmax_regression
 from ldlearn.uncertainty.intervals import IntervalMixin, TrainingRows
 
+_log = logging.getLogger(__name__)
 _ROUGH = 1e4  # times tol: part of what a W-step gains that may be left where others follow
 
 
@@ -113,10 +113,9 @@ class DLDL(SampleWeightMixin, IntervalMixin):
     fit_intercept : bool, default=True
         Whether b is free (never penalised) or 0.
     feature_map : None, "rbf" or transformer, default=None
-        What the predictor works on: X itself, Nystroem features of the kernel ``exp(-|x - z|^2 / w^2)``, w the mean
-        distance between rows, or whatever the transformer makes of X. The graph always uses X.
-    n_components : int, default=500
-        Number of Nystroem features.
+        What the predictor works on: X itself; 500 Nystroem features of the kernel ``exp(-|x - z|^2 / w^2)``, w the
+        mean distance between rows; or the output of the transformer, for example ``Nystroem(n_components=200)``. The
+        graph always uses X.
     max_iter : int, default=5
         Outer iterations (a W-step and a D-step each). Few of them are part of the method: many iterations
         sharpen the degrees until a small beta no longer holds them.
@@ -128,18 +127,8 @@ class DLDL(SampleWeightMixin, IntervalMixin):
     init : {"uniform", "pseudo"}, default="uniform"
         First D: equal shares of the positive labels (an unknown label counts as its share of ticks elsewhere), or the
         pseudo distributions of fast label enhancement, restricted to the positive labels.
-    solver : {"newton", "admm"}, default="newton"
-        How the D-step is solved. "admm" is Algorithm 1 of the paper with its sign corrected; slow, same D to 1e-4.
-    tau : float, default=1.0
-        Penalty of ADMM.
-    empty_rows : {"raise", "all"}, default="raise"
-        What to do with a row without a positive label: refuse it, or treat every label as possible.
     random_state : int, RandomState or None, default=None
         Seed of the RBF feature map; nothing else is random.
-    verbose : bool, default=False
-        Print what was chosen and why (``choice_``), and a line after every half-step.
-    callback : callable, default=None
-        Called as ``callback(iteration, step, objective)`` after every half-step, step being "W" or "D".
 
     Attributes
     ----------
@@ -208,13 +197,14 @@ class DLDL(SampleWeightMixin, IntervalMixin):
     supports_unknown_labels = True
     path_params = ("alpha", "beta", "gamma")
     _accepts_sparse = True
+    _convergence_advice = "loosen tol, or use less extreme values of alpha, beta and gamma."
     _work: _SharedWork | None = None  # only while `fit_path` fits
     _offsets: NDArray[np.float64] | None = None  # common to all rows, subtracted where distances are computed
     _test_params: ClassVar[tuple[dict[str, Any], ...]] = (
         {"max_iter": 2},  # weights are chosen here; where they are given, a fit takes a tenth of the time
         {"alpha": 0.1, "beta": 10.0, "gamma": 1.0, "n_neighbors": 1, "init": "pseudo", "fit_intercept": False},
-        {"alpha": 0.01, "beta": 1.0, "gamma": 1.0, "n_neighbors": 1, "sigma": 1.0, "solver": "admm", "max_iter": 2},
-        {"beta": 10.0, "gamma": 1.0, "feature_map": "rbf", "n_components": 4, "random_state": 0},
+        {"alpha": 0.01, "beta": 1.0, "gamma": 1.0, "n_neighbors": 1, "sigma": 1.0, "max_iter": 2},
+        {"beta": 10.0, "gamma": 1.0, "feature_map": "rbf", "random_state": 0},
     )
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "alpha": [Interval(Real, 0, None, closed="left")],
@@ -227,16 +217,10 @@ class DLDL(SampleWeightMixin, IntervalMixin):
         "sigma": [Interval(Real, 0, None, closed="neither"), StrOptions({"median", "mean"})],
         "fit_intercept": ["boolean"],
         "feature_map": [StrOptions({"rbf"}), HasMethods(["fit_transform", "transform"]), None],
-        "n_components": [Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "init": [StrOptions({"uniform", "pseudo"})],
-        "solver": [StrOptions({"newton", "admm"})],
-        "tau": [Interval(Real, 0, None, closed="neither")],
-        "empty_rows": [StrOptions({"raise", "all"})],
         "random_state": ["random_state"],
-        "verbose": ["verbose"],
-        "callback": [callable, None],
     }
 
     def __init__(
@@ -252,16 +236,10 @@ class DLDL(SampleWeightMixin, IntervalMixin):
         sigma: float | str = "median",
         fit_intercept: bool = True,
         feature_map: Any = None,
-        n_components: int = 500,
         max_iter: int = 5,
         tol: float = 1e-6,
         init: str = "uniform",
-        solver: str = "newton",
-        tau: float = 1.0,
-        empty_rows: str = "raise",
         random_state: Any = None,
-        verbose: bool = False,
-        callback: Callable[[int, str, float], None] | None = None,
     ) -> None:
         self.alpha = alpha
         self.beta = beta
@@ -273,16 +251,10 @@ class DLDL(SampleWeightMixin, IntervalMixin):
         self.sigma = sigma
         self.fit_intercept = fit_intercept
         self.feature_map = feature_map
-        self.n_components = n_components
         self.max_iter = max_iter
         self.tol = tol
         self.init = init
-        self.solver = solver
-        self.tau = tau
-        self.empty_rows = empty_rows
         self.random_state = random_state
-        self.verbose = verbose
-        self.callback = callback
 
     @property
     def order_invariant(self) -> bool:  # type: ignore[override]
@@ -293,12 +265,6 @@ class DLDL(SampleWeightMixin, IntervalMixin):
     def weights_repeat_rows(self) -> bool:  # type: ignore[override]
         """A graph with a row twice is another graph, and a feature map may draw rows at random."""
         return self.alpha == 0 and self.feature_map is None
-
-    @property
-    def _convergence_advice(self) -> str:  # type: ignore[override]
-        if self.solver == "admm":
-            return "try another tau or solver='newton'."
-        return "loosen tol, or use weights alpha, beta and gamma of more ordinary size."
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, degrees: Any = None) -> Self:  # type: ignore[override]
         """Fit the model.
@@ -381,16 +347,13 @@ class DLDL(SampleWeightMixin, IntervalMixin):
         given: dict[str, Any] = {"beta": self.beta, "gamma": self.gamma, "label_model": self.label_model}
         with limit_blas_threads():
             choice = select_hyperparameters(features, Y, **given, max_iter=self.max_iter, observed=known)
-        if self.verbose:
-            print(f"[DLDL] {choice.message}", flush=True)
+        _log.info("%s", choice.message)
         return choice
 
     def _choose_ordered(self, features: Features, Y: Mask, known: Mask | None) -> float:
-        """The weight of the second differences; whether there is any, and what solver can take it."""
+        """The weight of the second differences; 0 if labels are not ordered."""
         if not self.ordered:
             return 0.0
-        if self.solver == "admm":
-            raise ParameterError("solver='admm' cannot take ordered labels; use solver='newton'.")
         if self.ordered is not True:
             return float(self.ordered)
         settings: dict[str, Any] = {"beta": self.beta_, "gamma": self.gamma_, "max_iter": self.max_iter}
@@ -454,7 +417,7 @@ class DLDL(SampleWeightMixin, IntervalMixin):
     def _make_feature_map(self, X: Any) -> Any:
         if isinstance(self.feature_map, str):
             self._offsets = common_offsets(X)
-        return make_feature_map(self.feature_map, self._map_input(X), self.n_components, self.random_state)
+        return make_feature_map(self.feature_map, self._map_input(X), self.random_state)
 
     def _map_input(self, X: Any) -> Any:
         """What the feature map is given; that of a kernel of distances, rows without their common offsets."""
@@ -474,15 +437,14 @@ class DLDL(SampleWeightMixin, IntervalMixin):
         support = Y if known is None else Y | ~known
         if degrees is None:
             # Which rows have equally many positive labels is found once, for the D-steps of all iterations.
-            by_rows = self.solver == "newton" and not self.ordered
-            return _Degrees(Support(support) if by_rows else support, D, None, weights)
+            return _Degrees(support if self.ordered else Support(support), D, None, weights)
         held = np.asarray(np.isfinite(degrees).all(axis=1))
         return _Degrees(support, np.where(held[:, None], degrees, D), held, weights)
 
     @property
     def _rows_are_separate(self) -> bool:
         """Whether the D-step may take rows in any order, and nothing but their positive labels."""
-        return self.alpha == 0 and self.solver == "newton" and not self.ordered
+        return self.alpha == 0 and not self.ordered
 
     @property
     def label_invariant(self) -> bool:  # type: ignore[override]
@@ -516,23 +478,15 @@ class DLDL(SampleWeightMixin, IntervalMixin):
         problem: dict[str, Any] = {"laplacian": G, "alpha": self.alpha_, "beta": self.beta_, "weights": degrees.weights}
         problem |= self._between_labels(D.shape[1])
         if degrees.held is None:
-            found = self._solve_D(logP, degrees.support, D, **problem)
+            found = newton_simplex(logP, degrees.support, start=D, **problem, tol=self.tol)
         else:
-            found = solve_around(degrees.held, self._solve_D, logP, degrees.support, D, **problem)
+            found = solve_around(degrees.held, logP, degrees.support, D, **problem, tol=self.tol)
         self.gap_ = found.gap
         self.n_newton_.append(found.n_iter)
         self._record("D", found.objective + self.gamma_ * float(np.sum(W.coef**2)))
         # The objective holds -<D, ln P>; without it the terms in D alone are left, to which the next W-step adds its
         # own.
         return found.D, found.converged, found.objective + _weighted_inner(degrees.weights, found.D, logP)
-
-    def _solve_D(self, logP: Any, support: Any, start: Any, **problem: Any) -> SimplexSolution:
-        if self.solver == "newton":
-            return newton_simplex(logP, support, **problem, start=start, tol=self.tol)
-        D, n_iter, converged = admm_simplex(logP, support, **problem, start=start, tau=self.tau)
-        # ADMM knows only how far D and its copy are apart; without a step Newton's method gives objective and gap.
-        certified = newton_simplex(logP, support, **problem, start=D, max_iter=0)
-        return replace(certified, n_iter=n_iter, converged=converged)
 
     def _terms_in_D(self, weights: SampleWeight | None, G: Any, D: Any) -> float:
         """The terms in D alone: ``sum D ln D + beta |D|^2 + alpha tr(D'GD)``, and what ordered labels add."""
@@ -548,10 +502,7 @@ class DLDL(SampleWeightMixin, IntervalMixin):
 
     def _record(self, step: str, objective: float) -> None:
         self.objective_path_ = np.append(self.objective_path_, objective)
-        if self.verbose:
-            print(f"[DLDL] {self.n_iter_}/{self.max_iter}  {step}-step  objective {objective:.6f}", flush=True)
-        if self.callback is not None:
-            self.callback(self.n_iter_, step, objective)
+        _log.info("iteration %d of %d, %s-step: objective %.6f", self.n_iter_, self.max_iter, step, objective)
 
     def _has_settled(self, n: float) -> bool:
         # From the end backwards, after every D-step.

@@ -99,7 +99,7 @@ class DLDLCV(SampleWeightMixin, IntervalMixin):
     >>> from ldlearn import DLDL, DLDLCV
     >>> from ldlearn.datasets import make_label_distributions
     >>> data = make_label_distributions(200, 4, 3, labels="votes", n_raters=20)
-    >>> search = DLDLCV(DLDL(n_components=30), cv=2, random_state=0).fit(data.X, data.Y)
+    >>> search = DLDLCV(cv=2, random_state=0).fit(data.X, data.Y)
     >>> sorted(search.best_params_)
     ['alpha', 'beta', 'feature_map', 'gamma']
     >>> search.cv_results_["param_feature_map"]
@@ -126,7 +126,7 @@ class DLDLCV(SampleWeightMixin, IntervalMixin):
             "alphas": (0.0, 0.1),
             "betas": (10.0,),
             "feature_maps": ("rbf",),
-            "estimator": DLDL(beta=10.0, gamma=1.0, n_neighbors=1, n_components=4, max_iter=2),
+            "estimator": DLDL(beta=10.0, gamma=1.0, n_neighbors=1, max_iter=2),
             "random_state": 0,
         },
     )
@@ -169,11 +169,6 @@ class DLDLCV(SampleWeightMixin, IntervalMixin):
     def order_invariant(self) -> bool:  # type: ignore[override]
         """Only a feature map, which may draw rows at random, can depend on the order of samples."""
         return all(feature_map is None for feature_map in self.feature_maps)
-
-    @property
-    def empty_rows(self) -> str:
-        """What happens to rows without a positive label: as the estimator has it."""
-        return str(self._template().empty_rows)
 
     def _template(self, **params: Any) -> Any:
         """The estimator to fit."""

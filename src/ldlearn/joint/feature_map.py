@@ -14,7 +14,7 @@ from ldlearn.core.neighbors import clone_for_arrays
 _BANDWIDTH_ROWS = 1000  # rows that the width of the kernel is measured on
 
 
-def make_feature_map(feature_map: Any, X: Any, n_components: int, random_state: Any) -> Any:
+def make_feature_map(feature_map: Any, X: Any, random_state: Any) -> Any:
     """The transformer that ``feature_map`` asks for, not fitted yet; None for the features themselves."""
     if feature_map is None:
         return None
@@ -25,4 +25,4 @@ def make_feature_map(feature_map: Any, X: Any, n_components: int, random_state: 
     sample = X[np.sort(rng.permutation(n)[:_BANDWIDTH_ROWS])]
     # The mean over pairs of different rows; where all rows are equal any width will do.
     width = float(euclidean_distances(sample).sum()) / max(sample.shape[0] * (sample.shape[0] - 1), 1) or 1.0
-    return Nystroem(gamma=1.0 / width**2, n_components=min(n_components, n), random_state=rng.randint(2**31 - 1))
+    return Nystroem(gamma=1.0 / width**2, n_components=min(500, n), random_state=rng.randint(2**31 - 1))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -10,14 +9,11 @@ import numpy as np
 from scipy.special import xlogy
 
 from ldlearn.core.simplex import Array, Mask
-from ldlearn.solvers.newton_simplex import SimplexSolution
-
-Solve = Callable[..., SimplexSolution]
+from ldlearn.solvers.newton_simplex import SimplexSolution, newton_simplex
 
 
 def solve_around(
     held: Mask,
-    solve: Solve,
     logP: Array,
     support: Mask,
     D: Array,
@@ -26,12 +22,13 @@ def solve_around(
     alpha: float,
     beta: float,
     weights: Array | None,
+    tol: float,
     between_labels: Array | None = None,
 ) -> SimplexSolution:
     """Minimise the objective of `newton_simplex` over the rows that are not held, the others staying as D has them.
 
     The graph ties both kinds of row: ``tr(D'GD)`` is quadratic in the free rows and linear in what G carries over from
-    the held ones, which moves their prior. ``solve(logP, support, start, **problem)`` does the rest.
+    the held ones, which moves their prior.
     """
     free = ~held
     fixed = D[held]
@@ -52,10 +49,10 @@ def solve_around(
     if not free.any():
         return SimplexSolution(D, np.zeros(len(D)), constant, 0, 0, True)
     counts = None if weights is None else weights[free]
-    problem: dict[str, Any] = {"laplacian": among, "alpha": alpha, "beta": beta, "weights": counts}
+    problem: dict[str, Any] = {"laplacian": among, "alpha": alpha, "beta": beta, "weights": counts, "tol": tol}
     if between_labels is not None:
         problem["between_labels"] = between_labels
-    found = solve(prior, support[free], D[free], **problem)
+    found = newton_simplex(prior, support[free], start=D[free], **problem)
     whole, gap = D.copy(), np.zeros(len(D))
     whole[free], gap[free] = found.D, found.gap
     return replace(found, D=whole, gap=gap, objective=found.objective + constant)

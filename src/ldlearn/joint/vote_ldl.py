@@ -52,10 +52,8 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
     fit_intercept : bool, default=True
         Whether b is free (never penalised) or 0.
     feature_map : None, "rbf" or transformer, default=None
-        What the predictor works on: X itself, Nystroem features of the kernel ``exp(-|x - z|^2 / w^2)``, w the mean
-        distance between rows, or whatever the transformer makes of X.
-    n_components : int, default=500
-        Number of Nystroem features.
+        What the predictor works on: X itself; 500 Nystroem features of the kernel ``exp(-|x - z|^2 / w^2)``, w the
+        mean distance between rows; or the output of the transformer, for example ``Nystroem(n_components=200)``.
     max_iter : int, default=100
         Newton iterations.
     tol : float, default=1e-8
@@ -118,13 +116,12 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
     _test_params: ClassVar[tuple[dict[str, Any], ...]] = (
         {},
         {"gamma": 0.5, "fit_intercept": False},
-        {"gamma": 0.5, "feature_map": "rbf", "n_components": 4, "random_state": 0},
+        {"gamma": 0.5, "feature_map": "rbf", "random_state": 0},
     )
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "gamma": [Interval(Real, 0, None, closed="left"), None],
         "fit_intercept": ["boolean"],
         "feature_map": [StrOptions({"rbf"}), HasMethods(["fit_transform", "transform"]), None],
-        "n_components": [Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "random_state": ["random_state"],
@@ -136,7 +133,6 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
         *,
         fit_intercept: bool = True,
         feature_map: Any = None,
-        n_components: int = 500,
         max_iter: int = 100,
         tol: float = 1e-8,
         random_state: Any = None,
@@ -144,7 +140,6 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
         self.gamma = gamma
         self.fit_intercept = fit_intercept
         self.feature_map = feature_map
-        self.n_components = n_components
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
@@ -253,7 +248,7 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
         # New rows whose number of raters nobody says are taken for rows with the geometric mean of those in training.
         self._typical_offset = float(np.average(offset, weights=None if n_raters is None else sample_weight))
         self._offsets = common_offsets(X) if isinstance(self.feature_map, str) else None
-        self.feature_map_ = make_feature_map(self.feature_map, self._map_input(X), self.n_components, self.random_state)
+        self.feature_map_ = make_feature_map(self.feature_map, self._map_input(X), self.random_state)
         mapped = X if self.feature_map_ is None else self.feature_map_.fit_transform(self._map_input(X))
         features = reduce_to_row_space(Features(mapped, self.fit_intercept, sample_weight))
         self.gamma_ = self._choose_gamma(features, Y, known) if self.gamma is None else float(self.gamma)

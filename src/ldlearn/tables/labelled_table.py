@@ -359,12 +359,10 @@ class TableLabels:
         if not estimator.supports_unknown_labels:
             advice = f"write 0 or 1: {name} takes no unknown labels, DLDL does."
             check_all_known(self.values, self.names, self.rows, advice)
-        if getattr(estimator, "empty_rows", None) != "all":
-            # Of a single label every 0 is an empty row: that sentence would not help.
-            if (self.values == 0).any():
-                check_two_labels(self.names)
-            choice = ", or set empty_rows=all" if hasattr(estimator, "empty_rows") else ""
-            check_some_label(self.values, self.rows, f"drop such rows{choice}.")
+        # Of a single label every 0 is an empty row: that sentence would not help.
+        if (self.values == 0).any():
+            check_two_labels(self.names)
+        check_some_label(self.values, self.rows, "drop such rows.")
         return self.values
 
     def truth(self) -> tuple[Matrix, Matrix | None, bool, list[str]]:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import Any, Unpack
 
 import numpy as np
@@ -123,29 +122,14 @@ def fit_table(
     table = read_labelled(given, labels, columns, kind=kind, separator=separator)
     with naming(given.where):
         estimator = make_predictor(method, params, logical=table.labels.teach_ticks)
-        with _watched(estimator, progress, fits=2 if holdout else 1):
+        with progress("fitting", None):
             model = _fit_and_check(table, estimator, embedding, holdout)
-        # A model file can hold no function.
-        if hasattr(model.estimator, "callback"):
-            model.estimator.set_params(callback=None)
         if table.listed is not None and getattr(estimator, "ordered", False):
             given.tell(table.listed.order_in_words(model.labels))
         model.facts["source"] = given.identity()
     if output is not None:
         save_model(model, output)
     return model
-
-
-@contextmanager
-def _watched(estimator: Any, progress: Progress, fits: int) -> Iterator[None]:
-    """Estimators that take a callback tell how far they are."""
-    takes_callback = "callback" in estimator.get_params(deep=False)
-    # The callback is called after the W-step and after the D-step of each iteration.
-    half_steps = 2 * fits * int(getattr(estimator, "max_iter", 1))
-    with progress("fitting", half_steps if takes_callback else None) as advance:
-        if takes_callback:
-            estimator.set_params(callback=lambda *state: advance(1))
-        yield
 
 
 def fit_and_check(

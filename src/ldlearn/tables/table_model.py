@@ -244,8 +244,7 @@ class TableModel:
         check_logical_labels(Y, self.labels, frame.index, "only 0/1 labels can be enhanced.")
         if not self.estimator.supports_unknown_labels:
             check_all_known(Y, self.labels, frame.index)
-        if getattr(self.estimator, "empty_rows", None) != "all":
-            check_some_label(Y, frame.index, "drop such rows.")
+        check_some_label(Y, frame.index, "drop such rows.")
         X = self.transform(frame, junk)
         said = [] if uncertainty is None else uncertainty.of(self.estimator, X, Y)
         return self._named(self.estimator.enhance(X, Y), frame, table, said)

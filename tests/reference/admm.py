@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from scipy.special import wrightomega
 
+from ldlearn.core.logical import Support
 from ldlearn.core.simplex import Array, Mask, project_simplex
+from ldlearn.solvers.newton_simplex import SimplexSolution, newton_simplex
 
 
 def admm_simplex(
@@ -82,3 +85,11 @@ def admm_simplex(
     # Whoever certifies D takes its logarithm: no degree of the support may have underflowed to 0.
     D = np.maximum(D, np.where(support, np.finfo(float).tiny, 0.0))
     return np.asarray(D / D.sum(axis=1, keepdims=True)), n_iter, converged
+
+
+def solve_by_admm(log_prior: Array, support: Any, *, start: Any, tol: float, **problem: Any) -> SimplexSolution:
+    """Takes the place of `newton_simplex`, which adds objective and gap to the result without a step of its own."""
+    mask = support.mask() if isinstance(support, Support) else support
+    D, n_iter, converged = admm_simplex(log_prior, mask, start=start, **problem)
+    certified = newton_simplex(log_prior, support, start=D, **problem, max_iter=0)
+    return replace(certified, n_iter=n_iter, converged=converged)
