@@ -71,14 +71,13 @@ def serve(address):
     from contextlib import suppress
     from importlib import import_module
 
-    from ldlearn.cli.app import load_command
-    from ldlearn.cli.commands import COMMANDS
+    from ldlearn.cli.app import COMMANDS, load_command
 
     for name in IMPORTED:
         with suppress(ImportError):  # of an extra that is not installed here
             import_module(name)
-    for line in COMMANDS:
-        load_command(line)
+    for entry in COMMANDS:
+        load_command(entry.name)
     gc.freeze()  # what is shared stays shared
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(address)

@@ -94,16 +94,16 @@ def plans() -> str:
 
 def commands() -> str:
     """A section for each command."""
-    from ldlearn.cli.commands import COMMANDS
+    from ldlearn.cli.app import COMMANDS
 
-    return "\n\n".join(f"## {line.name}\n\n{line.help}\n\n{command(line.name)}" for line in COMMANDS)
+    return "\n\n".join(f"## {entry.name}\n\n{entry.help}\n\n{command(entry.name)}" for entry in COMMANDS)
 
 
 def command(name: str) -> str:
     """The arguments and options of a command, from the command itself."""
-    from ldlearn.cli.app import find_command, load_command
+    from ldlearn.cli.app import load_command
 
-    found = load_command(find_command(name))
+    found = load_command(name)
     inner = getattr(found, "commands", {})
     rows = [row for each in (found, *inner.values()) for row in _parameters(each, inner)]
     return "\n".join(["| argument or option | what it is |", "|---|---|", *rows])

@@ -42,7 +42,7 @@ def test_all_metrics_of_two_files(pair, capsys):
 def test_columns_are_matched_by_name_not_by_place(pair, capsys, tmp_path):
     (D, _), paths = pair
     D[["anger", "joy", "fear"]].to_csv(paths[1], index=False)
-    _, out, _ = ldlearn(capsys, "compare", *paths, "--metric", "chebyshev", "--json")
+    _, out, _ = ldlearn(capsys, "compare", *paths, "--metrics", "chebyshev", "--json")
     assert json.loads(out)["scores"] == {"chebyshev": 0.0}
 
 
@@ -128,7 +128,7 @@ def test_what_predict_writes_can_be_compared(model, run):
 def test_wrong_options(pair, capsys):
     _, paths = pair
     assert ldlearn(capsys, "compare", *paths, "--convention", "mine")[0] == 2
-    assert ldlearn(capsys, "compare", *paths, "--metric", "chebychev")[0] == 2
+    assert ldlearn(capsys, "compare", *paths, "--metrics", "chebychev")[0] == 2
     assert ldlearn(capsys, "compare", paths[0], "nowhere.csv")[0] == 2
 
 

@@ -1,4 +1,4 @@
-"""How the commands behave: files, interrupts, pipes, terminals, help, completion, the demo, data sets."""
+"""Behaviour of the commands: files, interrupts, pipes, terminals, help, completion, the demo, data sets."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ import pytest
 from example_tables import make_table
 from terminal import read_terminal
 
-from ldlearn.cli.console import note
+from ldlearn.cli.console import print_message
 from ldlearn.cli.main import main
 
 
@@ -88,14 +88,14 @@ def test_a_model_is_written_even_if_nobody_reads_the_report(here):
     assert os.path.exists("m.ldl")
 
 
-@pytest.mark.parametrize("notes", [(), ("one", "two")])
-def test_notes_and_errors_that_nobody_reads_change_no_exit_code(notes, monkeypatch, capsys):
+@pytest.mark.parametrize("messages", [(), ("one", "two")])
+def test_a_closed_standard_error_changes_no_exit_code(messages, monkeypatch, capsys):
     reader, writer = os.pipe()
     os.close(reader)
-    with open(writer, "w") as nobody:  # is flushed at its end, as by the interpreter
-        monkeypatch.setattr(sys, "stderr", nobody)
-        for text in notes:
-            note(text)
+    with open(writer, "w") as closed:  # is flushed at its end, as by the interpreter
+        monkeypatch.setattr(sys, "stderr", closed)
+        for text in messages:
+            print_message(text)
         print("done")
         with pytest.raises(SystemExit) as ended:
             main(["inspect", "absent.ldl"])
@@ -187,13 +187,10 @@ def test_no_bar_is_drawn_into_rows_on_a_terminal(model):
 
 
 @pytest.mark.parametrize("command", ["fit", "enhance", "predict", "evaluate", "inspect", "export", "demo", "datasets"])
-def test_help_fits_a_screen_and_shows_an_example(command, run):
+def test_help_shows_an_example(command, run):
     result = run(command, "--help")
     assert result.code == 0
-    lines = result.out.splitlines()
-    assert len(lines) <= 40
-    assert max(map(len, lines)) <= 80
-    assert f"ldlearn {command}" in "\n".join(lines[2:])
+    assert f"ldlearn {command}" in "\n".join(result.out.splitlines()[2:])
 
 
 def test_the_shell_completes_commands_and_methods():
@@ -219,7 +216,7 @@ def test_the_demo_runs_and_shows_what_to_type(here, run):
         "degrees.csv",
         "predicted.csv",
         "card.html",
-        "picture.png",
+        "figure.png",
     }
     assert set(os.listdir("ldlearn-demo")) >= made
 

@@ -1,108 +1,119 @@
-"""The application behind `ldlearn`: options for all commands, and a group that loads a command when it is needed."""
+"""The typer application: the list of commands, which are imported when they are run, and the options of all commands.
+
+A command is a file of this package with a function of the same name (an underscore replaces a hyphen and follows a
+Python keyword), or with a `typer.Typer` of that name if the command has subcommands. The file is imported only when its
+command is run or its help is shown, so it may import at its top whatever it needs.
+"""
 
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import is_dataclass
 from functools import cache
 from importlib import import_module
 from inspect import Parameter, Signature, signature
 from keyword import iskeyword
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, NamedTuple, get_type_hints
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 from ldlearn import __version__
-from ldlearn.cli import commands
-from ldlearn.cli.interrupts import EXIT_CODE, MESSAGE, interrupt, quit_now
-from ldlearn.cli.main import READER_LEFT
+from ldlearn.cli.main import quit_immediately
 
+OWN_TABLES = "Your own tables"
+EXPERIMENTS = "Methods, data sets and experiments"
 _SETTINGS = {"help_option_names": ["-h", "--help"]}
 
 
+class Command(NamedTuple):
+    """An entry of the help page: name, first line of the function's docstring, heading of the page."""
+
+    name: str
+    help: str
+    panel: str
+
+
+COMMANDS = (
+    Command("fit", "Fit a model on a table with 0/1 label columns, and score it on held-out rows.", OWN_TABLES),
+    Command("enhance", "Turn the 0/1 labels of rows into degrees: by a fitted model, or by a method.", OWN_TABLES),
+    Command("predict", "Predict the degrees of new rows, in constant memory.", OWN_TABLES),
+    Command(
+        "evaluate", "Score a model against true degrees or 0/1 labels, and compare with two baselines.", OWN_TABLES
+    ),
+    Command("inspect", "Show the training data, parameters, scores and warnings of a model.", OWN_TABLES),
+    Command("export", "Write a linear model as ONNX, its preprocessing included.", OWN_TABLES),
+    Command("compare", "Compare two files of distributions row by row: mean of every metric.", OWN_TABLES),
+    Command("import", "Make a table of annotations by raters: Label Studio, doccano, or long format.", OWN_TABLES),
+    Command(
+        "compare-methods", "Compare several methods on a table: which fits best, how much they differ.", OWN_TABLES
+    ),
+    Command("demo", "Run all steps on real data: tweets rated by 20 to 99 people.", OWN_TABLES),
+    Command("methods", "List the methods: name, kind, summary.", EXPERIMENTS),
+    Command("datasets", "List the data sets that are available by name, and where they are stored.", EXPERIMENTS),
+    Command("run", "Run an experiment; records are written to OUTPUT/records.jsonl.", EXPERIMENTS),
+    Command("report", "Write the report of a run: one HTML page, tables in Markdown and LaTeX, figures.", EXPERIMENTS),
+)
+
+
 class LazyGroup(TyperGroup):
-    """Knows its commands by the lines of `ldlearn.cli.commands`; running one imports its file."""
+    """A group that lists `COMMANDS` and imports a command when it is run."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """Their names, in the order of the lines."""
-        return [line.name for line in commands.COMMANDS]
+        """Names in the order of the help page."""
+        return [command.name for command in COMMANDS]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """What the help page and the completion of the shell need of a command; it cannot be run."""
-        line = find_command(cmd_name)
-        # Without its options, for which its file would have to be imported: a help page waits for nothing.
-        return line and TyperCommand(line.name, help=line.help, short_help=line.help, rich_help_panel=line.panel)
-
-    def invoke(self, ctx: Any) -> Any:
-        """Run the command; Ctrl-C ends it with one line, and a reader of its results who has enough without a word."""
-        try:
-            return super().invoke(ctx)
-        except KeyboardInterrupt:
-            typer.echo(f"ldlearn: {MESSAGE}", err=True)
-            raise typer.Exit(EXIT_CODE) from None
-        except BrokenPipeError:
-            # Here, where it is still known: typer would end the command with exit code 1.
-            raise typer.Exit(READER_LEFT) from None
+        """A command without its options, for the help page and shell completion; they need no imports."""
+        found = next((command for command in COMMANDS if command.name == cmd_name), None)
+        return found and TyperCommand(cmd_name, help=found.help, short_help=found.help, rich_help_panel=found.panel)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command itself."""
         name, found, rest = super().resolve_command(ctx, args)
         if found is not None:
-            found = load_command(find_command(found.name))
-            # Only a handler of ours is replaced: a program that calls main keeps its own.
-            if signal.getsignal(signal.SIGINT) is quit_now:  # imports are over
-                signal.signal(signal.SIGINT, interrupt)
+            found = load_command(found.name)
+            # Imports are over. A program that calls main keeps its own handler.
+            if signal.getsignal(signal.SIGINT) is quit_immediately:
+                signal.signal(signal.SIGINT, signal.default_int_handler)
         return name, found, rest
 
 
-def find_command(name: str | None) -> Any:
-    """The line of a command, or None if there is none of this name."""
-    return next((line for line in commands.COMMANDS if line.name == name), None)
-
-
-@cache  # typer looks at every option of a command for a while
-def load_command(line: commands.Command) -> Any:
+@cache  # typer inspects every option of a command, which takes a while
+def load_command(name: str) -> Any:
     """Import the file of a command, and make the command from its function or group."""
-    name = line.name.replace("-", "_") + ("_" if iskeyword(line.name) else "")
-    found = getattr(import_module(f"ldlearn.cli.{name}"), name)
+    attribute = name.replace("-", "_") + ("_" if iskeyword(name) else "")
+    found = getattr(import_module(f"ldlearn.cli.{attribute}"), attribute)
     if not isinstance(found, typer.Typer):
         function, found = found, typer.Typer(add_completion=False)
-        found.command(line.name, context_settings=_SETTINGS)(_ungrouped(function))
-    made = typer.main.get_command(found)
-    # usage and errors name the command as typed, not the function
-    made.name = line.name
-    return made
+        found.command(name, context_settings=_SETTINGS)(_expand_options(function))
+    command = typer.main.get_command(found)
+    # Usage and errors show the command as typed, not the function.
+    command.name = name
+    return command
 
 
-def _ungrouped(command: Callable[..., None]) -> Callable[..., None]:
-    """A command as typer takes it: instead of a parameter that is a dataclass, one for each of its fields."""
-    kinds = get_type_hints(command, include_extras=True)
-    groups: dict[str, Any] = {name: kind for name, kind in kinds.items() if is_dataclass(kind)}
-    parameters = list(_flat_parameters(command))
+def _expand_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Replace each parameter that is a dataclass by one parameter for each of its fields, which is what typer takes."""
+    types = get_type_hints(command, include_extras=True)
+    groups: dict[str, Any] = {name: kind for name, kind in types.items() if is_dataclass(kind)}
+    parameters: list[Parameter] = []
+    for name, parameter in signature(command).parameters.items():
+        members = signature(groups[name]).parameters.values() if name in groups else [parameter]
+        annotations = get_type_hints(groups[name], include_extras=True) if name in groups else types
+        parameters += [p.replace(kind=Parameter.KEYWORD_ONLY, annotation=annotations[p.name]) for p in members]
 
     def run(**given: Any) -> None:
         for name, group in groups.items():
-            # the command itself takes the groups again, as a function that Python can call
             given[name] = group(**{field: given.pop(field) for field in signature(group).parameters})
         command(**given)
 
-    # typer reads the signature for names and defaults, and the annotations for types
+    # typer reads the signature for names and defaults, and the annotations for types.
     run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     run.__doc__ = command.__doc__
     return run
-
-
-def _flat_parameters(made_with: Any) -> Iterator[Parameter]:
-    """The parameters of a function or dataclass, with those of the dataclasses among them in their places."""
-    kinds = get_type_hints(made_with, include_extras=True)
-    for name, parameter in signature(made_with).parameters.items():
-        if is_dataclass(kinds[name]):
-            yield from _flat_parameters(kinds[name])
-        else:
-            yield parameter.replace(kind=Parameter.KEYWORD_ONLY, annotation=kinds[name])
 
 
 app = typer.Typer(
@@ -125,11 +136,11 @@ def _options(
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
     ] = False,
-    # Only for the help page: main has taken the word out before.
-    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error; allowed anywhere.")] = False,
+    # Only for the help page: main removes this option.
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error; accepted anywhere.")] = False,
 ) -> None:
     pass
 
 
-# Not the application itself, which would be made anew for every call, and bring its own tracebacks.
+# Not the application itself, which would be built again for every call and installs its own tracebacks.
 command_line = typer.main.get_command(app)

@@ -8,31 +8,28 @@ from typing import Annotated
 import typer
 
 from ldlearn.cli import options as opt
-from ldlearn.cli.console import note_about_table, say, show_json, show_table
+from ldlearn.cli.console import log, print_json, print_result, print_table
 from ldlearn.metrics import get_metric
 from ldlearn.tables import compare_tables
 
 
 def compare(
     truth: Annotated[str, typer.Argument(metavar="TRUTH", help="Table of the true distributions.")],
-    other: Annotated[str, typer.Argument(metavar="OTHER", help="Table of what is compared with them.")],
-    labels: Annotated[
-        list[str] | None, typer.Option("--labels", "-l", metavar="COLS", help="Labels: a,b or emo_* or x1:x9.")
-    ] = None,
+    other: Annotated[str, typer.Argument(metavar="OTHER", help="Table of other distributions.")],
+    labels: Annotated[str | None, typer.Option("--labels", "-l", metavar="COLS", help="Default: all columns.")] = None,
     id: opt.Id = None,
     metrics: opt.Metrics = None,
-    metric: Annotated[list[str] | None, typer.Option(hidden=True)] = None,  # what version 0.1.0 called it
     convention: Annotated[
-        str, typer.Option(metavar="NAME", help="What happens to zeros: exact, pyldl, dldl, dldl-recovery.")
+        str, typer.Option(metavar="NAME", help="Treatment of zeros: exact, pyldl, dldl, dldl-recovery.")
     ] = "exact",
     format: opt.From = None,
     *,
     style: opt.StyleOptions,
     as_json: opt.Json = False,
 ) -> None:
-    """Compare two files of distributions, row by row: mean of every metric.
+    """Compare two files of distributions row by row: mean of every metric.
 
-    Labels are matched by name, rows by the id: that of --id, or the one column of texts that both files have, or a
+    Labels are matched by name, rows by the identifier: the column of --id, or the only text column of both files, or a
     first column of distinct whole numbers.
 
     \b
@@ -42,21 +39,20 @@ def compare(
     found = compare_tables(
         truth,
         other,
-        labels=",".join(labels) if labels else None,
+        labels=labels,
         id=id,
-        # Both spellings together; None, not an empty list, stands for the default.
-        metrics=[*(opt.split_names(metrics) or ()), *(metric or ())] or None,
+        metrics=opt.split_names(metrics),
         convention=convention,
         format=format,
         style=style,
-        say=note_about_table,
+        say=log,
     )
     if as_json:
-        # JSON has neither NaN nor infinity; Python would write both, and other readers stop there.
+        # JSON has neither NaN nor infinity; Python would write both, and other parsers would fail.
         finite = {name: value if math.isfinite(value) else None for name, value in found.scores.items()}
-        show_json({"rows": found.rows, "labels": found.labels, "id": found.id, "scores": finite})
+        print_json({"rows": found.rows, "labels": found.labels, "id": found.id, "scores": finite})
         return
     rows = [(get_metric(name).heading, f"{value:.6g}") for name, value in found.scores.items()]
-    show_table(["Metric", "Mean"], rows, numbers=1)
+    print_table(["Metric", "Mean"], rows, n_numeric=1)
     matched = "in their order" if found.id is None else f"matched by {found.id}"
-    say(f"{found.rows:,} rows {matched}, {len(found.labels)} labels.")
+    print_result(f"{found.rows:,} rows {matched}, {len(found.labels)} labels.")

@@ -1,4 +1,4 @@
-"""What the commands say: results on standard output, everything else on standard error."""
+"""Output of the commands: results on standard output, everything else on standard error."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progres
 from rich.table import Table
 from rich.text import Text
 
-from ldlearn.cli.main import ignoring_closed_pipe
+from ldlearn.cli.main import ignore_closed_pipe
 from ldlearn.exceptions import printable
 from ldlearn.metrics.against_baselines import Score
 from ldlearn.tables import WrittenTable
@@ -23,27 +23,32 @@ from ldlearn.tables.source import PIPE
 from ldlearn.tables.table_fit import held_out_scores, signal_words
 
 
-def note(text: str) -> None:
-    """Tell the user something on standard error."""
-    with ignoring_closed_pipe(sys.stderr):
-        # Line by line: the breaks are ours, other control characters come from files and could steer a terminal.
-        typer.echo("\n".join(printable(line) for line in text.split("\n")), err=True)
-
-
-def say(text: str) -> None:
-    """Report something on standard output. If nobody listens any more, the work is done all the same."""
-    with ignoring_closed_pipe(sys.stdout):
+def print_result(text: str) -> None:
+    """Print on standard output; if its reader has closed it, the command continues."""
+    with ignore_closed_pipe(sys.stdout):
         typer.echo(text)
 
 
-def note_about_table(found: str) -> None:
-    """Say how a table was understood, or what else the user should know of it."""
-    note(f"note: {found}")
+def print_message(text: str) -> None:
+    """Print on standard error."""
+    with ignore_closed_pipe(sys.stderr):
+        # Line by line: other control characters than line breaks come from files and could control a terminal.
+        typer.echo("\n".join(printable(line) for line in text.split("\n")), err=True)
 
 
-def show_json(result: dict[str, Any]) -> None:
-    """One JSON object on standard output."""
-    say(json.dumps(result, indent=2, ensure_ascii=False, default=str))
+def log(message: str) -> None:
+    """Print how a table was read, or another message about it."""
+    print_message(f"note: {message}")
+
+
+def warn(message: str) -> None:
+    """Print a warning."""
+    print_message(f"warning: {message}")
+
+
+def print_json(result: dict[str, Any]) -> None:
+    """Print one JSON object."""
+    print_result(json.dumps(result, indent=2, ensure_ascii=False, default=str))
 
 
 def check_one_stdout(output: str, as_json: bool) -> None:
@@ -55,8 +60,8 @@ def check_one_stdout(output: str, as_json: bool) -> None:
 
 @contextmanager
 def progress(task: str, total: int | None, *, is_bytes: bool = False) -> Iterator[Callable[[int], None]]:
-    """A bar on standard error, if that is a terminal; the result advances it."""
-    # a log file would fill with frames of the bar
+    """A progress bar on standard error, if that is a terminal; yields a function that advances it."""
+    # A log file would fill with frames of the bar.
     if not sys.stderr.isatty():
         yield lambda amount: None
         return
@@ -67,68 +72,57 @@ def progress(task: str, total: int | None, *, is_bytes: bool = False) -> Iterato
         yield lambda amount: bars.advance(identifier, amount)
 
 
-def progress_beside(output: str) -> Callable[..., Any]:
-    """`progress`, unless rows go to the terminal: a bar would be drawn between them."""
+def progress_unless_printed(output: str) -> Callable[..., Any]:
+    """`progress`, unless rows are printed on the terminal, where a bar would be drawn between them."""
     return silent if output == PIPE and sys.stdout.isatty() else progress
 
 
-def show_table(headings: Sequence[str], rows: Iterable[Iterable[object]], numbers: int = 0) -> None:
-    """Print a table on standard output, every cell as it is, whatever a file has put into it.
-
-    Parameters
-    ----------
-    headings : sequence of str
-    rows : iterable of rows
-    numbers : int
-        The last columns of this number are aligned to the right.
-    """
+def print_table(headings: Sequence[str], rows: Iterable[Iterable[object]], n_numeric: int = 0) -> None:
+    """Print a table, its cells verbatim; the last `n_numeric` columns are aligned to the right."""
     table = Table(box=None, header_style="bold", pad_edge=False)
     for k, heading in enumerate(headings):
-        table.add_column(_as_it_is(heading), justify="right" if k >= len(headings) - numbers else "left")
+        table.add_column(_verbatim(heading), justify="right" if k >= len(headings) - n_numeric else "left")
     for row in rows:
-        table.add_row(*map(_as_it_is, row))
-    if sys.stdout.isatty():
-        Console().print(table)
-        return
-    console = Console(width=200, no_color=True)  # as wide as needed where there is no terminal
-    # Captured, so that the lines go through `say`, which outlives a reader who leaves.
+        table.add_row(*map(_verbatim, row))
+    # As wide as needed where there is no terminal.
+    console = Console() if sys.stdout.isatty() else Console(width=200, no_color=True)
     with console.capture() as captured:
         console.print(table)
     for line in captured.get().splitlines():
-        say(line.rstrip())
+        print_result(line.rstrip())
 
 
-def _as_it_is(cell: object) -> Text:
+def _verbatim(cell: object) -> Text:
     # Text, because rich reads [brackets] in a string as markup.
     return Text(printable(str(cell)))
 
 
-def show_written(written: WrittenTable, as_json: bool) -> None:
-    """Say what a command has written, unless it went to standard output."""
-    for text in written.notes:
-        note_about_table(text)
+def report_written(written: WrittenTable, as_json: bool) -> None:
+    """Report what a command has written, unless it was written to standard output."""
+    for message in written.notes:
+        log(message)
     if as_json:
-        show_json({"rows": written.rows, "labels": written.labels, "output": written.output})
+        print_json({"rows": written.rows, "labels": written.labels, "output": written.output})
     elif written.output != PIPE:
-        say(f"{written.rows:,} rows: {written.output}")
+        print_result(f"{written.rows:,} rows: {written.output}")
 
 
-def show_quality(facts: dict[str, Any]) -> None:
-    """Scores on rows held out, beside the baselines, if there are any; then the warnings."""
+def report_quality(facts: dict[str, Any]) -> None:
+    """Print the scores on held-out rows with those of the baselines, if there are any; then the warnings."""
     if scores := held_out_scores(facts):
-        show_scores(scores, f"On {facts['holdout']['rows']:,} rows held out")
-        if facts["holdout"]["better_than_baselines"]:  # otherwise it is among the warnings
-            say(signal_words(facts["holdout"]))
+        print_scores(scores, f"On {facts['holdout']['rows']:,} rows held out")
+        if facts["holdout"]["better_than_baselines"]:  # otherwise a warning says so
+            print_result(signal_words(facts["holdout"]))
     for warning in facts["warnings"]:
-        note(f"warning: {warning}")
+        warn(warning)
 
 
-def show_scores(scores: list[Score], title: str) -> None:
-    """Print scores as a table."""
-    beside = ["model", "mean", "uniform", *["classifier"] * all(score.classifier is not None for score in scores)]
+def print_scores(scores: list[Score], title: str) -> None:
+    """Print scores of a model and of the baselines as a table."""
+    columns = ["model", "mean", "uniform", *["classifier"] * all(score.classifier is not None for score in scores)]
     rows = []
     for score in scores:
-        # In words: a colour would be lost in a file.
+        # As text: a colour would be lost in a file.
         mark = "" if score.beats_baselines else "  (no better than a baseline)"
-        rows.append([score.heading + mark, *(f"{getattr(score, name):.4f}" for name in beside)])
-    show_table([title, *beside], rows, numbers=len(beside))
+        rows.append([score.heading + mark, *(f"{getattr(score, name):.4f}" for name in columns)])
+    print_table([title, *columns], rows, n_numeric=len(columns))

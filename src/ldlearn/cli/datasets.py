@@ -1,4 +1,4 @@
-"""`ldlearn datasets`: what data there is, and getting it."""
+"""`ldlearn datasets`: data sets that are available, and their download."""
 
 from __future__ import annotations
 
@@ -8,69 +8,70 @@ from typing import Annotated
 
 import typer
 
-from ldlearn.cli.console import note, say, show_json, show_table
+from ldlearn.cli.console import print_json, print_message, print_result, print_table
 from ldlearn.cli.options import Json
 from ldlearn.datasets import dataset_info, fetch_dataset, list_datasets, write_dataset
 from ldlearn.tables.formats import check_output
 
 datasets = typer.Typer(add_completion=False, context_settings={"help_option_names": ["-h", "--help"]})
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="A name of the list, in any spelling.")]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of a data set, in any spelling.")]
 
 
 @datasets.callback(invoke_without_command=True)
 def list_all(context: typer.Context, as_json: Json = False) -> None:
-    """List the data sets that can be had by name, and where they are.
+    """List the data sets that are available by name, and where they are stored.
 
     \b
     ldlearn datasets
     ldlearn datasets show natural_scene
     ldlearn datasets fetch vader_tweets -o tweets.csv
     """
-    # typer calls this before show and fetch as well
+    # typer calls this before the subcommands too
     if context.invoked_subcommand is not None:
         return
     infos = list_datasets()
     if as_json:
-        show_json({"datasets": [asdict(info) for info in infos]})
+        print_json({"datasets": [asdict(info) for info in infos]})
         return
     rows = []
     for info in infos:
         sizes = [f"{number:,}" if number else "?" for number in (info.n_samples, info.n_features, info.n_labels)]
         rows.append([info.name, info.state, info.terms, *sizes])
-    show_table(["Name", "State", "Terms", "Rows", "Features", "Labels"], rows, numbers=3)
+    print_table(["Name", "State", "Terms", "Rows", "Features", "Labels"], rows, n_numeric=3)
 
 
 @datasets.command("show")
 def show_dataset(name: Name, as_json: Json = False) -> None:
-    """Show what is known of a data set: sizes, terms, origin, what to know before using it."""
+    """Show sizes, terms of use, origin and known problems of a data set."""
     info = asdict(dataset_info(name))
     if as_json:
-        show_json(info)
+        print_json(info)
         return
     known = {key: value for key, value in info.items() if key != "name" and value not in ("", None)}
     rows = [(key.replace("_", " ").replace("n ", "number of "), value) for key, value in known.items()]
-    show_table(["Data set", info["name"]], rows)
+    print_table(["Data set", info["name"]], rows)
 
 
 @datasets.command("fetch")
 def fetch(
     name: Name,
     output: Annotated[
-        str | None, typer.Option("--output", "-o", metavar="FILE", help="Also write it here: .csv .npz .mat ...")
+        str | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Also write it to this file: .csv .npz .mat ..."),
     ] = None,
     as_json: Json = False,
 ) -> None:
     """Download a data set into the cache, after showing its terms; embedded ones need no network."""
     if output is not None:
         check_output(output)
-    data = fetch_dataset(name, progress=sys.stderr.isatty(), announce=note)
+    data = fetch_dataset(name, progress=sys.stderr.isatty(), announce=print_message)
     if output is not None:
         write_dataset(data, output)
     info = dataset_info(name)
     if as_json:
-        show_json({"name": info.name, "state": info.state, "path": info.path, "output": output})
+        print_json({"name": info.name, "state": info.state, "path": info.path, "output": output})
         return
-    say(repr(data))
+    print_result(repr(data))
     place = "it comes with the package" if info.state == "embedded" else f"file: {info.path}"
-    say(f"  {place}" + (f"; written to {output}" if output else ""))
+    print_result(f"  {place}" + (f"; written to {output}" if output else ""))

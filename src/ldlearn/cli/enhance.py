@@ -1,4 +1,4 @@
-"""`ldlearn enhance`: degrees for rows whose 0/1 labels are known."""
+"""`ldlearn enhance`: degrees for rows with 0/1 labels."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from ldlearn.cli import options as opt
-from ldlearn.cli.console import check_one_stdout, note_about_table, progress_beside, show_written
+from ldlearn.cli.console import check_one_stdout, log, progress_unless_printed, report_written
 from ldlearn.tables import enhance_table
 from ldlearn.tables.source import PIPE
 
@@ -18,7 +18,7 @@ def enhance(
     labels: Annotated[str | None, typer.Option("--labels", "-l", metavar="COLS", help="Labels to fit on.")] = None,
     output: opt.Output = PIPE,
     *,
-    features: opt.FeatureOptionsOfEnhance,
+    features: opt.FeatureOptions,
     method: opt.Method = None,
     set: opt.Settings = None,
     separator: opt.Separator = None,
@@ -39,7 +39,7 @@ def enhance(
     if (model is None) == (labels is None):
         raise typer.BadParameter("give either --model, or --labels to fit on.", param_hint="--model")
     if model is not None:
-        opt.name_embedding(embedding, model)
+        opt.load_embedding(embedding, model)
     elif embedding is not None:
         raise typer.BadParameter("only a model that was fitted with one takes it.", param_hint="--embedding")
     written = enhance_table(
@@ -53,9 +53,9 @@ def enhance(
         separator=separator,
         format=format,
         style=style,
-        say=note_about_table,
+        say=log,
         **vars(writing),
         overwrite=not no_clobber,
-        progress=progress_beside(output),
+        progress=progress_unless_printed(output),
     )
-    show_written(written, as_json)
+    report_written(written, as_json)

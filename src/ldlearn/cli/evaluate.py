@@ -1,9 +1,9 @@
-"""`ldlearn evaluate`: how good the predictions of a model are on rows whose labels are known."""
+"""`ldlearn evaluate`: scores of the predictions of a model on labelled rows."""
 
 from __future__ import annotations
 
 from ldlearn.cli import options as opt
-from ldlearn.cli.console import note, note_about_table, progress, show_json, show_scores
+from ldlearn.cli.console import log, print_json, print_scores, progress, warn
 from ldlearn.tables import evaluate_table
 
 
@@ -18,24 +18,24 @@ def evaluate(
     style: opt.StyleOptions,
     as_json: opt.Json = False,
 ) -> None:
-    """Score a model against true degrees or 0/1 labels, beside two baselines.
+    """Score a model against true degrees or 0/1 labels, and compare with two baselines.
 
-    "mean" is the mean training distribution for every row, "uniform" equal shares.
+    "mean" predicts the mean training distribution for every row, "uniform" equal degrees.
 
     \b
     ldlearn evaluate test.csv --model model.ldl
     ldlearn evaluate test.parquet -m model.ldl --metrics cosine --json
     """
-    opt.name_embedding(embedding, model)
+    opt.load_embedding(embedding, model)
     names = opt.split_names(metrics)
     found = evaluate_table(
-        data, model, metrics=names, kind=kind, format=format, style=style, say=note_about_table, progress=progress
+        data, model, metrics=names, kind=kind, format=format, style=style, say=log, progress=progress
     )
-    for text in found.notes:
-        note_about_table(text)
+    for message in found.notes:
+        log(message)
     if as_json:
-        show_json(found.as_dict())
+        print_json(found.as_dict())
         return
-    show_scores(found.scores, f"{found.rows:,} rows, {found.truth}")
+    print_scores(found.scores, f"{found.rows:,} rows, {found.truth}")
     if not found.better_than_baselines:
-        note("warning: the predictions say no more of these rows than one prediction for all of them.")
+        warn("the predictions are no better than one prediction for all rows.")

@@ -7,15 +7,15 @@ from typing import Annotated
 
 import typer
 
-from ldlearn.cli.console import say
+from ldlearn.cli.console import print_result
 from ldlearn.cli.options import NoClobber
 from ldlearn.tables import export_onnx, load_table_model
 from ldlearn.tables.formats import check_output
 
 
 def export(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="A model, an .ldl file.")],
-    output: Annotated[str, typer.Option("--output", "-o", metavar="FILE.onnx", help="Where the graph goes.")],
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="Model file (.ldl).")],
+    output: Annotated[str, typer.Option("--output", "-o", metavar="FILE.onnx", help="ONNX file to write.")],
     no_clobber: NoClobber = False,
 ) -> None:
     """Write a linear model as ONNX, its preprocessing included.
@@ -25,10 +25,10 @@ def export(
     """
     if Path(output).suffix != ".onnx":
         raise typer.BadParameter(f"an ONNX file ends in .onnx, {output!r} does not.", param_hint="-o")
-    # Before the work: a file that may not be replaced should not be told of after it.
+    # Before the work: an output that must not be overwritten is an error at once.
     check_output(output, [model], overwrite=not no_clobber)
     loaded = load_table_model(model)
     export_onnx(loaded, output)
     inputs = {"numbers": loaded.numeric, "texts": loaded.categorical}
-    shown = ", ".join(f"{name} ({len(columns)} columns)" for name, columns in inputs.items() if columns)
-    say(f"{output}: inputs {shown}; output degrees ({len(loaded.labels)} labels)")
+    columns = ", ".join(f"{name} ({len(names)} columns)" for name, names in inputs.items() if names)
+    print_result(f"{output}: inputs {columns}; output degrees ({len(loaded.labels)} labels)")

@@ -1,4 +1,4 @@
-"""`ldlearn inspect`: what is in a model file, and how far to trust it."""
+"""`ldlearn inspect`: content, scores and warnings of a model file."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ldlearn.cli.console import say, show_json, show_quality, show_table
+from ldlearn.cli.console import print_json, print_result, print_table, report_quality
 from ldlearn.cli.options import Json, NoClobber
 from ldlearn.tables import describe_file, write_card
 from ldlearn.tables.column_kinds import describe_kinds
@@ -14,12 +14,12 @@ from ldlearn.tables.formats import check_output
 
 
 def inspect(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="A model, an .ldl file.")],
-    html: Annotated[str | None, typer.Option(metavar="FILE", help="Write a model card: one page to share.")] = None,
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="Model file (.ldl).")],
+    html: Annotated[str | None, typer.Option(metavar="FILE", help="Write a model card: one HTML page.")] = None,
     no_clobber: NoClobber = False,
     as_json: Json = False,
 ) -> None:
-    """Show what a model was fitted on, its parameters, scores and warnings.
+    """Show the training data, parameters, scores and warnings of a model.
 
     \b
     ldlearn inspect model.ldl
@@ -31,12 +31,12 @@ def inspect(
     if html is not None:
         write_card(known, html)
     if as_json:
-        show_json(known)
+        print_json(known)
         return
-    show_table(["Model", known["model"]], _overview(known).items())
-    show_quality(known)
+    print_table(["Model", known["model"]], _overview(known).items())
+    report_quality(known)
     if html is not None:
-        say(f"model card: {html}")
+        print_result(f"model card: {html}")
 
 
 def _overview(known: dict[str, Any]) -> dict[str, str]:

@@ -1,79 +1,70 @@
-"""The entry point of `ldlearn`: errors as one sentence, and exit codes."""
+"""The entry point of `ldlearn`: one-sentence errors and exit codes."""
 
 from __future__ import annotations
 
-import atexit
 import os
 import signal
 import sys
-import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import NoReturn, TextIO
 
-from ldlearn.cli import interrupts
-
-__all__ = ["READER_LEFT", "ignoring_closed_pipe", "main"]
-
-_WRONG_INPUT, _BUG = 2, 1
-# How a command ends when the reader of its results has left: known inside the program alone; nothing went wrong.
-READER_LEFT = 141  # 128 + SIGPIPE, as shells count
+_INTERRUPTED = 130  # 128 + SIGINT, as shells count
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line; always ends in `SystemExit`.
 
-    Exit codes: 0 success (also if the reader of the results leaves early, as `head` does), 2 something the user can put
-    right (one sentence on standard error), 1 a fault of ldlearn itself, 130 interrupted.
+    Exit codes: 0 success (also if the reader of standard output closes it early, as `head` does), 2 an error that the
+    user can correct (one sentence on standard error), 1 a bug of ldlearn, 130 interrupted.
 
     Parameters
     ----------
     arguments : sequence of str, optional
-        By default those of the process, which then also ends at once on Ctrl-C while it still imports modules.
+        By default those of the process, which then ends immediately on Ctrl-C while it is still importing modules.
     """
     if arguments is None:
-        signal.signal(signal.SIGINT, interrupts.quit_now)
+        signal.signal(signal.SIGINT, quit_immediately)
     given = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in given or bool(os.environ.get("LDLEARN_DEBUG"))
     try:
-        # Allowed anywhere, while typer knows the options of all commands only before the command.
-        _run([word for word in given if word != "--debug"])
+        # Accepted anywhere, while typer accepts the options of all commands only before the command.
+        _run([argument for argument in given if argument != "--debug"])
         code = 0
-    except SystemExit as end:
-        # a sentence of somebody else's, which Python prints itself
-        if not isinstance(end.code, int):
+    except BaseException as error:
+        message, code = _explain(error)
+        if debug and message and code != _INTERRUPTED:
             raise
-        code = end.code
-    except (Exception, KeyboardInterrupt) as error:
-        sentence, code = _explain(error)
-        # Ctrl-C is nobody's fault, and its traceback of no use.
-        if debug and code != interrupts.EXIT_CODE:
-            raise
-        with ignoring_closed_pipe(sys.stderr):
-            print(f"ldlearn: {sentence}", file=sys.stderr, flush=True)
-    told = 0 if code == READER_LEFT else code
-    if arguments is None:
-        # After a failure, threads may wait for what will never come.
-        if code == 0:
-            threading._shutdown()  # type: ignore[attr-defined] # as at an ordinary exit: threads end, workers are sent home
-        _end_process(told)
-    raise SystemExit(told)
+        if message:
+            with ignore_closed_pipe(sys.stderr):
+                print(f"ldlearn: {message}", file=sys.stderr, flush=True)
+    raise SystemExit(code)
+
+
+def quit_immediately(number: int, frame: object) -> None:
+    """Handle Ctrl-C during imports: end the process.
+
+    There is nothing to clean up yet, and a module that is being imported could replace or ignore an exception.
+    """
+    # Not print: a handler may run in the middle of another write to the same buffer, which Python refuses.
+    os.write(2, b"ldlearn: interrupted.\n")
+    os._exit(_INTERRUPTED)
 
 
 @contextmanager
-def ignoring_closed_pipe(stream: TextIO) -> Iterator[None]:
-    """Write to a stream; if nobody listens any more, this and all that follows goes nowhere."""
+def ignore_closed_pipe(stream: TextIO) -> Iterator[None]:
+    """Write to a stream; if its reader has closed it, discard this and everything that follows."""
     try:
         yield
     except BrokenPipeError:
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        # The descriptor itself, or the last flush of the interpreter would fail again.
-        os.dup2(nowhere, stream.fileno())
-        os.close(nowhere)
+        devnull = os.open(os.devnull, os.O_WRONLY)
+        # The descriptor itself, otherwise the last flush of the interpreter would fail again.
+        os.dup2(devnull, stream.fileno())
+        os.close(devnull)
 
 
-def _run(words: list[str]) -> None:
-    """Hand over to the application; what it needs is imported here, where errors and Ctrl-C are looked after."""
+def _run(arguments: list[str]) -> None:
+    """Call the typer application; it is imported here, where errors and Ctrl-C are handled."""
     try:
         from ldlearn.cli.app import command_line
     except ModuleNotFoundError as error:
@@ -84,39 +75,38 @@ def _run(words: list[str]) -> None:
         advice = install_advice("typer rich", "cli")
         raise MissingDependencyError(f"The command line needs typer and rich: {advice}.") from None
     try:
-        command_line(args=words, prog_name="ldlearn")
+        command_line(args=arguments, prog_name="ldlearn")
     finally:
-        with ignoring_closed_pipe(sys.stdout):  # at the end of the process it would be an error
+        with ignore_closed_pipe(sys.stdout):  # a failure at the end of the process would be an error
             print(end="", flush=True)
 
 
-def _end_process(code: int) -> NoReturn:
-    """End the process without taking the interpreter apart; what is registered for the exit is done as ever.
-
-    Threads of libraries may be at work. At an ordinary exit Python would wait for them, after a failure perhaps for
-    ever, or end them where C++ allows no end: the process would die of SIGABRT instead of saying how it went.
-    """
-    atexit._run_exitfuncs()
-    for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError, ValueError):  # nobody listens any more, or it is closed
-            stream.flush()
-    os._exit(code)
-
-
 def _explain(error: BaseException) -> tuple[str, int]:
-    """A sentence and an exit code: our own errors speak for themselves, as the system does; all others are bugs."""
-    if interrupts.was_interrupted() or isinstance(error, KeyboardInterrupt):
-        return interrupts.MESSAGE, interrupts.EXIT_CODE
+    """A message, empty if it was printed already, and the exit code."""
+    # typer and compiled code may raise another exception instead of these two, which then are its cause or context.
+    causes = {type(cause): cause for cause in _causes(error)}
+    if KeyboardInterrupt in causes:
+        return str(causes[KeyboardInterrupt]) or "interrupted.", _INTERRUPTED
+    if isinstance(error, BrokenPipeError | SystemExit) and BrokenPipeError in causes:
+        return "", 0
+    if isinstance(error, SystemExit):
+        return ("", error.code or 0) if isinstance(error.code, int | None) else (error.code, 1)
     from ldlearn.exceptions import LDLearnError, printable
 
     text = printable(" ".join(str(error).split())) or type(error).__name__
     if isinstance(error, LDLearnError):
-        return text, _WRONG_INPUT
+        return text, 2
     if isinstance(error, OSError) and error.strerror:
-        # files are named by whoever opened them; what has no name is where results are printed
-        return f"{error.filename or 'standard output'}: {error.strerror}.", _WRONG_INPUT
+        # Errors of files name the file; only standard output has no name.
+        return f"{error.filename or 'standard output'}: {error.strerror}.", 2
     return (
-        f"this is a fault of ldlearn, not yours ({type(error).__name__}: {text}); please report it with the command, "
-        "the output of `ldlearn --version`, and what the same command shows with --debug.",
-        _BUG,
+        f"this is a bug of ldlearn ({type(error).__name__}: {text}); please report it with the command, "
+        "the output of `ldlearn --version`, and the output of the same command with --debug.",
+        1,
     )
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__

@@ -1,4 +1,4 @@
-"""`ldlearn methods`: every method of the library, found by itself."""
+"""`ldlearn methods`: every method of the library."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import Annotated
 import typer
 
 from ldlearn.base.discovery import all_estimators
-from ldlearn.cli.console import show_table
+from ldlearn.cli.console import print_table
 
 
 def methods(
     kind: Annotated[str | None, typer.Option(help="Only this kind: enhancer, learner or joint.")] = None,
 ) -> None:
-    """List the methods: name, kind, what it does."""
+    """List the methods: name, kind, summary."""
     rows = [(name, found.kind, _summary(found)) for name, found in all_estimators(kind)]
-    show_table(["Method", "Kind", "What it does"], rows)
+    print_table(["Method", "Kind", "Summary"], rows)
 
 
 def _summary(estimator: type) -> str:

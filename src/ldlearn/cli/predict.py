@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ldlearn.cli import options as opt
-from ldlearn.cli.console import check_one_stdout, note_about_table, progress_beside, show_written
+from ldlearn.cli.console import check_one_stdout, log, progress_unless_printed, report_written
 from ldlearn.tables import predict_table
 from ldlearn.tables.source import PIPE
 
@@ -24,9 +24,9 @@ def predict(
     no_clobber: opt.NoClobber = False,
     as_json: opt.Json = False,
 ) -> None:
-    """Predict the degrees of new rows; tables larger than the memory are fine.
+    """Predict the degrees of new rows, in constant memory.
 
-    Features are found by name. The result has the id, what --keep names, and the labels.
+    Features are matched by name. The result has the identifier, the columns of --keep, and the labels.
 
     \b
     ldlearn predict new.parquet --model model.ldl -o out.csv
@@ -35,7 +35,7 @@ def predict(
     zcat new.csv.gz | ldlearn predict - -m model.ldl --to jsonl | head
     """
     check_one_stdout(output, as_json)
-    opt.name_embedding(embedding, model)
+    opt.load_embedding(embedding, model)
     wanted: dict[str, Any] = {"id": id, "format": format, "style": style, "overwrite": not no_clobber, **vars(writing)}
     if scheduler is not None:
         # only with a scheduler: it needs Dask
@@ -43,5 +43,5 @@ def predict(
 
         written = predict_parts(data, model, output, scheduler=scheduler, **wanted)
     else:
-        written = predict_table(data, model, output, **wanted, say=note_about_table, progress=progress_beside(output))
-    show_written(written, as_json)
+        written = predict_table(data, model, output, **wanted, say=log, progress=progress_unless_printed(output))
+    report_written(written, as_json)

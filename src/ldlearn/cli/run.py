@@ -1,26 +1,146 @@
-"""`ldlearn run`: an experiment from its plan to its records."""
+"""`ldlearn run`: an experiment from its plan to its records, with progress and tables on the terminal."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
 
 from ldlearn.cli.options import Jobs, Log, Quiet
-from ldlearn.cli.run_tables import run_and_show
-from ldlearn.experiments import load_plan
+from ldlearn.evaluation import Record, Results, Scoreboard, scoreboards
+from ldlearn.evaluation.wording import duration_text
+from ldlearn.exceptions import LDLearnError
+from ldlearn.experiments import LogWatcher, Plan, RunSummary, Watcher, load_plan, run_plan
+from ldlearn.experiments.cells import Cell, Work
+from ldlearn.experiments.watchers import TimeLeft
 
 
 def run(
     plan: Annotated[str, typer.Argument(help="A plan file (TOML), or the name of a shipped plan such as quick.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder of the run; an interrupted run continues.")],
     jobs: Jobs = 1,
-    scheduler: Annotated[
-        str | None, typer.Option(help="Address of a running Dask scheduler that does the work instead.")
-    ] = None,
+    scheduler: Annotated[str | None, typer.Option(help="Address of a Dask scheduler that runs the cells.")] = None,
     quiet: Quiet = False,
     log: Log = False,
 ) -> None:
-    """Run an experiment; records go to OUTPUT/records.jsonl."""
-    run_and_show(load_plan(plan), output, jobs=jobs, scheduler=scheduler, quiet=quiet, log=log)
+    """Run an experiment; records are written to OUTPUT/records.jsonl."""
+    run_and_report(load_plan(plan), output, jobs=jobs, scheduler=scheduler, quiet=quiet, log=log)
+
+
+def run_and_report(
+    plan: Plan,
+    output: Path,
+    *,
+    jobs: int,
+    quiet: bool,
+    log: bool,
+    scheduler: str | None = None,
+    loaded: Mapping[str, Any] | None = None,
+) -> None:
+    """Run a plan, and print its tables."""
+    if quiet and log:
+        raise typer.BadParameter("choose one of --quiet and --log.")
+    if jobs < 1 and jobs != -1:
+        raise typer.BadParameter("--jobs must be at least 1, or -1 for all cores.")
+    if output.exists() and not output.is_dir():
+        raise typer.BadParameter(f"{output} is a file; name a folder.", param_hint="-o")
+    # 120 columns if the output is no terminal. No markup: brackets in names of methods and data sets are text.
+    console = Console(width=None if sys.stdout.isatty() else 120, markup=False, highlight=False)
+    live = console.is_terminal and not log
+    watcher = Watcher() if quiet else LiveWatcher(console) if live else LogWatcher()
+    try:
+        found = run_plan(plan, output, jobs=jobs, scheduler=scheduler, watcher=watcher, loaded=loaded)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(f"interrupted; records in {output} are kept, and the same command continues.") from None
+    if not quiet:
+        _print_summary(console, plan, found)
+    if not found.count("ok"):
+        reason = next((record.message for record in found.records), "it has none").rstrip(".")
+        where = found.path / "records.jsonl"
+        raise LDLearnError(f"No cell of the plan could be computed ({reason}); {where} has the reason for each.")
+
+
+def _print_summary(console: Console, plan: Plan, found: RunSummary) -> None:
+    for board in scoreboards(Results(found.records), plan.metrics):
+        if board.rows:
+            console.print(_score_table(board), "")
+        if board.note:
+            console.print(board.note)
+    # If nothing could be computed, the error of the command gives the reason.
+    for name, reason in _failures(found).items() if found.count("ok") else ():
+        console.print(f"Left out: {name}: {reason}")
+    counts = ", ".join(f"{found.count(status)} {status}" for status in ("ok", "failed", "missing"))
+    console.print(f"{len(found.records)} cells: {counts}; {found.computed} computed now.")
+    # soft_wrap: a path that is broken into lines cannot be copied
+    console.print(f"Records: {found.path / 'records.jsonl'}", soft_wrap=True)
+
+
+def _score_table(board: Scoreboard) -> Table:
+    """A row for each method: baselines are dim, the best of a column is bold."""
+    table = Table("Method", title=board.title, box=None, title_justify="left", title_style="bold cyan")
+    for heading in board.headings:
+        table.add_column(heading, justify="right")
+    for method, entries in board.rows:
+        texts = [Text(entry.text, style="bold" if entry.best else "") for entry in entries]
+        table.add_row(method.name, *texts, style="dim" if method.is_baseline else "")
+    return table
+
+
+def _failures(found: RunSummary) -> dict[str, str]:
+    """First message of each method without a finished cell."""
+    finished = {record.method for record in found.records if record.is_ok}
+    failed = [record for record in found.records if record.method not in finished]
+    # reversed: the first message of a method is kept
+    return {record.method: record.message for record in reversed(failed)}
+
+
+class LiveWatcher(Watcher):
+    """Progress on a terminal: a bar of cells, the last cell, and the time left."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._left = TimeLeft([])
+        self._bar = Progress(
+            SpinnerColumn(),
+            BarColumn(bar_width=None),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[left]}"),
+            TimeElapsedColumn(),
+            TextColumn("{task.description}", style="dim", markup=False),
+            console=console,
+            transient=True,  # removed before the tables are printed
+        )
+
+    def begin(self, cells: int, recorded: int, works: list[Work]) -> None:
+        """Draw the bar."""
+        self._left = TimeLeft(works)
+        before = f" ({recorded} recorded before)" if recorded else ""
+        self._console.print(f"{cells} cells{before}.", highlight=False)
+        self._task = self._bar.add_task("", total=cells, completed=recorded, left="")
+        self._bar.start()
+
+    def note(self, sentence: str) -> None:
+        """Print a message above the bar."""
+        self._bar.console.print(sentence, style="yellow", highlight=False, markup=False)
+
+    def worked(self, work: Work, seconds: float) -> None:
+        """Update the time left."""
+        self._left.worked(work, seconds)
+        self._bar.update(self._task, left=f"{duration_text(self._left.seconds())} left")
+
+    def recorded(self, cell: Cell, record: Record) -> None:
+        """Advance the bar."""
+        self._bar.update(self._task, advance=1, description=str(cell))
+        if record.status == "failed":
+            self.note(f"{cell} failed: {record.message}")
+
+    def end(self) -> None:
+        """Restore the terminal."""
+        self._bar.stop()
