@@ -1,14 +1,15 @@
-"""Records of an experiment that never ran, as version 0.1.0 wrote them: invented distributions, scores computed."""
+"""Records of an experiment that never ran: invented distributions, computed scores."""
 
+import copy
 import itertools
-import json
-import pickle
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
 
 from ldlearn.core.logical import binarize
 from ldlearn.core.simplex import normalize_rows
+from ldlearn.evaluation import Convergence, GridPoint, Record, Samples
 from ldlearn.metrics import score_all
 
 DATASETS = {
@@ -41,7 +42,10 @@ def make_records(datasets=DATASETS, methods=METHODS, repeats=3, n_rows=40, missi
     for d, (dataset, labels) in enumerate(datasets.items()):
         for repeat, (m, method) in itertools.product(range(repeats), enumerate(methods)):
             broken = (dataset, method) in failed and repeat == repeats - 1
-            record = _copy_of_record(dataset, tuple(labels), method, methods[method], repeat, n_rows, (d, repeat, m))
+            # Many tests ask for the same records; each gets a copy that it may change.
+            record = copy.deepcopy(
+                _record(dataset, tuple(labels), method, methods[method], repeat, n_rows, (d, repeat, m))
+            )
             records.append(_failed(record) if broken else record)
     for dataset in missing:
         records += [_missing(dataset, method, kind, baseline) for method, (kind, baseline, *_) in methods.items()]
@@ -54,7 +58,7 @@ def only_metrics(records, metrics):
     def kept(scores):
         return scores and {name: score for name, score in scores.items() if name in metrics}
 
-    return [record | {task: kept(record[task]) for task in TASKS} for record in records]
+    return [replace(record, **{task: kept(getattr(record, task)) for task in TASKS}) for record in records]
 
 
 HOSTILE = [
@@ -71,27 +75,18 @@ def hostile_records():
     methods = {names.get(name, name): facts for name, facts in METHODS.items()}
     records = make_records({HOSTILE[0]: HOSTILE, HOSTILE[1]: ["x", "y"]}, methods, repeats=1, missing=[HOSTILE[3]])
     texts = {"message": HOSTILE[1], "warnings": [HOSTILE[0]], "versions": {HOSTILE[0]: HOSTILE[1]}}
-    return [record | texts for record in records]
+    return [replace(record, **texts) for record in records]
 
 
 def make_run(folder, records=None, **options):
     """A run folder as the engine leaves it, but without a plan."""
     folder.mkdir(parents=True, exist_ok=True)
-    lines = [json.dumps(record) for record in (make_records(**options) if records is None else records)]
-    (folder / "records.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    lines = [record.encoded() for record in (make_records(**options) if records is None else records)]
+    (folder / "records.jsonl").write_bytes(b"".join(lines))
     return folder
 
 
-def _copy_of_record(*facts):
-    """Many files of tests ask for the same records; whoever changes one changes a copy."""
-    return pickle.loads(_pickled_record(*facts))
-
-
 @cache
-def _pickled_record(*facts):
-    return pickle.dumps(_record(*facts))
-
-
 def _record(dataset, labels, method, facts, repeat, n_rows, seed):
     kind, baseline, distance, keeps_zeros = facts
     truth = _truth(seed[0], repeat, n_rows, len(labels))
@@ -100,40 +95,38 @@ def _record(dataset, labels, method, facts, repeat, n_rows, seed):
     recovered = _towards_noise(truth, distance, logical if keeps_zeros else np.ones_like(logical), rng)
     predicted = _towards_noise(truth, 0.2 + 0.5 * distance, np.ones_like(logical), rng)
     grid = _grid(distance, rng) if method.startswith("DLDL") or method == "L2" else []
-    best = {task: min(grid, key=lambda point, t=task: point[t])["params"] if grid else {} for task in TASKS}
+    best = {task: min(grid, key=lambda point, t=task: getattr(point, t)).params if grid else {} for task in TASKS}
     recovers, predicts = kind in ("joint", "enhancer"), kind != "enhancer"
-    return {
-        "schema": 1,
-        "cell": f"{dataset}/{method}/{repeat}",
-        "dataset": dataset,
-        "method": method,
-        "kind": kind,
-        "is_baseline": baseline,
-        "repeat": repeat,
-        "seed": repeat,
-        "sizes": {"n_train": n_rows, "n_validation": 15, "n_test": 15, "n_features": 7, "n_labels": len(labels)},
-        "label_names": list(labels),
-        "status": "ok",
-        "message": "",
-        "selected": best,
-        "recovery": score_all(truth, recovered) if recovers else None,
-        "prediction": score_all(truth, predicted) if predicts else None,
-        "selection": {"mode": "oracle", "recovery": "chebyshev", "prediction": "chebyshev"},
-        "validation": {},
-        "grid": grid,
-        "samples": {
-            "rows": list(range(100 * repeat, 100 * repeat + 12)),
-            "truth": truth[:12].tolist(),
-            "logical": logical[:12].tolist(),
-            "recovered": recovered[:12].tolist() if recovers else None,
-        },
-        "convergence": _convergence(distance, rng) if method.startswith("DLDL") else None,
-        "seconds": {"select": 10 * distance, "fit": distance + 0.01 * repeat, "predict": 0.001 * (1 + seed[2])},
-        "peak_memory_mb": 150.0 + 10 * seed[2],
-        "versions": VERSIONS,
-        "threads": 1,
-        "started": "2026-01-01T00:00:00",
-    }
+    return Record(
+        cell=f"{dataset}/{method}/{repeat}",
+        dataset=dataset,
+        method=method,
+        kind=kind,
+        is_baseline=baseline,
+        repeat=repeat,
+        seed=repeat,
+        sizes={"n_train": n_rows, "n_validation": 15, "n_test": 15, "n_features": 7, "n_labels": len(labels)},
+        label_names=list(labels),
+        status="ok",
+        selected=best,
+        recovery=score_all(truth, recovered) if recovers else None,
+        prediction=score_all(truth, predicted) if predicts else None,
+        selection={"mode": "oracle", "recovery": "chebyshev", "prediction": "chebyshev"},
+        grid=grid,
+        n_points=len(grid) or 1,
+        samples=Samples(
+            rows=list(range(100 * repeat, 100 * repeat + 12)),
+            truth=truth[:12].tolist(),
+            logical=logical[:12].tolist(),
+            recovered=recovered[:12].tolist() if recovers else None,
+        ),
+        convergence=_convergence(distance, rng) if method.startswith("DLDL") else None,
+        seconds={"select": 10 * distance, "fit": distance + 0.01 * repeat, "predict": 0.001 * (1 + seed[2])},
+        peak_memory_mb=150.0 + 10 * seed[2],
+        versions=VERSIONS,
+        threads=1,
+        started="2026-01-01T00:00:00",
+    )
 
 
 TASKS = ("recovery", "prediction")
@@ -155,27 +148,22 @@ def _grid(distance, rng):
     points = [dict(zip(GRID, values, strict=True)) for values in itertools.product(*GRID.values())]
     bowl = [0.02 * sum(np.log10(value) ** 2 for value in point.values()) / 4 for point in points]
     return [
-        {"params": point, "recovery": distance / 3 + b + 0.002 * rng.random(), "prediction": 0.2 + distance / 4 + b / 2}
+        GridPoint(point, distance / 3 + b + 0.002 * rng.random(), 0.2 + distance / 4 + b / 2)
         for point, b in zip(points, bowl, strict=True)
     ]
 
 
 def _convergence(distance, rng):
     falls = 50 * distance * np.exp(-0.7 * np.arange(10)) + 100
-    return {"objective": falls.tolist(), "gap": float(1e-5 * (1 + rng.random()))}
+    return Convergence(falls.tolist(), float(1e-5 * (1 + rng.random())))
 
 
 def _failed(record):
-    empty = {"recovery": None, "prediction": None, "grid": [], "samples": None, "convergence": None}
-    return record | empty | {"status": "failed", "message": "ValueError: the kernel matrix is singular", "selected": {}}
+    empty = {"recovery": None, "prediction": None, "grid": [], "samples": None, "convergence": None, "selected": {}}
+    return replace(record, **empty, status="failed", message="ValueError: the kernel matrix is singular")
 
 
 def _missing(dataset, method, kind, baseline):
-    return {
-        "schema": 1, "cell": f"{dataset}/{method}/0", "dataset": dataset, "method": method, "kind": kind,
-        "is_baseline": baseline, "repeat": 0, "seed": 0, "sizes": None, "label_names": None, "status": "missing",
-        "message": f"{dataset} is not on this machine; put its file into the data folder.",
-        "selected": None, "recovery": None, "prediction": None, "validation": None, "grid": None, "samples": None,
-        "convergence": None, "seconds": None, "peak_memory_mb": None, "versions": VERSIONS, "threads": 1,
-        "started": "2026-01-01T00:00:00",
-    }  # fmt: skip
+    message = f"{dataset} is not on this machine; put its file into the data folder."
+    facts = {"kind": kind, "is_baseline": baseline, "status": "missing", "message": message}
+    return Record(cell=f"{dataset}/{method}/0", dataset=dataset, method=method, repeat=0, seed=0, **facts)

@@ -1,5 +1,7 @@
 """The report and the model card for everybody: axe-core finds nothing, and tables can be read on a phone."""
 
+from dataclasses import replace
+
 import pytest
 from accessibility import violations_of_file
 from example_tables import LABELS, make_table
@@ -56,12 +58,15 @@ def test_the_report(browser, report):
 
 def test_a_report_without_truth(browser, tmp_path):
     records = [
-        record
-        | {"recovery": {}, "degrees": {"prediction": [[0.5, 0.5]], "recovery": [[0.5, 0.5]]}}
-        | {"prediction": record["prediction"] and {"vote_likelihood": -1.0 - record["repeat"]}}
-        | ({"samples": record["samples"] | {"truth": None}} if record.get("samples") else {})
+        replace(
+            record,
+            recovery={},
+            degrees={"prediction": [[0.5, 0.5]], "recovery": [[0.5, 0.5]]},
+            prediction=record.prediction and {"vote_likelihood": -1.0 - record.repeat},
+            samples=record.samples and replace(record.samples, truth=None),
+        )
         for record in make_records({"mine": ["a", "b"]}, SOME_METHODS, repeats=2, missing=())
-        if record["kind"] != "learner"
+        if record.kind != "learner"
     ]
     page = Report(records).write(tmp_path, formats=[])
     assert violations_of_file(browser, page) == []

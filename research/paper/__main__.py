@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from ldlearn.evaluation.wording import plural
+from ldlearn.evaluation.formatting import plural
 from ldlearn.exceptions import LDLearnError
 from research.paper import audit_paper
 

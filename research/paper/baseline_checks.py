@@ -12,7 +12,7 @@ from ldlearn.core import binarize
 from ldlearn.core.simplex import normalize_rows
 from ldlearn.datasets import fetch_dataset
 from ldlearn.datasets.fetch import DatasetNotHereError
-from ldlearn.evaluation.wording import enumerate_names
+from ldlearn.evaluation.formatting import enumerate_names
 from ldlearn.metrics import METRICS
 from research.paper.finding import Finding
 from research.paper.printed_tables import BLOCKS, SUBJECT, PrintedCell, paper_datasets, read_rows

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 from ldlearn.evaluation import PostHocResult, bonferroni_dunn, critical_difference
-from ldlearn.evaluation.wording import enumerate_names
+from ldlearn.evaluation.formatting import enumerate_names
 from research.paper.finding import Finding
 from research.paper.printed_tables import AVERAGE, PAPER_METRICS, SUBJECT, PrintedCell
 from research.paper.ranks import RankedTable, ranked_tables

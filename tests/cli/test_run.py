@@ -70,7 +70,7 @@ def test_the_best_of_the_table_are_the_best_of_the_records(whole):
     first = out.split("made: recovery")[1].split("Intersection")[1].split("\n")[1].split()[0]
     records = read_records(folder)
     means = {
-        name: sum(r["recovery"]["chebyshev"] for r in records if r["method"] == name) / 2
+        name: sum(r.recovery["chebyshev"] for r in records if r.method == name) / 2
         for name in ("UniformLE", "PriorLE", "DLDL")
     }
     assert first == min(means, key=means.get)

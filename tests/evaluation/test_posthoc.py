@@ -138,7 +138,7 @@ def test_a_difference_of_exactly_the_critical_one_is_not_enough(monkeypatch):
     """As in the diagram, whose bar of that length joins the two methods."""
     scores = [[0.1, 0.2, 0.3]] * 4 + [[0.2, 0.1, 0.3]] * 4  # average ranks 1.5, 1.5, 3
     for limit, found in ((1.5, 0), (1.499, 2)):
-        monkeypatch.setattr("ldlearn.evaluation.posthoc.critical_difference", lambda *_, limit=limit: limit)
+        monkeypatch.setattr("ldlearn.evaluation.pairwise_tests.critical_difference", lambda *_, limit=limit: limit)
         for result in (nemenyi(scores, greater_is_better=False), bonferroni_dunn(scores, "2", greater_is_better=False)):
             assert sum(pair.significant for pair in result.comparisons) == found
 

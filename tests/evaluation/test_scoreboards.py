@@ -2,7 +2,7 @@
 
 from synthetic_records import METHODS, make_records
 
-from ldlearn.evaluation import Results, scoreboards
+from ldlearn.evaluation import Record, Results, scoreboards
 
 # Without DLDL the method trained on the truth is nearest to it.
 RIVALS = {name: facts for name, facts in METHODS.items() if name != "DLDL"}
@@ -23,3 +23,18 @@ def test_what_has_seen_the_truth_is_never_the_best():
     assert prediction.rows[0][0].name == "SABFGS on truth"
     for column in range(2):
         assert [method.name for method, entries in prediction.rows if entries[column].best] == ["DLDL (paper)"]
+
+
+def record(method, value, repeat=0, status="ok"):
+    scores = {"chebyshev": value, "intersection": None if value is None else 1 - value}
+    return Record(cell="x", dataset="d", method=method, repeat=repeat, status=status, recovery=scores)
+
+
+def test_entries_are_means_and_deviations_of_finished_repeats():
+    records = [record("a", 0.3), record("a", 0.5, 1), record("b", 0.2), record("b", 0.2, 1)]
+    records += [record("c", None), record("b", 9.0, 2, status="failed")]
+    for metric, first in (("chebyshev", "0.2000 ±0.000"), ("intersection", "0.8000 ±0.000")):
+        (board,) = scoreboards(Results(records), [metric])
+        assert [method.name for method, _ in board.rows] == ["b", "a", "c"]
+        texts = [entries[0].text for _, entries in board.rows]
+        assert (texts[0], texts[1].partition(" ")[2], texts[2]) == (first, "±0.141", "-")

@@ -1,13 +1,13 @@
 """The summary of records: means, deviations, ranks, and who is left out of them."""
 
-import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from synthetic_records import make_records
 
 from ldlearn.evaluation import Results, costs
-from ldlearn.evaluation.wording import duration_text, enumerate_names, plural
+from ldlearn.evaluation.formatting import enumerate_names, format_duration, plural
 from ldlearn.metrics import METRICS
 from ldlearn.reporting.run_details import circumstances, progress, selected_parameters
 
@@ -16,8 +16,8 @@ RESULTS = Results(RECORDS)
 
 
 def scores(method, dataset, task="recovery", metric="chebyshev"):
-    mine = [r for r in RECORDS if (r["method"], r["dataset"]) == (method, dataset)]
-    return np.array([r[task][metric] for r in mine])
+    mine = [r for r in RECORDS if (r.method, r.dataset) == (method, dataset)]
+    return np.array([r.scores(task)[metric] for r in mine])
 
 
 def table(results=RESULTS, task="recovery", metric="chebyshev"):
@@ -70,11 +70,11 @@ def test_a_failure_costs_the_rank_but_not_the_score():
     assert "GLLE" not in shown.average_ranks
     # the others are ranked as if it were not there
     assert {shown.score(m.name, "scut_fbp").rank for m in shown.ranked} == {1, 2, 3, 4, 5, 6}
-    assert [r["method"] for r in results.failures] == ["GLLE"]
+    assert [r.method for r in results.failures] == ["GLLE"]
 
 
 def test_a_later_record_replaces_an_earlier_one():
-    again = dict(RECORDS[0], recovery=dict(RECORDS[0]["recovery"], chebyshev=9.0))
+    again = replace(RECORDS[0], recovery=RECORDS[0].recovery | {"chebyshev": 9.0})
     results = Results([*RECORDS, again])
     values = scores("DLDL", "natural_scene")
     assert table(results).score("DLDL", "natural_scene").spread.mean == pytest.approx((9 + values[1:].sum()) / 3)
@@ -90,11 +90,11 @@ def test_headline_metrics_come_first_and_all_others_follow():
     results = Results(RECORDS, headline=["intersection", "cosine"])
     assert [m.name for m in results.headline] == ["intersection", "cosine"]
     assert [m.name for m in results.metrics[:2]] == ["intersection", "cosine"]
-    assert {m.name for m in results.metrics} == set(RECORDS[0]["recovery"])
+    assert {m.name for m in results.metrics} == set(RECORDS[0].recovery)
 
 
 def test_values_that_are_not_numbers_are_no_scores():
-    broken = [dict(r, recovery=dict.fromkeys(r["recovery"]) if r["recovery"] else None) for r in RECORDS]
+    broken = [replace(r, recovery=r.recovery and dict.fromkeys(r.recovery)) for r in RECORDS]
     assert table(Results(broken)) is None
 
 
@@ -105,7 +105,7 @@ def test_one_repeat_has_no_deviation():
 
 
 def test_equal_scores_share_a_rank():
-    same = [dict(r, recovery=dict(r["recovery"], chebyshev=0.5)) for r in RECORDS if r["recovery"]]
+    same = [replace(r, recovery=r.recovery | {"chebyshev": 0.5}) for r in RECORDS if r.recovery]
     assert {cell.rank for cell in table(Results(same)).scores.values()} == {4.0}
 
 
@@ -121,10 +121,10 @@ def test_costs_are_means_and_the_quickest_is_first():
 
 def test_progress_gives_steps_last_value_and_gap():
     entry = next(progress(RESULTS))
-    mine = [r["convergence"] for r in RECORDS if (r["method"], r["dataset"]) == (entry.method, entry.dataset)]
+    mine = [r.convergence for r in RECORDS if (r.method, r.dataset) == (entry.method, entry.dataset)]
     assert entry.steps.mean == 10
-    assert entry.objective.mean == pytest.approx(np.mean([run["objective"][-1] for run in mine]))
-    assert entry.gap.mean == pytest.approx(np.mean([run["gap"] for run in mine]))
+    assert entry.objective.mean == pytest.approx(np.mean([run.objective[-1] for run in mine]))
+    assert entry.gap.mean == pytest.approx(np.mean([run.gap for run in mine]))
 
 
 def test_choices_count_the_repeats_of_each_value():
@@ -137,33 +137,15 @@ def test_choices_count_the_repeats_of_each_value():
 
 def test_circumstances_are_read_off_the_records():
     records = make_records(repeats=3, failed=[("yeast", "FCM")])
-    records[0] = records[0] | {"warnings": ["did not converge"], "versions": {"numpy": "1.26"}, "seed": 7}
+    records[0] = replace(records[0], warnings=["did not converge"], versions={"numpy": "1.26"}, seed=7)
     run = circumstances(Results(records))
     assert (run.n_ok, run.n_failed, run.n_missing) == (131, 1, 11)
     assert run.versions["numpy"] == ["1.26", "2.1.0"]
     assert run.seeds == [0, 1, 2, 7]
     assert run.repeats == 3
     assert run.warnings == [("DLDL: did not converge", 1)]
-    expected = sum(sum(r["seconds"].values()) for r in records if r["status"] != "missing")
+    expected = sum(sum(r.seconds.values()) for r in records if r.status != "missing")
     assert run.seconds == pytest.approx(expected)
-
-
-def record(method, value, **more):
-    scores = {"chebyshev": value, "intersection": 1 - value if value is not None else None}
-    base = {"cell": "x", "dataset": "d", "method": method, "status": "ok", "repeat": 0}
-    return base | {"recovery": scores, "prediction": None} | more
-
-
-def test_a_summary_has_means_and_deviations_best_first():
-    records = [record("a", 0.3), record("a", 0.5, repeat=1), record("b", 0.2), record("b", 0.2, repeat=1)]
-    records += [record("c", None), record("b", 9.0, repeat=2, status="failed")]
-    rows = Results(records).summary("recovery", ["chebyshev"])
-    assert [row.method.name for row in rows] == ["b", "a", "c"]
-    assert rows[1].spreads["chebyshev"].mean == pytest.approx(0.4)
-    assert rows[1].spreads["chebyshev"].std == pytest.approx(math.sqrt(0.02))
-    assert rows[2].spreads == {}
-    assert [row.method.name for row in Results(records).summary("recovery", ["intersection"])] == ["b", "a", "c"]
-    assert Results(records).summary("prediction", ["chebyshev"]) == []
 
 
 def test_a_matrix_holds_those_that_compete_or_those_named():
@@ -180,12 +162,12 @@ def test_the_subject_is_the_one_named_or_the_first_that_competes():
     assert RESULTS.subject == "DLDL"
     assert Results(RECORDS, subject="GLLE").subject == "GLLE"
     assert Results(RECORDS, subject="gone").subject == "DLDL"
-    others = [r for r in RECORDS if r["method"] in ("UniformLE", "SABFGS on truth")]
+    others = [r for r in RECORDS if r.method in ("UniformLE", "SABFGS on truth")]
     assert Results(others).subject is None
 
 
-def test_words_for_numbers():
+def test_formats_of_numbers_and_names():
     assert (plural(1, "data set"), plural(2, "data set")) == ("1 data set", "2 data sets")
     assert enumerate_names(["A"]) == "A"
     assert enumerate_names(["A", "B", "C"]) == "A, B and C"
-    assert [duration_text(s) for s in (None, 0.2, 65, 3725)] == ["unknown", "0 s", "1 min 05 s", "1 h 02 min"]
+    assert [format_duration(s) for s in (None, 0.2, 65, 3725)] == ["unknown", "0 s", "1 min 05 s", "1 h 02 min"]

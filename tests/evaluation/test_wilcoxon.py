@@ -6,7 +6,7 @@ import scikit_posthocs
 from scipy.stats import wilcoxon
 
 from ldlearn.evaluation import TooFewDatasetsWarning, wilcoxon_holm
-from ldlearn.evaluation.wilcoxon import paired_differences, signed_rank_test
+from ldlearn.evaluation.pairwise_tests import paired_differences, signed_rank_test
 
 ZEROS = ["zsplit", "wilcox", "pratt"]
 NORMAL = "asymptotic" if "asymptotic" in wilcoxon.__doc__ else "approx"  # its name before scipy 1.13

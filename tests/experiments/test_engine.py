@@ -5,7 +5,6 @@ import shutil
 import signal
 import subprocess
 import time
-from pathlib import Path
 
 import fork_server
 import pytest
@@ -28,7 +27,7 @@ class Notes(Watcher):
         self.notes.append(sentence)
 
     def recorded(self, cell, record):
-        self.cells.append((cell.method.name, cell.repeat, record["status"]))
+        self.cells.append((cell.method.name, cell.repeat, record.status))
         if len(self.cells) == self.stop_after:
             raise KeyboardInterrupt
 
@@ -85,7 +84,7 @@ def test_a_wider_plan_computes_only_what_is_new(whole, finished):
 def test_a_narrower_plan_shows_only_its_own_records(finished):
     run = run_plan(tiny_plan(methods={"PriorLE": {}}), finished)
     assert run.computed == 0
-    assert [record["method"] for record in read_records(finished)] == ["PriorLE", "PriorLE"]
+    assert [record.method for record in read_records(finished)] == ["PriorLE", "PriorLE"]
     assert len(read_records(finished, history=True)) == 10
 
 
@@ -103,22 +102,9 @@ def test_a_narrower_plan_shows_only_its_own_records(finished):
 def test_whatever_changes_a_cell_changes_its_key(whole, changes):
     from ldlearn.experiments.cells import plan_cells
 
-    before = {record["cell"] for record in whole.records}
+    before = {record.cell for record in whole.records}
     assert before.isdisjoint(cell.key for cell in plan_cells(tiny_plan(**changes)))
     assert before == {cell.key for cell in plan_cells(tiny_plan(metrics=["clark"]))}  # records hold all metrics
-
-
-OLD = Path(__file__).parents[1] / "results" / "data" / "version_0_1_0"
-
-
-def test_a_run_of_version_0_1_0_is_continued(tmp_path, monkeypatch):
-    monkeypatch.setenv("LDLEARN_DATA", str(tmp_path / "nothing"))
-    shutil.copytree(OLD, tmp_path / "run")
-    before = {record.cell for record in read_records(OLD) if record.is_ok}
-    run = run_plan(OLD / "plan.toml", tmp_path / "run")
-    assert (run.count("ok"), run.count("missing"), len(before)) == (14, 14, 14)
-    assert {record.cell for record in run.records if record.is_ok} == before
-    assert read_records(tmp_path / "run") == run.records
 
 
 FACES = """
@@ -175,8 +161,8 @@ def test_a_data_set_that_is_not_here_is_said_and_recorded_and_tried_again(tmp_pa
     plan = tiny_plan(datasets={"made": DATA, "ren_cecps": {}}, methods={"UniformLE": {}})
     watcher = Notes()
     run = run_plan(plan, tmp_path / "run", watcher=watcher)
-    assert [record["status"] for record in run.records] == ["ok", "ok", "missing", "missing"]
-    assert "Ren-CECps is not on this machine" in run.records[-1]["message"]
+    assert [record.status for record in run.records] == ["ok", "ok", "missing", "missing"]
+    assert "Ren-CECps is not on this machine" in run.records[-1].message
     assert len(watcher.notes) == 1
     assert "ren_cecps is skipped" in watcher.notes[0]
     run = run_plan(plan, tmp_path / "run", watcher=Notes())
@@ -184,7 +170,7 @@ def test_a_data_set_that_is_not_here_is_said_and_recorded_and_tried_again(tmp_pa
     assert len(read_records(tmp_path / "run", history=True)) == 4  # nothing new to say
     monkeypatch.setattr(type(plan.datasets[1]), "_load", lambda self: _made())
     run = run_plan(plan, tmp_path / "run")
-    assert [record["status"] for record in run.records] == ["ok"] * 4
+    assert [record.status for record in run.records] == ["ok"] * 4
 
 
 def _made():
@@ -196,9 +182,9 @@ def _made():
 def test_data_that_cannot_be_used_fail_with_a_sentence(tmp_path):
     plan = tiny_plan(datasets={"yeast": {}, "made": DATA | {"threshold": 0.9}}, methods={"UniformLE": {}})
     run = run_plan(plan, tmp_path)
-    assert [record["status"] for record in run.records] == ["failed"] * 4
-    assert "no degrees to choose parameters by" in run.records[0]["message"]
-    assert "no positive label" in run.records[-1]["message"]
+    assert [record.status for record in run.records] == ["failed"] * 4
+    assert "no degrees to choose parameters by" in run.records[0].message
+    assert "no positive label" in run.records[-1].message
 
 
 def test_records_outlive_the_plan_format_they_were_made_with(tmp_path):
@@ -213,9 +199,9 @@ def test_records_outlive_the_plan_format_they_were_made_with(tmp_path):
 def test_folds(tmp_path):
     protocol = {"split": "k-fold", "folds": 3, "validation": 0.25}
     run = run_plan(tiny_plan(methods={"SABFGS on truth": {"estimator": "SABFGS"}}, protocol=protocol), tmp_path)
-    assert [record["repeat"] for record in run.records] == [0, 1, 2]
-    assert {record["sizes"]["n_test"] for record in run.records} == {20}
-    assert {record["sizes"]["n_validation"] for record in run.records} == {10}
+    assert [record.repeat for record in run.records] == [0, 1, 2]
+    assert {record.sizes["n_test"] for record in run.records} == {20}
+    assert {record.sizes["n_validation"] for record in run.records} == {10}
     wider = run_plan(
         tiny_plan(methods={"SABFGS on truth": {"estimator": "SABFGS"}}, protocol=protocol | {"repeats": 2}), tmp_path
     )

@@ -3,7 +3,7 @@ import tomllib
 import pytest
 from tiny_plans import DATA, tiny_dict, tiny_plan
 
-from ldlearn import AAKNN, all_estimators
+from ldlearn import all_estimators
 from ldlearn.experiments import Plan, PlanError, load_plan, shipped_plans
 from ldlearn.experiments.methods import grid_points, resolve
 
@@ -134,19 +134,6 @@ def test_baselines_are_those_that_say_so():
     )
     assert enhancers >= {"UniformLE", "PriorLE", "ProjectedPriorLE", "SoftmaxLE"}
     assert baselines == enhancers | joint | {"MeanLDL on truth"} | {f"{name} + MeanLDL" for name in enhancers}
-
-
-def test_parameters_of_plans_may_have_their_former_names(monkeypatch):
-    monkeypatch.setattr(AAKNN, "_renamed_params", {"neighbours": "metric"})
-    (method,) = tiny_plan(methods={"AAKNN": {"params": {"neighbours": "euclidean"}}}).methods
-    assert method.params == {"metric": "euclidean"}
-    assert method.with_first_names().params == {"neighbours": "euclidean"}
-
-
-def test_parameters_of_plans_that_are_gone_are_left_out():
-    """Version 0.1.0 had L2(mu=...)."""
-    (method,) = tiny_plan(methods={"L2": {"params": {"mu": 1e-4}, "grid": {"mu": [1e-4], "gamma": [0.1]}}}).methods
-    assert (method.params, method.grid) == ({}, {"gamma": [0.1]})
 
 
 def test_the_subject_is_a_method_of_the_plan():

@@ -22,7 +22,7 @@ def data_of(plan):
 
 
 def record_of(run, method, repeat=0):
-    return next(r for r in run.records if r["method"] == method and r["repeat"] == repeat)
+    return next(r for r in run.records if r.method == method and r.repeat == repeat)
 
 
 @pytest.fixture(scope="module")
@@ -48,14 +48,14 @@ def test_selection_is_that_of_a_loop_over_the_grid(tiny):
             tried.append((recovery, prediction, {"alpha": alpha, "beta": beta, "gamma": gamma}, model))
         record = record_of(run, "DLDL", repeat)
         by_recovery, by_prediction = min(tried, key=lambda t: t[0]), min(tried, key=lambda t: t[1])
-        assert record["selected"] == {"recovery": by_recovery[2], "prediction": by_prediction[2]}
+        assert record.selected == {"recovery": by_recovery[2], "prediction": by_prediction[2]}
         # What is recorded is what a single fit with the chosen parameters gives.
-        assert record["recovery"] == pytest.approx(score_all(train.D, by_recovery[3].label_distributions_), abs=1e-5)
-        assert record["prediction"] == pytest.approx(score_all(test.D, by_prediction[3].predict(test.X)), abs=1e-5)
-        assert [point["params"] for point in record["grid"]] == [t[2] for t in tried]
-        np.testing.assert_allclose([point["recovery"] for point in record["grid"]], [t[0] for t in tried], atol=1e-4)
-        np.testing.assert_allclose([point["prediction"] for point in record["grid"]], [t[1] for t in tried], atol=1e-4)
-        assert record["validation"]["prediction"] == min(point["prediction"] for point in record["grid"])
+        assert record.recovery == pytest.approx(score_all(train.D, by_recovery[3].label_distributions_), abs=1e-5)
+        assert record.prediction == pytest.approx(score_all(test.D, by_prediction[3].predict(test.X)), abs=1e-5)
+        assert [point.params for point in record.grid] == [t[2] for t in tried]
+        np.testing.assert_allclose([point.recovery for point in record.grid], [t[0] for t in tried], atol=1e-4)
+        np.testing.assert_allclose([point.prediction for point in record.grid], [t[1] for t in tried], atol=1e-4)
+        assert record.validation["prediction"] == min(point.prediction for point in record.grid)
 
 
 def test_all_methods_can_be_judged_on_the_training_rows(tiny, tmp_path):
@@ -68,11 +68,11 @@ def test_all_methods_can_be_judged_on_the_training_rows(tiny, tmp_path):
         model = DLDL(alpha=alpha, beta=beta, gamma=gamma).fit(split.train.X, split.train.Y)
         tried.append(chebyshev(split.train.D, model.label_distributions_))
     record = record_of(run, "DLDL")
-    np.testing.assert_allclose([point["recovery"] for point in record["grid"]], tried, atol=1e-4)
-    assert record["validation"]["recovery"] == min(point["recovery"] for point in record["grid"])
-    assert record["recovery"]["chebyshev"] == record["validation"]["recovery"]
-    assert record["selection"]["recovery_basis"] == "training rows"
-    assert record["prediction"] == record_of(tiny[1], "DLDL")["prediction"]
+    np.testing.assert_allclose([point.recovery for point in record.grid], tried, atol=1e-4)
+    assert record.validation["recovery"] == min(point.recovery for point in record.grid)
+    assert record.recovery["chebyshev"] == record.validation["recovery"]
+    assert record.selection["recovery_basis"] == "training rows"
+    assert record.prediction == record_of(tiny[1], "DLDL").prediction
 
 
 GLLE_GRID = {"lam": [0.001, 0.1, 10.0]}
@@ -91,12 +91,12 @@ def test_what_cannot_enhance_is_fitted_to_the_validation_rows_and_scored_on_thos
         for lam in GLLE_GRID["lam"]
     ]
     values = [chebyshev(split.validation.D, there) for there, _ in tried]
-    assert [point["recovery"] for point in record["grid"]] == pytest.approx(values, abs=1e-9)
+    assert [point.recovery for point in record.grid] == pytest.approx(values, abs=1e-9)
     best = int(np.argmin(values))
-    assert record["selected"]["recovery"] == {"lam": GLLE_GRID["lam"][best]}
-    assert record["recovery"] == pytest.approx(score_all(split.train.D, tried[best][1]), abs=1e-9)
-    assert record["selection"]["recovery_basis"] == "validation rows, fitted again"
-    assert record["validation"]["recovery"] == min(point["recovery"] for point in record["grid"])
+    assert record.selected["recovery"] == {"lam": GLLE_GRID["lam"][best]}
+    assert record.recovery == pytest.approx(score_all(split.train.D, tried[best][1]), abs=1e-9)
+    assert record.selection["recovery_basis"] == "validation rows, fitted again"
+    assert record.validation["recovery"] == min(point.recovery for point in record.grid)
 
 
 def test_validation_rows_that_are_too_few_for_the_neighbours_judge_nothing_and_that_is_said(tmp_path):
@@ -109,15 +109,15 @@ def test_validation_rows_that_are_too_few_for_the_neighbours_judge_nothing_and_t
     }
     some, none, no_choice, _ = run_plan(once(methods=methods), tmp_path).records
     said = "12 validation rows cannot judge its recovery: n_neighbors must be at least 1 and less than the number of"
-    assert some["status"] == "ok"
-    assert some["selected"]["recovery"]["n_neighbors"] == 5
-    assert some["message"].startswith(f"2 grid points failed, the first with {said}")
-    assert all(point["prediction"] is not None for point in some["grid"])
-    assert (none["status"], none["message"].startswith(said)) == ("failed", True)
-    assert no_choice["status"] == "ok"
-    assert no_choice["selection"]["recovery_basis"] is None
+    assert some.status == "ok"
+    assert some.selected["recovery"]["n_neighbors"] == 5
+    assert some.message.startswith(f"2 grid points failed, the first with {said}")
+    assert all(point.prediction is not None for point in some.grid)
+    assert (none.status, none.message.startswith(said)) == ("failed", True)
+    assert no_choice.status == "ok"
+    assert no_choice.selection["recovery_basis"] is None
     training = tiny_plan(methods=methods, protocol={"repeats": 1}, selection={"recovery_rows": "training"})
-    assert {record["status"] for record in run_plan(training, tmp_path / "training").records} == {"ok"}
+    assert {record.status for record in run_plan(training, tmp_path / "training").records} == {"ok"}
 
 
 def changed_keys(*selections, **changes):
@@ -134,16 +134,6 @@ def test_records_serve_every_selection_that_asks_for_the_same_work():
     assert changed_keys({}, {"budget": 2}, methods=methods) == tuned - {"SABFGS on truth"}
     logical = {"mode": "logical"}
     assert changed_keys(logical, logical | {"per_metric": True}, methods=methods) == tuned
-
-
-def test_keys_of_version_0_1_0_stand_for_what_it_did():
-    """It judged recovery on the validation rows where a method can enhance those, else on the training rows."""
-    methods = {"DLDL": {"grid": {"beta": [0.1, 1.0]}}, "GLLE": SMALL_GLLE}
-    (dldl, _), (_, glle) = (
-        plan_cells(tiny_plan(methods=methods, protocol={"repeats": 1}, selection={"recovery_rows": rows}))
-        for rows in ("validation", "training")
-    )
-    assert (dldl.key, glle.key) == ("a334b554017ad0a8", "0acaa9b1bec11e97")
 
 
 def test_each_metric_can_choose_for_itself(tmp_path):
@@ -170,13 +160,13 @@ def test_each_metric_can_choose_for_itself(tmp_path):
             "prediction": metric.function(test.D, models[best["prediction"]].predict(test.X)),
         }
         for task, place in best.items():
-            assert record["selected_by_metric"][task][name] == points[place]
-            assert record[task][name] == pytest.approx(expected[task], rel=1e-4, abs=1e-6)
+            assert record.selected_by_metric[task][name] == points[place]
+            assert getattr(record, task)[name] == pytest.approx(expected[task], rel=1e-4, abs=1e-6)
             chosen[task].add(place)
     assert len(chosen["recovery"] | chosen["prediction"]) > 1, "the metrics should not agree, or nothing is tested"
-    assert record["selected"] == usual["selected"]
-    assert record["grid"] == usual["grid"]
-    assert usual["selected_by_metric"] == {}
+    assert record.selected == usual.selected
+    assert record.grid == usual.grid
+    assert usual.selected_by_metric == {}
 
 
 BUDGETED = {
@@ -197,14 +187,14 @@ BUDGETED["stepwise"] = BUDGETED["pair"] | {"search": "stepwise"}
 def test_a_budget_gives_every_method_as_many_points(tmp_path):
     plan = tiny_plan(methods=BUDGETED, selection={"budget": 7})
     run = run_plan(plan, tmp_path)
-    counts = {record["method"]: record["n_points"] for record in run.records}
+    counts = {record.method: record.n_points for record in run.records}
     assert counts == {"GLLE": 7, "pair": 7, "small": 2, "DLDL": 7, "stepwise": 7}
     for name in BUDGETED:
         first, second = (record_of(run, name, repeat) for repeat in range(2))
-        assert first["selection"]["budget"] == 7
-        points = [point["params"] for point in first["grid"]]
+        assert first.selection["budget"] == 7
+        points = [point.params for point in first.grid]
         if name != "stepwise":  # whose learner follows the one that each repeat chose
-            assert points == [point["params"] for point in second["grid"]], "all repeats try the same points"
+            assert points == [point.params for point in second.grid], "all repeats try the same points"
             assert len({json.dumps(point) for point in points}) == len(points)
 
 
@@ -267,50 +257,50 @@ def test_pairs_train_the_learner_on_what_was_recovered(tiny):
     values = {l2: chebyshev(split.validation.D, each.predict(split.validation.X)) for l2, each in learners.items()}
     best = min(values, key=values.get)
     record = record_of(run, "PriorLE + SABFGS", 1)
-    assert record["selected"] == {"recovery": None, "prediction": {"learner__l2": best}}
-    assert record["prediction"] == score_all(split.test.D, learners[best].predict(split.test.X))
-    assert record["recovery"] is None
-    assert (record["kind"], record["trained_on"]) == ("two-step", "logical")
+    assert record.selected == {"recovery": None, "prediction": {"learner__l2": best}}
+    assert record.prediction == score_all(split.test.D, learners[best].predict(split.test.X))
+    assert record.recovery is None
+    assert (record.kind, record.trained_on) == ("two-step", "logical")
 
 
 def test_a_learner_alone_sees_the_truth(tiny):
     plan, run = tiny
     split = make_split(data_of(plan), plan.datasets[0], plan.protocol, 0)
     record = record_of(run, "SABFGS on truth")
-    model = SABFGS(**record["selected"]["prediction"]).fit(split.train.X, split.train.D)
-    assert record["prediction"] == score_all(split.test.D, model.predict(split.test.X))
-    assert record["trained_on"] == "truth"
-    assert record["recovery"] is None
+    model = SABFGS(**record.selected["prediction"]).fit(split.train.X, split.train.D)
+    assert record.prediction == score_all(split.test.D, model.predict(split.test.X))
+    assert record.trained_on == "truth"
+    assert record.recovery is None
 
 
 def test_enhancers_are_scored_for_recovery_on_training_rows(tiny):
     plan, run = tiny
     split = make_split(data_of(plan), plan.datasets[0], plan.protocol, 0)
     record = record_of(run, "PriorLE")
-    assert record["recovery"] == score_all(split.train.D, PriorLE().fit_enhance(split.train.X, split.train.Y))
-    assert record["prediction"] is None
-    assert record["selection"]["recovery_basis"] is None  # it has nothing to choose
-    assert record_of(run, "DLDL")["selection"]["recovery_basis"] == "validation rows, enhanced"
-    assert record["is_baseline"]
+    assert record.recovery == score_all(split.train.D, PriorLE().fit_enhance(split.train.X, split.train.Y))
+    assert record.prediction is None
+    assert record.selection["recovery_basis"] is None  # it has nothing to choose
+    assert record_of(run, "DLDL").selection["recovery_basis"] == "validation rows, enhanced"
+    assert record.is_baseline
 
 
 def test_a_record_has_all_that_was_promised(tiny):
     plan, run = tiny
     split = make_split(data_of(plan), plan.datasets[0], plan.protocol, 0)
     record = record_of(run, "DLDL")
-    assert record["sizes"] == {"n_train": 36, "n_validation": 12, "n_test": 12, "n_features": 4, "n_labels": 3}
-    assert record["samples"]["rows"] == split.train.rows[:12].tolist()
-    np.testing.assert_allclose(record["samples"]["truth"], split.train.D[:12], atol=5e-5)
-    np.testing.assert_array_equal(record["samples"]["logical"], split.train.Y[:12])
-    np.testing.assert_allclose(np.sum(record["samples"]["recovered"], axis=1), 1, atol=2e-4)
-    objective = record["convergence"]["objective"]
+    assert record.sizes == {"n_train": 36, "n_validation": 12, "n_test": 12, "n_features": 4, "n_labels": 3}
+    assert record.samples.rows == split.train.rows[:12].tolist()
+    np.testing.assert_allclose(record.samples.truth, split.train.D[:12], atol=5e-5)
+    np.testing.assert_array_equal(record.samples.logical, split.train.Y[:12])
+    np.testing.assert_allclose(np.sum(record.samples.recovered, axis=1), 1, atol=2e-4)
+    objective = record.convergence.objective
     assert all(later <= earlier + 1e-9 for earlier, later in itertools.pairwise(objective))
-    assert 0 <= record["convergence"]["gap"] < 1e-3
-    assert record["seconds"]["select"] >= record["seconds"]["fit"] > 0
-    assert record["peak_memory_mb"] > 10
-    assert {"python", "numpy", "scipy", "scikit-learn", "ldlearn"} <= set(record["versions"])
-    assert (record["threads"], record["seed"], record["status"]) == (1, 0, "ok")
-    assert record_of(run, "DLDL", 1)["seed"] == 1
+    assert 0 <= record.convergence.gap < 1e-3
+    assert record.seconds["select"] >= record.seconds["fit"] > 0
+    assert record.peak_memory_mb > 10
+    assert {"python", "numpy", "scipy", "scikit-learn", "ldlearn"} <= set(record.versions)
+    assert (record.threads, record.seed, record.status) == (1, 0, "ok")
+    assert record_of(run, "DLDL", 1).seed == 1
 
 
 def test_a_cell_alone_gives_the_record_it_gives_in_company(tiny, tmp_path):
@@ -326,12 +316,12 @@ def test_stepwise_chooses_the_first_step_by_recovery(tmp_path):
     methods = {"GLLE": SMALL_GLLE, "pair": pair | {"search": "stepwise"}, "joint": pair}
     run = run_plan(tiny_plan(methods=methods, protocol={"repeats": 3}), tmp_path)
     for repeat in range(3):
-        chosen = record_of(run, "GLLE", repeat)["selected"]["recovery"]["lam"]
+        chosen = record_of(run, "GLLE", repeat).selected["recovery"]["lam"]
         stepwise, joint = record_of(run, "pair", repeat), record_of(run, "joint", repeat)
-        assert stepwise["selected"]["prediction"]["enhancer__lam"] == chosen
-        assert joint["validation"]["prediction"] <= stepwise["validation"]["prediction"]
-        assert len(joint["grid"]) == 6
-        assert len(stepwise["grid"]) == 5  # three enhancers judged, then two learners of the best
+        assert stepwise.selected["prediction"]["enhancer__lam"] == chosen
+        assert joint.validation["prediction"] <= stepwise.validation["prediction"]
+        assert len(joint.grid) == 6
+        assert len(stepwise.grid) == 5  # three enhancers judged, then two learners of the best
 
 
 def test_logical_selection_never_sees_the_truth(tmp_path, monkeypatch):
@@ -348,9 +338,9 @@ def test_logical_selection_never_sees_the_truth(tmp_path, monkeypatch):
     monkeypatch.setattr("ldlearn.experiments.sources.DatasetSpec._load", lambda self: _with(data, flat))
     other = run_plan(plan, tmp_path / "flat")
     for ours, theirs in zip(run.records, other.records, strict=True):
-        assert ours["selected"] == theirs["selected"]
-        assert ours["grid"] == theirs["grid"]
-        assert (ours["recovery"] or ours["prediction"]) != (theirs["recovery"] or theirs["prediction"])
+        assert ours.selected == theirs.selected
+        assert ours.grid == theirs.grid
+        assert (ours.recovery or ours.prediction) != (theirs.recovery or theirs.prediction)
 
 
 def _with(data, D):
@@ -368,34 +358,32 @@ def test_logical_selection_is_by_the_likelihood_of_the_labels(tmp_path):
         model = DLDL(gamma=gamma).fit(split.train.X, split.train.Y)
         values.append(vote_likelihood(split.validation.Y, model.predict(split.validation.X)))
     record = record_of(run, "DLDL")
-    np.testing.assert_allclose([point["prediction"] for point in record["grid"]], values, rtol=1e-4)
+    np.testing.assert_allclose([point.prediction for point in record.grid], values, rtol=1e-4)
     assert (
-        record["selected"]["recovery"]
-        == record["selected"]["prediction"]
-        == {"gamma": (0.01, 1.0, 100.0)[np.argmax(values)]}
+        record.selected["recovery"] == record.selected["prediction"] == {"gamma": (0.01, 1.0, 100.0)[np.argmax(values)]}
     )
-    assert record["selection"]["recovery_basis"] == "validation labels, predicted"
+    assert record.selection["recovery_basis"] == "validation labels, predicted"
 
 
 def test_metrics_that_grow_are_maximised(tmp_path):
     plan = once(methods={"GLLE": SMALL_GLLE}, selection={"recovery": "intersection"})
     record = run_plan(plan, tmp_path).records[0]
-    values = [point["recovery"] for point in record["grid"]]
-    assert record["validation"]["recovery"] == max(values) > min(values)
+    values = [point.recovery for point in record.grid]
+    assert record.validation["recovery"] == max(values) > min(values)
 
 
 def test_a_grid_point_that_fails_does_not_take_the_others_with_it(tmp_path):
     # 36 training rows: 40 neighbours are impossible
     plan = once(methods={"DLDL": {"params": {"alpha": 0.1}, "grid": {"n_neighbors": [5, 40]}}})
     record = run_plan(plan, tmp_path).records[0]
-    assert record["status"] == "ok"
-    assert record["message"].startswith("1 grid point failed, the first with InputError: n_neighbors")
-    assert record["selected"]["recovery"] == {"n_neighbors": 5}
-    assert "less than the number of rows" in record["grid"][1]["error"]
+    assert record.status == "ok"
+    assert record.message.startswith("1 grid point failed, the first with InputError: n_neighbors")
+    assert record.selected["recovery"] == {"n_neighbors": 5}
+    assert "less than the number of rows" in record.grid[1].error
     plan = once(methods={"DLDL": {"params": {"alpha": 0.1, "n_neighbors": 40}}})
     record = run_plan(plan, tmp_path).records[0]
-    assert (record["status"], record["recovery"]) == ("failed", None)
-    assert "less than the number of rows" in record["message"]
+    assert (record.status, record.recovery) == ("failed", None)
+    assert "less than the number of rows" in record.message
 
 
 def test_pieces_cover_the_grid_and_do_not_depend_on_anything_but_it(monkeypatch):
@@ -426,7 +414,7 @@ def test_seeds_reach_the_estimators(tmp_path):
     for repeat in range(2):
         split = make_split(data_of(plan), plan.datasets[0], plan.protocol, repeat)
         model = DLDL(feature_map="rbf", random_state=repeat).fit(split.train.X, split.train.Y)
-        assert record_of(run, "DLDL", repeat)["prediction"] == score_all(split.test.D, model.predict(split.test.X))
+        assert record_of(run, "DLDL", repeat).prediction == score_all(split.test.D, model.predict(split.test.X))
 
 
 def test_warnings_of_a_cell_are_recorded(tmp_path, monkeypatch):
@@ -440,8 +428,8 @@ def test_warnings_of_a_cell_are_recorded(tmp_path, monkeypatch):
 
     monkeypatch.setattr(PriorLE, "_fit", warn_and_fit)
     run = run_plan(once(methods={"UniformLE": {}, "PriorLE": {}}), tmp_path)
-    assert record_of(run, "PriorLE")["warnings"] == ["the labels look odd"]
-    assert record_of(run, "UniformLE")["warnings"] == []
+    assert record_of(run, "PriorLE").warnings == ["the labels look odd"]
+    assert record_of(run, "UniformLE").warnings == []
 
 
 def test_generated_data_are_what_the_generator_makes():

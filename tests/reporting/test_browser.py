@@ -1,5 +1,7 @@
 """The page in a real browser: sorting, picking, no error, no sideways scrolling on a phone."""
 
+from dataclasses import replace
+
 import pytest
 from synthetic_records import hostile_records, make_records, only_metrics
 
@@ -121,10 +123,9 @@ def test_picking_a_data_set_shows_its_scores_on_a_scale(open_page, page_file):
 
 def test_ties_are_told_as_ties(open_page, tmp_path):
     records = [
-        record
-        | {"recovery": record["recovery"] and record["recovery"] | {"chebyshev": 0.1 + 0.2 * record["is_baseline"]}}
+        replace(record, recovery=record.recovery and record.recovery | {"chebyshev": 0.1 + 0.2 * record.is_baseline})
         for record in make_records(repeats=2, missing=())
-        if record["kind"] in ("joint", "enhancer")
+        if record.kind in ("joint", "enhancer")
     ]
     page = open_page(Report(records, ONE_METRIC).write(tmp_path, formats=[]))
     said = page.locator("#summary .card:visible").first.inner_text()
@@ -140,10 +141,8 @@ def test_picking_a_sample_draws_its_distributions(open_page, page_file):
     page.select_option("#sample-row", "5")
     panels = page.locator("#sample-bars .panel")
     assert panels.count() == 1 + 7
-    record = next(
-        r for r in make_records(repeats=2) if (r["dataset"], r["method"], r["repeat"]) == ("vader_tweets", "GLLE", 0)
-    )
-    truth, recovered = (record["samples"][key][5] for key in ("truth", "recovered"))
+    record = next(r for r in make_records(repeats=2) if (r.dataset, r.method, r.repeat) == ("vader_tweets", "GLLE", 0))
+    truth, recovered = (rows[5] for rows in (record.samples.truth, record.samples.recovered))
     overlap = sum(min(a, b) for a, b in zip(truth, recovered, strict=True))
     glle = panels.filter(has_text="GLLE")
     assert f"overlap {overlap:.3f}" in glle.inner_text()

@@ -1,6 +1,7 @@
 """What every display shares, and the data behind each picture."""
 
 import warnings
+from dataclasses import replace
 from types import SimpleNamespace
 
 import matplotlib as mpl
@@ -13,7 +14,7 @@ from synthetic_records import METHODS, make_records
 
 from ldlearn import DLDL, EnhanceThenLearn, UniformLE
 from ldlearn.datasets import artificial_picture, make_artificial
-from ldlearn.evaluation import TooFewDatasetsWarning, nemenyi
+from ldlearn.evaluation import GridPoint, Record, TooFewDatasetsWarning, nemenyi
 from ldlearn.exceptions import InputError
 from ldlearn.metrics import get_metric
 from ldlearn.reporting import (
@@ -35,7 +36,7 @@ RECORDS = make_records(repeats=2)
 FEW = [  # enough to see a picture of records drawn whole
     record
     for record in RECORDS
-    if record["dataset"] in ("yeast", "scut_fbp") and record["method"] in ("DLDL", "GLLE", "UniformLE", "PriorLE")
+    if record.dataset in ("yeast", "scut_fbp") and record.method in ("DLDL", "GLLE", "UniformLE", "PriorLE")
 ]
 rng = np.random.default_rng(0)
 X = rng.normal(size=(40, 4))
@@ -117,7 +118,7 @@ def test_saving_needs_a_suffix(tmp_path):
 def test_names_are_never_formulas(tmp_path):
     names = ["_hidden", "$\\frac{1$ 100% {x}", "a\x00b\nc<script>&"]
     renamed = dict(zip(("DLDL", "DLDL (paper)", "L2"), names, strict=True))
-    records = [record | {"method": renamed[record["method"]]} for record in RECORDS if record["method"] in renamed]
+    records = [replace(record, method=renamed[record.method]) for record in RECORDS if record.method in renamed]
     for display in (
         CriticalDifferenceDisplay.from_scores(SCORES, greater_is_better=False, methods=[*names, "D"]),
         ConvergenceDisplay.from_records(records, "yeast"),
@@ -160,7 +161,7 @@ class TestCriticalDifference:
         assert display.names_["A"].get_fontweight() == "bold"
 
     def test_records_give_means_and_leave_out_what_is_incomplete(self):
-        some = [r for r in RECORDS if not (r["method"] == "FCM" and r["dataset"] == "yeast")]
+        some = [r for r in RECORDS if not (r.method == "FCM" and r.dataset == "yeast")]
         display = CriticalDifferenceDisplay.from_records(some, "chebyshev", task="recovery")
         assert set(display.names_) == {"DLDL", "DLDL (paper)", "L2", "GLLE", "UniformLE", "PriorLE"}
 
@@ -190,7 +191,7 @@ class TestConvergence:
             ConvergenceDisplay.from_records(RECORDS, "no_such")
 
 
-ONE = {"cell": "a", "dataset": "d", "method": "m", "repeat": 0, "status": "ok"}
+ONE = Record(cell="a", dataset="d", method="m", repeat=0, status="ok")
 
 
 class TestDifferences:
@@ -198,9 +199,7 @@ class TestDifferences:
         display = DifferencesDisplay.from_records(RECORDS, "intersection", task="recovery", methods=["DLDL", "L2"])
         assert list(display.differences) == ["natural_scene", "scut_fbp", "vader_tweets", "yeast"]
         mean = {
-            name: np.mean(
-                [r["recovery"]["intersection"] for r in RECORDS if (r["dataset"], r["method"]) == ("yeast", name)]
-            )
+            name: np.mean([r.recovery["intersection"] for r in RECORDS if (r.dataset, r.method) == ("yeast", name)])
             for name in ("DLDL", "L2", "UniformLE", "PriorLE")
         }
         baseline = max(("UniformLE", "PriorLE"), key=mean.get)
@@ -212,7 +211,7 @@ class TestDifferences:
             assert x == pytest.approx(mean[name] - mean[baseline])
 
     def test_without_baselines_there_is_nothing_to_draw(self):
-        some = [record for record in RECORDS if record["method"] in ("DLDL", "L2")]
+        some = [record for record in RECORDS if record.method in ("DLDL", "L2")]
         with pytest.raises(ValueError, match="No baseline has a recovery score"):
             DifferencesDisplay.from_records(some, "chebyshev", task="recovery")
 
@@ -220,9 +219,9 @@ class TestDifferences:
 class TestSensitivity:
     def test_each_value_shows_the_best_of_the_rest_of_the_grid(self):
         display = EXAMPLES["sensitivity"]()
-        mine = [r for r in RECORDS if (r["dataset"], r["method"]) == ("yeast", "DLDL")]
+        mine = [r for r in RECORDS if (r.dataset, r.method) == ("yeast", "DLDL")]
         expected = [
-            np.mean([min(p["recovery"] for p in r["grid"] if p["params"]["alpha"] == alpha) for r in mine])
+            np.mean([min(p.recovery for p in r.grid if p.params["alpha"] == alpha) for r in mine])
             for alpha in (0.001, 0.1, 10.0)
         ]
         np.testing.assert_allclose(display.lines_["alpha", "recovery"].get_ydata(), expected)
@@ -231,10 +230,10 @@ class TestSensitivity:
 
     @pytest.mark.parametrize(("metric", "expected"), [("intersection", [0.5, 0.9]), ("chebyshev", [0.2, 0.9])])
     def test_the_metric_of_the_record_has_the_direction(self, metric, expected):
-        grid = [{"params": {"k": k}, "recovery": score, "prediction": None} for k, score in ((1, 0.2), (2, 0.9))]
-        grid += [{"params": {"k": 1, "w": 1}, "recovery": 0.5, "prediction": None}]
+        grid = [GridPoint({"k": k}, recovery=score) for k, score in ((1, 0.2), (2, 0.9))]
+        grid += [GridPoint({"k": 1, "w": 1}, recovery=0.5)]
         # What was selected does not matter: here it is what the other direction would select.
-        record = ONE | {"grid": grid, "selected": {"recovery": {"k": 1}}, "selection": {"recovery": metric}}
+        record = replace(ONE, grid=grid, selected={"recovery": {"k": 1}}, selection={"recovery": metric})
         display = SensitivityDisplay.from_records([record], "d", "m")
         np.testing.assert_allclose(display.lines_["k", "recovery"].get_ydata(), expected)
         assert get_metric(metric).heading in display.ax_.get_ylabel()
@@ -245,9 +244,9 @@ class TestSensitivity:
             assert display.figure_.axes[0].get_ylabel().split("\n")[1].startswith(shown)
 
     def test_words_and_defaults_are_places_in_a_row(self):
-        grid = [{"params": {"init": v}, "recovery": s, "prediction": s} for v, s in ((None, 0.2), ("pseudo", 0.1))]
-        record = ONE | {"grid": grid}
-        display = SensitivityDisplay.from_records([record | {"selected": {"recovery": {"init": None}}}], "d", "m")
+        grid = [GridPoint({"init": v}, s, s) for v, s in ((None, 0.2), ("pseudo", 0.1))]
+        record = replace(ONE, grid=grid, selected={"recovery": {"init": None}})
+        display = SensitivityDisplay.from_records([record], "d", "m")
         labels = [label.get_text() for label in display.ax_.get_xticklabels()]
         assert labels == ["default", "pseudo"]
 
@@ -291,9 +290,9 @@ class TestDistributionBars:
         display = DistributionBarsDisplay.from_records(RECORDS, "yeast", row=3)
         headings = [panel.heading for panel in display.panels]
         assert headings == [name for name, (kind, *_) in METHODS.items() if kind in ("joint", "enhancer")]
-        record = next(r for r in RECORDS if (r["dataset"], r["method"]) == ("yeast", "GLLE"))
+        record = next(r for r in RECORDS if (r.dataset, r.method) == ("yeast", "GLLE"))
         glle = display.bars_[headings.index("GLLE")]["recovered"]
-        np.testing.assert_allclose([bar.get_width() for bar in glle], record["samples"]["recovered"][3])
+        np.testing.assert_allclose([bar.get_width() for bar in glle], record.samples.recovered[3])
 
     def test_a_row_that_is_not_stored_is_named(self):
         with pytest.raises(ValueError, match="holds row 77"):

@@ -165,16 +165,16 @@ def test_the_data_of_the_page_are_those_of_the_records(html):
     embedded = re.search(r'<script type="application/json" id="data">(.*?)</script>', html, re.DOTALL)[1]
     data = json.loads(embedded)
     sample = data["samples"]["yeast"]["rows"][2]
-    record = next(r for r in RECORDS if (r["dataset"], r["method"], r["repeat"]) == ("yeast", "GLLE", 0))
-    assert sample["row"] == record["samples"]["rows"][2]
-    assert sample["degrees"]["GLLE"] == pytest.approx(record["samples"]["recovered"][2], abs=5e-5)
-    assert sample["truth"] == pytest.approx(record["samples"]["truth"][2], abs=5e-5)
+    record = next(r for r in RECORDS if (r.dataset, r.method, r.repeat) == ("yeast", "GLLE", 0))
+    assert sample["row"] == record.samples.rows[2]
+    assert sample["degrees"]["GLLE"] == pytest.approx(record.samples.recovered[2], abs=5e-5)
+    assert sample["truth"] == pytest.approx(record.samples.truth[2], abs=5e-5)
     assert set(sample["degrees"]) == {m for m, (kind, *_) in METHODS.items() if kind in ("joint", "enhancer")}
     curve = data["sensitivity"]["yeast"]["DLDL"]["recovery"][0]
     assert (curve["parameter"], curve["names"]) == ("alpha", ["0.001", "0.1", "10"])
     assert sum(curve["chosen"]) == 2
-    dldl = next(r for r in RECORDS if (r["dataset"], r["method"]) == ("yeast", "DLDL"))
-    assert data["convergence"]["yeast"]["DLDL"] == pytest.approx(dldl["convergence"]["objective"])
+    dldl = next(r for r in RECORDS if (r.dataset, r.method) == ("yeast", "DLDL"))
+    assert data["convergence"]["yeast"]["DLDL"] == pytest.approx(dldl.convergence.objective)
 
 
 def test_all_repeats_are_there_unless_they_are_too_many(monkeypatch):
@@ -201,7 +201,7 @@ def test_json_in_a_script_cannot_end_it():
 
 def test_numbers_that_json_lacks_become_null():
     records = make_records({"yeast": ["a", "b"]}, repeats=1, missing=())
-    records[0]["convergence"]["objective"][0] = float("nan")
+    records[0].convergence.objective[0] = float("nan")
     assert json.loads(script_json(page_data(Results(records))))["convergence"]["yeast"]["DLDL"][0] is None
 
 

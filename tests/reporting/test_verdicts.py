@@ -1,12 +1,14 @@
 """Sentences of a report: what they claim must be what the numbers and tests say."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import t as student
 from synthetic_records import DATASETS, METHODS, make_records
 
-from ldlearn.evaluation import Results, bonferroni_dunn, difference, friedman
-from ldlearn.evaluation.wording import enumerate_names
+from ldlearn.evaluation import GridPoint, Results, bonferroni_dunn, difference, friedman
+from ldlearn.evaluation.formatting import enumerate_names
 from ldlearn.metrics import METRICS
 from ldlearn.reporting.selection_summary import how_parameters_were_chosen
 from ldlearn.reporting.verdicts import compare_methods, headline, headline_of_dataset, p_text
@@ -25,9 +27,9 @@ def table_of(records, metric="chebyshev", task="recovery", **options):
 def changed(records, **scores):
     """Records in which methods have the recovery scores given, whatever the data set; a list goes through repeats."""
     for record in records:
-        value = scores[record["method"].replace(" ", "_")]
-        value = value[record["repeat"]] if isinstance(value, list) else value
-        yield record | {"recovery": {"chebyshev": value}}
+        value = scores[record.method.replace(" ", "_")]
+        value = value[record.repeat] if isinstance(value, list) else value
+        yield replace(record, recovery={"chebyshev": value})
 
 
 THREE = {"A": ("joint", False, 0.1, True), "B": ("joint", False, 0.2, True), "UniformLE": ("enhancer", True, 0.3, True)}
@@ -184,7 +186,7 @@ def test_a_rank_over_two_data_sets_is_said_to_show_nothing():
 def test_without_a_difference_no_pair_is_tested():
     rng = np.random.default_rng(0)
     noise = [
-        record | {"recovery": {"chebyshev": float(rng.random())}} for record in make_records(MANY, THREE, repeats=1)
+        replace(record, recovery={"chebyshev": float(rng.random())}) for record in make_records(MANY, THREE, repeats=1)
     ]
     verdict = compare_methods(table_of(noise)[1], "A")
     (said,) = verdict.sentences
@@ -211,32 +213,34 @@ class TestHowParametersWereChosen:
         assert "18 for DLDL, DLDL (paper) and L2; 1 (nothing to choose) for GLLE" in said
 
     def test_of_many_budgets_the_range_is_said(self):
-        grid = [{"params": {"k": k}, "recovery": 0.1, "prediction": 0.1} for k in range(9)]
+        grid = [GridPoint({"k": k}, 0.1, 0.1) for k in range(9)]
         sizes = {name: place + 2 for place, name in enumerate(METHODS)}
-        records = [record | {"grid": grid[: sizes[record["method"]]]} for record in make_records(missing=())]
+        records = [
+            replace(r, grid=grid[: sizes[r.method]], n_points=min(9, sizes[r.method])) for r in make_records(missing=())
+        ]
         said = how_parameters_were_chosen(Results(records))[-1]
         assert said.endswith(": 2 for DLDL, from 2 to 9 for the others; the last section lists them.")
 
     def test_equal_budgets_are_said_too(self):
-        records = [record for record in make_records() if record["method"].startswith("DLDL")]
+        records = [record for record in make_records() if record.method.startswith("DLDL")]
         assert how_parameters_were_chosen(Results(records))[-1] == "Every method had 18 grid points."
 
     def test_nothing_to_choose(self):
-        records = [record for record in make_records() if not record.get("grid")]
+        records = [record for record in make_records() if not record.grid]
         (said,) = how_parameters_were_chosen(Results(records))
         assert said.startswith("Nothing was tuned")
 
     def test_labels_alone(self):
-        chosen = {"selection": {"mode": "logical", "recovery": "kl_divergence", "prediction": "kl_divergence"}}
-        said = how_parameters_were_chosen(Results(record | chosen for record in make_records()))
+        chosen = {"mode": "logical", "recovery": "kl_divergence", "prediction": "kl_divergence"}
+        said = how_parameters_were_chosen(Results(replace(record, selection=chosen) for record in make_records()))
         assert said[0].startswith("Parameters were chosen by the 0/1 labels of validation rows alone (")
 
     def test_recovery_judged_on_different_rows_is_said(self):
         basis = {"DLDL": "validation rows, enhanced", "L2": "training rows"}
         records = [
-            record | {"selection": record["selection"] | {"recovery_basis": basis[record["method"]]}}
+            replace(record, selection=record.selection | {"recovery_basis": basis[record.method]})
             for record in make_records()
-            if record["method"] in basis and record["status"] == "ok"
+            if record.method in basis and record.status == "ok"
         ]
         said = how_parameters_were_chosen(Results(records))
         assert "the validation rows for DLDL, the training rows for L2 (Chebyshev)" in said[0]
@@ -246,14 +250,14 @@ class TestHowParametersWereChosen:
     def test_validation_rows_are_the_same_rows_whether_enhanced_or_fitted_again(self):
         basis = {"DLDL": "validation rows, enhanced", "L2": "validation rows, fitted again"}
         records = [
-            record | {"selection": record["selection"] | {"recovery_basis": basis[record["method"]]}}
+            replace(record, selection=record.selection | {"recovery_basis": basis[record.method]})
             for record in make_records()
-            if record["method"] in basis and record["status"] == "ok"
+            if record.method in basis and record.status == "ok"
         ]
         said = how_parameters_were_chosen(Results(records))
         assert said[0].endswith("which nobody has who has only 0/1 labels (Chebyshev).")
         assert len(said) == 2
-        mixed = [record | {"selection": record["selection"] | {"prediction": "clark"}} for record in records]
+        mixed = [replace(record, selection=record.selection | {"prediction": "clark"}) for record in records]
         assert how_parameters_were_chosen(Results(mixed))[0].endswith(
             "labels (Chebyshev for recovery, Clark for prediction)."
         )
@@ -261,16 +265,13 @@ class TestHowParametersWereChosen:
     def test_metrics_that_chose_for_themselves_are_said(self):
         own = {"per_metric": True}
         said = how_parameters_were_chosen(
-            Results(record | {"selection": record["selection"] | own} for record in make_records(missing=()))
+            Results(replace(record, selection=record.selection | own) for record in make_records(missing=()))
         )
         assert said[0].endswith("labels (every metric chose for itself).")
 
     def test_a_budget_is_said_and_who_could_not_use_it(self):
-        records = make_records(missing=())
-        for record in records:
-            record["selection"] = record["selection"] | {"budget": 18}
-            if record["method"] == "L2":
-                record["grid"] = record["grid"][:7]
+        records = [replace(r, selection=r.selection | {"budget": 18}) for r in make_records(missing=())]
+        records = [replace(r, grid=r.grid[:7], n_points=7) if r.method == "L2" else r for r in records]
         assert how_parameters_were_chosen(Results(records))[-1].startswith(
             "Every method had the same budget, 18 points drawn from its grid; grids with fewer were used whole: "
             "7 for L2; 1 (nothing to choose) for GLLE, "

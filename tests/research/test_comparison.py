@@ -1,6 +1,7 @@
 """The paper beside a run: printed values are verbatim, and every remark on them can be checked."""
 
 import csv
+from dataclasses import replace
 from importlib.resources import files
 
 import numpy as np
@@ -208,7 +209,7 @@ class TestPaired:
 
     def test_clark_is_counted_as_the_paper_counts_where_the_records_can(self):
         records = [
-            r | {"paper_zeros": {"recovery": {"clark": 7.0}, "prediction": None}} if r["method"] == "GLLE" else r
+            replace(r, paper_zeros={"recovery": {"clark": 7.0}, "prediction": None}) if r.method == "GLLE" else r
             for r in make_records(repeats=2)
         ]
         tables = {(t.block.key, t.metric.name): t for t in paired_tables(Results(records))}

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from ldlearn.cli.options import Jobs, Log, Quiet
 from ldlearn.evaluation import Record, Results, Scoreboard, scoreboards
-from ldlearn.evaluation.wording import duration_text
+from ldlearn.evaluation.formatting import format_duration
 from ldlearn.exceptions import LDLearnError
 from ldlearn.experiments import LogWatcher, Plan, RunSummary, Watcher, load_plan, run_plan
 from ldlearn.experiments.cells import Cell, Work
@@ -133,7 +133,7 @@ class LiveWatcher(Watcher):
     def worked(self, work: Work, seconds: float) -> None:
         """Update the time left."""
         self._left.worked(work, seconds)
-        self._bar.update(self._task, left=f"{duration_text(self._left.seconds())} left")
+        self._bar.update(self._task, left=f"{format_duration(self._left.seconds())} left")
 
     def recorded(self, cell: Cell, record: Record) -> None:
         """Advance the bar."""

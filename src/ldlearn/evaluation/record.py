@@ -1,42 +1,26 @@
-"""The record of one cell of an experiment (one data set, method and repeat) as a typed, versioned value."""
+"""The record of one cell of an experiment: one data set, method and repeat."""
 
 from __future__ import annotations
 
 import json
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any, Literal, Self, TypeAlias, TypeGuard
 
-from ldlearn.evaluation.compatibility import all_baselines, current_names
 from ldlearn.exceptions import InputError
 from ldlearn.metrics import HEADLINE_METRICS
 
 Task: TypeAlias = Literal["recovery", "prediction"]
 TASKS: tuple[Task, Task] = ("recovery", "prediction")
 PHASES = ("select", "fit", "predict")  # what the seconds of a record are spent on
-
-# Version 1 is that of ldlearn 0.1.0; version 2 counts the grid points and has parameters under their names of today;
-# version 3 has a budget of grid points and what each metric chose.
-SCHEMA = 3
-
 Scores: TypeAlias = Mapping[str, float | None]
 Params: TypeAlias = Mapping[str, Any]
 
 
-class _ByKey:
-    """Access as to the dictionaries that records were in version 0.1.0: ``record["method"]``."""
-
-    def __getitem__(self, key: str) -> Any:
-        try:
-            return getattr(self, key)
-        except AttributeError:
-            raise KeyError(key) from None
-
-
 @dataclass(frozen=True)
-class GridPoint(_ByKey):
-    """A setting of the parameters that were searched: its validation scores, or why it has none."""
+class GridPoint:
+    """A point of a hyperparameter grid with its validation scores, or the error of its fit."""
 
     params: Params
     recovery: float | None = None
@@ -45,7 +29,7 @@ class GridPoint(_ByKey):
 
 
 @dataclass(frozen=True)
-class Samples(_ByKey):
+class Samples:
     """A few training rows: their numbers, true degrees, 0/1 labels and what the method recovered."""
 
     rows: list[int]
@@ -55,7 +39,7 @@ class Samples(_ByKey):
 
 
 @dataclass(frozen=True)
-class Convergence(_ByKey):
+class Convergence:
     """The objective after every step, and the certified gap: how far the last value is at most from the minimum."""
 
     objective: list[float]
@@ -63,13 +47,13 @@ class Convergence(_ByKey):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Record(_ByKey):
-    """What is known of one cell once it was tried.
+class Record:
+    """The result of one cell.
 
     Attributes
     ----------
     cell : str
-        The key of the cell: equal for equal work.
+        The key of the cell: equal for equal computations.
     dataset, method : str
     repeat : int
     status : {"ok", "failed", "missing"}
@@ -77,7 +61,7 @@ class Record(_ByKey):
         Why it failed or is missing.
     kind : {"enhancer", "learner", "joint", "two-step"}
     is_baseline : bool
-        Whether it looks at no feature, or does what anyone would do first.
+        Whether it uses no features, or is a plain classifier.
     trained_on : {"logical", "truth"}
     estimator, params, learner, learner_params
         What the method is made of, with its fixed parameters.
@@ -86,20 +70,20 @@ class Record(_ByKey):
         n_train, n_validation, n_test, n_features, n_labels.
     label_names : sequence of str
     selection : mapping
-        How parameters were chosen: mode, the names of the metrics for recovery and prediction, ``per_metric``, whether
-        each metric chose for itself, ``budget``, and ``recovery_basis``, the rows that decided.
+        How hyperparameters were selected: mode, the names of the metrics for recovery and prediction, ``per_metric``
+        (whether each metric selected for itself), ``budget``, and ``recovery_basis`` (the rows used for recovery).
     selected : mapping of str to mapping
-        By task, the parameters chosen.
+        By task, the selected hyperparameters.
     selected_by_metric : mapping of str to mapping
-        By task and metric, those that each metric chose for itself; empty where one chose for all.
+        By task and metric, those that each metric selected for itself; empty where one metric selected for all.
     recovery, prediction : mapping of str to float, or None
         Scores on the training and on the test rows, by metric.
     paper_zeros : mapping of str to mapping
-        By task, scores of the metrics that notice zeros, with the treatment of the DLDL paper.
+        By task, scores of the metrics that divide by degrees, with zeros treated as in the DLDL paper.
     degrees : mapping of str to list
-        By task, degrees of the first rows, where there is no truth: methods are then compared with each other.
+        By task, degrees of the first rows where the true degrees are unknown, to compare methods with each other.
     validation : mapping of str to float
-        By task, the score that decided.
+        By task, the validation score of the selected model.
     n_points : int
         Number of grid points that were tried.
     grid : sequence of GridPoint
@@ -114,7 +98,6 @@ class Record(_ByKey):
     threads : int or None
     started : str or None
         ISO time.
-    schema : int
     """
 
     cell: str
@@ -151,56 +134,35 @@ class Record(_ByKey):
     versions: Mapping[str, str] = field(default_factory=dict)
     threads: int | None = None
     started: str | None = None
-    schema: int = SCHEMA
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Self:
-        """Read a record of this or an earlier version; what it does not say has its default.
+        """Read a record from a line of a records file; fields that are absent have their defaults.
 
         Parameters
         ----------
         content : mapping
-            A line of a file of records, as JSON gives it.
+            A line of the file, as JSON gives it.
 
         Raises
         ------
         InputError
-            If it is no record, or one of a later version.
+            If it is no record.
         """
-        version = int(content.get("schema") or 1)
-        if version > SCHEMA:
-            raise InputError("The record was written by a later version of ldlearn; update this one to read it.")
-        # null stands for what a record does not say, and keys that are not ours are passed over.
-        given = {each.name: content[each.name] for each in fields(cls) if content.get(each.name) is not None}
-        lacking = [name for name in ("cell", "dataset", "method", "repeat", "status") if name not in given]
-        if lacking:
-            raise InputError(f"A record must have {lacking[0]!r}.")
+        given = {each.name: content[each.name] for each in fields(cls) if each.name in content}
+        for name in ("cell", "dataset", "method", "repeat", "status"):
+            if name not in given:
+                raise InputError(f"A record must have {name!r}.")
         given["grid"] = [GridPoint(**point) for point in given.get("grid", ())]
-        for name, kind in (("samples", Samples), ("convergence", Convergence)):
-            given[name] = kind(**given[name]) if given.get(name) else None
-        # Version 1 does not count its points; stored runs count them and leave the grid out to save space.
-        given["n_points"] = given.get("n_points") or len(given["grid"])
-        record = cls(**given | {"schema": SCHEMA})
-        return record if version > 1 else record._brought_up_to_date()
-
-    def _brought_up_to_date(self) -> Self:
-        def renamed(params: Params) -> dict[str, Any]:
-            return current_names(params, self.estimator, self.learner)
-
-        return replace(
-            self,
-            is_baseline=self.is_baseline or all_baselines(self.estimator, self.learner),
-            params=renamed(self.params),
-            learner_params=current_names(self.learner_params, self.learner),
-            selected={task: params and renamed(params) for task, params in self.selected.items()},
-            grid=[replace(point, params=renamed(point.params)) for point in self.grid],
-        )
+        for name, part in (("samples", Samples), ("convergence", Convergence)):
+            given[name] = part(**given[name]) if given.get(name) else None
+        return cls(**given)
 
     def to_dict(self) -> dict[str, Any]:
-        """What a line of a file of records holds; numbers that are not finite are None, as JSON has none."""
-        content: dict[str, Any] = _plain(self)
+        """The content of a line of a records file; numbers that are not finite become None, as JSON has none."""
+        content: dict[str, Any] = _to_json(self)
         for point in content["grid"]:
-            # nearly all points have none, and grids are long
+            # Nearly all points have none, and grids are long.
             if not point["error"]:
                 del point["error"]
         return content
@@ -215,7 +177,7 @@ class Record(_ByKey):
 
     @property
     def comparable(self) -> Self:
-        """The part that does not depend on when, where and how fast it was made."""
+        """The record without what depends on when, where and how fast it was made."""
         return replace(self, seconds={}, peak_memory_mb=None, started=None, threads=None)
 
     @property
@@ -228,9 +190,8 @@ class Record(_ByKey):
         return (self.recovery if task == "recovery" else self.prediction) or {}
 
     def deciding_metric(self, task: Task) -> str:
-        """Name of the metric by which parameters were chosen for a task."""
-        # Chebyshev, the default of plans, for records that do not say.
-        return str(self.selection.get(task) or HEADLINE_METRICS[0])
+        """Name of the metric that selected hyperparameters for a task."""
+        return str(self.selection.get(task, HEADLINE_METRICS[0]))
 
 
 def latest(records: Iterable[Record]) -> list[Record]:
@@ -240,19 +201,18 @@ def latest(records: Iterable[Record]) -> list[Record]:
 
 def is_number(value: Any) -> TypeGuard[float]:
     """Whether a value of a record is a finite number."""
-    # True and False are numbers to Python, and no scores to us.
+    # Python counts True and False among the integers.
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def _plain(value: Any) -> Any:
-    """A copy of what JSON knows."""
+def _to_json(value: Any) -> Any:
+    """A copy made of the types that JSON has."""
     if isinstance(value, float):
         return float(value) if math.isfinite(value) else None
     if isinstance(value, (list, tuple)):
-        return [_plain(entry) for entry in value]
-    if isinstance(value, _ByKey):
+        return [_to_json(entry) for entry in value]
+    if is_dataclass(value):
         value = vars(value)
     if isinstance(value, Mapping):
-        return {str(key): _plain(entry) for key, entry in value.items()}
-    # json knows no numbers of numpy
-    return _plain(value.item()) if hasattr(value, "item") else value
+        return {str(key): _to_json(entry) for key, entry in value.items()}
+    return _to_json(value.item()) if hasattr(value, "item") else value  # a number of numpy

@@ -6,9 +6,10 @@ import gzip
 import json
 import lzma
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from ldlearn.evaluation.record import Record, latest
 from ldlearn.exceptions import FileError, InputError
@@ -56,16 +57,15 @@ def find_records(run_dir: str | os.PathLike[str]) -> Path:
 
 
 def _of_last_plan(records: list[Record], cells: Path) -> list[Record]:
-    """Without a list of cells, as version 0.1.0 left its folders, all of them."""
+    """Records of the cells that the last plan of a folder has, in its order; all where there is no list of cells."""
     if not cells.is_file():
         return records
-    # A folder may have seen several plans: those cells count that the last one has, in its order.
     place = {key: number for number, key in enumerate(json.loads(cells.read_text(encoding="utf-8")))}
     return sorted((record for record in records if record.cell in place), key=lambda record: place[record.cell])
 
 
 def _parse(content: bytes, path: Path) -> Iterator[Record]:
-    for number, line in enumerate(content[: _whole(content)].splitlines(), start=1):
+    for number, line in enumerate(content[: _end_of_lines(content)].splitlines(), start=1):
         try:
             yield Record.from_dict(json.loads(line))
         except (ValueError, TypeError, AttributeError) as error:
@@ -76,52 +76,37 @@ def _parse(content: bytes, path: Path) -> Iterator[Record]:
             ) from None
 
 
-def _whole(content: bytes) -> int:
-    """Length of the content up to the end of its last whole line."""
+def _end_of_lines(content: bytes) -> int:
+    """Length of the content up to the end of its last complete line."""
     return content.rfind(b"\n") + 1
 
 
-class RecordsFile:
-    """A file that records are appended to; whoever opens it must be the only one to write.
+@contextmanager
+def append_records(path: Path) -> Iterator[Callable[[Record], None]]:
+    """Open a file of records, and yield a function that appends one; this must be the only process that writes to it.
 
-    Opening it cuts off a line that an earlier writer did not finish.
+    Opening the file removes a line that an earlier writer did not finish.
 
     Parameters
     ----------
     path : Path
     """
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._file: Any = open(path, "ab", buffering=0)  # noqa: SIM115
+    with open(path, "ab", buffering=0) as file:
         content = path.read_bytes()
-        if len(content) != _whole(content):
-            # A line that a crash left half written would swallow the next one.
-            self._file.truncate(_whole(content))
-            os.fsync(self._file.fileno())
+        if len(content) != _end_of_lines(content):
+            # The next record would be appended to a line that a crash left half written.
+            file.truncate(_end_of_lines(content))
+            os.fsync(file.fileno())
 
-    def __enter__(self) -> Self:
-        return self
+        def append(record: Record) -> None:
+            """Write a record and wait until it is on the disk."""
+            line = record.encoded()
+            with naming_system_errors(path, "written"):
+                # One call: a crash leaves the whole line, or a torn one at the very end that the next run removes.
+                written = file.write(line)
+                if written != len(line):
+                    problem = f"only {written} of {len(line)} bytes of a record could be written"
+                    raise FileError(f"{path}: {problem}; make room on the disk, and run the same again.")
+                os.fsync(file.fileno())
 
-    def __exit__(self, *error: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
-
-    def append(self, record: Record) -> None:
-        """Write a record and wait until it is on the disk."""
-        line = record.encoded()
-        with naming_system_errors(self.path, "written"):
-            # One call: a crash leaves the whole line, or a torn one at the very end that the next run cuts off.
-            written = self._file.write(line)
-            if written != len(line):
-                problem = f"only {written} of {len(line)} bytes of a record could be written"
-                raise FileError(f"{self.path}: {problem}; make room on the disk, and run the same again.")
-            os.fsync(self._file.fileno())
-
-
-def cells_text(keys: Sequence[str]) -> str:
-    """Content of the file that says which cells the last plan of a folder has, in its order."""
-    return json.dumps(list(keys), indent=0) + "\n"
+        yield append

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from itertools import product
 from typing import NamedTuple
 
-from ldlearn.evaluation.agreement import agreement
-from ldlearn.evaluation.record import TASKS
-from ldlearn.evaluation.summary import Dataset, Method, Results, Spread, SummaryRow
+from ldlearn.evaluation.analysis import agreement
+from ldlearn.evaluation.record import TASKS, Task
+from ldlearn.evaluation.summary import Dataset, Method, Results
 from ldlearn.metrics import LABEL_HEADLINE, LABEL_METRICS, get_metric
 
 
@@ -23,7 +23,7 @@ class BoardEntry(NamedTuple):
 
 @dataclass(frozen=True)
 class Scoreboard:
-    """What is known of the methods on a data set.
+    """Scores of the methods on a data set.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ class Scoreboard:
     rows : sequence of (Method, sequence of BoardEntry)
         The best by the first column first.
     note : str
-        How to read it, where that needs saying.
+        An explanation, where one is needed.
     """
 
     title: str
@@ -42,54 +42,57 @@ class Scoreboard:
 
 
 def scoreboards(results: Results, metrics: Sequence[str]) -> list[Scoreboard]:
-    """Scores by task and data set; then, for each data set without a truth, how far methods agree.
+    """Scores by task and data set; then, for each data set without true degrees, the agreement of methods.
 
     Parameters
     ----------
     results : Results
     metrics : sequence of str
-        Those shown; where there is no truth, the ones among them that 0/1 labels suffice for.
+        Those shown; where true degrees are unknown, the ones among them that need only 0/1 labels.
     """
-    # A plan that names metrics between distributions only still has something to show where there is no truth.
+    # A plan that names metrics between distributions only still has something to show for 0/1 labels.
     for_labels = [metric for metric in metrics if metric in LABEL_METRICS] or LABEL_HEADLINE
-    boards = []
-    for task, dataset in product(TASKS, results.present):
-        shown = metrics if dataset.has_truth else for_labels
-        if rows := [row for row in results.summary(task, shown) if row.dataset == dataset.name]:
-            boards.append(_scores(f"{dataset.name}: {task}", rows, shown))
-    return boards + [_agreements(results, dataset) for dataset in results.present if not dataset.has_truth]
+    boards = [
+        _score_board(results, dataset.name, task, metrics if dataset.has_truth else for_labels)
+        for task, dataset in product(TASKS, results.present)
+    ]
+    unknown = [dataset for dataset in results.present if not dataset.has_truth]
+    return [board for board in boards if board.rows] + [_agreement_board(results, dataset) for dataset in unknown]
 
 
-def _scores(title: str, rows: list[SummaryRow], metrics: Sequence[str]) -> Scoreboard:
-    best = {metric: _best(rows, metric) for metric in metrics}
-    entries = [(row.method, [_entry(row.spreads.get(metric), best[metric]) for metric in metrics]) for row in rows]
-    return Scoreboard(title, [get_metric(metric).heading for metric in metrics], entries)
+def _score_board(results: Results, dataset: str, task: Task, metrics: Sequence[str]) -> Scoreboard:
+    scored = [m for m in results.methods if any(record.scores(task) for record in results.finished(dataset, m))]
+    spreads = {(m, metric): results.spread(m, dataset, task, metric) for m in scored for metric in metrics}
+    means = {key: spread.mean if spread else math.nan for key, spread in spreads.items()}
+
+    def entry(method: str, metric: str, best: float) -> BoardEntry:
+        spread = spreads[method, metric]
+        if spread is None:
+            return BoardEntry("-")
+        deviation = f" ±{spread.std:.3f}" if spread.n > 1 else ""
+        # Exact equality is meant: best is one of these means.
+        return BoardEntry(f"{spread.mean:.4f}{deviation}", spread.mean == best)
+
+    # A method trained on the true degrees is a bound and does not compete.
+    competing = [m for m in scored if not results.methods[m].is_reference]
+    best = {
+        metric: min((means[m, metric] for m in competing), key=get_metric(metric).sort_key, default=math.nan)
+        for metric in metrics
+    }
+    ordered = sorted(scored, key=lambda m: get_metric(metrics[0]).sort_key(means[m, metrics[0]]))
+    rows = [(results.methods[m], [entry(m, metric, best[metric]) for metric in metrics]) for m in ordered]
+    return Scoreboard(f"{dataset}: {task}", [get_metric(metric).heading for metric in metrics], rows)
 
 
-def _best(rows: list[SummaryRow], metric: str) -> float:
-    # What was trained on the truth is a bound, not a rival.
-    values = [row.mean(metric) for row in rows if not row.method.is_reference]
-    return min(values, key=get_metric(metric).sort_key, default=math.nan)
-
-
-def _entry(spread: Spread | None, best: float) -> BoardEntry:
-    if spread is None:
-        return BoardEntry("-")
-    deviation = f" ±{spread.std:.3f}" if spread.n > 1 else ""
-    # Exact equality is meant: best is one of these very means.
-    return BoardEntry(f"{spread.mean:.4f}{deviation}", spread.mean == best)
-
-
-def _agreements(results: Results, dataset: Dataset) -> Scoreboard:
-    """What can be said without a truth."""
-    found = {task: agreement(results, dataset.name, task) for task in TASKS}
-    known = {task.capitalize(): agreed.means for task, agreed in found.items() if agreed is not None}
+def _agreement_board(results: Results, dataset: Dataset) -> Scoreboard:
+    agreements = {task: agreement(results, dataset.name, task) for task in TASKS}
+    means = {task.capitalize(): found.means for task, found in agreements.items() if found is not None}
     rows = []
-    for method in results.methods.values() if known else ():
-        values = [means.get(method.name, math.nan) for means in known.values()]
+    for method in results.methods.values() if means else ():
+        values = [by_method.get(method.name, math.nan) for by_method in means.values()]
         rows.append((method, [BoardEntry("-" if math.isnan(value) else f"{value:.4f}") for value in values]))
     note = (
-        f"{dataset.name} has no true degrees: methods were judged by 0/1 labels held out, and by their agreement (mean "
-        "intersection with the others that are no baselines). Neither says how near degrees are to a truth."
+        f"{dataset.name} has no true degrees: methods were scored on held-out 0/1 labels and by their agreement (mean "
+        "intersection with the others that are no baselines). Neither measures the distance to true degrees."
     )
-    return Scoreboard(f"{dataset.name}: agreement", list(known), rows, note)
+    return Scoreboard(f"{dataset.name}: agreement", list(means), rows, note)

@@ -1,4 +1,4 @@
-"""The summary of records: means and spreads over repeats, ranks, and matrices of scores for tests."""
+"""Summaries of records: means and standard deviations over repeats, ranks, and matrices of scores for tests."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ldlearn.evaluation.ranks import ranks
+from ldlearn.evaluation.ranking import ScoreMatrix
 from ldlearn.evaluation.record import TASKS, Convergence, Record, Task, is_number, latest
-from ldlearn.metrics import HEADLINE_METRICS, LABEL_METRICS, METRICS, Metric, get_metric
+from ldlearn.metrics import HEADLINE_METRICS, LABEL_METRICS, METRICS, Metric
 
 
 @dataclass(frozen=True)
@@ -43,9 +43,9 @@ class Method:
     ----------
     name, kind : str
     is_baseline : bool
-        Looks at no feature, or does what anyone would do first.
+        Uses no features, or is a plain classifier.
     is_reference : bool
-        Was trained on true distributions, so it does not compete.
+        Was trained on the true degrees, so it does not compete.
     estimator, learner : str
         What it is made of, if the records say so.
     """
@@ -66,7 +66,7 @@ class Method:
 
 @dataclass(frozen=True)
 class Dataset:
-    """A data set of the run; `missing` says why it could not be used, `has_truth` whether its degrees are known."""
+    """A data set of the run: `missing` is why it could not be used, `has_truth` whether its true degrees are known."""
 
     name: str
     sizes: Mapping[str, int] = field(default_factory=dict)
@@ -97,7 +97,7 @@ class TaskTable:
     Attributes
     ----------
     average_ranks : dict of str to float
-        Of the methods that have a score without failures on every data set and do not know the truth.
+        Of the methods that have a score without failures on every data set and were not trained on the true degrees.
     """
 
     task: Task
@@ -145,52 +145,33 @@ class TaskTable:
         return np.array(means, dtype=np.float64), complete
 
 
-@dataclass(frozen=True)
-class SummaryRow:
-    """A method on a data set: the spread of every metric that has a score."""
-
-    dataset: str
-    method: Method
-    spreads: Mapping[str, Spread]
-
-    def mean(self, metric: str) -> float:
-        """The mean of a metric; NaN if there is none."""
-        return self.spreads[metric].mean if metric in self.spreads else math.nan
-
-
-AnyRecords: TypeAlias = "Results | Iterable[Record | Mapping[str, Any]]"
-
-
 class Results:
     """The records of a run, grouped and summarised.
 
     Parameters
     ----------
     records : iterable of Record
-        Of `read_records`; dictionaries, as version 0.1.0 had them, are read too.
+        Of `read_records`.
     headline : sequence of str, optional
         Metrics shown first; those of the DLDL paper by default.
     subject : str, optional
-        The method that others are compared with; by default the first of the records that is no baseline and does not
-        know the truth.
+        The method that others are compared with; by default the first of the records that is no baseline and was not
+        trained on the true degrees.
     """
 
     def __init__(
-        self,
-        records: Iterable[Record | Mapping[str, Any]],
-        headline: Sequence[str] = HEADLINE_METRICS,
-        subject: str = "",
+        self, records: Iterable[Record], headline: Sequence[str] = HEADLINE_METRICS, subject: str = ""
     ) -> None:
         # A run that was continued has several records of a cell that failed before.
-        self.records = latest(each if isinstance(each, Record) else Record.from_dict(each) for each in records)
+        self.records = latest(records)
         self.methods: dict[str, Method] = {}
         for record in self.records:
             self.methods.setdefault(record.method, Method.of(record))
         self._headline, self._subject = tuple(headline), subject
 
     @classmethod
-    def of(cls, records: AnyRecords) -> Results:
-        """Results as they are, or of records."""
+    def of(cls, records: Results | Iterable[Record]) -> Results:
+        """Results of records; results are returned as they are."""
         return records if isinstance(records, Results) else cls(records)
 
     @property
@@ -210,13 +191,8 @@ class Results:
 
     def finished(self, dataset: str | None = None, method: str | None = None) -> list[Record]:
         """Records of the cells that were computed, perhaps of one data set or one method."""
-        if dataset is not None and method is not None:  # asked for every entry of a table
-            return [record for record in self.by_method.get((method, dataset), []) if record.is_ok]
-        return [
-            record
-            for record in self.records
-            if record.is_ok and dataset in (None, record.dataset) and method in (None, record.method)
-        ]
+        mine = self.by_method.get((method, dataset), []) if method and dataset else self.records
+        return [r for r in mine if r.is_ok and dataset in (None, r.dataset) and method in (None, r.method)]
 
     @cached_property
     def datasets(self) -> list[Dataset]:
@@ -243,8 +219,9 @@ class Results:
     def metrics(self) -> list[Metric]:
         """Metrics in the records, headline first."""
         found = {name for record in self.records for task in TASKS for name in record.scores(task)}
-        known = {**METRICS, **LABEL_METRICS}
-        return [known[name] for name in dict.fromkeys([*self._headline, *known]) if name in found and name in known]
+        registered = {**METRICS, **LABEL_METRICS}
+        ordered = dict.fromkeys([*self._headline, *registered])
+        return [registered[name] for name in ordered if name in found and name in registered]
 
     @property
     def headline(self) -> list[Metric]:
@@ -261,25 +238,12 @@ class Results:
         return runs
 
     def spread(self, method: str, dataset: str, task: Task, metric: str) -> Spread | None:
-        """Mean and deviation of a method on a data set; None if no repeat has a score."""
-        mine = self.by_method.get((method, dataset), [])
-        return Spread.of(record.scores(task).get(metric) for record in mine if record.is_ok)
-
-    def summary(self, task: Task, metrics: Sequence[str]) -> list[SummaryRow]:
-        """Every method on every data set it has scores for, within a data set the best by the first metric first."""
-        names = [dataset.name for dataset in self.present]
-        rows = []
-        for (method, dataset), records in self.by_method.items():
-            if any(record.is_ok and record.scores(task) for record in records):
-                found = {metric: self.spread(method, dataset, task, metric) for metric in metrics}
-                known = {metric: spread for metric, spread in found.items() if spread}
-                rows.append(SummaryRow(dataset, self.methods[method], known))
-        first = get_metric(metrics[0])
-        return sorted(rows, key=lambda row: (names.index(row.dataset), first.sort_key(row.mean(first.name))))
+        """Mean and standard deviation of a method on a data set; None if no repeat has a score."""
+        return Spread.of(record.scores(task).get(metric) for record in self.finished(dataset, method))
 
     def table(self, task: Task, metric: Metric) -> TaskTable | None:
         """The table of a task and a metric; None if no record has it."""
-        # a method need not have been run on every data set
+        # A method need not have been run on every data set.
         scores: dict[tuple[str, str], Score] = defaultdict(Score)
         for (m, d), records in self.by_method.items():
             n_failed = sum(record.status == "failed" for record in records)
@@ -289,18 +253,17 @@ class Results:
         names = [m for m in self.methods if any(scores[m, d].spread for d in datasets)]
         if not names:
             return None
-        # Repeats that failed may be the hard ones, so that a rank by those left over would flatter a method.
+        # Repeats that failed may be the hard ones, so that a rank by the others would flatter a method.
         complete = [m for m in names if all(scores[m, d].spread and not scores[m, d].n_failed for d in datasets)]
-        # What knows the truth is a bound and no rival, and would push the others down.
-        competing = [m for m in complete if not self.methods[m].is_reference]
-        places: dict[str, list[float]] = {m: [] for m in competing}
-        for d in datasets:
-            column = _ranks([scores[m, d].mean for m in competing], metric)
-            for m, rank in zip(competing, column, strict=True):
-                scores[m, d] = replace(scores[m, d], rank=rank, best=rank == min(column))
-                places[m].append(rank)
-        average = {m: float(np.mean(found)) for m, found in places.items()}
-        # Unranked methods last; among these, what was trained on the truth after what failed somewhere.
+        # A method trained on the true degrees is a bound and does not compete.
+        competing = tuple(m for m in complete if not self.methods[m].is_reference)
+        values = np.array([[scores[m, d].mean for m in competing] for d in datasets])
+        means = ScoreMatrix(values, competing, metric.greater_is_better)
+        for d, row in zip(datasets, means.ranks.tolist(), strict=True):
+            for m, rank in zip(competing, row, strict=True):
+                scores[m, d] = replace(scores[m, d], rank=rank, best=rank == min(row))
+        average = means.average_ranks
+        # Unranked methods last; among these, those trained on the true degrees after those that failed somewhere.
         ordered = sorted(names, key=lambda m: (average.get(m, np.inf), self.methods[m].is_reference))
         return TaskTable(task, metric, tuple(self.methods[m] for m in ordered), datasets, dict(scores), average)
 
@@ -309,14 +272,7 @@ def _dataset(name: str, records: Sequence[Record]) -> Dataset:
     used = [record for record in records if record.status != "missing"]
     if not used:
         return Dataset(name, missing=records[0].message or "not on this machine")
-    # a cell that failed while its data were split has no sizes
-    known = next((record for record in used if record.sizes), used[0])
-    # Degrees are kept only where there is no truth to score them by.
-    return Dataset(name, known.sizes, known.label_names, has_truth=not any(record.degrees for record in used))
-
-
-def _ranks(means: list[float], metric: Metric) -> list[float]:
-    if len(means) < 2:
-        return [1.0] * len(means)
-    # The ranks of one data set do not depend on another; ranks() asks for two, as all tests do.
-    return [float(rank) for rank in ranks([means, means], greater_is_better=metric.greater_is_better)[0]]
+    # A cell that failed while its data were split has no sizes.
+    complete = next((record for record in used if record.sizes), used[0])
+    # Degrees are recorded only where the true ones are unknown.
+    return Dataset(name, complete.sizes, complete.label_names, has_truth=not any(record.degrees for record in used))

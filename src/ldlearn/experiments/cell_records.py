@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ldlearn.evaluation import TASKS, Record, Task
-from ldlearn.evaluation.wording import plural
+from ldlearn.evaluation.formatting import plural
 from ldlearn.experiments.captured_warnings import distinct
 from ldlearn.experiments.cells import Cell
 from ldlearn.experiments.search import Candidate, Partial

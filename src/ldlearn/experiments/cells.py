@@ -23,7 +23,6 @@ Place = tuple[int, int]  # of a point in the grid of a method, and in that of it
 _BLOCK, _MOST_BLOCKS = 32, 8  # grid points of a piece of work at least, and pieces of a grid at most
 # What a record says of its method, under the same names.
 _FACTS_OF_METHODS = ("kind", "is_baseline", "trained_on", "estimator", "params", "learner", "learner_params")
-_KEY_SCHEMA = 1  # changes if equal keys could mean unequal work; that of records may change without it
 
 
 @dataclass(frozen=True)
@@ -53,25 +52,15 @@ class Cell:
     def key(self) -> str:
         """A stable name of the cell: equal for equal content, in any process, folder and plan."""
         dataset = self.dataset.to_dict()
-        # A file is what it holds, wherever it lies.
         if self.dataset.sha256 is not None:
-            dataset.pop("path")
-        return self._key(dataset, self.method.to_dict())
-
-    @property
-    def key_of_0_1_0(self) -> str:
-        """The key that version 0.1.0 gave the cell, so that its runs can be continued."""
-        return self._key(self.dataset.to_dict(), self.method.with_first_names().to_dict())
-
-    def _key(self, dataset: dict[str, Any], method: dict[str, Any]) -> str:
+            dataset.pop("path")  # the content of a file counts, wherever it lies
         protocol = asdict(self.protocol)
         # More repeats leave the first ones as they are; and what a kind of split does not use cannot matter.
         for name in ("repeats", *(("folds", "validation") if self.protocol.split == "repeats" else ("shares",))):
             protocol.pop(name)
         content = {
-            "schema": _KEY_SCHEMA,
             "dataset": {"name": self.dataset.name} | dataset,
-            "method": {"name": self.method.name} | method,
+            "method": {"name": self.method.name} | self.method.to_dict(),
             "repeat": self.repeat,
             "protocol": protocol,
             "selection": self._selection_that_matters(),
@@ -81,20 +70,14 @@ class Cell:
         return hashlib.sha256(canonical.encode()).hexdigest()[:16]
 
     def _selection_that_matters(self) -> dict[str, Any]:
-        """Without what changes nothing, so that records serve all plans that ask for the same work.
-
-        What is left out is also what version 0.1.0 did, which judged recovery on the validation rows where a method
-        can enhance those, else on the training rows.
-        """
+        """The selection without what changes nothing, so that records serve all plans that ask for the same work."""
         selection, has_choice = asdict(self.selection), len(self.places) > 1
         by_recovery = self.selection.mode == "oracle" and ("recovery" in self.method.tasks or self.method.stepwise)
-        as_before = self.selection.recovery_rows == ("validation" if self.method.can_enhance else "training")
-        # Keys of 0.1.0 have none of these three, so that each is told only where it changes the work.
-        if as_before or not (by_recovery and has_choice):
+        if not (has_choice and by_recovery):
             selection.pop("recovery_rows")
-        if not (has_choice and self.selection.per_metric):
+        if not has_choice:
             selection.pop("per_metric")
-        if self.selection.budget is None or self.places == drawn_places(self.method, None, 0):
+        if self.places == drawn_places(self.method, None, 0):
             selection.pop("budget")
         return selection
 

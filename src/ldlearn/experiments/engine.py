@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections import defaultdict
 from collections.abc import Callable, Mapping
@@ -10,8 +11,8 @@ from functools import partial
 from pathlib import Path
 
 from ldlearn.datasets import DatasetNotHereError
-from ldlearn.evaluation import Record, RecordsFile, read_records
-from ldlearn.evaluation.record_files import CELLS, RECORDS, cells_text
+from ldlearn.evaluation import Record, append_records, read_records
+from ldlearn.evaluation.record_files import CELLS, RECORDS
 from ldlearn.experiments.captured_warnings import captured_warnings
 from ldlearn.experiments.cell_records import cell_record
 from ldlearn.experiments.cells import Cell, families, pieces, plan_cells
@@ -100,11 +101,11 @@ def run_plan(
     execute = partial(run_here, jobs=jobs) if scheduler is None else partial(run_on_dask, address=scheduler)
     watcher, path = watcher or Watcher(), Path(run_dir)
     # The writer opens first: it makes the file, and cuts off a torn last line, before records are read.
-    with hold_folder(path), RecordsFile(path / RECORDS) as file:
-        run = _Run(plan, read_records(path, history=True), file.append, watcher)
+    with hold_folder(path), append_records(path / RECORDS) as append:
+        run = _Run(plan, read_records(path, history=True), append, watcher)
         # Only now: where the records cannot be read, the folder keeps the plan that they belong to.
         write_file(path / PLAN, plan.to_toml())
-        write_file(path / CELLS, cells_text(list(run.cells)))
+        write_file(path / CELLS, json.dumps(list(run.cells), indent=0) + "\n")
         try:
             run.execute(execute, loaded or {})
         except WorkersLostError as error:
@@ -119,13 +120,8 @@ class _Run:
     def __init__(self, plan: Plan, before: list[Record], write: Callable[[Record], None], watcher: Watcher) -> None:
         self.plan, self.write, self.watcher = plan, write, watcher
         self.records = {record.cell: record for record in before}  # the last of a cell counts
-        self.cells = {self._key(cell): cell for cell in plan_cells(plan)}
+        self.cells = {cell.key: cell for cell in plan_cells(plan)}
         self.computed = 0
-
-    def _key(self, cell: Cell) -> str:
-        """Under which the cell is recorded; what version 0.1.0 finished need not be computed again."""
-        old = cell.key_of_0_1_0
-        return old if self.is_done(old) else cell.key
 
     def is_done(self, key: str) -> bool:
         return key in self.records and self.records[key].is_ok

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from functools import cache
 from typing import Any
 
@@ -16,7 +16,6 @@ from ldlearn.base.discovery import all_estimators
 from ldlearn.base.sklearn_private import InvalidParameterError
 from ldlearn.compose import EnhanceThenLearn, FromDistributions
 from ldlearn.evaluation import TASKS, Task
-from ldlearn.evaluation.compatibility import current_names, first_names
 from ldlearn.exceptions import hint
 from ldlearn.experiments.toml_table import TomlTable
 
@@ -67,16 +66,6 @@ class MethodSpec:
     def to_dict(self) -> dict[str, Any]:
         """The table of a plan that describes it."""
         return {key: value for key, value in asdict(self).items() if key != "name" and value not in (None, {})}
-
-    def with_first_names(self) -> MethodSpec:
-        """The same with the parameter names of version 0.1.0."""
-        return replace(
-            self,
-            params=first_names(self.params, self.estimator),
-            grid=first_names(self.grid, self.estimator),
-            learner_params=first_names(self.learner_params, self.learner),
-            learner_grid=first_names(self.learner_grid, self.learner),
-        )
 
     @property
     def steps(self) -> list[type[LabelEstimator]]:
@@ -215,8 +204,8 @@ def _learners() -> list[str]:
 
 
 def _settings(table: TomlTable, key: str, estimator: str | None, *, lists: bool = False) -> dict[str, Any]:
-    """Parameters of an estimator under their names of today: values, or lists of values to choose from."""
-    settings = TomlTable(current_names(table.table(key).entries(), estimator), table.where(key))
+    """Parameters of an estimator: values, or lists of values to choose from."""
+    settings = table.table(key)
     for name, value in settings.entries().items():
         if lists and not (isinstance(value, list) and value):
             raise settings.fail(name, f"expected a list of values to choose from, got {value!r}.")

@@ -8,7 +8,7 @@ from collections import defaultdict
 from typing import Any, TextIO
 
 from ldlearn.evaluation import Record
-from ldlearn.evaluation.wording import duration_text
+from ldlearn.evaluation.formatting import format_duration
 from ldlearn.experiments.cells import Cell, Work
 
 
@@ -109,5 +109,5 @@ class LogWatcher(Watcher):
         self._done += 1
         if record.status != "missing":
             what = f"{record.seconds['select']:.1f} s" if record.is_ok else record.message
-            left = duration_text(self._left.seconds())
+            left = format_duration(self._left.seconds())
             self.note(f"[{self._done}/{self._cells}] {record.status} {cell}: {what} (time left: {left})")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike, NDArray
 
-from ldlearn.evaluation import AnyRecords, Results
+from ldlearn.evaluation import Record, Results
 from ldlearn.exceptions import InputError
 from ldlearn.reporting.display import Display
 from ldlearn.reporting.style import Panels, axis_labels, legend, series_style, tidy, title
@@ -79,7 +79,12 @@ class ConvergenceDisplay(Display):
 
     @classmethod
     def from_records(
-        cls, records: AnyRecords, dataset: str, *, methods: Sequence[str] | None = None, ax: Axes | None = None
+        cls,
+        records: Results | Iterable[Record],
+        dataset: str,
+        *,
+        methods: Sequence[str] | None = None,
+        ax: Axes | None = None,
     ) -> ConvergenceDisplay:
         """Draw the first repeat of every method on a data set that recorded its objective.
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
-from ldlearn.evaluation import AnyRecords, PostHocResult, Results, Task, bonferroni_dunn, nemenyi
+from ldlearn.evaluation import PostHocResult, Record, Results, Task, bonferroni_dunn, nemenyi
 from ldlearn.exceptions import InputError
 from ldlearn.metrics import get_metric
 from ldlearn.reporting.display import Display
@@ -95,7 +95,7 @@ class CriticalDifferenceDisplay(Display):
     @classmethod
     def from_records(
         cls,
-        records: AnyRecords,
+        records: Results | Iterable[Record],
         metric: str,
         *,
         task: Task = "prediction",

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
 
-from ldlearn.evaluation import AnyRecords, Difference, Results, Task, best_baselines, difference
+from ldlearn.evaluation import Difference, Record, Results, Task, best_baselines, difference
 from ldlearn.exceptions import InputError
 from ldlearn.metrics import get_metric
 from ldlearn.reporting.display import Display
@@ -56,7 +56,7 @@ class DifferencesDisplay(Display):
     @classmethod
     def from_records(
         cls,
-        records: AnyRecords,
+        records: Results | Iterable[Record],
         metric: str,
         *,
         task: Task = "prediction",

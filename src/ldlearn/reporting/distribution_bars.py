@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +12,7 @@ from matplotlib.lines import Line2D
 from numpy.typing import ArrayLike
 
 from ldlearn.core.targets import default_label_names
-from ldlearn.evaluation import AnyRecords, Results
+from ldlearn.evaluation import Record, Results
 from ldlearn.exceptions import InputError
 from ldlearn.reporting.display import Display
 from ldlearn.reporting.style import INK, MUTED, PALETTE, Panels, axis_labels, name_rows, title
@@ -166,7 +166,7 @@ class DistributionBarsDisplay(Display):
     @classmethod
     def from_records(
         cls,
-        records: AnyRecords,
+        records: Results | Iterable[Record],
         dataset: str,
         row: int | None = None,
         *,

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from ldlearn.evaluation import TASKS, Results
-from ldlearn.evaluation.wording import duration_text, plural
+from ldlearn.evaluation.formatting import format_duration, plural
 from ldlearn.exceptions import import_optional
 from ldlearn.reporting.run_details import circumstances, progress, selected_parameters
 from ldlearn.reporting.selection_summary import grid_points_of_methods
@@ -65,5 +65,5 @@ def _environment() -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"number": number, "rank": rank_text, "duration": duration_text}
+    environment.filters |= {"number": number, "rank": rank_text, "duration": format_duration}
     return environment

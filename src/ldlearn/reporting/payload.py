@@ -9,8 +9,8 @@ from itertools import accumulate, zip_longest
 from typing import Any
 
 from ldlearn.evaluation import TASKS, Curve, Record, Results, Samples, sensitivity_curves
+from ldlearn.evaluation.formatting import format_value
 from ldlearn.evaluation.record import is_number
-from ldlearn.evaluation.wording import value_name
 
 _SAMPLE_NUMBERS = 400_000  # degrees embedded at most, about two megabytes
 
@@ -83,7 +83,7 @@ def _curve(curve: Curve) -> dict[str, Any]:
     return {
         "parameter": curve.parameter,
         "score": curve.heading,
-        "names": [value_name(value) for value in curve.values],
+        "names": [format_value(value) for value in curve.values],
         "x": curve.positions,
         "y": _rounded(curve.mean, ".6f"),
         "spread": _rounded(curve.std, ".6f"),

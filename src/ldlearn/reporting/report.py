@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from ldlearn.evaluation import TASKS, Agreement, Record, Results, Task, TaskTable, agreement, costs, read_records
+from ldlearn.evaluation.formatting import plural
 from ldlearn.evaluation.record_files import find_records
-from ldlearn.evaluation.wording import plural
 from ldlearn.exceptions import InputError
 from ldlearn.metrics import HEADLINE_METRICS
 from ldlearn.reporting.display import Display
@@ -66,7 +66,7 @@ class Report:
         The plan in TOML; its name, description, metrics and subject are used.
     """
 
-    def __init__(self, records: Iterable[Record | Mapping[str, Any]], plan: str = "") -> None:
+    def __init__(self, records: Iterable[Record], plan: str = "") -> None:
         self.plan_text = plan
         # Not as a Plan: a report must not fail because a plan of another version, or its data, cannot be used here.
         self.plan: dict[str, Any] = tomllib.loads(plan) if plan else {}

@@ -9,8 +9,8 @@ from itertools import product
 from types import SimpleNamespace
 
 from ldlearn.evaluation import TASKS, Results, Spread, Task
+from ldlearn.evaluation.formatting import format_value
 from ldlearn.evaluation.record import is_number
-from ldlearn.evaluation.wording import value_name
 
 
 @dataclass(frozen=True)
@@ -66,5 +66,5 @@ def selected_parameters(results: Results) -> dict[tuple[str, str, Task], dict[st
             # one point is no choice
             for name, value in (record.selected.get(task) or {}).items() if record.n_points > 1 else ():
                 counts = found.setdefault((method, dataset, task), {})
-                counts.setdefault(name, Counter())[value_name(value)] += 1
+                counts.setdefault(name, Counter())[format_value(value)] += 1
     return found

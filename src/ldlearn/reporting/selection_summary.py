@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ldlearn.evaluation import TASKS, Record, Results, Task
-from ldlearn.evaluation.wording import enumerate_names, plural
+from ldlearn.evaluation.formatting import enumerate_names, plural
 from ldlearn.metrics import METRICS
 
 _NAMED, _COUNTS = 6, 4  # methods, and numbers of points, that a sentence lists before it only counts

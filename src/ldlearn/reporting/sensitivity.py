@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 
-from ldlearn.evaluation import TASKS, AnyRecords, Curve, Results, Task, search_curves, sensitivity_curves
-from ldlearn.evaluation.wording import value_name
+from ldlearn.evaluation import TASKS, Curve, Record, Results, Task, search_curves, sensitivity_curves
+from ldlearn.evaluation.formatting import format_value
 from ldlearn.exceptions import InputError
 from ldlearn.reporting.display import Display
 from ldlearn.reporting.style import Panels, axis_labels, name_ticks, series_style, tidy, title
@@ -53,7 +53,7 @@ class SensitivityDisplay(Display):
     @classmethod
     def from_records(
         cls,
-        records: AnyRecords,
+        records: Results | Iterable[Record],
         dataset: str,
         method: str,
         *,
@@ -135,6 +135,6 @@ def _draw_curve(ax: Axes, curve: Curve, index: int) -> Any:
     chosen = [i for i, value in enumerate(curve.values) if value in curve.chosen]
     x, y = np.asarray(curve.positions)[chosen], curve.mean[chosen]
     ax.plot(x, y, linestyle="none", marker="o", markersize=9, markerfacecolor="none", markeredgecolor=style["color"])
-    names = [value_name(value) for value in curve.values]
+    names = [format_value(value) for value in curve.values]
     name_ticks(ax.xaxis, names, curve.positions, rotation=45 if len(names) > 4 else 0)
     return line

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter
 
-from ldlearn.evaluation import AnyRecords, Results, costs
+from ldlearn.evaluation import Record, Results, costs
 from ldlearn.exceptions import InputError
 from ldlearn.reporting.display import Display
 from ldlearn.reporting.style import PALETTE, Panels, axis_labels, name_rows, title
@@ -53,7 +53,9 @@ class TimeMemoryDisplay(Display):
         self._panels = Panels(1 + differs, 3.7, 1.1 + 0.2 * len(seconds), n_columns=1 + differs)
 
     @classmethod
-    def from_records(cls, records: AnyRecords, dataset: str | None = None, *, ax: Any = None) -> TimeMemoryDisplay:
+    def from_records(
+        cls, records: Results | Iterable[Record], dataset: str | None = None, *, ax: Any = None
+    ) -> TimeMemoryDisplay:
         """Draw means over repeats (and over data sets, if none is named).
 
         Parameters

@@ -21,8 +21,8 @@ from ldlearn.evaluation import (
     friedman,
     nemenyi,
 )
-from ldlearn.evaluation.differences import CONFIDENCE
-from ldlearn.evaluation.wording import enumerate_names, plural
+from ldlearn.evaluation.analysis import CONFIDENCE
+from ldlearn.evaluation.formatting import enumerate_names, plural
 
 _NAMED_DATASETS = 3  # that a sentence goes through one by one
 _TIED = 5e-5  # scores that print the same are called equal, and so are average ranks

@@ -1,4 +1,4 @@
-"""Numbers and lists in words, for reports and logs."""
+"""Numbers, durations and lists as text, for reports and logs."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def enumerate_names(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def duration_text(seconds: float | None) -> str:
-    """A duration for people: ``2 min 05 s``; None is unknown."""
+def format_duration(seconds: float | None) -> str:
+    """A duration as text: ``2 min 05 s``; None is unknown."""
     if seconds is None:
         return "unknown"
     minutes, rest = divmod(round(seconds), 60)
@@ -31,6 +31,6 @@ def duration_text(seconds: float | None) -> str:
     return f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"
 
 
-def value_name(value: Any) -> str:
-    """A value of a grid as people write it: 0.001, 10, 1e-05; None leaves the choice to the method."""
+def format_value(value: Any) -> str:
+    """A value of a hyperparameter as text: 0.001, 10, 1e-05; None is the default of the method."""
     return "default" if value is None else f"{value:g}" if is_number(value) else str(value)

@@ -1,0 +1,252 @@
+"""Analyses of a run: differences with confidence intervals, agreement, costs, sensitivity to hyperparameters."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import t as student
+
+from ldlearn.evaluation.record import PHASES, Record, Task, is_number
+from ldlearn.evaluation.summary import Method, Results, Spread, TaskTable
+from ldlearn.metrics import get_metric, intersection
+from ldlearn.metrics.registry import mean_of_defined
+
+CONFIDENCE = 0.95  # level of the intervals
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How much better a method is than another on a data set; positive if it is better.
+
+    Attributes
+    ----------
+    mean : float
+    margin : float
+        Half the width of the confidence interval; NaN for one repeat.
+    n : int
+        Number of repeats that both methods have.
+    """
+
+    mean: float
+    margin: float
+    n: int
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether the interval excludes zero."""
+        return abs(self.mean) > self.margin
+
+
+def difference(results: Results, table: TaskTable, method: str, other: str, dataset: str) -> Difference | None:
+    """Compare two methods on the repeats that both have; None if there is none.
+
+    Repeats share rows, so their differences vary less than those of new samples would. The variance of the mean is
+    therefore taken as s^2 (1/n + r) with r the ratio of rows that are scored to rows that are not. For prediction,
+    scored on the test rows, that is the correction of Nadeau and Bengio ("Inference for the generalization error",
+    2003). For recovery, scored on the training rows, it is ours by the same argument: two repeats have a fraction q of
+    the scored rows in common, on average, which correlates them by q if the score of a row depends on that row alone,
+    and r = q / (1 - q). What two fits to nearly the same rows have in common beyond that widens no interval, for either
+    task.
+    """
+    finished = [results.finished(dataset, name) for name in (method, other)]
+    first, second = ({r.repeat: r.scores(table.task).get(table.metric.name) for r in mine} for mine in finished)
+    sign = 1 if table.metric.greater_is_better else -1
+    shared = [(a, second.get(repeat)) for repeat, a in first.items()]
+    values = [sign * (a - b) for a, b in shared if is_number(a) and is_number(b)]
+    if not values:
+        return None
+    n, margin = len(values), math.nan  # one repeat has no spread, and no comparison with NaN holds
+    if n > 1:
+        deviation = float(np.std(values, ddof=1)) * math.sqrt(1 / n + _scored_ratio(finished[0][0], table.task))
+        margin = deviation * float(student.ppf(0.5 + CONFIDENCE / 2, n - 1))
+    return Difference(float(np.mean(values)), margin, n)
+
+
+def _scored_ratio(record: Record, task: Task) -> float:
+    """Number of rows that are scored over that of all others; 1 if the record has no sizes."""
+    rows = {part: record.sizes.get(f"n_{part}", 0) for part in ("train", "validation", "test")}
+    scored = rows["test" if task == "prediction" else "train"]
+    others = sum(rows.values()) - scored
+    return scored / others if others else 1.0
+
+
+def best_baseline(table: TaskTable, dataset: str) -> str | None:
+    """The baseline with the best mean on a data set."""
+    baselines = [method.name for method in table.baselines]
+    return min(baselines, key=lambda name: table.metric.sort_key(table.score(name, dataset).mean), default=None)
+
+
+def best_baselines(table: TaskTable) -> dict[str, str]:
+    """By data set, the baseline with the best mean; empty if no baseline is ranked."""
+    return {dataset: baseline for dataset in table.datasets if (baseline := best_baseline(table, dataset))}
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Mean intersection of the degrees that methods give to the same rows: 1 if they are equal.
+
+    Attributes
+    ----------
+    dataset : str
+    task : {"recovery", "prediction"}
+    methods : list of Method
+    matrix : ndarray of shape (n_methods, n_methods)
+        Symmetric; NaN where two methods have no repeat in common.
+    means : dict of str to float
+        Of each method with the others that are no baselines; NaN if there are none.
+    """
+
+    dataset: str
+    task: Task
+    methods: list[Method]
+    matrix: NDArray[np.float64]
+    means: dict[str, float]
+
+
+def agreement(results: Results, dataset: str, task: Task) -> Agreement | None:
+    """The agreement of the methods on a data set; None if its true degrees are known, or with one method only."""
+    degrees: dict[str, dict[int, Any]] = {}
+    for record in results.finished(dataset):
+        if record.degrees.get(task):
+            degrees.setdefault(record.method, {})[record.repeat] = record.degrees[task]
+    methods = [results.methods[name] for name in degrees]
+    if len(methods) < 2:
+        return None
+
+    def agree(one: dict[int, Any], other: dict[int, Any]) -> float:
+        # The rows of a repeat are the same for all methods.
+        shared = [intersection(one[repeat], other[repeat]) for repeat in one if repeat in other]
+        return mean_of_defined(np.array(shared))
+
+    matrix = np.array([[agree(one, other) for other in degrees.values()] for one in degrees.values()])
+    means = {}
+    for i, method in enumerate(methods):
+        others = [j for j, other in enumerate(methods) if j != i and not other.is_baseline]
+        means[method.name] = mean_of_defined(matrix[i, others])
+    return Agreement(dataset, task, methods, matrix, means)
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Seconds by phase and peak memory of a method over its finished cells."""
+
+    method: Method
+    seconds: dict[str, Spread | None]
+    memory: Spread | None
+    n_cells: int
+
+
+def costs(results: Results, dataset: str | None = None) -> list[Cost]:
+    """Costs of every method with a finished cell, perhaps on one data set; the quickest fit first."""
+    found = []
+    for method in results.methods.values():
+        mine = results.finished(dataset, method.name)
+        if mine:
+            seconds = {phase: Spread.of(record.seconds.get(phase) for record in mine) for phase in PHASES}
+            if method.kind == "enhancer":
+                seconds["predict"] = None  # an enhancer cannot predict, so a time of zero would mislead
+            found.append(Cost(method, seconds, Spread.of(record.peak_memory_mb for record in mine), len(mine)))
+    # A record without times, made by hand or by others, goes to the end.
+    return sorted(found, key=lambda cost: cost.seconds["fit"].mean if cost.seconds["fit"] else float("inf"))
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Validation score against one hyperparameter; the others are those that give the best score at each value.
+
+    Attributes
+    ----------
+    parameter : str
+    heading : str
+        Name of the score: that which selected the hyperparameters.
+    values : list
+    mean, std : ndarray
+        Over repeats, at each value.
+    chosen : list
+        The value that each repeat selected.
+    """
+
+    parameter: str
+    heading: str
+    values: list[Any]
+    mean: NDArray[np.float64]
+    std: NDArray[np.float64]
+    chosen: list[Any]
+
+    @property
+    def logarithmic(self) -> bool:
+        """Whether the values are positive numbers, which grids space by factors."""
+        return all(is_number(value) and value > 0 for value in self.values)
+
+    @property
+    def positions(self) -> list[float]:
+        """Positions of the values on the axis: logarithms of positive numbers, else 0, 1, 2, ..."""
+        if self.logarithmic:
+            return [math.log10(value) for value in self.values]
+        return [float(index) for index in range(len(self.values))]
+
+
+def sensitivity_curves(results: Results, dataset: str, method: str, task: Task) -> list[Curve]:
+    """A curve for every hyperparameter that took several values in the grid of a method on a data set."""
+    mine = [record for record in results.finished(dataset, method) if record.grid]
+    parameters = dict.fromkeys(name for record in mine for point in record.grid for name in point.params)
+    curves = [_curve(mine, parameter, task) for parameter in parameters]
+    return [curve for curve in curves if len(curve.values) > 1]
+
+
+def search_curves(cv_results: Mapping[str, Any], best: Mapping[str, Any]) -> list[Curve]:
+    """A curve for every hyperparameter that took several values in a search of scikit-learn (``cv_results_``)."""
+    scores, spreads = np.asarray(cv_results["mean_test_score"]), np.asarray(cv_results["std_test_score"])
+    curves = []
+    for key in (key for key in cv_results if key.startswith("param_")):
+        tried = [_hashable(value) for value in cv_results[key]]
+        values, name = _in_order(tried), key.removeprefix("param_")
+        # As for records: the other hyperparameters are those that give the best score at each value.
+        places = [max((k for k, v in enumerate(tried) if v == value), key=lambda k: scores[k]) for value in values]
+        if len(values) > 1:
+            selected = [_hashable(best[name])]
+            curves.append(Curve(name, "score \u2191", values, scores[places], spreads[places], selected))
+    return curves
+
+
+def _curve(records: Sequence[Record], parameter: str, task: Task) -> Curve:
+    metric = get_metric(records[0].deciding_metric(task))
+    best = max if metric.greater_is_better else min
+    profiles = [_profile(record, parameter, task, best) for record in records]
+    values = _in_order(value for profile in profiles for value in profile)
+    spreads = [Spread.of(profile.get(value) for profile in profiles) for value in values]
+    selected = [record.selected.get(task) or {} for record in records]
+    return Curve(
+        parameter=parameter,
+        heading=metric.heading,
+        values=values,
+        mean=np.array([math.nan if spread is None else spread.mean for spread in spreads]),
+        std=np.array([math.nan if spread is None else spread.std for spread in spreads]),
+        chosen=[_hashable(params[parameter]) for params in selected if parameter in params],
+    )
+
+
+def _profile(record: Record, parameter: str, task: Task, best: Callable[[list[float]], float]) -> dict[Any, float]:
+    """Best score of the grid at every value of one hyperparameter."""
+    by_value: dict[Any, list[float]] = {}
+    for point in record.grid:
+        score = getattr(point, task)
+        if parameter in point.params and is_number(score):
+            by_value.setdefault(_hashable(point.params[parameter]), []).append(float(score))
+    return {value: best(scores) for value, scores in by_value.items()}
+
+
+def _hashable(value: Any) -> Any:
+    # Values of a grid may be lists or tables, which cannot be keys.
+    return value if isinstance(value, (str, int, float, bool, type(None))) else repr(value)
+
+
+def _in_order(values: Iterable[Any]) -> list[Any]:
+    """Different values: numbers by size, others in the order of the grid."""
+    listed = list(dict.fromkeys(values))
+    return sorted(listed) if all(is_number(value) for value in listed) else listed

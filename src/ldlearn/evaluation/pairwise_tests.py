@@ -1,0 +1,594 @@
+"""Tests of pairs of methods: Nemenyi, Bonferroni-Dunn, Wilcoxon-Holm, adjusted p-values, effect sizes.
+
+The Wilcoxon test is our own, because scipy's is exact without ties and zeros only, and differences of printed scores
+have both.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, TypeAlias, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import stats
+
+from ldlearn.evaluation import ranking
+from ldlearn.evaluation.ranking import FloatArray, ScoreMatrix, check_alpha, check_scores
+from ldlearn.exceptions import InputError
+
+Adjustment: TypeAlias = Literal["bonferroni", "holm", "hochberg"]
+Zeros: TypeAlias = Literal["zsplit", "wilcox", "pratt"]
+Groups: TypeAlias = tuple[tuple[str, ...], ...]
+_NAMES: dict[Adjustment, str] = {"bonferroni": "Bonferroni-Dunn", "holm": "Holm", "hochberg": "Hochberg"}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One pair of methods in a post-hoc test.
+
+    Attributes
+    ----------
+    first, second : str
+        The two methods; with a control, ``first`` is the control.
+    rank_difference : float
+        Average rank of the first minus that of the second; negative if the first is better.
+    statistic : float
+        z of the rank difference, or the smaller of the two rank sums of the Wilcoxon test.
+    p_value : float
+        Two-sided, for this pair alone.
+    adjusted_p_value : float
+        Adjusted for all comparisons of the test.
+    significant : bool
+        Whether the two differ significantly.
+    """
+
+    first: str
+    second: str
+    rank_difference: float
+    statistic: float
+    p_value: float
+    adjusted_p_value: float
+    significant: bool
+
+    def __str__(self) -> str:
+        mark = "*" if self.significant else " "
+        return (
+            f"{mark} {self.first} - {self.second}: rank difference {self.rank_difference:+.3f}, "
+            f"statistic {self.statistic:.4g}, p = {self.p_value:.3g}, adjusted {self.adjusted_p_value:.3g}"
+        )
+
+
+@dataclass(frozen=True, repr=False)
+class PostHocResult:
+    """Outcome of a test of pairs of methods.
+
+    Attributes
+    ----------
+    test : str
+        Name of the test.
+    average_ranks : dict of str to float
+        Mean mid-rank of every method; 1 is best.
+    n_datasets : int
+        Number of data sets.
+    alpha : float
+        Level of significance of all comparisons together.
+    comparisons : tuple of Comparison
+        All pairs, or the control with every other method.
+    control : str or None
+        The method that the others are compared with.
+    critical_difference : float or None
+        Average ranks further apart than this differ; None if the test has no single such number.
+    """
+
+    test: str
+    average_ranks: dict[str, float]
+    n_datasets: int
+    alpha: float
+    comparisons: tuple[Comparison, ...]
+    control: str | None = None
+    critical_difference: float | None = None
+
+    def comparison(self, first: str, second: str) -> Comparison:
+        """Return the comparison of two methods, named in either order."""
+        for pair in self.comparisons:
+            if {pair.first, pair.second} == {first, second}:
+                return pair
+        raise InputError(f"{self.test} did not compare {first!r} with {second!r}.")
+
+    @property
+    def ordered(self) -> tuple[str, ...]:
+        """Methods from best to worst average rank."""
+        return tuple(sorted(self.average_ranks, key=self.average_ranks.__getitem__))
+
+    @property
+    def not_different_from_control(self) -> tuple[str, ...]:
+        """Methods that do not differ significantly from the control; empty without a control."""
+        return tuple(pair.second for pair in self.comparisons if self.control is not None and not pair.significant)
+
+    @property
+    def groups(self) -> Groups:
+        """Bars of the critical-difference diagram; empty for tests against a control.
+
+        Each is a longest run of neighbours in rank of which no two differ.
+        """
+        return () if self.control is not None else maximal_runs(self.ordered, self._differ)
+
+    @property
+    def cliques(self) -> Groups:
+        """All largest sets of methods of which no two differ, also those that no bar can show."""
+        return () if self.control is not None else maximal_cliques(self.ordered, self._differ)
+
+    def _differ(self, first: str, second: str) -> bool:
+        return self.comparison(first, second).significant
+
+    def __repr__(self) -> str:
+        against = "all pairs" if self.control is None else f"against {self.control}"
+        lines = [f"{self.test}, {against}, {self.n_datasets} data sets, alpha = {self.alpha:g}"]
+        if self.critical_difference is not None:
+            lines.append(f"  critical difference {self.critical_difference:.4f}")
+        lines.append(ranking.format_ranks(self.average_ranks))
+        return "\n".join([*lines, *(f"  {pair}" for pair in self.comparisons)])
+
+
+def maximal_runs(ordered: Sequence[str], differ: Callable[[str, str], bool]) -> Groups:
+    """Return the longest runs of the ordered methods in which no two differ: bars of a diagram."""
+    runs: list[tuple[str, ...]] = []
+    last_end = 0
+    for start in range(len(ordered)):
+        end = start + 1
+        while end < len(ordered) and not any(differ(ordered[end], other) for other in ordered[start:end]):
+            end += 1
+        # A run that ends where an earlier one ended lies inside that one.
+        if end - start > 1 and end > last_end:
+            runs.append(tuple(ordered[start:end]))
+            last_end = end
+    return tuple(runs)
+
+
+def maximal_cliques(ordered: Sequence[str], differ: Callable[[str, str], bool]) -> Groups:
+    """Return all largest sets of at least two methods of which no two differ, neighbours or not."""
+    cliques: set[frozenset[int]] = {frozenset()}
+    for new, method in enumerate(ordered):
+        alike = {old for old in range(new) if not differ(ordered[old], method)}
+        grown = cliques | {clique & alike | {new} for clique in cliques}
+        cliques = {clique for clique in grown if not any(clique < other for other in grown)}
+    return tuple(tuple(ordered[i] for i in clique) for clique in sorted(map(sorted, cliques)) if len(clique) > 1)
+
+
+def adjust_p_values(p_values: ArrayLike, method: Adjustment = "holm") -> FloatArray:
+    """Adjust p-values so that each can be compared with the level of the whole family.
+
+    Parameters
+    ----------
+    p_values : array-like of shape (m,)
+        Raw p-values.
+    method : {"bonferroni", "holm", "hochberg"}
+        Bonferroni multiplies by m; Holm (step-down, always valid and never weaker) and Hochberg (step-up,
+        for independent or positively dependent tests) multiply the i-th smallest by m - i + 1.
+
+    Returns
+    -------
+    ndarray of shape (m,)
+
+    Examples
+    --------
+    >>> from ldlearn.evaluation import adjust_p_values
+    >>> adjust_p_values([0.01, 0.04, 0.03], "holm")
+    array([0.03, 0.06, 0.06])
+    >>> adjust_p_values([0.01, 0.04, 0.03], "hochberg")
+    array([0.03, 0.04, 0.04])
+    """
+    p = np.asarray(p_values, dtype=np.float64)
+    if p.ndim != 1 or not ((p >= 0) & (p <= 1)).all():
+        raise InputError(f"p_values must be a list of numbers between 0 and 1, got {p_values!r}.")
+    if method not in _NAMES:
+        raise InputError(f"method must be one of {', '.join(_NAMES)}, got {method!r}.")
+    if method == "bonferroni":
+        return np.minimum(1.0, p.size * p)
+    order = np.argsort(p)
+    steps = p[order] * np.arange(p.size, 0, -1)
+    # An adjusted p-value must not fall below that of a smaller raw one (step-down), nor exceed that of a larger one
+    # (step-up), or the order of the tests would change.
+    step_up, step_down = np.minimum.accumulate(steps[::-1])[::-1], np.maximum.accumulate(steps)
+    adjusted = np.empty_like(p)
+    adjusted[order] = np.minimum(1.0, step_down if method == "holm" else step_up)
+    return adjusted
+
+
+def critical_difference(
+    n_methods: int, n_datasets: int, alpha: float = 0.05, test: Literal["nemenyi", "bonferroni-dunn"] = "nemenyi"
+) -> float:
+    """Return how far apart two average ranks must be to differ.
+
+    Parameters
+    ----------
+    n_methods, n_datasets : int
+        Number of methods (with the control) and of independent data sets.
+    alpha : float
+        Level of significance of all comparisons together.
+    test : {"nemenyi", "bonferroni-dunn"}
+        All pairs, or a control against each other method.
+
+    Returns
+    -------
+    float
+        ``q * sqrt(k (k + 1) / (6 N))``; q is the quantile of the studentised range over sqrt(2) (Nemenyi) or
+        the normal quantile at ``1 - alpha / (2 (k - 1))`` (Bonferroni-Dunn).
+
+    Examples
+    --------
+    >>> from ldlearn.evaluation import critical_difference
+    >>> round(critical_difference(7, 12), 4)
+    2.6002
+    >>> round(critical_difference(7, 12, test="bonferroni-dunn"), 4)
+    2.3267
+    """
+    check_alpha(alpha)
+    if n_methods < 2 or n_datasets < 1:
+        needed = "A critical difference needs at least 2 methods and 1 data set"
+        raise InputError(f"{needed}, got {n_methods} and {n_datasets}.")
+    if test == "nemenyi":
+        # Infinitely many degrees of freedom: the variance of ranks is known, not estimated from the scores.
+        q = float(stats.studentized_range.ppf(1 - alpha, n_methods, np.inf)) / math.sqrt(2)
+    elif test == "bonferroni-dunn":
+        q = float(stats.norm.isf(alpha / (2 * (n_methods - 1))))
+    else:
+        raise InputError(f"test must be 'nemenyi' or 'bonferroni-dunn', got {test!r}.")
+    return q * _standard_error(n_methods, n_datasets)
+
+
+def _standard_error(n_methods: int, n_datasets: int) -> float:
+    # If all orders are equally likely, without ties; these only make it smaller, and the tests more conservative.
+    return math.sqrt(n_methods * (n_methods + 1) / (6 * n_datasets))
+
+
+def nemenyi(
+    scores: ArrayLike, *, greater_is_better: bool, methods: Sequence[str] | None = None, alpha: float = 0.05
+) -> PostHocResult:
+    """Compare the average ranks of all pairs of methods.
+
+    Parameters
+    ----------
+    scores : array-like of shape (n_datasets, n_methods)
+        One score per data set and method; a frame's columns name the methods.
+    greater_is_better : bool
+        Direction of the score.
+    methods : sequence of str, optional
+        Names of the columns.
+    alpha : float
+        Level of significance of all comparisons together.
+
+    Returns
+    -------
+    PostHocResult
+        ``groups`` are the bars of the critical-difference diagram.
+
+    Warns
+    -----
+    TooFewDatasetsWarning
+        If the critical difference exceeds the largest possible difference of ranks.
+
+    Examples
+    --------
+    >>> from ldlearn.evaluation import nemenyi
+    >>> scores = [[0.1, 0.2, 0.3]] * 4 + [[0.2, 0.1, 0.3]] * 4
+    >>> result = nemenyi(scores, greater_is_better=False, methods=["A", "B", "C"])
+    >>> result.groups
+    (('A', 'B'),)
+    >>> round(result.comparison("A", "C").adjusted_p_value, 4)
+    0.0076
+    """
+    return _compare_ranks(check_scores(scores, greater_is_better, methods), alpha)
+
+
+def bonferroni_dunn(
+    scores: ArrayLike,
+    control: str | int,
+    *,
+    greater_is_better: bool,
+    methods: Sequence[str] | None = None,
+    alpha: float = 0.05,
+    adjust: Adjustment = "bonferroni",
+) -> PostHocResult:
+    """Compare the average rank of a control with that of every other method.
+
+    Parameters
+    ----------
+    scores : array-like of shape (n_datasets, n_methods)
+        One score per data set and method; a frame's columns name the methods.
+    control : str or int
+        Name or column of the control.
+    greater_is_better : bool
+        Direction of the score.
+    methods : sequence of str, optional
+        Names of the columns.
+    alpha : float
+        Level of significance of all comparisons together.
+    adjust : {"bonferroni", "holm", "hochberg"}
+        "bonferroni" is the test of Bonferroni and Dunn and has a critical difference; the other two adjust
+        the same p-values step by step, find at least as much, and have none.
+
+    Returns
+    -------
+    PostHocResult
+
+    Warns
+    -----
+    TooFewDatasetsWarning
+        If the critical difference exceeds the largest possible difference of ranks.
+
+    Examples
+    --------
+    >>> from ldlearn.evaluation import bonferroni_dunn
+    >>> scores = [[0.1, 0.2, 0.3]] * 4 + [[0.2, 0.1, 0.3]] * 4
+    >>> print(bonferroni_dunn(scores, "A", greater_is_better=False, methods=["A", "B", "C"]))
+    Bonferroni-Dunn, against A, 8 data sets, alpha = 0.05
+      critical difference 1.1207
+      average ranks: A 1.500, B 1.500, C 3.000
+        A - B: rank difference +0.000, statistic 0, p = 1, adjusted 1
+      * A - C: rank difference -1.500, statistic -3, p = 0.0027, adjusted 0.0054
+    """
+    return _compare_ranks(check_scores(scores, greater_is_better, methods), alpha, control, adjust)
+
+
+def _compare_ranks(
+    table: ScoreMatrix, alpha: float, control: str | int | None = None, adjust: Adjustment | None = None
+) -> PostHocResult:
+    """Compare average ranks: all pairs after Nemenyi, or with a control after Dunn."""
+    n, k = table.values.shape
+    limit = critical_difference(k, n, alpha, "nemenyi" if adjust is None else "bonferroni-dunn")
+    if limit >= k - 1:
+        reason = f"average ranks can be at most {k - 1} apart, and the critical difference is {limit:.3f}"
+        ranking.warn_too_few_datasets(n, f"{k} methods", reason, stacklevel=4)
+    average = table.ranks.mean(axis=0)
+    z = np.array([average[i] - average[j] for i, j in table.pairs(control)]) / _standard_error(k, n)
+    p = 2 * stats.norm.sf(np.abs(z))
+    if adjust is None:
+        name, adjusted = "Nemenyi", np.minimum(stats.studentized_range.sf(np.abs(z) * math.sqrt(2), k, np.inf), 1.0)
+    else:
+        name, adjusted = _NAMES[adjust], adjust_p_values(p, adjust)
+    # Step procedures compare each difference with a limit of its own, so that no band can be drawn for them.
+    shown = None if adjust in ("holm", "hochberg") else limit
+    return _post_hoc_result(name, table, alpha, control, (z, p, adjusted), shown)
+
+
+def _post_hoc_result(
+    test: str,
+    table: ScoreMatrix,
+    alpha: float,
+    control: str | int | None,
+    outcomes: tuple[ArrayLike, ArrayLike, ArrayLike],
+    limit: float | None = None,
+) -> PostHocResult:
+    """Collect statistics, p-values and adjusted p-values of all pairs.
+
+    The critical difference decides where there is one, so that text and diagram never disagree.
+    """
+    average, comparisons = table.average_ranks, []
+    for (i, j), (statistic, p_value, adjusted) in zip(table.pairs(control), np.array(outcomes).T.tolist(), strict=True):
+        first, second = table.methods[i], table.methods[j]
+        difference = average[first] - average[second]
+        significant = adjusted <= alpha if limit is None else abs(difference) > limit
+        comparisons.append(Comparison(first, second, difference, statistic, p_value, adjusted, significant))
+    named_control = None if control is None else comparisons[0].first
+    return PostHocResult(test, average, len(table.values), alpha, tuple(comparisons), named_control, limit)
+
+
+def wilcoxon_holm(
+    scores: ArrayLike,
+    control: str | int | None = None,
+    *,
+    greater_is_better: bool,
+    methods: Sequence[str] | None = None,
+    alpha: float = 0.05,
+    zeros: Zeros = "zsplit",
+) -> PostHocResult:
+    """Compare pairs of methods by the signed ranks of their differences, adjusted after Holm.
+
+    Parameters
+    ----------
+    scores : array-like of shape (n_datasets, n_methods)
+        One score per data set and method; a frame's columns name the methods.
+    control : str or int, optional
+        Name or column of the method to compare with every other one; by default all pairs are compared.
+    greater_is_better : bool
+        Direction of the score.
+    methods : sequence of str, optional
+        Names of the columns.
+    alpha : float
+        Level of significance of all comparisons together.
+    zeros : {"zsplit", "wilcox", "pratt"}
+        Data sets on which two methods score the same. "zsplit": their ranks are shared between both sides
+        (Demšar's rule). "wilcox": they are left out. "pratt": they are ranked, then left out.
+
+    Returns
+    -------
+    PostHocResult
+        ``groups`` and ``cliques`` hold methods that do not differ significantly. p-values are exact up to 200 data
+        sets, also with ties and zeros: the fraction of all ways to swap the two methods on some of the data sets that
+        give a statistic at least as extreme.
+
+    Warns
+    -----
+    TooFewDatasetsWarning
+        If even a method that wins on every data set could not be significant: ``2^(1 - N) M > alpha`` for N
+        data sets and M comparisons.
+
+    Examples
+    --------
+    >>> from ldlearn.evaluation import wilcoxon_holm
+    >>> scores = [[0.10, 0.15, 0.31], [0.20, 0.16, 0.42], [0.15, 0.17, 0.33], [0.10, 0.13, 0.34]] * 2
+    >>> print(wilcoxon_holm(scores, "A", greater_is_better=False, methods=["A", "B", "C"]))
+    Wilcoxon-Holm, against A, 8 data sets, alpha = 0.05
+      average ranks: A 1.250, B 1.750, C 3.000
+        A - B: rank difference -0.500, statistic 11, p = 0.383, adjusted 0.383
+      * A - C: rank difference -1.750, statistic 0, p = 0.00781, adjusted 0.0156
+    """
+    check_alpha(alpha)
+    table = check_scores(scores, greater_is_better, methods)
+    pairs = table.pairs(control)
+    lowest_p = 2.0 ** (1 - len(table.values)) * len(pairs)
+    if lowest_p > alpha:
+        gets = f"gets the adjusted p-value {min(1.0, lowest_p):.3g}, above alpha = {alpha:g}"
+        reason = f"even a method that wins on all of them {gets}"
+        ranking.warn_too_few_datasets(len(table.values), f"{len(pairs)} comparisons", reason)
+    tests = [signed_rank_test(table.values[:, i], table.values[:, j], zeros) for i, j in pairs]
+    p = [test.p_value for test in tests]
+    # The smaller sum, as printed tables of the test have it.
+    smaller = [min(test.first_greater, test.second_greater) for test in tests]
+    return _post_hoc_result("Wilcoxon-Holm", table, alpha, control, (smaller, p, adjust_p_values(p, "holm")))
+
+
+class SignedRanks(NamedTuple):
+    """Rank sums of the differences in either direction, and the two-sided p-value."""
+
+    first_greater: float
+    second_greater: float
+    p_value: float
+
+
+def signed_rank_test(first: ArrayLike, second: ArrayLike, zeros: Zeros = "zsplit") -> SignedRanks:
+    """Test whether paired scores differ, exactly for the ranks at hand (ties and zeros included)."""
+    if zeros not in get_args(Zeros):
+        raise InputError(f"zeros must be one of {', '.join(get_args(Zeros))}, got {zeros!r}.")
+    d = paired_differences(first, second)
+    if zeros == "wilcox":
+        d = d[d != 0]
+    r = stats.rankdata(np.abs(d)) if d.size else np.zeros(0)
+    shared = r[d == 0].sum() / 2 if zeros == "zsplit" else 0.0
+    sums = float(r[d > 0].sum() + shared), float(r[d < 0].sum() + shared)
+    # Swapping the two scores of a data set turns the sign of a difference; a zero stays one.
+    return SignedRanks(*sums, _two_sided_p(r[d != 0], abs(sums[0] - sums[1])))
+
+
+def paired_differences(first: ArrayLike, second: ArrayLike) -> FloatArray:
+    """Return first - second, rounded so that 0.3 - 0.2 and 0.2 - 0.1 tie although their floats differ."""
+    a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+    if a.shape != b.shape or a.ndim != 1:
+        raise InputError(f"Paired scores must be two lists of the same length, got {a.shape} and {b.shape}.")
+    return ranking.round_off(a - b, max(np.abs(a).max(initial=0.0), np.abs(b).max(initial=0.0)))
+
+
+def _two_sided_p(r: FloatArray, difference: float, exact_up_to: int = 200) -> float:
+    """Return P(|sum of r with random signs| >= difference).
+
+    Exact p-values cost n^3 additions; beyond 200 ranks the normal approximation is good to three digits.
+    """
+    if difference == 0:
+        return 1.0
+    if r.size > exact_up_to:
+        return float(2 * stats.norm.sf(difference / np.sqrt((r**2).sum())))
+    doubled = np.rint(2 * r).astype(int)  # mid-ranks are halves
+    total = int(doubled.sum())
+    # Fractions of the 2^n ways to set the signs, not counts: those of 200 data sets fit no integer of numpy.
+    probability = np.zeros(total + 1)
+    probability[0] = 1.0
+    for step in doubled:
+        # Both sides are read before either is written: each rank is taken or left exactly once.
+        probability[step:] = (probability[step:] + probability[: total + 1 - step]) / 2
+        probability[:step] /= 2
+    extreme = np.abs(2 * np.arange(total + 1) - total) >= round(2 * difference)
+    return min(1.0, float(probability[extreme].sum()))  # sums of many fractions may exceed 1 by rounding
+
+
+@dataclass(frozen=True)
+class Effect:
+    """Size of the difference between two methods.
+
+    Attributes
+    ----------
+    first, second : str
+        The two methods; with a control, ``first`` is the control.
+    wins, ties, losses : int
+        Data sets on which the first is better, equal, worse.
+    rank_biserial : float
+        Matched-pairs rank-biserial correlation: 1 if the first wins everywhere, 0 if even, -1 if it loses
+        everywhere; large differences weigh more than small ones.
+    median_advantage : float
+        Median over the data sets of the first's advantage, in units of the score; positive if better.
+    """
+
+    first: str
+    second: str
+    wins: int
+    ties: int
+    losses: int
+    rank_biserial: float
+    median_advantage: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.first} - {self.second}: wins {self.wins}, ties {self.ties}, losses {self.losses}, "
+            f"rank-biserial {self.rank_biserial:+.3f}, median advantage {self.median_advantage:+.4g}"
+        )
+
+
+def effect_sizes(
+    scores: ArrayLike,
+    control: str | int | None = None,
+    *,
+    greater_is_better: bool,
+    methods: Sequence[str] | None = None,
+) -> tuple[Effect, ...]:
+    """Return wins, ties, losses and effect sizes of pairs of methods.
+
+    Parameters
+    ----------
+    scores : array-like of shape (n_datasets, n_methods)
+        One score per data set and method; a frame's columns name the methods.
+    control : str or int, optional
+        Name or column of the method to compare with every other one; by default all pairs are compared.
+    greater_is_better : bool
+        Direction of the score.
+    methods : sequence of str, optional
+        Names of the columns.
+
+    Returns
+    -------
+    tuple of Effect
+
+    Examples
+    --------
+    >>> from ldlearn.evaluation import effect_sizes
+    >>> scores = [[0.1, 0.4], [0.3, 0.2], [0.2, 0.2], [0.1, 0.3]]
+    >>> print(*effect_sizes(scores, greater_is_better=False, methods=["A", "B"]))
+    A - B: wins 2, ties 1, losses 1, rank-biserial +0.667, median advantage +0.1
+    """
+    table, effects = check_scores(scores, greater_is_better, methods), []
+    sign = 1.0 if greater_is_better else -1.0
+    for i, j in table.pairs(control):
+        first, second = sign * table.values[:, i], sign * table.values[:, j]
+        # Rounded as in the test, so that a tie is the same thing in both.
+        advantage = paired_differences(first, second)
+        wins, ties, losses = (int(found.sum()) for found in (advantage > 0, advantage == 0, advantage < 0))
+        biserial = rank_biserial(first, second, greater_is_better=True)
+        names = table.methods[i], table.methods[j]
+        effects.append(Effect(*names, wins, ties, losses, biserial, float(np.median(advantage))))
+    return tuple(effects)
+
+
+def rank_biserial(first: ArrayLike, second: ArrayLike, *, greater_is_better: bool) -> float:
+    """Return the matched-pairs rank-biserial correlation of two methods' scores.
+
+    Parameters
+    ----------
+    first, second : array-like of shape (n_datasets,)
+        Scores of the two methods on the same data sets.
+    greater_is_better : bool
+        Direction of the score.
+
+    Returns
+    -------
+    float
+        (favourable - unfavourable rank sum) / (their sum), equal scores left out; 0 if all are equal.
+
+    Examples
+    --------
+    >>> from ldlearn.evaluation import rank_biserial
+    >>> rank_biserial([0.1, 0.2, 0.3], [0.2, 0.5, 0.25], greater_is_better=False)
+    0.6666...
+    """
+    greater, smaller, _ = signed_rank_test(first, second, zeros="wilcox")
+    advantage = (greater - smaller) / (greater + smaller) if greater + smaller else 0.0
+    return advantage if greater_is_better else -advantage

@@ -1,0 +1,287 @@
+"""Scores of methods over data sets: their ranks, and Friedman's test of these.
+
+Friedman's statistic is our own, because scipy's refuses two methods, divides 0 by 0 if all tie, and rounds perfect
+agreement to something less, where the correction of Iman and Davenport divides by what is left.
+"""
+
+import math
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import stats
+
+from ldlearn.exceptions import InputError
+
+FloatArray: TypeAlias = NDArray[np.float64]
+
+
+class TooFewDatasetsWarning(UserWarning):
+    """No outcome on so few data sets could be significant."""
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreMatrix:
+    """Scores, one row per data set and one named column per method, with their direction."""
+
+    values: FloatArray
+    methods: tuple[str, ...]
+    greater_is_better: bool
+
+    def pairs(self, control: str | int | None) -> list[tuple[int, int]]:
+        """Return the columns to compare: the control with every other one, or all pairs."""
+        columns = range(len(self.methods))
+        if control is None:
+            return [(i, j) for i in columns for j in columns[i + 1 :]]
+        column = self.methods.index(control) if control in self.methods else control
+        if column not in columns:
+            raise InputError(f"There is no method {control!r}; the columns are {', '.join(self.methods)}.")
+        return [(int(column), j) for j in columns if j != column]
+
+    @property
+    def costs(self) -> FloatArray:
+        """Scores of which smaller ones are better, rounded so that rounding errors do not break ties."""
+        # By data set: a digit that is noise beside large scores may be all there is to the scores of another row.
+        rounded = round_off(self.values, np.abs(self.values).max(axis=1, keepdims=True, initial=0.0))
+        return -rounded if self.greater_is_better else rounded
+
+    @property
+    def ranks(self) -> FloatArray:
+        """Mid-ranks within each row; the best method has the smallest."""
+        return np.asarray(stats.rankdata(self.costs, axis=1), dtype=np.float64)
+
+    @property
+    def average_ranks(self) -> dict[str, float]:
+        """Mean rank of every method."""
+        return dict(zip(self.methods, self.ranks.mean(axis=0).tolist(), strict=True))
+
+
+def check_scores(scores: ArrayLike, greater_is_better: bool, methods: Sequence[str] | None = None) -> ScoreMatrix:
+    """Validate scores; names come from ``methods``, else from the columns of a frame, else they are "0", "1", ..."""
+    values = np.asarray(scores, dtype=np.float64)
+    if values.ndim != 2:
+        raise InputError(f"scores must be 2-D (rows are data sets, columns are methods), got shape {values.shape}.")
+    n_datasets, n_methods = values.shape
+    if n_datasets < 2 or n_methods < 2:
+        raise InputError(f"scores must cover at least 2 data sets and 2 methods, got {n_datasets} and {n_methods}.")
+    names = tuple(map(str, getattr(scores, "columns", range(n_methods)) if methods is None else methods))
+    if len(names) != n_methods or len(set(names)) != n_methods:
+        raise InputError(f"methods must be {n_methods} different names, one per column, got {names}.")
+    for row, column in np.argwhere(~np.isfinite(values))[:1]:
+        problem = f"The score of method {names[column]!r} on data set {row} is {values[row, column]}"
+        raise InputError(f"{problem}; leave out that data set or that method.")
+    return ScoreMatrix(values, names, greater_is_better)
+
+
+def check_alpha(alpha: float) -> None:
+    """Refuse a level of significance that is not between 0 and 1."""
+    if not 0 < alpha < 1:
+        raise InputError(f"alpha must lie between 0 and 1, got {alpha!r}.")
+
+
+def round_off(values: FloatArray, scale: FloatArray | float) -> FloatArray:
+    """Round to twelve digits of the scale, so that scores equal but for rounding errors tie."""
+    # Scores that are all 0 have no scale, and are rounded as they are.
+    safe = np.where(np.asarray(scale) > 0, scale, 1.0)
+    return np.asarray(np.round(values / safe, 12) * safe, dtype=np.float64)
+
+
+def warn_too_few_datasets(n_datasets: int, compared: str, reason: str, stacklevel: int = 3) -> None:
+    """Warn that no outcome could be significant."""
+    message = f"{n_datasets} data sets are too few for {compared}: {reason}."
+    warnings.warn(message, TooFewDatasetsWarning, stacklevel=stacklevel)
+
+
+def ranks(
+    scores: ArrayLike, *, greater_is_better: bool, ties: Literal["mid", "paper"] = "mid", std: ArrayLike | None = None
+) -> FloatArray:
+    """Rank the methods on every data set; the best one has rank 1.
+
+    Parameters
+    ----------
+    scores : array-like of shape (n_datasets, n_methods)
+        One score (a mean) per data set and method.
+    greater_is_better : bool
+        Direction of the score, see ``ldlearn.metrics.METRICS[name].greater_is_better``.
+    ties : {"mid", "paper"}
+        "mid": equal scores share the mean of their ranks, as the Friedman test needs it. "paper": the rule of
+        the DLDL paper; of equal scores that with the smaller standard deviation is first, and what is equal
+        in both shares the smallest rank.
+    std : array-like of shape (n_datasets, n_methods), optional
+        Standard deviations, used by ``ties="paper"`` only.
+
+    Returns
+    -------
+    ndarray of shape (n_datasets, n_methods)
+
+    Examples
+    --------
+    >>> from ldlearn.evaluation import ranks
+    >>> scores = [[0.2, 0.1, 0.2], [0.3, 0.1, 0.2]]
+    >>> ranks(scores, greater_is_better=True)
+    array([[1.5, 3. , 1.5],
+           [1. , 3. , 2. ]])
+    >>> ranks(scores, greater_is_better=True, ties="paper", std=[[0.02, 0, 0.01], [0, 0, 0]])
+    array([[2., 3., 1.],
+           [1., 3., 2.]])
+    """
+    table = check_scores(scores, greater_is_better)
+    if ties == "mid":
+        if std is not None:
+            raise InputError('std is used by ties="paper" only; leave it out or ask for that rule.')
+        return table.ranks
+    if ties != "paper":
+        raise InputError(f"ties must be 'mid' or 'paper', got {ties!r}.")
+    costs = table.costs
+    deviations = np.zeros_like(costs) if std is None else check_scores(std, False).values
+    if deviations.shape != costs.shape:
+        raise InputError(f"std must have the shape of scores, {costs.shape}, got {deviations.shape}.")
+    mine, other = costs[:, :, np.newaxis], costs[:, np.newaxis, :]
+    smaller_std = deviations[:, np.newaxis, :] < deviations[:, :, np.newaxis]
+    # "1, 1, 3", not mid-ranks: equal ones share the smallest rank, and a smaller printed deviation breaks the tie.
+    return np.asarray(1.0 + ((other < mine) | ((other == mine) & smaller_std)).sum(axis=2))
+
+
+def average_ranks(
+    scores: ArrayLike, *, greater_is_better: bool, methods: Sequence[str] | None = None
+) -> dict[str, float]:
+    """Return the mean of the mid-ranks over the data sets, by method.
+
+    Parameters
+    ----------
+    scores : array-like of shape (n_datasets, n_methods)
+        One score per data set and method; a frame's columns name the methods.
+    greater_is_better : bool
+        Direction of the score.
+    methods : sequence of str, optional
+        Names of the columns.
+
+    Returns
+    -------
+    dict of str to float
+        In the order of the columns.
+
+    Examples
+    --------
+    >>> from ldlearn.evaluation import average_ranks
+    >>> average_ranks([[0.1, 0.2], [0.3, 0.3]], greater_is_better=False, methods=["ours", "theirs"])
+    {'ours': 1.25, 'theirs': 1.75}
+    """
+    return check_scores(scores, greater_is_better, methods).average_ranks
+
+
+def format_ranks(average_ranks: dict[str, float]) -> str:
+    """One line of average ranks, best first."""
+    best_first = sorted(average_ranks.items(), key=lambda item: item[1])
+    return "  average ranks: " + ", ".join(f"{method} {rank:.3f}" for method, rank in best_first)
+
+
+@dataclass(frozen=True, repr=False)
+class FriedmanResult:
+    """Outcome of the Friedman test.
+
+    Attributes
+    ----------
+    average_ranks : dict of str to float
+        Mean mid-rank of every method; 1 is best.
+    n_datasets : int
+        Number of data sets.
+    chi2, p_value : float
+        Friedman's statistic, corrected for ties, and its p-value (chi-square, ``n_methods - 1`` degrees).
+    f, f_p_value : float
+        The statistic of Iman and Davenport and its p-value; infinity and 0 if all data sets agree.
+    alpha : float
+        Level of significance.
+    """
+
+    average_ranks: dict[str, float]
+    n_datasets: int
+    chi2: float
+    p_value: float
+    f: float
+    f_p_value: float
+    alpha: float
+
+    @property
+    def significant(self) -> bool:
+        """Whether the p-value of Iman and Davenport is at most ``alpha``."""
+        # Not that of Friedman's own chi2, which is too conservative, as Iman and Davenport showed (see Demšar).
+        return self.f_p_value <= self.alpha
+
+    @property
+    def kendall_w(self) -> float:
+        """Kendall's coefficient of concordance, the effect size: 0 no agreement, 1 all data sets agree."""
+        return self.chi2 / (self.n_datasets * (len(self.average_ranks) - 1))
+
+    def __repr__(self) -> str:
+        verdict = "differ" if self.significant else "are not shown to differ"
+        k = len(self.average_ranks)
+        return (
+            f"Friedman test: {k} methods on {self.n_datasets} data sets {verdict} at alpha = {self.alpha:g}\n"
+            f"  chi2({k - 1}) = {self.chi2:.4g}, p = {self.p_value:.3g}\n"
+            f"  Iman-Davenport F({k - 1}, {(k - 1) * (self.n_datasets - 1)}) = {self.f:.4g}, p = {self.f_p_value:.3g}\n"
+            f"  Kendall's W = {self.kendall_w:.3f}\n{format_ranks(self.average_ranks)}"
+        )
+
+
+def friedman(
+    scores: ArrayLike, *, greater_is_better: bool, methods: Sequence[str] | None = None, alpha: float = 0.05
+) -> FriedmanResult:
+    """Test whether any methods differ in their ranks over the data sets.
+
+    Parameters
+    ----------
+    scores : array-like of shape (n_datasets, n_methods)
+        One score per data set and method; a frame's columns name the methods. The data sets must be
+        independent of each other: two tasks on the same data are not two data sets.
+    greater_is_better : bool
+        Direction of the score.
+    methods : sequence of str, optional
+        Names of the columns.
+    alpha : float
+        Level of significance.
+
+    Returns
+    -------
+    FriedmanResult
+
+    Warns
+    -----
+    TooFewDatasetsWarning
+        If Friedman's p-value would exceed ``alpha`` even if all data sets agreed.
+
+    References
+    ----------
+    J. Demšar, "Statistical comparisons of classifiers over multiple data sets", JMLR 7, 2006.
+
+    Examples
+    --------
+    >>> from ldlearn.evaluation import friedman
+    >>> scores = [[0.1, 0.2, 0.3], [0.1, 0.3, 0.2], [0.2, 0.3, 0.4], [0.1, 0.5, 0.6], [0.1, 0.2, 0.2]]
+    >>> print(friedman(scores, greater_is_better=False, methods=["A", "B", "C"]))
+    Friedman test: 3 methods on 5 data sets differ at alpha = 0.05
+      chi2(2) = 8.316, p = 0.0156
+      Iman-Davenport F(2, 8) = 19.75, p = 0.000805
+      Kendall's W = 0.832
+      average ranks: A 1.000, B 2.300, C 2.700
+    """
+    check_alpha(alpha)
+    table = check_scores(scores, greater_is_better, methods)
+    n, k = table.values.shape
+    largest = n * (k - 1)  # chi2 if all data sets rank the methods alike
+    lowest_p = float(stats.chi2.sf(largest, k - 1))
+    if lowest_p > alpha:
+        reason = f"even if they all agreed, Friedman's p-value would be {lowest_p:.3g}, above alpha = {alpha:g}"
+        warn_too_few_datasets(n, f"{k} methods", reason)
+    r, middle = table.ranks, (k + 1) / 2
+    # (k - 1) times the spread of the rank sums over the spread of the ranks is Friedman's statistic with ties.
+    # If every data set ties all methods, nothing differs. Sums of mid-ranks are exact in floats.
+    spread = float(((r - middle) ** 2).sum())
+    chi2 = float((k - 1) * ((r.sum(axis=0) - n * middle) ** 2).sum() / spread) if spread else 0.0
+    # If all data sets agree, p is 0 by convention.
+    f = (n - 1) * chi2 / (largest - chi2) if chi2 < largest else math.inf
+    p_value, f_p_value = float(stats.chi2.sf(chi2, k - 1)), float(stats.f.sf(f, k - 1, (k - 1) * (n - 1)))
+    return FriedmanResult(table.average_ranks, n, chi2, p_value, f, f_p_value, alpha)
