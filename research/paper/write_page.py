@@ -318,7 +318,7 @@ def clark_of_positives(records: Iterable[Record]) -> list[float]:
     values: list[float] = []
     for record in records:
         samples = record.samples
-        truth, recovered, logical = (np.array(samples[key]) for key in ("truth", "recovered", "logical"))
+        truth, recovered, logical = (np.array(each) for each in (samples.truth, samples.recovered, samples.logical))
         positive = logical.astype(bool)
         total = np.where(positive, truth + recovered, 1.0)
         values += np.sqrt(np.sum(np.where(positive, (truth - recovered) / total, 0.0) ** 2, axis=1)).tolist()
