@@ -28,8 +28,8 @@ from ldlearn.tables import (
 )
 from ldlearn.tables.column_kinds import JunkCells, find_kinds
 from ldlearn.tables.dates import date_parts, find_form
+from ldlearn.tables.delimited_dialect import TextStyle
 from ldlearn.tables.labelled_table import label_frame
-from ldlearn.tables.text_style import TextStyle
 from ldlearn.tables.values import read_numbers
 
 N = 120
@@ -59,9 +59,8 @@ def days(form: str = "%Y-%m-%d", seed: int = 0) -> list[str]:
     ("cell", "number"),
     [("1,234.5", 1234.5), ("1,234,567", 1234567), ("12%", 12), ("12.5 %", 12.5), ("$1,000", 1000), ("5.50 €", 5.5),
      ("(1,200.00)", -1200), ("-$3", -3), ("−7", -7), ("1'234", 1234), ("1\u202f234.5", 1234.5), (" 4 ", 4),
-     ("EUR 3", 3), ("<0.1", 0.1), (">= 5", 5), ("≤-3", -3), ("1.2k", 1200), ("3M", 3e6), ("$1.5 bn", 1.5e9),
-     ("(2.5K)", -2500), ("1 234,5", 1234.5), ("1.234,56 €", 1234.56), ("12,5", 12.5), ("0,126", 0.126),
-     ("1,2345", 1.2345), ("12.50-", -12.5), ("'5", 5), ('="1,234"', 1234)],
+     ("EUR 3", 3), ("1 234,5", 1234.5), ("1.234,56 €", 1234.56), ("12,5", 12.5), ("0,126", 0.126),
+     ("1,2345", 1.2345)],
 )  # fmt: skip
 def test_a_number_may_be_decorated(cell, number):
     numbers, junk = read_numbers(column([cell, "2"]))
@@ -118,10 +117,8 @@ def test_decorated_numbers_name_no_rows():
     ("cells", "said"),
     [
         (["12,5", "3,25", "7,0"], "as written with a decimal comma, 12,5 as 12.5: row 0 '12,5'"),
-        (["1.2k", "3M", "950", "20k"], "as thousands, millions or billions, 1.2k as 1200: row 0 '1.2k', row 1 '3M'"),
-        (["1.2k", "3M", "15%", "$3.50", "1 234,5", "(12)"], "with a percent sign, 12% as 12, others without"),
-        (["(12)", "3.5", "40"], "as negative, (12) and 12- as -12: row 0 '(12)'"),
-        (["12.50-", "3.5", "40"], "as negative, (12) and 12- as -12: row 0 '12.50-'"),
+        (["15%", "$3.50", "1 234,5", "(12)"], "with a percent sign, 12% as 12, others without"),
+        (["(12)", "3.5", "40"], "as negative, (12) as -12: row 0 '(12)'"),
     ],
 )
 def test_a_column_of_numbers_as_people_write_them(cells, said):
@@ -455,10 +452,10 @@ def fit_and_predict(cells, decimal: str):
     return model, [*model.facts["warnings"], *written.notes], pd.read_csv("out.csv")[LABELS]
 
 
-@pytest.mark.parametrize(("decimal", "other"), [(".", ","), (",", ".")])
-def test_a_decimal_mark_that_the_user_says_is_the_only_one(decimal, other, tmp_path, monkeypatch):
+def test_a_decimal_mark_that_the_user_says_is_the_only_one(tmp_path, monkeypatch):
     """With the other mark, cells are texts, in training and in new rows: categories, or names of the rows."""
     monkeypatch.chdir(tmp_path)
+    decimal, other = ".", ","
     few = [f"{i % 4}{other}5" for i in range(N)]
     model, said, degrees = fit_and_predict(few, decimal)
     assert "a" in model.categorical
@@ -622,11 +619,6 @@ def test_what_only_looks_like_numbers_stays_as_it_is(cells):
     assert find_kinds(table, ["odd"]).categorical == ("odd",)
 
 
-def test_marks_on_one_scale_and_debits_are_numbers():
-    assert read_numbers(column(["7.5/10", "8/10", "9 /10"]))[0].tolist() == [7.5, 8, 9]
-    assert read_numbers(column(["12-", "3-", "4"]))[0].tolist() == [-12, -3, 4]
-
-
 @pytest.mark.parametrize(
     ("name", "kind"),
     [
@@ -652,23 +644,13 @@ def test_codes_of_digits_that_do_not_come_again_are_names_of_rows():
 
 
 def test_one_unit_beside_most_numbers_is_understood():
-    numbers, junk = read_numbers(column(["12.5 kg", "3kg", "(2) kg", "7", "<1 kg"]))
+    numbers, junk = read_numbers(column(["12.5 kg", "3kg", "(2) kg", "7", "1 kg"]))
     assert junk.tolist() == [False, False, True, False, False]
     assert numbers[~junk].tolist() == [12.5, 3, 7, 1]
     for cells in (["5 m", "3 cm"], ["1st", "2nd", "3rd"], ["1", "2", "3 kg"], ["10 am", "3 pm"]):
         assert [bad for bad, cell in zip(read_numbers(column(cells))[1], cells, strict=True) if not cell.isdigit()] == [
             True
         ] * sum(not cell.isdigit() for cell in cells)
-
-
-def test_limits_are_said():
-    cells = [f"{abs(x):.2f}" for x in np.random.default_rng(0).normal(size=N)]
-    cells[::6] = ["<0.1"] * len(cells[::6])
-    model = TableModel.fit(with_columns(x=cells), LABELS, estimator=QUICK)
-    assert "x" in model.numeric
-    assert model.facts["warnings"] == [
-        "Column 'x': 20 cells count as the limit that is given: row 0 '<0.1', row 6 '<0.1', row 12 '<0.1' and 17 more."
-    ]
 
 
 def test_too_many_categories_are_refused_and_spellings_of_one_are_one():

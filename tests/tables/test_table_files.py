@@ -44,19 +44,6 @@ def test_from_file_to_file(files):
     assert describe_file("m.ldl")["method"] == "DLDL"
 
 
-def test_a_total_below_the_rows_is_no_row_to_any_command(files):
-    table = make_table()
-    sums = {name: table[name].sum() for name in (*LABELS, "height", "wet")}
-    pd.concat([table, pd.DataFrame([sums | {"key": "Total"}])]).to_csv("data.csv", index=False)
-    said = []
-    fit_table("data.csv", LABELS, "m.ldl", id="key", params={"beta": 10.0, "gamma": 1.0}, holdout=0, say=said.append)
-    found = [predict_table("data.csv", "m.ldl", "p.csv", say=said.append).rows]
-    found += [enhance_table("data.csv", "e.csv", model="m.ldl", say=said.append).rows]
-    found += [evaluate_table("data.csv", "m.ldl", say=said.append).rows]
-    assert found == [80, 80, 80]
-    assert said == ["data.csv: its last row is a total ('Total') and passed over."] * 4
-
-
 def test_progress_is_told(files):
     told = {}
 

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 from typer import Argument, BadParameter, Option
 
 from ldlearn.base.discovery import all_estimators
-from ldlearn.tables.text_style import TextStyle
+from ldlearn.tables.delimited_dialect import TextStyle
 
 
 def complete_method(incomplete: str) -> Iterable[str]:

@@ -14,12 +14,12 @@ from ldlearn.exceptions import DatasetError, TableError
 from ldlearn.tables.checksums import sha256_of
 from ldlearn.tables.columns import Columns, plain_name
 from ldlearn.tables.content import TEXT_FIELDS, Content
+from ldlearn.tables.delimited_dialect import TextStyle
 from ldlearn.tables.formats import open_output, open_table
 from ldlearn.tables.label_lists import expand_label_list
 from ldlearn.tables.label_matrices import as_fields
 from ldlearn.tables.limits import DEFAULT_MAX_BYTES
 from ldlearn.tables.source import Kind, Source, reading
-from ldlearn.tables.text_style import TextStyle
 
 _KIND_OF_FIELD = {"D": "distribution", "Y": "logical", "counts": "votes"}
 

@@ -17,8 +17,8 @@ from ldlearn.datasets import DatasetNotHereError, LabelDataset
 from ldlearn.experiments.toml_table import PlanError, TomlTable
 from ldlearn.tables import PreparedTable, prepare_table
 from ldlearn.tables.checksums import sha256_of
+from ldlearn.tables.delimited_dialect import TextStyle
 from ldlearn.tables.source import Say
-from ldlearn.tables.text_style import TextStyle
 
 AnyDataset = LabelDataset | PreparedTable
 

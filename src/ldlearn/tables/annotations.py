@@ -29,11 +29,11 @@ from ldlearn.tables.annotation_labels import (
     text_of,
 )
 from ldlearn.tables.columns import MARKS, quote_columns, sorted_labels
+from ldlearn.tables.delimited_dialect import TextStyle
 from ldlearn.tables.formats import format_of, naming, open_table
 from ldlearn.tables.jsonl import parse_lines, parse_list
 from ldlearn.tables.long_format import Roles, find_roles
 from ldlearn.tables.source import Input, Kind, Source, reading
-from ldlearn.tables.text_style import TextStyle
 from ldlearn.tables.values import import_pandas
 
 KINDS = ("auto", "votes", "labels")

@@ -53,11 +53,9 @@ _LETTERS = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|\b[^\W\d_\u3040-\u30ff\u340
 # How cells are read, and how that is told.
 _READ_AS = {
     "thousands": "as written with marks between thousands",
-    "limits": "as the limit that is given",
     "percents": "with a percent sign, 12% as 12, others without",
     "commas": "as written with a decimal comma, 12,5 as 12.5",
-    "times": "as thousands, millions or billions, 1.2k as 1200",
-    "debits": "as negative, (12) and 12- as -12",
+    "debits": "as negative, (12) as -12",
     "other_dates": "as dates in another form than the column has",
     "unseen": "as none of the categories, not seen in training",
     "far": "as they are, but lie far beyond all rows of training (another unit? unknown?)",
@@ -132,7 +130,7 @@ class JunkCells(NamedCells):
         have a decimal comma (1,234).
         """
         percents, marks = written.percents[known], written.marks[known]
-        for how in ("limits", "commas", "times", "debits"):
+        for how in ("commas", "debits"):
             self.noted[how].add(cells, column, getattr(written, how)[known])
         if not no_other or not percents.all():
             self.noted["percents"].add(cells, column, percents)

@@ -13,9 +13,9 @@ from ldlearn.exceptions import ParameterError, TableError, format_list
 from ldlearn.metrics import CONVENTIONS, METRICS, score_all
 from ldlearn.metrics.against_baselines import wants_all
 from ldlearn.tables.columns import Columns, check_columns
+from ldlearn.tables.delimited_dialect import TextStyle
 from ldlearn.tables.formats import naming, open_table
 from ldlearn.tables.source import Say
-from ldlearn.tables.text_style import TextStyle
 from ldlearn.tables.values import check_degrees, is_numeric, read_numbers, to_numbers, to_texts
 
 Matrix = NDArray[np.float64]

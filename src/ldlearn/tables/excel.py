@@ -52,16 +52,16 @@ class ExcelSource(RowSource):
         }
         self._rows = _with_merged(chain(first[header + 1 :], rest), header + 2, merged)
         if max(map(_width, first[header:])) > len(self.names):
-            given.announce("columns without a name in the header are left out")
+            given.log("columns without a name in the header are left out")
         if len(book.worksheets) > 1:
-            given.announce(f"the table is on the sheet {sheet.title!r}")
+            given.log(f"the table is on the sheet {sheet.title!r}")
         if header:
-            given.announce(f"the header is row {header + 1} of the sheet")
+            given.log(f"the header is row {header + 1} of the sheet")
         if merged:
             names = format_list(
                 [self.names[k] for k, j in enumerate(self._columns) if j in {merge[0] for merge in merged}]
             )
-            given.announce(f"merged cells in {names} count for each of their rows")
+            given.log(f"merged cells in {names} count for each of their rows")
         self._name_formulas(openpyxl, sheet.title, first[header + 1 :])
         self._take_names(self.names)
 
@@ -94,7 +94,7 @@ class ExcelSource(RowSource):
         formulas = [j for j in empty if any(j < len(row) and str(row[j]).startswith("=") for row in written)]
         if formulas:
             names = format_list([self.names[self._columns.index(j)] for j in formulas])
-            self.given.announce(f"formulas in {names} have no values; open and save it in a spreadsheet program")
+            self.given.log(f"formulas in {names} have no values; open and save it in a spreadsheet program")
 
     def _column(self, rows: list[Row], position: int, kind: Kind, first: int) -> NDArray[Any]:
         j = self._columns[position]

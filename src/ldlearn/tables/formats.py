@@ -12,10 +12,10 @@ from pathlib import Path
 
 from ldlearn.exceptions import FileError, TableError
 from ldlearn.tables.columns import check_distinct
+from ldlearn.tables.delimited_dialect import TextStyle
 from ldlearn.tables.limits import DEFAULT_MAX_BYTES
 from ldlearn.tables.sink import Output, Sink
 from ldlearn.tables.source import PIPE, Input, Say, Source, Told, is_gzip, reading
-from ldlearn.tables.text_style import TextStyle
 
 # Ending of a file: module and name of its `Format`. A new format is one file and one line here, and then works in
 # read_dataset, write_dataset and every command. Modules are imported when their format is met.
@@ -163,7 +163,7 @@ def _check_names(table: Source) -> None:
     """Every column needs a name of its own; programs write row numbers in a first column without one."""
     if table.names and not table.names[0] and _FIRST_COLUMN not in table.names:
         table.names[0] = _FIRST_COLUMN
-        table.given.announce(f"its first column has no name in the header, and is called {_FIRST_COLUMN}")
+        table.given.log(f"its first column has no name in the header, and is called {_FIRST_COLUMN}")
     if "" in table.names:
         raise TableError(f"column {table.names.index('') + 1} has no name in the header; give it one.")
     check_distinct(table.names)

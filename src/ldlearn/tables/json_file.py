@@ -20,7 +20,7 @@ class JsonSource(JsonLinesSource):
         rows = parse_list(given)
         if is_task(rows[0]):
             found = count_tasks(rows)
-            given.announce("; ".join(found.notes))
+            given.log("; ".join(found.notes))
             rows = found.table.to_dict("records")
         super().__init__(given, iter(rows))
 

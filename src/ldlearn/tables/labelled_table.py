@@ -22,13 +22,13 @@ from ldlearn.core.targets import fill_unknown, split_observed, votes_to_degrees
 from ldlearn.exceptions import ParameterError, TableError, format_list
 from ldlearn.tables.column_kinds import ColumnKinds, columns_by_kind, find_kinds
 from ldlearn.tables.columns import Columns, FeatureColumns, TableColumns, check_distinct, choose_columns, find_kept
+from ldlearn.tables.delimited_dialect import TextStyle
 from ldlearn.tables.features import SPARSE_BELOW
 from ldlearn.tables.formats import open_table
 from ldlearn.tables.label_lists import LabelList, expand_label_list, holds_lists
 from ldlearn.tables.progress import Progress, silent
 from ldlearn.tables.source import PIPE, Kind, Say, Source
 from ldlearn.tables.sparse_table import SparseTable
-from ldlearn.tables.text_style import TextStyle
 from ldlearn.tables.values import (
     are_logical,
     check_all_known,

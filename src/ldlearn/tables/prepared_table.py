@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 from ldlearn.tables.column_kinds import ColumnKinds, JunkCells
 from ldlearn.tables.columns import Columns, FeatureColumns
+from ldlearn.tables.delimited_dialect import TextStyle
 from ldlearn.tables.features import TablePreprocessing, feature_frame
 from ldlearn.tables.formats import naming
 from ldlearn.tables.label_matrices import as_fields
 from ldlearn.tables.labelled_table import GivenTable, check_two_labels, read_labelled
 from ldlearn.tables.source import Say
 from ldlearn.tables.sparse_table import SparseTable
-from ldlearn.tables.text_style import TextStyle
 from ldlearn.tables.values import are_logical, check_all_known, without_rounding
 
 Rows = NDArray[np.intp]

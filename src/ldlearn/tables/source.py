@@ -7,7 +7,7 @@ import shutil
 import sys
 import tempfile
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cached_property
 from itertools import islice
@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from ldlearn.exceptions import FileError, LDLearnError, TableError, format_list
 from ldlearn.tables.atomic import naming_system_errors
 from ldlearn.tables.columns import Columns, find_columns, marked_labels, tidy_names
+from ldlearn.tables.delimited_dialect import TextStyle
 from ldlearn.tables.limits import DEFAULT_MAX_BYTES, check_declared, check_total
-from ldlearn.tables.text_style import TextStyle
-from ldlearn.tables.values import TOTALS, import_pandas, is_total, to_numbers
+from ldlearn.tables.values import import_pandas, to_numbers
 
 PIPE = "-"
 CHUNK_ROWS = 8192
@@ -87,57 +87,17 @@ class Source:
 
         Where ``sparse`` allows it, formats that hold sparse matrices give a `SparseTable`.
         """
-        # The last chunk is held back: only the end of the table shows whether it ends in totals.
-        row, held, above = 1, None, None
+        row = 1
         for block in self._guarded(self._positions(kinds)):
             frame = _frame(dict(zip(kinds, block, strict=True)), row)
             row += len(frame)
-            if held is not None:
-                yield held
-                above = _condensed(above, held)
-            # Units stand below the header, in the first chunk only.
-            held = self._without("units", frame) if held is None else frame
-        if held is not None:
-            whole = held if above is None or held.empty else import_pandas().concat([above, held])
-            n_totals = len(whole) - len(self._without("totals", whole))
-            if not n_totals:
-                yield held
-            elif n_totals < len(held):  # a chunk of nothing but totals is none
-                yield held.iloc[:-n_totals]
+            yield frame
 
     def read(self, kinds: Mapping[str, Kind], *, sparse: bool = False) -> Any:
-        """All rows in one frame, or as in `chunks`; units below the header and totals at the end are no rows."""
-        with reading(self.given):
-            columns = self._read_columns(self._positions(kinds))
-        frame = _frame(dict(zip(kinds, columns, strict=True)), 1)
-        # only of a whole table: a row to be predicted may have all of its features missing
-        frame = self._without("empty_end", self._without("units", frame))
-        return self._with_totals_named(self._without("totals", frame))
-
-    def _with_totals_named(self, frame: Any) -> Any:
-        texts = [name for name, kind in zip(frame.columns, frame.dtypes, strict=True) if kind.kind == "O"]
-        if not any(_holds(frame[name], TOTALS) for name in texts):
-            return frame
-        from ldlearn.tables.odd_rows import name_totals
-
-        if sentence := name_totals(frame, texts):
-            self.given.announce(sentence)
-        return frame
-
-    def _without(self, odd: str, frame: Any) -> Any:
-        """The frame without its odd rows of a kind; most tables have none, which is found out quickly."""
-        if not len(frame) or not _MAY_HAVE[odd](frame):
-            return frame
-        from ldlearn.tables import odd_rows
-
-        frame, sentence = getattr(odd_rows, f"without_{odd}")(frame)
-        if sentence:
-            self.given.announce(sentence)
-        return frame
-
-    def _read_columns(self, kinds: Mapping[int, Kind]) -> list[NDArray[Any]]:
-        pieces = list(self._numeric_blocks(kinds))
-        return [np.concatenate(arrays) for arrays in zip(*pieces, strict=True)] or [np.empty(0)] * len(kinds)
+        """All rows in one frame, or as in `chunks`."""
+        blocks = list(self._guarded(self._positions(kinds)))
+        columns = [np.concatenate(arrays) for arrays in zip(*blocks, strict=True)] or [np.empty(0) for _ in kinds]
+        return _frame(dict(zip(kinds, columns, strict=True)), 1)
 
     def find(self, choice: Columns, option: str = "labels") -> list[int]:
         """Positions of chosen columns; see `ldlearn.tables.columns`."""
@@ -182,7 +142,7 @@ class Source:
         """Take the names of a header, without the spaces around them: that is said, and which of them mark labels."""
         self.names = tidy_names(names)
         if spaced := [name for name, tidy in zip(names, self.names, strict=True) if name != tidy]:
-            self.given.announce(f"spaces around the names of columns are left out: {format_list(spaced)}")
+            self.given.log(f"spaces around the names of columns are left out: {format_list(spaced)}")
         self.labels = marked_labels(self.names)
 
     def _positions(self, kinds: Mapping[str, Kind]) -> dict[int, Kind]:
@@ -208,33 +168,6 @@ class RowSource(Source):
         raise NotImplementedError
 
 
-def _condensed(above: Any, frame: Any) -> Any:
-    """The few rows that stand for all rows so far where a total below them is looked for."""
-    from ldlearn.tables.odd_rows import condensed
-
-    few = condensed(frame)
-    return few if above is None else condensed(import_pandas().concat([above, few]))
-
-
-def _is_empty(cell: Any) -> bool:
-    return bool(cell is None or cell == "" or cell != cell)
-
-
-# Whether a frame may have odd rows of a kind, by a look at its first row or at its last.
-_MAY_HAVE: dict[str, Callable[[Any], bool]] = {
-    "units": lambda frame: not any(isinstance(cell, float) and cell == cell for cell in frame.iloc[0]),
-    "empty_end": lambda frame: all(map(_is_empty, frame.iloc[-1])),
-    "totals": lambda frame: any(is_total(cell) or _is_empty(cell) for cell in frame.iloc[-1]),
-}
-
-
-def _holds(series: Any, words: Collection[str]) -> bool:
-    try:
-        return bool(series.isin(words).any())
-    except TypeError:  # lists of labels, which are no words
-        return False
-
-
 def as_column(cells: list[Any], kind: Kind) -> NDArray[Any]:
     """Cells of a row-wise format: floats if there are only numbers and nulls; all else stays as it is."""
     values = np.fromiter(cells, dtype=object, count=len(cells))
@@ -256,30 +189,13 @@ def _frame(columns: Mapping[str, NDArray[Any]], first_row: int) -> Any:
         for name, values in columns.items()
         if name not in numbers
     }
-    # doubles go in as one block: a frame of thousands of arrays is slow to make and slow to use
-    block = _stacked([*numbers.values()]) if numbers else np.empty((0, n_rows))
-    # names as Python objects: those of Arrow's kind are slow to go through
-    names = pandas.Index(list(numbers), dtype=object)
-    frame = pandas.DataFrame(block.T, index=index, columns=names, copy=False)
+    # As one block: a frame of thousands of arrays is slow to make and slow to use.
+    block = np.stack([*numbers.values()]).T if numbers else np.empty((n_rows, 0))
+    # Names as Python objects: those of Arrow's kind are slow to go through.
+    frame = pandas.DataFrame(block, index=index, columns=pandas.Index(list(numbers), dtype=object), copy=False)
     if others:
         frame = pandas.concat([frame, pandas.DataFrame(others, index=index)], axis=1)
     return frame[list(columns)] if list(frame.columns) != list(columns) else frame
-
-
-def _stacked(arrays: list[NDArray[np.float64]]) -> NDArray[np.float64]:
-    """Arrays as the rows of a matrix: the one that they are the rows of already, if there is one."""
-    whole = arrays[0].base
-    if whole is None or whole.shape != (len(arrays), len(arrays[0])) or whole.dtype != np.float64:
-        return np.stack(arrays)
-    start, step = _address(whole), whole.strides[0]
-    are_rows = all(
-        array.strides == whole.strides[1:] and _address(array) == start + k * step for k, array in enumerate(arrays)
-    )
-    return whole if are_rows else np.stack(arrays)
-
-
-def _address(array: NDArray[Any]) -> int:
-    return int(array.__array_interface__["data"][0])
 
 
 class Input:
@@ -320,10 +236,6 @@ class Input:
         """The bytes, from the first to the last."""
         return CountedFile(sys.stdin.buffer, self.told) if self.name == PIPE else self._opened(self.told)
 
-    def reopened(self) -> CountedFile:
-        """The bytes of a file once more, uncounted."""
-        return self._opened(None)
-
     def _opened(self, told: Told | None) -> CountedFile:
         file = CountedFile(self.stack.enter_context(self.path.open("rb")), told)
         return _unpacked(file, self.size) if is_gzip(self.name) else file
@@ -343,9 +255,9 @@ class Input:
         """Bytes of the file."""
         return self.path.stat().st_size
 
-    def announce(self, found: str) -> None:
-        """Say aloud what was found that is not the usual."""
-        self.say(f"{self.where}: {found}.")
+    def log(self, message: str) -> None:
+        """Report what differs from the default."""
+        self.say(f"{self.where}: {message}.")
 
 
 class CountedFile:
@@ -433,8 +345,8 @@ def reading(given: Input) -> Iterator[None]:
     except (LDLearnError, ImportError):
         raise
     except Exception as error:
-        if isinstance(error, UnicodeError) and given.style.encoding:
-            problem = f"its text is not {given.style.encoding}; tell another encoding, or none, and it is found."
+        if isinstance(error, UnicodeError):
+            problem = f"its text is not {given.style.encoding or 'UTF-8'}; name its encoding (encoding=, --encoding)."
             raise TableError(problem, where=given.where) from None
         reason = " ".join(str(error).split())[:160] or type(error).__name__
         raise TableError(f"it cannot be read as {given.title}: {reason}", where=given.where) from error

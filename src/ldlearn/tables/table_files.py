@@ -21,13 +21,13 @@ from ldlearn.metrics.against_baselines import (
 )
 from ldlearn.tables.column_kinds import JunkCells
 from ldlearn.tables.columns import Columns, FeatureColumns, check_columns, find_kept
+from ldlearn.tables.delimited_dialect import TextStyle
 from ldlearn.tables.formats import naming, open_output
 from ldlearn.tables.labelled_table import GivenTable, LabelledTable, TableLabels, read_labelled
 from ldlearn.tables.model_files import load_table_model
 from ldlearn.tables.progress import Progress, silent
 from ldlearn.tables.source import PIPE, Kind, Say, Source
 from ldlearn.tables.table_model import TableModel
-from ldlearn.tables.text_style import TextStyle
 from ldlearn.tables.values import import_pandas, to_labels
 from ldlearn.tables.writing import Writer, Writing, WrittenTable
 

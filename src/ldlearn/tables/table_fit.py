@@ -23,6 +23,7 @@ from ldlearn.metrics.against_baselines import (
 )
 from ldlearn.tables.column_kinds import JunkCells
 from ldlearn.tables.columns import Columns, FeatureColumns
+from ldlearn.tables.delimited_dialect import TextStyle
 from ldlearn.tables.formats import check_output, naming
 from ldlearn.tables.labelled_table import (
     GivenTable,
@@ -36,7 +37,6 @@ from ldlearn.tables.model_files import save_model
 from ldlearn.tables.progress import Progress, silent
 from ldlearn.tables.source import Say
 from ldlearn.tables.table_model import TableModel
-from ldlearn.tables.text_style import TextStyle
 from ldlearn.tables.values import are_logical
 
 _FEWEST_ROWS = 30

@@ -21,18 +21,8 @@ _PLACEHOLDERS = frozenset(
     ("?", "??", "-", "--", "---", "–", "—", ".", "..", "*", "/", "n/a", "na", "n.a.", "n.a", "n.d.", "nil", "none",
      "null", "unknown", "missing", "#n/a", "#value!", "#div/0!", "#ref!", "#name?", "#num!", "#null!")
 )  # fmt: skip
-_TOTALS = frozenset(
-    ("total", "totals", "grand total", "sum", "sums", "subtotal", "overall", "summe", "gesamt", "gesamtsumme",
-     "insgesamt", "somme", "totale", "totaal", "suma", "razem", "итого", "всего", "合计", "总计", "合計")
-)  # fmt: skip
 _DIGIT = re.compile(r"\d")
 _PADDED = re.compile(r"0\d+")
-TOTALS = frozenset(
-    spelled + mark
-    for word in _TOTALS
-    for spelled in (word, word.capitalize(), word.title(), word.upper())
-    for mark in ("", ":")
-)  # as they are mostly written
 # As Python and spreadsheets write them; the same value must be the same category.
 TRUTH_SPELLINGS = {"True": "true", "TRUE": "true", "False": "false", "FALSE": "false"}
 _YES = ("true", "yes", "y", "t", "on", "ja", "oui", "si", "sí", "sim")
@@ -42,7 +32,6 @@ _COMMA_DEGREE = re.compile(r"0,\d+|1,0+")  # 1,234 may be votes
 _PERCENTAGE = re.compile(r"(\d+(?:[.,]\d+)?)\s*%")
 _LARGEST_ROUNDING = 0.05  # of a row of degrees
 _LARGEST_INTEGER = 10**308
-LOOKS_LIKE_A_POINT = "\u2024"  # ONE DOT LEADER: in a cell that a reader wants nobody to take for a number
 _ADVICE = "correct it, or leave the cell empty if the value is unknown."
 
 
@@ -70,9 +59,9 @@ def is_numeric(series: Any) -> bool:
 def read_numbers(series: Any, decimal: str | None = None) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """A column as floats, NaN where there is none, and the cells that hold something else than a number.
 
-    Decimal commas, marks between thousands, percent signs, brackets around a negative amount, limits (``<0.1``), k and
-    M, a currency and a unit are understood as far as `ldlearn.tables.number_parsing` says. Truth values are no numbers.
-    ``decimal`` is the decimal mark if the user says it.
+    Decimal commas, marks between thousands, percent signs, brackets around a negative amount, a currency and a unit
+    are parsed by `ldlearn.tables.number_parsing`. Truth values are no numbers. ``decimal`` is the decimal mark if the
+    user gives it.
     """
     numbers, other, written = read_written_numbers(series, decimal)
     junk = np.zeros(len(series), dtype=bool)
@@ -111,11 +100,6 @@ def is_padded(value: Any) -> bool:
 def is_placeholder(value: Any) -> bool:
     """Whether a cell says that there is no number in it."""
     return isinstance(value, str) and value.strip().casefold() in _PLACEHOLDERS
-
-
-def is_total(value: Any) -> bool:
-    """Whether a cell is the word that stands before sums at the end of a table."""
-    return isinstance(value, str) and value.strip(" :.").casefold() in _TOTALS
 
 
 def to_numbers(series: Any, column: str, advice: str = _ADVICE) -> NDArray[np.float64]:
@@ -158,7 +142,7 @@ def to_texts(series: Any, column: str) -> NDArray[np.object_]:
 
 def _text(value: Any, row: Callable[[], object], column: str) -> str:
     if isinstance(value, str):
-        return TRUTH_SPELLINGS.get(value.strip(), value.strip().replace(LOOKS_LIKE_A_POINT, "."))
+        return TRUTH_SPELLINGS.get(value.strip(), value.strip())
     if isinstance(value, bool | np.bool_):
         return "true" if value else "false"
     if isinstance(value, int | np.integer):
@@ -309,5 +293,5 @@ def _spelled(value: Any) -> Any:
 
 def repr_cell(value: Any) -> str:
     """A cell as a message shows it."""
-    text = repr(value).replace(LOOKS_LIKE_A_POINT, ".") if isinstance(value, str) else str(value)
+    text = repr(value) if isinstance(value, str) else str(value)
     return text if len(text) <= 40 else text[:37] + "..."

@@ -1,0 +1,417 @@
+"""Text tables: dialects, titles above the header, separators at the end, malformed cells and rows."""
+
+import gzip
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from example_tables import LABELS, make_table
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ldlearn.cli.main import main
+from ldlearn.datasets import DatasetError, read_dataset
+from ldlearn.exceptions import ParameterError, TableError
+from ldlearn.tables import delimited, load_model
+from ldlearn.tables.delimited_dialect import TextStyle, find_dialect
+from ldlearn.tables.formats import open_output, open_table
+from ldlearn.tables.values import read_numbers
+
+PLAIN = "höhe,place,sky\n1.5,küste,1\n-2.25,land,0\n"
+GERMAN = "höhe;place;sky\n1,5;küste;1\n-2,25;land;0\n"
+
+
+def read(path, **options):
+    said = []
+    with open_table(str(path), say=said.append, **options) as table:
+        frame = table.read({"höhe": "number", "place": "text", "sky": "any"})
+    assert frame["höhe"].tolist() == [1.5, -2.25]
+    assert frame["place"].tolist() == ["küste", "land"]
+    assert frame["sky"].tolist() == [1, 0]
+    return " ".join(said)
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding", "said"),
+    [
+        (PLAIN, "utf-8", ""),
+        (PLAIN, "utf-8-sig", ""),
+        (GERMAN, "utf-8", "separated by semicolons, and its numbers have decimal commas"),
+        (PLAIN.replace(",", "\t"), "utf-8", "separated by tabs"),
+        (PLAIN.replace(",", "|"), "utf-8", "separated by bars"),
+        (PLAIN, "cp1252", "its text is cp1252, not UTF-8"),
+        (GERMAN, "utf-16", "its text is utf-16, not UTF-8, and its columns are separated by semicolons, and its"),
+        (GERMAN.replace("\n", "\r\n"), "cp1252", "cp1252"),
+    ],
+)
+def test_what_is_found_is_said(tmp_path, text, encoding, said):
+    path = tmp_path / "x.csv"
+    path.write_bytes(text.encode(encoding))
+    found = read(path)
+    assert (said in found) if said else found == ""
+    assert not said or found.startswith(str(path))
+
+
+def test_what_is_told_is_not_questioned(tmp_path):
+    (tmp_path / "x.csv").write_bytes(GERMAN.encode("cp1252"))
+    assert read(tmp_path / "x.csv", style=TextStyle(";", ",", "cp1252")) == ""
+    assert read(tmp_path / "x.csv", style=TextStyle("semicolon", encoding="latin-1")).endswith("decimal commas.")
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "ascii"])
+def test_a_wrong_encoding_is_one_sentence_with_advice(tmp_path, encoding):
+    (tmp_path / "x.csv").write_text(PLAIN, encoding="utf-8")
+    with pytest.raises(TableError, match=f"x.csv: its text is not {encoding}; name its encoding"):
+        read(tmp_path / "x.csv", style=TextStyle(encoding=encoding))
+
+
+def test_packed_tables_in_and_out(tmp_path):
+    (tmp_path / "x.csv.gz").write_bytes(gzip.compress(PLAIN.encode()))
+    assert read(tmp_path / "x.csv.gz") == ""
+    with open_output(str(tmp_path / "y.tsv.gz")) as sink:
+        sink.write({"höhe": np.array([1.5, -2.25]), "place": np.array(["küste", "land"]), "sky": np.array([1, 0])})
+    assert read(tmp_path / "y.tsv.gz") == ""
+    with pytest.raises(TableError, match=r"the suffix '\.gz' is none of"), open_table(str(tmp_path / "x.npz.gz")):
+        pass
+
+
+def test_a_packed_bomb_is_refused(tmp_path):
+    (tmp_path / "x.csv.gz").write_bytes(gzip.compress(b"a,b\n" + b"0,0\n" * 30_000_000, compresslevel=9))
+    with pytest.raises(DatasetError, match="broken or malicious"):
+        read_dataset(tmp_path / "x.csv.gz", labels="b")
+
+
+def test_read_dataset_warns_and_takes_options(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text("x;joy;fear\n1,5;0,25;0,75\n2,5;1,0;0,0\n")
+    with pytest.warns(UserWarning, match="separated by semicolons, and its numbers have decimal commas"):
+        data = read_dataset(path, labels="joy,fear")
+    np.testing.assert_array_equal(data.D, [[0.25, 0.75], [1, 0]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        told = read_dataset(path, labels="joy,fear", delimiter=";", decimal=",")
+    np.testing.assert_array_equal(told.X, data.X)
+    (tmp_path / "x.jsonl").write_text('{"a": 1}\n')
+    with pytest.raises(DatasetError, match="are for text tables, not for JSON lines"):
+        read_dataset(tmp_path / "x.jsonl", labels="a", delimiter=";")
+
+
+@pytest.mark.parametrize(
+    ("text", "delimiter", "decimal"),
+    [
+        ("a;b\n1,234;5\n2,345;6\n", ";", "."),  # thousands, perhaps: not taken for fractions
+        ("a;b\n0,234;5\n", ";", ","),
+        ("a;b\n1,5;2.5\n", ";", "."),
+        ("a;b\n1.234;0,5\n", ";", ","),
+        ("length, m;width, m\n1,5;2,5\n3,5;4,5\n", ";", ","),
+        ('a,b\n"x;y;z",1\n', ",", "."),
+        ("a,b\n1,2,3\n", ",", "."),
+        ("only\n1\n", ",", "."),
+        ("", ",", "."),
+    ],
+)
+def test_only_what_is_safe_is_found(text, delimiter, decimal):
+    dialect = find_dialect(text.encode(), TextStyle(), ",")
+    assert (dialect.delimiter, dialect.decimal) == (delimiter, decimal)
+
+
+@given(
+    st.lists(st.lists(st.floats(-1e6, 1e6).map(lambda x: round(x, 2)), min_size=3, max_size=3), min_size=2, max_size=9),
+    st.sampled_from([",", ";", "\t", "|"]),
+)
+def test_tables_of_numbers_with_points_are_always_understood(rows, delimiter):
+    lines = [delimiter.join(["a", "b", "c"])] + [delimiter.join(f"{x:.2f}" for x in row) for row in rows]
+    dialect = find_dialect("\n".join(lines).encode(), TextStyle(), ",")
+    assert (dialect.delimiter, dialect.decimal, dialect.encoding) == (delimiter, ".", "utf-8")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"delimiter": "ab"}, "one character or comma"),
+        ({"decimal": ";"}, "'.' or ','"),
+        ({"encoding": "klingon"}, "no encoding 'klingon'"),
+    ],
+)
+def test_impossible_options(options, message):
+    with pytest.raises(ParameterError, match=message):
+        TextStyle(**options)
+
+
+def test_spaces_around_names_are_left_out(tmp_path):
+    (tmp_path / "x.csv").write_text("height, sky ,sea\n1,1,0\n")
+    said = []
+    with open_table(str(tmp_path / "x.csv"), say=said.append) as table:
+        assert table.names == ["height", "sky", "sea"]
+    assert said == [f"{tmp_path / 'x.csv'}: spaces around the names of columns are left out: ' sky '."]
+    (tmp_path / "x.csv").write_text("sky,sky \n1,0\n")
+    with open_table(str(tmp_path / "x.csv"), say=said.append) as table:
+        assert table.names == ["sky", "sky "]
+
+
+def test_rows_on_both_sides_of_the_sample(tmp_path):
+    rows = 200_000
+    (tmp_path / "x.csv").write_text("a;b\n" + "".join(f"{i},5;é\n" for i in range(rows)), encoding="cp1252")
+    said = []
+    with open_table(str(tmp_path / "x.csv"), say=said.append) as table:
+        frame = table.read({"a": "number", "b": "text"})
+    np.testing.assert_array_equal(frame["a"], np.arange(rows) + 0.5)
+    assert set(frame["b"]) == {"é"}
+
+
+def ldlearn(capsys, *words):
+    with pytest.raises(SystemExit) as ended:
+        main([str(word) for word in words])
+    assert ended.value.code == 0
+    return capsys.readouterr().err
+
+
+def test_a_german_spreadsheet_goes_through_every_command(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    table = make_table()
+    table.to_csv("plain.csv", index=False)
+    table.to_csv("german.csv", index=False, sep=";", decimal=",", encoding="cp1252")
+    words = ("-l", ",".join(LABELS), "--id", "key", "-o")
+    ldlearn(capsys, "fit", "plain.csv", *words, "plain.ldl")
+    said = ldlearn(capsys, "fit", "german.csv", *words, "german.ldl")
+    found = "note: german.csv: its columns are separated by semicolons, and its numbers have decimal commas.\n"
+    assert found in said
+    told = ("--delimiter", ";", "--decimal", ",", "--encoding", "cp1252")
+    assert "note:" not in ldlearn(capsys, "fit", "german.csv", *words, "told.ldl", *told)
+    for model in ("german.ldl", "told.ldl"):
+        np.testing.assert_allclose(load_model(model).predict(table), load_model("plain.ldl").predict(table), atol=1e-12)
+    assert found in ldlearn(capsys, "predict", "german.csv", "-m", "plain.ldl", "-o", "p.csv")
+    assert found in ldlearn(capsys, "enhance", "german.csv", "-m", "plain.ldl", "-o", "e.csv")
+    assert found in ldlearn(capsys, "evaluate", "german.csv", "-m", "plain.ldl")
+    degrees = pd.read_csv("p.csv")
+    degrees.to_csv("p_german.csv", index=False, sep=";", decimal=",")
+    assert "p_german.csv: its columns" in ldlearn(capsys, "compare", "p.csv", "p_german.csv")
+
+
+def read_any(path, style=None):
+    said = []
+    with open_table(str(path), say=said.append, style=style) as table:
+        frame = table.read(dict.fromkeys(table.names, "any"))
+    return frame, " ".join(said)
+
+
+@pytest.mark.parametrize("cell", ["1,3", "1,234", "moist", "1,2,3"])
+def test_commas_in_quotes_stay_texts_beside_decimal_points(tmp_path, cell):
+    (tmp_path / "x.csv").write_text(f'a,b\n"{cell}",0.5\n"{cell}",1.5\n')
+    frame, messages = read_any(tmp_path / "x.csv")
+    assert (frame["a"].tolist(), frame["b"].tolist(), messages) == ([cell] * 2, [0.5, 1.5], "")
+
+
+@pytest.mark.parametrize("decimal", [",", None])
+def test_decimal_commas_with_thousands_and_units(tmp_path, decimal):
+    (tmp_path / "x.csv").write_text("a;b;c\n0,5;12,5 kg;1.234\n1.234,5;1.000,0 kg;2.500\n7;3 kg;0,5\n")
+    frame, _ = read_any(tmp_path / "x.csv", TextStyle(decimal=decimal))
+    assert frame["a"].tolist() == [0.5, 1234.5, 7]
+    assert read_numbers(frame["b"])[0].tolist() == [12.5, 1000, 3]
+    assert frame["c"].tolist() == [1234, 2500, 0.5]
+
+
+def test_dates_and_texts_of_a_table_with_decimal_commas_stay_as_they_are(tmp_path):
+    rows = [("0,5", "31.03.2024", "a, b", "1.2.10"), ("1,5", "01.04.2024", "c", "v1,5,2")]
+    (tmp_path / "x.csv").write_text("a;when;text;version\n" + "\n".join(";".join(row) for row in rows))
+    frame, _ = read_any(tmp_path / "x.csv")
+    assert frame["a"].tolist() == [0.5, 1.5]
+    assert [tuple(row) for row in frame[["when", "text", "version"]].to_numpy()] == [row[1:] for row in rows]
+
+
+def read_table(path, kinds=None, **options):
+    said = []
+    with open_table(str(path), say=said.append, **options) as source:
+        names = list(source.names)
+        frame = source.read(kinds or dict.fromkeys(names, "any"))
+    return frame, [text.removeprefix(f"{path}: ") for text in said]
+
+
+@pytest.mark.parametrize(
+    ("above", "said"),
+    [
+        ("Sales of the third quarter\n", "a line above its header skipped"),
+        ("Sales, third quarter\n\n", "2 lines above its header skipped"),
+        ("Sales,,,,\nall regions,,,,\n", "2 lines above its header skipped"),
+        ('"Sales,\nthird quarter"\n', "2 lines above its header skipped"),
+        ("# written by a sensor, 3 channels, 2 Hz, kept, forever, and ever\n# 2024\n", "2 lines above its header"),
+    ],
+)
+def test_titles_above_the_header_are_passed_over_and_said(tmp_path, above, said):
+    path = tmp_path / "x.csv"
+    path.write_text(above + "a,b,place,sky,sea\n1,2.5,coast,1,0\n3,4.5,land,0,1\n")
+    frame, notes = read_table(path)
+    assert list(frame) == ["a", "b", "place", "sky", "sea"]
+    assert frame["b"].tolist() == [2.5, 4.5]
+    assert len(notes) == 1
+    assert said in notes[0]
+
+
+@pytest.mark.parametrize("header", ["#a,b,c", "a,,c", ",b,c", "a b,b,c"])
+def test_a_header_is_no_title(tmp_path, header):
+    path = tmp_path / "x.csv"
+    path.write_text(header + "\n1,2,3\n4,5,6\n7,8,\n")
+    said = []
+    with open_table(str(path), by_name=False, say=said.append) as source:
+        assert source.names == header.split(",")
+    assert said == []
+
+
+def test_titles_above_a_table_with_semicolons_and_a_note_below_it(tmp_path):
+    path = tmp_path / "x.csv"
+    rows = "".join(f"{i},5;{i};a, b\n" for i in range(30))
+    path.write_text("Bericht\n\nhöhe;count;text\n" + rows)
+    frame, notes = read_table(path)
+    assert frame["höhe"].tolist() == [i + 0.5 for i in range(30)]
+    assert notes == [
+        "its columns are separated by semicolons, and its numbers have decimal commas, and 2 lines above its header "
+        "skipped."
+    ]
+    path.write_text("a;b;c\n" + "1;2;3\n" * 30 + "Source: the office\n")
+    with pytest.raises(TableError, match=r"row 31: it has 1 values for 3 columns; .* a remark and no row, delete it"):
+        read_table(path)
+
+
+@pytest.mark.parametrize("text", ["a,b,c,\n1,2,3,\n4,5,6,\n", "a,b,c\n1,2,3,\n4,5,6,\n", "a,b,c,,\n1,2,3,,\n4,5,6,,\n"])
+def test_a_separator_at_the_end_makes_no_column(tmp_path, text):
+    path = tmp_path / "x.csv"
+    path.write_text(text)
+    frame, notes = read_table(path)
+    assert frame.to_dict("list") == {"a": [1, 4], "b": [2, 5], "c": [3, 6]}
+    assert notes == []
+
+
+def test_row_numbers_without_a_name_get_one(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text(",a\n0,5\n1,6\n")
+    frame, notes = read_table(path)
+    assert list(frame) == ["column1", "a"]
+    assert notes == ["its first column has no name in the header, and is called column1."]
+    path.write_text("a,,b\n0,5,1\n1,6,1\n")
+    with pytest.raises(TableError, match="column 2 has no name in the header"):
+        read_table(path)
+
+
+ROWS = 40_000
+
+
+@pytest.fixture(scope="module")
+def late_text(tmp_path_factory):
+    """A column whose only text comes after some pieces have been given out already."""
+    path = tmp_path_factory.mktemp("late") / "x.csv"
+    rows = [f"{i},{i}.5,{i}" for i in range(ROWS)]
+    rows[ROWS - 5] = f"{ROWS - 5},moist,7"
+    path.write_text("a,b,c\n" + "\n".join(rows) + "\n")
+    return path
+
+
+def test_a_text_far_down_loses_nothing(late_text, monkeypatch):
+    frame, _ = read_table(late_text)
+    assert frame["a"].tolist() == list(range(ROWS))
+    numbers, malformed = read_numbers(frame["b"])
+    assert np.flatnonzero(malformed).tolist() == [ROWS - 5]
+    assert np.delete(numbers, ROWS - 5).tolist() == [i + 0.5 for i in range(ROWS) if i != ROWS - 5]
+    assert frame["b"].iloc[ROWS - 5] == "moist"
+    monkeypatch.setattr(delimited, "CHUNK_ROWS", 1000)
+    with open_table(str(late_text)) as source:
+        pieces = list(source.chunks({"b": "any", "a": "any"}))
+    assert len(pieces) == ROWS // 1000
+    assert pieces[0]["b"].dtype == np.float64
+    assert pieces[-1]["b"].dtype == object
+    assert [int(row) for piece in pieces for row in piece["a"]] == list(range(ROWS))
+    assert [row for piece in pieces for row in piece.index] == list(range(1, ROWS + 1))
+
+
+def test_a_text_where_a_number_must_be_is_named(late_text):
+    with pytest.raises(TableError, match=rf"row {ROWS - 4}, column 'b': 'moist' is not a finite number"):
+        read_table(late_text, {"a": "any", "b": "number"})
+
+
+def table(rows, header="key,price,size,sky"):
+    return "\n".join([header, *rows]) + "\n"
+
+
+DATA = [f"k{i},{i * 1.5},{i},{i % 2}" for i in range(1, 9)]
+
+
+def test_lines_that_end_as_on_an_old_computer_are_said(tmp_path):
+    (tmp_path / "x.csv").write_bytes(b"a,b\r1,2\r3,4\r")
+    with pytest.raises(TableError, match="its lines end in carriage returns alone"):
+        read_table(tmp_path / "x.csv")
+
+
+@pytest.mark.parametrize(
+    ("cell", "number"),
+    [
+        ("1 234,5", 1234.5),
+        ("1.234,5", 1234.5),
+        ("1'234,5", 1234.5),
+        ("1\u202f234,50 €", 1234.5),
+        ("12,5 kg", 12.5),
+    ],
+)
+def test_numbers_with_decimal_commas_may_be_decorated(tmp_path, cell, number):
+    path = tmp_path / "x.csv"
+    path.write_text("a;b\n" + f"{cell};0,5\n" * 8, encoding="utf-8")
+    frame, notes = read_table(path)
+    assert read_numbers(frame["a"])[0].tolist() == [number] * 8
+    assert "decimal commas" in notes[0]
+
+
+def test_utf_16_has_a_byte_order_mark(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_bytes(table(DATA).encode("utf-16"))
+    frame, notes = read_table(path)
+    assert frame["size"].tolist() == list(range(1, 9))
+    assert notes == ["its text is utf-16, not UTF-8."]
+
+
+@pytest.mark.parametrize(
+    ("beginning", "said"), [(b"PK\x03\x04", "Excel"), (b"\x1f\x8b\x08", ".csv.gz"), (b"PAR1", "Parquet")]
+)
+def test_what_is_no_text_table_is_called_by_its_name(tmp_path, beginning, said):
+    (tmp_path / "x.csv").write_bytes(beginning + bytes(50))
+    with pytest.raises(TableError, match=f"no text table but .*{said}.*; give it the ending that says so"):
+        read_table(tmp_path / "x.csv")
+
+
+def test_an_open_quote_does_not_print_the_table(tmp_path):
+    (tmp_path / "x.csv").write_text('"' + table(DATA * 9))
+    with open_table(str(tmp_path / "x.csv")) as source, pytest.raises(TableError, match="--delimiter") as caught:
+        source.find("sky")
+    assert len(str(caught.value)) < 300
+
+
+@pytest.mark.parametrize("last", ["7", "7,8,9", "7,8,9,10,11"])
+@pytest.mark.parametrize("n_rows", [3, 60_000])
+def test_rows_of_another_length_are_refused(tmp_path, last, n_rows):
+    (tmp_path / "x.csv").write_text("a,b,c,d\n" + "1,2,3,4\n\n" * n_rows + last)
+    with pytest.raises(TableError, match=rf"row {n_rows + 1}: it has {last.count(',') + 1} values for 4 columns"):
+        read_table(tmp_path / "x.csv")
+    with pytest.raises(TableError, match=rf"row {n_rows + 1}: it has"):
+        read_table(tmp_path / "x.csv", {"b": "any"})
+
+
+def test_quoted_rows_may_hold_separators_and_line_breaks(tmp_path):
+    cells = ["x", 'say "hi"', "a,b", "two\nlines", ""] * 20_000
+    frame = pd.DataFrame({"a": range(len(cells)), "text": cells, "b": 0.5})
+    frame.to_csv(tmp_path / "x.csv", index=False)
+    found, messages = read_table(tmp_path / "x.csv")
+    assert found["text"].fillna("").tolist() == cells
+    assert found["a"].tolist() == list(range(len(cells)))
+    assert messages == []
+
+
+def test_codes_with_leading_zeros_stay_texts(tmp_path):
+    (tmp_path / "x.csv").write_text("code,size\n12345,1\n01067,2\n0,3\n")
+    frame, _ = read_table(tmp_path / "x.csv")
+    assert frame["code"].tolist() == ["12345", "01067", "0"]
+    assert frame["size"].dtype == np.float64
+
+
+def test_numbers_are_read_exactly(tmp_path):
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=5000) * 10.0 ** rng.integers(-300, 300, 5000)
+    (tmp_path / "x.csv").write_text("a,b\n" + "".join(f"{value!r},1\n" for value in values.tolist()))
+    assert read_table(tmp_path / "x.csv")[0]["a"].tolist() == values.tolist()
