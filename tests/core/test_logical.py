@@ -95,9 +95,6 @@ def test_other_numbers_are_told_whatever_they_are_stored_in(wrong):
 
 
 def test_frames_of_floats_are_not_written_into():
-    labels = pd.DataFrame([[0.0, 0.0], [1.0, 0.0]])
-    assert check_logical(labels, "all").tolist() == [[True, True], [True, False]]
-    assert labels.to_numpy().tolist() == [[0.0, 0.0], [1.0, 0.0]]
     degrees = pd.DataFrame([[0.3, 0.7005], [np.nan, np.nan]])
     assert check_some_degrees(degrees, ["label_0", "label_1"], 2)[0].sum() == pytest.approx(1.0)
     assert degrees.loc[0].tolist() == [0.3, 0.7005]

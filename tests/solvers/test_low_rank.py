@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from ldlearn.solvers.low_rank import (
     LowRankProduct,
-    row_space,
     shrinkage,
     singular_value_threshold,
     smooth_by_representation,
+    thin_factors,
 )
 
 
@@ -51,12 +51,12 @@ def test_shrinkage_shortens_by_tau_and_not_below_zero():
 def test_coordinates_keep_inner_products_and_leave_rounding_out(shape):
     X = np.random.default_rng(2).normal(size=shape)
     X[:, -1] = X[:, 0] - 2.0 * X[:, 1]
-    space = row_space(X)
+    space = thin_factors(X)
     rank = np.linalg.matrix_rank(X)
     assert space.basis.shape == (shape[0], rank)
     np.testing.assert_allclose(space.basis.T @ space.basis, np.eye(rank), atol=1e-12)
     np.testing.assert_allclose(space.coordinates.T @ space.coordinates, X @ X.T, atol=1e-10)
-    assert row_space(np.zeros(shape)).basis.shape == (shape[0], 0)
+    assert thin_factors(np.zeros(shape)).basis.shape == (shape[0], 0)
 
 
 def low_rank():

@@ -337,3 +337,13 @@ def test_without_a_graph_a_row_is_solved_the_same_whatever_rows_are_beside_it(we
     for rows in (*(slice(k, k + 1) for k in range(0, 300, 10)), slice(0, 40), slice(40, 300)):
         alone = newton_simplex(L[rows], Y[rows], beta=2.0, weights=None if w is None else w[rows], tol=1e-4)
         np.testing.assert_allclose(alone.D, together.D[rows], atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", [sparse.coo_array, sparse.csc_array, sparse.lil_array, sparse.csr_array.toarray])
+def test_the_laplacian_may_have_any_format(kind):
+    rng = np.random.default_rng(4)
+    Y = rng.random((25, 4)) < 0.6
+    Y[:, 0] |= ~Y.any(axis=1)
+    L, G = log_softmax(2.0 * rng.normal(size=Y.shape)), laplacian(knn_graph(rng.normal(size=(25, 2)), 4))
+    expected = newton_simplex(L, Y, laplacian=G, alpha=0.1).D
+    np.testing.assert_allclose(newton_simplex(L, Y, laplacian=kind(G), alpha=0.1).D, expected, atol=1e-12)

@@ -42,10 +42,10 @@ def test_products_of_rows_and_scores_are_those_of_the_whole(n, copies, constant,
     scatter = rows.X.T @ (weights[:, None] * rows.X)
     np.testing.assert_allclose(scatter, np.diag(rows.spread + rows.total * rows.mean**2), atol=1e-8)
     V, b = rng.normal(size=(rows.m, 2)), rng.normal(size=2)
-    W, intercept = rows.in_columns(V, b)
+    W, intercept = rows.to_original(V, b)
     np.testing.assert_allclose(X @ W + intercept, rows.X @ V + b, atol=1e-8)
     np.testing.assert_allclose(np.sum(W**2), np.sum(V**2), rtol=1e-8)
-    Q = rows.last_directions(rows.m)
+    Q = rows.largest_directions(rows.m)
     np.testing.assert_allclose(Q.T @ Q, np.eye(rows.m), atol=1e-7)
 
 
@@ -60,7 +60,7 @@ def test_regressions_on_short_rows_are_those_on_whole_ones(rank, fit_intercept, 
     for regression, y in ((softmax_regression, D), (vote_regression, Y)):
         long, short = (regression(features, y, l2=2.0, tol=1e-12) for features in (whole, rows))
         assert short.loss == pytest.approx(long.loss, rel=1e-9)
-        coef, intercept = rows.in_columns(short.coef, short.intercept)
+        coef, intercept = rows.to_original(short.coef, short.intercept)
         np.testing.assert_allclose(X @ coef + intercept, X @ long.coef + long.intercept, atol=1e-4)
         np.testing.assert_allclose(coef, long.coef, atol=1e-5)
 
@@ -81,11 +81,11 @@ def test_other_features_stay_as_they_are():
     assert isinstance(reduce_to_row_space(Features(X)), RowSpace)
     uneven = X.copy()
     uneven[:, 0] *= 1e6  # would drown the others in rounding
-    weighted = Features(X, weights=np.arange(60.0))  # one counts for nothing
+    weighted = Features(X, sample_weight=np.arange(60.0))  # one counts for nothing
     others = [Features(other) for other in (X[:, :100], uneven, sparse.csr_array(X), X[:1])]
     for features in (*others, weighted):
         assert reduce_to_row_space(features) is features
-        assert features.whole is features
+        assert features.original is features
 
 
 def test_rows_that_would_lose_digits_stay_as_they_are():
@@ -94,7 +94,7 @@ def test_rows_that_would_lose_digits_stay_as_they_are():
     far = X.copy()
     far[0] = 1e7
     often = np.append(1e12, np.ones(len(X) - 1))
-    for features in (Features(far), Features(X, weights=often), Features(X + 1e7, fit_intercept=False)):
+    for features in (Features(far), Features(X, sample_weight=often), Features(X + 1e7, fit_intercept=False)):
         assert reduce_to_row_space(features) is features
     assert isinstance(reduce_to_row_space(Features(X + 1e7)), RowSpace)
     middle = np.vstack([X + 1e3, X.mean(axis=0) + 1e3])  # a row without any length

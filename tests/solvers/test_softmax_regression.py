@@ -9,12 +9,11 @@ from scipy.optimize import check_grad
 from sklearn.linear_model import LogisticRegression
 
 from ldlearn.core import resources, scaling, softmax
-from ldlearn.solvers import features as features_module
 from ldlearn.solvers import many_labels
 from ldlearn.solvers import softmax_regression as module
-from ldlearn.solvers.features import Features
+from ldlearn.solvers.features import CentredColumns, Features
+from ldlearn.solvers.softmax_objective import LocalObjective
 from ldlearn.solvers.softmax_regression import SoftmaxFit, loss_and_gradient, softmax_regression
-from ldlearn.solvers.softmax_rows import LocalRows
 
 
 def problem(n=80, m=6, c=4, seed=0, scale=1.0):
@@ -86,7 +85,7 @@ def test_every_preconditioner_finds_the_same_optimum(kind, monkeypatch):
     if kind == "blocks":
         monkeypatch.setattr(module, "_MANY_STEPS", 0)
     if kind == "diagonal":
-        monkeypatch.setattr(features_module, "_LARGEST_FACTORISATION", 2)
+        monkeypatch.setattr(CentredColumns, "max_factorised", 2)
     if kind == "kronecker":
         monkeypatch.setattr(module, "_LARGEST_BLOCKS", 0)
     features = Features(X)
@@ -287,7 +286,7 @@ def test_more_float32_features_than_rows_and_hardly_a_penalty():
     D = np.eye(3)[rng.integers(3, size=40)]
     features = Features(X)
     P = softmax(rng.normal(size=(40, 3))).astype(np.float32)
-    at = LocalRows(features, D).at(np.zeros((100, 3)), np.zeros(3), logits=np.log(P))
+    at = LocalObjective(features, D).at(np.zeros((100, 3)), np.zeros(3), logits=np.log(P))
     for scatter, p in zip(at.scatters(), at.P.astype(float).T, strict=True):
         np.testing.assert_allclose(scatter, features.weighted_scatter(p * (1.0 - p)), rtol=1e-12, atol=1e-12)
     assert np.isfinite(softmax_regression(features, D, l2=1e-5, tol=1e-6).loss)
@@ -338,12 +337,12 @@ def test_blocks_threads_and_samples_change_nothing_but_the_work(container, dtype
     X, D = many_rows()
     weights = np.random.default_rng(0).integers(1, 4, len(X)).astype(float) if weighted else None
     X = X.astype(dtype)
-    monkeypatch.setattr(features_module, "_SAMPLED_ROWS", 10**6)
-    plain = softmax_regression(Features(container(X), weights=weights), D, l2=0.1, tol=1e-9)
+    monkeypatch.setattr(CentredColumns, "sampled_rows_per_feature", 10**6)
+    plain = softmax_regression(Features(container(X), sample_weight=weights), D, l2=0.1, tol=1e-9)
     monkeypatch.setattr(scaling, "_BLOCK_ENTRIES", 1000)
     monkeypatch.setattr(resources, "thread_count", lambda: 3)
-    monkeypatch.setattr(features_module, "_SAMPLED_ROWS", 40)
-    features = Features(container(X), weights=weights)
+    monkeypatch.setattr(CentredColumns, "sampled_rows_per_feature", 40)
+    features = Features(container(X), sample_weight=weights)
     assert len(features.sample().rows) == 240
     fit = softmax_regression(features, D, l2=0.1, tol=1e-9)
     assert fit.converged
@@ -356,13 +355,13 @@ def test_blocks_threads_and_samples_change_nothing_but_the_work(container, dtype
 def test_a_sample_that_misleads_gives_way_to_all_rows(monkeypatch):
     """Every row with the rare feature is outside the sample, which therefore knows no curvature along it."""
     X, D = many_rows()
-    monkeypatch.setattr(features_module, "_SAMPLED_ROWS", 40)
+    monkeypatch.setattr(CentredColumns, "sampled_rows_per_feature", 40)
     inside = np.zeros(len(X), dtype=bool)
     inside[Features(X).sample().rows] = True
     X[:, 0] = 0.0
     X[np.flatnonzero(~inside)[::7], 0] = 1.0
     fit = softmax_regression(Features(X), D, l2=1e-3, tol=1e-10)
-    monkeypatch.setattr(features_module, "_SAMPLED_ROWS", 10**6)
+    monkeypatch.setattr(CentredColumns, "sampled_rows_per_feature", 10**6)
     plain = softmax_regression(Features(X), D, l2=1e-3, tol=1e-10)
     assert fit.converged
     assert fit.loss == pytest.approx(plain.loss, rel=1e-9)
@@ -372,7 +371,7 @@ def test_secants_bend_the_newton_direction_as_those_of_l_bfgs_do():
     """An inverse Hessian is symmetric, and the last secant's change of the gradient leads back along its step."""
     X, D = problem()
     rng = np.random.default_rng(0)
-    state = module._Problem(LocalRows(Features(X), D), 0.1, 0.0, module._balanced)
+    state = module._Problem(LocalObjective(Features(X), D), 0.1, 0.0, module._balanced)
     here = state.start(None)
     for _ in range(2):
         there = here.W + rng.normal(size=here.W.shape), here.b + rng.normal(size=here.b.shape)
@@ -397,7 +396,7 @@ def test_a_copy_in_single_precision_changes_nothing_but_the_work(dtype, tol, mon
     X, D = many_rows()
     X = (X * np.geomspace(1e-8, 1e8, X.shape[1]) + 1e3 * np.geomspace(1e-8, 1e8, X.shape[1])).astype(dtype)
     plain = softmax_regression(Features(X), D, l2=0.1, tol=tol)
-    monkeypatch.setattr(features_module, "_WORTH_A_COPY", 1)
+    monkeypatch.setattr(Features, "min_copied_entries", 1)
     features = Features(X)
     assert features.as_float32().X.dtype == np.float32
     assert features.as_float32() is not features
@@ -413,8 +412,8 @@ def test_a_copy_in_single_precision_changes_nothing_but_the_work(dtype, tol, mon
 
 def test_no_copy_is_made_where_single_precision_cannot_hold_the_columns(monkeypatch):
     X, D = many_rows()
-    monkeypatch.setattr(features_module, "_WORTH_A_COPY", 1)
-    monkeypatch.setattr(features_module, "_SAMPLED_ROWS", 40)
+    monkeypatch.setattr(Features, "min_copied_entries", 1)
+    monkeypatch.setattr(CentredColumns, "sampled_rows_per_feature", 40)
     for scale in (1e40, 1e-40):
         features = Features(X * np.where(np.arange(X.shape[1]) == 0, scale, 1.0))
         assert features.as_float32() is features
@@ -486,7 +485,7 @@ def test_what_balance_is_lacking_is_added_to_the_gap(monkeypatch):
 def test_what_cannot_be_balanced_is_not_certified(off, balances):
     """Predictions of exactly 0 have no curvature: Newton's method does not move their label."""
     X, D = problem()
-    rows = LocalRows(Features(X), D)
+    rows = LocalObjective(Features(X), D)
     at, _, left = module._balanced(rows.at(np.zeros((6, 4)), np.array([off, 0.0, 0.0, 0.0])), rows.n, 0.1, 1e-6)
     assert (np.abs(at.excess()).max() <= 1e-12 * rows.n) == balances
     assert left == (0.0 if balances else np.inf)
@@ -501,7 +500,7 @@ def test_the_bound_holds_for_any_intercept(seed):
     D /= D.sum(axis=1, keepdims=True)
     features = Features(X)
     best = softmax_regression(features, D, l2=l2, tol=1e-12)
-    rows = many_labels.SparseRows(features, sparse.csr_array(D))
+    rows = many_labels.SparseObjective(features, sparse.csr_array(D))
     for off in (0.01, 0.1, 1.0, 5.0):
         b = best.intercept + features.mean @ best.coef + off * rng.normal(size=4)
         at, shift, left = many_labels.balanced(rows.at(best.coef, b, exact=True), rows.n, l2, goal=np.inf)
@@ -543,7 +542,7 @@ def test_many_labels_are_centred_where_they_are_predicted(monkeypatch):
 def test_a_shift_of_the_intercept_balances_the_predictions(weighted):
     X, D = few_of_many()
     weights = np.random.default_rng(0).integers(1, 4, len(X)).astype(float) if weighted else None
-    rows = many_labels.SparseRows(Features(X, weights=weights), sparse.csr_array(D))
+    rows = many_labels.SparseObjective(Features(X, sample_weight=weights), sparse.csr_array(D))
     b = np.where(rows.degrees > 0, 0.0, -60.0)
     at = rows.at(np.random.default_rng(1).normal(size=(X.shape[1], len(b))) * 0.1, b, exact=True)
     balanced = at.shifted(at.balancing_shift(1e-12))
@@ -555,7 +554,7 @@ def test_a_shift_of_the_intercept_balances_the_predictions(weighted):
 def test_a_label_that_is_hardly_predicted_is_balanced_step_by_step():
     """What its sum lacks is a factor that single precision cannot write."""
     X, D = few_of_many()
-    rows = many_labels.SparseRows(Features(X), sparse.csr_array(D))
+    rows = many_labels.SparseObjective(Features(X), sparse.csr_array(D))
     b = np.where(rows.degrees > 0, 0.0, -60.0)
     b[:2] = -120.0, -2000.0  # a factor of 1e52; predictions of exactly 0, which 30 rounds do not mend
     at, shift, left = many_labels.balanced(rows.at(np.zeros((X.shape[1], len(b))), b, exact=True), rows.n, 0.1, 1e-3)

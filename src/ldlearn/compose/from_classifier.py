@@ -222,7 +222,7 @@ class LikelyLogisticRegression(ClassifierMixin, BaseEstimator):
     def fit(self, X: Any, y: Any, sample_weight: SampleWeight | None = None) -> LikelyLogisticRegression:
         """Try penalties on folds that depend on the features alone, then fit with the best."""
         # In the unit of the penalty the scale of the features is near that of the intercept, whatever it was.
-        self.unit_ = float(np.sqrt(default_gamma(Features(X, weights=sample_weight)))) or 1.0
+        self.unit_ = float(np.sqrt(default_gamma(Features(X, sample_weight=sample_weight)))) or 1.0
         w = np.ones(len(y)) if sample_weight is None else sample_weight
         X = X.astype(np.float64) / self.unit_  # in single precision the line search of scikit-learn 1.6 gives up
         models = [LogisticRegression(C=0.5 / ratio, solver="newton-cholesky") for ratio in _RATIOS]

@@ -17,7 +17,7 @@ from ldlearn.core.simplex import SampleWeight as RowWeights
 from ldlearn.core.targets import check_labels_seen, count_ticks, shares_of_ticks
 from ldlearn.dask.cluster import Rounds
 from ldlearn.dask.estimator import JointOnBlocks
-from ldlearn.dask.rows import BlockColumns, BlockRows, Weights
+from ldlearn.dask.rows import BlockColumns, BlockObjective, Weights
 from ldlearn.dask.training import Given, Training
 from ldlearn.exceptions import InputError, ParameterError
 from ldlearn.solvers.features import Features
@@ -140,7 +140,7 @@ class DLDL(JointOnBlocks, joint.DLDL):
         terms, _ = self._outcome(rounds, degrees, graphs)
         while self.n_iter_ < self.max_iter and not self._has_settled(training.total):
             self.n_iter_ += 1
-            rows = BlockRows(columns, degrees)
+            rows = BlockObjective(columns, degrees)
             W = minimize(rows, l2=self.gamma_, start=W, tol=self.tol, rtol=self._rough_rtol)  # Eq. 8
             self._record("W", W.loss + terms)
             # Blocks centre their features, and so need the intercept at the mean.

@@ -13,8 +13,8 @@ from ldlearn.core.simplex import Array
 from ldlearn.dask.training import Given, SampledRows, Training
 from ldlearn.solvers.features import CentredColumns, Features
 from ldlearn.solvers.row_space import reduce_to_row_space
-from ldlearn.solvers.softmax_regression import RowsAt
-from ldlearn.solvers.softmax_rows import LocalRows
+from ldlearn.solvers.softmax_objective import LocalObjective
+from ldlearn.solvers.softmax_regression import ObjectiveAt
 
 _FEW_ROWS = 10_000  # may be looked at in one place
 
@@ -79,7 +79,7 @@ class Weights(NamedTuple):
         return self.exact >= exact and np.array_equal(self.W, W) and np.array_equal(self.b, b)
 
 
-class BlockRows:
+class BlockObjective:
     """Rows in blocks, with their degrees.
 
     Nothing is kept of predictions: they are made from the weights wherever they are needed. That is one more product
@@ -92,26 +92,26 @@ class BlockRows:
         self.n = columns.total
         self.sampled = columns.sample() is not None  # second derivatives are taken from it, without a round
         self.n_products = 0  # two for each round
-        self._known: BlockRowsAt | None = None
+        self._known: BlockObjectiveAt | None = None
 
     def mean_degrees(self) -> Array:
         """Column means of D."""
         (sums,) = self.rounds.total(_column_sums, self.degrees)
         return np.asarray(sums / self.n)
 
-    def at(self, W: Array, b: Array, *, logits: Any = None, exact: bool = False) -> BlockRowsAt:
+    def at(self, W: Array, b: Array, *, logits: Any = None, exact: bool = False) -> BlockObjectiveAt:
         """The rows at weights; asked for twice in a row, they cost one round."""
         if self._known is None or not self._known.weights.are(W, b, exact):
-            self._known = BlockRowsAt(self, Weights(self.features.message(), W, b, exact))
+            self._known = BlockObjectiveAt(self, Weights(self.features.message(), W, b, exact))
         return self._known
 
 
-class BlockRowsAt:
+class BlockObjectiveAt:
     """Loss, gradient and curvature at some weights, all from one round."""
 
     logits = None
 
-    def __init__(self, rows: BlockRows, weights: Weights) -> None:
+    def __init__(self, rows: BlockObjective, weights: Weights) -> None:
         self.rows, self.weights, self.exact = rows, weights, weights.exact
         found = rows.rounds.total(_sums_at, rows.X, rows.degrees, common=weights)
         self.loss, self._gW, self._gb, self._excess, self._curvature = found
@@ -135,7 +135,7 @@ class BlockRowsAt:
         if self.rows.sampled and sample is not None:
             if self._sampled is None:
                 nothing = np.zeros((sample.n, W.shape[1]))  # a second derivative does not depend on degrees
-                self._sampled = LocalRows(sample, nothing).at(self.weights.W, self.weights.b)
+                self._sampled = LocalObjective(sample, nothing).at(self.weights.W, self.weights.b)
             part, factor = self._sampled.hessian_times(W, b), self.rows.n / sample.total
             return factor * part[0], factor * part[1]
         hW, hb = self.rows.rounds.total(_hessian_times, self.rows.X, self.rows.degrees, common=(self.weights, W, b))
@@ -145,12 +145,12 @@ class BlockRowsAt:
         """``Z' diag(p_j (1 - p_j)) Z`` for each label j."""
         return self.rows.rounds.total(_scatters, self.rows.X, self.rows.degrees, common=self.weights)
 
-    def along(self, W: Array, b: Array) -> Callable[[float], RowsAt]:
+    def along(self, W: Array, b: Array) -> Callable[[float], ObjectiveAt]:
         """The rows at the weights plus t times a direction."""
         at = self.weights
         return lambda t: self.rows.at(at.W + t * W, at.b + t * b, exact=at.exact)
 
-    def shifted(self, b: Array) -> RowsAt:
+    def shifted(self, b: Array) -> ObjectiveAt:
         """The rows with another intercept, greater by b."""
         return self.rows.at(self.weights.W, self.weights.b + b, exact=self.weights.exact)
 
@@ -168,7 +168,7 @@ def _deviations(X: Array, given: Given, common: tuple[NDArray[np.float64], bool]
 
 
 def _scatter(X: Array, given: Given, columns: CentredColumns) -> Sequence[Any]:
-    return [Features(X, weights=given.weights, block_of=columns).scatter_matrix()]
+    return [Features(X, sample_weight=given.weights, block_of=columns).scatter_matrix()]
 
 
 def _column_sums(degrees: Any, _: Any) -> Sequence[Any]:
@@ -191,5 +191,5 @@ def _scatters(X: Array, degrees: Any, weights: Weights) -> Sequence[Any]:
 
 
 def _at(X: Array, degrees: Any, weights: Weights) -> Any:
-    rows = LocalRows(Features(X, weights=degrees.weights, block_of=weights.columns), degrees.D)
+    rows = LocalObjective(Features(X, sample_weight=degrees.weights, block_of=weights.columns), degrees.D)
     return rows.at(weights.W, weights.b, exact=weights.exact)

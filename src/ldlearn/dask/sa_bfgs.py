@@ -8,7 +8,7 @@ from ldlearn import learning
 from ldlearn.core.simplex import Array
 from ldlearn.core.simplex import SampleWeight as RowWeights
 from ldlearn.dask.estimator import OnBlocks
-from ldlearn.dask.rows import BlockColumns, BlockRows
+from ldlearn.dask.rows import BlockColumns, BlockObjective
 from ldlearn.dask.training import Given, Training
 from ldlearn.exceptions import ParameterError
 from ldlearn.solvers.softmax_regression import minimize
@@ -48,7 +48,7 @@ class SABFGS(OnBlocks, learning.SABFGS):
 
     def _fit(self, training: Training) -> None:  # type: ignore[override]
         columns = BlockColumns(training, training.X, training.sums, self.fit_intercept)
-        rows = BlockRows(columns, training.rounds.keep(_known, training.given))
+        rows = BlockObjective(columns, training.rounds.keep(_known, training.given))
         fit = minimize(rows, l2=self.l2, start=None, tol=self.tol, max_iter=self.max_iter)
         self.coef_, self.intercept_ = fit.coef.T, fit.intercept
         self.objective_, self.weights_gap_ = fit.loss, fit.gap

@@ -13,7 +13,7 @@ from ldlearn.base.sklearn_private import Interval, StrOptions
 from ldlearn.core.resources import require_memory
 from ldlearn.core.scaling import feature_scaling
 from ldlearn.core.simplex import softmax
-from ldlearn.solvers.low_rank import RowSpace, row_space, shrinkage, smooth_by_representation
+from ldlearn.solvers.low_rank import ThinFactors, shrinkage, smooth_by_representation, thin_factors
 from ldlearn.solvers.spectral_tensor import SpectralTensor
 
 _ARRAYS = 5  # n x n arrays of doubles at the peak
@@ -129,11 +129,11 @@ class GLESC(Enhancer):
         require_memory(8.0 * _ARRAYS * n**2, f"GLESC with its {n} x {n} representations", "LESC makes no such array")
         features = feature_scaling(X).apply(X) if self.standardize else X
         labels = Y.astype(float)
-        self.representation_ = C = self._represent([row_space(features), row_space(labels)])
+        self.representation_ = C = self._represent([thin_factors(features), thin_factors(labels)])
         F = smooth_by_representation(labels, C.T if self.orientation == "stated" else C, self.lam)
         self.label_distributions_ = softmax(F)
 
-    def _represent(self, views: list[RowSpace]) -> NDArray[np.float64]:
+    def _represent(self, views: list[ThinFactors]) -> NDArray[np.float64]:
         """Mean of the two representations, by the inexact augmented Lagrangian method.
 
         Each view v has ``X = X Z + E`` (multiplier Y, penalty mu) and ``Z = G`` (multiplier W, penalty rho), where the

@@ -14,12 +14,12 @@ from ldlearn.core.scaling import feature_scaling
 from ldlearn.core.simplex import softmax
 from ldlearn.solvers.low_rank import (
     LowRankProduct,
-    RowSpace,
+    ThinFactors,
     nuclear_norm,
-    row_space,
     shrinkage,
     singular_value_threshold,
     smooth_by_representation,
+    thin_factors,
 )
 
 _LARGEST_MU = 1e10  # where the penalty stops growing, as released
@@ -152,14 +152,14 @@ class LESC(Enhancer):
         self.max_iter = max_iter
 
     def _fit(self, X: Any, Y: NDArray[np.bool_]) -> None:
-        space = row_space(feature_scaling(X).apply(X) if self.standardize else X)
+        space = thin_factors(feature_scaling(X).apply(X) if self.standardize else X)
         self.beta_star_ = _beta_star(space)
         self.basis_, self.coefficients_ = space.basis, self._represent(space)
         Z = LowRankProduct(self.basis_, self.coefficients_)
         F = smooth_by_representation(Y.astype(float), Z.T if self.orientation == "stated" else Z, self.gamma)
         self.label_distributions_ = softmax(F)
 
-    def _represent(self, space: RowSpace) -> NDArray[np.float64]:
+    def _represent(self, space: ThinFactors) -> NDArray[np.float64]:
         """Low-rank representation by the inexact augmented Lagrangian method, in the coordinates of the row space.
 
         There the samples are the columns of X and the dictionary is diagonal (s): no column of the optimal Z leaves the
@@ -187,7 +187,7 @@ class LESC(Enhancer):
         self._certify(space, Z, Y1)
         return Z
 
-    def _certify(self, space: RowSpace, Z: NDArray[np.float64], multiplier: NDArray[np.float64]) -> None:
+    def _certify(self, space: ThinFactors, Z: NDArray[np.float64], multiplier: NDArray[np.float64]) -> None:
         """The objective at Z, and its distance to the dual value of the multiplier made feasible."""
         X, s = space.coordinates, space.values[:, None]
         self.objective_ = nuclear_norm(Z) + self.beta * float(np.linalg.norm(X - s * Z, axis=0).sum())
@@ -198,7 +198,7 @@ class LESC(Enhancer):
         self.gap_ = self.objective_ - float(np.vdot(multiplier, X)) / excess
 
 
-def _beta_star(space: RowSpace) -> float:
+def _beta_star(space: ThinFactors) -> float:
     """``1 / |X N'|`` (spectral norm; N the samples scaled to length one): up to it the representation is Z = 0."""
     X = space.coordinates
     if not X.size:

@@ -369,7 +369,7 @@ class DLDL(SampleWeightMixin, IntervalMixin):
         self.objective_path_ = np.empty(0)
         self.n_newton_: list[int] = []
         self.n_iter_ = 0
-        W, terms = work.first_W, self._terms_in_D(features.weights, G, D)
+        W, terms = work.first_W, self._terms_in_D(features.sample_weight, G, D)
         while self.n_iter_ < self.max_iter and not self._has_settled(features.total):
             self.n_iter_ += 1
             W = self._update_W(features, D, W, terms)  # Eq. 8
@@ -379,10 +379,10 @@ class DLDL(SampleWeightMixin, IntervalMixin):
             self.weights_gap_ = W.gap
             self.converged_ = W.converged and solved
         assert W is not None
-        coef, self.intercept_ = features.in_columns(W.coef, W.intercept)
+        coef, self.intercept_ = features.to_original(W.coef, W.intercept)
         self.coef_ = coef.T
         self.objective_ = float(self.objective_path_[-1])
-        self.label_distributions_ = self._dense(D, features.whole.X.dtype)
+        self.label_distributions_ = self._dense(D, features.original.X.dtype)
 
     @staticmethod
     def _dense(D: Any, dtype: Any) -> Array:

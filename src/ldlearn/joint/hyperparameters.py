@@ -128,7 +128,7 @@ class _Suggested:
         """Of the rows that split k learns from, and of those that it judges by."""
         if self.votes is None:
             return (
-                normalize_rows(fill_unknown(split.Y, split.known, split.features.weights)),
+                normalize_rows(fill_unknown(split.Y, split.known, split.features.sample_weight)),
                 normalize_rows(fill_unknown(split.Y_test, split.known_test, split.weights_test)),
             )
         fit = self.votes.fits[k]
@@ -190,7 +190,7 @@ def _all_rows(features: Features, Y: Mask, known: Mask | None, splits: list[Spli
 def _safest_beta(rows: _Rows, gamma: float, max_iter: int) -> float:
     """The beta under which DLDL's degrees lose least, against those nearest to an opinion, whichever is right."""
     support = Support(rows.Y if rows.known is None else rows.Y | ~rows.known)
-    start = normalize_rows(fill_unknown(rows.Y, rows.known, rows.features.weights))
+    start = normalize_rows(fill_unknown(rows.Y, rows.known, rows.features.sample_weight))
     tol = _accuracy(rows.features)
     first = softmax_regression(rows.features, start, l2=gamma, tol=tol)  # the same for every beta
 
@@ -209,7 +209,7 @@ def _safest_beta(rows: _Rows, gamma: float, max_iter: int) -> float:
 
     def nearness(opinion: _Opinion, k: int) -> float:
         shared = np.minimum(degrees(k), opinion.degrees).sum(axis=1)
-        return float(np.average(shared, weights=rows.features.weights))
+        return float(np.average(shared, weights=rows.features.sample_weight))
 
     hills = [_climb(partial(nearness, opinion), _MIDDLE_BETA, len(_BETAS)) for opinion in rows.opinions]
     return _between(_BETAS, _least_regret(hills, [opinion.weight for opinion in rows.opinions]))

@@ -106,7 +106,7 @@ class Split:
 def held_out_splits(features: Features, Y: Mask, known: Mask | None = None) -> list[Split]:
     """The rows of each of `held_out_folds`."""
 
-    X, intercept, weights = features.X, features.fit_intercept, features.weights
+    X, intercept, weights = features.X, features.fit_intercept, features.sample_weight
 
     def part(A: Any, rows: Rows) -> Any:
         return None if A is None else A[rows]
@@ -121,7 +121,7 @@ def held_out_splits(features: Features, Y: Mask, known: Mask | None = None) -> l
             part(known, fold.test),
             part(weights, fold.test),
         )
-        for fold in held_out_folds(features.whole.X)
+        for fold in held_out_folds(features.original.X)
     ]
 
 

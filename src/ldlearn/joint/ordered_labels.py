@@ -78,12 +78,12 @@ def _held_out(split: Split, weight: float, beta: float, gamma: float, max_iter: 
     features, Y, known = split.features, split.Y, split.known
     support = Y if known is None else Y | ~known
     Q = weight * roughness(Y.shape[1])
-    D: Array = normalize_rows(fill_unknown(Y, known, features.weights))
+    D: Array = normalize_rows(fill_unknown(Y, known, features.sample_weight))
     # As DLDL alternates, but that W comes last: it is predictions that are judged.
     W = softmax_regression(features, D, l2=gamma, tol=_ROUGH)
     for _ in range(1, max_iter):
         D = newton_simplex(log_softmax(W.logits), support, beta=beta, between_labels=Q, start=D, tol=_ROUGH).D
         W = softmax_regression(features, D, l2=gamma, start=W, tol=_ROUGH)
-    log_rate = profile_log_rate(log_softmax(W.logits), Y, counts=label_counts(features.weights, known))
+    log_rate = profile_log_rate(log_softmax(W.logits), Y, counts=label_counts(features.sample_weight, known))
     Z = np.asarray(split.X_test @ W.coef + W.intercept, dtype=np.float64)
     return split.log_likelihoods(competing_votes(Z, log_rate))

@@ -254,7 +254,7 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
         self.gamma_ = self._choose_gamma(features, Y, known) if self.gamma is None else float(self.gamma)
         given: dict[str, Any] = {"known": known, "offset": 0.0 if n_raters is None else offset}
         fit = vote_regression(features, Y, l2=self.gamma_, **given, tol=self.tol, max_iter=self.max_iter)
-        coef, self.intercept_ = features.in_columns(fit.coef, fit.intercept)
+        coef, self.intercept_ = features.to_original(fit.coef, fit.intercept)
         self.coef_ = coef.T
         self.lambda_ = float(np.exp(fit.log_rate))
         self.objective_, self.objective_path_ = fit.loss, fit.path

@@ -253,7 +253,9 @@ class LatentProblem:
         """theta and b: softmax regression on V."""
         logits = state.V @ state.theta + state.b
         now = SoftmaxFit(state.theta, state.b, logits)
-        fit = softmax_regression(Features(state.V, weights=self.counts), self.D, l2=self.delta, start=now, tol=1e-8)
+        fit = softmax_regression(
+            Features(state.V, sample_weight=self.counts), self.D, l2=self.delta, start=now, tol=1e-8
+        )
         return replace(state, theta=fit.coef, b=fit.intercept)
 
     def rescale(self, state: LatentState) -> LatentState:

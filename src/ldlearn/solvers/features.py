@@ -1,31 +1,18 @@
-"""A feature matrix as solvers of linear models need it: centred and equilibrated, copied for quick work at most."""
+"""A feature matrix for solvers of linear models: centred and scaled implicitly, copied to float32 if that is faster."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.utils import gen_batches
 
 from ldlearn.core.resources import blas_threads, in_threads, sum_in_threads
 from ldlearn.core.scaling import column_moments, removable_offsets, row_blocks, without_offsets
 from ldlearn.core.simplex import Array
-
-_LARGE_FACTORISATION = 500  # features from which threads of BLAS are worth their waiting for each other
-_LARGEST_FACTORISATION = 2000  # features; beyond this only the diagonal of the scatter matrix is used
-_SAMPLED_ROWS = 50  # a feature: relative errors of a second derivative from so many are a few tenths
-_SAMPLED_PART = 16  # of many rows: one in so many
-_BLOCK_VALUES = 2**21  # numbers in the largest array of a block of rows
-_MANY_LABELS = 64
-_SMALL_SHIFT = 64.0  # of logits: in single precision it costs less than 1e-5
-_SAMPLED_ENTRIES = 2 * 10**7  # of the sample: more rows would not make it better by much
-_WORTH_A_COPY = 2**19  # entries of a dense X from which products of single precision make up for a copy
-_SAFE = 1e30  # numbers between this and its reciprocal can be squared and still be written in single precision
-_EPS = float(np.finfo(np.float64).eps)
-_ALIKE = 1e4  # ratio of the largest spread to the smallest up to which rounding errors do no harm to the smallest
 
 
 class Spectrum(NamedTuple):
@@ -38,7 +25,7 @@ class Spectrum(NamedTuple):
 
 
 class CentredColumns:
-    """What is known of the columns of X without its rows: where they lie, how they spread, in which basis.
+    """Statistics of the columns of X, without its rows: mean, spread and eigenvectors of the scatter matrix.
 
     Parameters
     ----------
@@ -47,13 +34,13 @@ class CentredColumns:
     mean, squares : ndarrays of shape (m,)
         Mean of each column, and the sum of squared deviations from it.
     offsets : ndarray of shape (m,)
-        What is subtracted before digits are lost; see `removable_offsets`.
+        Subtracted from X before products, so that no digits are lost; see `removable_offsets`.
     fit_intercept : bool, default=True
         If not, nothing is subtracted and ``mean`` is 0.
     scatter : ndarray of shape (m, m), default=None
-        ``(X - mean)' (X - mean)``, where somebody knows it already.
+        ``(X - mean)' (X - mean)``, if already computed.
     total : float, default=None
-        The number of rows, each counted as often as its weight says; n by default.
+        Sum of the sample weights; n by default.
 
     Attributes
     ----------
@@ -63,6 +50,8 @@ class CentredColumns:
     """
 
     orthogonal = False  # whether the scatter matrix is diagonal, or nearly
+    max_factorised = 2000  # features; beyond this only the diagonal of the scatter matrix is used
+    sampled_rows_per_feature = 50  # relative errors of a second derivative from so many rows are a few tenths
 
     def __init__(
         self,
@@ -84,8 +73,8 @@ class CentredColumns:
         self._spectrum: tuple[float, Spectrum] | None = None
 
     @property
-    def whole(self) -> Any:
-        """The features as they were given: these, but for those of `reduce_to_row_space`."""
+    def original(self) -> Any:
+        """The features as they were given; differs from these only for those of `reduce_to_row_space`."""
         return self
 
     def scatter_matrix(self) -> NDArray[np.float64]:
@@ -93,22 +82,22 @@ class CentredColumns:
         raise NotImplementedError
 
     def sampled_rows(self) -> NDArray[np.intp] | None:
-        """Which rows are enough for a rough second derivative; None if X has not many more."""
-        most = min(self.n // _SAMPLED_PART, _SAMPLED_ENTRIES // self.m)
-        size = max(_SAMPLED_ROWS * self.m, most)
+        """Indices of rows that suffice for an approximate second derivative; None if X has not many more."""
+        # One row in 16, but at most 2e7 entries: a larger sample is hardly better.
+        size = max(self.sampled_rows_per_feature * self.m, min(self.n // 16, 2 * 10**7 // self.m))
         if 2 * size > self.n or not self.fit_single_precision():
             return None
         return np.sort(np.random.default_rng(0).choice(self.n, size, replace=False, shuffle=False))
 
     def fit_single_precision(self) -> bool:
-        """Whether the centred columns and their squares can be written in single precision."""
+        """Whether the centred columns and their squares can be represented in single precision."""
         deviations = np.sqrt(self.spread[self.spread > 0.0])
-        return bool(np.all((deviations < _SAFE) & (deviations > 1.0 / _SAFE)))
+        return bool(np.all((deviations < 1e30) & (deviations > 1e-30)))
 
-    def sample_of(self, X: Any, weights: NDArray[np.float64] | None = None) -> Features:
-        """Some rows of the whole, in single precision and centred as the whole is."""
+    def sample_of(self, X: Any, sample_weight: NDArray[np.float64] | None = None) -> Features:
+        """Features of some rows, in single precision and centred by the statistics of all rows."""
         X = without_offsets(X, self.offsets).astype(np.float32)
-        return Features(X, weights=weights, block_of=self._near_zero())
+        return Features(X, sample_weight=sample_weight, block_of=self._near_zero())
 
     def _near_zero(self) -> CentredColumns:
         """The columns without their offsets."""
@@ -118,9 +107,9 @@ class CentredColumns:
     def spectrum(self, ridge: float) -> Spectrum:
         """Eigenvectors of ``scatter + ridge I``, its columns and rows first scaled if their spreads differ much.
 
-        Scaled to a unit diagonal, what is numerically zero is zero compared with its own column and not with the
-        largest one. Where that is no danger one scale does for all columns, and then one basis for every ridge. Beyond
-        some size only the diagonal is used.
+        With a unit diagonal, what is numerically zero is judged relative to its own column and not to the largest one.
+        If all columns have similar spreads, one scale suffices for all, and then one basis for every ridge. Beyond
+        `max_factorised` features only the diagonal is used.
         """
         ridge = 0.0 if self.are_alike else ridge
         if self._spectrum is None or self._spectrum[0] != ridge:
@@ -132,33 +121,32 @@ class CentredColumns:
     def are_alike(self) -> bool:
         """Whether the spreads of columns differ so little that rounding errors do no harm to the smallest."""
         varying = self.spread[self.spread > 0.0]
-        return len(varying) > 0 and bool(varying.max() <= _ALIKE * varying.min())
+        return len(varying) > 0 and bool(varying.max() <= 1e4 * varying.min())
 
     def _scaled_spectrum(self, diagonal: NDArray[np.float64], ridge: float) -> Spectrum:
         scale = np.where(diagonal > 0, 1.0 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0)), 0.0)
-        if self.orthogonal or self.m > min(_LARGEST_FACTORISATION, 2 * self.n):
+        if self.orthogonal or self.m > min(self.max_factorised, 2 * self.n):
             return Spectrum(scale, None, self.spread * scale**2, scale**2)
         if self._scatter is None:
             self._scatter = self.scatter_matrix()
         M = scale[:, None] * self._scatter * scale
         np.fill_diagonal(M, (self.spread + ridge) * scale**2)
-        with blas_threads() if self.m > _LARGE_FACTORISATION else nullcontext():
+        with blas_threads():
             values, basis = np.linalg.eigh(M)
         identity = scale**2 @ basis**2
         return Spectrum(scale, basis, np.maximum(values - ridge * identity, 0.0), identity)
 
 
 class Features(CentredColumns):
-    """X as the solver needs it: centred and equilibrated without being copied, unless for quick work (`as_float32`).
+    """X for the solvers: centred and scaled without a copy, except for a float32 copy for fast products (`as_float32`).
 
-    Making one costs a pass over X, and a factorisation when it is first asked for; every fit on the same X, whatever
-    its targets, can share it.
+    Construction costs a pass over X, and a factorisation on first use; every fit on the same X, whatever its targets,
+    can share it.
 
     Columns that lie far from zero, compared with their spread, have their offsets subtracted block by block in each
     product, so that ``X - mean`` has all the digits that X has. Scales are left to the preconditioner (`spectrum`).
 
-    Arrays with a row for each row of X are quickest in Fortran order: their rows are short, and what is done to each of
-    them is done along the columns.
+    Arrays with a row for each row of X are fastest in Fortran order, because their rows are short.
 
     Parameters
     ----------
@@ -166,62 +154,64 @@ class Features(CentredColumns):
         float64 or float32.
     fit_intercept : bool, default=True
         If not, nothing is subtracted and ``mean`` is 0.
-    weights : ndarray of shape (n,), default=None
-        How often each row counts; positive.
+    sample_weight : ndarray of shape (n,), default=None
+        Positive.
     block_of : CentredColumns, default=None
-        Of a larger matrix, some rows of which X holds: it is centred as the whole is.
+        Statistics of a larger matrix of which X holds some rows; X is centred by them.
     orthogonal : bool, default=False
         Whether the columns are orthogonal, or those of a matrix of which X holds many rows.
 
     Attributes
     ----------
     total : float
-        Sum of the weights; n without any.
+        Sum of the sample weights; n without any.
     mean : ndarray of shape (m,)
     spread : ndarray of shape (m,)
         Sum of squares of each column of ``X - mean``.
     """
 
+    min_copied_entries = 2**19  # of a dense X, from which faster products make up for a copy
+
     def __init__(
         self,
         X: Any,
         fit_intercept: bool = True,
-        weights: NDArray[np.float64] | None = None,
+        sample_weight: NDArray[np.float64] | None = None,
         *,
         block_of: CentredColumns | None = None,
         orthogonal: bool = False,
     ) -> None:
-        self.X, self.weights, self.orthogonal = X, weights, orthogonal
+        self.X, self.sample_weight, self.orthogonal = X, sample_weight, orthogonal
         n = X.shape[0]
-        total = float(n if weights is None else weights.sum())
+        total = float(n if sample_weight is None else sample_weight.sum())
         if block_of is None:
-            mean, squares = column_moments(X, weights)
+            mean, squares = column_moments(X, sample_weight)
             offsets = removable_offsets(X, mean, squares * (n / total))
             super().__init__(n, mean, squares, offsets, fit_intercept, total=total)
         else:
-            whole = block_of.mean, block_of.spread, block_of.offsets, block_of.fit_intercept
-            super().__init__(n, *whole, total=total)
-        self._is_block = block_of is not None  # a sample of the whole is somebody else's business
+            statistics = block_of.mean, block_of.spread, block_of.offsets, block_of.fit_intercept
+            super().__init__(n, *statistics, total=total)
+        self._is_block = block_of is not None  # whoever has all rows draws the sample
         self._is_sparse = sparse.issparse(X)
         self._blocks: dict[int, list[slice]] = {}  # by the width of what is beside them
         self._sample: Sample | None = None
-        self._narrow: Features | None = None
+        self._float32: Features | None = None
         self._far = bool(self.offsets.any())
         self._rest = self.mean - self.offsets  # what is left of the mean, small compared with the spread
-        # Whether products are in float64 even if nobody asks for it: columns far from zero need it.
+        # Whether products are always in float64: columns far from zero need it.
         self.is_exact = X.dtype == np.float64 or not self.fit_intercept or self._far
 
-    def in_columns(self, V: Array, b: Array) -> tuple[Array, Array]:
-        """Weights and intercept of the features as they were given, from those of these."""
+    def to_original(self, V: Array, b: Array) -> tuple[Array, Array]:
+        """Coefficients and intercept for the `original` features, given those for these features."""
         return V, b
 
     def scatter_matrix(self) -> NDArray[np.float64]:
         """``(X - mean)' (X - mean)``."""
-        return self.weighted_scatter(self.weights)[:-1, :-1]
+        return self.weighted_scatter(self.sample_weight)[:-1, :-1]
 
     def weigh(self, R: Array, rows: slice = slice(None)) -> Array:
-        """Rows of R, which belong to these rows of X, times their weights."""
-        return R if self.weights is None else R * self.weights[rows, None]
+        """R, which has a row for each of these rows of X, times their sample weights."""
+        return R if self.sample_weight is None else R * self.sample_weight[rows, None]
 
     def row_blocks(self, width: int = 0) -> list[slice]:
         """Slices of rows, so short that a block of X and ``width`` columns beside it stay in cache."""
@@ -235,52 +225,48 @@ class Features(CentredColumns):
         return block.astype(np.float64, copy=False) if exact or self.is_exact else block
 
     def as_float32(self) -> Features:
-        """X for rough work: a copy in single precision without offsets if X is large and dense; else these features.
+        """A copy in single precision without offsets if X is large and dense; else these features.
 
-        Products of single precision take a half to a third of the time. What comes of them has to be made good in
-        float64.
+        Products in single precision take a half to a third of the time; results have to be refined in float64.
         """
-        if self._narrow is None:
-            self._narrow = self._narrow_copy() if self._is_worth_a_copy() else self
-        return self._narrow
+        if self._float32 is None:
+            eligible = self.is_exact and self.fit_intercept and not (self._is_sparse or self._is_block)
+            worthwhile = eligible and self.X.size >= self.min_copied_entries and self.fit_single_precision()
+            self._float32 = self._float32_copy() if worthwhile else self
+        return self._float32
 
-    def _is_worth_a_copy(self) -> bool:
-        if not self.is_exact or self._is_sparse or not self.fit_intercept or self._is_block:
-            return False
-        return self.X.size >= _WORTH_A_COPY and self.fit_single_precision()
-
-    def _narrow_copy(self) -> Features:
+    def _float32_copy(self) -> Features:
         X = np.empty(self.X.shape, dtype=np.float32)
 
         def fill(rows: slice) -> None:
             X[rows] = self.block(rows)
 
         in_threads(fill, self.row_blocks())
-        return Features(X, weights=self.weights, block_of=self._near_zero())
+        return Features(X, sample_weight=self.sample_weight, block_of=self._near_zero())
 
     def sample(self) -> Sample | None:
-        """Enough rows for a rough second derivative, in single precision; None if X has not many more.
+        """Rows for an approximate second derivative, in single precision; None if X has not many more.
 
-        Drawn at random, always the same: rows may come in any order.
+        Drawn at random with a fixed seed.
         """
         rows = None if self._is_block or self._sample else self.sampled_rows()
         if rows is not None:
-            weights = None if self.weights is None else self.weights[rows]
-            self._sample = Sample(rows, self.sample_of(self.X[rows], weights))
+            sample_weight = None if self.sample_weight is None else self.sample_weight[rows]
+            self._sample = Sample(rows, self.sample_of(self.X[rows], sample_weight))
         return self._sample
 
     def multiplier(
         self, W: Array, b: Array, *, exact: bool = False, order: Literal["F", "C"] = "F", dtype: Any = np.float64
     ) -> Callable[..., Array]:
-        """The function that makes logits ``(X - mean) W + b`` of a block, in the order and precision asked for.
+        """A function that computes logits ``(X - mean) W + b`` of a block, in the given order and precision.
 
-        It fills ``out`` if it is given that.
+        It fills ``out`` if given.
         """
         shift = (b - self._rest @ W).astype(dtype, copy=False)
-        own = W if dtype == np.float64 and (exact or self.is_exact) else W.astype(np.float32)
+        coef = W if dtype == np.float64 and (exact or self.is_exact) else W.astype(np.float32)
 
         def multiply(block: Any, out: Array | None = None) -> Array:
-            product = np.asarray(block @ own)
+            product = np.asarray(block @ coef)
             Z = np.empty(product.shape, dtype=dtype, order=order) if out is None else out
             np.add(product, shift, out=Z)  # one pass for the sum, the order and the precision
             return Z
@@ -292,7 +278,7 @@ class Features(CentredColumns):
         if self._is_sparse:
             return np.asarray(block.T @ R, dtype=np.float64)
         R = R.astype(block.dtype, copy=False)
-        # The same product either way, quicker with the longer side last.
+        # The same product either way, faster with the longer side last.
         product = block.T @ R if R.shape[1] > block.shape[1] else (R.T @ block).T
         return np.asarray(product, dtype=np.float64)
 
@@ -340,7 +326,7 @@ class Sample(NamedTuple):
     """Some rows of a feature matrix."""
 
     rows: NDArray[np.intp]
-    features: Features  # centred as the whole is
+    features: Features  # centred by the statistics of all rows
 
 
 def _dense(A: Any) -> Array:
@@ -348,7 +334,7 @@ def _dense(A: Any) -> Array:
 
 
 def linear_scores(X: Any, W: Array, b: Array) -> NDArray[np.float64]:
-    """``X W + b`` in float64, a block of rows at a time: a float32 X is not copied as a whole.
+    """``X W + b`` in float64, a block of rows at a time, so that a float32 X is never copied at once.
 
     Examples
     --------
@@ -363,11 +349,11 @@ def linear_scores(X: Any, W: Array, b: Array) -> NDArray[np.float64]:
     return scores
 
 
-def centred_blocks(X: Any, mean: NDArray[np.float64], width: int) -> Iterator[tuple[slice, NDArray[np.float64]]]:
-    """``X - mean``, dense and in float64, a slice of rows at a time; ``width`` numbers are needed for each row."""
-    step = max(1, _BLOCK_VALUES // max(width, 1))
-    for start in range(0, X.shape[0], step):
-        rows = slice(start, min(start + step, X.shape[0]))
+def centred_blocks(
+    X: Any, mean: NDArray[np.float64], width: int, max_entries: int = 2**21
+) -> Iterator[tuple[slice, NDArray[np.float64]]]:
+    """``X - mean``, dense and in float64, for slices of rows; the caller needs ``width`` numbers for each row."""
+    for rows in gen_batches(X.shape[0], max(1, max_entries // max(width, 1))):
         block = X[rows].toarray() if sparse.issparse(X) else X[rows]
         yield rows, np.asarray(block, dtype=np.float64) - mean
 
@@ -375,7 +361,7 @@ def centred_blocks(X: Any, mean: NDArray[np.float64], width: int) -> Iterator[tu
 def linear_softmax(X: Any, W: Array, b: Array) -> Array:
     """``softmax(X W + b)`` in the precision of X, a block of rows at a time.
 
-    Where b is large it makes up for columns far from zero, and digits would be lost: then logits are in float64.
+    A large b compensates for columns far from zero, and digits would be lost: then logits are computed in float64.
 
     Examples
     --------
@@ -384,10 +370,10 @@ def linear_softmax(X: Any, W: Array, b: Array) -> Array:
     array([[0.25, 0.75]], dtype=float32)
     """
     P = np.empty((X.shape[0], W.shape[1]), dtype=X.dtype)
-    if np.abs(b - b.mean()).max() <= _SMALL_SHIFT:
+    if np.abs(b - b.mean()).max() <= 64.0:  # costs less than 1e-5 in single precision
         W, b = W.astype(X.dtype, copy=False), b.astype(X.dtype, copy=False)
-    # Maxima and sums over short rows are slow: few labels are worked on one after the other, for all rows of a block.
-    order: Literal["F", "C"] = "F" if W.shape[1] < _MANY_LABELS else "C"
+    # Reductions over short rows are slow in C order.
+    order: Literal["F", "C"] = "F" if W.shape[1] < 64 else "C"
 
     def fill(rows: slice) -> None:
         Z = np.asarray(X[rows] @ W, order=order)
@@ -401,7 +387,6 @@ def linear_softmax(X: Any, W: Array, b: Array) -> Array:
 
 
 def reciprocal(values: Array) -> NDArray[np.float64]:
-    """1 / values, and 0 where rounding cannot tell a value from zero, compared with the largest."""
-    cut = values.size * _EPS * float(values.max(initial=0.0))
-    flat = values <= cut
+    """1 / values, and 0 where a value is zero up to rounding, relative to the largest."""
+    flat = values <= values.size * np.finfo(np.float64).eps * values.max(initial=0.0)
     return np.asarray(np.where(flat, 0.0, 1.0 / np.where(flat, 1.0, values)))

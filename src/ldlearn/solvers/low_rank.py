@@ -12,7 +12,7 @@ from ldlearn.core.simplex import Array
 from ldlearn.solvers.spd import solve_spd
 
 
-class RowSpace(NamedTuple):
+class ThinFactors(NamedTuple):
     """Thin factors of a matrix with its rounding left out: ``X = basis diag(values) U'`` with orthonormal U."""
 
     basis: NDArray[np.float64]  # (n, r), orthonormal columns
@@ -24,11 +24,11 @@ class RowSpace(NamedTuple):
         return np.asarray(self.values[:, None] * self.basis.T)
 
 
-def row_space(X: Array) -> RowSpace:
+def thin_factors(X: Array) -> ThinFactors:
     """Left singular vectors and singular values of X (n, m), as many as its rank."""
     V, s, _ = linalg.svd(np.asarray(X, dtype=np.float64), full_matrices=False, check_finite=False)
     rank = int(np.sum(s > max(X.shape) * np.finfo(float).eps * max(s.max(initial=0.0), np.finfo(float).tiny)))
-    return RowSpace(np.ascontiguousarray(V[:, :rank]), s[:rank])
+    return ThinFactors(np.ascontiguousarray(V[:, :rank]), s[:rank])
 
 
 def singular_value_threshold(A: Array, tau: float) -> NDArray[np.float64]:

@@ -28,7 +28,7 @@ class LabelCurvatures(NamedTuple):
     means: Array  # (m, c): of the centred features where the label is predicted; 0 without an intercept
 
 
-class SparseRows:
+class SparseObjective:
     """Features, and degrees that are stored for positive labels only.
 
     Predictions are made from the weights, block by block, in single precision until a result is to be certified:
@@ -43,7 +43,7 @@ class SparseRows:
 
     def __init__(self, features: Features, D: sparse.csr_array) -> None:
         self.features = features
-        weights = features.weights
+        weights = features.sample_weight
         self.D = D if weights is None else sparse.csr_array(D.multiply(weights[:, None]))
         self.degrees = np.asarray(self.D.sum(axis=0), dtype=np.float64).ravel()
         self.n = features.total
@@ -55,7 +55,7 @@ class SparseRows:
         rows = max(1, _BLOCK_ENTRIES // D.shape[1])
         self.blocks = [slice(k, min(k + rows, D.shape[0])) for k in range(0, D.shape[0], rows)]
         self.keeps_predictions = np.dtype(self.precision).itemsize * D.shape[0] * D.shape[1] <= _MOST_KEPT
-        self._known: _SparseRowsAt | None = None
+        self._known: _SparseObjectiveAt | None = None
 
     @cached_property
     def pull(self) -> Array:
@@ -73,7 +73,7 @@ class SparseRows:
         """Column means of D."""
         return self.degrees / self.n
 
-    def at(self, W: Array, b: Array, *, logits: Any = None, exact: bool = False) -> _SparseRowsAt:
+    def at(self, W: Array, b: Array, *, logits: Any = None, exact: bool = False) -> _SparseObjectiveAt:
         """The rows at weights; ``exact`` asks for float64 throughout."""
         exact = exact or self.precision == np.float64
         known = self._known
@@ -81,14 +81,14 @@ class SparseRows:
             known = None
         if known is None or exact > known.exact:
             kept = {} if known is None else known.kept
-            known = self._known = _SparseRowsAt(self, W, b, exact, kept)
+            known = self._known = _SparseObjectiveAt(self, W, b, exact, kept)
         return known
 
 
-class _SparseRowsAt:
+class _SparseObjectiveAt:
     """Loss and gradient from one pass over the rows."""
 
-    def __init__(self, rows: SparseRows, W: Array, b: Array, exact: bool, kept: dict[int, Array]) -> None:
+    def __init__(self, rows: SparseObjective, W: Array, b: Array, exact: bool, kept: dict[int, Array]) -> None:
         self.rows, self.W, self.b, self.exact = rows, W, b, exact
         self.kept = kept  # predictions of blocks in the precision of the rows, by their first row
         D, features = rows.D, rows.features
@@ -164,11 +164,11 @@ class _SparseRowsAt:
     def scatters(self) -> Iterable[Array]:
         raise NotImplementedError("one block for each of many labels is too much")
 
-    def along(self, W: Array, b: Array) -> Callable[[float], _SparseRowsAt]:
+    def along(self, W: Array, b: Array) -> Callable[[float], _SparseObjectiveAt]:
         self.kept.clear()  # rarely needed once a direction is found, and as large as what is made next
         return lambda t: self.rows.at(self.W + t * W, self.b + t * b, exact=self.exact)
 
-    def shifted(self, b: Array) -> _SparseRowsAt:
+    def shifted(self, b: Array) -> _SparseObjectiveAt:
         return self.rows.at(self.W, self.b + b, exact=self.exact)
 
     def balancing_shift(self, accuracy: float) -> Array:
@@ -191,7 +191,7 @@ class _SparseRowsAt:
 
     def _lost_to_others(self, factors: Array) -> Array:
         """What the sums of a label lose, before its own factor, once rows are normalised again."""
-        weights, change = self.rows.features.weights, (factors - 1.0).astype(self.rows.precision)
+        weights, change = self.rows.features.sample_weight, (factors - 1.0).astype(self.rows.precision)
 
         def part(some: slice) -> tuple[Any, ...]:
             P = self._predictions(some)
@@ -213,7 +213,7 @@ def _softmax(Z: Array) -> Array:
     return np.asarray(totals)
 
 
-def balanced(rows: _SparseRowsAt, n: float, l2: float, goal: float) -> tuple[_SparseRowsAt, Array, float]:
+def balanced(rows: _SparseObjectiveAt, n: float, l2: float, goal: float) -> tuple[_SparseObjectiveAt, Array, float]:
     """Rows whose predictions have nearly the column sums of D, what was added to b, and what "nearly" costs the bound.
 
     What excess is left, at most a part e of a label's predictions, is mixed away: ``Q = (1 - e) P + e E``, E being the

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
@@ -13,7 +13,6 @@ from scipy import sparse
 from ldlearn.core.logical import Support
 from ldlearn.core.resources import in_threads
 from ldlearn.core.simplex import Array, Mask
-from ldlearn.solvers.graph_sweeps import GraphSweeps, is_graph_laplacian
 
 # Arrays of shape (n, c) are in Fortran order: what is done to their short rows is done along long columns.
 _CG_TOLERANCE = 1e-2  # the Newton system is solved to this relative accuracy
@@ -32,7 +31,7 @@ class SimplexSolution:
     D: Any  # of the kind of the prior: ndarray or csr_array
     gap: NDArray[np.float64]  # per row; the sum bounds U(D) - min U from above
     objective: float
-    n_iter: int  # sweeps and Newton steps
+    n_iter: int  # Newton steps
     n_products: int  # how often a matrix was multiplied by the Laplacian
     converged: bool
 
@@ -117,7 +116,7 @@ def newton_simplex(
     conjugate gradients in the inner product weighted by D, restricted to ``sum_j D_ij V_ij = 0``, and
     preconditioned by the diagonal of the Hessian together with that constraint (closed form per row). The step
     along V inverts the separable part ``ln d + q d`` exactly, so that with ``alpha = 0`` only one multiplier per row
-    is left to find. Rows that are tied by a weak graph are solved like that too, in turn with it (`GraphSweeps`).
+    is left to find.
 
     Parameters
     ----------
@@ -158,38 +157,10 @@ def newton_simplex(
     """
     if (laplacian is None or alpha == 0) and between_labels is None:
         return _row_by_row(log_prior, support, beta, weights, start, tol, max_iter)
-    swept = None
-    laplacian = None if laplacian is None else sparse.csr_array(laplacian)  # the same if it is one
-    if between_labels is None and max_iter >= _QUICK_STEPS and is_graph_laplacian(laplacian):
-        swept = _by_sweeps(log_prior, support, laplacian, alpha, beta, weights, start, tol)
-        if swept is not None and swept.converged:
-            return swept
+    laplacian = None if laplacian is None else sparse.csr_array(laplacian)  # no copy if it is one
     mask = support.mask() if isinstance(support, Support) else support
     problem = _Problem(log_prior, mask, laplacian, alpha, beta, weights, between_labels)
-    if swept is None:
-        return _solve(problem, start, tol, max_iter)
-    found = _solve(problem, swept.D, tol, max_iter)
-    return replace(found, n_iter=swept.n_iter + found.n_iter, n_products=swept.n_products + found.n_products)
-
-
-def _by_sweeps(
-    log_prior: Array,
-    support: Mask | Support,
-    laplacian: Any,
-    alpha: float,
-    beta: float | Array,
-    weights: Array | None,
-    start: Array | None,
-    tol: float,
-) -> SimplexSolution | None:
-    """Sweeps over the rows as long as they are quicker than Newton's method; None if rounding is in their way."""
-    support = support if isinstance(support, Support) else Support(support)
-    sweeps = GraphSweeps(_by_multipliers, log_prior, support, laplacian, alpha, beta, weights)
-    converged = sweeps.run(start, tol)
-    if converged is None:
-        return None
-    D, n_products = np.asfortranarray(sweeps.D), sweeps.n_products
-    return SimplexSolution(D, sweeps.gap, sweeps.objective, n_products - 1, n_products, converged)
+    return _solve(problem, start, tol, max_iter)
 
 
 def _row_by_row(

@@ -12,14 +12,14 @@ from scipy import linalg, sparse
 from ldlearn.core.resources import limit_blas_threads
 from ldlearn.core.simplex import Array
 from ldlearn.solvers.features import CentredColumns, Features, reciprocal
-from ldlearn.solvers.many_labels import LabelCurvatures, SparseRows, balanced
-from ldlearn.solvers.softmax_rows import LocalRows
+from ldlearn.solvers.many_labels import LabelCurvatures, SparseObjective, balanced
+from ldlearn.solvers.softmax_objective import LocalObjective
 
 __all__ = [
     "Features",
-    "LocalRows",
-    "Rows",
-    "RowsAt",
+    "LocalObjective",
+    "Objective",
+    "ObjectiveAt",
     "SoftmaxFit",
     "loss_and_gradient",
     "minimize",
@@ -64,7 +64,7 @@ def loss_and_gradient(features: Features, D: Array, l2: float, W: Array, b: Arra
     Rows count as often as the weights of the features say. Here ``Z = (X - mean) W + b``: with an unpenalised
     intercept the same family of models, better conditioned.
     """
-    rows = LocalRows(features, D).at(W, b)
+    rows = LocalObjective(features, D).at(W, b)
     gW, gb = rows.gradient()
     return rows.loss + l2 * float(np.vdot(W, W)), gW + 2.0 * l2 * W, gb
 
@@ -127,11 +127,11 @@ def softmax_regression(
     steps: dict[str, Any] = {"l2": l2, "start": start, "tol": tol, "rtol": rtol, "max_iter": max_iter}
     with limit_blas_threads():
         if sparse.issparse(D):
-            return minimize(SparseRows(features, D), **steps, balance=balanced)
-        return minimize(LocalRows(features, D), **steps)
+            return minimize(SparseObjective(features, D), **steps, balance=balanced)
+        return minimize(LocalObjective(features, D), **steps)
 
 
-class RowsAt(Protocol):
+class ObjectiveAt(Protocol):
     """The training rows at some weights: the loss without its penalty and its derivatives, all of them sums over rows.
 
     The solver knows the rows through this alone, so they may lie anywhere.
@@ -159,14 +159,14 @@ class RowsAt(Protocol):
     def scatters(self) -> Iterable[Array]:
         """``Z' diag(p_j (1 - p_j)) Z`` for each label j, Z being [X - mean, 1]."""
 
-    def along(self, W: Array, b: Array) -> Callable[[float], RowsAt]:
+    def along(self, W: Array, b: Array) -> Callable[[float], ObjectiveAt]:
         """The rows at the weights plus t times a direction, as a function of t."""
 
-    def shifted(self, b: Array) -> RowsAt:
+    def shifted(self, b: Array) -> ObjectiveAt:
         """The rows with another intercept, greater by b."""
 
 
-class Rows(Protocol):
+class Objective(Protocol):
     """The training rows: features (centred) and degrees D."""
 
     n: float  # as often as they count
@@ -180,7 +180,7 @@ class Rows(Protocol):
     def mean_degrees(self) -> Array:
         """Column means of D."""
 
-    def at(self, W: Array, b: Array, *, logits: Any = None, exact: bool = False) -> RowsAt:
+    def at(self, W: Array, b: Array, *, logits: Any = None, exact: bool = False) -> ObjectiveAt:
         """The rows at weights; ``logits`` were kept by rows at these weights.
 
         ``exact`` asks for float64 throughout, for these rows and for those that are made from them.
@@ -191,7 +191,7 @@ _Balance = Callable[[Any, float, float, float], tuple[Any, Array, float]]
 
 
 def minimize(
-    rows: Rows,
+    rows: Objective,
     *,
     l2: float,
     start: SoftmaxFit | None,
@@ -252,7 +252,7 @@ def minimize(
 class _Point:
     W: Array
     b: Array
-    rows: RowsAt
+    rows: ObjectiveAt
     loss: float
     gW: Array  # gradient
     gb: Array
@@ -283,7 +283,7 @@ class _Direction:
 class _Problem:
     """Loss, gradient and Hessian with the penalty, and the moves that the solver makes."""
 
-    def __init__(self, rows: Rows, l2: float, goal: float, balance: _Balance) -> None:
+    def __init__(self, rows: Objective, l2: float, goal: float, balance: _Balance) -> None:
         self.balance = balance
         self.rows = rows
         self.features = rows.features
@@ -305,13 +305,13 @@ class _Problem:
         W = np.zeros((self.features.m, len(b)))
         return self.point(W, b, self.rows.at(W, b))
 
-    def point(self, W: Array, b: Array, rows: RowsAt) -> _Point:
+    def point(self, W: Array, b: Array, rows: ObjectiveAt) -> _Point:
         gW, gb = rows.gradient()
         gW = _across_labels(gW + 2.0 * self.l2 * W)
         bound = float(np.vdot(gW, gW)) / (4.0 * self.l2) if self.l2 > 0 else np.inf
         return _Point(W, b, rows, self.loss(W, rows), gW, _across_labels(gb), bound, rows.exact)
 
-    def loss(self, W: Array, rows: RowsAt) -> float:
+    def loss(self, W: Array, rows: ObjectiveAt) -> float:
         return rows.loss + self.l2 * float(np.vdot(W, W))
 
     def rounding(self, point: _Point) -> float:
@@ -461,7 +461,7 @@ def _dot(A: Array, B: Array, a: Array, b: Array) -> float:
     return float(np.vdot(A, B) + np.vdot(a, b))
 
 
-def _balanced(rows: RowsAt, n: float, l2: float, goal: float) -> tuple[RowsAt, Array, float]:
+def _balanced(rows: ObjectiveAt, n: float, l2: float, goal: float) -> tuple[ObjectiveAt, Array, float]:
     """Rows whose predictions have the column sums of D, and what was added to b: Newton's method, damped.
 
     If they do not get these sums nothing is known of the distance to the minimum, and infinity is added to its bound.

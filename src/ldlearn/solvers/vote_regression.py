@@ -158,12 +158,12 @@ def minimize(
 def _make_link(
     features: Features, Y: Mask, known: Mask | None, offset: float | Vector, *, competing: bool, fixed_raters: bool
 ) -> Link:
-    counts = label_counts(features.weights, known)
+    counts = label_counts(features.sample_weight, known)
     counts = None if counts is None else np.vstack([counts, np.ones((1, counts.shape[1]))])
     labels = Labels(np.vstack([Y, np.full(Y.shape[1], 0.5)]), counts)
     if not competing:
         return _Independent(labels)
-    return Competing(labels, _with_mean(offset, features.weights), fixed_raters)
+    return Competing(labels, _with_mean(offset, features.sample_weight), fixed_raters)
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,7 @@ class TrainingRows:
     checksum_rows: tuple[Any, Any] = field(init=False)
 
     def __post_init__(self) -> None:
-        if self.features is not None and self.features.whole is self.features:
+        if self.features is not None and self.features.original is self.features:
             object.__setattr__(self, "features", None)
         X, weights = self._some_rows()
         object.__setattr__(self, "checksum_rows", (X.copy(), None if weights is None else weights.copy()))
@@ -214,7 +214,7 @@ class IntervalMixin(EnhancesNewRows, Joint):
         # Only where the search for the likeliest penalty begins; of constant features there is no size to go by.
         l2 = 3.0 * default_gamma(features) or 1.0
         # A kernel takes all rows far away to the same place: how far they are shows in the features themselves.
-        plain = features.whole if self.feature_map_ is None else Features(rows.X, weights=rows.weights)
+        plain = features.original if self.feature_map_ is None else Features(rows.X, sample_weight=rows.weights)
         posterior = None
         if rows.Y.shape[1] <= _MOST_LABELS:
             given: dict[str, Any] = {"known": rows.known, "offset": rows.offset}

@@ -58,8 +58,8 @@ def vote_posterior(
     known, offset
         As for `vote_regression`.
     """
-    few_weights = (features.whole.m + 1) * Y.shape[1] < _MOST_WEIGHTS
-    features = features.whole if few_weights else features
+    few_weights = (features.original.m + 1) * Y.shape[1] < _MOST_WEIGHTS
+    features = features.original if few_weights else features
     some, rows = _few(features)
     part: dict[str, Any] = {
         "Y": Y[rows],
@@ -90,8 +90,8 @@ def vote_posterior(
     else:
         covariance = _Information.of(some, best[0], order[0], part).kronecker(features, penalty)
     return VotePosterior(
-        mean=features.whole.mean,
-        coefs=np.stack([features.in_columns(fit.coef, fit.intercept)[0] for fit in best]),
+        mean=features.original.mean,
+        coefs=np.stack([features.to_original(fit.coef, fit.intercept)[0] for fit in best]),
         intercepts=np.stack([fit.intercept + features.mean @ fit.coef for fit in best]),
         log_rates=np.array([fit.log_rate for fit in best]),
         fixed_raters=[order[k] for k in kept],
@@ -107,13 +107,13 @@ def _start(
     """Weights that are known, and the number of votes that suits them best."""
     coef, intercept = weights
     logP = log_softmax(features.times(coef, intercept + features.mean @ coef))
-    return Start(coef, intercept, profile_log_rate(logP, Y, offset, counts=label_counts(features.weights, known)))
+    return Start(coef, intercept, profile_log_rate(logP, Y, offset, counts=label_counts(features.sample_weight, known)))
 
 
 def _typical_shares(features: Features, fit: VoteFit) -> Vector:
     """Shares of labels of rows as a few quantiles."""
     P = np.exp(log_softmax(features.times(fit.coef, fit.intercept + features.mean @ fit.coef)))
-    counted = P if features.weights is None else P[features.weights > 0]
+    counted = P if features.sample_weight is None else P[features.sample_weight > 0]
     return np.quantile(np.maximum(counted, _SMALLEST), (np.arange(_TYPICAL) + 0.5) / _TYPICAL)
 
 
@@ -131,7 +131,7 @@ def _against_evidence(
     value = fit.loss + 0.5 * float(np.log(np.maximum(bends, np.finfo(float).tiny)).sum())
     if part["Y"].any(axis=1).all():
         seen = np.log(-np.expm1(-information.votes.sum(axis=1)))
-        value += scale * float(seen.sum() if some.weights is None else seen @ some.weights)
+        value += scale * float(seen.sum() if some.sample_weight is None else seen @ some.sample_weight)
     return value
 
 
@@ -141,7 +141,7 @@ def _few(features: Features) -> tuple[Features, slice]:
     rows = slice(None, None, step)
     if step == 1:
         return features, rows
-    weights = None if features.weights is None else features.weights[rows]
+    weights = None if features.sample_weight is None else features.sample_weight[rows]
     return Features(features.X[rows], features.fit_intercept, weights), rows
 
 
@@ -173,7 +173,7 @@ class _Information:
         else:
             with np.errstate(over="ignore"):
                 i = votes / exprel(votes)  # votes^2 / (exp(votes) - 1)
-        counts = label_counts(features.weights, part["known"])
+        counts = label_counts(features.sample_weight, part["known"])
         u, i = (u, i) if counts is None else (u * counts, i * counts)
         return cls(features, np.exp(logP), i * rise**2 + u * bend, i * rise, i, (u * rise).sum(axis=1), votes)
 
@@ -195,10 +195,10 @@ class _Information:
     def in_row_space(self, rows: RowSpace, l2: float) -> RowSpaceCovariance:
         """The same, as it is in the span of the rows and outside of it: only what the prior says holds there."""
         values, directions = self._label_directions()
-        k = min(rows.m, max(1, _MOST_NUMBERS // rows.whole.m))
+        k = min(rows.m, max(1, _MOST_NUMBERS // rows.original.m))
         known = np.outer(rows.spread[-k:], values)
         gains = known / (2.0 * l2 * (known + 2.0 * l2))
-        basis = rows.last_directions(k).astype(np.float32)
+        basis = rows.largest_directions(k).astype(np.float32)
         return RowSpaceCovariance(basis, gains, 0.5 / l2, directions, self._of_intercepts(rows))
 
     def _label_directions(self) -> tuple[Vector, Vector]:

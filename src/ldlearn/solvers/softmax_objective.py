@@ -14,7 +14,7 @@ from ldlearn.solvers.features import Features
 _MOST_SHIFT = 30.0  # of logits, up to which predictions are moved by a factor instead of being made anew
 
 
-class LocalRows:
+class LocalObjective:
     """Features and degrees, and what is known of both at some weights.
 
     Parameters
@@ -35,9 +35,9 @@ class LocalRows:
         self.blocks = self.quick.row_blocks(D.shape[1])
         self.sample = features.sample()
         self.sampled = self.sample is not None  # second derivatives are taken from it
-        self._known: _LocalRowsAt | None = None
+        self._known: _LocalObjectiveAt | None = None
 
-    def using(self, exact: bool) -> tuple[Features, Array]:
+    def select_precision(self, exact: bool) -> tuple[Features, Array]:
         """Features and degrees, in float64 if ``exact``."""
         return (self.features, self.D) if exact else (self.quick, self.quick_D)
 
@@ -45,7 +45,7 @@ class LocalRows:
         """Column means of D."""
         return self.degrees / self.n
 
-    def at(self, W: Array, b: Array, *, logits: Any = None, exact: bool = False) -> _LocalRowsAt:
+    def at(self, W: Array, b: Array, *, logits: Any = None, exact: bool = False) -> _LocalObjectiveAt:
         """The rows at weights, of which the logits may be known; ``exact`` asks for float64 throughout."""
         exact = exact or self.quick.is_exact
         known = self._known
@@ -55,12 +55,14 @@ class LocalRows:
             logits = np.tile(b, (len(self.D), 1))
         if logits is None:
             logits = self.times(W, b, exact)
-        return self.made(W, b, np.asarray(logits, dtype=_precision(exact), order="F"), exact)
+        return self.evaluate(W, b, np.asarray(logits, dtype=_precision(exact), order="F"), exact)
 
-    def made(self, W: Array, b: Array, Z: Array, exact: bool, step: tuple[float, Array] | None = None) -> _LocalRowsAt:
+    def evaluate(
+        self, W: Array, b: Array, Z: Array, exact: bool, step: tuple[float, Array] | None = None
+    ) -> _LocalObjectiveAt:
         """The rows at weights whose logits are Z, or Z plus a multiple of a change."""
         logits, P = (np.empty_like(Z) if step else Z), np.empty_like(Z)
-        features, D = self.using(exact)
+        features, D = self.select_precision(exact)
 
         def part(rows: slice) -> tuple[Any, ...]:
             if step is not None:
@@ -70,13 +72,13 @@ class LocalRows:
             return _total(features, np.log(totals), rows) - linear, _column_sums(features, P[rows], rows)
 
         loss, sums = sum_in_threads(part, self.blocks)
-        self._known = _LocalRowsAt(self, W, b, logits, P, loss, sums, exact)
+        self._known = _LocalObjectiveAt(self, W, b, logits, P, loss, sums, exact)
         return self._known
 
     def times(self, W: Array, b: Array, exact: bool) -> Array:
         """Logits ``(X - mean) W + b``."""
         Z = np.empty(self.D.shape, dtype=_precision(exact), order="F")
-        features, _ = self.using(exact)
+        features, _ = self.select_precision(exact)
         multiply = features.multiplier(W, b, exact=exact, dtype=Z.dtype)
 
         def part(rows: slice) -> tuple[Any, ...]:
@@ -88,9 +90,9 @@ class LocalRows:
         return Z
 
 
-class _LocalRowsAt:
+class _LocalObjectiveAt:
     def __init__(
-        self, rows: LocalRows, W: Array, b: Array, Z: Array, P: Array, loss: float, sums: Array, exact: bool
+        self, rows: LocalObjective, W: Array, b: Array, Z: Array, P: Array, loss: float, sums: Array, exact: bool
     ) -> None:
         self.rows, self.W, self.b, self.Z, self.P, self.loss = rows, W, b, Z, P, loss
         self.sums = sums  # of the predictions
@@ -105,7 +107,7 @@ class _LocalRowsAt:
         return np.asarray(self.sums - self.rows.degrees)
 
     def gradient(self) -> tuple[Array, Array]:
-        features, D = self.rows.using(self.exact)
+        features, D = self.rows.select_precision(self.exact)
 
         def part(rows: slice) -> tuple[Any, ...]:
             R = features.weigh(self.P[rows], rows) - D[rows]
@@ -116,7 +118,7 @@ class _LocalRowsAt:
         return features.centred(product, self.excess())
 
     def hessian_times(self, W: Array, b: Array) -> tuple[Array, Array]:
-        sample, (features, _), P = self.rows.sample, self.rows.using(self.exact), self.P
+        sample, (features, _), P = self.rows.sample, self.rows.select_precision(self.exact), self.P
         blocks = self.rows.blocks
         if self.rows.sampled and sample is not None:
             features = sample.features
@@ -149,15 +151,15 @@ class _LocalRowsAt:
         P = self.P.astype(np.float64, copy=False)
         return (scatter(w) for w in weigh(P * (1.0 - P)).T)
 
-    def along(self, W: Array, b: Array) -> Callable[[float], _LocalRowsAt]:
+    def along(self, W: Array, b: Array) -> Callable[[float], _LocalObjectiveAt]:
         dZ = self.rows.times(W, b, self.exact)
-        return lambda t: self.rows.made(self.W + t * W, self.b + t * b, self.Z, self.exact, (t, dZ))
+        return lambda t: self.rows.evaluate(self.W + t * W, self.b + t * b, self.Z, self.exact, (t, dZ))
 
-    def shifted(self, b: Array) -> _LocalRowsAt:
+    def shifted(self, b: Array) -> _LocalObjectiveAt:
         if np.abs(b).max() > _MOST_SHIFT:
-            return self.rows.made(self.W, self.b + b, self.Z + b.astype(self.Z.dtype), self.exact)
+            return self.rows.evaluate(self.W, self.b + b, self.Z + b.astype(self.Z.dtype), self.exact)
         # P is proportional to P exp(b): no new exponentials.
-        features, _ = self.rows.using(self.exact)
+        features, _ = self.rows.select_precision(self.exact)
         Z, P, factors = np.empty_like(self.Z), np.empty_like(self.P), np.exp(b).astype(self.P.dtype)
 
         def part(rows: slice) -> tuple[Any, ...]:
@@ -169,7 +171,7 @@ class _LocalRowsAt:
 
         change, sums = sum_in_threads(part, self.rows.blocks)
         loss = self.loss + change - float(self.rows.degrees @ b)
-        moved = _LocalRowsAt(self.rows, self.W, self.b + b, Z, P, loss, sums, self.exact)
+        moved = _LocalObjectiveAt(self.rows, self.W, self.b + b, Z, P, loss, sums, self.exact)
         self.rows._known = moved
         return moved
 
@@ -192,7 +194,8 @@ def _softmax(Z: Array, D: Array, P: Array) -> tuple[Array, float]:
 
 
 def _total(features: Features, values: Array, rows: slice) -> float:
-    return float(values.sum(dtype=np.float64) if features.weights is None else features.weights[rows] @ values)
+    weight = features.sample_weight
+    return float(values.sum(dtype=np.float64) if weight is None else weight[rows] @ values)
 
 
 def _column_sums(features: Features, A: Array, rows: slice) -> Array:
