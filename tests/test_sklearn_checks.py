@@ -36,7 +36,7 @@ def test_sklearn_check(estimator, check, monkeypatch):
     if name in OWN_TARGETS:
         pytest.skip("makes targets that are no labels; test_contract tries such weights")
     if name in EQUIVALENCE:
-        if not estimator.weights_repeat_rows:
+        if not estimator.capabilities().weight_equals_repetition:
             pytest.skip(f"{type(estimator).__name__} says that weights do not repeat rows here")
         estimator = solved_exactly(estimator)
         near = partial(estimator_checks.assert_allclose_dense_sparse, rtol=0.0, atol=EQUIVALENT)

@@ -20,7 +20,7 @@ def methods(kind: str) -> str:
         if estimator.__module__.startswith("ldlearn.compose."):
             continue
         summary = (estimator.__doc__ or "").strip().split("\n\n")[0].replace("\n", " ")
-        keeps = {True: "yes", False: "no"}.get(getattr(estimator, "keeps_support", None), "")
+        keeps = "yes" if estimator().capabilities().keeps_zeros else "no"
         lines.append(f"| {{py:obj}}`~ldlearn.{name}` | {_tidy(summary)} | {keeps} |")
     if kind == "learner":
         lines = [line.rpartition(" |")[0].rpartition(" |")[0] + " |" for line in lines[:1] + lines[2:]]
@@ -46,11 +46,12 @@ def weights() -> str:
 
 def _what_weights_do(estimator: Any, words: list[str]) -> str:
     twice, nearly, as_the_parts, none = words
-    if isinstance(estimator.supports_sample_weight, property):  # a composition does not know before it has parts
+    if estimator.__module__.startswith("ldlearn.compose."):
         return as_the_parts
-    if not estimator.supports_sample_weight:
+    capabilities = estimator().capabilities()
+    if not capabilities.sample_weight:
         return none
-    return twice if estimator().weights_repeat_rows else nearly
+    return twice if capabilities.weight_equals_repetition else nearly
 
 
 def metrics() -> str:

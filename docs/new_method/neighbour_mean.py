@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils._param_validation import Interval
 
-from ldlearn.base import Enhancer
+from ldlearn.base import Capabilities, Enhancer
 from ldlearn.core.simplex import Mask, normalize_rows
 
 
@@ -28,9 +28,9 @@ class NeighbourMeanLE(Enhancer):
 
     Attributes
     ----------
-    label_distributions_ : ndarray of shape (n, c)
+    label_distributions_ : ndarray of shape (n_samples, n_labels)
         D, the recovered degrees.
-    label_names_ : ndarray of shape (c,)
+    label_names_ : ndarray of shape (n_labels,)
 
     Notes
     -----
@@ -45,7 +45,6 @@ class NeighbourMeanLE(Enhancer):
     array([0.833, 0.167])
     """
 
-    keeps_support = True
     _test_params: ClassVar[tuple[dict[str, Any], ...]] = ({"n_neighbors": 2},)
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
@@ -53,6 +52,10 @@ class NeighbourMeanLE(Enhancer):
 
     def __init__(self, n_neighbors: int = 20) -> None:
         self.n_neighbors = n_neighbors
+
+    def capabilities(self) -> Capabilities:
+        """Negative labels get degree 0."""
+        return super().capabilities()._replace(keeps_zeros=True)
 
     def _fit(self, X: Any, Y: Mask) -> None:
         shares = normalize_rows(Y.astype(float))

@@ -27,7 +27,7 @@ def test_score_and_enhance_match_labels_by_name(frame):
     learner = SABFGS().fit(X, frame(D, columns=NAMES))
     order = [NAMES.index(name) for name in OTHER]
     np.testing.assert_array_equal(model.enhance(X, frame(Y[:, order], columns=OTHER)), model.enhance(X, Y))
-    for fitted, truth in ((model, D), (learner, D), (model, Y)):
+    for fitted, truth in ((learner, D), (model, Y)):
         assert fitted.score(X, frame(truth[:, order], columns=OTHER)) == fitted.score(X, truth)
     assert learner.score(X, D) != learner.score(X, D[:, order])  # or the lines above would show nothing
 
@@ -36,7 +36,7 @@ def test_score_and_enhance_match_labels_by_name(frame):
 def test_names_that_do_not_match_are_one_sentence(frame):
     model = DLDL().fit(X, frame(Y, columns=NAMES))
     with pytest.raises(InputError, match=r"label 'sea' is missing in y; is 'see' the label 'sea'\? Then rename it"):
-        model.score(X, frame(D, columns=["sky", "see", "sand"]))
+        model.score(X, frame(Y, columns=["sky", "see", "sand"]))
     with pytest.raises(InputError, match="label 'sand' is missing in y"):
         model.enhance(X, frame(Y[:, :2], columns=NAMES[:2]))
     with pytest.raises(InputError, match="column 'rain' of y is none of the labels"):
@@ -45,14 +45,14 @@ def test_names_that_do_not_match_are_one_sentence(frame):
 
 def test_a_model_fitted_without_names_goes_by_position():
     model = DLDL().fit(X, Y)
-    assert model.score(X, pd.DataFrame(D, columns=OTHER)) == model.score(X, D)
+    assert model.score(X, pd.DataFrame(Y, columns=OTHER)) == model.score(X, Y)
     with pytest.raises(InputError, match="2 label columns"):
-        model.score(X, pd.DataFrame(D[:, :2]))
+        model.score(X, pd.DataFrame(Y[:, :2]))
 
 
 def test_numbers_as_names():
     model = DLDL().fit(X, pd.DataFrame(Y, columns=[7, 8, 9]))
-    assert model.score(X, pd.DataFrame(D[:, [2, 0, 1]], columns=[9, 7, 8])) == model.score(X, D)
+    assert model.score(X, pd.DataFrame(Y[:, [2, 0, 1]], columns=[9, 7, 8])) == model.score(X, Y)
 
 
 @LIBRARIES

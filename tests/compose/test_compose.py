@@ -18,7 +18,7 @@ def test_two_steps_are_the_two_steps():
     D = PriorLE().fit_enhance(X, Y)
     np.testing.assert_array_equal(model.label_distributions_, D)
     np.testing.assert_array_equal(model.predict(X), SABFGS(l2=0.3).fit(X, D).predict(X))
-    assert model.keeps_support
+    assert model.capabilities().keeps_zeros
 
 
 def test_steps_are_cloned_and_reachable_by_name():

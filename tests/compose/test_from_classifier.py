@@ -78,9 +78,9 @@ def test_weights_of_rows_go_to_the_last_step(classifier):
     X, _, Y = make_problem()
     weights = np.random.default_rng(0).random(len(X)) + 0.1
     weighed, theirs = FromClassifier(classifier), FromClassifier(LogisticRegression())
-    assert weighed.supports_sample_weight
+    assert weighed.capabilities().sample_weight
     np.testing.assert_allclose(weighed.fit(X, Y, weights).predict(X), theirs.fit(X, Y, weights).predict(X), atol=1e-9)
-    assert not FromClassifier(make_pipeline(StandardScaler(), KNeighborsClassifier())).supports_sample_weight
+    assert not FromClassifier(make_pipeline(StandardScaler(), KNeighborsClassifier())).capabilities().sample_weight
     with sklearn.config_context(enable_metadata_routing=True):
         np.testing.assert_array_equal(clone(weighed).fit(X, Y, weights).predict(X), weighed.predict(X))
 

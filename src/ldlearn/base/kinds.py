@@ -2,48 +2,109 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from ldlearn.base.estimator import LabelEstimator, RowData, drop_zero_weight_rows, raise_input_errors
-from ldlearn.base.frames import wrap_output
+from ldlearn.base.estimator import (
+    LabelEstimator,
+    RowData,
+    explain_overflow,
+    raise_input_errors,
+    validate_sample_weight,
+    wrap_output,
+)
 from ldlearn.core.simplex import Array
 from ldlearn.core.targets import check_distributions, check_labels_seen, check_logical, check_matrix, split_observed
 from ldlearn.core.votes import label_counts, log_likelihood, profile_log_rate
+from ldlearn.exceptions import InputError
 from ldlearn.metrics import per_row
 
-RATE_ROWS = 2000  # training rows that the number of votes is learned on
-_RATE_ENTRIES = 2 * 10**6  # labels of them, where there are very many
 ENHANCER, LEARNER, JOINT = KINDS = ("enhancer", "learner", "joint")
 
 
-class _TakesLogicalLabels(LabelEstimator):
-    """fit gets 0/1 labels, and the degrees of the training rows come back."""
+@wrap_output
+def predict(self: LabelEstimator, X: Any) -> Array:
+    """Label distributions of new rows.
 
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+
+    Returns
+    -------
+    D : ndarray of shape (n_samples, n_labels), or the data frame that `set_output` asks for
+        Rows are non-negative and sum to one.
+    """
+    check_is_fitted(self)
+    features = self._validate_features(X)
+    return np.asarray(self._predict(features), dtype=features.dtype)
+
+
+class Learner(LabelEstimator):
+    """Learns from label distributions to predict those of new rows; a method defines ``_fit`` and ``_predict``."""
+
+    kind = LEARNER
+    predict = predict
+
+    def _fit_rows(self, X: Any, y: Any, row_data: RowData) -> None:
+        X, D, row_data = self._validate_rows(X, y, row_data)
+        X, D, row_data, _ = drop_zero_weight_rows(X, D, row_data)
+        with explain_overflow(X):
+            self._fit(X, D, **row_data)
+
+    def _check_targets(self, y: Any) -> NDArray[np.float64]:
+        return check_distributions(y)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Mean intersection of ``predict(X)`` with ``y``: 1 is perfect, 0 the worst.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like or data frame of shape (n_samples, n_labels)
+            True distributions; the columns of a data frame are matched by name.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How often each row counts in the mean.
+        """
+        check_is_fitted(self)
+        truth = self._match_labels(y, check_distributions)
+        return weighted_mean(per_row("intersection", truth, self.predict(X)), sample_weight)
+
+
+class Enhancer(LabelEstimator):
+    """Recovers the label distributions of its training rows from logical labels; a method defines ``_fit``.
+
+    ``_fit`` also gets rows of sample weight 0, since every row has its degrees recovered.
+    """
+
+    kind = ENHANCER
     label_distributions_: Array
-    keeps_support: ClassVar[bool] = False  # negative labels get degree 0
+
+    def _fit_rows(self, X: Any, y: Any, row_data: RowData) -> None:
+        X, Y, row_data = self._validate_rows(X, y, row_data)
+        self._fit_labels(X, Y, row_data)
+
+    def _fit_labels(self, X: Any, Y: NDArray[np.bool_], row_data: RowData) -> None:
+        with explain_overflow(X):
+            self._fit(X, Y, **row_data)
+        self.label_distributions_ = self.label_distributions_.astype(X.dtype, copy=False)
+
+    def _validate_rows(self, X: Any, y: Any, row_data: RowData) -> tuple[Any, NDArray[Any], RowData]:
+        X, targets, row_data = super()._validate_rows(X, y, row_data)
+        Y, known = split_observed(targets)
+        if known is not None:
+            check_labels_seen(self.label_names_, known.sum(axis=0))
+            row_data["known"] = known
+        return X, Y, row_data
 
     def _check_targets(self, y: Any) -> NDArray[Any]:
         refusal = f"{type(self).__name__} needs every label to be 0 or 1: fill it, or use DLDL, which does not."
-        return check_logical(y, nan="allow" if self.supports_unknown_labels else refusal)
-
-    def _fit_validated(self, X: Any, T: NDArray[Any], row_data: RowData) -> None:
-        T, known = split_observed(T)
-        if known is not None:
-            row_data = row_data | {"known": known}
-            check_labels_seen(self.label_names_, known.sum(axis=0))
-        self._recover(X, T, row_data)
-
-    def _recover(self, X: Any, Y: NDArray[np.bool_], row_data: RowData) -> None:
-        """Every row gets degrees, so none is left out: a method sees weights of 0 unless it `SetsRowsAside`."""
-        self._fit(X, Y, **row_data)
-        self._finish(X, Y, **row_data)
-
-    def _finish(self, X: Any, T: Any, **row_data: Any) -> None:
-        self.label_distributions_ = self.label_distributions_.astype(X.dtype, copy=False)
+        return check_logical(y, nan="allow" if self.capabilities().unknown_labels else refusal)
 
     @wrap_output
     def fit_enhance(self, X: Any, y: Any, **row_data: Any) -> Array:
@@ -51,91 +112,68 @@ class _TakesLogicalLabels(LabelEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n, m)
-        y : array-like of shape (n, c)
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples, n_labels)
             Logical labels, 0 or 1.
         **row_data
             What else ``fit`` takes, such as ``sample_weight``.
 
         Returns
         -------
-        D : ndarray of shape (n, c), or the data frame that `set_output` asks for
+        D : ndarray of shape (n_samples, n_labels), or the data frame that `set_output` asks for
             ``label_distributions_``.
         """
         return self.fit(X, y, **row_data).label_distributions_
 
 
-class _Predicts(LabelEstimator):
-    """Predicts distributions for new rows."""
+class JointModel(Enhancer):
+    """Recovers the training rows' distributions and predicts those of new rows.
 
-    @wrap_output
-    def predict(self, X: Any) -> Array:
-        """Label distributions of new rows.
+    A method defines ``_fit``, ``_predict`` and, if it can, ``_enhance(X, Y)``: degrees of new rows whose 0/1 labels are
+    known. Rows of sample weight 0 are then left out of the fit, and get their degrees from ``_enhance``.
 
-        Parameters
-        ----------
-        X : array-like of shape (n, m)
-
-        Returns
-        -------
-        D : ndarray of shape (n, c), or the data frame that `set_output` asks for
-            Rows are non-negative and sum to one.
-        """
-        check_is_fitted(self)
-        features = self._validate_features(X)
-        return np.asarray(self._predict(features), dtype=features.dtype)
-
-    def _predict(self, X: Any) -> Array:
-        raise NotImplementedError
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Mean intersection of ``predict(X)`` with ``y``: 1 is perfect, 0 the worst.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, m)
-        y : array-like or data frame of shape (n, c)
-            True distributions; the columns of a data frame are matched by name.
-        sample_weight : array-like of shape (n,), default=None
-            How often each row counts in the mean.
-        """
-        check_is_fitted(self)
-        truth = self._match_labels(y, check_distributions)
-        return self._mean_over_rows(per_row("intersection", truth, self.predict(X)), sample_weight)
-
-    def _mean_over_rows(self, values: NDArray[np.float64], sample_weight: Any) -> float:
-        """Over rows, each as often as it counts."""
-        weights = None if sample_weight is None else self._check_row_data("sample_weight", sample_weight, values)
-        return float(np.average(values, weights=weights))
-
-
-class SetsRowsAside(_TakesLogicalLabels):
-    """Rows of weight 0 take no part in the fit, not even as neighbours.
-
-    Their degrees come from ``_enhance(X, Y)``, which a method writes, as those of any new row with known labels would.
+    After ``fit``, ``votes_per_row_`` is the number of votes under which the training labels are likeliest if a label
+    is positive when it gets any vote and ``predict`` gives the shares of the votes.
     """
 
-    _rows_kept: NDArray[np.intp] | None = None  # training rows whose weight was not 0; None if all
-
-    def _recover(self, X: Any, Y: NDArray[np.bool_], row_data: RowData) -> None:
-        fitted_X, fitted_Y, fitted_data, kept = drop_zero_weight_rows(X, Y, row_data)
-        self.__dict__.pop("_rows_kept", None)
-        super()._recover(fitted_X, fitted_Y, fitted_data)
-        if kept is not None:
-            rest = {name: value[~kept] for name, value in row_data.items() if name != "sample_weight"}
-            D = np.empty(Y.shape, dtype=self.label_distributions_.dtype)
-            D[kept], D[~kept] = self.label_distributions_, self._enhance(X[~kept], Y[~kept], **rest)
-            self.label_distributions_, self._rows_kept = D, np.flatnonzero(kept)
-
-    def _enhance(self, *rows: Any, **row_data: Any) -> Array:
-        raise NotImplementedError
-
-
-class EnhancesNewRows(SetsRowsAside):
-    """Also recovers the degrees of new rows whose 0/1 labels are known; a method writes ``_enhance(X, Y)``."""
-
+    kind = JOINT
     can_enhance = True
+    votes_per_row_: float
+    predict = predict
+    _enhance: Callable[..., Array]
+    _fitted_rows: NDArray[np.intp] | None = None  # training rows whose sample weight is not 0; None if all
 
+    def _fit_labels(self, X: Any, Y: NDArray[np.bool_], row_data: RowData) -> None:
+        if hasattr(self, "_enhance"):
+            fitted_X, fitted_Y, fitted_data, kept = drop_zero_weight_rows(X, Y, row_data)
+        else:
+            fitted_X, fitted_Y, fitted_data, kept = X, Y, row_data, None
+        self._fitted_rows = None
+        super()._fit_labels(fitted_X, fitted_Y, fitted_data)
+        self._fit_votes(fitted_X, fitted_Y, fitted_data.get("sample_weight"), fitted_data.get("known"))
+        if kept is not None:
+            others = {name: value[~kept] for name, value in row_data.items() if name != "sample_weight"}
+            D = np.empty(Y.shape, dtype=self.label_distributions_.dtype)
+            D[kept], D[~kept] = self.label_distributions_, self._enhance(X[~kept], Y[~kept], **others)
+            self.label_distributions_, self._fitted_rows = D, np.flatnonzero(kept)
+
+    def _fit_votes(
+        self,
+        X: Any,
+        Y: NDArray[np.bool_],
+        sample_weight: NDArray[np.float64] | None,
+        known: NDArray[np.bool_] | None,
+    ) -> None:
+        """Learn the number of votes per row, on some of the rows if they are many."""
+        rows = vote_rows(*Y.shape)
+        counts = label_counts(sample_weight, known)
+        log_rate = profile_log_rate(
+            _log(self._predict(X[rows])), Y[rows], counts=None if counts is None else counts[rows]
+        )
+        self.votes_per_row_ = float(np.exp(log_rate))
+        self._total_weight = float(len(Y) if sample_weight is None else sample_weight.sum())
+
+    @available_if(lambda self: self.can_enhance)  # type: ignore[untyped-decorator]
     def enhance(self, X: Any, y: Any) -> Array:
         """Degrees of new rows whose logical labels are known.
 
@@ -143,105 +181,91 @@ class EnhancesNewRows(SetsRowsAside):
 
         Parameters
         ----------
-        X : array-like of shape (n, m)
-        y : array-like or data frame of shape (n, c)
+        X : array-like of shape (n_samples, n_features)
+        y : array-like or data frame of shape (n_samples, n_labels)
             Logical labels of these rows; the columns of a data frame are matched by name.
 
         Returns
         -------
-        D : ndarray of shape (n, c), or the data frame that `set_output` asks for
+        D : ndarray of shape (n_samples, n_labels), or the data frame that `set_output` asks for
         """
         return self._enhance_rows(X, y)
 
     @wrap_output
     def _enhance_rows(self, X: Any, y: Any, **row_data: Any) -> Array:
-        features, Y, known = self._validate_new_rows(X, y)
-        given = row_data if known is None else row_data | {"known": known}
-        return np.asarray(self._enhance(features, Y, **given), dtype=features.dtype)
+        features, Y, labels = self._validate_new_rows(X, y)
+        return np.asarray(self._enhance(features, Y, **labels, **row_data), dtype=features.dtype)
 
-    def _validate_new_rows(self, X: Any, y: Any) -> tuple[Any, NDArray[np.bool_], NDArray[np.bool_] | None]:
-        """Features, labels, and where labels are known, of rows to enhance."""
+    def _validate_new_rows(self, X: Any, y: Any) -> tuple[Any, NDArray[np.bool_], RowData]:
+        """Features and labels of rows to enhance, and the mask of known labels as ``_enhance`` takes it."""
         check_is_fitted(self)
         features = self._validate_features(X)
         Y, known = split_observed(self._match_labels(y, self._check_targets))
         with raise_input_errors():
             check_consistent_length(features, Y)
-        return features, Y, known
-
-
-class Enhancer(_TakesLogicalLabels):
-    """Recovers the label distributions of its training rows from logical labels."""
-
-    kind = ENHANCER
-
-
-class Learner(_Predicts):
-    """Learns from label distributions to predict those of new rows."""
-
-    kind = LEARNER
-
-    def _check_targets(self, y: Any) -> NDArray[np.float64]:
-        return check_distributions(y)
-
-
-class Joint(_TakesLogicalLabels, _Predicts):
-    """Does both at once: recovers the training rows' distributions and predicts new ones.
-
-    After ``fit``, ``votes_per_row_`` is the number of votes under which the training labels are likeliest if a label
-    is ticked when it gets any and ``predict`` gives the shares.
-    """
-
-    kind = JOINT
-    votes_per_row_: float
-
-    def _finish(self, X: Any, T: Any, **row_data: Any) -> None:
-        super()._finish(X, T, **row_data)
-        weights, known = row_data.get("sample_weight"), row_data.get("known")
-        counts = label_counts(weights, known)
-        rows = min(RATE_ROWS, max(1, _RATE_ENTRIES // T.shape[1]))
-        some = slice(None, None, -(-X.shape[0] // rows))
-        logP = _log(self._predict(X[some]))
-        log_rate = profile_log_rate(logP, T[some], counts=None if counts is None else counts[some])
-        self.votes_per_row_ = float(np.exp(log_rate))
-        self._n_seen = X.shape[0] if weights is None else float(weights.sum())
+        return features, Y, {} if known is None else {"known": known}
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """How well ``predict(X)`` fits ``y``: degrees by the intersection, 0/1 labels by their likelihood.
+        """Mean log-likelihood of the 0/1 labels ``y`` of a row under ``predict(X)``: greater is better, at most 0.
 
-        0/1 labels have no degrees to compare with, and equal shares of them would be the wrong answer. Their score
-        is the mean log-likelihood of a row if label j gets ``votes_per_row_`` times its predicted degree votes on
-        average and is ticked when it gets any. Greater is better; at most 0. Penalties and feature maps can be chosen
-        by it; how even degrees should be (DLDL's beta) cannot, since it prefers degrees that are too even.
+        Label j gets ``votes_per_row_`` times its predicted degree votes on average, and is positive when it gets any.
+        Penalties and feature maps can be selected by this score; how even degrees should be (DLDL's beta) cannot,
+        since it prefers degrees that are too even. For true degrees use `ldlearn.metrics.intersection`.
 
         Parameters
         ----------
-        X : array-like of shape (n, m)
-        y : array-like or data frame of shape (n, c)
-            Logical labels, or true distributions; the columns of a data frame are matched by name. A matrix of zeros
-            and ones holds logical labels even if each row has a single one, since that is what the model was fitted to.
-            Labels that are unknown (NaN) do not count, whatever the method was fitted to.
-        sample_weight : array-like of shape (n,), default=None
+        X : array-like of shape (n_samples, n_features)
+        y : array-like or data frame of shape (n_samples, n_labels)
+            Logical labels; the columns of a data frame are matched by name. Labels that are unknown (NaN) do not
+            count, whatever the method was fitted to.
+        sample_weight : array-like of shape (n_samples,), default=None
             How often each row counts in the mean.
         """
         check_is_fitted(self)
-        truth = self._match_labels(y, lambda y: check_matrix(y, "0/1 labels or label distributions", nan="allow"))
+        Y, known = split_observed(self._match_labels(y, _check_scored_labels))
         predicted = self.predict(X)
         with raise_input_errors():
-            check_consistent_length(predicted, truth)
-        if not (np.isin(truth, (0.0, 1.0)) | np.isnan(truth)).all():
-            return self._mean_over_rows(per_row("intersection", check_distributions(truth), predicted), sample_weight)
-        return self._mean_over_rows(self._label_likelihoods(predicted, *split_observed(truth)), sample_weight)
+            check_consistent_length(predicted, Y)
+        return weighted_mean(self._label_likelihoods(predicted, Y, known), sample_weight)
 
     def _label_likelihoods(
         self, P: Array, Y: NDArray[np.bool_], known: NDArray[np.bool_] | None = None
     ) -> NDArray[np.float64]:
         """Log-likelihood of the 0/1 labels of each row under the predictions P."""
-        logP = _log(P)
-        if hasattr(self, "votes_per_row_"):
-            rate = float(np.log(self.votes_per_row_))
-        else:  # models saved by version 0.1.0 do not know their number of votes
-            rate = profile_log_rate(logP, Y, counts=label_counts(None, known))
-        return log_likelihood(logP + rate, Y, n_seen=getattr(self, "_n_seen", len(Y)), known=known)
+        log_votes = _log(P) + np.log(self.votes_per_row_)
+        return log_likelihood(log_votes, Y, n_seen=self._total_weight, known=known)
+
+
+def drop_zero_weight_rows(X: Any, T: Any, row_data: RowData) -> tuple[Any, Any, RowData, NDArray[np.bool_] | None]:
+    """Everything without the rows of sample weight 0, and the mask of the others; None if all are kept."""
+    sample_weight = row_data.get("sample_weight")
+    if sample_weight is None or sample_weight.all():
+        return X, T, row_data, None
+    kept = sample_weight > 0
+    return X[kept], T[kept], {name: value[kept] for name, value in row_data.items()}, kept
+
+
+def vote_rows(n_samples: int, n_labels: int, max_rows: int = 2000, max_labels: int = 2 * 10**6) -> slice:
+    """The training rows, evenly spaced, on which the number of votes is learned."""
+    n_rows = min(max_rows, max(1, max_labels // n_labels))
+    return slice(None, None, -(-n_samples // n_rows))
+
+
+def weighted_mean(values: NDArray[np.float64], sample_weight: Any) -> float:
+    """Mean over rows, each counted as often as its sample weight says."""
+    return float(
+        np.average(values, weights=None if sample_weight is None else validate_sample_weight(sample_weight, values))
+    )
+
+
+def _check_scored_labels(y: Any) -> NDArray[np.float64]:
+    Y = check_matrix(y, "0/1 labels", nan="allow")
+    if not (np.isin(Y, (0.0, 1.0)) | np.isnan(Y)).all():
+        raise InputError(
+            "The score of a joint model compares with 0/1 labels, and y holds other numbers; for true degrees D use "
+            "ldlearn.metrics.intersection(D, model.predict(X))."
+        )
+    return Y
 
 
 def _log(P: Array) -> Array:

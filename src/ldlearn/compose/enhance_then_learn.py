@@ -7,14 +7,14 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import clone
 
-from ldlearn.base import Joint, SampleWeightMixin
+from ldlearn.base import Capabilities, JointModel, LabelEstimator, SampleWeightMixin
 from ldlearn.base.sklearn_private import HasMethods
 from ldlearn.core.simplex import Array, Mask, SampleWeight
 from ldlearn.enhancement import UniformLE
 from ldlearn.learning import SABFGS
 
 
-class EnhanceThenLearn(SampleWeightMixin, Joint):
+class EnhanceThenLearn(SampleWeightMixin, JointModel):
     """First recover the degrees of the training rows, then train a learner on them.
 
     The step-wise strategy that joint models compete with, as one estimator: so it can be cloned, searched and
@@ -49,6 +49,7 @@ class EnhanceThenLearn(SampleWeightMixin, Joint):
     array([[0.5, 0.5]])
     """
 
+    can_enhance = False
     _test_params: ClassVar[tuple[dict[str, Any], ...]] = ({"learner": SABFGS(max_iter=20)},)
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "enhancer": [HasMethods("fit_enhance"), None],
@@ -66,50 +67,32 @@ class EnhanceThenLearn(SampleWeightMixin, Joint):
             SABFGS() if self.learner is None else self.learner,
         )
 
-    @property
-    def keeps_support(self) -> bool:  # type: ignore[override]
-        """As the enhancer does."""
-        return bool(getattr(self._steps[0], "keeps_support", False))
-
-    @property
-    def order_invariant(self) -> bool:  # type: ignore[override]
-        """If both steps are."""
-        return all(getattr(step, "order_invariant", True) for step in self._steps)
-
-    @property
-    def label_invariant(self) -> bool:  # type: ignore[override]
-        """If both steps are."""
-        return all(getattr(step, "label_invariant", True) for step in self._steps)
-
-    @property
-    def _accepts_sparse(self) -> bool:  # type: ignore[override]
-        return all(getattr(step, "_accepts_sparse", False) for step in self._steps)
-
-    @property
-    def supports_sample_weight(self) -> bool:  # type: ignore[override]
-        """As the learner does."""
-        return bool(getattr(self._steps[1], "supports_sample_weight", False))
-
-    @property
-    def supports_unknown_labels(self) -> bool:  # type: ignore[override]
-        """As the enhancer does."""
-        return bool(getattr(self._steps[0], "supports_unknown_labels", False))
-
-    @property
-    def weights_repeat_rows(self) -> bool:  # type: ignore[override]
-        """If both steps take weights and say so."""
-        return all(
-            getattr(s, "supports_sample_weight", False) and getattr(s, "weights_repeat_rows", True) for s in self._steps
+    def capabilities(self) -> Capabilities:
+        """Those of both steps; labels are the enhancer's concern, sample weights above all the learner's."""
+        enhancer, learner = (find_capabilities(step) for step in self._steps)
+        return Capabilities(
+            sparse=enhancer.sparse and learner.sparse,
+            sample_weight=learner.sample_weight,
+            unknown_labels=enhancer.unknown_labels,
+            keeps_zeros=enhancer.keeps_zeros,
+            order_invariant=enhancer.order_invariant and learner.order_invariant,
+            label_invariant=enhancer.label_invariant and learner.label_invariant,
+            weight_equals_repetition=all(c.sample_weight and c.weight_equals_repetition for c in (enhancer, learner)),
         )
 
     def _fit(self, X: Any, Y: Mask, sample_weight: SampleWeight | None = None, known: Mask | None = None) -> None:
         enhancer, learner = self._steps
         self.enhancer_, self.learner_ = clone(enhancer), clone(learner)
         counts = {} if sample_weight is None else {"sample_weight": sample_weight}
-        first = counts if getattr(enhancer, "supports_sample_weight", False) else {}
+        first = counts if find_capabilities(enhancer).sample_weight else {}
         labels = Y.astype(int) if known is None else np.where(known, Y, np.nan)
         self.label_distributions_ = self.enhancer_.fit(X, labels, **first).label_distributions_
         self.learner_.fit(X, self.label_distributions_, **counts)
 
     def _predict(self, X: Any) -> Array:
         return np.asarray(self.learner_.predict(X))
+
+
+def find_capabilities(estimator: Any) -> Capabilities:
+    """Those of an estimator; of one that does not come from this library nothing but the defaults is known."""
+    return estimator.capabilities() if isinstance(estimator, LabelEstimator) else Capabilities()

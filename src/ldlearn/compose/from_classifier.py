@@ -14,7 +14,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
-from ldlearn.base import EnhancesNewRows, Joint, SampleWeightMixin
+from ldlearn.base import Capabilities, JointModel, SampleWeightMixin
 from ldlearn.base.sklearn_private import HasMethods, StrOptions
 from ldlearn.core.neighbors import common_offsets, subtract_offsets
 from ldlearn.core.simplex import Array, Mask, SampleWeight, normalize_rows
@@ -26,7 +26,7 @@ from ldlearn.solvers.features import Features
 _RATIOS = (300.0, 30.0, 3.0, 0.3)  # of the penalty of the default classifier to DLDL's default gamma
 
 
-class FromClassifier(SampleWeightMixin, EnhancesNewRows, Joint):
+class FromClassifier(SampleWeightMixin, JointModel):
     r"""Degrees from the probabilities of a classifier of 0/1 labels.
 
     The baseline that people really use: classify every label, then normalise the probabilities. Any scikit-learn
@@ -76,8 +76,6 @@ class FromClassifier(SampleWeightMixin, EnhancesNewRows, Joint):
     """
 
     is_baseline = True
-    supports_unknown_labels = True
-    keeps_support = True
     _test_params: ClassVar[tuple[dict[str, Any], ...]] = (
         {},
         {"classifier": LogisticRegression(), "link": "votes"},
@@ -91,29 +89,18 @@ class FromClassifier(SampleWeightMixin, EnhancesNewRows, Joint):
         self.classifier = classifier
         self.link = link
 
-    @property
-    def order_invariant(self) -> bool:  # type: ignore[override]
-        """Only the default classifier is known not to depend on the order of samples."""
-        return self.classifier is None
-
-    @property
-    def label_invariant(self) -> bool:  # type: ignore[override]
-        """Only the default classifier is known not to depend on the order of labels."""
-        return self.classifier is None
-
-    @property
-    def supports_sample_weight(self) -> bool:  # type: ignore[override]
-        """As the classifier does."""
-        return self.classifier is None or _weights_name(self.classifier) is not None
-
-    @property
-    def weights_repeat_rows(self) -> bool:  # type: ignore[override]
-        """Only of the default classifier is it known."""
-        return self.classifier is None
-
-    @property
-    def _accepts_sparse(self) -> bool:  # type: ignore[override]
-        return self.classifier is None or bool(_tags(self.classifier).input_tags.sparse)
+    def capabilities(self) -> Capabilities:
+        """Only the default classifier is known not to depend on the order of samples and labels."""
+        default = self.classifier is None
+        return Capabilities(
+            sparse=default or bool(_tags(self.classifier).input_tags.sparse),
+            sample_weight=default or _weights_name(self.classifier) is not None,
+            unknown_labels=True,
+            keeps_zeros=True,
+            order_invariant=default,
+            label_invariant=default,
+            weight_equals_repetition=default,
+        )
 
     def _fit(self, X: Any, Y: Mask, sample_weight: SampleWeight | None = None, known: Mask | None = None) -> None:
         counts = np.ones(len(Y)) if sample_weight is None else sample_weight

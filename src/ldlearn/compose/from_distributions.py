@@ -10,18 +10,16 @@ from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from ldlearn.base import Learner, SampleWeightMixin, check_distributions
-from ldlearn.base.frames import wrap_output
+from ldlearn.base import Capabilities, Learner, SampleWeightMixin, check_distributions
+from ldlearn.base.estimator import RowData, wrap_output
+from ldlearn.base.kinds import weighted_mean
 from ldlearn.base.sklearn_private import HasMethods, Interval, StrOptions
+from ldlearn.compose.enhance_then_learn import find_capabilities
 from ldlearn.core.logical import binarize
-from ldlearn.core.simplex import Array, SampleWeight
+from ldlearn.core.simplex import Array
 from ldlearn.core.targets import check_matrix
 from ldlearn.joint import DLDL
 from ldlearn.metrics import per_row
-
-
-def _inner_can_enhance(self: Any) -> bool:
-    return bool(self.can_enhance)
 
 
 class FromDistributions(SampleWeightMixin, Learner):
@@ -79,48 +77,21 @@ class FromDistributions(SampleWeightMixin, Learner):
     def _inner(self) -> Any:
         return DLDL() if self.estimator is None else self.estimator
 
-    @property
-    def can_enhance(self) -> bool:  # type: ignore[override]
-        """As the inner estimator."""
-        return hasattr(self._inner, "enhance")
+    def capabilities(self) -> Capabilities:
+        """Those of the inner estimator, but for labels, which are distributions here."""
+        return find_capabilities(self._inner)._replace(unknown_labels=False, keeps_zeros=False)
 
-    @property
-    def order_invariant(self) -> bool:  # type: ignore[override]
-        """As the inner estimator."""
-        return bool(getattr(self._inner, "order_invariant", True))
-
-    @property
-    def label_invariant(self) -> bool:  # type: ignore[override]
-        """As the inner estimator."""
-        return bool(getattr(self._inner, "label_invariant", True))
-
-    @property
-    def _accepts_sparse(self) -> bool:  # type: ignore[override]
-        return bool(getattr(self._inner, "_accepts_sparse", False))
-
-    @property
-    def supports_sample_weight(self) -> bool:  # type: ignore[override]
-        """As the inner estimator."""
-        return bool(getattr(self._inner, "supports_sample_weight", False))
-
-    @property
-    def weights_repeat_rows(self) -> bool:  # type: ignore[override]
-        """As the inner estimator."""
-        return bool(getattr(self._inner, "weights_repeat_rows", True))
-
-    def _fit_validated(self, X: Any, T: Any, row_data: dict[str, Any]) -> None:
-        self._fit(X, T, **row_data)  # the inner estimator sees all rows, and says what it recovers of each
-
-    def _fit(self, X: Any, D: Array, sample_weight: SampleWeight | None = None) -> None:
-        counts = {} if sample_weight is None else {"sample_weight": sample_weight}
-        self.estimator_ = clone(self._inner).fit(X, binarize(D, delta=self.threshold), **counts)
+    def _fit_rows(self, X: Any, y: Any, row_data: RowData) -> None:
+        # The inner estimator gets all rows, also those of sample weight 0, and recovers the degrees of each.
+        X, D, row_data = self._validate_rows(X, y, row_data)
+        self.estimator_ = clone(self._inner).fit(X, binarize(D, delta=self.threshold), **row_data)
         if hasattr(self.estimator_, "label_distributions_"):
             self.label_distributions_ = self.estimator_.label_distributions_
 
     def _predict(self, X: Any) -> Array:
         return np.asarray(self.estimator_.predict(X))
 
-    @available_if(_inner_can_enhance)  # type: ignore[untyped-decorator]
+    @available_if(lambda self: hasattr(self._inner, "enhance"))  # type: ignore[untyped-decorator]
     @wrap_output
     def enhance(self, X: Any, y: Any) -> Array:
         """Degrees of new rows from the logical labels of their distributions ``y``."""
@@ -134,4 +105,4 @@ class FromDistributions(SampleWeightMixin, Learner):
         if self.scoring == "prediction":
             return super().score(X, y, sample_weight)
         truth = self._match_labels(y, check_distributions)
-        return self._mean_over_rows(per_row("intersection", truth, self.enhance(X, y)), sample_weight)
+        return weighted_mean(per_row("intersection", truth, self.enhance(X, y)), sample_weight)

@@ -96,9 +96,6 @@ def _full_name(estimator: Any, name: str) -> str:
     valid = [key for key, value in estimator.get_params().items() if not isinstance(value, LabelEstimator)]
     if name in valid:
         return name
-    for part in (estimator, *_steps(estimator)):
-        if name in part._renamed_params:
-            part.set_params(**{name: None})  # says the new name
     inner = [key for key in valid if key.partition("__")[2] == name]
     if len(inner) == 1:
         return str(inner[0])

@@ -15,11 +15,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ldlearn.base import LabelEstimator
-from ldlearn.base.kinds import JOINT, RATE_ROWS
+from ldlearn.base.estimator import RowData
+from ldlearn.base.kinds import JointModel, vote_rows
 from ldlearn.core.neighbors import subtract_offsets
 from ldlearn.core.scaling import column_sums
 from ldlearn.core.simplex import Array
-from ldlearn.core.targets import check_distributions, label_names
+from ldlearn.core.targets import label_names
 from ldlearn.dask.cluster import Rounds, check_workers, current_client
 from ldlearn.dask.collections import (
     blocks_in_step,
@@ -33,7 +34,6 @@ from ldlearn.dask.rows import BlockColumns
 from ldlearn.dask.training import SampledRows, Training
 from ldlearn.exceptions import InputError, ParameterError
 from ldlearn.joint.feature_map import make_feature_map
-from ldlearn.metrics import per_row
 
 
 class OnBlocks(LabelEstimator):
@@ -132,9 +132,7 @@ class OnBlocks(LabelEstimator):
         if sample_weight is not None:
             check_weights(sample_weight)
             _, weights = blocks_in_step(X, sample_weight, "sample_weight")
-        # All blocks are asked: degrees in one of them may happen to be 0 and 1.
-        logical = self.kind == JOINT and all(rounds.collect(_is_logical, of_y))
-        total, n = rounds.total(_score, of_X, of_y, weights, common=(self._to_send(), logical))
+        total, n = rounds.total(_score, of_X, of_y, weights, common=self._to_send())
         return float(total / n)
 
     def _check_columns(self, X: Any) -> None:
@@ -156,7 +154,7 @@ class OnBlocks(LabelEstimator):
             return _frame_of(parts, names, kind, X.divisions)
         return _array_of(parts, X.chunks[0], (len(names),), kind)
 
-    def _validate_training(self, X: Any, y: Any) -> tuple[Any, Any]:
+    def _fit_rows(self, X: Any, y: Any, row_data: RowData) -> None:
         self._check_for_blocks()
         rounds = Rounds(current_client(self.client))
         check_workers(rounds.client)
@@ -165,7 +163,11 @@ class OnBlocks(LabelEstimator):
         if is_frame(X) and all(isinstance(name, str) for name in X.columns):
             self.feature_names_in_ = np.asarray(X.columns, dtype=object)
         self.label_names_ = label_names(y, int(y.shape[1]))
-        return training, training
+        for name, value in row_data.items():
+            self._check_row_data(name, value, training)
+        self._fit(training)
+        self._finish_blocks(training)
+        self.n_rounds_ = rounds.count
 
     def _validate_features(self, X: Any, reset: bool = False) -> Any:
         raise InputError(
@@ -181,21 +183,15 @@ class OnBlocks(LabelEstimator):
             "rows in memory."
         )
 
-    def _fit_validated(self, X: Any, T: Any, row_data: dict[str, Any]) -> None:
-        self._fit(X)
-        self._finish_blocks(X)
-        self.n_rounds_ = X.rounds.count
-
     def _check_for_blocks(self) -> None:
         """Refuse parameters that need all rows in one place."""
 
     def _finish_blocks(self, training: Training) -> None:
         """The number of votes of a joint model, learned on the rows that one machine would take."""
-        if self.kind == JOINT:
-            X, given = training.rows(np.arange(0, training.n, -(-training.n // RATE_ROWS)))
-            self._finish(X, given.T, known=given.known, sample_weight=given.weights)
-            # All rows: what was finished here has counted those that were brought.
-            self._n_seen = training.total if training.has_weights else training.n
+        if isinstance(self, JointModel):
+            X, given = training.rows(np.arange(training.n)[vote_rows(training.n, len(self.label_names_))])
+            self._fit_votes(X, given.T, given.weights, given.known)
+            self._total_weight = float(training.total)  # of all rows, not only of those that were brought
 
 
 class JointOnBlocks(OnBlocks):
@@ -305,21 +301,12 @@ def _enhanced(X: Any, y: Any, model: Any) -> Any:
     return _like(X, model.enhance(X, y) if len(X) else empty, model)
 
 
-def _is_logical(y: Any, _: Any) -> bool:
-    labels = np.asarray(y, dtype=np.float64)
-    return bool((np.isin(labels, (0.0, 1.0)) | np.isnan(labels)).all())
-
-
-def _score(X: Any, y: Any, weights: Any, common: tuple[Any, bool]) -> tuple[float, float]:
+def _score(X: Any, y: Any, weights: Any, model: Any) -> tuple[float, float]:
     """Sum of the scores of the rows, and their number, both as often as they count."""
-    model, logical = common
     count = np.ones(len(X)) if weights is None else np.asarray(weights, dtype=np.float64)
     if not count.any():
         return 0.0, 0.0
-    if logical:
-        return count.sum() * model.score(X, y, sample_weight=count), count.sum()
-    truth = model._match_labels(y, check_distributions)
-    return float(count @ per_row("intersection", truth, model.predict(X))), count.sum()
+    return count.sum() * model.score(X, y, sample_weight=count), count.sum()
 
 
 def _mapped(X: Array, common: tuple[Any, Any]) -> Array:

@@ -193,7 +193,7 @@ def _checked_targets(y: Any, checks: Any) -> Any:
     except InputError as error:
         # Not raised: of several wrong blocks the first is to be named, whichever is looked at first.
         return str(error)
-    return Given(*split_observed(targets)) if checks.supports_unknown_labels else Given(targets)
+    return Given(*split_observed(targets)) if checks.capabilities().unknown_labels else Given(targets)
 
 
 def _look(X: Array, given: Any, checks: Any) -> _Seen:

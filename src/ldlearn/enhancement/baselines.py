@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ldlearn.base import Enhancer, SampleWeightMixin
+from ldlearn.base import Capabilities, Enhancer, SampleWeightMixin
 from ldlearn.core.simplex import Mask, SampleWeight, normalize_rows, project_simplex
 from ldlearn.core.targets import fill_unknown
 
@@ -34,9 +34,10 @@ class UniformLE(SampleWeightMixin, Enhancer):
     """
 
     is_baseline = True
-    keeps_support = True
-    supports_unknown_labels = True
-    _accepts_sparse = True
+
+    def capabilities(self) -> Capabilities:
+        """What the estimator accepts and promises."""
+        return super().capabilities()._replace(sparse=True, unknown_labels=True, keeps_zeros=True)
 
     def _fit(self, X: Any, Y: Mask, sample_weight: SampleWeight | None = None, known: Mask | None = None) -> None:
         self.label_distributions_ = normalize_rows(fill_unknown(Y, known, sample_weight))
@@ -68,9 +69,10 @@ class PriorLE(SampleWeightMixin, Enhancer):
     """
 
     is_baseline = True
-    keeps_support = True
-    supports_unknown_labels = True
-    _accepts_sparse = True
+
+    def capabilities(self) -> Capabilities:
+        """What the estimator accepts and promises."""
+        return super().capabilities()._replace(sparse=True, unknown_labels=True, keeps_zeros=True)
 
     def _fit(self, X: Any, Y: Mask, sample_weight: SampleWeight | None = None, known: Mask | None = None) -> None:
         shares = normalize_rows(fill_unknown(Y, known, sample_weight))
@@ -104,9 +106,10 @@ class ProjectedPriorLE(SampleWeightMixin, Enhancer):
     """
 
     is_baseline = True
-    keeps_support = True
-    supports_unknown_labels = True
-    _accepts_sparse = True
+
+    def capabilities(self) -> Capabilities:
+        """What the estimator accepts and promises."""
+        return super().capabilities()._replace(sparse=True, unknown_labels=True, keeps_zeros=True)
 
     def _fit(self, X: Any, Y: Mask, sample_weight: SampleWeight | None = None, known: Mask | None = None) -> None:
         counts = np.ones(len(Y)) if sample_weight is None else sample_weight

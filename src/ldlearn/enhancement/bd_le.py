@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import linalg
 
-from ldlearn.base import Enhancer, SampleWeightMixin
+from ldlearn.base import Capabilities, Enhancer, SampleWeightMixin
 from ldlearn.base.sklearn_private import Interval, StrOptions
 from ldlearn.core.graph import knn_graph, laplacian
 from ldlearn.core.simplex import OUTPUT_MAPS, Array, Mask, SampleWeight, to_distributions
@@ -115,10 +115,9 @@ class BDLE(SampleWeightMixin, Enhancer):
         self.fit_intercept = fit_intercept
         self.normalize = normalize
 
-    @property
-    def weights_repeat_rows(self) -> bool:  # type: ignore[override]
-        """Whether weight 2 is the row twice: not with a graph, in which the row would be its own neighbour."""
-        return self.lam == 0
+    def capabilities(self) -> Capabilities:
+        """In a graph a row given twice is its own neighbour."""
+        return super().capabilities()._replace(weight_equals_repetition=self.lam == 0)
 
     def _fit(self, X: Array, Y: Mask, sample_weight: SampleWeight | None = None) -> None:
         features, labels = np.asarray(X, dtype=np.float64), Y.astype(float)

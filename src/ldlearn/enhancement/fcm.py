@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils import check_random_state
 
-from ldlearn.base import Enhancer, SampleWeightMixin
+from ldlearn.base import Capabilities, Enhancer, SampleWeightMixin
 from ldlearn.base.sklearn_private import Interval, StrOptions
 from ldlearn.core.kernels import squared_distances
 from ldlearn.core.simplex import OUTPUT_MAPS, Array, Mask, SampleWeight, to_distributions
@@ -89,8 +89,6 @@ class FCM(SampleWeightMixin, Enhancer):
            [0.2, 0.8]])
     """
 
-    order_invariant = False
-    weights_repeat_rows = False  # the first memberships of a row and of its copy differ
     _test_params = (
         {"n_clusters": 3, "b": 1.5, "random_state": 0},
         {"n_clusters": 2, "b": 1.2, "normalize": "softmax", "random_state": 0},
@@ -120,6 +118,10 @@ class FCM(SampleWeightMixin, Enhancer):
         self.max_iter = max_iter
         self.normalize = normalize
         self.random_state = random_state
+
+    def capabilities(self) -> Capabilities:
+        """The random memberships depend on the order of rows, and differ between a row and its copy."""
+        return super().capabilities()._replace(order_invariant=False, weight_equals_repetition=False)
 
     def _fit(self, X: Array, Y: Mask, sample_weight: SampleWeight | None = None) -> None:
         w = np.ones(len(Y)) if sample_weight is None else sample_weight

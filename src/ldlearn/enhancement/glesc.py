@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ldlearn.base import Enhancer
+from ldlearn.base import Capabilities, Enhancer
 from ldlearn.base.sklearn_private import Interval, StrOptions
 from ldlearn.core.resources import require_memory
 from ldlearn.core.scaling import feature_scaling
@@ -96,7 +96,6 @@ class GLESC(Enhancer):
            [0.26, 0.74]])
     """
 
-    order_invariant = False
     _test_params = ({}, {"beta": 0.1, "orientation": "released", "standardize": False})
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "beta": [Interval(Real, 0, None, closed="neither")],
@@ -123,6 +122,10 @@ class GLESC(Enhancer):
         self.standardize = standardize
         self.tol = tol
         self.max_iter = max_iter
+
+    def capabilities(self) -> Capabilities:
+        """A Fourier transform runs along the samples."""
+        return super().capabilities()._replace(order_invariant=False)
 
     def _fit(self, X: Any, Y: NDArray[np.bool_]) -> None:
         n = len(X)

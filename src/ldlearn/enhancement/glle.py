@@ -15,7 +15,7 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from ldlearn.base import Enhancer
+from ldlearn.base import Capabilities, Enhancer
 from ldlearn.base.sklearn_private import Interval, StrOptions
 from ldlearn.core.graph import knn_graph, laplacian
 from ldlearn.core.kernels import mean_distance, rbf_kernel
@@ -129,7 +129,6 @@ class GLLE(Enhancer):
            [0.34, 0.66]])
     """
 
-    _accepts_sparse = True
     _test_params = (
         {"n_neighbors": 3},
         {"n_neighbors": 3, "sigma": "median", "lam": 0.1, "l2": 0.1, "n_groups": 1, "random_state": 0},
@@ -173,15 +172,10 @@ class GLLE(Enhancer):
         self.normalize = normalize
         self.random_state = random_state
 
-    @property
-    def order_invariant(self) -> bool:  # type: ignore[override]
-        """Whether permuting the samples permutes the result: not if something starts at random."""
-        return self.solver == "exact" and self.l2 == 0
-
-    @property
-    def label_invariant(self) -> bool:  # type: ignore[override]
-        """Whether permuting the labels permutes the result: not if something starts at random."""
-        return self.order_invariant
+    def capabilities(self) -> Capabilities:
+        """A random start depends on the order of rows and labels."""
+        starts_fixed = self.solver == "exact" and self.l2 == 0
+        return super().capabilities()._replace(sparse=True, order_invariant=starts_fixed, label_invariant=starts_fixed)
 
     def _fit(self, X: Any, Y: NDArray[np.bool_]) -> None:
         if self.l2 > 0 and self.solver == "lbfgs":

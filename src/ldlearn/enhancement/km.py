@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ldlearn.base import Enhancer, SampleWeightMixin
+from ldlearn.base import Capabilities, Enhancer, SampleWeightMixin
 from ldlearn.base.sklearn_private import Interval, StrOptions
 from ldlearn.core.kernels import mean_distance, upper_rbf_blocks
 from ldlearn.core.simplex import OUTPUT_MAPS, Array, Mask, SampleWeight, to_distributions
@@ -87,10 +87,9 @@ class KM(SampleWeightMixin, Enhancer):
         self.delta = delta
         self.normalize = normalize
 
-    @property
-    def keeps_support(self) -> bool:  # type: ignore[override]
-        """Whether negative labels get degree 0: only with ``normalize="l1"``."""
-        return self.normalize == "l1"
+    def capabilities(self) -> Capabilities:
+        """Only ``normalize="l1"`` keeps the degree of negative labels at 0."""
+        return super().capabilities()._replace(keeps_zeros=self.normalize == "l1")
 
     def _fit(self, X: Array, Y: Mask, sample_weight: SampleWeight | None = None) -> None:
         counted = Y if sample_weight is None else Y * sample_weight[:, None]

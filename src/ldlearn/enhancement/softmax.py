@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ldlearn.base import Enhancer, SampleWeightMixin
+from ldlearn.base import Capabilities, Enhancer, SampleWeightMixin
 from ldlearn.core.simplex import Mask, SampleWeight, softmax
 
 
@@ -35,8 +35,11 @@ class SoftmaxLE(SampleWeightMixin, Enhancer):
            [0.212, 0.212, 0.576]])
     """
 
-    _accepts_sparse = True
     is_baseline = True
+
+    def capabilities(self) -> Capabilities:
+        """What the estimator accepts and promises."""
+        return super().capabilities()._replace(sparse=True)
 
     def _fit(self, X: Any, Y: Mask, sample_weight: SampleWeight | None = None) -> None:  # rows do not see each other
         self.label_distributions_ = softmax(Y.astype(float))

@@ -99,7 +99,7 @@ def _usable(methods: tuple[MethodSpec, ...], table: PreparedTable, say: Say | No
     if not _some_unknown(table):
         return methods
     # The first step alone sees the labels; a learner sees the degrees that it recovered.
-    usable = tuple(method for method in methods if find_estimator(method.estimator)().supports_unknown_labels)
+    usable = tuple(method for method in methods if find_estimator(method.estimator)().capabilities().unknown_labels)
     names = ", ".join(method.name for method in methods if method not in usable)
     if not usable:
         raise InputError(f"Some labels are unknown, and {names} cannot do without them; DLDL can.")

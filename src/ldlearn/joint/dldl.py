@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import clone
 
-from ldlearn.base import SampleWeightMixin
+from ldlearn.base import Capabilities, SampleWeightMixin
 from ldlearn.base.sklearn_private import HasMethods, Interval, StrOptions
 from ldlearn.core.graph import NeighborGraph, laplacian, neighbor_graph, similarity
 from ldlearn.core.logical import Support, has_few_positives
@@ -193,10 +193,7 @@ class DLDL(SampleWeightMixin, IntervalMixin):
            [0.01, 0.99]])
     """
 
-    keeps_support = True
-    supports_unknown_labels = True
     path_params = ("alpha", "beta", "gamma")
-    _accepts_sparse = True
     _convergence_advice = "loosen tol, or use less extreme values of alpha, beta and gamma."
     _work: _SharedWork | None = None  # only while `fit_path` fits
     _offsets: NDArray[np.float64] | None = None  # common to all rows, subtracted where distances are computed
@@ -256,17 +253,22 @@ class DLDL(SampleWeightMixin, IntervalMixin):
         self.init = init
         self.random_state = random_state
 
-    @property
-    def order_invariant(self) -> bool:  # type: ignore[override]
-        """Only a feature map, which may draw rows at random, can depend on the order of samples."""
-        return self.feature_map is None
+    def capabilities(self) -> Capabilities:
+        """A feature map may draw rows at random; a graph with a row twice is another graph."""
+        return (
+            super()
+            .capabilities()
+            ._replace(
+                sparse=True,
+                unknown_labels=True,
+                keeps_zeros=True,
+                order_invariant=self.feature_map is None,
+                label_invariant=not self.ordered,
+                weight_equals_repetition=self.alpha == 0 and self.feature_map is None,
+            )
+        )
 
-    @property
-    def weights_repeat_rows(self) -> bool:  # type: ignore[override]
-        """A graph with a row twice is another graph, and a feature map may draw rows at random."""
-        return self.alpha == 0 and self.feature_map is None
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, degrees: Any = None) -> Self:  # type: ignore[override]
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, degrees: Any = None, **row_data: Any) -> Self:
         """Fit the model.
 
         Parameters
@@ -279,12 +281,14 @@ class DLDL(SampleWeightMixin, IntervalMixin):
             How often each row counts: 2 is the row twice (if alpha is 0), 0 no row at all.
         degrees : array-like or data frame of shape (n, c), default=None
             True degrees of the rows where they are known, NaN in the others. They are kept, whatever y says.
+        **row_data
+            Nothing else is used.
 
         Returns
         -------
         self
         """
-        return self._fit_rows(X, y, sample_weight=sample_weight, degrees=degrees)
+        return super().fit(X, y, sample_weight, degrees=degrees, **row_data)
 
     def _check_row_data(self, name: str, value: Any, X: Any) -> Any:
         if name == "degrees":
@@ -446,11 +450,6 @@ class DLDL(SampleWeightMixin, IntervalMixin):
         """Whether the D-step may take rows in any order, and nothing but their positive labels."""
         return self.alpha == 0 and not self.ordered
 
-    @property
-    def label_invariant(self) -> bool:  # type: ignore[override]
-        """Not if their order has a meaning."""
-        return not self.ordered
-
     def _between_labels(self, c: int) -> dict[str, Any]:
         """What ordered labels add to the D-step; models of earlier versions know of none."""
         weight = getattr(self, "ordered_", 0.0)
@@ -534,7 +533,7 @@ class DLDL(SampleWeightMixin, IntervalMixin):
         if self._index is not None and self.sigma_ is not None:
             distances, nearest = self._index.kneighbors(self._moved(X))
             # The graph knows only rows that count: those of weight 0 have a place in D, none in the index.
-            nearest = nearest if self._rows_kept is None else self._rows_kept[nearest]
+            nearest = nearest if self._fitted_rows is None else self._fitted_rows[nearest]
             weights = similarity(distances, self.sigma_)
             # alpha sum_j a_j |d - d_j|^2 is alpha (sum_j a_j) |d|^2 - 2 alpha <sum_j a_j d_j, d> and a constant: more
             # beta and another prior, so that rows stay separate.

@@ -14,7 +14,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.parallel import Parallel, delayed
 
-from ldlearn.base import SampleWeightMixin
+from ldlearn.base import Capabilities, SampleWeightMixin
 from ldlearn.base.sklearn_private import Interval, StrOptions
 from ldlearn.core.simplex import Array, Mask, SampleWeight
 from ldlearn.core.targets import check_some_degrees
@@ -108,10 +108,6 @@ class DLDLCV(SampleWeightMixin, IntervalMixin):
     (2, 3)
     """
 
-    keeps_support = True
-    supports_unknown_labels = True
-    weights_repeat_rows = False  # a row twice may be in two folds
-    _accepts_sparse = True
     _test_params: ClassVar[tuple[dict[str, Any], ...]] = (
         # The rule for beta is DLDL's, which is checked by itself; here it would take most of the time.
         {
@@ -165,10 +161,19 @@ class DLDLCV(SampleWeightMixin, IntervalMixin):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    @property
-    def order_invariant(self) -> bool:  # type: ignore[override]
-        """Only a feature map, which may draw rows at random, can depend on the order of samples."""
-        return all(feature_map is None for feature_map in self.feature_maps)
+    def capabilities(self) -> Capabilities:
+        """A feature map may draw rows at random, and a row given twice may be in two folds."""
+        return (
+            super()
+            .capabilities()
+            ._replace(
+                sparse=True,
+                unknown_labels=True,
+                keeps_zeros=True,
+                order_invariant=all(feature_map is None for feature_map in self.feature_maps),
+                weight_equals_repetition=False,
+            )
+        )
 
     def _template(self, **params: Any) -> Any:
         """The estimator to fit."""
@@ -179,7 +184,7 @@ class DLDLCV(SampleWeightMixin, IntervalMixin):
             seed.set_state(self.random_state.get_state())  # the same for every fit, and the user's own untouched
         return template.set_params(random_state=seed, **params)
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, degrees: Any = None) -> Self:  # type: ignore[override]
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, degrees: Any = None, **row_data: Any) -> Self:
         """Choose the weights and the feature map, then fit on all rows.
 
         Parameters
@@ -193,12 +198,14 @@ class DLDLCV(SampleWeightMixin, IntervalMixin):
         degrees : array-like or data frame of shape (n, c), default=None
             True degrees where they are known, rows of NaN elsewhere. They are kept in every fit, and judge the
             settings while they are held out.
+        **row_data
+            Nothing else is used.
 
         Returns
         -------
         self
         """
-        return self._fit_rows(X, y, sample_weight=sample_weight, degrees=degrees)
+        return super().fit(X, y, sample_weight, degrees=degrees, **row_data)
 
     def _check_row_data(self, name: str, value: Any, X: Any) -> Any:
         if name != "degrees":

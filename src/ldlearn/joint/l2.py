@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import check_random_state
 
-from ldlearn.base import Joint, SampleWeightMixin, SetsRowsAside
+from ldlearn.base import Capabilities, JointModel, SampleWeightMixin
 from ldlearn.base.sklearn_private import Interval, StrOptions
 from ldlearn.core.reconstruction import (
     local_grams,
@@ -26,7 +26,7 @@ from ldlearn.solvers.spd import solve_spd
 _SMALLEST_SHARE = 1e-3  # of a label in the constant that the predictor starts from
 
 
-class L2(SampleWeightMixin, SetsRowsAside, Joint):
+class L2(SampleWeightMixin, JointModel):
     r"""Unified framework for learning with label distributions (L2).
 
     Assumes that samples which rebuild each other's features also rebuild each other's degrees, and that a predictor of
@@ -129,8 +129,7 @@ class L2(SampleWeightMixin, SetsRowsAside, Joint):
            [0.07, 0.93]])
     """
 
-    supports_unknown_labels = True
-    _removed_params = ("mu",)
+    can_enhance = False  # its degrees of new rows ignore the graph
     _test_params = (
         {"n_neighbors": 4, "tol": 0.02},
         {"n_neighbors": 3, "init": "random", "fit_intercept": False, "random_state": 0, "tol": 0.02},
@@ -173,15 +172,17 @@ class L2(SampleWeightMixin, SetsRowsAside, Joint):
         self.max_iter = max_iter
         self.random_state = random_state
 
-    @property
-    def label_invariant(self) -> bool:  # type: ignore[override]
-        """Whether permuting the labels permutes the result: not from a random start."""
-        return self.init == "zeros"
-
-    @property
-    def weights_repeat_rows(self) -> bool:  # type: ignore[override]
-        """Whether weight 2 is the row twice: not with a graph, in which the row would be its own neighbour."""
-        return self.alpha == 0
+    def capabilities(self) -> Capabilities:
+        """A random start depends on the order of labels; in a graph a row given twice is its own neighbour."""
+        return (
+            super()
+            .capabilities()
+            ._replace(
+                unknown_labels=True,
+                label_invariant=self.init == "zeros",
+                weight_equals_repetition=self.alpha == 0,
+            )
+        )
 
     def _fit(self, X: Any, Y: Mask, sample_weight: SampleWeight | None = None, known: Mask | None = None) -> None:
         # With a free intercept centring changes no value of the objective, only how fast W and b are found.

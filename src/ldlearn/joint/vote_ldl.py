@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ldlearn.base import SampleWeightMixin
-from ldlearn.base.frames import wrap_output
+from ldlearn.base import Capabilities, SampleWeightMixin
+from ldlearn.base.estimator import wrap_output
 from ldlearn.base.sklearn_private import HasMethods, Interval, StrOptions
 from ldlearn.core.neighbors import common_offsets, subtract_offsets
 from ldlearn.core.simplex import Array, Mask, SampleWeight, normalize_rows, softmax
@@ -109,9 +109,6 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
     True
     """
 
-    keeps_support = True
-    supports_unknown_labels = True
-    _accepts_sparse = True
     _convergence_advice = "raise max_iter, loosen tol, or raise gamma."
     _test_params: ClassVar[tuple[dict[str, Any], ...]] = (
         {},
@@ -144,17 +141,21 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
         self.tol = tol
         self.random_state = random_state
 
-    @property
-    def order_invariant(self) -> bool:  # type: ignore[override]
-        """Only a feature map, which may draw rows at random, can depend on the order of samples."""
-        return self.feature_map is None
-
-    @property
-    def weights_repeat_rows(self) -> bool:  # type: ignore[override]
+    def capabilities(self) -> Capabilities:
         """A feature map may draw rows at random."""
-        return self.feature_map is None
+        return (
+            super()
+            .capabilities()
+            ._replace(
+                sparse=True,
+                unknown_labels=True,
+                keeps_zeros=True,
+                order_invariant=self.feature_map is None,
+                weight_equals_repetition=self.feature_map is None,
+            )
+        )
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, n_raters: Any = None) -> Self:  # type: ignore[override]
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, n_raters: Any = None, **row_data: Any) -> Self:
         """Fit the model.
 
         Parameters
@@ -167,12 +168,14 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
             How often each row counts: 2 is the row twice, 0 no row at all.
         n_raters : array-like of shape (n,) or float, default=None
             How many raters voted on each row, if that is known: the votes of a row are then ``lambda_`` times this.
+        **row_data
+            Nothing else is used.
 
         Returns
         -------
         self
         """
-        return self._fit_rows(X, y, sample_weight=sample_weight, n_raters=n_raters)
+        return super().fit(X, y, sample_weight, n_raters=n_raters, **row_data)
 
     def _check_row_data(self, name: str, value: Any, X: Any) -> Any:
         return log_raters(value, X.shape[0]) if name == "n_raters" else super()._check_row_data(name, value, X)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils import check_random_state
 
-from ldlearn.base import Learner, SampleWeightMixin
+from ldlearn.base import Capabilities, Learner, SampleWeightMixin
 from ldlearn.base.sklearn_private import Interval, StrOptions
 from ldlearn.core.scaling import feature_scaling
 from ldlearn.core.simplex import Array, SampleWeight, normalize_rows, softmax
@@ -95,10 +95,7 @@ class AABP(SampleWeightMixin, Learner):
     True
     """
 
-    order_invariant = False
-    label_invariant = False
     float32_tolerance = 1e-2
-    _renamed_params: ClassVar[dict[str, str]] = {"lr": "learning_rate"}
     _convergence_advice = "raise max_iter, or loosen tol (goal with solver='gd')."
     _test_params = (
         {"hidden_layer_sizes": (5,), "tol": 1e-3, "random_state": 0},
@@ -138,6 +135,10 @@ class AABP(SampleWeightMixin, Learner):
         self.goal = goal
         self.tol = tol
         self.random_state = random_state
+
+    def capabilities(self) -> Capabilities:
+        """The random start treats labels unequally, and the fit, stopped early, depends on rounding."""
+        return super().capabilities()._replace(order_invariant=False, label_invariant=False)
 
     def _fit(self, X: Any, D: Array, sample_weight: SampleWeight | None = None) -> None:
         X, is_softmax = X.astype(np.float64), self.output == "softmax"

@@ -13,7 +13,7 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import gen_batches
 from sklearn.utils.extmath import row_norms
 
-from ldlearn.base import Learner
+from ldlearn.base import Capabilities, Learner
 from ldlearn.base.sklearn_private import Interval, StrOptions
 from ldlearn.core.simplex import Array
 from ldlearn.exceptions import InputError
@@ -67,8 +67,6 @@ class AAKNN(Learner):
            [0.3, 0.7]])
     """
 
-    _accepts_sparse = True
-    _renamed_params: ClassVar[dict[str, str]] = {"k": "n_neighbors"}
     _test_params = (
         {"n_neighbors": 1},
         {"n_neighbors": 3, "metric": "manhattan"},
@@ -82,6 +80,10 @@ class AAKNN(Learner):
     def __init__(self, n_neighbors: int = 10, *, metric: str = "euclidean") -> None:
         self.n_neighbors = n_neighbors
         self.metric = metric
+
+    def capabilities(self) -> Capabilities:
+        """What the estimator accepts and promises."""
+        return super().capabilities()._replace(sparse=True)
 
     def _fit(self, X: Any, D: Array) -> None:
         n = X.shape[0]

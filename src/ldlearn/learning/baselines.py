@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ldlearn.base import Learner, SampleWeightMixin
+from ldlearn.base import Capabilities, Learner, SampleWeightMixin
 from ldlearn.core.simplex import Array, SampleWeight
 
 
@@ -30,8 +30,11 @@ class MeanLDL(SampleWeightMixin, Learner):
     array([[0.75, 0.25]])
     """
 
-    _accepts_sparse = True
     is_baseline = True
+
+    def capabilities(self) -> Capabilities:
+        """What the estimator accepts and promises."""
+        return super().capabilities()._replace(sparse=True)
 
     def _fit(self, X: Any, D: Array, sample_weight: SampleWeight | None = None) -> None:
         self.mean_distribution_ = np.average(D, axis=0, weights=sample_weight)

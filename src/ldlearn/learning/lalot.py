@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ldlearn.base import Learner, SampleWeightMixin
+from ldlearn.base import Capabilities, Learner, SampleWeightMixin
 from ldlearn.base.sklearn_private import Interval
 from ldlearn.core.scaling import feature_scaling
 from ldlearn.core.simplex import Array, SampleWeight, mean_logits, softmax
@@ -107,8 +107,6 @@ class LALOT(SampleWeightMixin, Learner):
            [0. , 0.1, 0.9]])
     """
 
-    order_invariant = False
-    label_invariant = False
     _test_params = ({"tol": 0.01}, {"lam": 60.0, "C": 10.0, "tol": 0.05, "fit_intercept": False})
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "lam": [Interval(Real, 0, None, closed="neither")],
@@ -138,6 +136,10 @@ class LALOT(SampleWeightMixin, Learner):
         self.max_iter = max_iter
         self.tol = tol
         self.fit_intercept = fit_intercept
+
+    def capabilities(self) -> Capabilities:
+        """L-BFGS stops where rounding decides, which depends on the order of rows and labels."""
+        return super().capabilities()._replace(order_invariant=False, label_invariant=False)
 
     def _fit(self, X: Any, D: Array, sample_weight: SampleWeight | None = None) -> None:
         scaling = feature_scaling(X, self.fit_intercept, sample_weight)

@@ -108,7 +108,6 @@ class LDLForest(SampleWeightMixin, Learner):
     (5, 8, 2)
     """
 
-    _renamed_params: ClassVar[dict[str, str]] = {"n_trees": "n_estimators", "depth": "max_depth"}
     _test_params = ({"n_estimators": 2, "max_depth": 3, "n_outputs": 4, "random_state": 0},)
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_estimators": [Interval(Integral, 1, None, closed="left")],

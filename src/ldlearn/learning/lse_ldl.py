@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, optimize, sparse
 
-from ldlearn.base import Learner, SampleWeightMixin
+from ldlearn.base import Capabilities, Learner, SampleWeightMixin
 from ldlearn.base.sklearn_private import Interval
 from ldlearn.core.graph import knn_graph, laplacian
 from ldlearn.core.simplex import Array, SampleWeight, log_softmax, softmax
@@ -144,6 +144,10 @@ class LSELDL(SampleWeightMixin, Learner):
         self.max_iter = max_iter
         self.tol = tol
 
+    def capabilities(self) -> Capabilities:
+        """Every row has latent scores of its own, improved by a few steps that see a row twice as two."""
+        return super().capabilities()._replace(weight_equals_repetition=False)
+
     def _fit(self, X: Any, D: Array, sample_weight: SampleWeight | None = None) -> None:
         mean = np.asarray(np.average(X, axis=0, weights=sample_weight), dtype=np.float64)
         weights = self.alpha, self.beta, self.gamma, self.delta
@@ -161,11 +165,6 @@ class LSELDL(SampleWeightMixin, Learner):
         self.feature_scores_ = linalg.norm(state.W, axis=1)
         coef = self._kept()[:, None] * (state.W @ state.theta)
         self.coef_, self.intercept_ = coef.T, state.b - mean @ coef
-
-    @property
-    def weights_repeat_rows(self) -> bool:  # type: ignore[override]
-        """Every row has latent scores of its own, improved by a few steps that see a row twice as two."""
-        return False
 
     def _graph(self, X: Array) -> sparse.csr_array:
         n = len(X)

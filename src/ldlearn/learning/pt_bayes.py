@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 from sklearn.utils import check_random_state
 
-from ldlearn.base import Learner, SampleWeightMixin
+from ldlearn.base import Capabilities, Learner, SampleWeightMixin
 from ldlearn.base.sklearn_private import Interval
 from ldlearn.core.logical import draw_labels
 from ldlearn.core.scaling import feature_scaling
@@ -103,15 +103,17 @@ class PTBayes(SampleWeightMixin, Learner):
         self.log_domain = log_domain
         self.random_state = random_state
 
-    @property
-    def order_invariant(self) -> bool:  # type: ignore[override]
-        """The draws depend on the order of rows and labels; without draws both may be permuted."""
-        return not self.resample
-
-    @property
-    def label_invariant(self) -> bool:  # type: ignore[override]
-        """As `order_invariant`."""
-        return not self.resample
+    def capabilities(self) -> Capabilities:
+        """Draws depend on the order of rows and labels, and are another sample for other rows."""
+        return (
+            super()
+            .capabilities()
+            ._replace(
+                order_invariant=not self.resample,
+                label_invariant=not self.resample,
+                weight_equals_repetition=not self.resample,
+            )
+        )
 
     def _fit(self, X: Any, D: Array, sample_weight: SampleWeight | None = None) -> None:
         X = X.astype(np.float64)
@@ -127,11 +129,6 @@ class PTBayes(SampleWeightMixin, Learner):
             self.means_[j], self.covariances_[j] = _gaussian(X, weights[:, j], unbiased=self.resample)
         self.covariances_ += np.diag(ridge)
         self._whiteners = [_whitener(S, ridge) for S in self.covariances_]
-
-    @property
-    def weights_repeat_rows(self) -> bool:  # type: ignore[override]
-        """Draws are another sample for other rows."""
-        return not self.resample
 
     def _predict(self, X: Any) -> Array:
         log_scores = self._log_densities(X.astype(np.float64))

@@ -15,7 +15,7 @@ from sklearn.svm import SVC
 from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils.parallel import Parallel, delayed
 
-from ldlearn.base import Learner, SampleWeightMixin
+from ldlearn.base import Capabilities, Learner, SampleWeightMixin
 from ldlearn.base.sklearn_private import Interval, StrOptions
 from ldlearn.core.logical import draw_labels
 from ldlearn.core.simplex import Array, SampleWeight, clip_degrees
@@ -103,8 +103,6 @@ class PTSVM(SampleWeightMixin, Learner):
     True
     """
 
-    order_invariant = False
-    label_invariant = False
     float32_tolerance = 1e-2
     _test_params = ({"random_state": 0, "cv": 2, "n_draws": 60},)
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -139,6 +137,18 @@ class PTSVM(SampleWeightMixin, Learner):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
+    def capabilities(self) -> Capabilities:
+        """Draws depend on the order of rows and labels, and are another sample for other rows."""
+        return (
+            super()
+            .capabilities()
+            ._replace(
+                order_invariant=False,
+                label_invariant=False,
+                weight_equals_repetition=False,
+            )
+        )
+
     def _fit(self, X: Any, D: Array, sample_weight: SampleWeight | None = None) -> None:
         mean = np.average(X, axis=0, weights=sample_weight)
         D = D if sample_weight is None else D * sample_weight[:, None]  # a row is drawn as often as it counts
@@ -156,11 +166,6 @@ class PTSVM(SampleWeightMixin, Learner):
         support = dual_coef[:, :, 0].any(axis=1)
         self.support_vectors_ = X[support] + mean
         self.dual_coef_, self.intercept_ = dual_coef[support, :, 0], intercept[:, 0]
-
-    @property
-    def weights_repeat_rows(self) -> bool:  # type: ignore[override]
-        """Draws are another sample for other rows."""
-        return False
 
     def _kernel_width(self, X: Array, weights: SampleWeight | None) -> float:
         if not isinstance(self.gamma, str):

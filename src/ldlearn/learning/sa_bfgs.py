@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ldlearn.base import Learner, SampleWeightMixin
+from ldlearn.base import Capabilities, Learner, SampleWeightMixin
 from ldlearn.base.sklearn_private import Interval, StrOptions
 from ldlearn.core.simplex import Array, SampleWeight
 from ldlearn.solvers.features import Features, linear_softmax
@@ -75,7 +75,6 @@ class SABFGS(SampleWeightMixin, Learner):
            [0.1, 0.9]])
     """
 
-    _accepts_sparse = True
     _test_params = ({}, {"solver": "lbfgs", "max_iter": 1000, "fit_intercept": False})
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "l2": [Interval(Real, 0, None, closed="left")],
@@ -100,10 +99,9 @@ class SABFGS(SampleWeightMixin, Learner):
         self.tol = tol
         self.max_iter = max_iter
 
-    @property
-    def label_invariant(self) -> bool:  # type: ignore[override]
-        """The published start, an identity, treats the labels unequally; stopped early, the result remembers it."""
-        return self.solver == "newton"
+    def capabilities(self) -> Capabilities:
+        """The published start, an identity, treats labels unequally, and a fit stopped early depends on it."""
+        return super().capabilities()._replace(sparse=True, label_invariant=self.solver == "newton")
 
     def _fit(self, X: Any, D: Array, sample_weight: SampleWeight | None = None) -> None:
         features = Features(X, self.fit_intercept, sample_weight)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.polynomial.chebyshev import chebvander
 from sklearn.utils import gen_batches
 
-from ldlearn.base import Learner, SampleWeightMixin
+from ldlearn.base import Capabilities, Learner, SampleWeightMixin
 from ldlearn.base.sklearn_private import Interval, StrOptions
 from ldlearn.core.scaling import Scaling, feature_scaling
 from ldlearn.core.simplex import Array, SampleWeight, log_softmax, mean_logits, softmax
@@ -95,7 +95,6 @@ class SAIIS(SampleWeightMixin, Learner):
            [0.1, 0.9]])
     """
 
-    _accepts_sparse = True
     _test_params = ({"tol": 0.01}, {"tol": 0.01, "fit_intercept": False})
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -112,10 +111,9 @@ class SAIIS(SampleWeightMixin, Learner):
         self.fit_intercept = fit_intercept
         self.init = init
 
-    @property
-    def label_invariant(self) -> bool:  # type: ignore[override]
-        """The published start ties the first labels to the first features; stopped early, the result remembers it."""
-        return self.init == "zeros"
+    def capabilities(self) -> Capabilities:
+        """The published start ties the first labels to the first features, and a fit stopped early depends on it."""
+        return super().capabilities()._replace(sparse=True, label_invariant=self.init == "zeros")
 
     def _fit(self, X: Any, D: Array, sample_weight: SampleWeight | None = None) -> None:
         scaling = feature_scaling(X, weights=sample_weight) if self.fit_intercept else _as_they_are(X.shape[1])

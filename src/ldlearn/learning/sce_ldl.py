@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils import check_random_state, gen_batches
 
-from ldlearn.base import Learner, SampleWeightMixin
+from ldlearn.base import Capabilities, Learner, SampleWeightMixin
 from ldlearn.base.sklearn_private import Interval
 from ldlearn.core.scaling import feature_scaling
 from ldlearn.core.simplex import Array, SampleWeight, mean_logits, softmax
@@ -99,7 +99,6 @@ class SCELDL(SampleWeightMixin, Learner):
            [0.2, 0.8]])
     """
 
-    label_invariant = False
     _test_params = ({"n_hidden": 5, "random_state": 0},)
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_hidden": [Interval(Integral, 1, None, closed="left")],
@@ -126,6 +125,10 @@ class SCELDL(SampleWeightMixin, Learner):
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
+
+    def capabilities(self) -> Capabilities:
+        """The random start depends on the order of labels."""
+        return super().capabilities()._replace(label_invariant=False)
 
     def _fit(self, X: Any, D: Array, sample_weight: SampleWeight | None = None) -> None:
         scaling = feature_scaling(X, weights=sample_weight)

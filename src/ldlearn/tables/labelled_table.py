@@ -356,7 +356,7 @@ class TableLabels:
         advice = f"{name} learns from 0/1 labels; for counts say kind='votes' (--kind votes), for degrees of some rows "
         advice += "kind='mixed' (--kind mixed), for degrees of all rows use a learner such as SABFGS."
         check_logical_labels(self.values, self.names, self.rows, advice)
-        if not estimator.supports_unknown_labels:
+        if not estimator.capabilities().unknown_labels:
             advice = f"write 0 or 1: {name} takes no unknown labels, DLDL does."
             check_all_known(self.values, self.names, self.rows, advice)
         # Of a single label every 0 is an empty row: that sentence would not help.

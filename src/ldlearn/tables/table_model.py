@@ -9,6 +9,7 @@ from typing import Any, Self, Unpack
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.utils import get_tags
 
 from ldlearn.exceptions import TableError
 from ldlearn.joint import DLDL
@@ -139,7 +140,7 @@ class TableModel:
     ) -> tuple[Self, Any, TrainingTargets]:
         """The same before the estimator is fitted; ``kinds`` of the columns are found unless they are known."""
         estimator = DLDL() if estimator is None else clone(estimator)
-        may_be_sparse = bool(getattr(estimator, "_accepts_sparse", False))
+        may_be_sparse = bool(get_tags(estimator).input_tags.sparse)
         # Before kinds are found, which are found in another way for sparse columns.
         table = table.dense(unless_sparse=may_be_sparse)
         kinds = table.find_kinds() if kinds is None else kinds
@@ -242,7 +243,7 @@ class TableModel:
         check_columns(list(frame.columns), self.labels, "label")
         Y = to_labels(frame, self.labels)
         check_logical_labels(Y, self.labels, frame.index, "only 0/1 labels can be enhanced.")
-        if not self.estimator.supports_unknown_labels:
+        if not self.estimator.capabilities().unknown_labels:
             check_all_known(Y, self.labels, frame.index)
         check_some_label(Y, frame.index, "drop such rows.")
         X = self.transform(frame, junk)

@@ -76,7 +76,7 @@ def fit_parts(
     model.estimator = fitted.to_local(training_rows=False)
     # The blocks are arrays, which have no names.
     model.estimator.label_names_ = np.asarray(model.labels, dtype=object)
-    n = int(fitted._n_seen)
+    n = int(fitted._total_weight)
     model.facts |= {
         "rows": n,
         "label_means": dict(zip(model.labels, (sums / n).tolist(), strict=True)),

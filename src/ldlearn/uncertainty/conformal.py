@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from ldlearn.base import check_distributions
-from ldlearn.base.frames import OutputMixin, wrap_output
+from ldlearn.base.estimator import set_output, wrap_output
 from ldlearn.core.targets import check_matrix, label_order
 from ldlearn.exceptions import InputError, ParameterError
 from ldlearn.uncertainty.intervals import check_share
@@ -20,7 +20,7 @@ Bounds = tuple[NDArray[np.float64], NDArray[np.float64]]
 _LEAST_SPREAD = 0.1  # of a degree, as a standard deviation: that of a share of 0.01
 
 
-class ConformalIntervals(OutputMixin, BaseEstimator):
+class ConformalIntervals(BaseEstimator):
     """Intervals around the degrees that a fitted estimator predicts, calibrated on rows with true degrees.
 
     Split conformal prediction: if the calibration rows and the new rows come from the same source in no particular
@@ -54,6 +54,8 @@ class ConformalIntervals(OutputMixin, BaseEstimator):
     >>> bool(0.85 < ((lower <= data.D[500:]) & (data.D[500:] <= upper)).mean() < 0.95)
     True
     """
+
+    set_output = set_output
 
     def __init__(self, estimator: Any, *, simultaneous: bool = False) -> None:
         self.estimator = estimator

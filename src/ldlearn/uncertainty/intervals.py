@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
-from ldlearn.base import EnhancesNewRows, Joint
-from ldlearn.base.frames import wrap_output
+from ldlearn.base import JointModel
+from ldlearn.base.estimator import wrap_output
 from ldlearn.core.simplex import Array, Mask
 from ldlearn.exceptions import InputError, ParameterError
 from ldlearn.solvers.default_gamma import default_gamma
@@ -71,7 +71,7 @@ class PosteriorState:
     cloud: LeverageModel
 
 
-class IntervalMixin(EnhancesNewRows, Joint):
+class IntervalMixin(JointModel):
     """Also says how sure its degrees are.
 
     A method whose predictor is a softmax of linear scores sets ``_training`` in ``_fit``, and writes ``_mapped(X)``:
@@ -179,11 +179,12 @@ class IntervalMixin(EnhancesNewRows, Joint):
         self, X: Any, y: Any, coverage: float, concentration: float | None, offset: Any = 0.0, **row_data: Any
     ) -> Bounds:
         check_share("coverage", coverage)
-        features, Y, known = self._validate_new_rows(X, y)
+        features, Y, labels = self._validate_new_rows(X, y)
         posterior = self._find_posterior()
-        bounds = posterior.vote_intervals(self._mapped(features), Y, coverage, offset, known, concentration)
-        given = row_data if known is None else row_data | {"known": known}
-        return _around(self._enhance(features, Y, **given), bounds, features.dtype)
+        bounds = posterior.vote_intervals(
+            self._mapped(features), Y, coverage, offset, labels.get("known"), concentration
+        )
+        return _around(self._enhance(features, Y, **labels, **row_data), bounds, features.dtype)
 
     def _find_posterior(self) -> VotePosterior:
         posterior = self._find_doubt().posterior
