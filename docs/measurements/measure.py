@@ -15,7 +15,7 @@ from typing import Any
 from ldlearn import __version__
 from ldlearn.datasets import fetch_dataset, write_dataset
 from ldlearn.evaluation import TASKS, Record, Results
-from ldlearn.experiments import LogWatcher, Plan, run_plan
+from ldlearn.experiments import LogProgress, Plan, run_plan
 
 RESULT = Path(__file__).with_name("which_method.json")
 METRICS = ("intersection", "chebyshev", "kl_divergence")
@@ -103,7 +103,7 @@ def main() -> None:
     """Run the plan and write the result."""
     folder = Path(sys.argv[1] if len(sys.argv) > 1 else "results/which_method").resolve()
     folder.mkdir(parents=True, exist_ok=True)
-    done = run_plan(make_plan(folder), folder, jobs=1, watcher=LogWatcher())
+    done = run_plan(make_plan(folder), folder, jobs=1, progress=LogProgress())
     RESULT.write_text(json.dumps(compress(done.records), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     print(RESULT)
 

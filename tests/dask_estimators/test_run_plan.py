@@ -6,7 +6,7 @@ import signal
 import pytest
 from tiny_plans import tiny_plan
 
-from ldlearn.experiments import Watcher, run_plan
+from ldlearn.experiments import RunProgress, run_plan
 
 distributed = pytest.importorskip("distributed", reason="dask is not installed")
 
@@ -14,7 +14,7 @@ distributed = pytest.importorskip("distributed", reason="dask is not installed")
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
-class Killer(Watcher):
+class Killer(RunProgress):
     """Kills a worker as soon as two cells are recorded."""
 
     def __init__(self, client):
@@ -33,7 +33,7 @@ def test_a_cluster_that_loses_a_worker_gives_the_records_of_one_process(tmp_path
     options = {"n_workers": 2, "threads_per_worker": 2, "processes": True, "dashboard_address": None}
     with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster, set_as_default=False) as client:
         killer = Killer(client)
-        run = run_plan(plan, tmp_path / "cluster", scheduler=cluster.scheduler_address, watcher=killer)
+        run = run_plan(plan, tmp_path / "cluster", scheduler=cluster.scheduler_address, progress=killer)
     assert killer.killed is not None
     assert [record.comparable for record in run.records] == [record.comparable for record in alone.records]
     assert run.count("ok") == 10

@@ -12,19 +12,19 @@ from tiny_plans import DATA, tiny_plan
 
 from ldlearn import datasets
 from ldlearn.cli.main import main
-from ldlearn.experiments import RunFolderError, Watcher, read_records, run_plan
+from ldlearn.experiments import RunFolderError, RunProgress, read_records, run_plan
 from ldlearn.experiments.run_folder import hold_folder
 
 
-class Notes(Watcher):
+class Messages(RunProgress):
     def __init__(self, stop_after=None):
-        self.cells, self.notes, self.begun, self.ended, self.stop_after = [], [], None, False, stop_after
+        self.cells, self.messages, self.begun, self.ended, self.stop_after = [], [], None, False, stop_after
 
-    def begin(self, cells, recorded, works):
-        self.begun = cells, recorded
+    def begin(self, n_cells, n_recorded, todo):
+        self.begun = n_cells, n_recorded
 
-    def note(self, sentence):
-        self.notes.append(sentence)
+    def message(self, text):
+        self.messages.append(text)
 
     def recorded(self, cell, record):
         self.cells.append((cell.method.name, cell.repeat, record.status))
@@ -46,15 +46,15 @@ def finished(whole, tmp_path):
 
 
 def test_an_interrupted_run_continues_where_it_was(whole, tmp_path):
-    watcher = Notes(stop_after=3)
+    progress = Messages(stop_after=3)
     with pytest.raises(KeyboardInterrupt):
-        run_plan(tiny_plan(), tmp_path, watcher=watcher)
-    assert watcher.ended
+        run_plan(tiny_plan(), tmp_path, progress=progress)
+    assert progress.ended
     assert len(read_records(tmp_path)) == 3
-    watcher = Notes()
-    run = run_plan(tiny_plan(), tmp_path, watcher=watcher)
-    assert watcher.begun == (10, 3)
-    assert run.computed == len(watcher.cells) == 7
+    progress = Messages()
+    run = run_plan(tiny_plan(), tmp_path, progress=progress)
+    assert progress.begun == (10, 3)
+    assert run.computed == len(progress.cells) == 7
     assert scores(run.records) == scores(whole.records)
     assert scores(read_records(tmp_path)) == scores(whole.records)
     again = run_plan(tiny_plan(), tmp_path)
@@ -159,13 +159,13 @@ def test_a_run_loads_each_data_set_once(tmp_path, monkeypatch):
 def test_a_data_set_that_is_not_here_is_said_and_recorded_and_tried_again(tmp_path, monkeypatch):
     monkeypatch.setenv("LDLEARN_DATA", str(tmp_path / "nothing"))
     plan = tiny_plan(datasets={"made": DATA, "ren_cecps": {}}, methods={"UniformLE": {}})
-    watcher = Notes()
-    run = run_plan(plan, tmp_path / "run", watcher=watcher)
+    progress = Messages()
+    run = run_plan(plan, tmp_path / "run", progress=progress)
     assert [record.status for record in run.records] == ["ok", "ok", "missing", "missing"]
     assert "Ren-CECps is not on this machine" in run.records[-1].message
-    assert len(watcher.notes) == 1
-    assert "ren_cecps is skipped" in watcher.notes[0]
-    run = run_plan(plan, tmp_path / "run", watcher=Notes())
+    assert len(progress.messages) == 1
+    assert "ren_cecps is skipped" in progress.messages[0]
+    run = run_plan(plan, tmp_path / "run", progress=Messages())
     assert run.count("missing") == 2
     assert len(read_records(tmp_path / "run", history=True)) == 4  # nothing new to say
     monkeypatch.setattr(type(plan.datasets[1]), "_load", lambda self: _made())

@@ -9,7 +9,7 @@ import forked
 import pytest
 from tiny_plans import tiny_plan
 
-from ldlearn.experiments import Watcher, WorkersLostError, read_records, run_plan
+from ldlearn.experiments import RunProgress, WorkersLostError, read_records, run_plan
 
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "kill_runs.py"
 
@@ -25,7 +25,7 @@ def test_random_kills_lose_nothing_but_the_cells_in_flight(monkeypatch):
     assert as_it_should, words
 
 
-class _Killer(Watcher):
+class _Killer(RunProgress):
     """Kills a worker process of joblib as soon as a cell is recorded."""
 
     def recorded(self, cell, record):
@@ -44,7 +44,7 @@ def test_a_lost_worker_is_one_sentence_and_the_next_run_continues(tmp_path):
     with pytest.raises(
         WorkersLostError, match=r"worker process was killed.*; \d+ of 50 cells are recorded, and the same"
     ):
-        run_plan(plan, tmp_path, jobs=2, watcher=_Killer())
+        run_plan(plan, tmp_path, jobs=2, progress=_Killer())
     before = len(read_records(tmp_path))
     assert 1 <= before < 50
     run = run_plan(plan, tmp_path)

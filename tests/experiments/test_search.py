@@ -12,7 +12,7 @@ from ldlearn.core import binarize
 from ldlearn.core.neighbors import SharedNeighbors
 from ldlearn.datasets import make_label_distributions
 from ldlearn.experiments import MethodSpec, run_plan
-from ldlearn.experiments.cells import drawn_places, families, pieces, plan_cells
+from ldlearn.experiments.cells import drawn_places, group_cells, plan_cells
 from ldlearn.experiments.splits import make_split
 from ldlearn.metrics import METRICS, chebyshev, score_all, vote_likelihood
 
@@ -108,7 +108,7 @@ def test_validation_rows_that_are_too_few_for_the_neighbours_judge_nothing_and_t
         "on training rows": {"estimator": "GLLE", "params": {"n_neighbors": 15}},
     }
     some, none, no_choice, _ = run_plan(once(methods=methods), tmp_path).records
-    said = "12 validation rows cannot judge its recovery: n_neighbors must be at least 1 and less than the number of"
+    said = "12 validation rows cannot score its recovery: n_neighbors must be at least 1 and less than the number of"
     assert some.status == "ok"
     assert some.selected["recovery"]["n_neighbors"] == 5
     assert some.message.startswith(f"2 grid points failed, the first with {said}")
@@ -386,26 +386,30 @@ def test_a_grid_point_that_fails_does_not_take_the_others_with_it(tmp_path):
     assert "less than the number of rows" in record.message
 
 
-def test_pieces_cover_the_grid_and_do_not_depend_on_anything_but_it(monkeypatch):
-    monkeypatch.setattr(DLDL, "path_params", ("alpha", "beta", "gamma"))
-    plan = tiny_plan(
-        methods={
-            "GLLE": {"grid": {"lam": [float(i) for i in range(1, 101)]}},
-            "GLLE + SABFGS": {
-                "estimator": "GLLE",
-                "grid": {"lam": [float(i) for i in range(1, 101)]},
-                "learner": "SABFGS",
-            },
-            "DLDL": {"grid": {"gamma": [1.0, 2.0], "alpha": [0.0, 0.1], "beta": [0.1, 0.2, 0.3]}},
-        },
-        protocol={"repeats": 1},
+def test_cells_with_the_same_first_step_are_computed_together():
+    grid = {"lam": [1.0, 2.0]}
+    pair = {"estimator": "GLLE", "grid": grid, "learner": "SABFGS"}
+    methods = {"GLLE": {"grid": grid}, "DLDL": {}, "GLLE + SABFGS": pair, "other": {"estimator": "GLLE"}}
+    groups = group_cells(plan_cells(once(methods=methods)))
+    assert [[cell.method.name for cell in group] for group in groups] == [
+        ["GLLE", "GLLE + SABFGS"],
+        ["DLDL"],
+        ["other"],
+    ]
+
+
+def test_a_path_keeps_its_last_parameter_and_points_are_recorded_in_the_order_of_the_grid(tmp_path, monkeypatch):
+    monkeypatch.setattr(DLDL, "path_params", ("beta", "gamma"))
+    settings, original = [], DLDL.fit_path
+    monkeypatch.setattr(
+        DLDL, "fit_path", lambda self, X, y, given: settings.append(given) or original(self, X, y, given)
     )
-    both, dldl = families(plan_cells(plan))
-    assert [cell.method.name for cell in both] == ["GLLE", "GLLE + SABFGS"]
-    for family, size in ((both, 100), (dldl, 12)):
-        places = sorted(place for work in pieces(family) for place, _ in work.points)
-        assert places == list(range(size))
-    assert all(len({point["gamma"] for _, point in work.points}) == 1 for work in pieces(dldl))
+    grid = {"beta": [0.1, 1.0], "gamma": [0.5, 2.0]}
+    (record,) = run_plan(once(methods={"DLDL": {"grid": grid}}), tmp_path).records
+    assert [{point["gamma"] for point in given} for given in settings] == [{0.5}, {2.0}]
+    assert [point.params for point in record.grid] == [
+        {"beta": beta, "gamma": gamma} for beta in grid["beta"] for gamma in grid["gamma"]
+    ]
 
 
 def test_seeds_reach_the_estimators(tmp_path):

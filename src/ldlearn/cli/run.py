@@ -17,9 +17,9 @@ from ldlearn.cli.options import Jobs, Log, Quiet
 from ldlearn.evaluation import Record, Results, Scoreboard, scoreboards
 from ldlearn.evaluation.formatting import format_duration
 from ldlearn.exceptions import LDLearnError
-from ldlearn.experiments import LogWatcher, Plan, RunSummary, Watcher, load_plan, run_plan
-from ldlearn.experiments.cells import Cell, Work
-from ldlearn.experiments.watchers import TimeLeft
+from ldlearn.experiments import LogProgress, Plan, RunProgress, RunSummary, load_plan, run_plan
+from ldlearn.experiments.cells import Cell
+from ldlearn.experiments.progress import TimeLeft
 
 
 def run(
@@ -54,9 +54,9 @@ def run_and_report(
     # 120 columns if the output is no terminal. No markup: brackets in names of methods and data sets are text.
     console = Console(width=None if sys.stdout.isatty() else 120, markup=False, highlight=False)
     live = console.is_terminal and not log
-    watcher = Watcher() if quiet else LiveWatcher(console) if live else LogWatcher()
+    progress = RunProgress() if quiet else LiveProgress(console) if live else LogProgress()
     try:
-        found = run_plan(plan, output, jobs=jobs, scheduler=scheduler, watcher=watcher, loaded=loaded)
+        found = run_plan(plan, output, jobs=jobs, scheduler=scheduler, progress=progress, loaded=loaded)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"interrupted; records in {output} are kept, and the same command continues.") from None
     if not quiet:
@@ -101,12 +101,11 @@ def _failures(found: RunSummary) -> dict[str, str]:
     return {record.method: record.message for record in reversed(failed)}
 
 
-class LiveWatcher(Watcher):
+class LiveProgress(RunProgress):
     """Progress on a terminal: a bar of cells, the last cell, and the time left."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._left = TimeLeft([])
         self._bar = Progress(
             SpinnerColumn(),
             BarColumn(bar_width=None),
@@ -118,28 +117,25 @@ class LiveWatcher(Watcher):
             transient=True,  # removed before the tables are printed
         )
 
-    def begin(self, cells: int, recorded: int, works: list[Work]) -> None:
+    def begin(self, n_cells: int, n_recorded: int, todo: list[Cell]) -> None:
         """Draw the bar."""
-        self._left = TimeLeft(works)
-        before = f" ({recorded} recorded before)" if recorded else ""
-        self._console.print(f"{cells} cells{before}.", highlight=False)
-        self._task = self._bar.add_task("", total=cells, completed=recorded, left="")
+        self._left = TimeLeft(todo)
+        before = f" ({n_recorded} recorded before)" if n_recorded else ""
+        self._console.print(f"{n_cells} cells{before}.", highlight=False)
+        self._task = self._bar.add_task("", total=n_cells, completed=n_recorded, left="")
         self._bar.start()
 
-    def note(self, sentence: str) -> None:
+    def message(self, text: str) -> None:
         """Print a message above the bar."""
-        self._bar.console.print(sentence, style="yellow", highlight=False, markup=False)
-
-    def worked(self, work: Work, seconds: float) -> None:
-        """Update the time left."""
-        self._left.worked(work, seconds)
-        self._bar.update(self._task, left=f"{format_duration(self._left.seconds())} left")
+        self._bar.console.print(text, style="yellow", highlight=False, markup=False)
 
     def recorded(self, cell: Cell, record: Record) -> None:
-        """Advance the bar."""
-        self._bar.update(self._task, advance=1, description=str(cell))
+        """Advance the bar and update the time left."""
+        self._left.recorded(cell, record.seconds.get("select", 0.0))
+        left = f"{format_duration(self._left.seconds())} left"
+        self._bar.update(self._task, advance=1, description=str(cell), left=left)
         if record.status == "failed":
-            self.note(f"{cell} failed: {record.message}")
+            self.message(f"{cell} failed: {record.message}")
 
     def end(self) -> None:
         """Restore the terminal."""

@@ -6,12 +6,12 @@ from ldlearn.experiments.executors import WorkersLostError
 from ldlearn.experiments.methods import MethodSpec
 from ldlearn.experiments.own_table import plan_for_table
 from ldlearn.experiments.plan import Plan, Protocol, Selection, load_plan, shipped_plans
+from ldlearn.experiments.progress import LogProgress, RunProgress
 from ldlearn.experiments.sources import DatasetSpec
 from ldlearn.experiments.toml_table import PlanError
-from ldlearn.experiments.watchers import LogWatcher, Watcher
 
 __all__ = [
     "Plan", "PlanError", "Protocol", "Selection", "DatasetSpec", "MethodSpec",
     "load_plan", "plan_for_table", "shipped_plans", "run_plan", "read_records",
-    "RunSummary", "RunFolderError", "WorkersLostError", "Watcher", "LogWatcher",
+    "RunSummary", "RunFolderError", "WorkersLostError", "RunProgress", "LogProgress",
 ]  # fmt: skip

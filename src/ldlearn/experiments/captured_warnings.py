@@ -1,4 +1,4 @@
-"""Warnings and errors met while a cell is computed, as its record tells of them."""
+"""Warnings and errors during the computation of a cell, as its record has them."""
 
 from __future__ import annotations
 
@@ -6,30 +6,22 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-MOST = 5  # kept per cell
 _ABOUT_CODE = (DeprecationWarning, PendingDeprecationWarning, FutureWarning, ImportWarning, ResourceWarning)
 
 
 @contextmanager
-def captured_warnings(texts: list[str]) -> Iterator[None]:
-    """Append the texts of warnings to a list instead of showing them; those about code, not results, are dropped."""
-    # "always": what a record says must not depend on the filters of the user, or of the process it was made in.
+def captured_warnings(messages: list[str]) -> Iterator[None]:
+    """Append warnings to a list instead of showing them; those about code, not results, are dropped."""
+    # "always": a record must not depend on the filters of the user, or of the process it was made in.
     with warnings.catch_warnings(record=True, action="always") as caught:
         try:
             yield
-        finally:
-            # in a finally clause: a fit that fails may have warned of the reason before
-            about_results = [entry for entry in caught if not issubclass(entry.category, _ABOUT_CODE)]
-            texts += distinct([_one_line(entry.message) for entry in about_results])
+        finally:  # a fit that fails may have warned before
+            messages += [_one_line(entry.message) for entry in caught if not issubclass(entry.category, _ABOUT_CODE)]
 
 
-def distinct(texts: list[str]) -> list[str]:
-    """The first few different ones."""
-    return list(dict.fromkeys(texts))[:MOST]
-
-
-def error_text(error: Exception) -> str:
-    """The kind of an error and what it says."""
+def error_message(error: Exception) -> str:
+    """Class and message of an error in one line."""
     return f"{type(error).__name__}: {_one_line(error)}"
 
 

@@ -1,4 +1,4 @@
-"""Cells of a plan (data set, method, repeat), and the pieces of work that compute them."""
+"""Cells of a plan: one data set, method and repeat each, with a stable key."""
 
 from __future__ import annotations
 
@@ -10,17 +10,13 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
-from sklearn.utils import gen_batches
-
 from ldlearn.evaluation import Record
 from ldlearn.experiments.methods import MethodSpec, grid_points
 from ldlearn.experiments.plan import Plan, Protocol, Selection
 from ldlearn.experiments.sources import DatasetSpec
 
-Point = tuple[int, dict[str, Any]]
 Place = tuple[int, int]  # of a point in the grid of a method, and in that of its learner
 
-_BLOCK, _MOST_BLOCKS = 32, 8  # grid points of a piece of work at least, and pieces of a grid at most
 # What a record says of its method, under the same names.
 _FACTS_OF_METHODS = ("kind", "is_baseline", "trained_on", "estimator", "params", "learner", "learner_params")
 
@@ -103,26 +99,6 @@ class Cell:
         )
 
 
-@dataclass(frozen=True)
-class Work:
-    """A piece of work: some grid points of cells that share the estimator.
-
-    Attributes
-    ----------
-    cells : tuple of Cell
-        Of one data set and repeat, whose methods begin with the same estimator, parameters and grid.
-    points : tuple of (int, dict)
-        Grid points of the estimator, each with its place in the whole grid; a cell may need only some of them.
-    piece, n_pieces : int
-        Which piece it is, counted from 0, of how many.
-    """
-
-    cells: tuple[Cell, ...]
-    points: tuple[Point, ...]
-    piece: int
-    n_pieces: int
-
-
 def plan_cells(plan: Plan) -> list[Cell]:
     """Every cell of a plan: data sets outermost, then repeats, then methods."""
     return [
@@ -133,38 +109,20 @@ def plan_cells(plan: Plan) -> list[Cell]:
     ]
 
 
-def families(cells: Iterable[Cell]) -> list[tuple[Cell, ...]]:
-    """Group the cells that can share their first step."""
+def group_cells(cells: Iterable[Cell]) -> list[tuple[Cell, ...]]:
+    """Group the cells that share their first step: the same estimator on the same split."""
     groups: dict[str, list[Cell]] = {}
     for cell in cells:
         first_step = [cell.method.estimator, cell.method.params, cell.method.grid, cell.method.trained_on]
-        groups.setdefault(json.dumps([cell.dataset.name, cell.repeat, first_step, _path(cell)]), []).append(cell)
+        # Points of a path are fitted together: one more of them could round the others differently.
+        path = estimator_places([cell]) if cell.method.path_params else []
+        groups.setdefault(json.dumps([cell.dataset.name, cell.repeat, first_step, path]), []).append(cell)
     return [tuple(group) for group in groups.values()]
 
 
-def _path(cell: Cell) -> list[int]:
-    """Points of a method that fits them in one go: one more of them could round the others differently."""
-    return _first_steps([cell]) if cell.method.path_params else []
-
-
-def _first_steps(cells: Iterable[Cell]) -> list[int]:
-    """Places in the grid of the estimator that some cell needs."""
+def estimator_places(cells: Iterable[Cell]) -> list[int]:
+    """Places in the grid of the first estimator that any of the cells tries."""
     return sorted({first for cell in cells for first, _ in cell.places})
-
-
-def pieces(family: tuple[Cell, ...]) -> list[Work]:
-    """Cut the grid of a family, in the same way however many processes there are."""
-    method = family[0].method
-    grid = grid_points(method.grid)
-    points = [(place, grid[place]) for place in _first_steps(family)]
-    # A change of the last of them costs a path most, so that a piece keeps it and whatever is no path parameter.
-    paths: dict[str, list[Point]] = {}
-    for place, point in points:
-        key = json.dumps({name: value for name, value in point.items() if name not in method.path_params[:-1]})
-        paths.setdefault(key, []).append((place, point))
-    size = max(_BLOCK, -(-len(points) // _MOST_BLOCKS))
-    cut = list(paths.values()) if method.path_params else [points[block] for block in gen_batches(len(points), size)]
-    return [Work(family, tuple(piece), number, len(cut)) for number, piece in enumerate(cut)]
 
 
 def drawn_places(method: MethodSpec, budget: int | None, seed: int) -> list[Place]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
-from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -14,14 +14,12 @@ from ldlearn.datasets import DatasetNotHereError
 from ldlearn.evaluation import Record, append_records, read_records
 from ldlearn.evaluation.record_files import CELLS, RECORDS
 from ldlearn.experiments.captured_warnings import captured_warnings
-from ldlearn.experiments.cell_records import cell_record
-from ldlearn.experiments.cells import Cell, families, pieces, plan_cells
+from ldlearn.experiments.cells import group_cells, plan_cells
 from ldlearn.experiments.executors import Executor, WorkersLostError, run_here, run_on_dask
 from ldlearn.experiments.plan import Plan, load_plan
+from ldlearn.experiments.progress import RunProgress
 from ldlearn.experiments.run_folder import PLAN, hold_folder
-from ldlearn.experiments.search import Partial
 from ldlearn.experiments.sources import AnyDataset
-from ldlearn.experiments.watchers import Watcher
 from ldlearn.tables.atomic import write_file
 
 
@@ -54,7 +52,7 @@ def run_plan(
     *,
     jobs: int = 1,
     scheduler: str | None = None,
-    watcher: Watcher | None = None,
+    progress: RunProgress | None = None,
     loaded: Mapping[str, AnyDataset] | None = None,
 ) -> RunSummary:
     """Run a plan, or continue it.
@@ -72,8 +70,8 @@ def run_plan(
         Processes on this machine.
     scheduler : str, optional
         Address of a Dask scheduler that does the work instead.
-    watcher : Watcher, optional
-        Is told how it goes.
+    progress : RunProgress, optional
+        Receives the progress of the run, for instance `LogProgress`.
     loaded : mapping of str to LabelDataset or PreparedTable, optional
         Data sets of the plan that have been read already, by name.
 
@@ -99,10 +97,10 @@ def run_plan(
     """
     plan = plan if isinstance(plan, Plan) else load_plan(plan)
     execute = partial(run_here, jobs=jobs) if scheduler is None else partial(run_on_dask, address=scheduler)
-    watcher, path = watcher or Watcher(), Path(run_dir)
+    progress, path = progress or RunProgress(), Path(run_dir)
     # The writer opens first: it makes the file, and cuts off a torn last line, before records are read.
     with hold_folder(path), append_records(path / RECORDS) as append:
-        run = _Run(plan, read_records(path, history=True), append, watcher)
+        run = _Run(plan, read_records(path, history=True), append, progress)
         # Only now: where the records cannot be read, the folder keeps the plan that they belong to.
         write_file(path / PLAN, plan.to_toml())
         write_file(path / CELLS, json.dumps(list(run.cells), indent=0) + "\n")
@@ -112,13 +110,15 @@ def run_plan(
             counted = f"{sum(map(run.is_done, run.cells))} of {len(run.cells)} cells are recorded"
             raise WorkersLostError(f"{error}; {counted}, and the same command continues.") from None
         finally:
-            watcher.end()
+            progress.end()
         return RunSummary(path, [run.records[key] for key in run.cells], run.computed)
 
 
 class _Run:
-    def __init__(self, plan: Plan, before: list[Record], write: Callable[[Record], None], watcher: Watcher) -> None:
-        self.plan, self.write, self.watcher = plan, write, watcher
+    def __init__(
+        self, plan: Plan, before: list[Record], append: Callable[[Record], None], progress: RunProgress
+    ) -> None:
+        self.plan, self.append, self.progress = plan, append, progress
         self.records = {record.cell: record for record in before}  # the last of a cell counts
         self.cells = {cell.key: cell for cell in plan_cells(plan)}
         self.computed = 0
@@ -129,24 +129,16 @@ class _Run:
     def execute(self, execute: Executor, loaded: Mapping[str, AnyDataset]) -> None:
         todo = [cell for key, cell in self.cells.items() if not self.is_done(key)]
         data, absent = self._load({cell.dataset.name for cell in todo}, loaded)
-        here = [cell for cell in todo if cell.dataset.name in data]
-        works = [work for family in families(here) for work in pieces(family)]
-        self.watcher.begin(len(self.cells), len(self.cells) - len(todo), works)
-        for name, (status, sentence) in absent.items():
-            self.watcher.note(f"{name} is {'skipped' if status == 'missing' else 'unusable'}: {sentence}")
+        present = [cell for cell in todo if cell.dataset.name in data]
+        self.progress.begin(len(self.cells), len(self.cells) - len(todo), present)
+        for name, (status, reason) in absent.items():
+            self.progress.message(f"{name} is {'skipped' if status == 'missing' else 'unusable'}: {reason}")
         for cell in todo:
             if cell.dataset.name in absent:
-                self._record(cell, cell.record(*absent[cell.dataset.name]))
-        done: dict[str, dict[int, list[Partial]]] = defaultdict(dict)
-        for work, partials in execute((work, data[work.cells[0].dataset.name]) for work in works):
-            self.watcher.worked(work, sum(partial.seconds for partial in partials))
-            # a cell is in one family only, so that its first names it
-            family = work.cells[0].key
-            done[family][work.piece] = partials
-            if len(done[family]) == work.n_pieces:
-                found = [partials for _, partials in sorted(done.pop(family).items())]  # not as they came
-                for cell, *mine in zip(work.cells, *found, strict=True):
-                    self._record(cell, cell_record(cell, mine))
+                self._record(cell.record(*absent[cell.dataset.name]))
+        tasks = ((cells, data[cells[0].dataset.name]) for cells in group_cells(present))
+        for record in itertools.chain.from_iterable(execute(tasks)):
+            self._record(record)
 
     def _load(
         self, names: set[str], loaded: Mapping[str, AnyDataset]
@@ -165,15 +157,15 @@ class _Run:
                 # One data set that is broken, or whose format needs a package, costs its own cells and not the run.
                 absent[spec.name] = "failed", str(error)
             for text in texts:
-                self.watcher.note(text)
+                self.progress.message(text)
         return data, absent
 
-    def _record(self, cell: Cell, record: Record) -> None:
+    def _record(self, record: Record) -> None:
         # As it will be read back, NaN as null, or a cell that fails as it did before would look new.
-        before, record = self.records.get(cell.key), record.as_stored()
-        # A cell that fails as it did before says nothing new.
+        before, record = self.records.get(record.cell), record.as_stored()
+        # The same failure is not recorded twice.
         if before is None or record.is_ok or before.comparable != record.comparable:
-            self.write(record)
-        self.records[cell.key] = record
+            self.append(record)
+        self.records[record.cell] = record
         self.computed += 1
-        self.watcher.recorded(cell, record)
+        self.progress.recorded(self.cells[record.cell], record)

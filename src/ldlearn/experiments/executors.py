@@ -1,4 +1,4 @@
-"""Where work is done: in this process, in processes of this machine, or on a Dask cluster."""
+"""Executors of tasks: this process, processes of this machine, or a Dask cluster."""
 
 from __future__ import annotations
 
@@ -14,67 +14,65 @@ from joblib import Parallel, delayed, parallel_config
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 from ldlearn.base.discovery import installed_versions
+from ldlearn.evaluation import Record
 from ldlearn.exceptions import LDLearnError, import_optional
-from ldlearn.experiments.cells import Work
-from ldlearn.experiments.search import Partial
+from ldlearn.experiments.cells import Cell
 from ldlearn.experiments.sources import AnyDataset
-from ldlearn.experiments.worker import THREADS, do_work
+from ldlearn.experiments.worker import THREADS, compute_cells
 
-Task = tuple[Work, AnyDataset]
-Outcomes = Iterator[tuple[Work, list[Partial]]]  # as they come, in any order
-Executor = Callable[[Iterable[Task]], Outcomes]
+Task = tuple[tuple[Cell, ...], AnyDataset]  # cells that share their first step, and their data set
+Executor = Callable[[Iterable[Task]], Iterator[list[Record]]]  # records as they are ready, in any order
 
 
 class WorkersLostError(LDLearnError, RuntimeError):
     """Worker processes died; what was recorded is safe."""
 
 
-def run_here(tasks: Iterable[Task], jobs: int = 1) -> Outcomes:
-    """Do the work on this machine.
+def run_here(tasks: Iterable[Task], jobs: int = 1) -> Iterator[list[Record]]:
+    """Run tasks on this machine.
 
     Parameters
     ----------
-    tasks : iterable of (Work, AnyDataset)
+    tasks : iterable of (tuple of Cell, AnyDataset)
     jobs : int, default=1
         Number of processes; 1 stays in this one, -1 means as many as there are cores.
     """
     if jobs == 1:
-        yield from (do_work(*task) for task in tasks)
+        yield from (compute_cells(*task) for task in tasks)
         return
     try:
-        children = {"initializer": _end_with, "initargs": (os.getpid(),)}
+        children = {"initializer": _exit_with, "initargs": (os.getpid(),)}
         with parallel_config(backend="loky", inner_max_num_threads=THREADS, **children):
-            # One piece at a time: a batch would be recorded as a whole, and lost as a whole when the run is killed.
+            # One task at a time: a batch would be recorded as a whole, and lost as a whole when the run is killed.
             parallel = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)
-            yield from parallel(delayed(do_work)(*task) for task in tasks)
+            yield from parallel(delayed(compute_cells)(*task) for task in tasks)
     except TerminatedWorkerError:
         raise WorkersLostError("A worker process was killed, perhaps for want of memory") from None
 
 
-def _end_with(parent: int) -> None:
-    """End this process soon after its parent, which may have been killed without a chance to tell."""
+def _exit_with(parent: int) -> None:
+    """End this process soon after its parent, which may have been killed."""
 
     def watch() -> None:
         # A process whose parent has died is given another one.
         while os.getppid() == parent:
             time.sleep(1.0)
-        # sys.exit would end this thread alone
-        os._exit(1)
+        os._exit(1)  # sys.exit would end this thread alone
 
-    # Windows goes on telling the id of a parent that is gone.
+    # Windows keeps the id of a parent that has died.
     if os.name == "posix":
         threading.Thread(target=watch, daemon=True).start()
 
 
-def run_on_dask(tasks: Iterable[Task], address: str) -> Outcomes:
-    """Do the work on a running Dask cluster.
+def run_on_dask(tasks: Iterable[Task], address: str) -> Iterator[list[Record]]:
+    """Run tasks on a running Dask cluster.
 
     Parameters
     ----------
-    tasks : iterable of (Work, AnyDataset)
+    tasks : iterable of (tuple of Cell, AnyDataset)
     address : str
         Of its scheduler, ``"tcp://host:8786"``. Its workers need the same versions of this package and of numpy, and
-        do one piece of work at a time each, whatever their number of threads.
+        run one task at a time each, whatever their number of threads.
     """
     cluster = import_optional("ldlearn.dask", "dask", "Dask schedulers")
     client = cluster.connect(address)
@@ -98,7 +96,7 @@ def _compare_versions(theirs: dict[str, dict[str, str]]) -> None:
             )
 
 
-def _results(client: Any, tasks: Iterable[Task]) -> Outcomes:
+def _results(client: Any, tasks: Iterable[Task]) -> Iterator[list[Record]]:
     from distributed import KilledWorker, as_completed
 
     data: dict[int, Any] = {}
@@ -106,23 +104,21 @@ def _results(client: Any, tasks: Iterable[Task]) -> Outcomes:
     with warnings.catch_warnings():
         # The data travel once, inside a task, because what is scattered dies with the workers that hold it.
         warnings.filterwarnings("ignore", message="Sending large graph")
-        for work, dataset in tasks:
+        for cells, dataset in tasks:
             if id(dataset) not in data:
                 # The content in the key: the scheduler takes equal keys for equal data, also those of another run.
                 key = f"ldlearn-data-{dataset.name}-{joblib.hash(dataset)}"
                 data[id(dataset)] = client.submit(_itself, dataset, key=key)
-            # Not pure: a piece has a time and a memory of its own, so equal pieces are not one piece.
-            futures.append(client.submit(do_work, work, data[id(dataset)], pure=False))
+            # Not pure: a task has a time and a memory of its own, so equal tasks are not one task.
+            futures.append(client.submit(compute_cells, cells, data[id(dataset)], pure=False))
     try:
         for future in as_completed(futures, loop=client.loop):
             yield future.result()
-            # a long run would keep the results of all pieces on the workers
-            future.release()
+            future.release()  # a long run would keep all results on the workers
     except KilledWorker:
-        raise WorkersLostError("Workers of the cluster died again and again at the same work") from None
+        raise WorkersLostError("Workers of the cluster died repeatedly at the same cells") from None
     finally:
-        # after Ctrl-C the cluster must not go on with work that nobody reads
-        client.cancel(futures)
+        client.cancel(futures)  # after Ctrl-C the cluster must not go on
 
 
 def _itself(dataset: AnyDataset) -> AnyDataset:

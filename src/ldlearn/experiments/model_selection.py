@@ -19,8 +19,8 @@ from ldlearn.metrics import get_metric, score_all
 _TRAINING, _ENHANCED, _FITTED_AGAIN = "training rows", "validation rows, enhanced", "validation rows, fitted again"
 
 
-class NotJudgedError(InputError):
-    """The validation rows cannot judge a model, for instance because they are fewer than its neighbours."""
+class ValidationRowsError(InputError):
+    """The validation rows cannot score a model, for instance because they are fewer than its neighbours."""
 
 
 class ValidationScorer:
@@ -75,7 +75,7 @@ class ValidationScorer:
             return scores | score_all(shares, P, [name for name in deciding if name not in ours])
         # Further metrics that need every label are left out in silence; the one that chooses cannot be.
         if deciding[0] not in ours:
-            raise NotJudgedError(
+            raise ValidationRowsError(
                 f'{deciding[0]} needs every label, but some are unknown; write prediction = "vote_likelihood".'
             )
         return scores
@@ -95,6 +95,6 @@ class ValidationScorer:
             # a clone, because the fitted model may still be chosen
             return clone(model).fit(validation.X, validation.Y)
         except Exception as error:
-            raise NotJudgedError(
-                f"{len(validation.rows)} validation rows cannot judge its recovery: {' '.join(str(error).split())}"
+            raise ValidationRowsError(
+                f"{len(validation.rows)} validation rows cannot score its recovery: {' '.join(str(error).split())}"
             ) from error

@@ -1,34 +1,36 @@
-"""Grid search of a piece of work: fit every point, score it on the validation part, keep the best for the record."""
+"""Grid search: fit every point of cells that share an estimator, score it on the validation rows, record the best."""
 
 from __future__ import annotations
 
+import json
 import math
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ldlearn.evaluation import Convergence, GridPoint, Samples, Task
-from ldlearn.experiments.captured_warnings import captured_warnings, error_text
-from ldlearn.experiments.cells import Cell, Place, Work
+from ldlearn.evaluation import TASKS, Convergence, GridPoint, Record, Samples, Task
+from ldlearn.evaluation.formatting import plural
+from ldlearn.experiments.captured_warnings import captured_warnings, error_message
+from ldlearn.experiments.cells import Cell, Place, estimator_places
 from ldlearn.experiments.methods import build, grid_points, resolve
-from ldlearn.experiments.model_selection import NotJudgedError, ValidationScorer
+from ldlearn.experiments.model_selection import ValidationRowsError, ValidationScorer
 from ldlearn.experiments.splits import Part, Split
 from ldlearn.metrics import LABEL_METRICS, get_metric, score_all
 from ldlearn.metrics.conventions import Convention
 
 _SAMPLES = 12  # training rows whose degrees a record keeps, for pictures
-_DEGREES = 100  # rows whose degrees are kept where there is no truth, to compare methods with each other
+_DEGREES = 100  # rows whose degrees are kept where the true ones are unknown, to compare methods with each other
 _ZEROS_MATTER = ("clark", "canberra", "kl_divergence")  # they divide by degrees
 
 
 @dataclass
 class Fit:
-    """A grid point and the model fitted at it, or the error that was met."""
+    """A grid point and the model fitted at it, or the error of the fit."""
 
     place: Place
     params: dict[str, Any]
@@ -37,175 +39,224 @@ class Fit:
     error: Exception | None = None
 
 
-@dataclass
-class Candidate:
-    """The best model of a piece of work for a task and a metric that chooses.
-
-    Attributes
-    ----------
-    value : float
-        Its validation score.
-    rival : float
-        By what the pieces of a grid compete: the same, but for a pair whose first step is chosen alone.
-    found : dict
-        What a record can tell of it: ``scores``, ``paper_zeros`` and perhaps ``degrees``, ``samples``, ``convergence``
-        and ``predict_seconds``.
-    """
-
-    place: Place
-    params: dict[str, Any]
-    fit_seconds: float
-    value: float
-    rival: float
-    found: dict[str, Any]
-
-
-@dataclass
-class Partial:
-    """What a piece of work found for one cell: points with their places, and the best for each task and metric.
-
-    Its circumstances are fields of the record: when, how large the split was, what memory it took, which versions.
-    """
-
-    points: list[tuple[Place, GridPoint]] = field(default_factory=list)
-    best: dict[tuple[str, str], Candidate] = field(default_factory=dict)
-    basis: str = ""
-    warnings: list[str] = field(default_factory=list)
-    seconds: float = 0.0
-    error: str = ""
-    circumstances: dict[str, Any] = field(default_factory=dict)
-
-
-class CellSearch:
-    """Sees the fitted models of a piece of work for one cell and keeps the best.
+def search(cells: Sequence[Cell], split: Split, **circumstances: Any) -> list[Record]:
+    """Fit and score every grid point of cells that share their first step.
 
     Parameters
     ----------
-    cell : Cell
-    scorer : ValidationScorer
+    cells : sequence of Cell
+        Of one data set and repeat, whose methods begin with the same estimator, parameters and grid.
+    split : Split
+        Of that data set and repeat.
+    **circumstances
+        Further fields of the records.
+
+    Returns
+    -------
+    list of Record
+        One for each cell.
     """
+    scorer = ValidationScorer(split, cells[0].selection)
+    searches = [_CellSearch(cell, scorer) for cell in cells]
+    fits = _fit_grid(cells, split)
+    while True:
+        # Not a for loop: warnings of a fit belong to every cell that shares it, those of its scoring to one cell.
+        messages: list[str] = []
+        with captured_warnings(messages):
+            fit = next(fits, None)
+        if fit is None:
+            return [each.record(**circumstances) for each in searches]
+        for each in searches:
+            each.warnings += messages
+            each.add(fit)
+
+
+def _fit_grid(cells: Sequence[Cell], split: Split) -> Iterator[Fit]:
+    """Models of the grid points; those of a path are fitted together, others one by one, so that one may fail."""
+    method, grid = cells[0].method, grid_points(cells[0].method.grid)
+    fixed = resolve(method.params, split.sizes)
+    T = split.train.Y if method.trained_on == "logical" else split.train.truth
+    paths: dict[Any, list[int]] = {}
+    for place in estimator_places(cells):
+        # A path varies all path parameters but the last, a change of which costs most, and no other parameters.
+        constant = {name: value for name, value in grid[place].items() if name not in method.path_params[:-1]}
+        paths.setdefault(json.dumps(constant) if method.path_params else place, []).append(place)
+    for places in paths.values():
+        points = [resolve(grid[place], split.sizes) for place in places]
+        waiting = [((place, 0), point) for place, point in zip(places, points, strict=True)]
+        started = time.perf_counter()
+        try:
+            first = build(method.estimator, fixed | points[0], cells[0].seed)
+            settings = [{key: value for key, value in point.items() if key in method.path_params} for point in points]
+            for model in first.fit_path(split.train.X, T, settings):
+                yield Fit(*waiting.pop(0), model, time.perf_counter() - started)
+                started = time.perf_counter()  # models are scored between two fits
+        except Exception as error:
+            # Models fitted before the error stay valid; those still waiting have failed.
+            yield from (Fit(*each, error=error) for each in waiting)
+
+
+class _CellSearch:
+    """Scores the fitted models for one cell and keeps the best for each task and metric."""
 
     def __init__(self, cell: Cell, scorer: ValidationScorer) -> None:
-        self.method, self.selection, self.seed = cell.method, cell.selection, cell.seed
-        self.scorer, self.split = scorer, scorer.split
-        self.partial = Partial()
+        self.cell, self.method, self.scorer, self.split = cell, cell.method, scorer, scorer.split
+        self.warnings: list[str] = []
         self._learners: dict[int, list[int]] = {}  # by the place of the estimator, those that follow it
         for first, second in cell.places:
             self._learners.setdefault(first, []).append(second)
-        self._choice = len(cell.places) > 1  # without one, validation scores are needed only where they are cheap
-        self._best: dict[tuple[str, str], tuple[float, Fit]] = {}
+        self._has_choice = len(cell.places) > 1  # without it, validation scores are computed only where they are cheap
+        self._points: list[tuple[Place, GridPoint]] = []
+        self._best: dict[tuple[Task, str], tuple[float, Fit]] = {}
+        self._basis: str | None = None
+        self._seconds = 0.0
 
-    def see(self, fit: Fit) -> None:
-        """Score a model, or the learners it teaches; a point that failed is noted, the others still can be used."""
+    def add(self, fit: Fit) -> None:
+        """Score a model, or the learners trained on its output; after a failure the other points can still be used."""
         if fit.place[0] not in self._learners:  # drawn for another cell
             return
         started = time.perf_counter()
-        with captured_warnings(self.partial.warnings), self._failures_noted(fit):
+        with captured_warnings(self.warnings), self._recording_failures(fit):
             if fit.error is not None:
-                # Inside, so that an error of the fit and one of the scoring are noted in the same way.
-                raise fit.error
+                raise fit.error  # here, so that errors of fits and of scores are recorded in the same way
             if self.method.stepwise:
                 self._score(fit, ["recovery"])
             elif self.method.learner:
-                self._teach(fit)
+                self._fit_learners(fit)
             else:
                 self._score(fit, self.method.tasks)
-        self.partial.seconds += fit.seconds + time.perf_counter() - started
+        self._seconds += fit.seconds + time.perf_counter() - started
 
     @contextmanager
-    def _failures_noted(self, fit: Fit) -> Iterator[None]:
+    def _recording_failures(self, fit: Fit) -> Iterator[None]:
         try:
             yield
         except Exception as error:
-            self.partial.points.append((fit.place, GridPoint(fit.params, error=error_text(error))))
-
-    def finish(self) -> Partial:
-        """Score the best models in full."""
-        started = time.perf_counter()
-        with captured_warnings(self.partial.warnings):
-            rival = self._teach_the_best() if self.method.stepwise else None
-            told: dict[tuple[str, Place], dict[str, Any]] = {}  # several metrics may choose the same model
-            for (task, metric), (value, fit) in self._best.items():
-                # Full scores are computed for what was chosen only; the grid has those of the deciding metrics.
-                if (task, fit.place) not in told:
-                    tell = self._recovered if task == "recovery" else self._predicted
-                    told[task, fit.place] = tell(fit.model)
-                model = (fit.place, fit.params, fit.seconds)
-                by = (value, value if rival is None else rival)
-                self.partial.best[task, metric] = Candidate(*model, *by, told[task, fit.place])
-        self.partial.seconds += time.perf_counter() - started
-        return self.partial
-
-    def _teach_the_best(self) -> float | None:
-        """Only now train the learner; the pieces of a grid are rivals by what they recovered, by the first metric."""
-        found = self._best.get(("recovery", self.selection.recovery))
-        # What recovery chose is no outcome of a pair; from here on its predictions compete.
-        self._best.clear()
-        if found is None:
-            return None
-        value, best = found
-        with self._failures_noted(best):
-            self._teach(best)
-        return value
+            self._points.append((fit.place, GridPoint(fit.params, error=error_message(error))))
 
     def _score(self, fit: Fit, tasks: Iterable[Task]) -> None:
         values: dict[str, Any] = {}
         for task in tasks:
-            needed = self._choice or not self.scorer.needs_a_fit(task, fit.model)
+            needed = self._has_choice or not self.scorer.needs_a_fit(task, fit.model)
             try:
                 scores = self.scorer.scores(task, fit.model) if needed else {}
-            except NotJudgedError as error:  # for one task; the other may still be
+            except ValidationRowsError as error:  # for one task; the other may still be scored
                 values["error"] = str(error)
                 continue
-            deciding = self.selection.deciding(task)
+            deciding = self.cell.selection.deciding(task)
             values[task] = scores.get(deciding[0], math.nan)
             for metric in deciding:
-                value, best = scores.get(metric, math.nan), self._best.get((task, metric))
-                order = get_metric(metric).sort_key
-                # Strictly better: of equal points the first of the grid is kept.
-                if best is None or order(value) < order(best[0]):
+                value, best, order = scores.get(metric, math.nan), self._best.get((task, metric)), get_metric(metric)
+                # Of equal points the first of the grid is selected.
+                if best is None or (order.sort_key(value), fit.place) < (order.sort_key(best[0]), best[1].place):
                     self._best[task, metric] = (value, fit)
-        if "recovery" in tasks and self._choice:
-            self.partial.basis = self.scorer.basis(fit.model)
-        self.partial.points.append((fit.place, GridPoint(fit.params, **values)))
+        if "recovery" in tasks and self._has_choice:
+            self._basis = self.scorer.basis(fit.model)
+        self._points.append((fit.place, GridPoint(fit.params, **values)))
 
-    def _teach(self, fit: Fit) -> None:
-        """Train the learner of a pair, with every point of its grid, on what the model recovered."""
+    def _fit_learners(self, fit: Fit) -> None:
+        """Train the learner of a pair, with every point of its grid, on the recovered degrees."""
         assert self.method.learner is not None
         D = np.asarray(fit.model.label_distributions_, dtype=np.float64)
-        fixed = {f"enhancer__{key}": value for key, value in fit.params.items()}
+        fixed = resolve(self.method.learner_params, self.split.sizes)
         grid = grid_points(self.method.learner_grid)
         for number in self._learners[fit.place[0]]:
             own = resolve(grid[number], self.split.sizes)
             started = time.perf_counter()
-            learner = build(self.method.learner, resolve(self.method.learner_params, self.split.sizes) | own, self.seed)
-            learner.fit(self.split.train.X, D)
+            learner = build(self.method.learner, fixed | own, self.cell.seed).fit(self.split.train.X, D)
             seconds = fit.seconds + time.perf_counter() - started
-            params = fixed | {f"learner__{key}": value for key, value in own.items()}
+            params = {f"enhancer__{key}": value for key, value in fit.params.items()}
+            params |= {f"learner__{key}": value for key, value in own.items()}
             self._score(Fit((fit.place[0], number), params, learner, seconds), ["prediction"])
 
+    def record(self, **circumstances: Any) -> Record:
+        """The record of the cell; only the selected models are scored by all metrics."""
+        started = time.perf_counter()
+        outcomes: dict[tuple[Task, Place], dict[str, Any]] = {}  # several metrics may select the same model
+        with captured_warnings(self.warnings):
+            if self.method.stepwise:
+                best = self._best.get(("recovery", self.cell.selection.recovery))
+                self._best.clear()  # recovery is no task of a pair; from here on its predictions compete
+                if best is not None:
+                    with self._recording_failures(best[1]):
+                        self._fit_learners(best[1])
+            for (task, _), (_, fit) in self._best.items():
+                if (task, fit.place) not in outcomes:
+                    describe = self._recovered if task == "recovery" else self._predicted
+                    outcomes[task, fit.place] = describe(fit.model)
+        self._seconds += time.perf_counter() - started
+        # A path takes its points from all over the grid.
+        grid = [point for _, point in sorted(self._points, key=lambda entry: entry[0])]
+        failed = [point.error for point in grid if point.error]
+        found = circumstances | {
+            "warnings": list(dict.fromkeys(self.warnings))[:5],  # the first different ones
+            "grid": grid,
+            "n_points": len(grid),
+            "seconds": {"select": round(self._seconds, 4), "fit": 0.0, "predict": 0.0},
+        }
+        if any(task not in {each for each, _ in self._best} for task in self.method.tasks):
+            return self.cell.record("failed", failed[0] if failed else "No grid point gave a result.", **found)
+        message = f"{plural(len(failed), 'grid point')} failed, the first with {failed[0]}" if failed else ""
+        return self.cell.record("ok", message, self._basis, **found | self._outcome(outcomes))
+
+    def _outcome(self, outcomes: dict[tuple[Task, Place], dict[str, Any]]) -> dict[str, Any]:
+        """Fields of the selected models; the first metric of a task selects the model that is shown."""
+        by_metric: dict[Task, dict[str, Fit]] = {task: {} for task in self.method.tasks}
+        for (task, metric), (_, fit) in self._best.items():
+            by_metric[task][metric] = fit
+        first = {task: next(iter(fits)) for task, fits in by_metric.items()}
+        shown = {task: by_metric[task][metric] for task, metric in first.items()}
+        facts = {key: value for task, fit in shown.items() for key, value in outcomes[task, fit.place].items()}
+
+        def scores(task: Task, kind: str) -> dict[str, float]:
+            """Scores of the model shown; metrics that selected for themselves have that of their own model."""
+            own = {metric: outcomes[task, fit.place][kind].get(metric) for metric, fit in by_metric[task].items()}
+            return {name: own.get(name, score) for name, score in outcomes[task, shown[task].place][kind].items()}
+
+        # Both tasks may show different models; the times are those of the one that predicts.
+        timed, neither = shown.get("prediction") or shown["recovery"], dict.fromkeys(TASKS)
+        seconds = {"select": self._seconds, "fit": timed.seconds, "predict": facts.get("predict_seconds", 0.0)}
+        return {
+            "selected": neither | {task: fit.params for task, fit in shown.items()},
+            "selected_by_metric": {
+                task: {metric: fit.params for metric, fit in fits.items()}
+                for task, fits in by_metric.items()
+                if len(fits) > 1
+            },
+            **{task: scores(task, "scores") for task in shown},
+            "paper_zeros": neither | {task: scores(task, "paper_zeros") for task in shown},
+            "degrees": {
+                task: outcomes[task, fit.place]["degrees"]
+                for task, fit in shown.items()
+                if "degrees" in outcomes[task, fit.place]
+            },
+            "validation": neither | {task: self._best[task, metric][0] for task, metric in first.items()},
+            "samples": facts.get("samples"),
+            "convergence": facts.get("convergence"),
+            "seconds": {phase: round(value, 4) for phase, value in seconds.items()},
+        }
+
     def _recovered(self, model: Any) -> dict[str, Any]:
-        train = self.split.train
+        train, shown = self.split.train, slice(None, _SAMPLES)
         D = np.asarray(model.label_distributions_, dtype=np.float64)
-        shown = slice(None, _SAMPLES)
         truth = None if train.D is None else train.D[shown].round(4).tolist()
-        # Pictures show a label as there or not there, so that rows with unknown ones are shown without.
+        # Pictures have no sign for labels that are not observed.
         labels = None if np.isnan(train.Y[shown]).any() else train.Y[shown].astype(int).tolist()
         samples = Samples(train.rows[shown].tolist(), truth, labels, D[shown].round(4).tolist())
-        return _scored(train, D, "dldl-recovery") | {"samples": samples, "convergence": _convergence(model)}
+        return _describe(train, D, "dldl-recovery") | {"samples": samples, "convergence": _convergence(model)}
 
     def _predicted(self, model: Any) -> dict[str, Any]:
         test = self.split.test
         started = time.perf_counter()
         P = np.asarray(model.predict(test.X), dtype=np.float64)
-        found = {"predict_seconds": time.perf_counter() - started} | _scored(test, P, "dldl")
+        found = {"predict_seconds": time.perf_counter() - started} | _describe(test, P, "dldl")
         if test.D is None:
             found["scores"] = score_all(test.Y, P, list(LABEL_METRICS))
         return found
 
 
-def _scored(part: Part, degrees: NDArray[np.float64], zeros: Convention) -> dict[str, Any]:
-    """Scores against the truth; where there is none, degrees to compare with those of other methods."""
+def _describe(part: Part, degrees: NDArray[np.float64], zeros: Convention) -> dict[str, Any]:
+    """Scores against the true degrees; where these are unknown, degrees to compare with those of other methods."""
     if part.D is None:
         return {"scores": {}, "paper_zeros": {}, "degrees": degrees[:_DEGREES].round(4).tolist()}
     paper = score_all(part.D, degrees, _ZEROS_MATTER, convention=zeros)
@@ -217,55 +268,3 @@ def _convergence(model: Any) -> Convergence | None:
     if path is None:
         return None
     return Convergence([float(value) for value in path], None if gap is None else float(np.sum(gap)))
-
-
-def search(work: Work, split: Split) -> list[Partial]:
-    """Fit and score every grid point of a piece of work.
-
-    Parameters
-    ----------
-    work : Work
-    split : Split
-        Of the data set and repeat of its cells.
-
-    Returns
-    -------
-    list of Partial
-        One for each cell.
-    """
-    scorer = ValidationScorer(split, work.cells[0].selection)
-    searches = [CellSearch(cell, scorer) for cell in work.cells]
-    fits = _fits(work, split)
-    while True:
-        # Not a for loop: what a fit warns of goes to every cell that shares it, what its scoring warns of to one cell.
-        texts: list[str] = []
-        with captured_warnings(texts):
-            fit = next(fits, None)
-        if fit is None:
-            return [each.finish() for each in searches]
-        for each in searches:
-            each.partial.warnings += texts
-            each.see(fit)
-
-
-def _fits(work: Work, split: Split) -> Iterator[Fit]:
-    """Models of the grid points; those of a path are fitted together, others one by one, so that one may fail."""
-    method = work.cells[0].method
-    fixed = resolve(method.params, split.sizes)
-    points = [(place, resolve(point, split.sizes)) for place, point in work.points]
-    cheap = method.path_params
-    T = split.train.Y if method.trained_on == "logical" else split.train.truth
-    for path in [points] if cheap else [[point] for point in points]:
-        waiting = [((place, 0), point) for place, point in path]
-        started = time.perf_counter()
-        try:
-            # The first point in full; those that follow on a path differ in path parameters alone.
-            first = build(method.estimator, fixed | path[0][1], work.cells[0].seed)
-            settings = [{key: value for key, value in point.items() if key in cheap} for _, point in path]
-            for model in first.fit_path(split.train.X, T, settings):
-                yield Fit(*waiting.pop(0), model, time.perf_counter() - started)
-                # Anew, since models are scored between two of them.
-                started = time.perf_counter()
-        except Exception as error:
-            # Models that came before the error stay good; those still waiting have failed with it.
-            yield from (Fit(*each, error=error) for each in waiting)

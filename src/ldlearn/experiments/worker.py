@@ -1,10 +1,12 @@
-"""Doing a piece of work in whatever process it lands in, always under the same conditions."""
+"""Computing cells, in any process, always under the same conditions."""
 
 from __future__ import annotations
 
 import platform
 import threading
+from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,52 +15,49 @@ from threadpoolctl import threadpool_limits
 
 from ldlearn.base.discovery import installed_versions
 from ldlearn.core.neighbors import SharedNeighbors
-from ldlearn.experiments.captured_warnings import error_text
-from ldlearn.experiments.cells import Work
-from ldlearn.experiments.search import Partial, search
+from ldlearn.evaluation import Record
+from ldlearn.experiments.captured_warnings import error_message
+from ldlearn.experiments.cells import Cell
+from ldlearn.experiments.search import search
 from ldlearn.experiments.sources import AnyDataset
 from ldlearn.experiments.splits import make_split
 
 THREADS = 1  # of BLAS and OpenMP in a cell: sums of more threads are rounded differently
 _one_at_a_time = threading.Lock()
-# Pieces of work come split by split, so that all methods of a split find those of its rows.
+# Cells come split by split, so that all methods of a split share the neighbours of its rows.
 _neighbors = SharedNeighbors()
 
 
-def do_work(work: Work, data: AnyDataset) -> tuple[Work, list[Partial]]:
-    """Do a piece of work, with the data set of its cells.
+def compute_cells(cells: Sequence[Cell], data: AnyDataset) -> list[Record]:
+    """Compute cells that share their first step, with their data set.
 
     Returns
     -------
-    work : Work
-        As it was given, to know the result again.
-    partials : list of Partial
-        One for each cell; of a piece that failed as a whole, each says why.
+    list of Record
+        One for each cell; if all failed together, each has the reason.
     """
     started = datetime.now(UTC).isoformat(timespec="seconds")
     found: dict[str, Any] = {"started": started, "versions": installed_versions(), "threads": THREADS}
     # Warnings, thread limits and the memory peak belong to the process: a worker with several threads waits here.
     with _one_at_a_time, threadpool_limits(limits=THREADS):
-        _forget_peak_memory()
+        _reset_peak_memory()
         try:
-            cell = work.cells[0]
-            # Cells of a family share the split, though only some of their learners may need dense features.
-            sparse = all(cell.method.takes_sparse for cell in work.cells)
-            split = make_split(data, cell.dataset, cell.protocol, cell.repeat, sparse=sparse)
+            first = cells[0]
+            # The cells share the split, though only some of their learners may need dense features.
+            sparse = all(cell.method.takes_sparse for cell in cells)
+            split = make_split(data, first.dataset, first.protocol, first.repeat, sparse=sparse)
             found |= {"sizes": split.record, "label_names": list(data.label_names)}
             with _neighbors:
-                partials = search(work, split)
+                records = search(cells, split, **found)
         except Exception as error:
-            # Whatever it is, it belongs into the records of these cells; the other cells of the run go on.
-            partials = [Partial(error=error_text(error)) for _ in work.cells]
-        found["peak_memory_mb"] = round(_peak_memory_mb(), 1)
-    for partial in partials:
-        partial.circumstances = found
-    return work, partials
+            # Any error belongs to the records of these cells; the other cells of the run go on.
+            records = [cell.record("failed", error_message(error), **found) for cell in cells]
+        peak = round(_peak_memory_mb(), 1)
+    return [replace(record, peak_memory_mb=peak) for record in records]
 
 
-def _forget_peak_memory() -> None:
-    """Let the peak of this process start anew (Linux; elsewhere the peak is that of the process so far)."""
+def _reset_peak_memory() -> None:
+    """Reset the peak memory of this process (Linux; elsewhere the peak is that of the process so far)."""
     with suppress(OSError):
         # "5" resets the peak (VmHWM) and nothing else, see proc(5).
         Path("/proc/self/clear_refs").write_text("5")

@@ -3,22 +3,22 @@ import io
 import pytest
 from tiny_plans import tiny_plan
 
-from ldlearn.experiments import LogWatcher, run_plan
-from ldlearn.experiments.cells import families, pieces, plan_cells
-from ldlearn.experiments.watchers import TimeLeft
+from ldlearn.experiments import LogProgress, run_plan
+from ldlearn.experiments.cells import plan_cells
+from ldlearn.experiments.progress import TimeLeft
 
 
-def test_the_time_left_is_that_of_the_work_left(monkeypatch):
+def test_the_time_left_is_that_of_the_cells_left(monkeypatch):
     clock = [100.0]
     monkeypatch.setattr("time.monotonic", lambda: clock[0])
     plan = tiny_plan(methods={"UniformLE": {}, "DLDL": {}}, protocol={"repeats": 10})
-    works = [work for family in families(plan_cells(plan)) for work in pieces(family)]
-    left = TimeLeft(works)
+    cells = plan_cells(plan)
+    left = TimeLeft(cells)
     assert left.seconds() is None
-    for work, seconds in zip(works[:4], (1.0, 9.0, 1.0, 9.0), strict=True):
-        left.worked(work, seconds)
-        clock[0] += seconds  # the first piece is done when the watch is told
-    # one process: eight pieces of each kind are left
+    for cell, seconds in zip(cells[:4], (1.0, 9.0, 1.0, 9.0), strict=True):
+        left.recorded(cell, seconds)
+        clock[0] += seconds  # the first cell is done when its time is added
+    # one process: eight cells of each method are left
     clock[0] = 100.0 - 1.0 + 20.0
     assert left.seconds() == pytest.approx(8 * 1.0 + 8 * 9.0)
     clock[0] = 100.0 - 1.0 + 10.0  # the same work in half the time: two processes
@@ -27,7 +27,7 @@ def test_the_time_left_is_that_of_the_work_left(monkeypatch):
 
 def test_the_log_has_a_line_for_each_cell(tmp_path):
     stream = io.StringIO()
-    run_plan(tiny_plan(), tmp_path, watcher=LogWatcher(stream))
+    run_plan(tiny_plan(), tmp_path, progress=LogProgress(stream))
     lines = stream.getvalue().splitlines()
     assert "10 cells, 0 of them recorded before" in lines[0]
     assert len(lines) == 11
