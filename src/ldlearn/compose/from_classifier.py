@@ -19,7 +19,7 @@ from ldlearn.base.sklearn_private import HasMethods, StrOptions
 from ldlearn.core.neighbors import common_offsets, subtract_offsets
 from ldlearn.core.simplex import Array, Mask, SampleWeight, normalize_rows
 from ldlearn.exceptions import InputError
-from ldlearn.joint.label_model import held_out_folds
+from ldlearn.joint.validation import validation_folds
 from ldlearn.solvers.default_gamma import default_gamma
 from ldlearn.solvers.features import Features
 
@@ -213,7 +213,7 @@ class LikelyLogisticRegression(ClassifierMixin, BaseEstimator):
         w = np.ones(len(y)) if sample_weight is None else sample_weight
         X = X.astype(np.float64) / self.unit_  # in single precision the line search of scikit-learn 1.6 gives up
         models = [LogisticRegression(C=0.5 / ratio, solver="newton-cholesky") for ratio in _RATIOS]
-        folds = [fold for fold in held_out_folds(X) if 0 < y[fold.train].sum() < len(fold.train)]
+        folds = [fold for fold in validation_folds(X, sample_weight) if 0 < y[fold.train].sum() < len(fold.train)]
         # On few rows scikit-learn would check rows and parameters, which are ours, for longer than it fits.
         with config_context(assume_finite=True, skip_parameter_validation=True):
             losses = [

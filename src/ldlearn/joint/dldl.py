@@ -25,7 +25,7 @@ from ldlearn.core.targets import check_some_degrees, fill_unknown
 from ldlearn.joint.feature_map import make_feature_map
 from ldlearn.joint.held_rows import solve_around
 from ldlearn.joint.hyperparameters import LABEL_MODELS, Hyperparameters, select_hyperparameters
-from ldlearn.joint.ordered_labels import choose_ordered, roughness
+from ldlearn.joint.ordered_labels import roughness, select_ordered_penalty
 from ldlearn.solvers.features import Features, linear_scores, linear_softmax
 from ldlearn.solvers.newton_simplex import newton_simplex
 from ldlearn.solvers.row_space import reduce_to_row_space
@@ -361,9 +361,9 @@ class DLDL(SampleWeightMixin, IntervalMixin):
         if self.ordered is not True:
             return float(self.ordered)
         settings: dict[str, Any] = {"beta": self.beta_, "gamma": self.gamma_, "max_iter": self.max_iter}
-        chosen = choose_ordered(features, Y, known, **settings)
-        self.choice_ = "; ".join(part for part in (self.choice_, chosen.message) if part)
-        return chosen.weight
+        penalty, message = select_ordered_penalty(features, Y, known, **settings)
+        self.choice_ = "; ".join(part for part in (self.choice_, message) if part)
+        return penalty
 
     def _alternate(self, features: Features, degrees: _Degrees, G: Any, work: _SharedWork) -> None:
         """Algorithm 2."""

@@ -20,8 +20,8 @@ from ldlearn.core.simplex import Array, Mask, SampleWeight
 from ldlearn.core.targets import check_some_degrees
 from ldlearn.exceptions import InputError, ParameterError
 from ldlearn.joint.dldl import DLDL
-from ldlearn.joint.label_model import Fold, make_folds, shuffled_by_features
 from ldlearn.joint.point_selection import RowScores, ScoredPoint, choose_point, results
+from ldlearn.joint.validation import Fold, make_folds, sort_by_features
 from ldlearn.uncertainty.intervals import IntervalMixin, PosteriorState
 
 _BETAS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)  # tried where true degrees can judge them
@@ -247,11 +247,11 @@ class DLDLCV(SampleWeightMixin, IntervalMixin):
 
     def _folds(self, X: Any, D: Array | None) -> list[Fold]:
         """Rows with known degrees are dealt out first, so that every fold has its share of them."""
-        rows = shuffled_by_features(X)
+        rows = sort_by_features(X)[0][np.random.default_rng(1).permutation(X.shape[0])]
         if D is not None:
             rows = rows[np.argsort(np.isnan(D[rows, 0]), kind="stable")]
         n_folds = min(self.cv, len(rows) // 2)
-        return make_folds(rows, n_folds) if n_folds > 1 else []
+        return make_folds([rows[k::n_folds] for k in range(n_folds)]) if n_folds > 1 else []
 
     def _setting(self, feature_map: Any, rows: _Rows) -> _Setting:
         """The points to try with one feature map, and which of them are those of DLDL's own rule."""

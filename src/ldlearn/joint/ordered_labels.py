@@ -1,8 +1,6 @@
-"""Ordered labels: degrees that change evenly along the labels, and how much weight that is worth."""
+"""Ordered labels: a penalty on second differences of the degrees along the labels, and its selection."""
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,16 +8,15 @@ from numpy.typing import NDArray
 from ldlearn.core.simplex import Array, Mask, log_softmax, normalize_rows
 from ldlearn.core.targets import fill_unknown
 from ldlearn.core.votes import competing_votes, label_counts, profile_log_rate
-from ldlearn.joint.label_model import Split, held_out_splits, judging_weights
+from ldlearn.joint.validation import VALIDATION_TOL, Split, paired_z, validation_splits, validation_weights
 from ldlearn.solvers.features import Features
 from ldlearn.solvers.newton_simplex import newton_simplex
 from ldlearn.solvers.softmax_regression import softmax_regression
 
-_WEIGHTS = (0.0, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
-_ROUGH = 1e-4  # accuracy per row that is enough to compare weights
+_PENALTIES = (0.0, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 
 
-def roughness(c: int) -> NDArray[np.float64]:
+def roughness(n_labels: int) -> NDArray[np.float64]:
     """The matrix Q with ``d' Q d = |second differences of d|^2``; zero if there are fewer than three labels.
 
     Examples
@@ -28,62 +25,48 @@ def roughness(c: int) -> NDArray[np.float64]:
     >>> float(d @ roughness(4) @ d), float(np.eye(4)[1] @ roughness(4) @ np.eye(4)[1])
     (0.0, 5.0)
     """
-    S = np.diff(np.eye(c), n=2, axis=0) if c > 2 else np.zeros((1, c))
+    S = np.diff(np.eye(n_labels), n=2, axis=0) if n_labels > 2 else np.zeros((1, n_labels))
     return np.asarray(S.T @ S)
 
 
-@dataclass(frozen=True)
-class OrderedChoice:
-    """The weight of the second differences, and why."""
+def select_ordered_penalty(
+    features: Features, Y: Mask, observed: Mask | None, *, beta: float, gamma: float, max_iter: int
+) -> tuple[float, str]:
+    """The smallest penalty whose held-out likelihood is within one standard error of the best, and a message.
 
-    weight: float
-    message: str
-
-
-def choose_ordered(
-    features: Features, Y: Mask, known: Mask | None, *, beta: float, gamma: float, max_iter: int
-) -> OrderedChoice:
-    """The smallest weight under whose predictions held-out 0/1 labels are as likely as under the best, but for chance.
-
-    The likelihood is that of votes, chance one standard error of the paired difference. (The degrees of the vote
-    model, by which beta is chosen, cannot choose here: that model knows of no order, and a weight of 0 is nearest to
-    it.) Weights are tried from 0 upwards until the likelihood falls; at most 2,000 rows take part.
+    The likelihood of the 0/1 labels is that of votes, given DLDL's predictions. (The degrees of the vote model, by
+    which beta is selected, do not help here: that model knows no order, and a penalty of 0 is nearest to it.)
+    Penalties are tried from 0 upwards until the likelihood falls; at most 2,000 rows are used.
     """
-    splits = held_out_splits(features, Y, known)
+    splits = validation_splits(features, Y, observed)
     if not splits:
-        return OrderedChoice(0.0, "too few rows to choose the weight of ordered labels by: it is 0")
-    counts = judging_weights(splits)
+        return 0.0, "too few rows to select the penalty of ordered labels: it is 0"
+    weights = validation_weights(splits)
     tried: list[NDArray[np.float64]] = []
-    for weight in _WEIGHTS:
-        rows = np.concatenate([_held_out(split, weight, beta, gamma, max_iter) for split in splits])
-        if tried and np.average(rows - tried[-1], weights=counts) <= 0.0:
+    for penalty in _PENALTIES:
+        values = np.concatenate([_held_out_likelihoods(split, penalty, beta, gamma, max_iter) for split in splits])
+        if tried and np.average(values - tried[-1], weights=weights) <= 0.0:
             break
-        tried.append(rows)
-    chosen = next(k for k, rows in enumerate(tried) if _is_as_good(rows, tried[-1], counts))
-    gain = float(np.average(tried[chosen] - tried[0], weights=counts))
-    words = f"ordered={_WEIGHTS[chosen]:g}: held-out labels are likelier by {gain:.3f} per row than without"
-    return OrderedChoice(_WEIGHTS[chosen], words)
+        tried.append(values)
+    best = next(k for k, values in enumerate(tried) if paired_z(tried[-1] - values, weights) <= 1.0)
+    gain = float(np.average(tried[best] - tried[0], weights=weights))
+    message = f"ordered={_PENALTIES[best]:g}: held-out log-likelihood per row higher by {gain:.3f} than without"
+    return _PENALTIES[best], message
 
 
-def _is_as_good(rows: NDArray[np.float64], best: NDArray[np.float64], counts: NDArray[np.float64]) -> bool:
-    """Whether the best is better by no more than one standard error."""
-    better = best - rows
-    mean, n = float(np.average(better, weights=counts)), float(counts.sum())
-    error = float(np.sqrt(np.average((better - mean) ** 2, weights=counts) / max(n - 1.0, 1.0)))
-    return mean <= error
-
-
-def _held_out(split: Split, weight: float, beta: float, gamma: float, max_iter: int) -> NDArray[np.float64]:
-    """Vote log-likelihoods of the test rows; lambda is that of the training rows."""
-    features, Y, known = split.features, split.Y, split.known
-    support = Y if known is None else Y | ~known
-    Q = weight * roughness(Y.shape[1])
-    D: Array = normalize_rows(fill_unknown(Y, known, features.sample_weight))
-    # As DLDL alternates, but that W comes last: it is predictions that are judged.
-    W = softmax_regression(features, D, l2=gamma, tol=_ROUGH)
+def _held_out_likelihoods(
+    split: Split, penalty: float, beta: float, gamma: float, max_iter: int
+) -> NDArray[np.float64]:
+    """Vote log-likelihoods of the validation rows; lambda is that of the training rows."""
+    features, Y, observed = split.features, split.Y, split.observed
+    support = Y if observed is None else Y | ~observed
+    Q = penalty * roughness(Y.shape[1])
+    D: Array = normalize_rows(fill_unknown(Y, observed, features.weights))
+    # As DLDL alternates, but ending with W, because predictions are evaluated.
+    W = softmax_regression(features, D, l2=gamma, tol=VALIDATION_TOL)
     for _ in range(1, max_iter):
-        D = newton_simplex(log_softmax(W.logits), support, beta=beta, between_labels=Q, start=D, tol=_ROUGH).D
-        W = softmax_regression(features, D, l2=gamma, start=W, tol=_ROUGH)
-    log_rate = profile_log_rate(log_softmax(W.logits), Y, counts=label_counts(features.sample_weight, known))
+        D = newton_simplex(log_softmax(W.logits), support, beta=beta, between_labels=Q, start=D, tol=VALIDATION_TOL).D
+        W = softmax_regression(features, D, l2=gamma, start=W, tol=VALIDATION_TOL)
+    log_rate = profile_log_rate(log_softmax(W.logits), Y, counts=label_counts(features.weights, observed))
     Z = np.asarray(split.X_test @ W.coef + W.intercept, dtype=np.float64)
     return split.log_likelihoods(competing_votes(Z, log_rate))

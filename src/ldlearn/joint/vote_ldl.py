@@ -17,7 +17,8 @@ from ldlearn.core.simplex import Array, Mask, SampleWeight, normalize_rows, soft
 from ldlearn.core.votes import competing_votes, expected_votes
 from ldlearn.exceptions import InputError
 from ldlearn.joint.feature_map import make_feature_map
-from ldlearn.joint.label_model import best_penalty, held_out_splits
+from ldlearn.joint.label_model import validate_label_model
+from ldlearn.joint.validation import validation_splits
 from ldlearn.solvers.default_gamma import default_gamma
 from ldlearn.solvers.features import Features
 from ldlearn.solvers.row_space import reduce_to_row_space
@@ -271,8 +272,8 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
         return X if self._offsets is None else subtract_offsets(X, self._offsets)
 
     def _choose_gamma(self, features: Features, Y: Mask, known: Mask | None) -> float:
-        splits = held_out_splits(features, Y, known)
-        return best_penalty(splits, competing=True).ratio * default_gamma(features)
+        splits = validation_splits(features, Y, known)
+        return validate_label_model(splits, competing=True).penalty_ratio * default_gamma(features)
 
     def _degrees(self, Z: Array, Y: Mask, offset: Array | float, known: Mask | None) -> Array:
         """Expected shares of the votes, given which labels got any."""
