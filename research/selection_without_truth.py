@@ -1,15 +1,14 @@
-"""How much is lost when nobody ever saw a true degree? DLDL's own choice of weights against the best of a grid.
+"""Regret of selecting beta and gamma from 0/1 labels alone, against the best of a grid that sees the true degrees.
 
 ``python research/selection_without_truth.py [--sets NAME ...] [--folder FOLDER] [--seeds N] [--rows N]
-[--simulations N]
-[--cache FOLDER] [--write FILE]`` turns real distributions into 0/1 labels in five ways (degree > 0.01, degree > 0.1,
+[--simulations N] [--cache FOLDER] [--write FILE]`` turns real distributions into 0/1 labels in five ways (degree > 0.01, degree > 0.1,
 votes of 5 or 20 raters, the two largest) and fits DLDL on these alone. It prints Markdown:
 
 * for every set and way the best recovery and prediction (mean intersection) of a grid of beta and gamma that sees the
   truth, and how far `DLDL()`, `VoteLDL()`, `FromClassifier` with both links and the better of the baselines
   "equal shares" and "class prior" stay below it;
-* how far somebody stays below it who has true degrees of some rows, and takes the point of the grid that is best there;
-* how often `competition_test` errs on generated labels, and what it says of every set.
+* the regret of taking the point of the grid that is best on a few rows with true degrees;
+* the error rates of `competition_test` on generated labels, and its results on every set.
 
 ``--write`` keeps the figures, and ``--show FILE`` prints those kept. With a cache, a run that was stopped continues.
 Sets other than the embedded ones are .mat files in a folder beside the repository, or in the one named.
@@ -55,9 +54,9 @@ KNOWN_ROWS = (5, 10, 20, 50, 100)  # with true degrees, for the curve
 DRAWS = 10  # of such rows
 MANY_FEATURES, COMPONENTS = 400, 100  # more features than that are reduced, to keep the run short
 SIMULATIONS: dict[str, dict[str, Any]] = {
-    "votes of 5 raters, features that say nothing": {"labels": "votes", "n_raters": 5, "snr": 0.0},
+    "votes of 5 raters, uninformative features": {"labels": "votes", "n_raters": 5, "snr": 0.0},
     "votes of 5 raters": {"labels": "votes", "n_raters": 5},
-    "votes of 20 raters who agree with each other": {"labels": "votes", "n_raters": 20, "concentration": 5.0},
+    "overdispersed votes of 20 raters": {"labels": "votes", "n_raters": 20, "concentration": 5.0},
     "presence, weak features": {"labels": "presence", "snr": 0.3},
     "presence": {"labels": "presence"},
 }
@@ -125,7 +124,7 @@ def study(case: Case) -> dict[str, Any]:
         "with known rows": with_known_rows(case, models, grid),
         "beta": chosen.beta_,
         "gamma ratio": chosen.gamma_ / unit,
-        "choice": chosen.choice_,
+        "message": chosen.choice_,
     }
 
 
@@ -158,14 +157,14 @@ def cached(name: str, way: str, seed: int, options: argparse.Namespace) -> dict[
 
 
 def verdict(name: str, folder: Path | None) -> dict[str, Any]:
-    """What `competition_test` says of a set whose labels are the degrees above 0.01."""
+    """The result of `competition_test` on a set whose labels are the degrees above 0.01."""
     X, D = read(name, folder)
     found = competition_test(standardised(X, slice(None)), binarize(normalize_rows(D)))
-    return {"set": name, "z": found.z, "count ratio": found.count_ratio, "words": found.words.split(" (")[0]}
+    return {"set": name, "z": found.z, "message": found.message.split(" (")[0]}
 
 
 def simulate(count: int) -> dict[str, int]:
-    """In how many of so many generated sets the labels were found to stand alone."""
+    """In how many of ``count`` generated sets the labels were called independent."""
     return {
         title: sum(
             not competition_test(data.X, data.Y).competing
@@ -189,7 +188,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
         "cases": cases,
         "verdicts": [verdict(name, options.folder) for name in options.sets],
         "simulations": options.simulations,
-        "found to stand alone": simulate(options.simulations),
+        "called independent": simulate(options.simulations),
     }
 
 
@@ -255,15 +254,15 @@ def _regret_row(title: str, lost: np.ndarray) -> str:
 
 
 def verdicts(stored: dict[str, Any]) -> Iterator[str]:
-    yield f"| generated labels, {stored['simulations']} sets each | found to stand alone |"
+    yield f"| generated labels, {stored['simulations']} sets each | called independent |"
     yield "|---|---|"
-    for title, count in stored["found to stand alone"].items():
+    for title, count in stored["called independent"].items():
         yield f"| {title} | {count} |"
     yield ""
-    yield "| set, labels where a degree exceeds 0.01 | verdict | z | count ratio |"
-    yield "|---|---|---|---|"
+    yield "| set, labels where a degree exceeds 0.01 | result | z |"
+    yield "|---|---|---|"
     for found in stored["verdicts"]:
-        yield f"| {found['set']} | {found['words']} | {found['z']:+.1f} | {found['count ratio']:.2f} |"
+        yield f"| {found['set']} | {found['message']} | {found['z']:+.1f} |"
 
 
 def rounded(value: Any) -> Any:

@@ -1,21 +1,23 @@
-"""DLDL's own choice of weights: without any truth, near the best; the user can overrule it."""
+"""Selection of beta and gamma from 0/1 labels alone: close to the best of a grid, and independent of any order."""
 
 import numpy as np
 import pytest
 from estimator_cases import make_problem
-from hypothesis import given
-from hypothesis import strategies as st
-from protocol import Split
+from protocol import Split, load
 
-from ldlearn import DLDL, UniformLE
-from ldlearn.core import normalize_rows, softmax
+from ldlearn import DLDL, UniformLE, VoteLDL
+from ldlearn.core import log_softmax, normalize_rows
+from ldlearn.core.votes import competing_votes, expected_votes
 from ldlearn.datasets import make_label_distributions, make_logical_labels
 from ldlearn.joint import dldl_path, hyperparameters
-from ldlearn.joint.hyperparameters import _climb, _Hill, _least_regret, select_hyperparameters
-from ldlearn.joint.label_model import Competition
+from ldlearn.joint.hyperparameters import _maximise_on_grid, select_hyperparameters
+from ldlearn.joint.label_model import validate_label_model
+from ldlearn.joint.validation import validation_folds, validation_splits
 from ldlearn.metrics import intersection
+from ldlearn.solvers.default_gamma import default_gamma
 from ldlearn.solvers.features import Features
 from ldlearn.solvers.row_space import reduce_to_row_space
+from ldlearn.solvers.softmax_regression import softmax_regression
 
 BETAS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 
@@ -52,7 +54,7 @@ def test_presence_means_equal_shares():
     data = make_label_distributions(800, 15, 6, labels="presence")
     model = DLDL().fit(data.X, data.Y)
     assert model.beta_ == 100
-    assert "stand alone" in model.choice_
+    assert "independent" in model.choice_
     equal = UniformLE().fit_enhance(data.X, data.Y)
     assert intersection(equal, model.label_distributions_) > 0.97
 
@@ -81,7 +83,7 @@ def test_weights_that_are_given_stay():
     assert "gamma=" not in other.choice_
 
 
-def test_the_choice_is_the_same_every_time_and_in_any_order():
+def test_the_same_values_are_selected_every_time_and_for_any_order_of_rows():
     data = make_label_distributions(300, 8, 5, labels="votes")
     order = np.random.default_rng(0).permutation(300)
     first, again, moved = (
@@ -90,6 +92,31 @@ def test_the_choice_is_the_same_every_time_and_in_any_order():
     assert (first.beta_, first.gamma_, first.choice_) == (again.beta_, again.gamma_, again.choice_)
     assert moved.beta_ == pytest.approx(first.beta_, rel=1e-4)
     assert moved.gamma_ == pytest.approx(first.gamma_)
+
+
+@pytest.mark.parametrize("name", ["uk_budget_shares", "SJAFFE", "SCUT_FBP"])
+@pytest.mark.parametrize("n_raters", [5, 20])
+def test_the_order_of_columns_does_not_matter(name, n_raters):
+    X, D = load(name)
+    X = (X - X.mean(axis=0)) / np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)
+    Y = make_logical_labels(D, labels="votes", n_raters=n_raters, random_state=0) > 0
+    rng = np.random.default_rng(0)
+    found = [select_hyperparameters(Features(X), Y, max_iter=2)]
+    for _ in range(2):
+        columns, labels = rng.permutation(X.shape[1]), rng.permutation(Y.shape[1])
+        found.append(select_hyperparameters(Features(X[:, columns]), Y[:, labels], max_iter=2))
+    betas, gammas = np.array([(values.beta, values.gamma) for values in found]).T
+    np.testing.assert_allclose(betas, betas[0], rtol=1e-3)
+    np.testing.assert_allclose(gammas, gammas[0], rtol=1e-9)
+
+
+def test_one_hot_columns_tell_rows_apart_in_any_order():
+    """Every row has the same values, in other places: only the frequency of a column distinguishes it."""
+    rng = np.random.default_rng(0)
+    kinds = rng.permutation(np.repeat(np.arange(20), np.arange(5, 25)))
+    X, order = np.eye(20)[kinds], rng.permutation(20)
+    for fold, moved in zip(validation_folds(X), validation_folds(X[:, order]), strict=True):
+        np.testing.assert_array_equal(fold.test, moved.test)
 
 
 def test_a_handful_of_rows_gets_defaults():
@@ -133,94 +160,55 @@ def test_features_that_say_nothing_are_all_but_ignored():
     assert max(lost) < 0.006
 
 
-@pytest.mark.parametrize("peak", [0, 1.3, 2.4, 3, 4.8, 6])
-@pytest.mark.parametrize("start", [0, 3, 6])
-def test_climbing_finds_the_top_of_one_hill(peak, start):
-    """Of a parabola exactly, and no further than the ends."""
-    asked = []
+@pytest.mark.parametrize("peak", [0.03, 0.1, 1.2, 5.0, 100.0])
+def test_the_maximum_between_the_points_of_a_grid_is_found(peak):
+    """That of a parabola in the logarithm exactly, and not beyond the ends."""
+    grid, seen = tuple(np.geomspace(0.03, 100.0, 9)), []
 
-    def hill(k):
-        asked.append(k)
-        return -((k - peak) ** 2)
+    def value(beta):
+        seen.append(beta)
+        return -((np.log(beta) - np.log(peak)) ** 2)
 
-    found = _climb(hill, start, 7)
-    assert found.top == pytest.approx(min(max(peak, 0), 6))
-    assert found.height == pytest.approx(-((found.top - peak) ** 2))
-    assert len(asked) == len(set(asked))
+    assert _maximise_on_grid(value, grid) == pytest.approx(peak)
+    assert len(seen) == len(set(seen))
 
 
-def parabola(top, bend):
-    return _Hill(lambda k: -bend * (k - top) ** 2, top, 0.0)
-
-
-@given(st.tuples(*[st.floats(0, 8)] * 2), st.tuples(*[st.floats(0.1, 10)] * 2), st.floats(0.01, 1))
-def test_no_place_has_less_to_lose(tops, bends, weight):
-    """Nowhere on the scale is the larger of the two losses smaller; so the answer lies between the tops."""
-    hills = [parabola(top, bend) for top, bend in zip(tops, bends, strict=True)]
-    found = _least_regret(hills, [1.0, weight])
-    assert min(tops) <= found <= max(tops)
-    places = np.append(np.linspace(0, 8, 400), found)
-    worst = np.maximum(-hills[0].at(places), -weight * hills[1].at(places))
-    between = max(tops) - min(tops)
-    steepest = max(bends) * (2.0 * between + 1.0)
-    assert worst[-1] <= worst.min() + steepest * between / 400 + 1e-9  # half of a step between 201 places
-
-
-def test_an_opinion_of_little_weight_changes_little():
-    hills = [parabola(2.3, 1.0), parabola(6.0, 1.0)]
-    found = [_least_regret(hills, [1.0, weight]) for weight in (1e-9, 1e-3, 0.1, 1.0)]
-    assert found == sorted(found)
-    assert found[0] == pytest.approx(2.3, abs=0.02)
-    assert found[-1] == pytest.approx(4.15, abs=0.05)
-    assert _least_regret(hills[:1], [1.0]) == 2.3
-
-
-def budgets(seed):
-    """Shares that differ much between labels and little between rows, and which of them exceed a tenth."""
-    rng = np.random.default_rng(seed)
-    X = rng.standard_normal((500, 4))
-    means = softmax(0.1 * X @ rng.standard_normal((4, 6)) + np.log([0.36, 0.25, 0.13, 0.1, 0.09, 0.07]))
-    D = normalize_rows(rng.standard_gamma(15.0 * means) + 1e-9)
-    return X, D, make_logical_labels(D, "threshold", threshold=0.1)
-
-
-def test_a_label_that_always_exceeds_a_threshold_is_not_taken_to_have_all_the_votes():
-    lost = []
-    for seed in range(4):
-        X, D, Y = budgets(seed)
-        equal = UniformLE().fit_enhance(X, Y)
-        lost.append(intersection(D, equal) - intersection(D, DLDL().fit(X, Y).label_distributions_))
-    assert np.mean(lost) < 0.02  # 0.033 if beta followed the vote model alone
-
-
-def test_words_say_what_else_was_reckoned_with():
-    X, _, Y = budgets(0)
-    assert "the chances of a tick (of weight 0." in DLDL().fit(X, Y).choice_
-    assert "chances" not in DLDL(label_model="votes").fit(X, Y).choice_
-    votes = make_label_distributions(600, 10, 6, labels="votes", n_raters=20)
-    assert "chances" not in DLDL().fit(votes.X, votes.Y).choice_
-
-
-def test_rationed_ticks_mean_equal_shares():
-    """Where everybody ticks two labels, these are known to be the largest; how large they are is not."""
+def test_the_same_number_of_positives_in_every_row_means_equal_degrees():
+    """The two positive labels are known to be the largest; how large they are is not."""
     data = make_label_distributions(500, 10, 6, labels="top-k", k=2)
     model = DLDL().fit(data.X, data.Y)
     assert model.beta_ == 100
-    assert "rationed" in model.choice_
+    assert "equally many positive labels" in model.choice_
+    assert "equally many" not in DLDL(label_model="votes").fit(data.X, data.Y).choice_
     votes = make_label_distributions(500, 10, 6, labels="votes", n_raters=5)
-    assert "rationed" not in DLDL().fit(votes.X, votes.Y).choice_
+    assert "equally many" not in DLDL().fit(votes.X, votes.Y).choice_
 
 
-def test_doubt_flattens_the_degrees_that_beta_follows(monkeypatch):
-    """The same labels with less trust in votes: never a smaller beta."""
-    data = make_label_distributions(400, 10, 5, labels="votes", n_raters=20)
-    features, Y, betas = Features(data.X), data.Y > 0, []
-    for trust in (1.0, 0.7, 0.4, 0.1, 0.0):
-        monkeypatch.setattr(Competition, "trust", trust)
-        betas.append(select_hyperparameters(features, Y, gamma=1.0).beta)
-    assert betas == sorted(betas)
-    assert betas[-1] == 100
-    assert betas[2] > 2 * betas[0]
+def test_the_result_is_the_best_of_the_grid():
+    """gamma has the least cross-entropy of held-out target degrees, beta the largest intersection with the target."""
+    data = make_label_distributions(120, 4, 3, labels="votes", n_raters=10)
+    features, Y = Features(data.X), data.Y > 0
+    found = select_hyperparameters(features, Y, label_model="votes")
+    splits = validation_splits(features, Y)
+    votes = validate_label_model(splits, competing=True)
+    losses = {}
+    for ratio in hyperparameters._GAMMA_RATIOS:
+        total = 0.0
+        for split, fit, theta in zip(splits, votes.fits, votes.thetas, strict=True):
+            D = normalize_rows(expected_votes(competing_votes(fit.scores, fit.log_rate), split.Y))
+            W = softmax_regression(split.features, D, l2=ratio * default_gamma(split.features))
+            D_test = normalize_rows(expected_votes(theta, split.Y_test))
+            total -= (D_test * log_softmax(split.X_test @ W.coef + W.intercept)).sum()
+        losses[ratio] = total
+    ratio = min(losses, key=lambda ratio: abs(ratio - found.gamma / default_gamma(features)))
+    assert found.gamma == pytest.approx(ratio * default_gamma(features))
+    assert losses[ratio] < min(losses.values()) + 1e-4 * len(Y)
+    target = VoteLDL(gamma=votes.penalty_ratio * default_gamma(features)).fit(data.X, data.Y).label_distributions_
+    near = {
+        model.beta_: intersection(target, model.label_distributions_)
+        for model in dldl_path(data.X, data.Y, beta=[*BETAS, found.beta], gamma=[found.gamma])
+    }
+    assert near[found.beta] > max(near.values()) - 0.002
 
 
 def test_tweets_need_no_truth():
@@ -240,6 +228,6 @@ def test_in_the_span_of_wide_rows_the_choice_is_that_of_exact_fits(monkeypatch):
     X, Y = rng.normal(size=(40, 120)), rng.random((40, 4)) < 0.5
     Y[np.arange(40), rng.integers(0, 4, 40)] = True
     chosen = select_hyperparameters(reduce_to_row_space(Features(X)), Y)
-    monkeypatch.setattr(hyperparameters, "_ROUGH", 1e-7)
+    monkeypatch.setattr(hyperparameters, "VALIDATION_TOL", 1e-7)
     exact = select_hyperparameters(Features(X), Y)
     assert (chosen.gamma, chosen.beta) == pytest.approx((exact.gamma, exact.beta), rel=0.03)

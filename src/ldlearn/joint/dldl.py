@@ -89,15 +89,14 @@ class DLDL(SampleWeightMixin, IntervalMixin):
         Weight of the graph term. 0 skips the graph altogether; where it helped, 0.01 to 0.1 did, and little.
     beta : float, default=None
         Weight of ``|D|^2``: large values push the degrees of a row towards equal shares of its positive labels.
-        None chooses by the 0/1 labels alone: the one whose degrees are nearest to those of `VoteLDL`, made flatter
-        where it is in doubt that labels are votes, and no nearer than is safe if degrees are the chances of a tick
-        instead; the largest if labels stand alone or are rationed (`label_model`).
+        None selects it from the 0/1 labels alone: the one whose degrees have the largest mean intersection with the
+        target, the degrees of `VoteLDL`, or equal degrees if labels do not compete (`label_model`).
     gamma : float, default=None
-        Weight of ``|W|^2``. None chooses from 0.1 to 316 times 0.03 times the sum of the features' variances (0.03 m
-        for m standardised features): whichever predicts such degrees best on rows held out.
+        Weight of ``|W|^2``. None selects from 0.1 to 316 times 0.03 times the sum of the features' variances (0.03 m
+        for m standardised features): the one that predicts the target best on held-out rows.
     label_model : {"auto", "votes", "presence"}, default="auto"
-        What a 1 means, for the choice of beta: a share of the row's votes, taken from the other labels, or mere
-        presence. "auto" tests which (`competition_test`).
+        What a 1 means, for the selection of beta and gamma: a share of the row's votes, taken from the other labels,
+        or mere presence. "auto" tests which (`competition_test`).
     ordered : bool or float, default=False
         Whether the labels are ordered, as ratings and ages are. Adds ``ordered * |second differences of d|^2`` along
         the labels to each row, so that degrees change evenly from label to label; True chooses the weight by the

@@ -90,22 +90,11 @@ def _target_model(splits: list[Split], label_model: str) -> tuple[ValidatedModel
     """The vote model if its degrees are the target, None if equal degrees are; and a message."""
     if label_model == "presence":
         return None, "label_model='presence'"
-    if label_model == "auto" and _positives_are_constant(splits):
-        return None, "nearly all rows have equally many positive labels"
     votes = validate_label_model(splits, competing=True)
     if label_model == "votes":
         return votes, "label_model='votes'"
     result = compare_models(splits, votes)
-    return votes if result.competing else None, result.message
-
-
-def _positives_are_constant(splits: list[Split]) -> bool:
-    """Whether the number of positives of a row has less than a tenth of the variance of independent labels."""
-    Y = np.vstack([fill_unknown(split.Y_test, split.observed_test, split.weights_test) for split in splits])
-    weights = validation_weights(splits)
-    frequency = np.average(Y, axis=0, weights=weights)
-    variance = np.average((Y.sum(axis=1) - frequency.sum()) ** 2, weights=weights)
-    return bool(variance <= 0.1 * (frequency * (1.0 - frequency)).sum())
+    return votes if result.competing and not result.fixed_cardinality else None, result.message
 
 
 def _select_gamma_ratio(splits: list[Split], votes: ValidatedModel | None) -> float:

@@ -15,7 +15,7 @@ from ldlearn.base import check_logical
 from ldlearn.base.estimator import explain_overflow, raise_input_errors
 from ldlearn.core.resources import in_threads
 from ldlearn.core.simplex import Array
-from ldlearn.core.targets import split_observed
+from ldlearn.core.targets import fill_unknown, split_observed
 from ldlearn.core.votes import competing_votes
 from ldlearn.joint.validation import VALIDATION_TOL, Split, paired_z, validation_splits, validation_weights
 from ldlearn.solvers.default_gamma import default_gamma
@@ -68,7 +68,10 @@ class CompetitionResult:
     Attributes
     ----------
     competing : bool
-        False if independent labels are significantly likelier.
+        False if independent labels are significantly likelier, unless the number of positive labels is fixed.
+    fixed_cardinality : bool
+        Whether nearly all rows have equally many positive labels: their number has less than a tenth of the variance
+        that independent labels would give it. Labels then compete, but show only which degrees are the largest.
     z : float
         Mean over standard error of the paired differences in held-out log-likelihood, independent minus competing.
     p_value : float
@@ -80,6 +83,7 @@ class CompetitionResult:
     """
 
     competing: bool
+    fixed_cardinality: bool
     z: float
     p_value: float
     n_samples: int
@@ -91,7 +95,8 @@ def competition_test(X: Any, y: Any, *, fit_intercept: bool = True, level: float
 
     Two models of 0/1 labels with the same link are compared on held-out rows: ``P(y_j = 1) = 1 - exp(-lambda p_j)``,
     p a softmax of linear scores, and ``1 - exp(-exp(x w_j + b_j))``, each with the penalty that suits it best. The
-    statistic is the mean difference of their log-likelihoods over its standard error.
+    statistic is the mean difference of their log-likelihoods over its standard error. Labels are called independent if
+    it is large, unless nearly all rows have equally many positive labels: such labels compete whatever link suits them.
 
     Parameters
     ----------
@@ -131,15 +136,27 @@ def competition_test(X: Any, y: Any, *, fit_intercept: bool = True, level: float
 def compare_models(splits: list[Split], competing: ValidatedModel, level: float = 0.05) -> CompetitionResult:
     """Compare the model of competing labels with that of independent labels."""
     if not splits:
-        return CompetitionResult(True, 0.0, 0.5, 0, "too few rows to test whether labels compete")
+        return CompetitionResult(True, False, 0.0, 0.5, 0, "too few rows to test whether labels compete")
     independent = validate_label_model(splits, competing=False)
     difference, weights = independent.log_likelihoods - competing.log_likelihoods, validation_weights(splits)
     z, gain = paired_z(difference, weights), float(np.average(difference, weights=weights))
     p_value = float(norm.sf(z))
+    fixed = _has_fixed_cardinality(splits)
     verdict = "undecided whether labels compete; they are taken as votes"
-    if p_value < level:
+    if fixed:
+        verdict = "nearly all rows have equally many positive labels"
+    elif p_value < level:
         verdict = "labels are independent of each other"
     elif p_value > 1.0 - level:
         verdict = "labels compete, as votes do"
     figures = f"(held-out log-likelihood per row, independent minus competing: {gain:+.3f}, z = {z:+.1f})"
-    return CompetitionResult(p_value >= level, z, p_value, len(difference), f"{verdict} {figures}")
+    return CompetitionResult(fixed or p_value >= level, fixed, z, p_value, len(difference), f"{verdict} {figures}")
+
+
+def _has_fixed_cardinality(splits: list[Split]) -> bool:
+    """Whether the number of positives of a row has less than a tenth of the variance of independent labels."""
+    Y = np.vstack([fill_unknown(split.Y_test, split.observed_test, split.weights_test) for split in splits])
+    weights = validation_weights(splits)
+    frequency = np.average(Y, axis=0, weights=weights)
+    variance = np.average((Y.sum(axis=1) - frequency.sum()) ** 2, weights=weights)
+    return bool(variance <= 0.1 * (frequency * (1.0 - frequency)).sum())

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ldlearn.core.offsets import row_blocks
-from ldlearn.core.simplex import Array, Mask, Weights
+from ldlearn.core.scaling import row_blocks
+from ldlearn.core.simplex import Array, Mask, SampleWeight
 from ldlearn.core.votes import log_likelihood
 from ldlearn.solvers.features import Features
 
@@ -26,7 +26,7 @@ class Fold(NamedTuple):
     test: Rows
 
 
-def validation_folds(X: Any, sample_weight: Weights | None = None) -> list[Fold]:
+def validation_folds(X: Any, sample_weight: SampleWeight | None = None) -> list[Fold]:
     """Cut rows into five folds, or fewer if there are more than 1,000 rows; at most 2,000 rows are used.
 
     Rows with the same features stay together, so that no row is validated by its own copy and a row twice is a row of
@@ -51,7 +51,7 @@ def make_folds(parts: list[Rows]) -> list[Fold]:
     return [Fold(np.sort(np.concatenate(parts[:k] + parts[k + 1 :])), np.sort(part)) for k, part in enumerate(parts)]
 
 
-def sort_by_features(X: Any, sample_weight: Weights | None = None) -> tuple[Rows, Rows]:
+def sort_by_features(X: Any, sample_weight: SampleWeight | None = None) -> tuple[Rows, Rows]:
     """Sort rows by a projection of their features; also return where each group of equal rows starts.
 
     The random coefficients of the projection are assigned to the columns by the rank of a third moment,
@@ -81,7 +81,7 @@ class Split:
     Y_test: Mask
     observed: Mask | None  # None if all labels are observed
     observed_test: Mask | None
-    weights_test: Weights
+    weights_test: SampleWeight
 
     def log_likelihoods(self, theta: Array) -> NDArray[np.float64]:
         """Log-likelihood of the observed labels of each validation row."""
@@ -109,12 +109,12 @@ def validation_splits(features: Features, Y: Mask, observed: Mask | None = None)
     ]
 
 
-def validation_weights(splits: list[Split]) -> Weights:
+def validation_weights(splits: list[Split]) -> SampleWeight:
     """How often each of the validation rows of all splits counts."""
     return np.concatenate([split.weights_test for split in splits])
 
 
-def paired_z(difference: NDArray[np.float64], weights: Weights) -> float:
+def paired_z(difference: NDArray[np.float64], weights: SampleWeight) -> float:
     """Weighted mean of paired differences over its standard error; 0 if they do not vary."""
     n = float(weights.sum())
     if len(difference) < 2 or n <= 1.0:
