@@ -120,7 +120,7 @@ def _split_targets(split: Split, votes: ValidatedModel | None, k: int) -> tuple[
     """Target degrees of the training rows and of the validation rows of split k."""
     if votes is None:
         return (
-            normalize_rows(fill_unknown(split.Y, split.observed, split.features.weights)),
+            normalize_rows(fill_unknown(split.Y, split.observed, split.features.sample_weight)),
             normalize_rows(fill_unknown(split.Y_test, split.observed_test, split.weights_test)),
         )
     fit = votes.fits[k]
@@ -151,7 +151,7 @@ def _select_beta(
         fit = vote_regression(features, Y, l2=l2, known=observed, start=votes.fits[0], tol=VALIDATION_TOL)
     target = normalize_rows(expected_votes(competing_votes(fit.scores, fit.log_rate), Y, observed))
     support = Support(Y if observed is None else Y | ~observed)
-    start = normalize_rows(fill_unknown(Y, observed, features.weights))
+    start = normalize_rows(fill_unknown(Y, observed, features.sample_weight))
     first_W = softmax_regression(features, start, l2=gamma, tol=VALIDATION_TOL)  # the same for every beta
 
     def agreement(beta: float) -> float:
@@ -163,7 +163,7 @@ def _select_beta(
             previous, D = D, newton_simplex(log_softmax(W.logits), support, beta=beta, start=D, tol=VALIDATION_TOL).D
             if np.abs(D - previous).mean() <= 3e-3:
                 break
-        return float(np.average(np.minimum(D, target).sum(axis=1), weights=features.weights))
+        return float(np.average(np.minimum(D, target).sum(axis=1), weights=features.sample_weight))
 
     return _maximise_on_grid(agreement, _BETAS)
 

@@ -61,12 +61,12 @@ def _held_out_likelihoods(
     features, Y, observed = split.features, split.Y, split.observed
     support = Y if observed is None else Y | ~observed
     Q = penalty * roughness(Y.shape[1])
-    D: Array = normalize_rows(fill_unknown(Y, observed, features.weights))
+    D: Array = normalize_rows(fill_unknown(Y, observed, features.sample_weight))
     # As DLDL alternates, but ending with W, because predictions are evaluated.
     W = softmax_regression(features, D, l2=gamma, tol=VALIDATION_TOL)
     for _ in range(1, max_iter):
         D = newton_simplex(log_softmax(W.logits), support, beta=beta, between_labels=Q, start=D, tol=VALIDATION_TOL).D
         W = softmax_regression(features, D, l2=gamma, start=W, tol=VALIDATION_TOL)
-    log_rate = profile_log_rate(log_softmax(W.logits), Y, counts=label_counts(features.weights, observed))
+    log_rate = profile_log_rate(log_softmax(W.logits), Y, counts=label_counts(features.sample_weight, observed))
     Z = np.asarray(split.X_test @ W.coef + W.intercept, dtype=np.float64)
     return split.log_likelihoods(competing_votes(Z, log_rate))

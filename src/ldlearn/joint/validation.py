@@ -90,7 +90,7 @@ class Split:
 
 def validation_splits(features: Features, Y: Mask, observed: Mask | None = None) -> list[Split]:
     """Split features and labels by `validation_folds`."""
-    X, intercept, weights = features.X, features.fit_intercept, features.weights
+    X, intercept, weights = features.X, features.fit_intercept, features.sample_weight
 
     def part(A: Any, rows: Rows) -> Any:
         return None if A is None else A[rows]
@@ -105,7 +105,7 @@ def validation_splits(features: Features, Y: Mask, observed: Mask | None = None)
             part(observed, test),
             np.ones(len(test)) if weights is None else weights[test],
         )
-        for train, test in validation_folds(features.whole.X, weights)
+        for train, test in validation_folds(features.original.X, weights)
     ]
 
 
