@@ -1,16 +1,16 @@
 """Regret of selecting beta and gamma from 0/1 labels alone, against the best of a grid that sees the true degrees.
 
 ``python research/selection_without_truth.py [--sets NAME ...] [--folder FOLDER] [--seeds N] [--rows N]
-[--simulations N] [--cache FOLDER] [--write FILE]`` turns real distributions into 0/1 labels in five ways (degree > 0.01, degree > 0.1,
-votes of 5 or 20 raters, the two largest) and fits DLDL on these alone. It prints Markdown:
+[--simulations N] [--cache FOLDER] [--write FILE]`` turns real distributions into 0/1 labels in five ways (degree >
+0.01, degree > 0.1, votes of 5 or 20 raters, the two largest) and fits DLDL on these alone. It prints Markdown:
 
 * for every set and way the best recovery and prediction (mean intersection) of a grid of beta and gamma that sees the
-  truth, and how far `DLDL()`, `VoteLDL()`, `FromClassifier` with both links and the better of the baselines
-  "equal shares" and "class prior" stay below it;
+  true degrees, and the regret of `DLDL()`, `VoteLDL()` and the better of the baselines "equal degrees" and "class
+  prior";
 * the regret of taking the point of the grid that is best on a few rows with true degrees;
 * the error rates of `competition_test` on generated labels, and its results on every set.
 
-``--write`` keeps the figures, and ``--show FILE`` prints those kept. With a cache, a run that was stopped continues.
+``--write`` stores the figures, and ``--show FILE`` prints stored ones. With a cache, an interrupted run continues.
 Sets other than the embedded ones are .mat files in a folder beside the repository, or in the one named.
 """
 
@@ -28,7 +28,7 @@ from scipy.io import loadmat
 from sklearn.decomposition import PCA
 
 import ldlearn
-from ldlearn import DLDL, FromClassifier, MeanLDL, PriorLE, UniformLE, VoteLDL
+from ldlearn import DLDL, MeanLDL, PriorLE, UniformLE, VoteLDL
 from ldlearn.core import binarize, normalize_rows
 from ldlearn.datasets import make_label_distributions, make_logical_labels
 from ldlearn.joint import competition_test, dldl_path
@@ -49,7 +49,7 @@ WAYS: dict[str, dict[str, Any]] = {
 FILES = ("SCUT_FBP", "Natural_Scene", "SJAFFE", "SBU_3DFE", "Yeast_spo5", "Movie")
 BETAS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 GAMMA_RATIOS = (0.3, 1.0, 3.0)
-METHODS = ("DLDL()", "VoteLDL()", "classifier", "classifier, votes", "baseline")
+METHODS = ("DLDL()", "VoteLDL()", "baseline")
 KNOWN_ROWS = (5, 10, 20, 50, 100)  # with true degrees, for the curve
 DRAWS = 10  # of such rows
 MANY_FEATURES, COMPONENTS = 400, 100  # more features than that are reduced, to keep the run short
@@ -119,8 +119,6 @@ def study(case: Case) -> dict[str, Any]:
         ],
         "DLDL()": case.scores(chosen),
         "VoteLDL()": case.scores(VoteLDL().fit(case.X, case.Y)),
-        "classifier": case.scores(FromClassifier().fit(case.X, case.Y)),
-        "classifier, votes": case.scores(FromClassifier(link="votes").fit(case.X, case.Y)),
         "with known rows": with_known_rows(case, models, grid),
         "beta": chosen.beta_,
         "gamma ratio": chosen.gamma_ / unit,
@@ -229,14 +227,6 @@ def summary(cases: list[dict[str, Any]]) -> Iterator[str]:
         below = sum(case["baseline"][0] - case[method][0] > 0.01 for case in cases)
         mean, worst = lost.mean(axis=0), lost.max(axis=0)
         yield f"| {method} | {mean[0]:.4f} / {mean[1]:.4f} | {worst[0]:.3f} / {worst[1]:.3f} | {below} |"
-    for kind in ("classifier", "classifier, votes"):
-        ahead = np.array([np.subtract(case[kind], case["DLDL()"]) for case in cases])
-        recovery, prediction = (ahead > 0.01).sum(axis=0)
-        yield ""
-        yield (
-            f"`DLDL()` is more than 0.01 below {kind} in {recovery} cases at recovery and {prediction} at prediction, "
-            "at worst by {:.3f} and {:.3f}.".format(*ahead.max(axis=0))
-        )
 
 
 def curve(cases: list[dict[str, Any]]) -> Iterator[str]:
