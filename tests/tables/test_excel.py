@@ -2,6 +2,7 @@
 
 import datetime
 import errno
+from pathlib import Path
 from unittest import mock
 
 import numpy as np
@@ -39,20 +40,6 @@ def test_a_title_above_the_table_is_passed_over(tmp_path):
     assert frame["when"].tolist() == ["2024-05-01", "2024-05-02T07:30:00"]
     np.testing.assert_array_equal(frame["age"], [31, np.nan])
     assert said == [f"{tmp_path / 'x.xlsx'}: the header is row 3 of the sheet."]
-
-
-def test_merged_cells_count_for_each_of_their_rows(tmp_path):
-    path = tmp_path / "x.xlsx"
-    rows = [["A title"], ["region", "size", "sky"], ["North", 1, 0], [None, 2, 1], [None, 3, 1], [], ["South", 4, 0]]
-    workbook(path, [*rows, [None, 5, None], [None, 6, 1]])
-    book = openpyxl.load_workbook(path)
-    for cells in ("A1:C1", "A3:A6", "A7:A8", "B9:C9"):
-        book.worksheets[0].merge_cells(cells)
-    book.save(path)
-    frame, said = read(str(path))
-    assert frame["region"].fillna("").tolist() == ["North"] * 3 + ["South"] * 2 + [""]
-    assert frame["size"].tolist() == [1, 2, 3, 4, 5, 6]
-    assert f"{path}: merged cells in 'region' count for each of their rows." in said
 
 
 def test_the_sheet_is_said(tmp_path):
@@ -102,18 +89,47 @@ def test_errors_name_row_and_column(tmp_path):
         read_dataset(tmp_path / "x.xlsx", labels="a")
 
 
-def test_a_note_on_the_first_sheet_is_no_table_and_formulas_without_values_are_said(tmp_path):
+def test_a_note_on_the_first_sheet_is_no_table(tmp_path):
     book = openpyxl.Workbook()
     book.active.append(["see the other sheet"])
     sheet = book.create_sheet("data")
-    for row in (["a", "b", "twice"], [1, 2, "=A2*2"], [3, 4, "=A3*2"]):
+    for row in (["a", "b"], [1, 2], [], [3, 4]):
         sheet.append(row)
     book.save(tmp_path / "x.xlsx")
-    said = []
-    with open_table(str(tmp_path / "x.xlsx"), say=said.append) as source:
-        assert source.names == ["a", "b", "twice"]
-    assert "the table is on the sheet 'data'" in said[0]
-    assert "formulas in 'twice' have no values; open and save it in a spreadsheet program" in said[1]
+    frame, messages = read(str(tmp_path / "x.xlsx"))
+    assert frame["a"].tolist() == [1, 3]
+    assert "the table is on the sheet 'data'" in messages[0]
+
+
+def test_a_cell_far_away_is_refused_before_memory_is_taken(tmp_path):
+    book = openpyxl.Workbook()
+    book.active["A1"], book.active["XFD1048576"] = "a", 1
+    book.save(tmp_path / "x.xlsx")
+    with pytest.raises(TableError, match=r"549,755,813,888 bytes of memory"), open_table(str(tmp_path / "x.xlsx")):
+        pass
+
+
+def test_whole_numbers_are_texts_without_a_fraction(tmp_path):
+    name = workbook(tmp_path / "x.xlsx", [["id", 2024], [7, 1.5], [8, 2]])
+    with open_table(name) as table:
+        assert table.names == ["id", "2024"]
+        assert table.read({"id": "text"})["id"].tolist() == [7, 8]
+
+
+def test_damaged_workbooks_are_read_or_refused(tmp_path):
+    path = tmp_path / "x.xlsx"
+    content = Path(workbook(path, [["a", "b"], *([i, f"text {i}"] for i in range(50))])).read_bytes()
+    rng, refused = np.random.default_rng(0), 0
+    for _ in range(150):
+        damaged = bytearray(content)
+        for i in rng.integers(0, len(content), 3):
+            damaged[i] ^= 1 << int(rng.integers(8))
+        path.write_bytes(damaged)
+        try:
+            read(str(path))
+        except TableError:
+            refused += 1
+    assert refused > 50
 
 
 def test_a_full_disk_is_told_of_the_workbook(tmp_path):

@@ -73,13 +73,12 @@ class Source:
         """Groups of columns as matrices of numbers; features may come sparse."""
         kinds: dict[int, Kind] = dict.fromkeys([i for positions in parts.values() for i in positions], "number")
         place = {position: k for k, position in enumerate(kinds)}
-        # The empty piece gives a table without rows its columns.
-        pieces, rows = [np.empty((0, len(kinds)))], 0
+        pieces, rows = [], 0
         for block in self._guarded(kinds):
             pieces.append(np.column_stack(block))
             rows += len(pieces[-1])
             check_total(rows * len(kinds) * 8, self.given.max_bytes)
-        table = np.concatenate(pieces)
+        table = np.concatenate(pieces) if pieces else np.empty((0, len(kinds)))
         return {field: table[:, [place[i] for i in positions]] for field, positions in parts.items()}
 
     def chunks(self, kinds: Mapping[str, Kind], *, sparse: bool = False) -> Iterator[Any]:
