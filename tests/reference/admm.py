@@ -20,7 +20,7 @@ def admm_simplex(
     laplacian: Any = None,
     alpha: float = 0.0,
     beta: float = 0.0,
-    weights: Array | None = None,
+    sample_weight: Array | None = None,
     start: Array | None = None,
     tau: float = 1.0,
     tol: float = 1e-6,
@@ -38,7 +38,7 @@ def admm_simplex(
 
     Parameters
     ----------
-    log_prior, support, laplacian, alpha, beta, weights, start
+    log_prior, support, laplacian, alpha, beta, sample_weight, start
         As in `newton_simplex`.
     tau : float, default=1.0
         Penalty. The paper's schedule, at most 0.002, cannot reach its own stopping rule.
@@ -65,7 +65,7 @@ def admm_simplex(
     B, Phi = D.copy(), np.zeros_like(D)
     G = laplacian if alpha > 0 else None
     # A row's terms are divided by its weight, and its penalty is tau times that: only the graph is left to weigh.
-    step = 2.0 * alpha if weights is None else 2.0 * alpha / weights[:, None]
+    step = 2.0 * alpha if sample_weight is None else 2.0 * alpha / sample_weight[:, None]
     majoriser = 0.0 if G is None else 2.0 * step * np.asarray(G.diagonal())[:, None]
     q = np.broadcast_to(2.0 * beta + tau + majoriser, D.shape)
     # The derivative of d (ln d - ln p) is ln d - ln p + 1.

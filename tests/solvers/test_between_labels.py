@@ -35,7 +35,7 @@ def test_equals_a_generic_convex_solver(weight, alpha):
     problem = cp.Problem(cp.Minimize(sum(rows) + alpha * graph), [cp.sum(x, axis=1) == 1, x[~Y] == 0])
     problem.solve(solver=cp.CLARABEL)
     found = newton_simplex(
-        L, Y, laplacian=G, alpha=alpha, beta=0.2, weights=w, between_labels=weight * rough(c), tol=1e-10
+        L, Y, laplacian=G, alpha=alpha, beta=0.2, sample_weight=w, between_labels=weight * rough(c), tol=1e-10
     )
     assert found.converged
     assert found.objective == pytest.approx(problem.value, abs=1e-5)

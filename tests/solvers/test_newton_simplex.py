@@ -332,10 +332,10 @@ def test_without_a_graph_a_row_is_solved_the_same_whatever_rows_are_beside_it(we
     Y = rng.random(L.shape) < 0.6
     Y[:, 0] = True
     w = rng.choice([0.5, 2.0], size=300) if weighted else None
-    together = newton_simplex(L, Y, beta=2.0, weights=w, tol=1e-4)
+    together = newton_simplex(L, Y, beta=2.0, sample_weight=w, tol=1e-4)
     assert together.converged
     for rows in (*(slice(k, k + 1) for k in range(0, 300, 10)), slice(0, 40), slice(40, 300)):
-        alone = newton_simplex(L[rows], Y[rows], beta=2.0, weights=None if w is None else w[rows], tol=1e-4)
+        alone = newton_simplex(L[rows], Y[rows], beta=2.0, sample_weight=None if w is None else w[rows], tol=1e-4)
         np.testing.assert_allclose(alone.D, together.D[rows], atol=1e-12)
 
 

@@ -9,11 +9,12 @@ from scipy.optimize import check_grad
 from sklearn.linear_model import LogisticRegression
 
 from ldlearn.core import resources, scaling, softmax
-from ldlearn.solvers import many_labels
 from ldlearn.solvers import softmax_regression as module
+from ldlearn.solvers import sparse_objective
 from ldlearn.solvers.features import CentredColumns, Features
 from ldlearn.solvers.softmax_objective import LocalObjective
 from ldlearn.solvers.softmax_regression import SoftmaxFit, loss_and_gradient, softmax_regression
+from ldlearn.solvers.sparse_objective import SparseObjective, balance_labels
 
 
 def problem(n=80, m=6, c=4, seed=0, scale=1.0):
@@ -82,15 +83,12 @@ def test_gradient_vanishes_at_the_optimum_and_the_loss_is_reported(l2):
 def test_every_preconditioner_finds_the_same_optimum(kind, monkeypatch):
     X, D = problem(n=60, m=8, scale=2.0)
     reference = softmax_regression(Features(X), D, l2=0.01, tol=1e-15)
-    if kind == "blocks":
-        monkeypatch.setattr(module, "_MANY_STEPS", 0)
     if kind == "diagonal":
         monkeypatch.setattr(CentredColumns, "max_factorised", 2)
-    if kind == "kronecker":
-        monkeypatch.setattr(module, "_LARGEST_BLOCKS", 0)
     features = Features(X)
     assert (features.spectrum(0.0).basis is None) == (kind == "diagonal")
-    fit = softmax_regression(features, D, l2=0.01, tol=1e-15, max_iter=500)
+    limits = {"max_cg_steps": 0} if kind == "blocks" else {"max_block_entries": 0} if kind == "kronecker" else {}
+    fit = module.minimize(LocalObjective(features, D), l2=0.01, start=None, tol=1e-15, max_iter=500, **limits)
     np.testing.assert_allclose(softmax(fit.logits), softmax(reference.logits), atol=1e-6)
 
 
@@ -371,18 +369,18 @@ def test_secants_bend_the_newton_direction_as_those_of_l_bfgs_do():
     """An inverse Hessian is symmetric, and the last secant's change of the gradient leads back along its step."""
     X, D = problem()
     rng = np.random.default_rng(0)
-    state = module._Problem(LocalObjective(Features(X), D), 0.1, 0.0, module._balanced)
+    state = module._Problem(LocalObjective(Features(X), D), 0.1, 0.0, module._balance_intercept)
     here = state.start(None)
     for _ in range(2):
         there = here.W + rng.normal(size=here.W.shape), here.b + rng.normal(size=here.b.shape)
-        state.learn(here, state.point(*there, state.rows.at(*there)))
+        state.add_secant(here, state.point(*there, state.objective.at(*there)))
 
     def direction(gW, gb):
         found = state.newton_direction(replace(here, gW=-gW, gb=-gb), 1e-12, state.preconditioner(here))
         return np.append(found.W, found.b)
 
     u, v = ((rng.normal(size=here.W.shape), rng.normal(size=here.b.shape)) for _ in range(2))
-    u, v = ([module._across_labels(part) for part in parts] for parts in (u, v))
+    u, v = ([module._centre_labels(part) for part in parts] for parts in (u, v))
     flat_u, flat_v = (np.append(*parts) for parts in (u, v))
     assert flat_u @ direction(*v) == pytest.approx(flat_v @ direction(*u), rel=1e-6)
     last = state.secants[-1]
@@ -461,8 +459,8 @@ def test_sparse_degrees_give_the_same_fit_and_a_true_gap(fit_intercept, dtype, o
     X, D = few_of_many()
     X = (X + offset).astype(dtype)
     dense = softmax_regression(Features(X, fit_intercept), D, l2=0.1, tol=1e-10)
-    monkeypatch.setattr(many_labels, "_BLOCK_ENTRIES", 1000)
-    monkeypatch.setattr(many_labels, "_MOST_KEPT", 0 if fit_intercept else 2**27)
+    monkeypatch.setattr(SparseObjective, "block_entries", 1000)
+    monkeypatch.setattr(SparseObjective, "max_cached_bytes", 0 if fit_intercept else 2**27)
     fit = softmax_regression(Features(X, fit_intercept), sparse.csr_array(D), l2=0.1, tol=1e-8)
     assert fit.converged
     assert -1e-9 * len(X) <= fit.loss - dense.loss <= fit.gap <= 1e-8 * len(X)
@@ -475,7 +473,7 @@ def test_what_balance_is_lacking_is_added_to_the_gap(monkeypatch):
     """Without a single sweep the column sums differ, and the bound must still hold."""
     X, D = few_of_many()
     best = softmax_regression(Features(X), D, l2=0.1, tol=1e-10)
-    monkeypatch.setattr(many_labels, "_BALANCED", np.inf)
+    monkeypatch.setattr(SparseObjective, "balance_accuracy", np.inf)
     for n_steps in range(1, 5):
         rough = softmax_regression(Features(X), sparse.csr_array(D), l2=0.1, tol=1e-8, max_iter=n_steps)
         assert rough.gap >= rough.loss - best.loss - 1e-9
@@ -486,7 +484,9 @@ def test_what_cannot_be_balanced_is_not_certified(off, balances):
     """Predictions of exactly 0 have no curvature: Newton's method does not move their label."""
     X, D = problem()
     rows = LocalObjective(Features(X), D)
-    at, _, left = module._balanced(rows.at(np.zeros((6, 4)), np.array([off, 0.0, 0.0, 0.0])), rows.n, 0.1, 1e-6)
+    at, _, left = module._balance_intercept(
+        rows.at(np.zeros((6, 4)), np.array([off, 0.0, 0.0, 0.0])), rows.n, 0.1, 1e-6
+    )
     assert (np.abs(at.excess()).max() <= 1e-12 * rows.n) == balances
     assert left == (0.0 if balances else np.inf)
 
@@ -500,10 +500,10 @@ def test_the_bound_holds_for_any_intercept(seed):
     D /= D.sum(axis=1, keepdims=True)
     features = Features(X)
     best = softmax_regression(features, D, l2=l2, tol=1e-12)
-    rows = many_labels.SparseObjective(features, sparse.csr_array(D))
+    rows = SparseObjective(features, sparse.csr_array(D))
     for off in (0.01, 0.1, 1.0, 5.0):
         b = best.intercept + features.mean @ best.coef + off * rng.normal(size=4)
-        at, shift, left = many_labels.balanced(rows.at(best.coef, b, exact=True), rows.n, l2, goal=np.inf)
+        at, shift, left = balance_labels(rows.at(best.coef, b, exact=True), rows.n, l2, goal=np.inf)
         assert not shift.any()
         g = at.gradient()[0] + 2.0 * l2 * best.coef
         loss = at.loss + l2 * np.vdot(best.coef, best.coef)
@@ -531,7 +531,7 @@ def test_many_labels_are_centred_where_they_are_predicted(monkeypatch):
     """Newton systems take half the products where the preconditioner knows that weights move intercepts."""
     X, D = normal_features()
     centred = softmax_regression(Features(X), D, l2=0.3, tol=1e-6)
-    monkeypatch.setattr(many_labels, "reciprocal", np.zeros_like)  # no label is predicted anywhere but in the middle
+    monkeypatch.setattr(sparse_objective, "reciprocal", np.zeros_like)  # no label is centred
     apart = softmax_regression(Features(X), D, l2=0.3, tol=1e-6)
     assert centred.converged
     assert apart.converged
@@ -542,7 +542,7 @@ def test_many_labels_are_centred_where_they_are_predicted(monkeypatch):
 def test_a_shift_of_the_intercept_balances_the_predictions(weighted):
     X, D = few_of_many()
     weights = np.random.default_rng(0).integers(1, 4, len(X)).astype(float) if weighted else None
-    rows = many_labels.SparseObjective(Features(X, sample_weight=weights), sparse.csr_array(D))
+    rows = SparseObjective(Features(X, sample_weight=weights), sparse.csr_array(D))
     b = np.where(rows.degrees > 0, 0.0, -60.0)
     at = rows.at(np.random.default_rng(1).normal(size=(X.shape[1], len(b))) * 0.1, b, exact=True)
     balanced = at.shifted(at.balancing_shift(1e-12))
@@ -554,10 +554,10 @@ def test_a_shift_of_the_intercept_balances_the_predictions(weighted):
 def test_a_label_that_is_hardly_predicted_is_balanced_step_by_step():
     """What its sum lacks is a factor that single precision cannot write."""
     X, D = few_of_many()
-    rows = many_labels.SparseObjective(Features(X), sparse.csr_array(D))
+    rows = SparseObjective(Features(X), sparse.csr_array(D))
     b = np.where(rows.degrees > 0, 0.0, -60.0)
     b[:2] = -120.0, -2000.0  # a factor of 1e52; predictions of exactly 0, which 30 rounds do not mend
-    at, shift, left = many_labels.balanced(rows.at(np.zeros((X.shape[1], len(b))), b, exact=True), rows.n, 0.1, 1e-3)
+    at, shift, left = balance_labels(rows.at(np.zeros((X.shape[1], len(b))), b, exact=True), rows.n, 0.1, 1e-3)
     assert np.isfinite(shift).all()
     assert np.isfinite(left)
     assert at.sums[0] == pytest.approx(rows.degrees[0], rel=0.05)

@@ -235,7 +235,7 @@ def _first_degrees(X: Array, given: Given, common: tuple[Array | None, Any]) -> 
 def _update_degrees(X: Array, given: Given, graph: Any, degrees: Degrees, step: tuple[joint.DLDL, Weights]) -> Degrees:
     (Y, known, row_weights), (solver, weights) = given, step
     logP = log_softmax(Features(X, block_of=weights.columns).times(weights.W, weights.b, exact=True))
-    problem = {"laplacian": graph, "alpha": solver.alpha_, "beta": solver.beta_, "weights": row_weights}
+    problem = {"laplacian": graph, "alpha": solver.alpha_, "beta": solver.beta_, "sample_weight": row_weights}
     problem |= solver._between_labels(Y.shape[1])
     # A label that is unknown may have a share.
     found = newton_simplex(logP, Y if known is None else Y | ~known, start=degrees.D, **problem, tol=solver.tol)

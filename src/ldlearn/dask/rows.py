@@ -178,7 +178,7 @@ def _column_sums(degrees: Any, _: Any) -> Sequence[Any]:
 def _sums_at(X: Array, degrees: Any, weights: Weights) -> Sequence[Any]:
     at = _at(X, degrees, weights)
     # Back from a mean to a sum: means of blocks of different lengths do not add up.
-    return [at.loss, *at.gradient(), at.excess(), at.rows.n * at.mean_curvature()]
+    return [at.loss, *at.gradient(), at.excess(), at.objective.n * at.mean_curvature()]
 
 
 def _hessian_times(X: Array, degrees: Any, common: tuple[Weights, Array, Array]) -> Sequence[Any]:

@@ -473,7 +473,12 @@ class DLDL(SampleWeightMixin, IntervalMixin):
         """D, whether it is solved, and what `_terms_in_D` would say of it."""
         # Sparse logits are those of positive labels only, and normalised already.
         logP = W.logits if sparse.issparse(W.logits) else log_softmax(W.logits)
-        problem: dict[str, Any] = {"laplacian": G, "alpha": self.alpha_, "beta": self.beta_, "weights": degrees.weights}
+        problem: dict[str, Any] = {
+            "laplacian": G,
+            "alpha": self.alpha_,
+            "beta": self.beta_,
+            "sample_weight": degrees.weights,
+        }
         problem |= self._between_labels(D.shape[1])
         if degrees.held is None:
             found = newton_simplex(logP, degrees.support, start=D, **problem, tol=self.tol)

@@ -21,7 +21,7 @@ def solve_around(
     laplacian: Any,
     alpha: float,
     beta: float,
-    weights: Array | None,
+    sample_weight: Array | None,
     tol: float,
     between_labels: Array | None = None,
 ) -> SimplexSolution:
@@ -36,20 +36,20 @@ def solve_around(
     entropy = (xlogy(fixed, fixed) - fixed * logP[held] + beta * fixed**2).sum(axis=1)
     if between_labels is not None:
         entropy = entropy + ((fixed @ between_labels) * fixed).sum(axis=1)
-    constant = float(entropy.sum() if weights is None else weights[held] @ entropy)
+    constant = float(entropy.sum() if sample_weight is None else sample_weight[held] @ entropy)
     prior = logP[free]
     among = None
     if alpha > 0:
         constant += alpha * float(np.vdot(fixed, laplacian[held][:, held] @ fixed))
         # G is symmetric: <D_f, G_fh D_h> occurs twice. A row's prior is multiplied by its weight, the graph is not.
         carried = 2.0 * alpha * (laplacian[free][:, held] @ fixed)
-        prior = prior - (carried if weights is None else carried / weights[free, None])
+        prior = prior - (carried if sample_weight is None else carried / sample_weight[free, None])
         # Rows of this part may sum to more than 0, held neighbours having left it; it is positive semi-definite still.
         among = laplacian[free][:, free]
     if not free.any():
         return SimplexSolution(D, np.zeros(len(D)), constant, 0, 0, True)
-    counts = None if weights is None else weights[free]
-    problem: dict[str, Any] = {"laplacian": among, "alpha": alpha, "beta": beta, "weights": counts, "tol": tol}
+    counts = None if sample_weight is None else sample_weight[free]
+    problem: dict[str, Any] = {"laplacian": among, "alpha": alpha, "beta": beta, "sample_weight": counts, "tol": tol}
     if between_labels is not None:
         problem["between_labels"] = between_labels
     found = newton_simplex(prior, support[free], start=D[free], **problem)

@@ -15,18 +15,12 @@ from ldlearn.core.resources import in_threads
 from ldlearn.core.simplex import Array, Mask
 
 # Arrays of shape (n, c) are in Fortran order: what is done to their short rows is done along long columns.
-_CG_TOLERANCE = 1e-2  # the Newton system is solved to this relative accuracy
-_ARMIJO = 1e-4
-_MAX_HALVINGS = 40
-_ROUNDING = 1e-15  # rises of this size relative to the terms of U are not rises
-_SMALLEST_CURVATURE = 1e-30  # that of an isolated row without beta is 0, and its logarithm is needed
-_QUICK_STEPS = 30  # of the multipliers' method; a dozen is the most that was seen
-_STALLED = 1e3  # a gap of so many rounding errors that does not shrink will not shrink
+_MAX_MULTIPLIER_STEPS = 30  # at most a dozen were ever needed
 
 
 @dataclass(frozen=True)
 class SimplexSolution:
-    """What `newton_simplex` found and how far from the optimum it can be at most."""
+    """The result of `newton_simplex` with a bound of its distance from the optimum."""
 
     D: Any  # of the kind of the prior: ndarray or csr_array
     gap: NDArray[np.float64]  # per row; the sum bounds U(D) - min U from above
@@ -37,7 +31,7 @@ class SimplexSolution:
 
 
 class _Problem:
-    """Value, gradient and Hessian of U in the coordinates the solver uses."""
+    """Value, gradient and Hessian of U in the coordinates of the solver."""
 
     def __init__(
         self,
@@ -46,14 +40,14 @@ class _Problem:
         laplacian: Any = None,
         alpha: float = 0.0,
         beta: float | Array = 0.0,
-        weights: Array | None = None,
+        sample_weight: Array | None = None,
         between_labels: Array | None = None,
     ) -> None:
         self.support = None if support is None else np.asfortranarray(support)  # None: every label of every row
         self.L = self.on_support(np.asfortranarray(log_prior), 0.0)
         self.G = laplacian if alpha > 0 else None
         self.alpha = alpha
-        self.weight = None if weights is None else weights[:, None]  # of a row's entropy, prior and beta
+        self.weight = None if sample_weight is None else sample_weight[:, None]  # of a row's entropy, prior and beta
         self.curvature = self.weigh(2.0 * np.reshape(np.asarray(beta, dtype=float), (-1, 1)))  # separable quadratic
         self.Q = None if between_labels is None else 2.0 * between_labels
         self.diagonal = self.curvature
@@ -64,26 +58,26 @@ class _Problem:
         self.n_products = 0
 
     def weigh(self, A: Array) -> Array:
-        """Rows times their weights."""
+        """Rows times their sample weights."""
         return A if self.weight is None else np.asarray(self.weight * A)
 
     def on_support(self, A: Array, elsewhere: float) -> Array:
         return A if self.support is None else np.where(self.support, A, elsewhere)
 
-    def pull(self, D: Array) -> Array:
+    def quadratic_gradient(self, D: Array) -> Array:
         """Gradient of the quadratic part: ``2 alpha G D + 2 beta D + 2 D Q``."""
-        pull = np.asarray(self.curvature * D)
+        gradient = np.asarray(self.curvature * D)
         if self.Q is not None:
-            pull += self.weigh(D @ self.Q)
-        if self.G is None:
-            return pull
-        self.n_products += 1
-        return np.asarray(np.asfortranarray(self.G @ (2.0 * self.alpha * D)) + pull)
+            gradient += self.weigh(D @ self.Q)
+        if self.G is not None:
+            self.n_products += 1
+            gradient = np.asarray(np.asfortranarray(self.G @ (2.0 * self.alpha * D)) + gradient)
+        return gradient
 
-    def row_values(self, D: Array, logD: Array, pull: Array) -> NDArray[np.float64]:
-        """Objective row by row (the graph term shared among its rows)."""
+    def row_values(self, D: Array, logD: Array, quadratic: Array) -> NDArray[np.float64]:
+        """Objective row by row (the graph term divided among its rows), given the quadratic part's gradient."""
         # A quadratic form is half the product of D with its gradient.
-        return np.asarray(np.einsum("ij,ij->i", D, self.weigh(logD - self.L) + 0.5 * pull))
+        return np.asarray(np.einsum("ij,ij->i", D, self.weigh(logD - self.L) + 0.5 * quadratic))
 
     def gap(self, D: Array, gradient: Array) -> NDArray[np.float64]:
         """Frank-Wolfe gap of each row: ``<g_i, d_i> - min_j g_ij`` over the support."""
@@ -98,7 +92,7 @@ def newton_simplex(
     laplacian: Any = None,
     alpha: float = 0.0,
     beta: float | Array = 0.0,
-    weights: Array | None = None,
+    sample_weight: Array | None = None,
     between_labels: Array | None = None,
     start: Array | None = None,
     tol: float = 1e-9,
@@ -124,22 +118,22 @@ def newton_simplex(
         L; values off the support are ignored. Without a graph it may be sparse, its entries those of the support; then
         so are ``start`` and the result.
     support : boolean ndarray of shape (n, c), or Support
-        At least one True in each row. Whoever solves often with the same one passes a `Support`.
+        At least one True in each row. Pass a `Support` to solve repeatedly with the same one.
     laplacian : sparse array of shape (n, n), default=None
         G, symmetric positive semi-definite. Ignored if ``alpha`` is 0.
     alpha : float, default=0
     beta : float or ndarray of shape (n,), default=0
-        One weight, or one for each row.
-    weights : ndarray of shape (n,), default=None
-        w, how often each row counts: positive, all 1 by default. The graph term does not count rows.
+        One value, or one for each row.
+    sample_weight : ndarray of shape (n,), default=None
+        w: positive, all 1 by default. The graph term is not weighted.
     between_labels : ndarray of shape (c, c), default=None
-        Q, symmetric positive semi-definite: what the degrees of a row are to have to do with each other.
+        Q, symmetric positive semi-definite: a penalty on pairs of degrees of a row.
     start : ndarray of shape (n, c), default=None
-        Distributions to start from; by default ``exp(L)`` renormalised on the support. Whichever of the two is lower
+        Distributions for a warm start; by default ``exp(L)`` renormalised on the support. Whichever of the two is lower
         (row by row, if there is no graph) is used, so the result is never above ``U(start)``.
     tol : float, default=1e-9
-        Stop when the Frank-Wolfe gap, averaged over the rows (as often as they count), is at most this; without a
-        graph, a row stops when its own is, so that its result is the same whatever rows are solved with it.
+        Stop when the weighted mean of the rows' Frank-Wolfe gaps is at most this; without a graph, a row stops when its
+        own gap is, so that its result does not depend on other rows.
     max_iter : int, default=100
 
     Returns
@@ -156,10 +150,10 @@ def newton_simplex(
     array([[0.5, 0.5, 0. ]])
     """
     if (laplacian is None or alpha == 0) and between_labels is None:
-        return _row_by_row(log_prior, support, beta, weights, start, tol, max_iter)
+        return _row_by_row(log_prior, support, beta, sample_weight, start, tol, max_iter)
     laplacian = None if laplacian is None else sparse.csr_array(laplacian)  # no copy if it is one
     mask = support.mask() if isinstance(support, Support) else support
-    problem = _Problem(log_prior, mask, laplacian, alpha, beta, weights, between_labels)
+    problem = _Problem(log_prior, mask, laplacian, alpha, beta, sample_weight, between_labels)
     return _solve(problem, start, tol, max_iter)
 
 
@@ -167,12 +161,12 @@ def _row_by_row(
     log_prior: Any,
     support: Mask | Support,
     beta: float | Array,
-    weights: Array | None,
+    sample_weight: Array | None,
     start: Any,
     tol: float,
     max_iter: int,
 ) -> SimplexSolution:
-    """Without a graph rows are independent: blocks of rows with equally many positive labels, each by itself."""
+    """Without a graph rows are independent: solve blocks of rows with equally many positive labels."""
     support = support if isinstance(support, Support) else Support(support)
     n = support.shape[0]
     if sparse.issparse(log_prior):
@@ -187,39 +181,35 @@ def _row_by_row(
         rows = support.blocks[k]
         places = support.places(rows) if sparse.issparse(D) else support.where(k)
         prior, first = priors[places], None if starts is None else starts[places]
-        counts = None if weights is None else weights[rows]
-        found = _by_multipliers(prior, 2.0 * betas[rows], counts, first, tol) if max_iter >= _QUICK_STEPS else None
+        weight = None if sample_weight is None else sample_weight[rows]
+        found = None
+        if max_iter >= _MAX_MULTIPLIER_STEPS:
+            found = _by_multipliers(prior, 2.0 * betas[rows], weight, first, tol)
         if found is None:
-            problem = _Problem(prior.T, None, beta=betas[rows], weights=counts)
+            problem = _Problem(prior.T, None, beta=betas[rows], sample_weight=weight)
             found = _solve(problem, None if first is None else first.T, tol, max_iter)
         degrees[places] = found.D.T
         gap[rows] = found.gap
         return found
 
     found = in_threads(solve, range(len(support.blocks)))
-    return SimplexSolution(
-        D,
-        gap,
-        sum(block.objective for block in found),
-        max(block.n_iter for block in found),
-        0,
-        all(block.converged for block in found),
-    )
+    objective, n_iter = sum(block.objective for block in found), max(block.n_iter for block in found)
+    return SimplexSolution(D, gap, objective, n_iter, 0, all(block.converged for block in found))
 
 
 def _entries(A: Any) -> Array:
-    """What is stored of A, in the order of rows if it is sparse, else in Fortran order: a vector, not a copy."""
+    """The stored entries of A as a vector, by rows if A is sparse, else in Fortran order; not a copy."""
     return np.asarray(A.data if sparse.issparse(A) else np.asfortranarray(A).T.reshape(-1))
 
 
 def _by_multipliers(
-    L: Array, q: Array, weights: Array | None, start: Array | None, tol: float
+    L: Array, q: Array, sample_weight: Array | None, start: Array | None, tol: float
 ) -> SimplexSolution | None:
-    """Rows of their own, a column each: ``ln d + q d = L + nu`` with the multiplier nu that makes d sum to one.
+    """Independent rows, one per column: ``ln d + q d = L + nu`` with the multiplier nu that makes d sum to one.
 
-    Newton's method on both equations at once, one exponential an entry and step. No logarithm of a degree is let above
-    0, from where the steps go down to the solution one by one; that takes the place of a line search. None if some row
-    has not got there after many steps: then rounding is in the way, which `_solve` knows how to handle.
+    Newton's method on both equations at once, with one exponential per entry and step. Logarithms of degrees are capped
+    at 0, from where the steps descend monotonically to the solution; that replaces a line search. None if some row has
+    not converged after many steps: then rounding errors are too large, which `_solve` handles.
     """
     u = L - L.max(axis=0) if start is None else np.log(np.maximum(start, np.finfo(np.float64).tiny))
     for n_iter in count():
@@ -231,7 +221,7 @@ def _by_multipliers(
         moving = gap > tol
         if not moving.any():
             break
-        if n_iter == _QUICK_STEPS:
+        if n_iter == _MAX_MULTIPLIER_STEPS:
             return None
         rest += curvature
         slope = 1.0 + curvature
@@ -243,32 +233,33 @@ def _by_multipliers(
     e /= total
     # ln d is u - ln(total), and the gradient holds q d where the objective has q d^2 / 2.
     values = np.einsum("ij,ij->j", e, gradient - 0.5 * q * e) - np.log(total)
-    if weights is not None:
-        gap, values = weights * gap, weights * values
+    if sample_weight is not None:
+        gap, values = sample_weight * gap, sample_weight * values
     return SimplexSolution(e.T, gap, float(values.sum()), n_iter, 0, True)
 
 
 def _solve(problem: _Problem, start: Array | None, tol: float, max_iter: int) -> SimplexSolution:
     goals = tol * (np.ones(len(problem.L)) if problem.weight is None else problem.weight[:, 0])
-    logD, D, pull, values = _starting_point(problem, start)
+    logD, D, quadratic, values = _starting_point(problem, start)
     n_iter, converged, previous_gap = 0, False, np.inf
     while True:
-        gradient = problem.on_support(problem.weigh(logD - problem.L + 1.0) + pull, 0.0)
+        gradient = problem.on_support(problem.weigh(logD - problem.L + 1.0) + quadratic, 0.0)
         gap = problem.gap(D, gradient)
         converged = bool(gap.sum() <= goals.sum())
-        # Without a graph every row ends by itself: what becomes of it must not depend on the rows beside it.
+        # Without a graph every row stops by itself: its result must not depend on other rows.
         moving = gap > goals if problem.G is None else np.full(len(D), not converged)
         if not moving.any() or n_iter == max_iter:
             break
         V = _newton_direction(problem, D, gradient) * moving[:, None]
         slopes = np.einsum("ij,ij,ij->i", D, gradient, V)
-        rounding = _ROUNDING * (np.abs(values) + problem.weigh(np.abs(problem.L)).max(axis=1))
+        rounding = 1e-15 * (np.abs(values) + problem.weigh(np.abs(problem.L)).max(axis=1))
         step = _line_search(problem, logD, D, V, slopes, values, rounding)
         moving_gap = gap[moving].sum()
-        if step is None or previous_gap <= moving_gap <= _STALLED * rounding[moving].sum():
-            break  # no further progress in floating point
+        # A gap of a thousand rounding errors that does not shrink will not shrink any more.
+        if step is None or previous_gap <= moving_gap <= 1e3 * rounding[moving].sum():
+            break
         previous_gap = moving_gap
-        logD, D, pull, values = step
+        logD, D, quadratic, values = step
         n_iter += 1
     return SimplexSolution(D, gap, float(values.sum()), n_iter, problem.n_products, converged)
 
@@ -284,8 +275,8 @@ def _point(problem: _Problem, logD: Array) -> _Point:
     total = D.sum(axis=1, keepdims=True)
     D /= total
     logD = problem.on_support(logD - np.log(total), 0.0)
-    pull = problem.pull(D)
-    return logD, D, pull, problem.row_values(D, logD, pull)
+    quadratic = problem.quadratic_gradient(D)
+    return logD, D, quadratic, problem.row_values(D, logD, quadratic)
 
 
 def _starting_point(problem: _Problem, start: Array | None) -> _Point:
@@ -297,12 +288,12 @@ def _starting_point(problem: _Problem, start: Array | None) -> _Point:
     if problem.G is not None:
         return given if given[3].sum() < prior[3].sum() else prior
     lower = given[3] < prior[3]
-    logD, D, pull = (np.where(lower[:, None], ours, theirs) for ours, theirs in zip(given[:3], prior[:3], strict=True))
-    return logD, D, pull, np.where(lower, given[3], prior[3])
+    logD, D, quadratic = (np.where(lower[:, None], a, b) for a, b in zip(given[:3], prior[:3], strict=True))
+    return logD, D, quadratic, np.where(lower, given[3], prior[3])
 
 
 def _newton_direction(problem: _Problem, D: Array, gradient: Array) -> Array:
-    """Solve ``w V + pull(D V) + gradient = const per row``, ``sum_j D_ij V_ij = 0`` by conjugate gradients."""
+    """Solve ``w V + Q(D V) + gradient = const per row``, ``sum_j D_ij V_ij = 0`` by conjugate gradients."""
     # In V = dD / D and the inner product weighted by D the Hessian of the entropy is w times the identity, however
     # small a degree is: in dD it would be w / D, and the system hopelessly scaled.
     scale = (1.0 if problem.weight is None else problem.weight) + D * problem.diagonal
@@ -322,13 +313,13 @@ def _newton_direction(problem: _Problem, D: Array, gradient: Array) -> Array:
         return Z  # the preconditioner is the Hessian
     S = Z
     for _ in range(D.size):
-        AS = problem.weigh(S) + problem.pull(D * S)
+        AS = problem.weigh(S) + problem.quadratic_gradient(D * S)
         step = rho / float(np.einsum("ij,ij,ij->", D, S, AS))
         V += step * S
         R = R - step * AS
         Z = precondition(R)
         previous, rho = rho, float(np.einsum("ij,ij,ij->", D, R, Z))
-        if rho <= _CG_TOLERANCE**2 * first:
+        if rho <= 1e-4 * first:  # the system is solved to a relative accuracy of 1e-2
             break
         S = Z + (rho / previous) * S
     return V
@@ -337,10 +328,10 @@ def _newton_direction(problem: _Problem, D: Array, gradient: Array) -> Array:
 def _retract(problem: _Problem, logD: Array, D: Array, V: Array) -> Array:
     """The logarithm of d+ with ``ln d+ + q d+ = ln d + q d + (1 + q d) v``: exact for the separable part of U."""
     q = problem.diagonal if problem.weight is None else problem.diagonal / problem.weight
-    log_q = np.log(np.maximum(q, _SMALLEST_CURVATURE))
-    pull = q * D
-    target = (1.0 + pull) * V
-    target += pull
+    log_q = np.log(np.maximum(q, 1e-30))  # q is 0 for an isolated row without beta
+    qD = q * D
+    target = (1.0 + qD) * V
+    target += qD
     target += logD
     target += log_q
     return _log_omega(target) - log_q
@@ -365,9 +356,9 @@ def _line_search(
 ) -> _Point | None:
     """Backtrack until U falls; without a graph every row has a step length of its own."""
     t = np.ones((len(D), 1))
-    for _ in range(_MAX_HALVINGS):
+    for _ in range(40):
         point = _point(problem, _retract(problem, logD, D, t * V))
-        rise = point[3] - values - _ARMIJO * t.ravel() * slopes
+        rise = point[3] - values - 1e-4 * t.ravel() * slopes
         failed = rise > rounding if problem.G is None else rise.sum(keepdims=True) > rounding.sum()
         if not failed.any():
             return point

@@ -1,4 +1,4 @@
-"""Training rows of a softmax regression in the memory of this process: blocks that stay in cache, in threads."""
+"""The objective of a softmax regression on rows in memory: computed by blocks that stay in cache, in threads."""
 
 from __future__ import annotations
 
@@ -11,46 +11,44 @@ from ldlearn.core.resources import sum_in_threads
 from ldlearn.core.simplex import Array
 from ldlearn.solvers.features import Features
 
-_MOST_SHIFT = 30.0  # of logits, up to which predictions are moved by a factor instead of being made anew
-
 
 class LocalObjective:
-    """Features and degrees, and what is known of both at some weights.
+    """The divergence of degrees from predictions, as a function of coefficients.
 
     Parameters
     ----------
     features : Features
     D : ndarray of shape (n, c)
-        Rows sum to one; they count as often as the weights of the features say.
+        Rows sum to one; they are weighted by the sample weights of the features.
     """
 
     def __init__(self, features: Features, D: Array) -> None:
         self.features = features
-        self.quick = features.as_float32()  # what all work but the last is done with
+        self.fast = features.as_float32()  # for all products but the last
         self.D = np.asfortranarray(features.weigh(D))  # a row with weight w sums to w
-        self.quick_D = self.D if self.quick.is_exact else self.D.astype(np.float32)
+        self.fast_D = self.D if self.fast.is_exact else self.D.astype(np.float32)
         self.degrees = np.asarray(self.D.sum(axis=0, dtype=np.float64))
         self.n = features.total
         self.n_products = 0
-        self.blocks = self.quick.row_blocks(D.shape[1])
+        self.blocks = self.fast.row_blocks(D.shape[1])
         self.sample = features.sample()
         self.sampled = self.sample is not None  # second derivatives are taken from it
-        self._known: _LocalObjectiveAt | None = None
+        self._latest: _LocalObjectiveAt | None = None
 
     def select_precision(self, exact: bool) -> tuple[Features, Array]:
         """Features and degrees, in float64 if ``exact``."""
-        return (self.features, self.D) if exact else (self.quick, self.quick_D)
+        return (self.features, self.D) if exact else (self.fast, self.fast_D)
 
     def mean_degrees(self) -> Array:
         """Column means of D."""
         return self.degrees / self.n
 
     def at(self, W: Array, b: Array, *, logits: Any = None, exact: bool = False) -> _LocalObjectiveAt:
-        """The rows at weights, of which the logits may be known; ``exact`` asks for float64 throughout."""
-        exact = exact or self.quick.is_exact
-        known = self._known
-        if known is not None and known.exact >= exact and np.array_equal(known.W, W) and np.array_equal(known.b, b):
-            return known
+        """The objective at coefficients, whose logits may be given; ``exact`` demands float64 throughout."""
+        exact = exact or self.fast.is_exact
+        latest = self._latest
+        if latest is not None and latest.exact >= exact and np.array_equal(latest.W, W) and np.array_equal(latest.b, b):
+            return latest
         if logits is None and not W.any():
             logits = np.tile(b, (len(self.D), 1))
         if logits is None:
@@ -60,7 +58,7 @@ class LocalObjective:
     def evaluate(
         self, W: Array, b: Array, Z: Array, exact: bool, step: tuple[float, Array] | None = None
     ) -> _LocalObjectiveAt:
-        """The rows at weights whose logits are Z, or Z plus a multiple of a change."""
+        """The objective at coefficients with logits Z, or Z plus a multiple of a change."""
         logits, P = (np.empty_like(Z) if step else Z), np.empty_like(Z)
         features, D = self.select_precision(exact)
 
@@ -72,8 +70,8 @@ class LocalObjective:
             return _total(features, np.log(totals), rows) - linear, _column_sums(features, P[rows], rows)
 
         loss, sums = sum_in_threads(part, self.blocks)
-        self._known = _LocalObjectiveAt(self, W, b, logits, P, loss, sums, exact)
-        return self._known
+        self._latest = _LocalObjectiveAt(self, W, b, logits, P, loss, sums, exact)
+        return self._latest
 
     def times(self, W: Array, b: Array, exact: bool) -> Array:
         """Logits ``(X - mean) W + b``."""
@@ -91,10 +89,12 @@ class LocalObjective:
 
 
 class _LocalObjectiveAt:
+    """See `ObjectiveAt`."""
+
     def __init__(
-        self, rows: LocalObjective, W: Array, b: Array, Z: Array, P: Array, loss: float, sums: Array, exact: bool
+        self, objective: LocalObjective, W: Array, b: Array, Z: Array, P: Array, loss: float, sums: Array, exact: bool
     ) -> None:
-        self.rows, self.W, self.b, self.Z, self.P, self.loss = rows, W, b, Z, P, loss
+        self.objective, self.W, self.b, self.Z, self.P, self.loss = objective, W, b, Z, P, loss
         self.sums = sums  # of the predictions
         self.exact = exact
         self._sampled: Array | None = None  # predictions of the sample
@@ -104,23 +104,23 @@ class _LocalObjectiveAt:
         return np.asarray(self.Z, dtype=np.float64)
 
     def excess(self) -> Array:
-        return np.asarray(self.sums - self.rows.degrees)
+        return np.asarray(self.sums - self.objective.degrees)
 
     def gradient(self) -> tuple[Array, Array]:
-        features, D = self.rows.select_precision(self.exact)
+        features, D = self.objective.select_precision(self.exact)
 
         def part(rows: slice) -> tuple[Any, ...]:
             R = features.weigh(self.P[rows], rows) - D[rows]
             return (features.block_transpose_times(features.block(rows, self.exact), R),)
 
-        (product,) = sum_in_threads(part, self.rows.blocks)
-        self.rows.n_products += 1
+        (product,) = sum_in_threads(part, self.objective.blocks)
+        self.objective.n_products += 1
         return features.centred(product, self.excess())
 
     def hessian_times(self, W: Array, b: Array) -> tuple[Array, Array]:
-        sample, (features, _), P = self.rows.sample, self.rows.select_precision(self.exact), self.P
-        blocks = self.rows.blocks
-        if self.rows.sampled and sample is not None:
+        sample, (features, _), P = self.objective.sample, self.objective.select_precision(self.exact), self.P
+        blocks = self.objective.blocks
+        if self.objective.sampled and sample is not None:
             features = sample.features
             blocks = features.row_blocks(P.shape[1])
             if self._sampled is None:
@@ -137,29 +137,29 @@ class _LocalObjectiveAt:
             return features.block_transpose_times(X, U), U.sum(axis=0).astype(np.float64)
 
         product, sums = sum_in_threads(part, blocks)
-        self.rows.n_products += 2 * (not self.rows.sampled)
-        factor = self.rows.n / features.total
+        self.objective.n_products += 2 * (not self.objective.sampled)
+        factor = self.objective.n / features.total
         return features.centred(factor * product, factor * sums)
 
     def mean_curvature(self) -> Array:
-        outer = self.P.T @ self.rows.features.weigh(self.P)
-        return np.asarray((np.diag(self.sums) - outer) / self.rows.n)
+        outer = self.P.T @ self.objective.features.weigh(self.P)
+        return np.asarray((np.diag(self.sums) - outer) / self.objective.n)
 
     def scatters(self) -> Iterable[Array]:
-        weigh, scatter = self.rows.features.weigh, self.rows.features.weighted_scatter
+        weigh, scatter = self.objective.features.weigh, self.objective.features.weighted_scatter
         # Weights rounded to single precision, summed in two ways, would make a nearly singular matrix indefinite.
         P = self.P.astype(np.float64, copy=False)
         return (scatter(w) for w in weigh(P * (1.0 - P)).T)
 
     def along(self, W: Array, b: Array) -> Callable[[float], _LocalObjectiveAt]:
-        dZ = self.rows.times(W, b, self.exact)
-        return lambda t: self.rows.evaluate(self.W + t * W, self.b + t * b, self.Z, self.exact, (t, dZ))
+        dZ = self.objective.times(W, b, self.exact)
+        return lambda t: self.objective.evaluate(self.W + t * W, self.b + t * b, self.Z, self.exact, (t, dZ))
 
     def shifted(self, b: Array) -> _LocalObjectiveAt:
-        if np.abs(b).max() > _MOST_SHIFT:
-            return self.rows.evaluate(self.W, self.b + b, self.Z + b.astype(self.Z.dtype), self.exact)
+        if np.abs(b).max() > 30.0:  # factors might overflow
+            return self.objective.evaluate(self.W, self.b + b, self.Z + b.astype(self.Z.dtype), self.exact)
         # P is proportional to P exp(b): no new exponentials.
-        features, _ = self.rows.select_precision(self.exact)
+        features, _ = self.objective.select_precision(self.exact)
         Z, P, factors = np.empty_like(self.Z), np.empty_like(self.P), np.exp(b).astype(self.P.dtype)
 
         def part(rows: slice) -> tuple[Any, ...]:
@@ -169,11 +169,11 @@ class _LocalObjectiveAt:
             P[rows] /= totals[:, None]
             return _total(features, np.log(totals), rows), _column_sums(features, P[rows], rows)
 
-        change, sums = sum_in_threads(part, self.rows.blocks)
-        loss = self.loss + change - float(self.rows.degrees @ b)
-        moved = _LocalObjectiveAt(self.rows, self.W, self.b + b, Z, P, loss, sums, self.exact)
-        self.rows._known = moved
-        return moved
+        change, sums = sum_in_threads(part, self.objective.blocks)
+        loss = self.loss + change - float(self.objective.degrees @ b)
+        shifted = _LocalObjectiveAt(self.objective, self.W, self.b + b, Z, P, loss, sums, self.exact)
+        self.objective._latest = shifted
+        return shifted
 
 
 def _precision(exact: bool) -> Any:
@@ -181,7 +181,7 @@ def _precision(exact: bool) -> Any:
 
 
 def _softmax(Z: Array, D: Array, P: Array) -> tuple[Array, float]:
-    """Make P ``softmax(Z)``; what its rows were divided by, and ``<D, Z>``, for rows shifted by their maximum."""
+    """Fill P with ``softmax(Z)``; returns the normalisers and ``<D, Z>``, for rows minus their maximum."""
     np.subtract(Z, Z.max(axis=1, keepdims=True), out=P)
     linear = float(np.einsum("ij,ij->i", D, P).sum(dtype=np.float64))
     np.exp(P, out=P)
@@ -190,7 +190,7 @@ def _softmax(Z: Array, D: Array, P: Array) -> tuple[Array, float]:
     return totals, linear
 
 
-# Sums over the rows of a block, each counted as often as its weight says, are in float64 whatever the block is in.
+# Weighted sums over the rows of a block are in float64 whatever the precision of the block.
 
 
 def _total(features: Features, values: Array, rows: slice) -> float:
