@@ -16,8 +16,7 @@ import numpy as np
 from ldlearn.evaluation import TASKS, Method, Record, Results, Spread, Task, difference, read_records
 from ldlearn.metrics import METRICS, Metric
 from ldlearn.reporting.report import Report
-from ldlearn.reporting.run_details import circumstances
-from ldlearn.reporting.selection_summary import how_parameters_were_chosen
+from ldlearn.reporting.run_summary import describe_selection, summarize_run
 from research.paper.comparison import PairedScore, PairedTable, paired_tables
 from research.paper.printed_tables import BLOCKS, PAPER_METRICS
 from research.paper.remarks import printed_scores
@@ -111,12 +110,12 @@ def readme(results: Results) -> str:
 
 
 def introduction(results: Results) -> str:
-    run = circumstances(results)
+    run = summarize_run(results)
     versions = next(record.versions for record in results.records if record.versions)
     return INTRODUCTION.format(
         first=who_is_first(results),
         repeats=run.repeats,
-        chosen=" ".join(how_parameters_were_chosen(results)),
+        chosen=" ".join(describe_selection(results)),
         counts=f"{run.n_ok} cells finished, {run.n_failed} failed.",
         versions=f"Made with {', '.join(f'{name} {version}' for name, version in versions.items())}.",
     )

@@ -9,7 +9,7 @@ from synthetic_records import make_records
 from ldlearn.evaluation import Results, costs
 from ldlearn.evaluation.formatting import enumerate_names, format_duration, plural
 from ldlearn.metrics import METRICS
-from ldlearn.reporting.run_details import circumstances, progress, selected_parameters
+from ldlearn.reporting.run_summary import selected_parameters, summarize_convergence, summarize_run
 
 RECORDS = make_records(repeats=3)
 RESULTS = Results(RECORDS)
@@ -120,7 +120,7 @@ def test_costs_are_means_and_the_quickest_is_first():
 
 
 def test_progress_gives_steps_last_value_and_gap():
-    entry = next(progress(RESULTS))
+    entry = next(summarize_convergence(RESULTS))
     mine = [r.convergence for r in RECORDS if (r.method, r.dataset) == (entry.method, entry.dataset)]
     assert entry.steps.mean == 10
     assert entry.objective.mean == pytest.approx(np.mean([run.objective[-1] for run in mine]))
@@ -135,10 +135,10 @@ def test_choices_count_the_repeats_of_each_value():
     assert ("GLLE", "yeast", "recovery") not in found
 
 
-def test_circumstances_are_read_off_the_records():
+def test_the_run_is_summarised_from_the_records():
     records = make_records(repeats=3, failed=[("yeast", "FCM")])
     records[0] = replace(records[0], warnings=["did not converge"], versions={"numpy": "1.26"}, seed=7)
-    run = circumstances(Results(records))
+    run = summarize_run(Results(records))
     assert (run.n_ok, run.n_failed, run.n_missing) == (131, 1, 11)
     assert run.versions["numpy"] == ["1.26", "2.1.0"]
     assert run.seeds == [0, 1, 2, 7]

@@ -88,18 +88,15 @@ def test_sorting_a_column_by_mouse_and_by_keyboard(open_page, page_file):
 
 def test_switching_the_metric_changes_every_section(open_page, page_file):
     page = open_page(page_file)
-    page.click('.links a[href="#paper"]')
     assert page.locator("#recovery .metric:visible").count() == 1
     page.select_option("#pick-metric", "intersection")
-    for section in ("summary", "recovery", "prediction", "paper"):
+    for section in ("summary", "recovery", "prediction"):
         shown = page.locator(f"#{section} [data-metric]:visible")
         assert shown.count() >= 1
         assert {e.get_attribute("data-metric") for e in shown.all()} == {"intersection"}
     head = visible_table(page, "recovery").locator("thead th").nth(1)
     head.locator("button").click()
     assert head.get_attribute("aria-sort") == "descending"  # the best first: large is good
-    page.select_option("#pick-metric", "cosine")
-    assert page.locator("#paper-none").is_visible()
 
 
 def test_picking_a_data_set_shows_its_scores_on_a_scale(open_page, page_file):
@@ -121,7 +118,7 @@ def test_picking_a_data_set_shows_its_scores_on_a_scale(open_page, page_file):
     assert visible_table(page, "recovery").locator("thead th:visible").count() == 6
 
 
-def test_ties_are_told_as_ties(open_page, tmp_path):
+def test_ties_are_named(open_page, tmp_path):
     records = [
         replace(record, recovery=record.recovery and record.recovery | {"chebyshev": 0.1 + 0.2 * record.is_baseline})
         for record in make_records(repeats=2, missing=())
@@ -143,9 +140,9 @@ def test_picking_a_sample_draws_its_distributions(open_page, page_file):
     assert panels.count() == 1 + 7
     record = next(r for r in make_records(repeats=2) if (r.dataset, r.method, r.repeat) == ("vader_tweets", "GLLE", 0))
     truth, recovered = (rows[5] for rows in (record.samples.truth, record.samples.recovered))
-    overlap = sum(min(a, b) for a, b in zip(truth, recovered, strict=True))
+    intersection = sum(min(a, b) for a, b in zip(truth, recovered, strict=True))
     glle = panels.filter(has_text="GLLE")
-    assert f"overlap {overlap:.3f}" in glle.inner_text()
+    assert f"intersection {intersection:.3f}" in glle.inner_text()
     widths = [float(bar.get_attribute("width")) for bar in glle.locator("rect").all()]
     assert [w / sum(widths) for w in widths] == pytest.approx(recovered, abs=1e-3)
     page.click("#sample-next")

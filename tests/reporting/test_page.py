@@ -11,8 +11,8 @@ from synthetic_records import DATASETS, HOSTILE, METHODS, hostile_records, make_
 
 from ldlearn.evaluation import Results
 from ldlearn.reporting import Report
-from ldlearn.reporting.payload import page_data, samples, script_json
-from ldlearn.reporting.run_details import progress
+from ldlearn.reporting.page import page_data, samples, script_json
+from ldlearn.reporting.run_summary import summarize_convergence
 from ldlearn.reporting.text_tables import number
 
 RECORDS = make_records(repeats=2, failed=[("yeast", "FCM")])
@@ -123,8 +123,8 @@ def test_a_newcomer_finds_the_terms(page):
 
 
 def test_only_metrics_of_the_plan_are_tested(report, html):
-    assert {metric for _, metric in report.verdicts} == {"intersection", "chebyshev"}
-    diagrams = sum(verdict.pairs is not None for verdict in report.verdicts.values())
+    assert {metric for _, metric in report.conclusions} == {"intersection", "chebyshev"}
+    diagrams = sum(found.pairs is not None for found in report.conclusions.values())
     assert html.count('<figure class="diagram">') == 4 + diagrams + 1  # differences, and the picture of costs
 
 
@@ -135,18 +135,19 @@ def test_a_diagram_of_ranks_is_shown_only_where_it_tells_methods_apart():
     assert "Critical-difference diagram" not in few.html()
     many = Report(make_records({f"set{i}": ["a", "b", "c"] for i in range(12)}, some, repeats=1, missing=()), plan)
     assert (
-        many.html().count("Critical-difference diagram") == sum(v.pairs is not None for v in many.verdicts.values()) > 0
+        many.html().count("Critical-difference diagram")
+        == sum(v.pairs is not None for v in many.conclusions.values())
+        > 0
     )
 
 
-def test_the_first_screen_says_how_parameters_were_chosen(html):
+def test_the_top_of_the_page_has_the_selection(html):
     top = html[: html.index('<nav class="bar"')]
-    assert "Parameters were chosen by the true distributions of the validation rows" in top
-    assert "18 for DLDL, DLDL (paper) and L2; 1 (nothing to choose) for GLLE" in top
-    assert "never saw" not in html
+    assert "selected by true distributions" in top
+    assert "18 for DLDL, 1 to 18 for the others" in top
 
 
-def test_in_short_has_sentences_for_every_data_set(page):
+def test_the_summary_has_sentences_for_every_data_set(page):
     shown = [a for _, a in page.elements if "data-summary" in a]
     assert {a["data-summary"] for a in shown} == {"", *DATASETS}
     assert all(("hidden" in a) == (a["data-summary"] != "") for a in shown)
@@ -177,10 +178,9 @@ def test_the_data_of_the_page_are_those_of_the_records(html):
     assert data["convergence"]["yeast"]["DLDL"] == pytest.approx(dldl.convergence.objective)
 
 
-def test_all_repeats_are_there_unless_they_are_too_many(monkeypatch):
+def test_all_repeats_are_there_unless_they_are_too_many():
     assert len(samples(Results(RECORDS))["yeast"]["rows"]) == 24
-    monkeypatch.setattr("ldlearn.reporting.payload._SAMPLE_NUMBERS", 10)
-    assert len(samples(Results(RECORDS))["yeast"]["rows"]) == 12
+    assert len(samples(Results(RECORDS), max_numbers=10)["yeast"]["rows"]) == 12
 
 
 def test_names_cannot_become_markup():
@@ -206,12 +206,12 @@ def test_numbers_that_json_lacks_become_null():
 
 
 def test_the_gap_stands_beside_its_share_of_the_objective(html):
-    entry = next(entry for entry in progress(Results(RECORDS)) if entry.gap is not None)
+    entry = next(entry for entry in summarize_convergence(Results(RECORDS)) if entry.gap is not None)
     gap, objective = entry.gap.mean, entry.objective.mean
     shown = f'<td data-v="{gap}">{gap:.3g}</td><td data-v="{abs(gap / objective)}">{abs(gap / objective):.3g}</td>'
     assert shown in html
 
 
-def test_words_for_small_numbers():
+def test_numbers_are_rounded_and_missing_ones_are_dashes():
     assert number(None) == number(float("nan")) == "–"
     assert number(0.000123456, ".3g") == "0.000123"

@@ -97,7 +97,7 @@ class Display:
     def to_bytes(self, format: str, *, dpi: float = 200) -> bytes:
         """Return the figure as the content of a file of the format."""
         buffer = io.BytesIO()
-        engine = self.settle_layout()
+        engine = self.fix_layout()
         try:
             with mpl.rc_context(_FILE_SETTINGS):
                 self.figure_.savefig(buffer, format=format, dpi=dpi, metadata=_NO_DATE.get(format))
@@ -106,7 +106,7 @@ class Display:
                 self.figure_.set_layout_engine(engine)
         return buffer.getvalue()
 
-    def settle_layout(self) -> LayoutEngine | None:
+    def fix_layout(self) -> LayoutEngine | None:
         """Put everything in its place and take away what did; with it, savefig draws a figure twice to write it once.
 
         Returns

@@ -1,4 +1,4 @@
-"""From the records of a run to its report: a page, tables and figures."""
+"""The report of a run: a page, tables and figures, from its records."""
 
 from __future__ import annotations
 
@@ -11,19 +11,17 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from ldlearn.evaluation import TASKS, Agreement, Record, Results, Task, TaskTable, agreement, costs, read_records
+from ldlearn.evaluation import TASKS, Record, Results, Task, TaskTable, agreement, costs, read_records
 from ldlearn.evaluation.formatting import plural
 from ldlearn.evaluation.record_files import find_records
 from ldlearn.exceptions import InputError
 from ldlearn.metrics import HEADLINE_METRICS
+from ldlearn.reporting.conclusions import compare_methods, summarize
 from ldlearn.reporting.display import Display
 from ldlearn.reporting.figures import file_content, file_name, further_figures, inline_svg, page_figures
-from ldlearn.reporting.page import render
-from ldlearn.reporting.payload import page_data, script_json
-from ldlearn.reporting.run_details import circumstances
-from ldlearn.reporting.selection_summary import how_methods_were_judged, how_parameters_were_chosen
+from ldlearn.reporting.page import page_data, render, script_json
+from ldlearn.reporting.run_summary import describe_evaluation, describe_selection, summarize_run
 from ldlearn.reporting.text_tables import agreement_table, cost_table, markdown_text, score_table
-from ldlearn.reporting.verdicts import Verdict, compare_methods, headline
 from ldlearn.tables.atomic import write_file
 
 FORMATS = ("svg", "png", "pdf")
@@ -57,7 +55,7 @@ def write_report(
 
 
 class Report:
-    """Everything a report says, computed from records.
+    """Content of a report, computed from records.
 
     Parameters
     ----------
@@ -68,32 +66,28 @@ class Report:
 
     def __init__(self, records: Iterable[Record], plan: str = "") -> None:
         self.plan_text = plan
-        # Not as a Plan: a report must not fail because a plan of another version, or its data, cannot be used here.
+        # Not as a Plan: a report must not fail because the plan, or its data, cannot be used here.
         self.plan: dict[str, Any] = tomllib.loads(plan) if plan else {}
-        self.results = Results(
-            records, self.plan.get("metrics") or HEADLINE_METRICS, str(self.plan.get("subject") or "")
-        )
+        headline, subject = self.plan.get("metrics") or HEADLINE_METRICS, str(self.plan.get("subject") or "")
+        self.results = Results(records, headline, subject)
         if not self.results.records:
             raise InputError("There are no records to report; run the plan first.")
+        pairs = ((task, metric) for task in TASKS for metric in self.results.metrics)
+        tables = {(task, metric.name): self.results.table(task, metric) for task, metric in pairs}
         self.tables: dict[tuple[Task, str], TaskTable] = {
-            (task, metric.name): table
-            for task in TASKS
-            for metric in self.results.metrics
-            if (table := self.results.table(task, metric)) is not None
+            key: table for key, table in tables.items() if table is not None
         }
-        # Only the metrics of the plan are tested: among tests of all of them, some would succeed by chance.
-        self.verdicts: dict[tuple[Task, str], Verdict] = {
+        headline_keys = [(task, metric.name) for task in TASKS for metric in self.results.headline]
+        self.headline_tables = [self.tables[key] for key in headline_keys if key in self.tables]
+        # Only the metrics of the plan are tested: among tests of all metrics, some would be significant by chance.
+        self.conclusions = {
             (table.task, table.metric.name): compare_methods(table, self.results.subject)
-            for table in self.headline_tables()
+            for table in self.headline_tables
         }
         self.costs = costs(self.results)
-        self.chosen = [*how_methods_were_judged(self.results), *how_parameters_were_chosen(self.results)]
-        self.agreements: list[Agreement] = [
-            found
-            for dataset in self.results.present
-            for task in TASKS
-            if (found := agreement(self.results, dataset.name, task)) is not None
-        ]
+        self.protocol = [*describe_evaluation(self.results), *describe_selection(self.results)]
+        found = (agreement(self.results, dataset.name, task) for dataset in self.results.present for task in TASKS)
+        self.agreements = [each for each in found if each is not None]
 
     @property
     def title(self) -> str:
@@ -101,22 +95,17 @@ class Report:
         name = str(self.plan.get("name") or "")
         return f"Experiment “{name}”" if name else "Experiment"
 
-    def headline_tables(self) -> list[TaskTable]:
-        """Tables of the headline metrics, task by task."""
-        keys = [(task, metric.name) for task in TASKS for metric in self.results.headline]
-        return [self.tables[key] for key in keys if key in self.tables]
-
     def write(self, folder: Path, *, formats: Sequence[str] = FORMATS) -> Path:
-        """Write all files; the page comes last."""
-        for name, text in self.text_files().items():
-            _write(folder / name, text)
-        for name, content in self._figure_files(formats) if formats else ():
-            _write(folder / name, content)
-        return _write(folder / "report.html", self.html())
+        """Write all files, the page last."""
+        figures: Iterable[tuple[str, str | bytes]] = self._figure_files(formats) if formats else ()
+        for name, content in chain(self.text_files().items(), figures, [("report.html", self.html())]):
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            write_file(folder / name, content)
+        return folder / "report.html"
 
     def text_files(self) -> dict[str, str]:
         """Markdown and LaTeX tables, and the whole report in Markdown, by file name."""
-        tables = {f"{t.task}-{t.metric.name}": score_table(t) for t in self.headline_tables()}
+        tables = {f"{t.task}-{t.metric.name}": score_table(t) for t in self.headline_tables}
         tables |= {f"agreement-{a.task}-{file_name(a.dataset)}": agreement_table(a) for a in self.agreements}
         tables["time-and-memory"] = cost_table(self.costs)
         files = {"report.md": self.markdown()}
@@ -125,25 +114,30 @@ class Report:
         return files
 
     def markdown(self) -> str:
-        """The report as one Markdown text: how it was made, tables, tests, costs."""
-        run = circumstances(self.results)
+        """The report as one Markdown text: protocol, tables, tests, costs."""
+        run = summarize_run(self.results)
         counts = f"{plural(run.n_ok, 'finished cell')}, {run.n_failed} failed, {run.n_missing} missing"
         parts = [f"# {markdown_text(self.title)}", f"{counts}; {plural(run.repeats, 'repeat')}."]
-        parts += [markdown_text(" ".join(self.chosen))] if self.chosen else []
+        parts += [markdown_text(" ".join(self.protocol))] if self.protocol else []
         parts += [f"Missing: {markdown_text(f'{d.name}: {d.missing}')}" for d in self.results.missing]
-        for table in self.headline_tables():
-            said = [*headline(self.results, table), *self.verdicts[table.task, table.metric.name].sentences]
-            parts += [score_table(table).markdown(), markdown_text(" ".join(said))]
+        for table in self.headline_tables:
+            sentences = [*summarize(self.results, table), *self.conclusions[table.task, table.metric.name].sentences]
+            parts += [score_table(table).markdown(), markdown_text(" ".join(sentences))]
         parts += [agreement_table(found).markdown() for found in self.agreements]
         return "\n\n".join([*parts, cost_table(self.costs).markdown()]) + "\n"
 
+    def html(self) -> str:
+        """The page."""
+        figures = {name: inline_svg(svg, name) for name, svg in self._page_svgs.items()}
+        return render(self.results, report=self, figures=figures, data=script_json(self._page_data))
+
     @cached_property
     def _page_figures(self) -> dict[str, Display]:
-        return page_figures(self.results, self.headline_tables(), self.verdicts)
+        return page_figures(self.results, self.headline_tables, self.conclusions)
 
     @cached_property
     def _page_svgs(self) -> dict[str, bytes]:
-        """The same as SVG, drawn once for the page and for their files."""
+        """The same as SVG, drawn once for the page and for the files."""
         return {name: file_content(display, "svg") for name, display in self._page_figures.items()}
 
     @cached_property
@@ -151,22 +145,11 @@ class Report:
         return page_data(self.results)
 
     def _figure_files(self, formats: Sequence[str]) -> Iterator[tuple[str, bytes]]:
-        page = ((stem, display, self._page_svgs[stem]) for stem, display in self._page_figures.items())
-        further = ((stem, display, None) for stem, display in further_figures(self.results, self._page_data))
         taken: Counter[str] = Counter()
-        for stem, display, svg in chain(page, further):
+        for stem, display in chain(self._page_figures.items(), further_figures(self.results, self._page_data)):
             taken[stem] += 1
-            # Names of data sets that differ in signs alone make the same file name.
+            # Names of data sets may differ only in characters that file names do not have.
             name = stem if taken[stem] == 1 else f"{stem}-{taken[stem]}"
             for format in formats:
-                yield f"figures/{name}.{format}", svg if svg and format == "svg" else file_content(display, format)
-
-    def html(self) -> str:
-        """The page."""
-        figures = {name: inline_svg(svg, name) for name, svg in self._page_svgs.items()}
-        return render(self.results, report=self, figures=figures, data=script_json(self._page_data))
-
-
-def _write(path: Path, content: str | bytes) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    return write_file(path, content)
+                known = self._page_svgs.get(name) if format == "svg" else None
+                yield f"figures/{name}.{format}", known or file_content(display, format)

@@ -14,10 +14,10 @@ function ticks(low, high, count = 4) {
 }
 
 /**
- * A line chart. `series`: {color, x, y, spread?, chosen?}; `names`: what stands at the places `at` of the
- * horizontal axis; `label`: what a screen reader says; `tick`: how a value on the vertical axis is written.
+ * A line chart. `series`: {color, x, y, spread?, chosen?}; `names`: tick labels at the positions `at` of the
+ * horizontal axis; `label`: text for screen readers; `tick`: format of a value on the vertical axis.
  */
-function lineChart({ series, at, names, label, tick: say }) {
+function lineChart({ series, at, names, label, tick: format }) {
   const values = series.flatMap(({ y, spread }) => y.flatMap((v, i) => (v === null ? [] : [v - (spread?.[i] ?? 0), v + (spread?.[i] ?? 0)])));
   let [low, high] = [Math.min(...values), Math.max(...values)];
   const room = (high - low || Math.abs(high) || 1) * 0.06;
@@ -32,7 +32,7 @@ function lineChart({ series, at, names, label, tick: say }) {
   for (const tick of levels) {
     chart.append(
       draw("line", { x1: left, x2: width - right, y1: Y(tick), y2: Y(tick), class: "axis" }),
-      draw("text", { x: left - 6, y: Y(tick) + 4, "text-anchor": "end" }, say ? say(Number(tick.toFixed(6))) : digits > 5 ? tick.toExponential(1) : tick.toFixed(digits)));
+      draw("text", { x: left - 6, y: Y(tick) + 4, "text-anchor": "end" }, format ? format(Number(tick.toFixed(6))) : digits > 5 ? tick.toExponential(1) : tick.toFixed(digits)));
   }
   const every = Math.ceil(names.length / 6);
   names.forEach((name, i) => {

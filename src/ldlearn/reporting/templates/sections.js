@@ -1,7 +1,7 @@
 /* The sections that are drawn from the embedded data, and the wiring of all pickers. */
 
 const DATA = JSON.parse(one("#data").textContent);
-const FLOORS = new Set(all("tr.baseline th[scope=row]").map((cell) => cell.dataset.v));
+const BASELINES = new Set(all("tr.baseline th[scope=row]").map((cell) => cell.dataset.v));
 const MOST_LABELS = 14;
 
 function panel(title, note, chart, baseline = false, level = "h3") {
@@ -11,7 +11,7 @@ function panel(title, note, chart, baseline = false, level = "h3") {
 
 /* ---- samples ---- */
 
-const overlap = (a, b) => a.reduce((sum, value, j) => sum + Math.min(value, b[j]), 0);
+const intersection = (a, b) => a.reduce((sum, value, j) => sum + Math.min(value, b[j]), 0);
 
 /** Of many labels, those with the largest true degree; the rest is summed up. */
 function mostImportant(labels, vectors) {
@@ -30,17 +30,17 @@ function drawSample() {
   const [labels, reduce] = mostImportant(stored.labels, [sample.truth, ...Object.values(sample.degrees)]);
   const [truth, logical] = [reduce(sample.truth), reduce(sample.logical)];
   const found = Object.entries(sample.degrees).map(([method, degrees]) => ({
-    method, degrees: reduce(degrees), score: sample.truth ? overlap(degrees, sample.truth) : null,
+    method, degrees: reduce(degrees), score: sample.truth ? intersection(degrees, sample.truth) : null,
   }));
   found.sort((a, b) => b.score - a.score);
   const limit = Math.max(0.01, ...(truth ?? []), ...found.flatMap(({ degrees }) => degrees)) * 1.02;
-  const say = (name, degrees) => `${name}: ${labels.map((label, j) => `${label} ${degrees[j]}`).join(", ")}`;
+  const describe = (name, degrees) => `${name}: ${labels.map((label, j) => `${label} ${degrees[j]}`).join(", ")}`;
   const panels = found.map(({ method, degrees, score }) =>
-    panel(method, score === null ? "" : `overlap ${score.toFixed(3)}`,
-      barChart({ labels, degrees, truth, logical, color: "var(--c0)", limit, label: say(method, degrees) }),
-      FLOORS.has(method)));
+    panel(method, score === null ? "" : `intersection ${score.toFixed(3)}`,
+      barChart({ labels, degrees, truth, logical, color: "var(--c0)", limit, label: describe(method, degrees) }),
+      BASELINES.has(method)));
   if (truth) {
-    panels.unshift(panel("Truth", "", barChart({ labels, degrees: truth, logical, color: "var(--muted)", limit, label: say("Truth", truth) })));
+    panels.unshift(panel("Truth", "", barChart({ labels, degrees: truth, logical, color: "var(--muted)", limit, label: describe("Truth", truth) })));
   }
   one("#sample-bars").replaceChildren(...panels);
 }

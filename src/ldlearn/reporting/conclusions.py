@@ -1,0 +1,190 @@
+"""Sentences of a report: differences between methods, their ranks, and the results of tests."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ldlearn.evaluation import (
+    PostHocResult,
+    Results,
+    TaskTable,
+    TooFewDatasetsWarning,
+    best_baselines,
+    bonferroni_dunn,
+    difference,
+    friedman,
+    nemenyi,
+)
+from ldlearn.evaluation.analysis import CONFIDENCE
+from ldlearn.evaluation.formatting import enumerate_names, plural
+
+_MIN_DATASETS = 3  # for a test: two data sets cannot show which of several methods differ, whatever the scores
+
+
+class Conclusion(NamedTuple):
+    """Results of the tests on one table.
+
+    Attributes
+    ----------
+    sentences : list of str
+        One for each test; a test is only done if the one before was significant.
+    pairs : PostHocResult or None
+        Nemenyi's test, if it finds a significant pair.
+    """
+
+    sentences: list[str]
+    pairs: PostHocResult | None = None
+
+
+def summarize(results: Results, table: TaskTable) -> list[str]:
+    """Differences to the best baseline, average ranks, the second method, the subject of the plan, and baselines."""
+    names, ranks, n = [method.name for method in table.ranked], table.average_ranks, len(table.datasets)
+    if not names:
+        return ["No method has a result on every data set, so none is ranked."]
+    if len(names) == 1:
+        return [f"{names[0]} is the only method with a result on every data set: there is nothing to rank."]
+    if n == 1:
+        return summarize_dataset(results, table, table.datasets[0])
+    best, baselines = _tied_first(names, ranks), best_baselines(table)
+    sentences = []
+    for name in _tied_first([m.name for m in table.ranked if not m.is_baseline], ranks) if baselines else ():
+        sentences.append(_count_better(results, table, name, "the best baseline", baselines))
+    where = plural(n, "data set") + (", too few for a test of ranks" if n < _MIN_DATASETS else "")
+    sentences.append(f"{_have(best)} the best average rank, {ranks[best[0]]:.2f} over {where}.")
+    second = next((method for method in table.ranked if method.name not in best), None)
+    if len(best) == 1 and second is not None and not second.is_baseline:
+        others = dict.fromkeys(table.datasets, second.name)
+        sentences.append(_count_better(results, table, best[0], f"the next, {second.name},", others))
+    subject = results.subject
+    if subject is not None and subject in ranks and subject not in best:
+        place = 1 + sum(ranks[name] < ranks[subject] for name in ranks)
+        sentences.append(f"{subject} is not first: number {place} of {len(ranks)}, average rank {ranks[subject]:.2f}.")
+    return [*sentences, *_compare_baselines(table)]
+
+
+def summarize_dataset(results: Results, table: TaskTable, dataset: str) -> list[str]:
+    """The same for one data set: the best mean, and its differences to the next method and to the best baseline."""
+    competing = [method.name for method in table.methods if not method.is_reference]
+    means = {name: score.mean for name in competing if (score := table.score(name, dataset)).spread}
+    if len(means) < 2:
+        return [f"{plural(len(means), 'method')} with a result on {dataset}: there is nothing to compare."]
+    names = sorted(means, key=lambda name: table.metric.sort_key(means[name]))
+    best, baseline = _tied_first(names, means), best_baselines(table).get(dataset)
+    sentences = [f"{_have(best)} the best mean on {dataset}, {means[best[0]]:.4f}."]
+    if baseline in best:
+        sentences.append("No method is better than this baseline." if len(best) == 1 else "A baseline is among them.")
+    second = next((name for name in names if name not in (*best, baseline)), None) if len(best) == 1 else None
+    for role, other in (("the best baseline", baseline), ("the next", second)):
+        if other is not None and other not in best:
+            gap = _describe_difference(results, table, best[0], other, dataset)
+            sentences.append(f"{best[0]} against {role}, {other}: {gap}.")
+    if results.subject in names and results.subject not in best:
+        sentences.append(f"{results.subject} is not first: number {names.index(results.subject) + 1} of {len(names)}.")
+    return sentences
+
+
+def _tied_first(names: Sequence[str], values: Mapping[str, float]) -> list[str]:
+    """Of names in order, those with the value of the first, up to the precision that is printed."""
+    return [name for name in names if abs(values[name] - values[names[0]]) < 5e-5]
+
+
+def _have(names: Sequence[str]) -> str:
+    return f"{enumerate_names(names)} {'has' if len(names) == 1 else 'share'}"
+
+
+def _count_better(results: Results, table: TaskTable, name: str, role: str, others: Mapping[str, str]) -> str:
+    """Count the data sets on which a method is better than another one, which may depend on the data set."""
+    gaps = [difference(results, table, name, other, dataset) for dataset, other in others.items()]
+    better = [gap for gap in gaps if gap and gap.mean > 0]
+    return (
+        f"{name} is better than {role} on {len(better)} of {plural(len(gaps), 'data set')}; the {CONFIDENCE:.0%} "
+        f"interval of the difference excludes zero on {sum(gap.is_clear for gap in better)} of them."
+    )
+
+
+def _describe_difference(results: Results, table: TaskTable, name: str, other: str, dataset: str) -> str:
+    means = f"{table.score(name, dataset).mean:.4f} against {table.score(other, dataset).mean:.4f}"
+    gap = difference(results, table, name, other, dataset)
+    if gap is None:
+        return means
+    size = f"{'better' if gap.mean > 0 else 'worse'} by {abs(gap.mean):.4f}" if gap.mean else "equal"
+    if math.isnan(gap.margin):
+        return f"{means}, {size} in one repeat"
+    return f"{means}, {size} ± {gap.margin:.4f}{'' if gap.is_clear or not gap.mean else ', not significant'}"
+
+
+def _compare_baselines(table: TaskTable) -> list[str]:
+    if table.baselines:
+        baseline, ranks = table.baselines[0].name, table.average_ranks
+        # ">=": a method that equals a baseline is not better.
+        worse = [m.name for m in table.ranked if not m.is_baseline and ranks[m.name] >= ranks[baseline]]
+        others = f"no better: {enumerate_names(worse)}" if worse else "all other methods are better"
+        return [f"The best baseline, {baseline}, has average rank {ranks[baseline]:.2f}; {others}."]
+    # Baselines that know the true distributions are not ranked.
+    sentences = []
+    for baseline in (method.name for method in table.methods if method.is_baseline):
+        better = [m.name for m in table.ranked if all(table.beats(m.name, baseline, d) for d in table.datasets)]
+        names = enumerate_names(better) if better else "no ranked method"
+        sentences.append(
+            f"Better than {baseline}, a baseline fitted on true distributions, on every data set: {names}."
+        )
+    return sentences
+
+
+def compare_methods(table: TaskTable, subject: str | None) -> Conclusion:
+    """Test if methods differ (Friedman), which differ from the subject (Bonferroni-Dunn), and which pairs (Nemenyi)."""
+    (scores, names), n = table.matrix(), len(table.datasets)
+    counted = f"{plural(len(names), 'ranked method')} on {plural(n, 'data set')}"
+    if len(names) < 2 or n < 2:
+        return Conclusion([f"{counted}: too few for a test over data sets."])
+    options: dict[str, Any] = {"greater_is_better": table.metric.greater_is_better, "methods": names}
+    with warnings.catch_warnings(record=True) as too_few:
+        warnings.simplefilter("always", TooFewDatasetsWarning)
+        omnibus = friedman(scores, **options)
+    if too_few or n < _MIN_DATASETS:
+        return Conclusion([f"{counted}: too few data sets for a significant difference, whatever the scores; no test."])
+    found = "the methods differ significantly" if omnibus.significant else "no significant difference between methods"
+    sentences = [
+        f"Friedman's test with the correction of Iman and Davenport: {found} ({format_p(omnibus.f_p_value)}, "
+        f"{plural(len(names), 'method')}, {plural(n, 'data set')}; Kendall's W = {omnibus.kendall_w:.2f})."
+    ]
+    # Pairs are tested only if the test of all methods is significant (Demšar's procedure).
+    if not omnibus.significant:
+        return Conclusion(sentences)
+    with warnings.catch_warnings():
+        # A post-hoc test on too few data sets finds no significant pair, which is reported.
+        warnings.simplefilter("ignore", TooFewDatasetsWarning)
+        if subject in names:
+            sentences.append(_describe_subject(bonferroni_dunn(scores, subject, **options)))
+        pairs = nemenyi(scores, **options)
+    significant = sum(pair.significant for pair in pairs.comparisons)
+    sentences.append(
+        f"Nemenyi's test at alpha = {pairs.alpha:g}: critical difference {pairs.critical_difference:.2f} of average "
+        f"ranks; {significant} of {plural(len(pairs.comparisons), 'pair')} differ significantly."
+    )
+    # Without a significant pair a diagram would show nothing.
+    return Conclusion(sentences, pairs if significant else None)
+
+
+def _describe_subject(result: PostHocResult) -> str:
+    better = [p.second for p in result.comparisons if p.significant and p.rank_difference < 0]
+    worse = [p.second for p in result.comparisons if p.significant and p.rank_difference > 0]
+    groups = {
+        "better than": better,
+        "worse than": worse,
+        "not significantly different from": result.not_different_from_control,
+    }
+    parts = [f"{outcome} {enumerate_names(methods)}" for outcome, methods in groups.items() if methods]
+    return (
+        f"Bonferroni-Dunn's test of {result.control} (critical difference {result.critical_difference:.2f}): "
+        f"{'; '.join(parts)}."
+    )
+
+
+def format_p(p: float) -> str:
+    """A p-value, rounded."""
+    # Digits below the precision of floats mean nothing, and p is exactly 0 where all data sets agree.
+    return f"p = {p:.3f}" if p >= 0.001 else f"p = {p:.0e}" if p >= 1e-16 else "p < 1e-16"
