@@ -267,7 +267,7 @@ def test_what_cannot_be_used_is_refused():
     with pytest.raises(InputError, match="GLLE cannot use 'sample_weight' in fit"):
         GLLE().fit(X, np.nan_to_num(Y), sample_weight=np.ones(30))
     with pytest.raises(InputError, match="FLE cannot use 'degrees' in fit"):
-        FLE().fit(X, Y, degrees=D)
+        FLE().fit(X, np.nan_to_num(Y), degrees=D)
     Y[:, 1] = np.nan
     with pytest.raises(InputError, match=r"'label_1' \(column 1 of y\) is unknown in every row"):
         DLDL().fit(X, Y)

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from functools import cache, wraps
+from numbers import Integral
 from typing import Any, ClassVar, NamedTuple, Self, TypeVar, cast
 
 import numpy as np
@@ -18,10 +19,14 @@ from sklearn.utils.validation import check_consistent_length, validate_data
 
 from ldlearn.base.sklearn_private import (
     ADAPTERS_MANAGER,
+    Interval,
     InvalidParameterError,
+    StrOptions,
     check_sample_weight,
     get_container_adapter,
+    validate_parameter_constraints,
 )
+from ldlearn.core.simplex import OUTPUT_MAPS
 from ldlearn.core.targets import label_names, label_order
 from ldlearn.exceptions import InputError, ParameterError, hint
 
@@ -106,6 +111,15 @@ class LabelEstimator(BaseEstimator):
     # Parameters under which the method is small and quick; every check is run with each of them.
     _test_params: ClassVar[tuple[dict[str, Any], ...]] = ({},)
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
+    # Parameters that mean the same in every method that has them.
+    _common_constraints: ClassVar[dict[str, list[Any]]] = {
+        "fit_intercept": ["boolean"],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "normalize": [StrOptions(set(OUTPUT_MAPS))],
+        "random_state": ["random_state"],
+        "standardize": ["boolean"],
+    }
     # Read by code for earlier versions, which goes.
     _renamed_params: ClassVar[Mapping[str, str]] = {}
     _removed_params: ClassVar[tuple[str, ...]] = ()
@@ -122,6 +136,11 @@ class LabelEstimator(BaseEstimator):
     def _get_param_names(cls) -> list[str]:
         """Looked up once: scikit-learn inspects the signature for every copy, fit and check of parameters."""
         return super()._get_param_names()  # type: ignore[no-any-return]
+
+    def _validate_params(self) -> None:
+        constraints = self._common_constraints | self._parameter_constraints
+        with raise_input_errors():
+            validate_parameter_constraints(constraints, self.get_params(deep=False), caller_name=type(self).__name__)
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters by name; ``step__name`` reaches into nested estimators.
@@ -160,8 +179,7 @@ class LabelEstimator(BaseEstimator):
         """
         before = dict(self.__dict__)
         try:
-            with raise_input_errors():
-                self._validate_params()
+            self._validate_params()
             with array_output():
                 self._fit_rows(X, y, {name: value for name, value in row_data.items() if value is not None})
         except BaseException:

@@ -23,8 +23,6 @@ from ldlearn.joint.validation import validation_folds
 from ldlearn.solvers.default_gamma import default_gamma
 from ldlearn.solvers.features import Features
 
-_RATIOS = (300.0, 30.0, 3.0, 0.3)  # of the penalty of the default classifier to DLDL's default gamma
-
 
 class FromClassifier(SampleWeightMixin, JointModel):
     r"""Degrees from the probabilities of a classifier of 0/1 labels.
@@ -212,7 +210,8 @@ class LikelyLogisticRegression(ClassifierMixin, BaseEstimator):
         self.unit_ = float(np.sqrt(default_gamma(Features(X, sample_weight=sample_weight)))) or 1.0
         w = np.ones(len(y)) if sample_weight is None else sample_weight
         X = X.astype(np.float64) / self.unit_  # in single precision the line search of scikit-learn 1.6 gives up
-        models = [LogisticRegression(C=0.5 / ratio, solver="newton-cholesky") for ratio in _RATIOS]
+        ratios = (300.0, 30.0, 3.0, 0.3)  # of the penalty to DLDL's default gamma
+        models = [LogisticRegression(C=0.5 / ratio, solver="newton-cholesky") for ratio in ratios]
         folds = [fold for fold in validation_folds(X, sample_weight) if 0 < y[fold.train].sum() < len(fold.train)]
         # On few rows scikit-learn would check rows and parameters, which are ours, for longer than it fits.
         with config_context(assume_finite=True, skip_parameter_validation=True):

@@ -7,7 +7,6 @@ from typing import Any
 
 from ldlearn.base import LabelEstimator
 from ldlearn.base.discovery import find_estimator
-from ldlearn.base.sklearn_private import InvalidParameterError
 from ldlearn.compose import EnhanceThenLearn, FromDistributions
 from ldlearn.enhancement import UniformLE
 from ldlearn.exceptions import ParameterError, did_you_mean, nearest_names
@@ -79,11 +78,8 @@ def _compose(classes: list[type[LabelEstimator]], method: str, logical: bool) ->
 
 def _with_params(estimator: Any, params: Mapping[str, Any]) -> Any:
     estimator.set_params(**{_full_name(estimator, name): value for name, value in params.items()})
-    try:
-        for part in (estimator, *_steps(estimator)):
-            part._validate_params()
-    except InvalidParameterError as error:
-        raise ParameterError(str(error)) from None
+    for part in (estimator, *_steps(estimator)):
+        part._validate_params()
     return estimator
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,7 +11,7 @@ from scipy import linalg
 from ldlearn.base import Capabilities, Enhancer, SampleWeightMixin
 from ldlearn.base.sklearn_private import Interval, StrOptions
 from ldlearn.core.graph import knn_graph, laplacian
-from ldlearn.core.simplex import OUTPUT_MAPS, Array, Mask, SampleWeight, to_distributions
+from ldlearn.core.simplex import Array, Mask, SampleWeight, to_distributions
 from ldlearn.solvers.spd import solve_semidefinite
 
 
@@ -92,10 +92,7 @@ class BDLE(SampleWeightMixin, Enhancer):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "alpha": [Interval(Real, 0, None, closed="left")],
         "lam": [Interval(Real, 0, None, closed="left")],
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "sigma": [StrOptions({"median", "mean"}), Interval(Real, 0, None, closed="neither")],
-        "fit_intercept": ["boolean"],
-        "normalize": [StrOptions(set(OUTPUT_MAPS))],
     }
 
     def __init__(

@@ -10,9 +10,9 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from ldlearn.base import Capabilities, Enhancer, SampleWeightMixin
-from ldlearn.base.sklearn_private import Interval, StrOptions
+from ldlearn.base.sklearn_private import Interval
 from ldlearn.core.kernels import squared_distances
-from ldlearn.core.simplex import OUTPUT_MAPS, Array, Mask, SampleWeight, to_distributions
+from ldlearn.core.simplex import Array, Mask, SampleWeight, to_distributions
 
 
 class FCM(SampleWeightMixin, Enhancer):
@@ -97,9 +97,6 @@ class FCM(SampleWeightMixin, Enhancer):
         "n_clusters": [None, Interval(Integral, 1, None, closed="left")],
         "b": [Interval(Real, 1, None, closed="neither")],
         "tol": [Interval(Real, 0, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "normalize": [StrOptions(set(OUTPUT_MAPS))],
-        "random_state": ["random_state"],
     }
 
     def __init__(
@@ -166,7 +163,7 @@ class FCM(SampleWeightMixin, Enhancer):
                 f"The memberships of FCM collapsed (the largest is {largest:.3g}, {p} clusters): the degrees are "
                 f"nearly uniform; take b nearer to 1 than {self.b:g}, fewer clusters or fewer features.",
                 UserWarning,
-                stacklevel=5,
+                stacklevel=8,
             )
 
 

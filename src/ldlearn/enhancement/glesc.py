@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,9 +15,6 @@ from ldlearn.core.scaling import feature_scaling
 from ldlearn.core.simplex import softmax
 from ldlearn.solvers.low_rank import ThinFactors, shrinkage, smooth_by_representation, thin_factors
 from ldlearn.solvers.spectral_tensor import SpectralTensor
-
-_ARRAYS = 5  # n x n arrays of doubles at the peak
-_LARGEST_MU, _LARGEST_RHO = 1e11, 1e13  # where the penalties stop growing, as released
 
 
 class GLESC(Enhancer):
@@ -101,9 +98,7 @@ class GLESC(Enhancer):
         "beta": [Interval(Real, 0, None, closed="neither")],
         "lam": [Interval(Real, 0, None, closed="left")],
         "orientation": [StrOptions({"stated", "released"})],
-        "standardize": ["boolean"],
         "tol": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
     }
 
     def __init__(
@@ -129,7 +124,8 @@ class GLESC(Enhancer):
 
     def _fit(self, X: Any, Y: NDArray[np.bool_]) -> None:
         n = len(X)
-        require_memory(8.0 * _ARRAYS * n**2, f"GLESC with its {n} x {n} representations", "LESC makes no such array")
+        # Five n x n arrays of doubles at the peak.
+        require_memory(40.0 * n**2, f"GLESC with its {n} x {n} representations", "LESC makes no such array")
         features = feature_scaling(X).apply(X) if self.standardize else X
         labels = Y.astype(float)
         self.representation_ = C = self._represent([thin_factors(features), thin_factors(labels)])
@@ -172,7 +168,7 @@ class GLESC(Enhancer):
             self.n_iter_ += 1
             self.converged_ = max(distance, *(float(np.linalg.norm(gap)) for gap in gaps)) < self.tol
             Y = [Y[v] + mu * gaps[v] for v in (0, 1)]
-            mu, previous, rho = min(2.0 * mu, _LARGEST_MU), rho, min(2.0 * rho, _LARGEST_RHO)
+            mu, previous, rho = min(2.0 * mu, 1e11), rho, min(2.0 * rho, 1e13)  # as released
             # The new W / rho: what the thresholds took away, times the old rho over the new one.
             WV = [(sums[v] - GV[v]) * (previous / rho) for v in (0, 1)]
         return tensor.mean()

@@ -20,14 +20,11 @@ from ldlearn.base.sklearn_private import Interval, StrOptions
 from ldlearn.core.graph import knn_graph, laplacian
 from ldlearn.core.kernels import mean_distance, rbf_kernel
 from ldlearn.core.resources import require_memory
-from ldlearn.core.simplex import OUTPUT_MAPS, Array, to_distributions
+from ldlearn.core.simplex import Array, to_distributions
 from ldlearn.exceptions import InputError
 from ldlearn.solvers.lbfgs import minimize_lbfgs
 from ldlearn.solvers.spd import solve_spd
 from ldlearn.solvers.unit_rows import align_unit_rows
-
-_MAX_GROUPS = 100
-_MEMORY = 20  # pairs that the released L-BFGS keeps
 
 Rows = NDArray[np.integer]
 
@@ -136,15 +133,11 @@ class GLLE(Enhancer):
     )
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "lam": [Interval(Real, 0, None, closed="left")],
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "sigma": [StrOptions({"median", "mean"}), Interval(Real, 0, None, closed="neither")],
         "l2": [Interval(Real, 0, None, closed="left")],
         "n_groups": [None, Interval(Integral, 1, None, closed="left")],
         "solver": [StrOptions({"exact", "lbfgs"})],
         "tol": [Interval(Real, 0, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "normalize": [StrOptions(set(OUTPUT_MAPS))],
-        "random_state": ["random_state"],
     }
 
     def __init__(
@@ -203,7 +196,8 @@ class GLLE(Enhancer):
         K = rbf_kernel(dense, width=mean_distance(dense))
         start = check_random_state(self.random_state).uniform(size=(n + 1, c))
         loss_and_gradient = partial(_loss_and_gradient, K=K, Y=Y, lam=self.lam, G=G)
-        fit = minimize_lbfgs(loss_and_gradient, [start], max_iter=self.max_iter, tol=self.tol, memory=_MEMORY)
+        # The released L-BFGS keeps 20 pairs.
+        fit = minimize_lbfgs(loss_and_gradient, [start], max_iter=self.max_iter, tol=self.tol, memory=20)
         self.n_iter_, self.objective_, self.converged_ = fit.n_iter, fit.loss, fit.converged
         return np.asarray(K @ fit.arrays[0][:-1] + fit.arrays[0][-1])
 
@@ -233,7 +227,7 @@ class GLLE(Enhancer):
 
     def _group(self, X: Any, rng: np.random.RandomState) -> NDArray[np.integer]:
         n = X.shape[0]
-        n_groups = min(_MAX_GROUPS, max(1, n // 10)) if self.n_groups is None else self.n_groups
+        n_groups = min(100, max(1, n // 10)) if self.n_groups is None else self.n_groups
         if n_groups > n:
             raise InputError(f"n_groups must not exceed the number of rows, got n_groups={n_groups} and n_samples={n}.")
         with warnings.catch_warnings():

@@ -10,9 +10,7 @@ import numpy as np
 from ldlearn.base import Capabilities, Enhancer, SampleWeightMixin
 from ldlearn.base.sklearn_private import Interval, StrOptions
 from ldlearn.core.kernels import mean_distance, upper_rbf_blocks
-from ldlearn.core.simplex import OUTPUT_MAPS, Array, Mask, SampleWeight, to_distributions
-
-_NO_MEMBERSHIP = 1e-9  # a row whose memberships are all below this is on the rim of each of its labels
+from ldlearn.core.simplex import Array, Mask, SampleWeight, to_distributions
 
 
 class KM(SampleWeightMixin, Enhancer):
@@ -79,7 +77,6 @@ class KM(SampleWeightMixin, Enhancer):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "sigma": [StrOptions({"mean"}), Interval(Real, 0, None, closed="neither")],
         "delta": [Interval(Real, 0, None, closed="neither")],
-        "normalize": [StrOptions(set(OUTPUT_MAPS))],
     }
 
     def __init__(self, *, sigma: float | str = "mean", delta: float = 1e-7, normalize: str = "l1") -> None:
@@ -99,7 +96,7 @@ class KM(SampleWeightMixin, Enhancer):
         # delta is for labels of a single row, which is its own centre: 0 / 0 must be no distance.
         self.scores_ = np.where(Y, 1.0 - np.sqrt(squares / (radii + self.delta)), 0.0)
         # On the rim of all of its labels a row has no membership left to share out.
-        outside = self.scores_.max(axis=1, keepdims=True) <= _NO_MEMBERSHIP
+        outside = self.scores_.max(axis=1, keepdims=True) <= 1e-9
         self.label_distributions_ = to_distributions(np.where(outside, Y, self.scores_), self.normalize)
 
     def _squared_distances_to_centres(self, X: Array, Y: Array, weights: SampleWeight | None) -> Array:
@@ -114,6 +111,6 @@ class KM(SampleWeightMixin, Enhancer):
             # The same entries of the symmetric kernel, seen from the columns.
             KY[rows.stop :] += block[:, len(block) :].T @ Y[rows]
         counts = Y.sum(axis=0)
-        counts[counts == 0] = 1.0  # a label without rows has no centre, and nobody asks for its distances
+        counts[counts == 0] = 1.0  # a label without rows has no centre, and its distances are not used
         within = np.einsum("il,il->l", Y, KY) / counts**2
         return np.asarray(np.maximum(1.0 - 2.0 * KY / counts + within, 0.0))

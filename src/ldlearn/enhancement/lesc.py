@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,8 +21,6 @@ from ldlearn.solvers.low_rank import (
     smooth_by_representation,
     thin_factors,
 )
-
-_LARGEST_MU = 1e10  # where the penalty stops growing, as released
 
 
 class LESC(Enhancer):
@@ -123,11 +121,9 @@ class LESC(Enhancer):
         "beta": [Interval(Real, 0, None, closed="neither")],
         "gamma": [Interval(Real, 0, None, closed="left")],
         "orientation": [StrOptions({"stated", "released"})],
-        "standardize": ["boolean"],
         "mu": [Interval(Real, 0, None, closed="neither")],
         "rho": [Interval(Real, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
     }
 
     def __init__(
@@ -183,7 +179,7 @@ class LESC(Enhancer):
             self.converged_ = bool(max(np.abs(violation).max(initial=0.0) for violation in violations) < self.tol)
             Y1 += mu * violations[0]
             Y2 += mu * violations[1]
-            mu = min(self.rho * mu, _LARGEST_MU)
+            mu = min(self.rho * mu, 1e10)  # as released
         self._certify(space, Z, Y1)
         return Z
 

@@ -14,7 +14,7 @@ from ldlearn.base.sklearn_private import Interval, StrOptions
 from ldlearn.core.graph import knn_graph
 from ldlearn.core.kernels import mean_distance, rbf_kernel
 from ldlearn.core.resources import require_memory
-from ldlearn.core.simplex import OUTPUT_MAPS, Array, to_distributions
+from ldlearn.core.simplex import Array, to_distributions
 from ldlearn.solvers.spd import solve_spd
 
 
@@ -85,7 +85,6 @@ class LP(Enhancer):
         "alpha": [Interval(Real, 0, 1, closed="left")],
         "sigma": [StrOptions({"mean"}), Interval(Real, 0, None, closed="neither")],
         "n_neighbors": [None, Interval(Integral, 1, None, closed="left")],
-        "normalize": [StrOptions(set(OUTPUT_MAPS))],
     }
 
     def __init__(

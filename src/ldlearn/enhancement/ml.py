@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ldlearn.base import Enhancer
-from ldlearn.base.sklearn_private import Interval, StrOptions
+from ldlearn.base.sklearn_private import Interval
 from ldlearn.core.reconstruction import reconstruction_laplacian, reconstruction_weights
-from ldlearn.core.simplex import OUTPUT_MAPS, Array, to_distributions
+from ldlearn.core.simplex import Array, to_distributions
 from ldlearn.solvers.bounded_quadratic import minimize_signed_quadratic
 
 _RIDGE = 1e-8  # makes the minimiser unique: M has the constants in its null space
@@ -92,8 +92,6 @@ class ML(Enhancer):
         "n_neighbors": [None, Interval(Integral, 1, None, closed="left")],
         "reg": [Interval(Real, 0, None, closed="neither")],
         "tol": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "normalize": [StrOptions(set(OUTPUT_MAPS))],
     }
 
     def __init__(

@@ -13,10 +13,9 @@ from sklearn.utils import get_tags
 
 from ldlearn.base import KINDS, LabelEstimator
 from ldlearn.base.discovery import all_estimators
-from ldlearn.base.sklearn_private import InvalidParameterError
 from ldlearn.compose import EnhanceThenLearn, FromDistributions
 from ldlearn.evaluation import TASKS, Task
-from ldlearn.exceptions import hint
+from ldlearn.exceptions import ParameterError, hint
 from ldlearn.experiments.toml_table import TomlTable
 
 ENHANCER, LEARNER, JOINT = KINDS
@@ -224,7 +223,7 @@ def _check_param(settings: TomlTable, estimator: str | None, name: str, value: A
     try:
         # Sizes stand in for those of data that are not read yet: ranges of parameters do not depend on them.
         cls(**resolve({name: value}, {"n": 100, "m": 10, "c": 5}))._validate_params()
-    except InvalidParameterError as error:
+    except ParameterError as error:
         raise settings.fail(name, str(error)) from None
 
 

@@ -18,8 +18,6 @@ from ldlearn.solvers.lbfgs import minimize_lbfgs
 
 Layers = list[tuple[Array, Array]]  # weights (inputs, outputs) and biases of each layer, the first layer first
 
-_STORED_PAIRS = 20  # of L-BFGS
-
 
 class AABP(SampleWeightMixin, Learner):
     r"""A multi-layer perceptron with hyperbolic tangents, trained by back-propagation on squared errors (AA-BP).
@@ -107,10 +105,8 @@ class AABP(SampleWeightMixin, Learner):
         "solver": [StrOptions({"lbfgs", "gd"})],
         "l2": [Interval(Real, 0, None, closed="left")],
         "learning_rate": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
         "goal": [Interval(Real, 0, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
-        "random_state": ["random_state"],
     }
 
     def __init__(
@@ -180,7 +176,7 @@ class AABP(SampleWeightMixin, Learner):
                 (W - self.learning_rate * gW, b - self.learning_rate * gb)
                 for (W, b), (gW, gb) in zip(layers, gradient, strict=True)
             ]
-            # Too long a step overflows; that is told below, in words.
+            # Too long a step overflows, which raises the error below.
             with np.errstate(over="ignore", invalid="ignore"):
                 loss, gradient = network.loss_and_gradient(layers)
             path.append(loss)
@@ -197,9 +193,7 @@ class AABP(SampleWeightMixin, Learner):
             loss, gradient = network.loss_and_gradient(_layers(arrays))
             return loss, _arrays(gradient)
 
-        fit = minimize_lbfgs(
-            loss_and_gradient, _arrays(layers), max_iter=self.max_iter, tol=self.tol, memory=_STORED_PAIRS
-        )
+        fit = minimize_lbfgs(loss_and_gradient, _arrays(layers), max_iter=self.max_iter, tol=self.tol, memory=20)
         self.converged_ = fit.converged
         return _layers(fit.arrays), fit.path
 

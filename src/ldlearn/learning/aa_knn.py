@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,15 +13,12 @@ from sklearn.utils import gen_batches
 from sklearn.utils.extmath import row_norms
 
 from ldlearn.base import Capabilities, Learner
-from ldlearn.base.sklearn_private import Interval, StrOptions
+from ldlearn.base.sklearn_private import StrOptions
 from ldlearn.core.simplex import Array
 from ldlearn.exceptions import InputError
 
 # The angle is a monotone function of the cosine distance, so both have the same neighbours.
 _METRICS = {"euclidean": "euclidean", "manhattan": "manhattan", "angle": "cosine"}
-_ROUNDING = 1e-12  # relative, of distances that are summed directly
-_ROUNDING_OF_PRODUCTS = 1e-7  # of Euclidean distances computed from inner products, relative to the lengths
-_BLOCK_BYTES = 2**26
 
 
 class AAKNN(Learner):
@@ -73,7 +69,6 @@ class AAKNN(Learner):
         {"n_neighbors": 3, "metric": "angle"},
     )
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "metric": [StrOptions(set(_METRICS))],
     }
 
@@ -92,9 +87,9 @@ class AAKNN(Learner):
                 f"AAKNN averages n_neighbors={self.n_neighbors} training rows but got n_samples={n}; lower n_neighbors "
                 "or add rows."
             )
-        # Angles are seen from 0, so that their rows must stay; and a sparse row would not stay sparse.
-        movable = self.metric != "angle" and not sparse.issparse(X)
-        self._mean = X.mean(axis=0, dtype=np.float64) if movable else np.zeros(X.shape[1])
+        # Angles are measured at the origin, and a centred sparse row would not stay sparse.
+        can_centre = self.metric != "angle" and not sparse.issparse(X)
+        self._mean = X.mean(axis=0, dtype=np.float64) if can_centre else np.zeros(X.shape[1])
         self._rows = self._centred(X)
         # One neighbour more than needed shows whether the last one is tied.
         self._index = NearestNeighbors(n_neighbors=min(self.n_neighbors + 1, n), metric=_METRICS[self.metric]).fit(
@@ -108,10 +103,10 @@ class AAKNN(Learner):
         chosen = indices[:, : self.n_neighbors]
         if distances.shape[1] > self.n_neighbors:
             radius = distances[:, self.n_neighbors - 1]
-            slack = self._slack(X, radius)
-            tied = np.flatnonzero(distances[:, self.n_neighbors] - radius <= slack)
+            tolerance = self._distance_tolerance(X, radius)
+            tied = np.flatnonzero(distances[:, self.n_neighbors] - radius <= tolerance)
             if len(tied):
-                chosen[tied] = self._first_of_the_nearest(X[tied], radius[tied], slack[tied])
+                chosen[tied] = self._break_ties(X[tied], radius[tied], tolerance[tied])
         return np.asarray(self.training_distributions_[chosen].mean(axis=1))
 
     def _centred(self, X: Any) -> Any:
@@ -123,20 +118,20 @@ class AAKNN(Learner):
             return sparse.csr_array(parts, shape=X.shape)
         return X - self._mean
 
-    def _slack(self, X: Any, radius: Array) -> Array:
+    def _distance_tolerance(self, X: Any, radius: Array) -> Array:
         """How far two computations of the same distance may differ."""
-        if self.metric == "euclidean":
-            return np.asarray(_ROUNDING_OF_PRODUCTS * row_norms(X) + _ROUNDING * radius)
-        return np.asarray(_ROUNDING * np.maximum(radius, 1.0 if self.metric == "angle" else 0.0))
+        if self.metric == "euclidean":  # computed from inner products, which lose digits relative to the lengths
+            return np.asarray(1e-7 * row_norms(X) + 1e-12 * radius)
+        return np.asarray(1e-12 * np.maximum(radius, 1.0 if self.metric == "angle" else 0.0))
 
-    def _first_of_the_nearest(self, X: Any, radius: Array, slack: Array) -> NDArray[np.integer]:
+    def _break_ties(self, X: Any, radius: Array, tolerance: Array) -> NDArray[np.integer]:
         """The k nearest rows of queries whose k-th neighbour, at distance ``radius``, is one of several."""
         n = self._rows.shape[0]
         chosen = np.empty((len(radius), self.n_neighbors), dtype=np.intp)
-        for block in gen_batches(len(radius), max(1, _BLOCK_BYTES // (8 * n))):
+        for block in gen_batches(len(radius), max(1, 2**26 // (8 * n))):  # of 64 MB
             distances = pairwise_distances(X[block], self._rows, metric=_METRICS[self.metric])
             away = distances - radius[block, None]
             # Strictly nearer rows, then rows at the radius, then the rest; each group in the order of the rows.
-            group = np.where(np.abs(away) <= slack[block, None], 1, np.where(away < 0, 0, 2))
+            group = np.where(np.abs(away) <= tolerance[block, None], 1, np.where(away < 0, 0, 2))
             chosen[block] = np.argsort(group, axis=1, kind="stable")[:, : self.n_neighbors]
         return chosen

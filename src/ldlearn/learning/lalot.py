@@ -15,9 +15,6 @@ from ldlearn.core.simplex import Array, SampleWeight, mean_logits, softmax
 from ldlearn.solvers.lbfgs import minimize_lbfgs
 from ldlearn.solvers.sinkhorn import Transport, sinkhorn, total_plan, transport_cost
 
-_SMALLEST_DEGREE = 1e-100  # transport needs positive degrees to take logarithms of
-_TRANSPORT_TOLERANCE = 1e-7  # of the margins of a plan
-
 
 class LALOT(SampleWeightMixin, Learner):
     r"""Label distribution learning by optimal transport (LALOT; the DLDL paper calls it LDLOT).
@@ -113,9 +110,7 @@ class LALOT(SampleWeightMixin, Learner):
         "C": [Interval(Real, 0, None, closed="neither")],
         "l2": [Interval(Real, 0, None, closed="left")],
         "steps": [Interval(Integral, 1, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
-        "fit_intercept": ["boolean"],
     }
 
     def __init__(
@@ -203,9 +198,9 @@ class TransportLoss:
         return total_plan(self._transport(theta, theta0)[1], self.M, self.lam, self.counts)
 
     def _transport(self, theta: Array, theta0: Array) -> tuple[Array, Transport]:
-        H = np.maximum(softmax(self.Z @ theta + theta0), _SMALLEST_DEGREE)
+        H = np.maximum(softmax(self.Z @ theta + theta0), 1e-100)  # positive, since its logarithm is needed
         # A line search asks for nearby thetas: the last plans are nearly right, and few sweeps are left.
-        plan = sinkhorn(H, self.D, self.M, self.lam, start=self._last, tol=_TRANSPORT_TOLERANCE)
+        plan = sinkhorn(H, self.D, self.M, self.lam, start=self._last, tol=1e-7)
         self._last = plan.log_u
         return H, plan
 

@@ -115,10 +115,7 @@ class LDLForest(SampleWeightMixin, Learner):
         "n_outputs": [Interval(Integral, 1, None, closed="left")],
         "leaf_updates": [Interval(Integral, 1, None, closed="left")],
         "split_steps": [Interval(Integral, 1, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
-        "fit_intercept": ["boolean"],
-        "random_state": ["random_state"],
     }
 
     def __init__(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,9 +16,7 @@ from ldlearn.core.simplex import Array, SampleWeight, normalize_rows
 from ldlearn.exceptions import InputError
 
 # Shapes: X (n, m), D (n, c), W, S, C, their sum N and multiplier V (m, c), Q and B = I + 2 lam3 Q (c, c).
-_NEGLIGIBLE = 0.01  # weights this small beside those without penalties need no relative accuracy
 _TINY = np.finfo(np.float64).tiny
-_BALANCE_EVERY, _BALANCE_UNTIL = 5, 100  # iterations; ADMM is sure to converge only once rho stays
 
 
 class LDLSF(SampleWeightMixin, Learner):
@@ -123,10 +121,7 @@ class LDLSF(SampleWeightMixin, Learner):
         "lam3": [Interval(Real, 0, None, closed="left")],
         "rho": [Interval(Real, 0, None, closed="neither")],
         "correlation": [StrOptions({"laplacian", "code"})],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="neither")],
-        "fit_intercept": ["boolean"],
-        "standardize": ["boolean"],
     }
 
     def __init__(
@@ -202,11 +197,13 @@ class LDLSF(SampleWeightMixin, Learner):
             V += rho * (W - N)
             path.append(w_step.smooth(N) + float(np.sum(box * np.abs(S)) + ball[:, 0] @ linalg.norm(C, axis=1)))
             first = first or float(linalg.norm(W))
-            primal = linalg.norm(W - N) / max(linalg.norm(W), linalg.norm(N), _NEGLIGIBLE * first, _TINY)
+            # W of 1 % of its first length needs no relative accuracy.
+            primal = linalg.norm(W - N) / max(linalg.norm(W), linalg.norm(N), 0.01 * first, _TINY)
             dual = rho * linalg.norm(N - before) / max(linalg.norm(V), self.tol * w_step.size, _TINY)
             self.converged_ = bool(max(primal, dual) <= self.tol)
-            if len(path) % _BALANCE_EVERY == 0 and len(path) <= _BALANCE_UNTIL:
-                # Residuals of equal size: neither the constraint nor the objective lags behind.
+            if len(path) % 5 == 0 and len(path) <= 100:
+                # Residuals of equal size: neither the constraint nor the objective lags behind. Convergence of ADMM is
+                # certain only once rho is constant.
                 rho *= min(max(np.sqrt(primal / max(dual, _TINY)), 0.1), 10.0)
         return S, C, path
 

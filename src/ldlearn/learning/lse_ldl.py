@@ -20,8 +20,7 @@ from ldlearn.solvers.lbfgs import minimize_lbfgs
 from ldlearn.solvers.softmax_regression import SoftmaxFit, softmax_regression
 
 # Shapes: X (n, m), D (n, c), latent features V (n, K), W (m, K), theta (K, c), Laplacian L (n, n).
-_SHORT = 1e-6  # below this length a row of W is penalised by its square, so that the penalty has a gradient
-_LATENT_STEPS = 10  # L-BFGS iterations on V in a round
+_HUBER_LENGTH = 1e-6  # below this length a row of W is penalised by its square, so that the penalty has a gradient
 
 
 class LSELDL(SampleWeightMixin, Learner):
@@ -116,8 +115,6 @@ class LSELDL(SampleWeightMixin, Learner):
         "delta": [Interval(Real, 0, None, closed="neither")],
         "n_latent": [Interval(Integral, 1, None, closed="left"), None],
         "n_kept": [Interval(Integral, 1, None, closed="left"), None],
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
     }
 
@@ -237,9 +234,9 @@ class LatentProblem:
     def objective(self, state: LatentState) -> float:
         """What all steps lower."""
         log_P = log_softmax(state.V @ state.theta + state.b)
-        # Huber's penalty: length and square meet at _SHORT with the same value and slope.
+        # Huber's penalty: length and square meet at _HUBER_LENGTH with the same value and slope.
         lengths = linalg.norm(state.W, axis=1)
-        penalty = np.where(lengths > _SHORT, lengths, 0.5 * (lengths**2 / _SHORT + _SHORT)).sum()
+        penalty = np.where(lengths > _HUBER_LENGTH, lengths, 0.5 * (lengths**2 / _HUBER_LENGTH + _HUBER_LENGTH)).sum()
         fit = self.entropy - np.vdot(self.times * self.D, log_P)
         return float(fit + self._quadratic(state) + self.gamma * penalty + self.delta * np.sum(state.theta**2))
 
@@ -275,9 +272,7 @@ class LatentProblem:
     def improve_latent(self, state: LatentState) -> LatentState:
         """A few steps of L-BFGS on V."""
         encoded = self.X @ state.W
-        fit = minimize_lbfgs(
-            lambda V: self.latent_loss(V, encoded, state.theta, state.b), [state.V], max_iter=_LATENT_STEPS
-        )
+        fit = minimize_lbfgs(lambda V: self.latent_loss(V, encoded, state.theta, state.b), [state.V], max_iter=10)
         return replace(state, V=fit.arrays[0])
 
     def latent_loss(self, V: Array, encoded: Array, theta: Array, b: Array) -> tuple[float, list[Array]]:
@@ -293,7 +288,9 @@ class LatentProblem:
         """W by one step of iteratively reweighted least squares."""
         # |w| <= (|w|^2 / l + l) / 2 with equality at l = |w|: the weighted square lies above the penalty and touches it
         # at the present W, so that its minimum cannot raise the objective.
-        return replace(state, W=self._reweighted_solve(state.V, np.maximum(linalg.norm(state.W, axis=1), _SHORT)))
+        return replace(
+            state, W=self._reweighted_solve(state.V, np.maximum(linalg.norm(state.W, axis=1), _HUBER_LENGTH))
+        )
 
     def _reweighted_solve(self, V: Array, lengths: Array) -> NDArray[np.float64]:
         """Minimise ``alpha |X W - V|^2 + gamma/2 sum_k |W_k|^2 / lengths_k`` by the smaller of two systems."""

@@ -85,7 +85,6 @@ class PTBayes(SampleWeightMixin, Learner):
         "relative": ["boolean"],
         "resample": ["boolean"],
         "log_domain": ["boolean"],
-        "random_state": ["random_state"],
     }
 
     def __init__(
@@ -105,14 +104,9 @@ class PTBayes(SampleWeightMixin, Learner):
 
     def capabilities(self) -> Capabilities:
         """Draws depend on the order of rows and labels, and are another sample for other rows."""
-        return (
-            super()
-            .capabilities()
-            ._replace(
-                order_invariant=not self.resample,
-                label_invariant=not self.resample,
-                weight_equals_repetition=not self.resample,
-            )
+        fixed = not self.resample
+        return Capabilities(
+            sample_weight=True, order_invariant=fixed, label_invariant=fixed, weight_equals_repetition=fixed
         )
 
     def _fit(self, X: Any, D: Array, sample_weight: SampleWeight | None = None) -> None:

@@ -21,7 +21,6 @@ from ldlearn.core.logical import draw_labels
 from ldlearn.core.simplex import Array, SampleWeight, clip_degrees
 from ldlearn.solvers.pairwise_coupling import couple_pairs, platt_sigmoid
 
-_SURE = 1e-7  # pairwise probabilities keep this distance from 0 and 1
 _BLOCK_BYTES = 2**27
 
 Counts = NDArray[np.int64]
@@ -113,7 +112,6 @@ class PTSVM(SampleWeightMixin, Learner):
         "tol": [Interval(Real, 0, None, closed="neither")],
         "cache_size": [Interval(Real, 0, None, closed="neither")],
         "n_jobs": [Integral, None],
-        "random_state": ["random_state"],
     }
 
     def __init__(
@@ -139,14 +137,8 @@ class PTSVM(SampleWeightMixin, Learner):
 
     def capabilities(self) -> Capabilities:
         """Draws depend on the order of rows and labels, and are another sample for other rows."""
-        return (
-            super()
-            .capabilities()
-            ._replace(
-                order_invariant=False,
-                label_invariant=False,
-                weight_equals_repetition=False,
-            )
+        return Capabilities(
+            sample_weight=True, order_invariant=False, label_invariant=False, weight_equals_repetition=False
         )
 
     def _fit(self, X: Any, D: Array, sample_weight: SampleWeight | None = None) -> None:
@@ -158,7 +150,7 @@ class PTSVM(SampleWeightMixin, Learner):
         self._n_labels, self._gamma = D.shape[1], self._kernel_width(X, sample_weight)
         self.drawn_labels_ = np.flatnonzero(counts.any(axis=0))
         self.pairs_ = list(combinations(self.drawn_labels_.tolist(), 2))
-        # Platt's sigmoid needs scores of draws that the machine has not seen, else it is too sure.
+        # Platt's sigmoid is fitted to scores of held-out draws; those of training draws are too large.
         held_out = [_split(counts[:, pair], self.cv, rng) for pair in self.pairs_]
         dual_coef, intercept = self._train_machines(X, counts, held_out)
         decisions = self._decisions(X, X, dual_coef[:, :, 1:], intercept[:, 1:])
@@ -223,10 +215,10 @@ class PTSVM(SampleWeightMixin, Learner):
     def _predict(self, X: Any) -> Array:
         X = X.astype(np.float64)
         decisions = self._decisions(X, self.support_vectors_, self.dual_coef_, self.intercept_)
-        chances = np.clip(expit(-(decisions * self.sigmoids_[:, 0] + self.sigmoids_[:, 1])), _SURE, 1.0 - _SURE)
+        probabilities = expit(-(decisions * self.sigmoids_[:, 0] + self.sigmoids_[:, 1]))
         R = np.zeros((len(X), self._n_labels, self._n_labels))
-        for pair, chance in zip(self.pairs_, chances.T, strict=True):
-            R[:, pair[0], pair[1]], R[:, pair[1], pair[0]] = chance, 1.0 - chance
+        for (i, j), p in zip(self.pairs_, np.clip(probabilities, 1e-7, 1.0 - 1e-7).T, strict=True):
+            R[:, i, j], R[:, j, i] = p, 1.0 - p
         P = np.zeros((len(X), self._n_labels))
         P[:, self.drawn_labels_] = couple_pairs(R[:, self.drawn_labels_[:, None], self.drawn_labels_])
         return clip_degrees(P)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -78,10 +78,8 @@ class SABFGS(SampleWeightMixin, Learner):
     _test_params = ({}, {"solver": "lbfgs", "max_iter": 1000, "fit_intercept": False})
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "l2": [Interval(Real, 0, None, closed="left")],
-        "fit_intercept": ["boolean"],
         "solver": [StrOptions({"newton", "lbfgs"})],
         "tol": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
     }
 
     def __init__(

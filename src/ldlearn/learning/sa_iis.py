@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,10 +16,6 @@ from ldlearn.core.scaling import Scaling, feature_scaling
 from ldlearn.core.simplex import Array, SampleWeight, log_softmax, mean_logits, softmax
 
 _NODES = 16  # of the interpolation over f#, the size of a row: exponentials of nodes instead of rows
-_LARGEST_SPREAD = 3.0  # |step| * half the range of f#; 16 nodes then interpolate exp to nine digits
-_LARGEST_STEP = 50.0  # |step| * largest f#
-_MAX_SWEEPS = 60  # bisection alone would reach the tolerance in some 40
-_ROOT_TOLERANCE = 1e-12
 _BLOCK_BYTES = 2**26
 
 
@@ -97,9 +93,7 @@ class SAIIS(SampleWeightMixin, Learner):
 
     _test_params = ({"tol": 0.01}, {"tol": 0.01, "fit_intercept": False})
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
-        "fit_intercept": ["boolean"],
         "init": [StrOptions({"zeros", "eye"})],
     }
 
@@ -116,7 +110,7 @@ class SAIIS(SampleWeightMixin, Learner):
         return super().capabilities()._replace(sparse=True, label_invariant=self.init == "zeros")
 
     def _fit(self, X: Any, D: Array, sample_weight: SampleWeight | None = None) -> None:
-        scaling = feature_scaling(X, weights=sample_weight) if self.fit_intercept else _as_they_are(X.shape[1])
+        scaling = feature_scaling(X, weights=sample_weight) if self.fit_intercept else _identity_scaling(X.shape[1])
         problem = _Scaling(X, D, scaling, self.fit_intercept, sample_weight)
         W = np.eye(*problem.shape) if self.init == "eye" else np.zeros(problem.shape)
         if self.fit_intercept:
@@ -156,8 +150,9 @@ class _Scaling:
             lengths[block] = np.abs(Z).sum(axis=1)
         self.nodes, self.weights = _interpolate(lengths)
         half_range = max((lengths.max() - lengths.min()) / 2, np.finfo(float).tiny)
-        # Beyond the cap exponentials would overflow, or the interpolation lose digits; a longer way takes more steps.
-        self.cap = min(_LARGEST_STEP / max(lengths.max(), np.finfo(float).tiny), _LARGEST_SPREAD / half_range)
+        # With |step| f# above 50 exponentials would overflow; with |step| times half the range of f# above 3 the
+        # interpolation would lose digits (16 nodes give nine). A longer way takes more steps.
+        self.cap = min(50.0 / max(lengths.max(), np.finfo(float).tiny), 3.0 / half_range)
 
     def _blocks(self) -> Iterator[tuple[slice, Array]]:
         for block in self.slices:
@@ -204,7 +199,7 @@ def _nodes_first(masses: Array, c: int) -> Array:
     return np.ascontiguousarray(masses.reshape(len(masses), c, -1).transpose(2, 0, 1))
 
 
-def _as_they_are(n_features: int) -> Scaling:
+def _identity_scaling(n_features: int) -> Scaling:
     return Scaling(np.zeros(n_features), np.ones(n_features))
 
 
@@ -225,7 +220,7 @@ def _increasing_root(function: Any, shape: tuple[int, ...], cap: float) -> Array
     outside_low, outside_high = function(low)[0] > 0, function(high)[0] < 0
     low[outside_high], high[outside_low] = cap, -cap
     x = np.clip(np.zeros(shape), low, high)
-    for _ in range(_MAX_SWEEPS):
+    for _ in range(60):  # bisection alone would reach the tolerance in some 40
         value, slope = function(x)
         # The function increases: its sign says on which side of x the root is.
         low, high = np.where(value < 0, x, low), np.where(value > 0, x, high)
@@ -235,6 +230,6 @@ def _increasing_root(function: Any, shape: tuple[int, ...], cap: float) -> Array
         following[outside_low], following[outside_high] = -cap, cap
         moved = np.abs(following - x).max()
         x = following
-        if moved <= _ROOT_TOLERANCE * cap:
+        if moved <= 1e-12 * cap:
             break
     return np.asarray(x)

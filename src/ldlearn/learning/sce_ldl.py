@@ -17,8 +17,6 @@ from ldlearn.solvers.lbfgs import minimize_lbfgs
 
 # Shapes: F (n, R), U and E rows (c, R), scores (n, c); R hidden units.
 _BLOCK_ENTRIES = 100_000  # of the (rows, c, R) arrays worked on at a time, so that they stay in the cache
-_START = 0.5  # spread of the first hidden activations; much smaller ones begin on a plateau
-_LARGEST = 300.0  # exp(300) ** 2 is still finite
 
 
 class SCELDL(SampleWeightMixin, Learner):
@@ -58,7 +56,7 @@ class SCELDL(SampleWeightMixin, Learner):
     Attributes
     ----------
     coef_ : ndarray of shape (n_hidden, n_features)
-        The extractors, one a column.
+        The extractors, one per row.
     hidden_intercept_ : ndarray of shape (n_hidden,)
         What centring the features leaves behind; could be added to every row of ``thresholds_``.
     thresholds_ : ndarray of shape (c, n_hidden)
@@ -104,9 +102,7 @@ class SCELDL(SampleWeightMixin, Learner):
         "n_hidden": [Interval(Integral, 1, None, closed="left")],
         "lam": [Interval(Real, 0, None, closed="left")],
         "l2": [Interval(Real, 0, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
-        "random_state": ["random_state"],
     }
 
     def __init__(
@@ -147,8 +143,9 @@ class SCELDL(SampleWeightMixin, Learner):
 
     def _start(self, m: int, logits: Array) -> list[Array]:
         rng = check_random_state(self.random_state)
-        W = rng.normal(scale=_START / np.sqrt(m), size=(m, self.n_hidden))
-        U = rng.normal(scale=_START, size=(len(logits), self.n_hidden))
+        spread = 0.5  # of the first hidden activations; much smaller ones begin on a plateau
+        W = rng.normal(scale=spread / np.sqrt(m), size=(m, self.n_hidden))
+        U = rng.normal(scale=spread, size=(len(logits), self.n_hidden))
         return [W, U, logits]  # the hidden units need not learn the mean distribution
 
     def _predict(self, X: Any) -> Array:
@@ -191,6 +188,6 @@ def _exponentials(F: Array, U: Array) -> Iterator[tuple[slice, Array]]:
     F beyond the bound needs no care: there every label's unit is fully on (or off), so its terms are the same for all
     labels and cancel in the softmax, as does their gradient.
     """
-    exp_F, exp_U = (np.exp(np.clip(A, -_LARGEST, _LARGEST)) for A in (F, U))
+    exp_F, exp_U = (np.exp(np.clip(A, -300.0, 300.0)) for A in (F, U))  # whose product is finite
     for rows in gen_batches(len(F), max(1, _BLOCK_ENTRIES // U.size)):
         yield rows, exp_F[rows, None, :] * exp_U
