@@ -76,9 +76,9 @@ def test_label_studio_counts_raters(write):
     assert found.table["text"].tolist() == ["What a day", "Oh no"]
     said = "; ".join(found.notes)
     assert "question 'mood'" in said
-    assert "1 cancelled answers" in said
-    assert "1 answers that name no label" in said
-    assert "3 items that nobody gave a label" in said
+    assert "1 cancelled annotations" in said
+    assert "1 annotations without a label" in said
+    assert "3 items without a label" in said
     assert as_dict(read_annotations(path, "labels")) == {"11": (1, 1), "12": (1, 0)}
 
 
@@ -119,7 +119,7 @@ def test_label_studio_with_several_questions(write):
     remark = choice([], "why", "textarea") | {"value": {"text": ["a remark"]}}
     both = answer(1, choice(["a"], "mood"), choice(["x"], "topic"), remark)
     path = write("p.json", [task(1, both), task(2, both)])
-    with pytest.raises(TableError, match=r"several questions; say with label which one is meant: 'mood', 'topic'\."):
+    with pytest.raises(TableError, match=r"several questions; choose one with label: 'mood', 'topic'\."):
         read_annotations(path)
     assert read_annotations(path, label="topic").labels == ["x"]
     with pytest.raises(TableError, match="there is no question 'topics'; did you mean topic"):
@@ -209,9 +209,9 @@ def test_a_long_table(write):
     assert found.table["width"].tolist() == [1.5, 2.5]
     said = "; ".join(found.notes)
     assert "item 'Item ID', rater 'Worker', label 'label'" in said
-    assert "1 repeated answers" in said
-    assert "1 answers that name no label" in said
-    assert "they differ between the answers to one item: 'when'" in said
+    assert "1 repeated annotations" in said
+    assert "1 annotations without a label" in said
+    assert "they differ between the annotations of one item: 'when'" in said
 
 
 def test_ratings_are_in_the_order_of_numbers(write):
@@ -239,10 +239,10 @@ def test_a_label_that_is_called_like_a_column(write):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.csv", "photo,who,tag\n1,2,3\n", "say with label which column holds the labels; the columns are 'photo'"),
-        ("a.csv", "photo,rater,label\n1,2,3\n", "say with item which column names what was rated"),
+        ("a.csv", "photo,who,tag\n1,2,3\n", "name the column of the labels with label; the columns are 'photo'"),
+        ("a.csv", "photo,rater,label\n1,2,3\n", "name the column of the items with item"),
         ("a.csv", "item,label\n,x\n", "row 1, column 'item': the item is missing"),
-        ("a.csv", "item,label\n1,\n", "nobody gave a label"),
+        ("a.csv", "item,label\n1,\n", "no annotation has a label"),
         ("a.json", "[1, 2]", "a list of JSON objects is needed"),
         ("a.json", "[]", "a list of JSON objects is needed"),
         ("a.json", "{}", "a list of JSON objects is needed"),
@@ -250,9 +250,9 @@ def test_a_label_that_is_called_like_a_column(write):
         ("a.json", "{", "the file is no JSON"),
         ("a.json", "[" * 100_000, "nested too deeply"),
         ("a.jsonl", [], "the file is empty"),
-        ("a.jsonl", [{"id": 1, "label": [[[]]]}], "nobody gave a label"),
-        ("a.jsonl", [{"id": 1, "label": {"what": "ever"}}], "row 1, column 'label': this names no label"),
-        ("a.json", [task(1, answer(1))], "nobody gave a label"),
+        ("a.jsonl", [{"id": 1, "label": [[[]]]}], "no annotation has a label"),
+        ("a.jsonl", [{"id": 1, "label": {"what": "ever"}}], "row 1, column 'label': it holds no label"),
+        ("a.json", [task(1, answer(1))], "no annotation has a label"),
     ],
 )
 def test_what_cannot_be_read_is_one_sentence(write, name, content, message):
@@ -409,7 +409,7 @@ def test_fit_says_what_to_type_first(write, capsys, name, content, labels, roles
     """And what it says can be typed."""
     path = write(name, content)
     assert command("fit", path, "--labels", *labels.split(), "-o", "never.ldl") == 2
-    typed = capsys.readouterr().err.strip().partition("first type: ldlearn ")[2]
+    typed = capsys.readouterr().err.strip().partition("first run: ldlearn ")[2]
     named = [] if roles is None else zip(("--item", "--rater", "--label"), roles.split(), strict=True)
     options = [word for pair in named for word in pair]
     assert typed.split() == ["import", path, *options, "-o", "table.csv"]

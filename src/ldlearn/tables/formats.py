@@ -22,8 +22,8 @@ from ldlearn.tables.source import PIPE, Input, Say, Source, Told, is_gzip, readi
 FORMATS = {
     "csv": "ldlearn.tables.delimited:CSV",
     "tsv": "ldlearn.tables.delimited:TSV",
-    "jsonl": "ldlearn.tables.jsonl:JSONL",
-    "json": "ldlearn.tables.json_file:JSON",
+    "jsonl": "ldlearn.tables.json_tables:JSONL",
+    "json": "ldlearn.tables.json_tables:JSON",
     "parquet": "ldlearn.tables.arrow:PARQUET",
     "feather": "ldlearn.tables.arrow:FEATHER",
     "npz": "ldlearn.tables.npz:NPZ",

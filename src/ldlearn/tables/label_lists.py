@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import json
-from ast import literal_eval
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -21,9 +19,6 @@ from ldlearn.tables.values import import_pandas, is_label_word, is_missing, is_n
 # Rarest within a name first: a label may well hold a comma, hardly a new line.
 _SEPARATORS = ("\n", "|", ";", ",")  # in this order, the first that occurs
 _JSON = "json"
-_MOST_LABELS = 50  # more are believed only if they recur
-_MOST_NAMED = 12
-_RECUR = 2.0  # rows for each label
 
 
 class LabelList(NamedTuple):
@@ -32,14 +27,14 @@ class LabelList(NamedTuple):
     column: str
     separator: str
 
-    def in_words(self, names: Sequence[str]) -> str:
+    def describe(self, names: Sequence[str]) -> str:
         """A sentence for the user."""
         how = "in brackets" if self.separator == _JSON else f"separated by {self.separator!r}"
         return f"the column {self.column!r} holds lists of labels, {how}: {format_list(names)}."
 
-    def order_in_words(self, names: Sequence[str]) -> str:
+    def describe_order(self, names: Sequence[str]) -> str:
         """What an order of the labels means here: a list has none."""
-        order = ", ".join(names) if len(names) <= _MOST_NAMED else f"{names[0]}, {names[1]}, ..., {names[-1]}"
+        order = ", ".join(names) if len(names) <= 12 else f"{names[0]}, {names[1]}, ..., {names[-1]}"
         return (
             f"ordered takes the labels of the column {self.column!r} as {order}, sorted by name (numbers by size); for "
             "another order give each label a 0/1 column, in that order."
@@ -58,8 +53,7 @@ def expand_label_list(
         The label columns. A single one whose cells are texts other than yes/no, or lists, holds lists.
     separator : str, optional
         What stands between labels; by default a new line, a bar, a semicolon or a comma, whichever occurs first in
-        this order. JSON lists (``["sky", "sea"]``), and those of Python and of databases, need none. An empty cell is
-        a row without labels.
+        this order. JSON lists (``["sky", "sea"]``) need none. An empty cell is a row without labels.
 
     Returns
     -------
@@ -77,7 +71,7 @@ def expand_label_list(
     names = sorted_labels({name for cell in _cells(table[column], found) for name in cell})
     if not names:
         raise TableError("the label column is empty.", column=column)
-    if len(names) > max(_MOST_LABELS, len(table) / _RECUR):
+    if len(names) > max(50, len(table) / 2):
         raise TableError(
             f"{len(names)} different labels in {len(table)} rows look like texts; name the label columns, or say what "
             "separates labels.",
@@ -119,14 +113,9 @@ def holds_lists(series: Any, separator: str | None = None) -> bool:
 
 def _find_separator(series: Any) -> str:
     texts = [str(value) for value in series[~is_missing(series)] if isinstance(value, str)]
-    # A single label may begin with a brace; only if all cells do are they lists.
-    if any(text.lstrip().startswith("[") for text in texts) or all(map(_is_in_braces, texts)):
+    if any(text.lstrip().startswith("[") for text in texts):
         return _JSON
     return next((mark for mark in _SEPARATORS if any(mark in text for text in texts)), "|")
-
-
-def _is_in_braces(text: str) -> bool:
-    return text.strip().startswith("{") and text.strip().endswith("}")
 
 
 def _cells(series: Any, found: LabelList) -> list[list[str]]:
@@ -139,8 +128,9 @@ def _cells(series: Any, found: LabelList) -> list[list[str]]:
 
 def _names(value: Any, found: LabelList, row: object) -> list[str]:
     if isinstance(value, str) and found.separator == _JSON:
-        value = _read_list(value.strip())
-    if isinstance(value, str):
+        with suppress(ValueError):  # a plain label among lists
+            value = json.loads(value)
+    elif isinstance(value, str):
         value = value.split(found.separator)
     if not isinstance(value, list | tuple | set | np.ndarray):
         value = [value]
@@ -148,14 +138,3 @@ def _names(value: Any, found: LabelList, row: object) -> list[str]:
     if any(isinstance(name, dict | list) for name in value):
         raise TableError("a list of labels must hold texts.", row=row, column=found.column)
     return [name for name in names if name]
-
-
-def _read_list(text: str) -> Any:
-    """A list as JSON has it, as Python prints it (what pandas writes), or as databases do: {sky,"deep sea"}."""
-    if not text.startswith("[") and not _is_in_braces(text):
-        return [text]  # a plain label among lists
-    # {} is an empty dict to both, and here a row without labels.
-    for read in (json.loads, literal_eval):
-        with suppress(ValueError, SyntaxError):
-            return read(text) or []
-    return next(csv.reader([text[1:-1]], skipinitialspace=True), [])

@@ -162,7 +162,7 @@ def read_labelled(
         try:
             columns = choose_columns(source, labels, **wanted)
         except TableError:
-            from ldlearn.tables.long_format import refuse_long_table
+            from ldlearn.tables.annotation_formats import refuse_long_table
 
             # Of a table of answers, which columns are missing is not the advice that helps.
             refuse_long_table(given.name, source.names)
@@ -174,12 +174,12 @@ def read_labelled(
         label = table[columns.labels[0]]
         # Ticks in one column are a label of items; only names or other numbers can be answers.
         if len(columns.labels) == 1 and (holds_lists(label) or not label.isin((0, 1)).all()):
-            from ldlearn.tables.long_format import refuse_answers
+            from ldlearn.tables.annotation_formats import refuse_long_rows
 
-            refuse_answers(given.name, table, columns.labels[0], columns.id)
+            refuse_long_rows(given.name, table, columns.labels[0], columns.id)
         found = replace(_with_labels(table, columns, kind, separator), decimal=given.decimal)
     if found.listed is not None:
-        given.tell(found.listed.in_words(found.columns.labels))
+        given.tell(found.listed.describe(found.columns.labels))
     return found
 
 

@@ -1,20 +1,26 @@
-"""MATLAB files of both kinds: version 5, and version 7.3, which is HDF5."""
+"""MATLAB files: version 7.3, which is HDF5 with a preface, and the choice between it and version 5 (`mat5`)."""
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
 import scipy.io
 import scipy.sparse
 
-from ldlearn.exceptions import ParameterError
+from ldlearn.exceptions import ParameterError, TableError, import_optional
 from ldlearn.tables.arrays import ArraySource, arrays_of
 from ldlearn.tables.content import Content
 from ldlearn.tables.formats import Format
+from ldlearn.tables.limits import check_declared, check_total
 from ldlearn.tables.mat5 import read_mat5
-from ldlearn.tables.mat73 import is_mat73, read_mat73, write_mat73
 from ldlearn.tables.sink import Output, WholeSink
 from ldlearn.tables.source import Input
 
-_MAT5_LIMIT = 1 << 31  # bytes; MATLAB itself keeps larger arrays in version 7.3 only
+_PREFACE = 512
+_FILTERS = {"gzip", "lzf", None}  # others may be plugins that HDF5 loads, which is foreign code
+_CLASS_OF_DTYPE = {"f8": "double", "f4": "single", "i1": "int8", "u1": "uint8", "i8": "int64", "b1": "logical"}
 
 
 def _source(given: Input) -> ArraySource:
@@ -34,11 +40,120 @@ class MatSink(WholeSink):
         """See `Sink.save`."""
         self.numbers_only(content)
         size = content.X.data.nbytes if scipy.sparse.issparse(content.X) else content.X.nbytes
-        version = self.output.mat_version or ("5" if size < _MAT5_LIMIT else "7.3")
+        # MATLAB itself keeps larger arrays in version 7.3 only.
+        version = self.output.mat_version or ("5" if size < 1 << 31 else "7.3")
         if version == "7.3":
             write_mat73(self.output.seekable, arrays_of(content))
         else:
             scipy.io.savemat(self.output.seekable, arrays_of(content), do_compression=True)
+
+
+def _import_h5py() -> Any:
+    return import_optional("h5py", "tables", "MATLAB 7.3 files")
+
+
+def is_mat73(path: Path) -> bool:
+    """Whether a file is HDF5, with or without MATLAB's preface."""
+    with path.open("rb") as file:
+        start = file.read(_PREFACE + 8)
+    return start[:8] == b"\x89HDF\r\n\x1a\n" or start[_PREFACE:] == b"\x89HDF\r\n\x1a\n"
+
+
+def read_mat73(path: Path, max_bytes: int) -> dict[str, Any]:
+    """Numeric matrices (and texts, as str) of a file."""
+    h5py = _import_h5py()
+    arrays = {}
+    with h5py.File(path, "r") as file:
+        # MATLAB keeps what cells and objects refer to under names such as #refs#.
+        names = [name for name in file if not name.startswith("#")]
+        for name in names:
+            if not isinstance(file.get(name, getlink=True), h5py.HardLink):
+                raise TableError(f"{name!r} points at another file, which is not followed.")
+            value = _load(h5py, file[name], path, max_bytes)
+            if value is not None:
+                arrays[name] = value
+    return arrays
+
+
+def _load(h5py: Any, item: Any, path: Path, max_bytes: int) -> Any:
+    if isinstance(item, h5py.Group):
+        return _load_sparse(h5py, item, path, max_bytes) if "MATLAB_sparse" in item.attrs else None
+    if item.dtype.kind not in "biuf":
+        return None
+    values = _numbers(item, path, max_bytes)
+    matlab_class = item.attrs.get("MATLAB_class", b"")
+    if "MATLAB_empty" in item.attrs:
+        # Of an empty array MATLAB stores the shape in place of the numbers; a file may lie about being empty.
+        shape = tuple(int(length) for length in np.ravel(values)[:2])
+        if 0 not in shape:
+            raise TableError(f"{item.name!r} is marked as empty, but would be an array of shape {shape}.")
+        return np.zeros(shape)
+    if matlab_class in (b"char", "char"):
+        return "".join(map(chr, np.ravel(values).tolist()))
+    return values.T  # MATLAB stores columns first, HDF5 rows first
+
+
+def _numbers(item: Any, path: Path, max_bytes: int) -> Any:
+    """Values of an array, after its declared size and where its bytes come from have been looked at."""
+    if item.external or item.is_virtual or item.compression not in _FILTERS:
+        raise TableError(f"{item.name!r} lies in another file or is packed in an unusual way.")
+    declared = item.size * item.dtype.itemsize if item.shape is not None else 0
+    check_declared(declared, path.stat().st_size)
+    check_total(declared, max_bytes)
+    return np.asarray(item[()])
+
+
+def _load_sparse(h5py: Any, group: Any, path: Path, max_bytes: int) -> Any:
+    n_rows = int(group.attrs["MATLAB_sparse"])
+    # Rows without entries take memory, too, once the matrix is stored by rows.
+    check_declared(8 * n_rows, path.stat().st_size)
+    items = [group.get(key) for key in ("data", "ir", "jc")]
+    if not isinstance(items[2], h5py.Dataset):
+        raise TableError(f"the sparse array {group.name!r} has no columns.")
+    starts = np.ravel(_numbers(items[2], path, max_bytes)).astype(np.int64)
+    if not all(isinstance(item, h5py.Dataset) for item in items):  # MATLAB leaves them out if all is zero
+        return scipy.sparse.csr_matrix((n_rows, len(starts) - 1))
+    values, rows = (np.ravel(_numbers(item, path, max_bytes)) for item in items[:2])
+    matrix = scipy.sparse.csc_matrix((values, rows.astype(np.int64), starts), shape=(n_rows, len(starts) - 1))
+    # scipy believes indices, and its compiled loops would go beyond the arrays.
+    matrix.check_format(full_check=True)
+    return matrix.tocsr()
+
+
+def write_mat73(file: IO[bytes], arrays: dict[str, Any]) -> None:
+    """Write arrays and texts the way MATLAB does."""
+    h5py = _import_h5py()
+    with h5py.File(file, "w", userblock_size=_PREFACE) as content:
+        for name, value in arrays.items():
+            _store(content, name, value)
+    # As version 5 begins: 116 bytes of text, 8 of an offset, the version, the order of bytes.
+    preface = b"MATLAB 7.3 MAT-file, written by ldlearn".ljust(116) + bytes(8) + b"\x00\x02IM"
+    # HDF5 leaves the block before its content to others.
+    file.seek(0)
+    file.write(preface.ljust(_PREFACE, b"\x00"))
+
+
+def _store(file: Any, name: str, value: Any) -> None:
+    if isinstance(value, str):
+        codes = np.frombuffer(value.encode("utf-16-le"), dtype="<u2").reshape(-1, 1)
+        item = file.create_dataset(name, data=codes)
+        item.attrs["MATLAB_class"], item.attrs["MATLAB_int_decode"] = np.bytes_(b"char"), np.int32(2)
+    elif scipy.sparse.issparse(value):
+        _store_sparse(file.create_group(name), value.tocsc())
+    else:
+        packing = {"compression": "gzip", "chunks": True} if value.size else {}
+        item = file.create_dataset(name, data=np.ascontiguousarray(value.T), **packing)
+        matlab_class = _CLASS_OF_DTYPE.get(value.dtype.str[1:], value.dtype.name)
+        item.attrs["MATLAB_class"] = np.bytes_(matlab_class.encode())
+
+
+def _store_sparse(group: Any, matrix: Any) -> None:
+    group.attrs["MATLAB_sparse"] = np.uint64(matrix.shape[0])
+    group.attrs["MATLAB_class"] = np.bytes_(b"double")
+    group.create_dataset("jc", data=matrix.indptr.astype(np.uint64))
+    if matrix.nnz:
+        group.create_dataset("data", data=matrix.data.astype(np.float64))
+        group.create_dataset("ir", data=matrix.indices.astype(np.uint64))
 
 
 MAT = Format("a MATLAB file", _source, MatSink)

@@ -125,7 +125,7 @@ def fit_table(
         with progress("fitting", None):
             model = _fit_and_check(table, estimator, embedding, holdout)
         if table.listed is not None and getattr(estimator, "ordered", False):
-            given.tell(table.listed.order_in_words(model.labels))
+            given.tell(table.listed.describe_order(model.labels))
         model.facts["source"] = given.identity()
     if output is not None:
         save_model(model, output)

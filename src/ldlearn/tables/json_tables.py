@@ -1,4 +1,7 @@
-"""JSON lines: one object per row."""
+"""JSON lines (.jsonl), one object a row, and JSON files (.json): a list of objects, or tasks of an annotation tool.
+
+Lines are parsed by Python's json module: pandas converts values (dates, long numbers) and names no row in its errors.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +9,16 @@ import json
 from collections.abc import Iterator
 from itertools import chain, islice
 from shlex import quote
-from typing import Any
+from typing import Any, NoReturn
 
 from numpy.typing import NDArray
 
 from ldlearn.exceptions import TableError
-from ldlearn.tables.annotation_labels import is_task
+from ldlearn.tables.annotation_formats import is_task
 from ldlearn.tables.columns import marked_labels
 from ldlearn.tables.formats import Format
 from ldlearn.tables.limits import check_total
-from ldlearn.tables.sink import Sink, Table, columns_of
+from ldlearn.tables.sink import Output, Sink, Table, columns_of
 from ldlearn.tables.source import CHUNK_ROWS, PIPE, Input, Kind, RowSource, as_column
 
 _LONGEST_LINE = 64 << 20
@@ -27,13 +30,12 @@ class JsonLinesSource(RowSource):
     def __init__(self, given: Input, rows: Iterator[dict[str, Any]] | None = None) -> None:
         super().__init__(given)
         rows = parse_lines(given) if rows is None else rows
-        # Many rows: an object may leave out what it does not know, so that one alone does not tell all columns.
-        first = list(islice(rows, CHUNK_ROWS))
+        first = list(islice(rows, CHUNK_ROWS))  # an object may leave out keys, so that one alone does not have all
         if not first:
             raise TableError("the file is empty; one JSON object per line is needed.")
         if is_task(first[0]):
             command = f"ldlearn import {quote(given.name)} -o table.csv"
-            raise TableError(f"a row holds the answers of raters; first type: {command}")
+            raise TableError(f"a row holds annotations of several raters; first run: {command}")
         self.names = list(dict.fromkeys(name for row in first for name in row))
         self.labels = marked_labels(self.names)
         self._rows = chain(first, rows)
@@ -42,25 +44,38 @@ class JsonLinesSource(RowSource):
         name = self.names[position]
         cells = [row.get(name) for row in rows]
         for number, cell in enumerate(cells, first):
-            if isinstance(cell, dict) or (isinstance(cell, list) and any(map(_is_nested, cell))):
-                problem = "neither a number nor a text; of answers by raters `ldlearn import` makes a table."
+            if isinstance(cell, dict) or (isinstance(cell, list) and any(isinstance(v, dict | list) for v in cell)):
+                problem = "neither a number nor a text; `ldlearn import` makes a table of annotations."
                 raise TableError(problem, row=number, column=name)
         return as_column(cells, kind)
 
 
+class JsonSource(JsonLinesSource):
+    """A list of objects, as lines would hold them; of tasks, the table that `read_annotations` makes."""
+
+    def __init__(self, given: Input) -> None:
+        from ldlearn.tables.annotations import count_tasks
+
+        rows = parse_list(given)
+        if is_task(rows[0]):
+            found = count_tasks(rows)
+            given.log("; ".join(found.notes))
+            rows = found.table.to_dict("records")
+        super().__init__(given, iter(rows))
+
+
 def parse_lines(given: Input) -> Iterator[dict[str, Any]]:
-    """The objects of the lines."""
+    """The objects of the lines; empty lines are skipped."""
     number = 0
     while line := given.file.readline(_LONGEST_LINE):
         if len(line) == _LONGEST_LINE:
             raise TableError(f"the line is longer than {_LONGEST_LINE >> 20} MB.", row=number + 1)
-        if not line.strip():
-            continue
-        number += 1
-        row = _parse(line, "line", number)
-        if not isinstance(row, dict):
-            raise TableError('the line is no JSON object such as {"age": 3}.', row=number)
-        yield row
+        if line.strip():
+            number += 1
+            row = _parse(line, "line", number)
+            if not isinstance(row, dict):
+                raise TableError('the line is no JSON object such as {"age": 3}.', row=number)
+            yield row
 
 
 def parse_list(given: Input) -> list[dict[str, Any]]:
@@ -82,27 +97,24 @@ def _parse(text: bytes, what: str, row: int | None = None) -> Any:
         raise TableError(f"the {what} is no JSON ({reason}).", row=row) from None
 
 
-def _is_nested(value: Any) -> bool:
-    return isinstance(value, dict | list)
-
-
 class JsonLinesSink(Sink):
-    """Writes one JSON object a row."""
+    """Writes one JSON object a row; NaN becomes null."""
 
     def write(self, table: Table) -> None:
         """Append rows."""
         columns = columns_of(table)
-        for values in zip(*(_plain(column) for column in columns.values()), strict=True):
+        plain = [[None if value != value else value for value in column.tolist()] for column in columns.values()]
+        for values in zip(*plain, strict=True):
             try:
                 line = json.dumps(dict(zip(columns, values, strict=True)), ensure_ascii=False, allow_nan=False)
             except ValueError:
-                raise self.refusal("JSON knows no infinite numbers; use another format.") from None
+                raise self.refusal("JSON has no infinite numbers; use another format.") from None
             self.output.file.write(line.encode() + b"\n")
 
 
-def _plain(column: NDArray[Any]) -> list[Any]:
-    # JSON has no NaN.
-    return [None if value != value else value for value in column.tolist()]
+def _refuse(output: Output) -> NoReturn:
+    raise TableError("a .json file can only be read; write JSON lines, .jsonl.", where=output.name)
 
 
 JSONL = Format("JSON lines", JsonLinesSource, JsonLinesSink, is_stream=True)
+JSON = Format("JSON", JsonSource, _refuse, is_stream=True)

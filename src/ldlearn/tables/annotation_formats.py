@@ -1,0 +1,217 @@
+"""Formats of annotations: tasks of annotation tools, and long tables with one annotation a row.
+
+*Tasks* hold the annotations of all raters (Label Studio, old exports of doccano). A *long table* (doccano, Label
+Studio's short JSON and CSV, surveys) has columns for the item, maybe the rater, and one label or several.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from shlex import quote
+from typing import Any
+
+from ldlearn.exceptions import TableError, bare_name, format_list
+from ldlearn.tables.columns import find_columns
+from ldlearn.tables.values import MISSING
+
+# What tools store about an annotation, which is no feature of the item.
+_METADATA = {"annotationid", "createdat", "updatedat", "leadtime", "comments", "annotationapprover"}
+_ANNOTATION_KEYS = ("annotations", "completions")  # where a task keeps its annotations
+_LABEL_KEYS = ("choices", "labels", "label", "taxonomy", "rating", "number", "selected")
+# Usual names of the columns of a long table, likeliest first; compared without case, spaces and underscores.
+_ITEM = ("item", "itemid", "task", "taskid", "docid", "documentid", "unit", "unitid", "exampleid", "id")
+_PEOPLE = ("rater", "annotator", "worker", "coder", "judge", "user", "participant", "respondent")
+_RATER = (*_PEOPLE, *(name + "id" for name in _PEOPLE), "username", "completedby")
+_LABEL = (
+    "label", "labels", "cats", "category", "categories", "answer", "choice", "class", "rating", "vote", "entities",
+)  # fmt: skip
+
+
+def is_task(record: Any) -> bool:
+    """Whether a JSON object holds annotations of several raters."""
+    return isinstance(record, Mapping) and any(
+        isinstance(record.get(key), list) and all(isinstance(entry, Mapping) for entry in record[key])
+        for key in _ANNOTATION_KEYS
+    )
+
+
+def annotations_of(task: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The annotations in a task."""
+    return [entry for key in _ANNOTATION_KEYS for entry in task.get(key) or () if isinstance(entry, Mapping)]
+
+
+def task_fields(task: Mapping[str, Any]) -> dict[str, Any]:
+    """The features of a task: its data; without such a part, all that is not about its annotations."""
+    if isinstance(task.get("data"), Mapping):
+        return flatten(task["data"])
+    aside = {"id", *_ANNOTATION_KEYS} | {name for name in task if bare_name(name) in _METADATA}
+    return flatten({name: value for name, value in task.items() if name not in aside})
+
+
+def _results(annotation: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The parts of an annotation that name labels; one of doccano is itself such a part."""
+    if "result" not in annotation:
+        return [{"type": "label", "value": annotation}] if "label" in annotation else []
+    parts = [part for part in annotation["result"] or () if isinstance(part, Mapping)]
+    return [part for part in parts if isinstance(part.get("value"), Mapping) and _labels_of(part) is not None]
+
+
+def _labels_of(part: Mapping[str, Any]) -> Any:
+    """The entry named like the type of the part, as for choices and rectanglelabels, or one with a usual name."""
+    value, kind = part["value"], part.get("type")
+    return value.get(kind) if kind in value else next((value[key] for key in _LABEL_KEYS if key in value), None)
+
+
+def questions_of(annotation: Mapping[str, Any]) -> list[str]:
+    """The names of the questions that an annotation answers."""
+    return [str(part["from_name"]) for part in _results(annotation) if "from_name" in part]
+
+
+def labels_of_annotation(annotation: Mapping[str, Any], question: str | None, row: int) -> list[str]:
+    """The labels that an annotation gives to a question, each once."""
+    parts = [part for part in _results(annotation) if question in (None, part.get("from_name"))]
+    return list(dict.fromkeys(name for part in parts for name in parse_labels(_labels_of(part), row, question)))
+
+
+def rater_of(annotation: Mapping[str, Any]) -> str | None:
+    """The rater, if there is one."""
+    who = annotation.get("completed_by", annotation.get("user"))
+    return as_text(who.get("id", who.get("email"))) if isinstance(who, Mapping) else as_text(who)
+
+
+def parse_labels(value: Any, row: int, column: str | None = None) -> list[str]:
+    """The labels in a cell: a name, ``sky|sea``, a number, a list, or an object of an annotation tool."""
+    if is_empty(value):
+        return []
+    if isinstance(value, str):
+        if value.lstrip()[:1] in ("[", "{"):
+            with suppress(ValueError, RecursionError):  # a name may begin so
+                return parse_labels(json.loads(value), row, column)
+        return [name for part in value.split("|") if (name := part.strip())]
+    if isinstance(value, list | tuple):
+        if len(value) == 3 and isinstance(value[2], str) and all(isinstance(end, int) for end in value[:2]):
+            return [value[2]]  # a span of a text: its two ends, its label
+        found: list[str] = []
+        for part in value:
+            if isinstance(part, list) and part and all(isinstance(name, str) for name in part):
+                part = " / ".join(part)  # a node of a taxonomy: its ancestors and itself
+            # Names in a list are whole, whatever marks they hold.
+            found += [part] if isinstance(part, str) else parse_labels(part, row, column)
+        return found
+    if isinstance(value, Mapping):
+        inner = next((value[key] for key in _LABEL_KEYS if key in value), None)
+        if inner is not None:
+            return parse_labels(inner, row, column)
+        if value and all(isinstance(degree, int | float) for degree in value.values()):  # {"joy": 1.0, "fear": 0.0}
+            return [str(name) for name, degree in value.items() if degree >= 0.5]
+    text = as_text(value)
+    if text is None:
+        raise TableError("it holds no label; a text, a number or a list of them is needed.", row=row, column=column)
+    return [text]
+
+
+def as_text(value: Any) -> str | None:
+    """A name or a number as text; None where there is none."""
+    if is_empty(value) or isinstance(value, Mapping | list):
+        return None
+    # A column with gaps holds 7 as 7.0, and both must name the same rater.
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value).strip()
+
+
+def is_empty(value: Any) -> bool:
+    """Whether a cell is empty."""
+    if isinstance(value, str):
+        return value.strip() in MISSING
+    return value is None or (isinstance(value, float) and math.isnan(value))
+
+
+def flatten(fields: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Objects within objects as ``outer.inner``."""
+    flat: dict[str, Any] = {}
+    for name, value in fields.items():
+        flat |= flatten(value, f"{prefix}{name}.") if isinstance(value, Mapping) else {f"{prefix}{name}": value}
+    return flat
+
+
+@dataclass(frozen=True)
+class LongFormat:
+    """The columns of a long table, one annotation a row."""
+
+    item: str | None
+    rater: str | None
+    label: str
+    features: list[str]
+
+    @property
+    def roles(self) -> dict[str, str]:
+        """The columns that exist, by role."""
+        roles = {"item": self.item, "rater": self.rater, "label": self.label}
+        return {role: name for role, name in roles.items() if name is not None}
+
+    def describe(self) -> str:
+        """What was found, for messages."""
+        found = ", ".join(f"{role} {name!r}" for role, name in self.roles.items())
+        return f"one annotation a row: {found}" + ("" if self.item else "; each row is an item of its own")
+
+    def import_command(self, path: str) -> str:
+        """The command that makes a table with one row an item of such a file."""
+        options = " ".join(f"--{role} {quote(name)}" for role, name in self.roles.items())
+        return f"ldlearn import {quote(path)} {options} -o table.csv"
+
+
+def find_long_format(names: Sequence[str], given: Mapping[str, str | None], single_file: bool) -> LongFormat:
+    """Find the columns: those that the user gives, or those with usual names."""
+    found = {role: names[find_columns(names, name, role)[0]] for role, name in given.items() if name is not None}
+    for role, usual in {"item": _ITEM, "rater": _RATER, "label": _LABEL}.items():
+        if role not in found and (name := _first_named(names, usual, set(found.values()))) is not None:
+            found[role] = name
+    listing = f"the columns are {format_list(names, 12)}"
+    if "label" not in found:
+        raise TableError(f"name the column of the labels with label; {listing}.")
+    # In a single file without raters each row may be an item of its own; otherwise items must recur.
+    if "item" not in found and ("rater" in found or not single_file):
+        raise TableError(f"name the column of the items with item; {listing}.")
+    features = _features(names, set(found.values()))
+    return LongFormat(found.get("item"), found.get("rater"), found["label"], features)
+
+
+def _features(names: Sequence[str], taken: set[str | None]) -> list[str]:
+    return [name for name in names if name not in taken and bare_name(name) not in _METADATA]
+
+
+def _first_named(names: Sequence[str], usual: Sequence[str], taken: set[str]) -> str | None:
+    # Reversed, so that of two columns spelled alike the first is found.
+    by_spelling = {bare_name(name): name for name in reversed(names) if name not in taken}
+    return next((by_spelling[spelling] for spelling in usual if spelling in by_spelling), None)
+
+
+def refuse_long_rows(path: str, table: Any, label: str, id: str | None = None) -> None:
+    """Refuse a table with one label column whose rows seem to be annotations instead of items.
+
+    That is so if there are 1.5 rows for each item, and only rater and label differ between the rows of an item.
+    """
+    names = list(table.columns)
+    item = id or _first_named(names, _ITEM, {label})
+    if item is None or len(table) < 1.5 * table[item].nunique():
+        return
+    rater = _first_named(names, _RATER, {label, item})
+    features = _features(names, {item, rater, label})
+    if features and (table.groupby(item)[features].nunique() > 1).to_numpy().any():
+        return
+    command = LongFormat(item, rater, label, features).import_command(path)
+    raise TableError(
+        f"the values of {item!r} recur with other labels, so that a row is an annotation and not an item; "
+        f"first run: {command}"
+    )
+
+
+def refuse_long_table(path: str, names: Sequence[str]) -> None:
+    """Refuse a table whose columns have the usual names of annotations."""
+    item, rater, label = (_first_named(names, usual, set()) for usual in (_ITEM, _RATER, _LABEL))
+    if item is not None and rater is not None and label is not None:
+        found = LongFormat(item, rater, label, [])
+        raise TableError(f"a row is an annotation ({found.describe()}); first run: {found.import_command(path)}")
