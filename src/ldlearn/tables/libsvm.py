@@ -1,4 +1,4 @@
-"""Multi-label files in the format of LIBSVM: ``label,label index:value index:value``."""
+"""Multi-label files of LIBSVM, ``label,label index:value index:value``, read and written by scikit-learn."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from ldlearn.tables.sink import WholeSink
 from ldlearn.tables.source import Input
 
 _MARK = "ldlearn "
-_LONGEST_LINE = 1 << 28
 _INDEX = re.compile(rb"\s(\d+):")
 
 
@@ -58,7 +57,7 @@ class LibsvmSource(ArraySource):
 def _own_comment(path: Path) -> str:
     """Names and origin, if the comments at the beginning are ours."""
     with path.open("rb") as file:
-        while (line := file.readline(_LONGEST_LINE)).startswith(b"#"):
+        while (line := file.readline(1 << 28)).startswith(b"#"):
             text = line[1:].strip()
             if text.startswith(_MARK.encode()):
                 return text[len(_MARK) :].decode()

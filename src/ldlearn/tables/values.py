@@ -30,8 +30,6 @@ _NO = ("false", "no", "n", "f", "off", "nein", "nee", "non", "não")
 _AS_LABEL = dict.fromkeys(_YES, 1.0) | dict.fromkeys(_NO, 0.0)
 _COMMA_DEGREE = re.compile(r"0,\d+|1,0+")  # 1,234 may be votes
 _PERCENTAGE = re.compile(r"(\d+(?:[.,]\d+)?)\s*%")
-_LARGEST_ROUNDING = 0.05  # of a row of degrees
-_LARGEST_INTEGER = 10**308
 _ADVICE = "correct it, or leave the cell empty if the value is unknown."
 
 
@@ -254,7 +252,7 @@ def _rounding(degrees: NDArray[np.float64]) -> float:
     """How far from 1 the sum of a row may be because degrees are written with two decimals, or with three, or four."""
     # Each degree is off by half of its last decimal at most, and so is the sum by as many halves as there are labels.
     decimals = next((k for k in (2, 3, 4) if np.allclose(degrees, degrees.round(k), rtol=0, atol=1e-9)), 6)
-    return float(min(0.5 * degrees.shape[1] * 10.0**-decimals, _LARGEST_ROUNDING)) + 1e-9
+    return float(min(0.5 * degrees.shape[1] * 10.0**-decimals, 0.05)) + 1e-9
 
 
 def _other_kind(targets: NDArray[np.float64], row: int) -> str:
@@ -286,8 +284,8 @@ def _spelled(value: Any) -> Any:
     """What may be read as a number: texts and numbers, not truth values (which pandas would count as 0 and 1)."""
     if isinstance(value, str):
         return value.strip()
-    if isinstance(value, int) and abs(value) > _LARGEST_INTEGER:
-        return np.inf  # no float can hold it
+    if isinstance(value, int) and abs(value) > 10**308:  # no float can hold it
+        return np.inf
     return np.nan if isinstance(value, bool | np.bool_) else value
 
 
