@@ -8,7 +8,6 @@ import dask
 import dask.array as da
 import numpy as np
 import pytest
-from scipy import sparse
 from sklearn.base import clone
 from sklearn.preprocessing import StandardScaler
 from tiny_plans import tiny_plan
@@ -19,6 +18,7 @@ from ldlearn.dask.cluster import Rounds
 from ldlearn.datasets import make_label_distributions
 from ldlearn.exceptions import InputError, ParameterError
 from ldlearn.experiments import run_plan
+from ldlearn.joint.alternation import alternate
 
 dd = pytest.importorskip("dask.dataframe")
 distributed = pytest.importorskip("distributed")
@@ -417,41 +417,27 @@ def test_what_needs_all_rows_at_once_is_one_sentence(rows, client):
         ld.DLDL(**GIVEN, feature_map=StandardScaler(), client=client).fit(X, Y)
     with pytest.raises(InputError, match="On Dask collections degrees cannot be given"):
         ld.DLDL(**GIVEN, client=client).fit(X, Y, degrees=np.full((700, 4), np.nan))
-    with pytest.raises(ParameterError, match="A graph given as neighbors ties rows of different blocks"):
-        ld.DLDL(**GIVEN, alpha=0.1, neighbors=sparse.eye_array(700, format="csr"), client=client).fit(X, Y)
-    with pytest.raises(InputError, match="a block of 1 rows has no 20 neighbours"):
+    with pytest.raises(ParameterError, match="On Dask collections alpha must be 0"):
         ld.DLDL(alpha=0.1, **GIVEN, client=client).fit(X, Y)
+
+
+def test_both_fits_run_the_same_alternation(rows, client, monkeypatch):
+    calls = []
+
+    def spy(steps, **options):
+        calls.append((type(steps).__name__, options["max_iter"]))
+        return alternate(steps, **options)
+
+    monkeypatch.setattr("ldlearn.joint.dldl.alternate", spy)
+    monkeypatch.setattr("ldlearn.dask.dldl.alternate", spy)
+    DLDL(**GIVEN).fit(*rows)
+    ld.DLDL(**GIVEN, client=client).fit(*(in_blocks(A, UNEVEN[3]) for A in rows))
+    assert calls == [("_LocalSteps", 1), ("_BlockSteps", 1)]
 
 
 def test_what_is_only_for_rows_in_memory_is_one_sentence(rows, fitted):
     with pytest.raises(InputError, match="for anything else use to_local"):
         fitted.predict_interval(in_blocks(rows[0], UNEVEN[3]))
-
-
-def test_with_a_graph_neighbours_are_found_within_blocks(rows, client):
-    X, Y = (in_blocks(A, (350, 350)) for A in rows)
-    params = {"alpha": 0.1, "n_neighbors": 5, "sigma": 2.0, **TWICE}
-    model = ld.DLDL(**params, client=client).fit(X, Y)
-    one = ld.DLDL(**params, client=client).fit(X.rechunk((700, -1)), Y.rechunk((700, -1)))
-    local = DLDL(**params).fit(*rows)
-    np.testing.assert_allclose(one.coef_, local.coef_, atol=1e-6)
-    assert np.abs(model.coef_ - local.coef_).max() > 1e-6
-    first, second = client.compute(model.graph_, sync=True)
-    within = local.graph_[:350, :350]
-    assert first.shape == second.shape == (350, 350)
-    assert first.nnz >= within.nnz  # neighbours that lie in the other block are replaced
-    with pytest.raises(InputError, match="new rows need their neighbours among all training rows"):
-        model.enhance(X, Y)
-    with pytest.raises(InputError, match="new rows need their neighbours among all training rows"):
-        model.to_local().enhance(*rows)
-
-
-def test_the_widths_of_blocks_become_one(rows, client):
-    X, Y = (in_blocks(A, UNEVEN[1]) for A in rows)
-    params = {"alpha": 0.1, "n_neighbors": 5, **TWICE}
-    model, local = ld.DLDL(**params, client=client).fit(X, Y), DLDL(**params).fit(*rows)
-    assert model.sigma_ == pytest.approx(local.sigma_, rel=1e-9)
-    np.testing.assert_allclose(model.coef_, local.coef_, atol=1e-6)
 
 
 def test_experiments_run_their_cells_on_the_same_cluster(tmp_path, rows, client_of_processes, cluster):

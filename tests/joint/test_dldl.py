@@ -2,6 +2,7 @@
 
 import tracemalloc
 import warnings
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -21,8 +22,8 @@ from sklearn.preprocessing import PolynomialFeatures
 from ldlearn import DLDL, SABFGS, EnhanceThenLearn, PriorLE, ProjectedPriorLE, UniformLE, VoteLDL
 from ldlearn.core import knn_graph, laplacian, log_softmax, normalize_rows, softmax
 from ldlearn.core.prototypes import pseudo_distributions
+from ldlearn.joint import alternation, dldl_path
 from ldlearn.joint import dldl as module
-from ldlearn.joint import dldl_path
 from ldlearn.metrics import intersection
 from ldlearn.solvers.newton_simplex import newton_simplex
 
@@ -96,13 +97,30 @@ def test_the_path_is_the_objective_after_every_half_step(alpha, beta, gamma, ini
 
 
 @pytest.mark.parametrize("tol", [1e-3, 1e-5])
-def test_the_outer_iterations_end_when_one_lowers_the_objective_by_less_than_tol(tol):
+def test_the_outer_iteration_ends_when_objective_and_degrees_settle(tol):
     X, _, Y = make_problem()
-    model = DLDL(0.0, 0.5, 0.5, tol=tol, max_iter=500).fit(X, Y)
+    settings = {"beta": 0.5, "gamma": 0.5, "tol": tol}
+    model = DLDL(**settings, max_iter=500).fit(X, Y)
+    fits = [DLDL(**settings, max_iter=k).fit(X, Y) for k in range(1, model.n_iter_)] + [model]
     falls = -np.diff(model.objective_path_[1::2]) / len(X)
-    assert model.n_iter_ < 500
-    assert falls[-1] <= tol
-    assert (falls[:-1] > tol).all()
+    changes = [np.abs(a.label_distributions_ - b.label_distributions_).max() for a, b in pairwise(fits)]
+    settled = (falls <= tol) & (np.array(changes) <= np.sqrt(tol) + 1e-4)  # last W-steps are more accurate than others
+    assert settled[-1]
+    assert not settled[:-1].any()
+    assert model.converged_
+    assert not fits[-2].converged_
+
+
+def test_early_stopping_is_not_convergence_and_needs_no_warning():
+    split = Split("vader_tweets")
+    model = DLDL(beta=0.3, gamma=1.5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        early, late = (clone(model).set_params(max_iter=k).fit(split.X[:500], split.Y[:500]) for k in (5, 1000))
+    assert np.abs(early.label_distributions_ - late.label_distributions_).max() > 0.5
+    assert (early.n_iter_, early.steps_converged_, early.converged_) == (5, True, False)
+    assert late.n_iter_ < 1000
+    assert late.converged_
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.5])
@@ -164,7 +182,7 @@ def test_alpha_zero_skips_the_graph_and_alpha_builds_the_one_of_core():
 def test_admm_of_the_paper_gives_the_same_distributions(monkeypatch):
     X, _, Y = make_problem()
     newton = DLDL(0.05, 0.2, 0.5, n_neighbors=4, max_iter=3, tol=1e-9).fit(X, Y)
-    monkeypatch.setattr(module, "newton_simplex", solve_by_admm)
+    monkeypatch.setattr(alternation, "newton_simplex", solve_by_admm)
     admm = DLDL(0.05, 0.2, 0.5, n_neighbors=4, max_iter=3, tol=1e-9).fit(X, Y)
     np.testing.assert_allclose(admm.label_distributions_, newton.label_distributions_, atol=1e-4)
     assert (np.diff(admm.objective_path_) <= 1e-4).all()
@@ -272,11 +290,11 @@ def test_weights_are_certified(gamma):
     found = model.objective_path_[0] - xlogy(start, start).sum() - 0.3 * np.sum(start**2)
     assert 0 <= model.weights_gap_ <= 1e-5 * len(X)
     assert -1e-10 <= found - best <= model.weights_gap_ + 1e-10
-    assert model.converged_
+    assert model.steps_converged_
     assert DLDL(gamma=0.0, max_iter=1).fit(X, Y).weights_gap_ == np.inf
 
 
-def starts_of(monkeypatch, name):
+def starts_of(monkeypatch, module, name):
     """Record where each call of one of DLDL's two solvers starts, and how it ends."""
     seen = []
     solver = getattr(module, name)
@@ -292,7 +310,7 @@ def starts_of(monkeypatch, name):
 
 def test_every_step_starts_where_the_last_of_its_kind_ended(monkeypatch):
     X, _, Y = make_problem()
-    W, D = starts_of(monkeypatch, "softmax_regression"), starts_of(monkeypatch, "newton_simplex")
+    W, D = starts_of(monkeypatch, module, "softmax_regression"), starts_of(monkeypatch, alternation, "newton_simplex")
     model = DLDL(0.1, 0.3, 0.1, n_neighbors=4).fit(X, Y)
     assert len(W) == len(D) == model.n_iter_ == 5
     assert W[0][0] is None
@@ -302,13 +320,14 @@ def test_every_step_starts_where_the_last_of_its_kind_ended(monkeypatch):
     assert W[-1][1].n_products < W[0][1].n_products
 
 
-@pytest.mark.parametrize("step", ["softmax_regression", "newton_simplex"])
-def test_a_step_that_misses_tol_is_told(monkeypatch, step):
+@pytest.mark.parametrize(("module", "step"), [(module, "softmax_regression"), (alternation, "newton_simplex")])
+def test_a_step_that_misses_tol_triggers_a_warning(monkeypatch, module, step):
     X, _, Y = make_problem()
     solver = getattr(module, step)
     monkeypatch.setattr(module, step, lambda *args, **options: solver(*args, **options | {"max_iter": 1}))
     with pytest.warns(ConvergenceWarning, match=r"DLDL stopped after 1 iteration before it converged; loosen tol"):
         model = DLDL(0.5, 0.1, 0.01, n_neighbors=4, max_iter=1, tol=1e-12).fit(X, Y)
+    assert not model.steps_converged_
     assert not model.converged_
 
 
@@ -319,7 +338,7 @@ def test_extreme_weights_are_solved_to_tol_or_told(weights):
         warnings.simplefilter("always")
         model = DLDL(**weights, n_neighbors=4).fit(X, Y)
     solved = model.gap_.sum() <= model.tol * len(X) and model.weights_gap_ <= model.tol * len(X)
-    assert model.converged_ == solved
+    assert model.steps_converged_ == solved
     assert [w.category for w in heard] == ([] if solved else [ConvergenceWarning])
 
 
@@ -340,7 +359,7 @@ def test_path_gives_the_models_of_separate_fits():
 
 def test_fit_path_shares_graph_features_and_first_step(monkeypatch):
     X, _, Y = make_problem()
-    W = starts_of(monkeypatch, "softmax_regression")
+    W = starts_of(monkeypatch, module, "softmax_regression")
     points = [{"alpha": 0.1, "beta": b, "gamma": 0.3} for b in (0.1, 1.0)]
     first, second = DLDL(n_neighbors=4, max_iter=1).fit_path(X, Y, points)
     assert first.graph_ is second.graph_
@@ -366,7 +385,7 @@ def test_progress_is_logged(caplog):
         model = DLDL().fit(X, Y)
     choice, *steps = caplog.messages
     assert choice == model.choice_
-    assert [float(step.split()[-1]) for step in steps] == pytest.approx(model.objective_path_, abs=1e-6)
+    assert [float(step.split()[-1]) for step in steps] == pytest.approx(model.objective_path_[1::2], abs=1e-6)
 
 
 def test_an_interrupt_leaves_no_half_fitted_object(monkeypatch):
@@ -375,7 +394,7 @@ def test_an_interrupt_leaves_no_half_fitted_object(monkeypatch):
     def interrupt(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(module, "newton_simplex", interrupt)
+    monkeypatch.setattr(alternation, "newton_simplex", interrupt)
     model = DLDL()
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, Y)
@@ -519,7 +538,7 @@ def test_degrees_of_positive_labels_alone_give_the_same_model(container, weighte
     np.testing.assert_allclose(few.predict(X), plain.predict(X), atol=1e-3)
     assert few.objective_ == pytest.approx(plain.objective_, rel=1e-5)
     np.testing.assert_allclose(few.objective_path_, plain.objective_path_, rtol=1e-4)
-    assert few.converged_
+    assert few.steps_converged_
     assert few.weights_gap_ <= 1e-9 * (len(X) if weights is None else weights.sum())
     assert (few.label_distributions_[Y == 0] == 0).all()
     np.testing.assert_allclose(few.label_distributions_.sum(axis=1), 1.0)

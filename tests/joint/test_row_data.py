@@ -12,7 +12,7 @@ from ldlearn import DLDL, FLE, GLLE, SABFGS, PriorLE, UniformLE, VoteLDL
 from ldlearn.core import laplacian, normalize_rows
 from ldlearn.datasets import make_label_distributions
 from ldlearn.exceptions import InputError
-from ldlearn.joint import dldl as module
+from ldlearn.joint import alternation
 from ldlearn.metrics import intersection
 from ldlearn.solvers.newton_simplex import newton_simplex
 
@@ -73,7 +73,7 @@ def stated_objective(model, X, D, G, w):
 
 @pytest.mark.parametrize("solver", [newton_simplex, solve_by_admm])
 def test_with_a_graph_the_row_terms_are_weighted_and_the_graph_is_not(solver, monkeypatch):
-    monkeypatch.setattr(module, "newton_simplex", solver)
+    monkeypatch.setattr(alternation, "newton_simplex", solver)
     X, Y, _, w = votes(60)
     w = w + 0.5
     model = DLDL(alpha=0.1, beta=0.5, gamma=1.0, n_neighbors=4).fit(X, Y, sample_weight=w)

@@ -87,7 +87,9 @@ def admm_simplex(
     return np.asarray(D / D.sum(axis=1, keepdims=True)), n_iter, converged
 
 
-def solve_by_admm(log_prior: Array, support: Any, *, start: Any, tol: float, **problem: Any) -> SimplexSolution:
+def solve_by_admm(
+    log_prior: Array, support: Any, *, start: Any, tol: float, between_labels: None, **problem: Any
+) -> SimplexSolution:
     """Takes the place of `newton_simplex`, which adds objective and gap to the result without a step of its own."""
     mask = support.mask() if isinstance(support, Support) else support
     D, n_iter, converged = admm_simplex(log_prior, mask, start=start, **problem)

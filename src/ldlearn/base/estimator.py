@@ -186,7 +186,8 @@ class LabelEstimator(BaseEstimator):
             self.__dict__.clear()
             self.__dict__.update(before)
             raise
-        if not getattr(self, "converged_", True):
+        # DLDL stops its outer iteration early by design: only its steps are meant to converge.
+        if not getattr(self, "steps_converged_", getattr(self, "converged_", True)):
             n_iter = getattr(self, "n_iter_", None)
             after = "" if n_iter is None else f" after {n_iter} iteration{'' if n_iter == 1 else 's'}"
             message = f"{type(self).__name__} stopped{after} before it converged; {self._convergence_advice}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -22,10 +22,10 @@ from ldlearn.core.prototypes import pseudo_distributions
 from ldlearn.core.resources import limit_blas_threads
 from ldlearn.core.simplex import Array, Mask, SampleWeight, log_softmax, normalize_rows
 from ldlearn.core.targets import check_some_degrees, fill_unknown
+from ldlearn.joint.alternation import DegreeRows, DegreeStep, DegreeTerms, alternate
 from ldlearn.joint.feature_map import make_feature_map
-from ldlearn.joint.held_rows import solve_around
 from ldlearn.joint.hyperparameters import LABEL_MODELS, Hyperparameters, select_hyperparameters
-from ldlearn.joint.ordered_labels import roughness, select_ordered_penalty
+from ldlearn.joint.ordered_labels import select_ordered_penalty
 from ldlearn.solvers.features import Features, linear_scores, linear_softmax
 from ldlearn.solvers.newton_simplex import newton_simplex
 from ldlearn.solvers.row_space import reduce_to_row_space
@@ -33,35 +33,57 @@ from ldlearn.solvers.softmax_regression import SoftmaxFit, softmax_regression
 from ldlearn.uncertainty.intervals import IntervalMixin, TrainingRows
 
 _log = logging.getLogger(__name__)
-_ROUGH = 1e4  # times tol: part of what a W-step gains that may be left where others follow
 
 
 @dataclass
 class _SharedWork:
-    """What fits on the same rows can share, filled by the first that needs it."""
+    """Results that fits on the same rows share, computed by the first that needs them."""
 
     graph: NeighborGraph | None = None
     feature_map: Any = None
     features: Features | None = None
-    first_W: SoftmaxFit | None = None  # the first W-step: where that of the same gamma ends, and another may start
+    first_W: SoftmaxFit | None = None  # the first W-step: the same for equal gamma, a warm start for others
 
 
-@dataclass(frozen=True)
-class _Degrees:
-    """What is known of the degrees of the training rows before any is recovered."""
+class _LocalSteps:
+    """The two steps of the alternation on rows in memory."""
 
-    support: Any  # Mask or Support: labels that may have one: ticked, or unknown
-    start: Any  # the first D; a csr_array if only degrees of positive labels are stored
-    held: Mask | None  # rows that stay as they start, their degrees being given; None if there are none
-    weights: SampleWeight | None  # how often each row counts
+    def __init__(
+        self, features: Features, rows: DegreeRows, D: Any, degree_terms: DegreeTerms, gamma: float, tol: float
+    ) -> None:
+        self.features, self.rows, self.D, self.degree_terms = features, rows, D, degree_terms
+        self.gamma, self.tol, self.total = gamma, tol, features.total
+
+    def terms(self) -> float:
+        return self.degree_terms.value(self.D, self.rows)
+
+    def update_W(self, start: SoftmaxFit | None, rtol: float) -> SoftmaxFit:
+        return softmax_regression(self.features, self.D, l2=self.gamma, start=start, tol=self.tol, rtol=rtol)
+
+    def update_D(self, W: SoftmaxFit) -> DegreeStep:
+        # Sparse logits are those of the positive labels only, and normalised already.
+        logP = W.logits if sparse.issparse(W.logits) else log_softmax(W.logits)
+        step = self.degree_terms.minimize(logP, self.rows, self.D, self.tol)
+        self.D = step.D
+        return step
 
 
-def _weighted_inner(weights: SampleWeight | None, A: Any, B: Any) -> float:
-    """The sum of ``w_i A_ij B_ij``; sparse matrices have the same entries."""
-    if weights is None:
-        return float(np.vdot(A.data, B.data) if sparse.issparse(A) else np.einsum("ij,ij->", A, B))
-    products = A.multiply(B) if sparse.issparse(A) else A * B
-    return float(weights @ np.asarray(products.sum(axis=1)).ravel())
+def select_penalties(
+    features: Any, Y: Any, known: Any, *, beta: Any, gamma: Any, ordered: Any, label_model: str, max_iter: int
+) -> tuple[Hyperparameters, float]:
+    """beta, gamma and the penalty of the second differences of ordered labels, selected where they are not given."""
+    if beta is not None and gamma is not None:
+        selected = Hyperparameters(float(beta), float(gamma), "")
+    else:
+        given: dict[str, Any] = {"beta": beta, "gamma": gamma, "label_model": label_model}
+        with limit_blas_threads():
+            selected = select_hyperparameters(features, Y, **given, max_iter=max_iter, observed=known)
+        _log.info("%s", selected.message)
+    if ordered is not True:
+        return selected, float(ordered)
+    values: dict[str, Any] = {"beta": selected.beta, "gamma": selected.gamma, "max_iter": max_iter}
+    penalty, message = select_ordered_penalty(features, Y, known, **values)
+    return replace(selected, message="; ".join(part for part in (selected.message, message) if part)), penalty
 
 
 class DLDL(SampleWeightMixin, IntervalMixin):
@@ -116,13 +138,13 @@ class DLDL(SampleWeightMixin, IntervalMixin):
         mean distance between rows; or the output of the transformer, for example ``Nystroem(n_components=200)``. The
         graph always uses X.
     max_iter : int, default=5
-        Outer iterations (a W-step and a D-step each). Few of them are part of the method: many iterations
-        sharpen the degrees until a small beta no longer holds them.
+        Maximum number of outer iterations (a W-step and a D-step each). Stopping early is part of the method: with a
+        small beta, many iterations sharpen the degrees towards one label per row.
     tol : float, default=1e-6
         Accuracy of each step, per row: certified gaps, ``gap_`` for D and ``weights_gap_`` for W (if gamma is 0 there
         is none for W, and an estimate takes its place). W-steps between the first and the last are only solved until
         ``1e4 * tol`` of what they gain is left, a tenth at most. The outer iterations end when one lowers the objective
-        by less than ``tol`` per row.
+        by at most ``tol`` per row and changes no degree by more than ``sqrt(tol)``.
     init : {"uniform", "pseudo"}, default="uniform"
         First D: equal shares of the positive labels (an unknown label counts as its share of ticks elsewhere), or the
         pseudo distributions of fast label enhancement, restricted to the positive labels.
@@ -149,8 +171,12 @@ class DLDL(SampleWeightMixin, IntervalMixin):
     weights_gap_ : float
         Duality gap of the last W-step: a bound from above of how far the objective was from its minimum over W and b.
         Infinite if gamma is 0.
+    steps_converged_ : bool
+        Whether the last W-step and the last D-step were solved to ``tol``. If not, `fit` warns.
     converged_ : bool
-        Whether the last W-step and the last D-step were solved to ``tol``.
+        Whether the outer iteration has converged too: the last iteration lowered the objective by at most ``tol`` per
+        row and changed no degree by more than ``sqrt(tol)``. Usually False after ``max_iter=5`` iterations, without a
+        warning: stopping early is part of the method.
     alpha_, beta_, gamma_ : float
         The weights used.
     ordered_ : float
@@ -337,60 +363,30 @@ class DLDL(SampleWeightMixin, IntervalMixin):
         work = self.__dict__.pop("_work", None) or _SharedWork()
         G = self._fit_graph(X, work)
         features = self._fit_features(X, work, sample_weight)
-        self.alpha_ = float(self.alpha)
-        choice = self._choose_weights(features, Y, known)
-        self.beta_, self.gamma_, self.choice_ = choice.beta, choice.gamma, choice.message
-        self.ordered_ = self._choose_ordered(features, Y, known)
-        self._alternate(features, self._first_degrees(X, Y, sample_weight, known, degrees), G, work)
+        selected, self.ordered_ = self._select_penalties(features, Y, known)
+        self.alpha_, self.beta_, self.gamma_ = float(self.alpha), selected.beta, selected.gamma
+        self.choice_ = selected.message
+        rows, D = self._initial_degrees(X, Y, G, sample_weight, known, degrees)
+        steps = _LocalSteps(features, rows, D, self._degree_terms(), self.gamma_, self.tol)
+        found = alternate(steps, gamma=self.gamma_, tol=self.tol, max_iter=self.max_iter, start=work.first_W)
+        work.first_W = found.first_W
+        coef, self.intercept_ = features.to_original(found.W.coef, found.W.intercept)
+        self.coef_ = coef.T
+        D = found.D.D
+        # Degrees of many labels are large: they take the precision of X at once.
+        dense = D.astype(features.original.X.dtype).toarray() if sparse.issparse(D) else D
+        self.label_distributions_, self.gap_ = np.ascontiguousarray(dense), found.D.gap
+        self.objective_path_, self.objective_ = found.objective_path, float(found.objective_path[-1])
+        self.n_newton_, self.n_iter_, self.weights_gap_ = found.n_newton, len(found.n_newton), found.W.gap
+        self.steps_converged_, self.converged_ = found.steps_converged, found.converged
         self._training = TrainingRows(X, Y, sample_weight, known, features=features)
 
-    def _choose_weights(self, features: Features, Y: Mask, known: Mask | None) -> Hyperparameters:
-        if self.beta is not None and self.gamma is not None:
-            return Hyperparameters(float(self.beta), float(self.gamma), "")
-        given: dict[str, Any] = {"beta": self.beta, "gamma": self.gamma, "label_model": self.label_model}
-        with limit_blas_threads():
-            choice = select_hyperparameters(features, Y, **given, max_iter=self.max_iter, observed=known)
-        _log.info("%s", choice.message)
-        return choice
+    def _select_penalties(self, features: Features, Y: Mask, known: Mask | None) -> tuple[Hyperparameters, float]:
+        given = {name: getattr(self, name) for name in ("beta", "gamma", "ordered", "label_model", "max_iter")}
+        return select_penalties(features, Y, known, **given)
 
-    def _choose_ordered(self, features: Features, Y: Mask, known: Mask | None) -> float:
-        """The weight of the second differences; 0 if labels are not ordered."""
-        if not self.ordered:
-            return 0.0
-        if self.ordered is not True:
-            return float(self.ordered)
-        settings: dict[str, Any] = {"beta": self.beta_, "gamma": self.gamma_, "max_iter": self.max_iter}
-        penalty, message = select_ordered_penalty(features, Y, known, **settings)
-        self.choice_ = "; ".join(part for part in (self.choice_, message) if part)
-        return penalty
-
-    def _alternate(self, features: Features, degrees: _Degrees, G: Any, work: _SharedWork) -> None:
-        """Algorithm 2."""
-        # W before D: equal shares are a fair guess of D, and of W there is none. D last: it is solved for the W that is
-        # kept.
-        D = degrees.start
-        self.objective_path_ = np.empty(0)
-        self.n_newton_: list[int] = []
-        self.n_iter_ = 0
-        W, terms = work.first_W, self._terms_in_D(features.sample_weight, G, D)
-        while self.n_iter_ < self.max_iter and not self._has_settled(features.total):
-            self.n_iter_ += 1
-            W = self._update_W(features, D, W, terms)  # Eq. 8
-            if self.n_iter_ == 1:
-                work.first_W = W
-            D, solved, terms = self._update_D(W, degrees, G, D)  # Eq. 11
-            self.weights_gap_ = W.gap
-            self.converged_ = W.converged and solved
-        assert W is not None
-        coef, self.intercept_ = features.to_original(W.coef, W.intercept)
-        self.coef_ = coef.T
-        self.objective_ = float(self.objective_path_[-1])
-        self.label_distributions_ = self._dense(D, features.original.X.dtype)
-
-    @staticmethod
-    def _dense(D: Any, dtype: Any) -> Array:
-        """Degrees as one array; those of many labels in the precision of X at once, since they are large."""
-        return np.asarray(D.astype(dtype).toarray()) if sparse.issparse(D) else np.ascontiguousarray(D)
+    def _degree_terms(self) -> DegreeTerms:
+        return DegreeTerms(self.alpha_, self.beta_, self.ordered_)
 
     def _fit_graph(self, X: Any, work: _SharedWork) -> Any:
         """Similarity graph A (Eq. 2) and its Laplacian G; nothing if alpha is 0."""
@@ -429,88 +425,30 @@ class DLDL(SampleWeightMixin, IntervalMixin):
     def _moved(self, X: Any) -> Any:
         return X if self._offsets is None else subtract_offsets(X, self._offsets)
 
-    def _first_degrees(
-        self, X: Any, Y: Mask, weights: SampleWeight | None, known: Mask | None, degrees: Array | None
-    ) -> _Degrees:
-        if self._keeps_positives(Y, known, degrees):
-            positives = Support(Y)
-            return _Degrees(positives, positives.equal_shares(), None, weights)
-        filled = fill_unknown(Y, known, weights)
-        D = normalize_rows(filled if self.init == "uniform" else pseudo_distributions(X, Y, weights) * filled)
-        support = Y if known is None else Y | ~known
-        if degrees is None:
-            # Which rows have equally many positive labels is found once, for the D-steps of all iterations.
-            return _Degrees(support if self.ordered else Support(support), D, None, weights)
-        held = np.asarray(np.isfinite(degrees).all(axis=1))
-        return _Degrees(support, np.where(held[:, None], degrees, D), held, weights)
-
-    @property
-    def _rows_are_separate(self) -> bool:
-        """Whether the D-step may take rows in any order, and nothing but their positive labels."""
-        return self.alpha == 0 and not self.ordered
-
-    def _between_labels(self, c: int) -> dict[str, Any]:
-        """What ordered labels add to the D-step; models of earlier versions know of none."""
-        weight = getattr(self, "ordered_", 0.0)
-        return {"between_labels": weight * roughness(c)} if weight else {}
-
-    def _keeps_positives(self, Y: Mask, known: Mask | None, degrees: Array | None) -> bool:
-        """Whether labels are so many, positive ones so few, that the fit stores degrees of those alone."""
-        plain = known is None and degrees is None and self.init == "uniform"
-        return plain and self._rows_are_separate and has_few_positives(Y)
-
-    @property
-    def _rough_rtol(self) -> float:
-        # Paths share the first W and the last is certified; between them a W need only be good compared with its gain.
-        return min(_ROUGH * self.tol, 0.1) if 1 < self.n_iter_ < self.max_iter else 0.0
-
-    def _update_W(self, features: Features, D: Any, W: SoftmaxFit | None, terms_in_D: float) -> SoftmaxFit:
-        W = softmax_regression(features, D, l2=self.gamma_, start=W, tol=self.tol, rtol=self._rough_rtol)
-        self._record("W", W.loss + terms_in_D)
-        return W
-
-    def _update_D(self, W: SoftmaxFit, degrees: _Degrees, G: Any, D: Array) -> tuple[Array, bool, float]:
-        """D, whether it is solved, and what `_terms_in_D` would say of it."""
-        # Sparse logits are those of positive labels only, and normalised already.
-        logP = W.logits if sparse.issparse(W.logits) else log_softmax(W.logits)
-        problem: dict[str, Any] = {
-            "laplacian": G,
-            "alpha": self.alpha_,
-            "beta": self.beta_,
-            "sample_weight": degrees.weights,
-        }
-        problem |= self._between_labels(D.shape[1])
-        if degrees.held is None:
-            found = newton_simplex(logP, degrees.support, start=D, **problem, tol=self.tol)
-        else:
-            found = solve_around(degrees.held, logP, degrees.support, D, **problem, tol=self.tol)
-        self.gap_ = found.gap
-        self.n_newton_.append(found.n_iter)
-        self._record("D", found.objective + self.gamma_ * float(np.sum(W.coef**2)))
-        # The objective holds -<D, ln P>; without it the terms in D alone are left, to which the next W-step adds its
-        # own.
-        return found.D, found.converged, found.objective + _weighted_inner(degrees.weights, found.D, logP)
-
-    def _terms_in_D(self, weights: SampleWeight | None, G: Any, D: Any) -> float:
-        """The terms in D alone: ``sum D ln D + beta |D|^2 + alpha tr(D'GD)``, and what ordered labels add."""
-        graph_term = 0.0 if G is None else self.alpha_ * float(np.vdot(D, G @ D))
-        entries = D.data if sparse.issparse(D) else D
-        # 0 ln 0 is 0: the logarithm of something positive, times 0.
-        terms = entries * (np.log(np.maximum(entries, np.finfo(np.float64).tiny)) + self.beta_ * entries)
-        for Q in self._between_labels(D.shape[1]).values():
-            terms = terms + D * (D @ Q)
-        if weights is not None:
-            terms *= np.repeat(weights, np.diff(D.indptr)) if sparse.issparse(D) else weights[:, None]
-        return graph_term + float(terms.sum())
-
-    def _record(self, step: str, objective: float) -> None:
-        self.objective_path_ = np.append(self.objective_path_, objective)
-        _log.info("iteration %d of %d, %s-step: objective %.6f", self.n_iter_, self.max_iter, step, objective)
-
-    def _has_settled(self, n: float) -> bool:
-        # From the end backwards, after every D-step.
-        last = self.objective_path_[::-2]
-        return len(last) > 1 and bool(last[1] - last[0] <= self.tol * n)
+    def _initial_degrees(
+        self,
+        X: Any,
+        Y: Mask,
+        G: Any,
+        sample_weight: SampleWeight | None,
+        known: Mask | None,
+        degrees: Array | None,
+    ) -> tuple[DegreeRows, Any]:
+        """The constraints of D, and the first D; it is sparse if positive labels are few among very many."""
+        simple = self.alpha == 0 and not self.ordered and self.init == "uniform"
+        if simple and known is None and degrees is None and has_few_positives(Y):
+            support = Support(Y)
+            return DegreeRows(support, sample_weight=sample_weight), support.equal_shares()
+        D: Array = fill_unknown(Y, known, sample_weight)
+        if self.init == "pseudo":
+            D = pseudo_distributions(X, Y, sample_weight) * D
+        D = normalize_rows(D)
+        mask = Y if known is None else Y | ~known
+        if degrees is not None:
+            fixed = np.asarray(np.isfinite(degrees).all(axis=1))
+            return DegreeRows(mask, G, sample_weight, fixed), np.where(fixed[:, None], degrees, D)
+        # Which rows have equally many positive labels is found once, for the D-steps of all iterations.
+        return DegreeRows(mask if self.ordered else Support(mask), G, sample_weight), D
 
     def _mapped(self, X: Any) -> Any:
         return X if self.feature_map_ is None else self.feature_map_.transform(self._map_input(X))
@@ -538,13 +476,14 @@ class DLDL(SampleWeightMixin, IntervalMixin):
             distances, nearest = self._index.kneighbors(self._moved(X))
             # The graph knows only rows that count: those of weight 0 have a place in D, none in the index.
             nearest = nearest if self._fitted_rows is None else self._fitted_rows[nearest]
-            weights = similarity(distances, self.sigma_)
+            similarities = similarity(distances, self.sigma_)
             # alpha sum_j a_j |d - d_j|^2 is alpha (sum_j a_j) |d|^2 - 2 alpha <sum_j a_j d_j, d> and a constant: more
             # beta and another prior, so that rows stay separate.
-            pulls = np.einsum("ik,ikj->ij", weights, self.label_distributions_[nearest])
-            logP = logP + 2.0 * self.alpha_ * pulls
-            beta = self.beta_ + self.alpha_ * weights.sum(axis=1)
+            neighbor_sums = np.einsum("ik,ikj->ij", similarities, self.label_distributions_[nearest])
+            logP = logP + 2.0 * self.alpha_ * neighbor_sums
+            beta = self.beta_ + self.alpha_ * similarities.sum(axis=1)
         support = Y if known is None else Y | ~known
-        found = newton_simplex(logP, support, beta=beta, **self._between_labels(Y.shape[1]), tol=self.tol)
+        Q = self._degree_terms().between_labels(Y.shape[1])
+        found = newton_simplex(logP, support, beta=beta, between_labels=Q, tol=self.tol)
         D = np.ascontiguousarray(found.D)
         return D if degrees is None else np.where(np.isfinite(degrees), degrees, D)

@@ -19,7 +19,7 @@ from ldlearn.base.sklearn_private import Interval, StrOptions
 from ldlearn.core.simplex import Array, Mask, SampleWeight
 from ldlearn.core.targets import check_some_degrees
 from ldlearn.exceptions import InputError, ParameterError
-from ldlearn.joint.dldl import DLDL
+from ldlearn.joint.dldl import DLDL, select_penalties
 from ldlearn.joint.point_selection import RowScores, ScoredPoint, choose_point, results
 from ldlearn.joint.validation import Fold, make_folds, sort_by_features
 from ldlearn.uncertainty.intervals import IntervalMixin, PosteriorState
@@ -256,7 +256,9 @@ class DLDLCV(SampleWeightMixin, IntervalMixin):
     def _setting(self, feature_map: Any, rows: _Rows) -> _Setting:
         """The points to try with one feature map, and which of them are those of DLDL's own rule."""
         model = self._template(feature_map=feature_map)
-        rule = model._choose_weights(model.make_features(rows.X, rows.weights), rows.Y, rows.known)
+        given: dict[str, Any] = {name: getattr(model, name) for name in ("beta", "gamma", "label_model", "max_iter")}
+        features = model.make_features(rows.X, rows.weights)
+        rule, _ = select_penalties(features, rows.Y, rows.known, **given, ordered=False)
         told = rows.degrees is not None  # without, nothing but the rule's weights would be chosen
         betas = _tried(self.betas, (rule.beta, *(_BETAS if told else ())))
         gammas = [ratio * rule.gamma for ratio in _tried(self.gamma_ratios, (1.0, *(_RATIOS if told else ())))]

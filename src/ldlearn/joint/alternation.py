@@ -1,0 +1,177 @@
+"""DLDL's alternation (Algorithm 2): W-steps and D-steps in turn, on rows in memory or in blocks on a cluster."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from ldlearn.core.simplex import Array, Mask, SampleWeight
+from ldlearn.joint.ordered_labels import roughness
+from ldlearn.solvers.newton_simplex import SimplexSolution, newton_simplex
+from ldlearn.solvers.softmax_regression import SoftmaxFit
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class DegreeRows:
+    """The constraints and weights of the degrees of some rows."""
+
+    support: Any  # Mask or Support: labels that may have a degree, positive or unknown
+    laplacian: Any = None  # G
+    sample_weight: SampleWeight | None = None
+    fixed: Mask | None = None  # rows whose degrees are given and stay as they start
+
+    def take(self, rows: Mask) -> DegreeRows:
+        """Some of the rows, and the graph among them."""
+        G = None if self.laplacian is None else self.laplacian[rows][:, rows]
+        return DegreeRows(self.support[rows], G, None if self.sample_weight is None else self.sample_weight[rows])
+
+
+@dataclass(frozen=True)
+class DegreeStep:
+    """The result of a D-step."""
+
+    D: Any
+    gap: NDArray[np.float64]  # of each row
+    objective: float  # without the penalty of W
+    terms: float  # the part of it that does not depend on W
+    change: float  # largest change of a degree
+    n_iter: int
+    converged: bool
+
+
+@dataclass(frozen=True)
+class DegreeTerms:
+    """The terms of the objective in D alone: ``sum D ln D + alpha tr(D'GD) + beta |D|^2 + ordered tr(D Q D')``.
+
+    Q sums the squared second differences along the labels of a row. Each row counts by its sample weight; the graph
+    term is not weighted.
+    """
+
+    alpha: float
+    beta: float
+    ordered: float
+
+    def between_labels(self, n_labels: int) -> Array | None:
+        """Q times its penalty; None if labels are not ordered."""
+        return self.ordered * roughness(n_labels) if self.ordered else None
+
+    def value(self, D: Any, rows: DegreeRows) -> float:
+        """The terms at D."""
+        entries = D.data if sparse.issparse(D) else D
+        # 0 ln 0 is 0: the logarithm of something positive, times 0.
+        values = entries * (np.log(np.maximum(entries, np.finfo(np.float64).tiny)) + self.beta * entries)
+        Q = self.between_labels(D.shape[1])
+        if Q is not None:
+            values = values + D * (D @ Q)
+        w = rows.sample_weight
+        if w is not None:
+            values *= np.repeat(w, np.diff(D.indptr)) if sparse.issparse(D) else w[:, None]
+        graph_term = 0.0 if rows.laplacian is None else self.alpha * float(np.vdot(D, rows.laplacian @ D))
+        return graph_term + float(values.sum())
+
+    def minimize(self, logP: Any, rows: DegreeRows, start: Any, tol: float) -> DegreeStep:
+        """The D-step (Eq. 11): minimise these terms minus ``<D, ln P>`` over distributions on the support."""
+        solve = self._solve if rows.fixed is None else self._solve_free
+        found = solve(logP, rows, start, tol)
+        change = float(abs(found.D - start).max())
+        return DegreeStep(
+            found.D, found.gap, found.objective, self.value(found.D, rows), change, found.n_iter, found.converged
+        )
+
+    def _solve(self, logP: Any, rows: DegreeRows, start: Any, tol: float) -> SimplexSolution:
+        return newton_simplex(
+            logP,
+            rows.support,
+            laplacian=rows.laplacian,
+            alpha=self.alpha,
+            beta=self.beta,
+            sample_weight=rows.sample_weight,
+            between_labels=self.between_labels(logP.shape[1]),
+            start=start,
+            tol=tol,
+        )
+
+    def _solve_free(self, logP: Array, rows: DegreeRows, start: Array, tol: float) -> SimplexSolution:
+        """Solve for the rows that are not fixed.
+
+        The graph couples both kinds of row: ``tr(D'GD)`` is quadratic in the free rows and linear in their products
+        with the fixed ones, which shift the prior of the free rows.
+        """
+        assert rows.fixed is not None
+        free, fixed = ~rows.fixed, rows.fixed
+        given, w = start[fixed], rows.sample_weight
+        # The fixed rows add a constant to the objective.
+        fit = (given * logP[fixed]).sum(axis=1)
+        constant = self.value(given, rows.take(fixed)) - float(fit.sum() if w is None else w[fixed] @ fit)
+        if not free.any():
+            return SimplexSolution(start, np.zeros(len(start)), constant, 0, 0, True)
+        prior = logP[free]
+        if rows.laplacian is not None:
+            # G is symmetric: <D_free, G D_fixed> occurs twice. The prior of a row is multiplied by its weight, the
+            # graph is not.
+            coupling = 2.0 * self.alpha * (rows.laplacian[free][:, fixed] @ given)
+            prior = prior - (coupling if w is None else coupling / w[free, None])
+        found = self._solve(prior, rows.take(free), start[free], tol)
+        D, gap = start.copy(), np.zeros(len(start))
+        D[free], gap[free] = found.D, found.gap
+        return replace(found, D=D, gap=gap, objective=found.objective + constant)
+
+
+class Steps(Protocol):
+    """The two steps of the alternation; whoever implements them keeps D."""
+
+    total: float  # sum of the sample weights
+
+    def terms(self) -> float:
+        """The terms of the objective in D alone, at the first D."""
+
+    def update_W(self, start: SoftmaxFit | None, rtol: float) -> SoftmaxFit:
+        """Minimise the objective over W and b, given D; ``rtol`` as in `softmax_regression`."""
+
+    def update_D(self, W: SoftmaxFit) -> DegreeStep:
+        """Minimise the objective over D, given W and b."""
+
+
+@dataclass(frozen=True)
+class Alternation:
+    """The result of `alternate`."""
+
+    first_W: SoftmaxFit
+    W: SoftmaxFit
+    D: DegreeStep
+    objective_path: NDArray[np.float64]  # after every half-step
+    n_newton: list[int]  # iterations of each D-step
+    steps_converged: bool  # the last W-step and the last D-step were solved to tol
+    converged: bool  # so was the outer iteration
+
+
+def alternate(steps: Steps, *, gamma: float, tol: float, max_iter: int, start: SoftmaxFit | None = None) -> Alternation:
+    """Algorithm 2: update W and D in turn until an iteration changes little, at most ``max_iter`` times.
+
+    W comes before D because equal degrees are a fair first D, and there is no such W. D comes last, so that it is
+    optimal for the W that is returned. The outer iteration has converged when one iteration lowers the objective by at
+    most ``tol`` per row and changes no degree by more than ``sqrt(tol)`` (the objective is quadratic near its minimum).
+    """
+    terms, path, n_newton, converged = steps.terms(), list[float](), list[int](), False
+    W = first_W = steps.update_W(start, rtol=0.0)  # Eq. 8
+    while True:
+        D = steps.update_D(W)  # Eq. 11
+        path += [W.loss + terms, D.objective + gamma * float(np.sum(W.coef**2))]
+        terms = D.terms
+        n_newton.append(D.n_iter)
+        n_iter = len(n_newton)
+        _log.info("iteration %d of %d: objective %.6f", n_iter, max_iter, path[-1])
+        converged = n_iter > 1 and path[-3] - path[-1] <= tol * steps.total and D.change <= np.sqrt(tol)
+        if converged or n_iter == max_iter:
+            break
+        # The last W is certified; one before it only has to be accurate compared with what it gains.
+        W = steps.update_W(W, rtol=min(1e4 * tol, 0.1) if n_iter + 1 < max_iter else 0.0)
+    solved = W.converged and D.converged
+    return Alternation(first_W, W, D, np.array(path), n_newton, solved, converged and solved)
