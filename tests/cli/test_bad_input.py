@@ -8,7 +8,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
-from example_tables import content_of, edited, make_table
+from example_tables import make_table
 
 FIT = ("fit", "data.csv", "-l", "sky,mountain,sea", "--id", "key", "-o", "out.ldl")
 PREDICT = ("predict", "data.csv", "-m", "model.ldl", "-o", "out.csv")
@@ -288,13 +288,12 @@ def test_bad_parquet_and_npz(here, run):
 
 
 def test_bad_model_files(model, model_bytes, run):
-    content = content_of(model_bytes)
     spoilt = {
         "missing": (None, ["cannot be read (no such file", "bad.ldl"]),
-        "truncated": (model_bytes[: len(model_bytes) // 2], ["truncated or damaged"]),
+        "truncated": (model_bytes[: len(model_bytes) // 2], ["truncated, or was changed"]),
         "text": (b"hello", ["no ldlearn model file"]),
         "a pickle": (pickle.dumps({"a": 1}), ["a pickle", "never loaded"]),
-        "newer": (edited(model_bytes, content | {"version": 2}), ["newer ldlearn", "upgrade"]),
+        "newer": (model_bytes.replace(b"model 1", b"model 2", 1), ["newer ldlearn", "upgrade"]),
         "tampered": (model_bytes.replace(b'"mountain"', b'"mountaim"'), ["damaged"]),
     }
     for case, (blob, parts) in spoilt.items():

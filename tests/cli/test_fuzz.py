@@ -121,8 +121,8 @@ STRANGE = (
     "x",
     [],
     {},
-    {"type": "array", "array": 0},
-    {"type": "tuple", "items": []},
+    {"array": 0},
+    {"tuple": []},
     True,
     [[1]],
 )

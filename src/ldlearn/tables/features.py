@@ -70,7 +70,7 @@ class TablePreprocessing:
         Of the categories: what missing ones become.
     categories : list of list of str
         The values of each column of categories, sorted.
-    words : dict of str to transformer
+    encoders : dict of str to transformer
         What makes numbers of each column of texts.
     sparse : bool
         Whether the result is a CSR matrix.
@@ -84,7 +84,7 @@ class TablePreprocessing:
     scales: Matrix
     modes: list[str]
     categories: list[list[str]]
-    words: dict[str, Any]
+    encoders: dict[str, Any]
     sparse: bool = False
 
     @classmethod
@@ -115,7 +115,7 @@ class TablePreprocessing:
             modes,
             # The mode of ticks is a value that no cell has.
             [sorted({*cleaned[name].dropna().tolist(), mode}) for name, mode in filled],
-            {name: _fit_words(cleaned[name], name, embedding) for name in kinds.texts},
+            {name: _fit_encoder(cleaned[name], name, embedding) for name in kinds.texts},
         )
         parts = made._parts(cleaned)
         size = sum(part.shape[0] * part.shape[1] for part in parts)
@@ -127,7 +127,7 @@ class TablePreprocessing:
     @property
     def embedded(self) -> bool:
         """Whether an embedding that the user names makes the numbers of some texts."""
-        return any(isinstance(transformer, NamedEmbedding) for transformer in self.words.values())
+        return any(isinstance(transformer, NamedEmbedding) for transformer in self.encoders.values())
 
     def transform(self, cleaned: Any, junk: JunkCells | None = None, n_training_rows: int = 0) -> Any:
         """The numbers of the rows of a cleaned table: an array, or a CSR matrix.
@@ -141,7 +141,7 @@ class TablePreprocessing:
         names = list(self.numbers)
         for name, values in zip(self.categorical, self.categories, strict=True):
             names += [f"{name}_{value}" for value in values]
-        for name, transformer in self.words.items():
+        for name, transformer in self.encoders.items():
             named = getattr(transformer, "get_feature_names_out", None)
             # What the user brings may not name its numbers; a text without content shows how many there are.
             words = range(transformer.transform([""]).shape[1]) if named is None else named()
@@ -161,7 +161,7 @@ class TablePreprocessing:
             parts.append(_one_hot(codes, len(values)))
             if junk is not None:
                 junk.noted["unseen"].add(cleaned[name], name, codes < 0)
-        return parts + [transformer.transform(cleaned[name].tolist()) for name, transformer in self.words.items()]
+        return parts + [transformer.transform(cleaned[name].tolist()) for name, transformer in self.encoders.items()]
 
     def _note_far(self, cleaned: Any, scaled: Matrix, which: slice, far: NamedCells, reach: float) -> None:
         """Note numbers farther from the mean than ``reach`` spreads: none of n rows is farther than sqrt(n)."""
@@ -260,36 +260,50 @@ def _one_hot(codes: NDArray[np.intp], width: int) -> Any:
     return scipy.sparse.csr_array(ones, shape=(len(codes), width))
 
 
-def _fit_words(texts: Any, column: str, embedding: Any) -> Any:
+@dataclass
+class TfidfEncoder:
+    """TF-IDF of the words of texts, by scikit-learn's `TfidfVectorizer`.
+
+    Attributes
+    ----------
+    vocabulary : list of str
+    idf : ndarray of shape (n_words,)
+        How rare each word is.
+    """
+
+    vocabulary: list[str]
+    idf: Matrix
+
+    @classmethod
+    def fit(cls, texts: list[str]) -> Self:
+        """Learn the most frequent words of some texts."""
+        fitted = _vectorizer(max_features=MOST_WORDS).fit(texts)
+        return cls(fitted.get_feature_names_out().tolist(), fitted.idf_)
+
+    def transform(self, texts: list[str]) -> Any:
+        """A CSR matrix with a row for each text."""
+        vectorizer = _vectorizer(vocabulary=list(self.vocabulary))
+        vectorizer.idf_ = self.idf
+        return vectorizer.transform(texts)
+
+    def get_feature_names_out(self) -> list[str]:
+        """The words."""
+        return list(self.vocabulary)
+
+
+def _vectorizer(**options: Any) -> Any:
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    return TfidfVectorizer(token_pattern=WORD, sublinear_tf=True, **options)
+
+
+def _fit_encoder(texts: Any, column: str, embedding: Any) -> Any:
     if isinstance(embedding, NamedEmbedding):
         return embedding
-    if embedding is None:
-        from sklearn.feature_extraction.text import TfidfVectorizer
-
-        embedding = TfidfVectorizer(token_pattern=WORD, max_features=MOST_WORDS, sublinear_tf=True)
-    transformer = clone(embedding)
     try:
-        return transformer.fit(texts.tolist())
+        return TfidfEncoder.fit(texts.tolist()) if embedding is None else clone(embedding).fit(texts.tolist())
     except ValueError as error:
         raise TableError(f"its texts give no numbers: {error}", column=column) from None
-
-
-def from_column_transformer(steps: Any) -> TablePreprocessing:
-    """What version 0.1.0 kept: a ColumnTransformer of numbers and of texts that are categories."""
-    found = {name: (transformer, tuple(columns)) for name, transformer, columns in steps.transformers_}
-    (impute, scale), numbers = found.get("numbers", ((None, None), ()))
-    (fill, encode), texts = found.get("texts", ((None, None), ()))
-    return TablePreprocessing(
-        numbers,
-        texts,
-        (),
-        impute.statistics_ if impute else np.empty(0),
-        scale.mean_ if scale else np.empty(0),
-        scale.scale_ if scale else np.empty(0),
-        [str(mode) for mode in fill.statistics_] if fill else [],
-        [[str(value) for value in values] for values in encode.categories_] if encode else [],
-        {},
-    )
 
 
 def feature_frame(table: Any, kinds: ColumnKinds, junk: JunkCells) -> Any:

@@ -1,70 +1,52 @@
 """Model files: `save_model` and `load_model`.
 
-A file is a zip of uncompressed members, JSON and .npy arrays, each with its checksum. Nothing is compressed, so a file
-can never ask for more memory than its own size. The container is our own, because skops, the nearest library, lets a
-file name what to call and leaves it to the reader to judge that; here it names one of our estimators.
+A file is a line with the format and its version, a line with the SHA-256 of the rest, the length of a JSON text, that
+text, and the arrays that it lists. Nothing is compressed, so a file can never ask for more memory than a small multiple
+of its own size. JSON values stand for themselves, except that objects with a single key such as ``"array"`` or
+``"class"`` stand for what JSON lacks. Which classes there may be, and what they may hold, is in ``model_schema.toml``.
 """
 
 from __future__ import annotations
 
 import hashlib
-import io
 import json
+import math
 import os
 import warnings
-import zipfile
+from collections import UserList
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
-from numpy.lib import format as npy_format
 from numpy.typing import NDArray
-from sklearn.compose import ColumnTransformer
+from scipy import sparse
 
 from ldlearn.base import LabelEstimator
 from ldlearn.base.discovery import installed_versions
-from ldlearn.exceptions import FileError, ModelFileError, TableError
+from ldlearn.exceptions import FileError, ModelFileError
 from ldlearn.tables.atomic import naming_system_errors, writing
 from ldlearn.tables.column_kinds import JunkCells
-from ldlearn.tables.encoding import Decoder, Encoder
-from ldlearn.tables.features import TablePreprocessing, from_column_transformer
-from ldlearn.tables.file_schema import check_facts, fits
-from ldlearn.tables.npz import read_array
+from ldlearn.tables.model_schema import find_schema, schema_of
 from ldlearn.tables.table_model import TableModel
 from ldlearn.tables.values import import_pandas
 
-MAGIC = "ldlearn-model"
+MAGIC = b"ldlearn-model "
 VERSION = 1
-_CONTENT = "model.json"
-_CHECKSUM = "model.json.sha256"
-_FIXED_DATE = (1980, 1, 1, 0, 0, 0)  # the same model gives the same bytes
-_LARGEST_JSON = 256 << 20
-# The last record of a zip has 22 bytes, and then a comment of less than 64 KB.
-_END_SIGNATURE, _END_RECORD, _LONGEST_COMMENT = b"PK\x05\x06", 22, 1 << 17
-# Older protocols begin like any text, and are refused as no zip.
+_MAX_JSON_BYTES = 32 << 20
+_MAX_CONTAINERS = 200_000  # lists and dicts in the JSON: each takes far more memory than the two bytes it is written in
+_MAX_DEPTH = 20
+_MAX_NEIGHBOR_INDICES = 4  # each is built again from its rows, which may be the same array
+_ARRAY_KINDS = "biuf"
 _PICKLE_STARTS = (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")
-
-_TABLE_PARTS: dict[str, Any] = {
-    "estimator": LabelEstimator,
-    "preprocessing": TablePreprocessing,
-    "numeric": (str,),
-    "categorical": (str,),
-    "labels": (str,),
-    "id": str | None,
-    "facts": dict,
-    "dates": {str: str},
-    "texts": (str,),
-}
-_PROBE_ROWS = 3
 
 
 def save_model(model: Any, path: str | os.PathLike[str]) -> None:
     """Write a fitted model to a file that is safe to share.
 
-    The file is a zip of JSON and arrays: loading it runs no code of the file. It holds everything the model
-    holds; for most methods that includes the degrees of the training rows, for methods that look
-    up neighbours also their features.
+    Loading the file runs no code of it. It holds everything the model holds: for most methods that includes the degrees
+    of the training rows, for methods that look up neighbours or give intervals also their features. A random generator
+    is stored as None.
 
     Parameters
     ----------
@@ -77,21 +59,16 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
     ModelFileError
         If the model holds something that a file cannot, such as a function.
     """
-    encoder = Encoder()
-    content = {"made_with": installed_versions(), **_content(model, encoder)}
-    with writing(Path(path)) as file:
-        _write_archive(file, content, encoder.arrays)
-
-
-def _content(model: Any, encoder: Encoder) -> dict[str, Any]:
-    if isinstance(model, TableModel):
-        parts = {name: encoder.encode(getattr(model, name), name) for name in _TABLE_PARTS}
-        kind = "table"
-    elif isinstance(model, LabelEstimator):
-        parts, kind = {"estimator": encoder.encode(model, type(model).__name__)}, "estimator"
-    else:
+    if not isinstance(model, TableModel | LabelEstimator):
         raise ModelFileError(f"Only a TableModel or an estimator of ldlearn can be saved, not {type(model).__name__}.")
-    return {"kind": kind, "model": parts, "probe": encoder.encode(_probe(model))}
+    encoder = _Encoder()
+    content = {
+        "made_with": installed_versions(),
+        "model": encoder.encode(model, type(model).__name__),
+        "probe": encoder.encode(_probe(model), "probe"),
+    }
+    with writing(Path(path)) as file:
+        _write(file, content, encoder.arrays)
 
 
 def load_model(path: str | os.PathLike[str]) -> Any:
@@ -116,12 +93,13 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     """
     path = Path(path)
     try:
-        with naming_system_errors(path, "read"):
-            content, arrays = _read_archive(path)
-        model = _rebuild(content, arrays)
-        expected = Decoder(arrays).decode(content["probe"])
+        with naming_system_errors(path, "read"), path.open("rb") as file:
+            content, arrays = _read(file)
+        decoder = _Decoder(arrays)
+        model, expected = decoder.decode(content["model"]), decoder.decode(content["probe"])
+        _check_parts(model)
     except ModelFileError as error:
-        raise ModelFileError(f"{path} cannot be loaded: {error}.") from None
+        raise ModelFileError(f"{path} cannot be loaded: {str(error).rstrip('.')}.") from None
     except FileError:
         raise
     # Whatever a damaged file makes the decoder stumble over.
@@ -142,34 +120,195 @@ def load_table_model(path: str | os.PathLike[str] | TableModel) -> TableModel:
     return loaded
 
 
-def _rebuild(content: dict[str, Any], arrays: list[Any]) -> Any:
-    decoder = Decoder(arrays)
-    parts = {str(name): decoder.decode(value) for name, value in content["model"].items()}
-    estimator = parts["estimator"]
+def _check_parts(model: Any) -> None:
+    """Refuse a model whose parts, each sound in itself, do not belong together."""
+    estimator = model.estimator if isinstance(model, TableModel) else model
     if not isinstance(estimator, LabelEstimator):
         raise ModelFileError("it holds no estimator of ldlearn")
-    if content["kind"] == "estimator":
-        return estimator
-    if isinstance(parts["preprocessing"], ColumnTransformer):
-        parts["preprocessing"] = from_column_transformer(parts["preprocessing"])
-    if not fits(parts, _TABLE_PARTS) or not hasattr(estimator, "predict"):
-        raise ModelFileError("its parts are not those of a table model")
-    check_facts(parts["facts"], parts["labels"])
-    return TableModel(**parts)
+    if isinstance(model, TableModel):
+        labels = list(model.labels)
+        same = labels == list(estimator.label_names_) == list(model.facts["label_means"])
+        if not same or len(model.facts["mean_distribution"]) != len(labels) or not hasattr(estimator, "predict"):
+            raise ModelFileError("its parts are not those of a table model")
 
 
-def _probe(model: Any) -> dict[str, NDArray[Any]]:
-    """What the model says of a few made-up rows: predictions, and degrees if it can enhance."""
+class _Encoder:
+    """Turns an object into JSON values; the arrays it meets are collected in ``arrays``."""
+
+    def __init__(self) -> None:
+        self.arrays: list[NDArray[Any]] = []
+        self._positions: dict[int, int] = {}
+
+    def encode(self, value: Any, path: str) -> Any:
+        """JSON values of an object; ``path`` names it in errors."""
+        if isinstance(value, np.generic):
+            value = value.item()
+        if value is None or type(value) in (bool, int, str):
+            return value
+        if type(value) is float:
+            return value if math.isfinite(value) else {"float": repr(value)}
+        if type(value) in (list, UserList):  # scikit-learn 1.6 wraps a list of columns so that reading it warns
+            return [self.encode(child, path) for child in value]
+        if type(value) is tuple:
+            return {"tuple": [self.encode(child, path) for child in value]}
+        if type(value) is dict and all(type(key) is str for key in value):
+            return {"dict": {key: self.encode(child, f"{path}.{key}") for key, child in value.items()}}
+        if type(value) is np.ndarray:
+            return {"names": value.tolist()} if value.dtype.kind in "OU" else {"array": self._position(value, path)}
+        if sparse.issparse(value):
+            rows = sparse.csr_array(value)
+            parts = [self._position(part, path) for part in (rows.data, rows.indices, rows.indptr)]
+            return {"csr": parts, "shape": list(rows.shape)}
+        return None if isinstance(value, np.random.RandomState) else self._encode_object(value, path)
+
+    def _encode_object(self, value: Any, path: str) -> Any:
+        try:
+            schema = schema_of(type(value))
+            params, state = schema.split_state(value)
+            coded = [
+                {name: self.encode(child, f"{path}.{name}") for name, child in part.items()} for part in (params, state)
+            ]
+            schema.check({name: params[name] for name in params if coded[0][name] is not None}, state)
+        except ModelFileError as error:
+            raise error if str(error).startswith(path) else ModelFileError(f"{path}: {error}") from None
+        return {"class": schema.name, "params": coded[0], "state": coded[1]}
+
+    def _position(self, array: NDArray[Any], path: str) -> int:
+        if array.dtype.kind not in _ARRAY_KINDS:
+            raise ModelFileError(f"{path} is an array of {array.dtype}, which a model file cannot hold.")
+        # An array that several attributes share is stored once.
+        if id(array) not in self._positions:
+            self._positions[id(array)] = len(self.arrays)
+            self.arrays.append(array)  # kept alive, so that no other object can get its id
+        return self._positions[id(array)]
+
+
+class _Decoder:
+    """Turns JSON values back into objects."""
+
+    def __init__(self, arrays: list[NDArray[Any]]) -> None:
+        self._arrays, self._n_indices = arrays, 0
+
+    def decode(self, value: Any, depth: int = 0) -> Any:
+        """The object that JSON values stand for."""
+        if depth > _MAX_DEPTH:
+            raise ModelFileError("it is nested too deeply")
+        if isinstance(value, list):
+            return [self.decode(child, depth + 1) for child in value]
+        if not isinstance(value, dict):
+            return value
+        if "class" in value:
+            return self._make_object(value["class"], self._items(value["params"], depth), value["state"], depth)
+        match value:
+            case {"tuple": list(items)}:
+                return tuple(self.decode(child, depth + 1) for child in items)
+            case {"dict": dict(items)}:
+                return self._items(items, depth)
+            case {"names": list(names)}:
+                return np.fromiter(names, dtype=object, count=len(names))
+            case {"array": int(position)}:
+                return self._array(position)
+            case {"csr": [data, indices, indptr], "shape": [int(n), int(m)]}:
+                parts = tuple(self._array(position) for position in (data, indices, indptr))
+                matrix = sparse.csr_array(parts, shape=(n, m))
+                matrix.check_format(full_check=True)  # compiled loops would go beyond the arrays
+                return matrix
+            case {"float": "nan" | "inf" | "-inf" as name}:
+                return float(name)
+        raise ModelFileError(f"it holds something of unknown type {next(iter(value), '')!r:.40}")
+
+    def _items(self, values: dict[str, Any], depth: int) -> dict[str, Any]:
+        return {key: self.decode(child, depth + 1) for key, child in values.items()}
+
+    def _make_object(self, name: Any, params: dict[str, Any], state: dict[str, Any], depth: int) -> Any:
+        schema = find_schema(str(name))
+        if schema is None:
+            raise ModelFileError(f"it names {str(name)[:80]!r}, which is not among the classes a model file may hold")
+        self._n_indices += name == "NearestNeighbors"
+        if self._n_indices > _MAX_NEIGHBOR_INDICES:
+            raise ModelFileError("it holds more neighbour indices than any model needs")
+        attributes = self._items(state, depth)
+        schema.check(params, attributes)
+        return schema.build(params, attributes)
+
+    def _array(self, position: Any) -> NDArray[Any]:
+        if type(position) is not int or not 0 <= position < len(self._arrays):
+            raise ModelFileError(f"it refers to the array {position!r:.40}, which it does not hold")
+        return self._arrays[position]
+
+
+def _write(file: IO[bytes], content: dict[str, Any], arrays: list[NDArray[Any]]) -> None:
+    columnwise = [array.flags.f_contiguous and not array.flags.c_contiguous for array in arrays]
+    blobs = [np.ascontiguousarray(a.T if order else a) for a, order in zip(arrays, columnwise, strict=True)]
+    listed = [[a.dtype.str, list(a.shape), order] for a, order in zip(arrays, columnwise, strict=True)]
+    text = json.dumps(content | {"arrays": listed}, allow_nan=False, ensure_ascii=False).encode()
+    parts: list[Any] = [len(text).to_bytes(8, "little"), text, *(blob.data for blob in blobs if blob.size)]
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(part)
+    for part in (MAGIC + b"%d\n" % VERSION, digest.hexdigest().encode() + b"\n", *parts):
+        file.write(part)
+
+
+def _read(file: IO[bytes]) -> tuple[dict[str, Any], list[NDArray[Any]]]:
+    """The JSON values and arrays of a file.
+
+    Raises
+    ------
+    ModelFileError
+        If it is no model file, comes from a newer version, or is not whole.
+    """
+    first = file.readline(64)
+    if first[:2] in _PICKLE_STARTS:
+        raise ModelFileError("it is a pickle, which can run code and is never loaded here")
+    if not first.startswith(MAGIC) or not first.removeprefix(MAGIC).strip().isdigit():
+        raise ModelFileError("it is no ldlearn model file")
+    if (version := int(first.removeprefix(MAGIC))) > VERSION:
+        raise ModelFileError(
+            f"it was written by a newer ldlearn (format {version}, this one reads up to {VERSION}); upgrade ldlearn"
+        )
+    expected, start = file.readline(65).strip().decode("ascii"), file.tell()
+    if hashlib.file_digest(file, "sha256").hexdigest() != expected:
+        raise ModelFileError("its checksum is wrong: it is truncated, or was changed or damaged after it was saved")
+    end = file.seek(0, os.SEEK_END)
+    file.seek(start)
+    length = int.from_bytes(file.read(8), "little")
+    if length > min(_MAX_JSON_BYTES, end):
+        raise ModelFileError("its JSON has more bytes than any model needs")
+    text = file.read(length)
+    if text.count(b"[") + text.count(b"{") > _MAX_CONTAINERS:
+        raise ModelFileError("its JSON has more lists than any model needs")
+    content = json.loads(text)
+    arrays = [_read_array(file, *listed, end) for listed in content["arrays"]]
+    if file.tell() != end:
+        raise ModelFileError("it has bytes that belong to no part of it")
+    return content, arrays
+
+
+def _read_array(file: IO[bytes], code: str, shape: list[int], columnwise: bool, end: int) -> NDArray[Any]:
+    dtype, size = np.dtype(code), math.prod(shape)
+    if dtype.kind not in _ARRAY_KINDS or not all(type(n) is int and 0 <= n <= end for n in shape):
+        raise ModelFileError("it holds an array that is none of numbers, or of an impossible shape")
+    if size * dtype.itemsize > end - file.tell():
+        raise ModelFileError("it lists arrays of more bytes than it has")
+    found = np.frombuffer(bytearray(file.read(size * dtype.itemsize)), dtype)
+    return found.reshape(shape[::-1]).T if columnwise else found.reshape(shape)
+
+
+def _probe(model: Any, X: Any = None) -> dict[str, NDArray[Any]]:
+    """A few made-up rows (or ``X``), and what the model predicts for them; also degrees, if it can enhance."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         estimator = model.estimator if isinstance(model, TableModel) else model
         if isinstance(model, TableModel) and not model.preprocessing.embedded:  # which is not there at loading
             X = model.transform(_made_up_table(model), JunkCells())
-        else:
-            X = np.random.default_rng(0).normal(size=(_PROBE_ROWS, int(estimator.n_features_in_)))
-        found = {"predict": np.asarray(estimator.predict(X))} if hasattr(estimator, "predict") else {}
+        elif X is None:
+            X = np.random.default_rng(0).normal(size=(3, int(estimator.n_features_in_)))
+        found = {"X": np.asarray(X.toarray() if sparse.issparse(X) else X)}
+        if hasattr(estimator, "predict"):
+            found["predict"] = np.asarray(estimator.predict(X))
         if hasattr(estimator, "enhance"):
-            first_two = np.zeros((_PROBE_ROWS, len(estimator.label_names_)))
+            first_two = np.zeros((len(found["X"]), len(estimator.label_names_)))
             # Of a single positive label there would be nothing to recover.
             first_two[:, :2] = 1
             found["enhance"] = np.asarray(estimator.enhance(X, first_two))
@@ -187,140 +326,18 @@ def _made_up_table(model: TableModel) -> Any:
 
 
 def _check_probe(model: Any, expected: Any, made_with: Any, path: Path) -> None:
-    problem = "other predictions than when it was saved"
-    # A model that cannot even predict is told of in the same sentence, with the versions that may be the cause.
+    # A model that cannot even predict is refused in the same sentence, with the versions that may be the cause.
     with suppress(Exception):
-        found = _probe(model)
-        if set(found) == set(expected) and all(_nearly(found[name], expected[name]) for name in found):
+        found = _probe(model, expected["X"])
+        # Another processor or BLAS sums in another order; a wrong model is farther off.
+        same = [np.allclose(found[name], expected[name], rtol=1e-6, atol=1e-9) for name in found]
+        if found.keys() == expected.keys() and all(same):
             return
-    saved = made_with if isinstance(made_with, dict) else {}
-    here = installed_versions()
+    saved, here = made_with if isinstance(made_with, dict) else {}, installed_versions()
     other = [
         f"{name} {str(saved.get(name))[:20]} (here {here[name]})" for name in here if saved.get(name) != here[name]
     ]
     advice = f"it was saved with {', '.join(other)}: install those, or fit again" if other else "it is damaged"
-    raise ModelFileError(f"{path} cannot be loaded: the model gives {problem}; {advice}.")
-
-
-def _nearly(found: NDArray[Any], expected: NDArray[Any]) -> bool:
-    # Another processor or BLAS sums in another order; a wrong model is farther off.
-    return found.shape == expected.shape and bool(np.allclose(found, expected, rtol=1e-6, atol=1e-9))
-
-
-def _write_archive(file: IO[bytes], content: dict[str, Any], arrays: list[NDArray[Any]]) -> None:
-    """Write JSON values and arrays."""
-    digests = []
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
-        for number, array in enumerate(arrays):
-            buffer = io.BytesIO()
-            npy_format.write_array(buffer, array, version=(1, 0), allow_pickle=False)
-            blob = buffer.getvalue()
-            digests.append(hashlib.sha256(blob).hexdigest())
-            archive.writestr(zipfile.ZipInfo(_member(number), _FIXED_DATE), blob)
-        head = {"format": MAGIC, "version": VERSION, "arrays": digests}
-        text = json.dumps(head | content, allow_nan=False, ensure_ascii=False).encode()
-        archive.writestr(zipfile.ZipInfo(_CONTENT, _FIXED_DATE), text)
-        archive.writestr(zipfile.ZipInfo(_CHECKSUM, _FIXED_DATE), hashlib.sha256(text).hexdigest())
-
-
-def _read_archive(path: Path) -> tuple[dict[str, Any], list[NDArray[Any]]]:
-    """The JSON values and arrays of a file.
-
-    Raises
-    ------
-    ModelFileError
-        If it is no model file, comes from a newer version, or is not whole.
-    """
-    with path.open("rb") as file:
-        start = file.read(4)
-        if start[:2] in _PICKLE_STARTS:
-            raise ModelFileError("it is a pickle, which can run code and is never loaded here")
-        if start != b"PK\x03\x04":
-            raise ModelFileError("it is no ldlearn model file")
-        size = file.seek(0, io.SEEK_END)
-        _check_end(file, size)
-        try:
-            with zipfile.ZipFile(file) as archive:
-                return _read_members(archive, size)
-        except (zipfile.BadZipFile, EOFError) as error:
-            raise ModelFileError(f"it is truncated or damaged ({error})") from None
-
-
-def _check_end(file: IO[bytes], size: int) -> None:
-    """Refuse bytes after the last record of the zip, which readers of zips look for from the end and may skip."""
-    file.seek(max(0, size - _END_RECORD))
-    end = file.read()
-    if _END_SIGNATURE not in end:
-        file.seek(max(0, size - _LONGEST_COMMENT))
-        problem = "has bytes after its end" if _END_SIGNATURE in file.read() else "is truncated or damaged"
-        raise ModelFileError(f"it {problem}")
-    if not end.startswith(_END_SIGNATURE):  # its last record has begun and is not complete
-        raise ModelFileError("it is truncated or damaged")
-    if not end.endswith(b"\0\0"):  # the length of a comment, which no model has
-        raise ModelFileError("it has bytes after its end")
-
-
-def _read_members(archive: zipfile.ZipFile, size: int) -> tuple[dict[str, Any], list[NDArray[Any]]]:
-    members = archive.infolist()
-    for member in members:
-        if member.compress_type != zipfile.ZIP_STORED or member.flag_bits & 1:
-            raise ModelFileError(f"its member {member.filename!r:.60} is compressed or encrypted; no model file is")
-    # Readers of zips put up with anything before the first member.
-    if members and members[0].header_offset != 0:
-        raise ModelFileError("it has bytes that belong to no part of it")
-    # Members that share bytes are how a small zip announces a large content.
-    if sum(member.file_size for member in members) > size or len({m.filename for m in members}) < len(members):
-        raise ModelFileError("its members overlap or announce more bytes than the file has")
-    # Before its checksum is compared: a file of a newer version is to be told as such.
-    content, text = _read_content(archive)
-    if _read(archive, _CHECKSUM, 64) != hashlib.sha256(text).hexdigest().encode():
-        raise ModelFileError("its checksum is wrong: it was changed or damaged after it was saved")
-    digests = content.get("arrays")
-    if not isinstance(digests, list) or len(members) != len(digests) + 2:
-        raise ModelFileError("it does not hold the arrays that it lists")
-    return content, [_read_array(archive, number, digest) for number, digest in enumerate(digests)]
-
-
-def _read_content(archive: zipfile.ZipFile) -> tuple[dict[str, Any], bytes]:
-    text = _read(archive, _CONTENT, _LARGEST_JSON)
-    try:
-        content = json.loads(text)
-    except (ValueError, RecursionError):
-        raise ModelFileError(f"its {_CONTENT} is no JSON") from None
-    if not isinstance(content, dict) or content.get("format") != MAGIC:
-        raise ModelFileError("it is no ldlearn model file")
-    version = content.get("version")
-    # To Python True is an int.
-    if type(version) is not int or version < 1:
-        raise ModelFileError(f"its format version is {version!r:.40}, which never existed")
-    if version > VERSION:
-        raise ModelFileError(
-            f"it was written by a newer ldlearn (format {version}, this one reads up to {VERSION}); upgrade ldlearn"
-        )
-    return content, text
-
-
-def _read(archive: zipfile.ZipFile, name: str, most: int) -> bytes:
-    try:
-        member = archive.getinfo(name)
-    except KeyError:
-        raise ModelFileError(f"it has no {name}, so it is no ldlearn model file") from None
-    if member.file_size > most:
-        raise ModelFileError(f"its {name} has {member.file_size:,} bytes, more than any model needs")
-    with archive.open(member) as file:
-        return file.read(member.file_size)
-
-
-def _read_array(archive: zipfile.ZipFile, number: int, digest: Any) -> NDArray[Any]:
-    # Arrays may be as large as the file, which bounds them already.
-    blob = _read(archive, _member(number), 1 << 62)
-    if hashlib.sha256(blob).hexdigest() != digest:
-        raise ModelFileError("its checksum is wrong: an array was changed or damaged after it was saved")
-    try:
-        return read_array(io.BytesIO(blob), len(blob), kinds="biufcU")
-    except (TableError, ValueError) as error:
-        raise ModelFileError(f"it holds an array that cannot be read: {str(error).rstrip('.')}") from None
-
-
-def _member(number: int) -> str:
-    return f"arrays/{number}.npy"
+    raise ModelFileError(
+        f"{path} cannot be loaded: the model gives other predictions than when it was saved; {advice}."
+    )

@@ -113,7 +113,7 @@ class TableModel:
             they look like. ``date`` may be a mapping of columns to forms such as ``"%d/%m/%Y"``.
         embedding : transformer, optional
             What makes numbers of prose, unfitted: anything like scikit-learn's vectorisers, which takes a series of
-            texts. By default TF-IDF. A model file can hold those that scikit-learn brings.
+            texts. By default TF-IDF. A model file can hold only that and what `import_embedding` gives.
         id : str, optional
             A column that names the rows.
         kind : {"auto", "votes", "mixed"}, default="auto"

@@ -18,6 +18,7 @@ from ldlearn.core.simplex import Array, Mask
 from ldlearn.exceptions import InputError, ParameterError
 from ldlearn.solvers.default_gamma import default_gamma
 from ldlearn.solvers.features import Features
+from ldlearn.solvers.row_space import reduce_to_row_space
 from ldlearn.uncertainty.leverage import LeverageModel
 from ldlearn.uncertainty.vote_intervals import VotePosterior
 from ldlearn.uncertainty.vote_posterior import vote_posterior
@@ -75,8 +76,8 @@ class IntervalMixin(JointModel):
     """Also says how sure its degrees are.
 
     A method whose predictor is a softmax of linear scores sets ``_training`` in ``_fit``, and writes ``_mapped(X)``:
-    what its predictor works on. How sure it is, is computed when it is first asked for, or when the model is pickled or
-    saved; until then the rows of the fit are kept in memory, and never in a file.
+    what its predictor works on. The posterior is computed when an interval is first asked for; until then the rows of the
+    fit are kept, in memory and in pickles and model files too.
     """
 
     coef_: Any
@@ -211,7 +212,9 @@ class IntervalMixin(JointModel):
         return self._doubt
 
     def _learn_doubt(self, rows: TrainingRows) -> PosteriorState:
-        features = rows.features or Features(self._mapped(rows.X), self.fit_intercept, rows.weights)
+        features = rows.features
+        if features is None:  # the fit had no row space, or the rows come from a model file
+            features = reduce_to_row_space(Features(self._mapped(rows.X), self.fit_intercept, rows.weights))
         # Only where the search for the likeliest penalty begins; of constant features there is no size to go by.
         l2 = 3.0 * default_gamma(features) or 1.0
         # A kernel takes all rows far away to the same place: how far they are shows in the features themselves.
@@ -223,8 +226,11 @@ class IntervalMixin(JointModel):
         return PosteriorState(posterior, LeverageModel.of(plain))
 
     def __getstate__(self) -> Any:
-        if "_training" in vars(self):
-            with suppress(InputError):  # a model that cannot give intervals is kept without them
+        rows = vars(self).get("_training")
+        # The rows are kept, because learning the posterior takes longer than the fit. They are let go where they were
+        # changed, or where labels are too many for intervals.
+        if rows is not None and (not rows.are_unchanged or rows.Y.shape[1] > _MOST_LABELS):
+            with suppress(InputError):
                 self._find_doubt()
         return super().__getstate__()
 

@@ -1,0 +1,161 @@
+"""Which classes a model file may hold, and what each of them: the reader of ``model_schema.toml``."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property
+from importlib import import_module
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ldlearn.base.discovery import all_estimators
+from ldlearn.base.sklearn_private import InvalidParameterError, validate_parameter_constraints
+from ldlearn.exceptions import ModelFileError
+
+_SCALARS: dict[str, tuple[type, ...]] = {
+    "None": (type(None),), "bool": (bool,), "int": (int,), "float": (float, int), "str": (str,)
+}  # fmt: skip
+_ARRAY_KINDS = {"bool": "b", "int": "iu", "float": "f"}
+_RECORDS = ("facts", "holdout", "score")
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The attributes that instances of a class may have in a file, and their types.
+
+    Attributes
+    ----------
+    name : str
+    attributes : dict of str to str
+        Types, in the notation of ``model_schema.toml``.
+    module : str or None
+        Where the class is defined; None for an estimator of ldlearn.
+    params : list of str or None
+        Parameters of the constructor that are stored; None for all.
+    """
+
+    name: str
+    attributes: Mapping[str, str]
+    module: str | None
+    params: list[str] | None
+
+    @cached_property
+    def cls(self) -> Any:
+        """The class."""
+        return dict(all_estimators())[self.name] if self.module is None else _class(self.module, self.name)
+
+    def split_state(self, value: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Parameters and attributes of an instance that a file stores."""
+        if dataclasses.is_dataclass(value):
+            names = [field.name for field in dataclasses.fields(value) if field.init]
+            return {}, {name: getattr(value, name) for name in names if self.attributes[name] != "None"}
+        given: Any = value.get_params(deep=False) if hasattr(value, "get_params") else {}
+        params = {name: given[name] for name in (given if self.params is None else self.params) if name in given}
+        # The state that an estimator of ours would pickle; of others only what their predictions need.
+        held = value.__getstate__() if self.module is None else vars(value)
+        stored = held if self.module is None else [name for name in self.attributes if name in held]
+        return params, {name: held[name] for name in stored if name not in given}
+
+    def check(self, params: dict[str, Any], state: dict[str, Any]) -> None:
+        """Refuse parameters and attributes that no instance has; called before one is made."""
+        sizes: dict[str, int] = {}
+        for name, value in state.items():
+            if name not in self.attributes or not _fits(value, self.attributes[name], sizes):
+                raise ModelFileError(f"{self.name}.{name} is not what a model file may hold")
+        allowed = inspect.signature(self.cls).parameters if self.params is None else self.params
+        if not params.keys() <= set(allowed):
+            raise ModelFileError(f"{self.name} has other parameters than a model file may hold")
+        try:
+            constraints = getattr(self.cls, "_parameter_constraints", {})
+            validate_parameter_constraints(constraints, params, caller_name=self.name)
+        except InvalidParameterError as error:
+            raise ModelFileError(str(error).rstrip(".")) from None
+
+    def build(self, params: dict[str, Any], state: dict[str, Any]) -> Any:
+        """An instance with parameters and attributes that were checked."""
+        if dataclasses.is_dataclass(self.cls):
+            return self.cls(**state)
+        made = self.cls(**params)
+        if self.name == "NearestNeighbors":
+            return made.fit(state["_fit_X"])
+        vars(made).update(state)
+        return made
+
+
+def schema_of(cls: type) -> Schema:
+    """The schema of a class; one that a file may not hold is an error."""
+    schema = find_schema(cls.__name__)
+    if schema is None or schema.cls is not cls:
+        raise ModelFileError(
+            f"Model files cannot hold a {cls.__module__}.{cls.__qualname__}; use joblib.dump if you trust every reader."
+        )
+    return schema
+
+
+@cache
+def find_schema(name: str) -> Schema | None:
+    """The schema of the class of this name, if there is one."""
+    if name not in _tables() or name in ("estimator", *_RECORDS):
+        return None
+    table = dict(_tables()[name])
+    module, params = table.pop("module", None), table.pop("params", None)
+    return Schema(name, table if module else _tables()["estimator"] | table, module, params)
+
+
+@cache
+def _tables() -> dict[str, dict[str, Any]]:
+    return tomllib.loads(files("ldlearn.tables").joinpath("model_schema.toml").read_text(encoding="utf-8"))
+
+
+def _class(module: str, name: str) -> type:
+    found: type = getattr(import_module(module), name)
+    return found
+
+
+def _fits(value: Any, types: str, sizes: dict[str, int]) -> bool:
+    return any(_fits_type(value, name.strip(), sizes) for name in types.split("|"))
+
+
+def _fits_type(value: Any, name: str, sizes: dict[str, int]) -> bool:
+    """Whether a value is of a type; sizes that the type names become known, or agree with what is known."""
+    first, _, rest = name.partition(" ")
+    if name == "any":
+        return True
+    if name in _SCALARS:
+        return type(value) in _SCALARS[name]
+    if first == "size":
+        return type(value) is int and value >= 0 and sizes.setdefault(rest, value) == value
+    if name.startswith("list of "):
+        return isinstance(value, list | tuple) and all(_fits_type(child, name[8:], sizes) for child in value)
+    if name.startswith("dict of "):
+        return isinstance(value, dict) and all(_fits_type(child, name[8:], sizes) for child in value.values())
+    if name in _RECORDS:
+        types = _tables()[name]
+        known = isinstance(value, dict) and value.keys() <= types.keys()
+        return known and all(_fits(value.get(key), types[key], sizes) for key in types)
+    if not rest:
+        return type(value).__name__ == name  # nothing is made that is not listed
+    return _is_array(value, first) and _has_shape(np.shape(value), rest[1:-1].split(", "), sizes)
+
+
+def _is_array(value: Any, kind: str) -> bool:
+    if kind == "csr":
+        return sparse.issparse(value)
+    if kind == "names":
+        listed = isinstance(value, list | tuple) or (isinstance(value, np.ndarray) and value.dtype == object)
+        return listed and all(type(name) in (str, int, float) for name in value)
+    return isinstance(value, np.ndarray) and value.dtype.kind in _ARRAY_KINDS[kind]
+
+
+def _has_shape(shape: tuple[int, ...], names: list[str], sizes: dict[str, int]) -> bool:
+    def agrees(size: int, name: str) -> bool:
+        return size == (int(name) if name.isdigit() else sizes.setdefault(name, size))
+
+    return len(shape) == len(names) and all(agrees(*pair) for pair in zip(shape, names, strict=True))
