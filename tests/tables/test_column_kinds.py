@@ -428,7 +428,7 @@ def test_an_embedding_that_the_user_gives():
 
 def test_a_file_holds_no_embedding_without_a_name(tmp_path):
     model = TableModel.fit(with_columns(comment=prose()), LABELS, embedding=HashingVectorizer(n_features=4))
-    with pytest.raises(ModelFileError, match="cannot hold a .*HashingVectorizer"):
+    with pytest.raises(ModelFileError, match="HashingVectorizer"):
         save_model(model, tmp_path / "m.ldl")
 
 

@@ -164,7 +164,7 @@ def edit(path: str, value: Callable[[Any], Any]) -> Callable[[bytes], bytes]:
 
 ENCODER = "preprocessing.encoders.dict.key"
 CRAFTED = {
-    "a vocabulary of positions": (edit(f"{ENCODER}.vocabulary", lambda old: {"dict": {"r1": 10**9}}), "vocabulary is not"),
+    "a vocabulary of positions": (edit(f"{ENCODER}.vocabulary", lambda old: {"dict": {"r1": 10**9}}), "is not"),
     "a longer vocabulary": (edit(f"{ENCODER}.vocabulary", lambda old: [*old, "more"]), "TfidfEncoder.idf is not"),
     "a slow pattern": (edit(f"{ENCODER}.token_pattern", lambda old: "(a+)+$"), "token_pattern is not"),
     "a random generator": (edit("estimator._random", lambda old: {"RandomState": {"pos": 10**9}}), "unknown type"),

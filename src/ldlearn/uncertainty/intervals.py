@@ -76,8 +76,8 @@ class IntervalMixin(JointModel):
     """Also says how sure its degrees are.
 
     A method whose predictor is a softmax of linear scores sets ``_training`` in ``_fit``, and writes ``_mapped(X)``:
-    what its predictor works on. The posterior is computed when an interval is first asked for; until then the rows of the
-    fit are kept, in memory and in pickles and model files too.
+    what its predictor works on. The posterior is computed when an interval is first asked for; until then the
+    rows of the fit are kept, in memory and in pickles and model files too.
     """
 
     coef_: Any
