@@ -15,6 +15,7 @@ import os
 import warnings
 from collections import UserList
 from contextlib import suppress
+from io import BufferedReader
 from pathlib import Path
 from typing import IO, Any
 
@@ -250,7 +251,7 @@ def _write(file: IO[bytes], content: dict[str, Any], arrays: list[NDArray[Any]])
         file.write(part)
 
 
-def _read(file: IO[bytes]) -> tuple[dict[str, Any], list[NDArray[Any]]]:
+def _read(file: BufferedReader) -> tuple[dict[str, Any], list[NDArray[Any]]]:
     """The JSON values and arrays of a file.
 
     Raises
@@ -279,13 +280,13 @@ def _read(file: IO[bytes]) -> tuple[dict[str, Any], list[NDArray[Any]]]:
     if text.count(b"[") + text.count(b"{") > _MAX_CONTAINERS:
         raise ModelFileError("its JSON has more lists than any model needs")
     content = json.loads(text)
-    arrays = [_read_array(file, *listed, end) for listed in content["arrays"]]
+    arrays = [_read_array(file, end, *listed) for listed in content["arrays"]]
     if file.tell() != end:
         raise ModelFileError("it has bytes that belong to no part of it")
     return content, arrays
 
 
-def _read_array(file: IO[bytes], code: str, shape: list[int], columnwise: bool, end: int) -> NDArray[Any]:
+def _read_array(file: BufferedReader, end: int, code: str, shape: list[int], columnwise: bool) -> NDArray[Any]:
     dtype, size = np.dtype(code), math.prod(shape)
     if dtype.kind not in _ARRAY_KINDS or not all(type(n) is int and 0 <= n <= end for n in shape):
         raise ModelFileError("it holds an array that is none of numbers, or of an impossible shape")

@@ -80,12 +80,12 @@ class Schema:
 
     def build(self, params: dict[str, Any], state: dict[str, Any]) -> Any:
         """An instance with parameters and attributes that were checked."""
-        if dataclasses.is_dataclass(self.cls):
-            return self.cls(**state)
-        made = self.cls(**params)
+        is_record = dataclasses.is_dataclass(self.cls)
+        made: Any = self.cls(**state) if is_record else self.cls(**params)
         if self.name == "NearestNeighbors":
             return made.fit(state["_fit_X"])
-        vars(made).update(state)
+        if not is_record:
+            vars(made).update(state)
         return made
 
 
@@ -139,7 +139,7 @@ def _fits_type(value: Any, name: str, sizes: dict[str, int]) -> bool:
     if name in _RECORDS:
         types = _tables()[name]
         known = isinstance(value, dict) and value.keys() <= types.keys()
-        return known and all(_fits(value.get(key), types[key], sizes) for key in types)
+        return bool(known) and all(_fits(value.get(key), types[key], sizes) for key in types)
     if not rest:
         return type(value).__name__ == name  # nothing is made that is not listed
     return _is_array(value, first) and _has_shape(np.shape(value), rest[1:-1].split(", "), sizes)
