@@ -147,7 +147,7 @@ def _fits_type(value: Any, name: str, sizes: dict[str, int]) -> bool:
 
 def _is_array(value: Any, kind: str) -> bool:
     if kind == "csr":
-        return sparse.issparse(value)
+        return bool(sparse.issparse(value))
     if kind == "names":
         listed = isinstance(value, list | tuple) or (isinstance(value, np.ndarray) and value.dtype == object)
         return listed and all(type(name) in (str, int, float) for name in value)
