@@ -11,7 +11,7 @@ import ldlearn
 from ldlearn import learning
 from ldlearn.cli.main import main
 from ldlearn.experiments import methods as methods_of_plans
-from ldlearn.tables import encoding
+from ldlearn.tables import model_schema
 
 FILE = '''
 """Ridge regression of degrees, projected onto the simplex."""
@@ -41,6 +41,7 @@ class RidgeShares(Learner):
 @pytest.fixture
 def new_method(tmp_path, monkeypatch):
     method = add_to_package(monkeypatch, tmp_path, learning, "ridge_shares", FILE, "RidgeShares")
+    monkeypatch.setitem(model_schema._tables(), "RidgeShares", {"coef_": "float (n_labels, n_features)"})
     forget()
     yield method
     vars(ldlearn).pop("RidgeShares", None)
@@ -50,7 +51,7 @@ def new_method(tmp_path, monkeypatch):
 def forget():
     """What is found once in a process."""
     methods_of_plans.estimators.cache_clear()
-    encoding._own_classes.cache_clear()
+    model_schema.find_schema.cache_clear()
 
 
 def call(*words):

@@ -19,7 +19,7 @@ from ldlearn.compose.method_names import make_enhancer, make_predictor, method_n
 from ldlearn.exceptions import InputError, ModelFileError, ParameterError, TableError
 from ldlearn.metrics.against_baselines import score_predictions
 from ldlearn.tables import TableModel, export_onnx, fit_and_check, load_model, save_model
-from ldlearn.tables.column_kinds import JunkCells
+from ldlearn.tables.column_types import CellReport
 from ldlearn.tables.linear import linear_softmax, strongest_features
 from ldlearn.tables.table_fit import held_out_scores
 from ldlearn.tables.values import is_numeric, to_labels, to_numbers, to_texts
@@ -42,7 +42,7 @@ def test_preprocessing_is_median_mode_one_hot_and_standard_scale():
     for j, value in enumerate(["coast", "inland", "island"]):
         np.testing.assert_array_equal(X[:, 2 + j], place == value)
     new = pd.DataFrame({"height": [0.0], "wet": [0.0], "place": ["moon"]})
-    np.testing.assert_array_equal(fitted().transform(new, JunkCells())[:, 2:], 0)
+    np.testing.assert_array_equal(fitted().transform(new, CellReport())[:, 2:], 0)
 
 
 def test_a_table_model_survives_files_joblib_and_pickle(tmp_path):

@@ -15,7 +15,7 @@ from ldlearn.exceptions import MissingDependencyError
 from ldlearn.experiments import plan_for_table
 from ldlearn.experiments.own_table import METHODS
 from ldlearn.reporting import write_report
-from ldlearn.tables.column_kinds import describe_kinds
+from ldlearn.tables.column_types import describe_types
 from ldlearn.tables.source import PIPE
 
 
@@ -54,7 +54,7 @@ def compare_methods(
     )
     folder = output or Path(f"{plan.name}-methods")
     if not quiet:
-        for line in [*describe_kinds(table.kinds.in_words()), *table.junk.sentences()]:
+        for line in [*describe_types(table.types.describe()), *table.report.messages()]:
             log_message(line)
     # The table that was read for the plan is not read a second time.
     run_and_report(plan, folder, jobs=jobs, quiet=quiet, log=log, loaded={plan.datasets[0].name: table})

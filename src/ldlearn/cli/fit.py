@@ -12,7 +12,7 @@ from ldlearn.cli.console import log, print_json, print_result, progress, report_
 from ldlearn.compose.method_names import DEFAULT_METHOD, method_name
 from ldlearn.exceptions import format_list
 from ldlearn.tables import describe_model, fit_table, import_embedding
-from ldlearn.tables.column_kinds import describe_kinds
+from ldlearn.tables.column_types import describe_types
 
 
 def fit(
@@ -77,7 +77,7 @@ def fit(
         return
     n, m, c = model.facts["rows"], len(model.features), len(model.labels)
     print_result(f"{method_name(model.estimator)} fitted on {n:,} rows, {m} features, {c} labels: {output}")
-    for line in describe_kinds(model.facts["columns"]):
+    for line in describe_types(model.facts["columns"]):
         print_result(f"  {line}")
     if missing := model.facts["missing"]:
         print_result(f"  missing values: {sum(missing.values()):,}, in {format_list(list(missing))}")

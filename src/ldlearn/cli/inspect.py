@@ -9,7 +9,7 @@ import typer
 from ldlearn.cli.console import print_json, print_result, print_table, report_quality
 from ldlearn.cli.options import Json, NoClobber
 from ldlearn.tables import describe_file, write_card
-from ldlearn.tables.column_kinds import describe_kinds
+from ldlearn.tables.column_types import describe_types
 from ldlearn.tables.formats import check_output
 
 
@@ -44,7 +44,7 @@ def _overview(known: dict[str, Any]) -> dict[str, str]:
     found = {
         "method": known["method"],
         "rows": f"{data['rows']:,}",
-        "columns": "; ".join(describe_kinds(known["columns"])),
+        "columns": "; ".join(describe_types(known["columns"])),
         "source": ", ".join(known["source"].values()) or "unknown",
         "labels": ", ".join(f"{name} ({share:.0%})" for name, share in data["label_means"].items()),
         "positives per row": f"{data['positives_per_row']:.2f}",

@@ -8,7 +8,7 @@ from typing import Any
 
 from ldlearn.exceptions import import_optional
 from ldlearn.tables.atomic import writing
-from ldlearn.tables.column_kinds import columns_by_kind
+from ldlearn.tables.column_types import columns_by_type
 from ldlearn.tables.table_fit import held_out_scores, signal_words
 
 
@@ -27,7 +27,7 @@ def render_card(known: dict[str, Any]) -> str:
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     scores = held_out_scores({"holdout": known["holdout"]})
-    made = {"scores": scores, "verdict": _verdict(known), "kinds": columns_by_kind(known["columns"])}
+    made = {"scores": scores, "verdict": _verdict(known), "types": columns_by_type(known["columns"])}
     return str(environment.from_string(template).render(known, **made))
 
 

@@ -13,12 +13,11 @@ from ldlearn.tables.values import import_pandas, is_missing
 
 NATIVE = "dates"  # the form of a column that holds dates already
 _WITH_TIME = " %H:%M"
-_MOST_JUNK = 0.1
+_MAX_MALFORMED = 0.1
 _LONGEST = 40
 _LOOKED_AT = 50
-_SHORT_FORM = "%d.%m.%y"
 _FORMS = (
-    "%Y-%m-%d", "%Y/%m/%d", "%Y.%m.%d", "%d.%m.%Y", _SHORT_FORM, "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y",
+    "%Y-%m-%d", "%Y/%m/%d", "%Y.%m.%d", "%d.%m.%Y", "%d.%m.%y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y",
     "%d %b %Y", "%d-%b-%Y", "%b %d, %Y", "%b %d %Y", "%d %B %Y", "%B %d, %Y", "%Y-%m",
 )  # fmt: skip
 _DAY_AND_MONTH_SWAPPED = str.maketrans("dm", "md")
@@ -63,28 +62,16 @@ def find_form(series: Any, column: str) -> str | None:
     return best[0] + (_WITH_TIME if parts["hour"].notna().any() else "")
 
 
-def may_be_versions(series: Any, form: str) -> bool:
-    """Whether what reads as dates may be versions such as 1.2.10 instead, if nobody says that it is dates.
-
-    Most days of a month have two digits; of versions the second number is hardly ever each of 1 to 12.
-    """
-    if form != _SHORT_FORM:
-        return False
-    numbers = series[~is_missing(series)].str.extract(r"(\d+)\.(\d+)\.")
-    return bool((numbers[0].str.len() == 2).mean() < 0.5 and numbers[1].astype(float).nunique() < 12)
-
-
 class DateParts(NamedTuple):
-    """What a model can use of a column of dates, and which cells are odd."""
+    """What a model can use of a datetime column, and which cells are malformed."""
 
     numbers: dict[str, NDArray[np.float64]]
-    junk: NDArray[np.bool_]  # no dates
-    other: NDArray[np.bool_]  # dates of another form, in which days and months cannot be mistaken
+    malformed: NDArray[np.bool_]
 
 
 def _are_nearly_all(texts: Any, form: str, count: int) -> bool:
     """Whether few cells have neither this form nor one in which nothing can be mistaken."""
-    enough = (1 - _MOST_JUNK) * len(texts)
+    enough = (1 - _MAX_MALFORMED) * len(texts)
     return count >= enough or int(_dates_of_plain_forms(texts, form).notna().sum()) >= enough
 
 
@@ -93,7 +80,7 @@ def date_parts(series: Any, form: str) -> DateParts:
 
     Days are counted from 1970, with fractions. A method that standardises its features sees days since the first.
     """
-    when, junk, other = _moments(series, form)
+    when, malformed = _moments(series, form)
     days = (when - import_pandas().Timestamp(0).as_unit("us")).dt.total_seconds().to_numpy(dtype=np.float64) / 86_400
     parts = {
         "year": when.dt.year,
@@ -104,7 +91,7 @@ def date_parts(series: Any, form: str) -> DateParts:
     if form.endswith(_WITH_TIME):
         parts["hour"] = (days % 1) * 24
     numbers = {name: np.asarray(values, dtype=np.float64) for name, values in parts.items()}
-    return DateParts(numbers, junk, other)
+    return DateParts(numbers, malformed)
 
 
 def example(form: str) -> str:
@@ -113,12 +100,12 @@ def example(form: str) -> str:
     return date(2024, 3, 31).strftime(_date_of(form))
 
 
-def _moments(series: Any, form: str) -> tuple[Any, NDArray[np.bool_], NDArray[np.bool_]]:
-    """The column as moments without a zone, the cells that hold something else, and dates in another form."""
+def _moments(series: Any, form: str) -> tuple[Any, NDArray[np.bool_]]:
+    """The column as moments without a zone, and the cells that hold something else."""
     pandas = import_pandas()
     if series.dtype.kind == "M":
         when = series.dt.tz_convert("UTC").dt.tz_localize(None) if series.dt.tz is not None else series
-        return when, np.zeros(len(series), dtype=bool), np.zeros(len(series), dtype=bool)
+        return when, np.zeros(len(series), dtype=bool)
     missing = is_missing(series)
     parts = _split(series.where(~missing, None))
     when = _dates(parts["date"], _date_of(form))
@@ -134,8 +121,7 @@ def _moments(series: Any, form: str) -> tuple[Any, NDArray[np.bool_], NDArray[np
     seconds = pandas.to_numeric(parts["second"], errors="coerce").fillna(0)
     # In microseconds as the dates are: a sum with nanoseconds would not reach before 1677.
     time = pandas.to_timedelta((hours * 3600 + minutes * 60 + seconds).fillna(0), unit="s").astype("timedelta64[us]")
-    junk = np.asarray(when.isna().to_numpy() & ~missing, dtype=bool)
-    return when + time, junk, np.isin(np.arange(len(series)), other) & ~junk
+    return when + time, np.asarray(when.isna().to_numpy() & ~missing, dtype=bool)
 
 
 def _dates_of_plain_forms(texts: Any, form: str) -> Any:

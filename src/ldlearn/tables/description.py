@@ -11,7 +11,7 @@ import numpy as np
 from ldlearn.compose.method_names import method_name
 from ldlearn.exceptions import ModelFileError
 from ldlearn.tables.checksums import sha256_of
-from ldlearn.tables.features import STATEMENT
+from ldlearn.tables.features import PREPROCESSING_STEPS
 from ldlearn.tables.linear import linear_softmax, strongest_features
 from ldlearn.tables.model_files import load_table_model
 from ldlearn.tables.table_model import TableModel
@@ -28,11 +28,11 @@ def describe_model(model: TableModel) -> dict[str, Any]:
         "choice": getattr(model.estimator, "choice_", ""),
         "certified_gap": certified_gap(model.estimator),
         "features": {"numbers": list(model.numeric), "texts": list(model.categorical)},
-        "columns": model.kinds.in_words() | model.facts.get("columns", {}),
+        "columns": model.types.describe() | model.facts.get("columns", {}),
         "source": model.facts.get("source", {}),
         "labels": list(model.labels),
         "id": model.id,
-        "preprocessing": list(STATEMENT),
+        "preprocessing": list(PREPROCESSING_STEPS),
         "strongest_features": strongest(model),
         "degrees": training_degrees(model),
         "data": {key: value for key, value in model.facts.items() if key not in _TOLD_ELSEWHERE},

@@ -20,7 +20,7 @@ from ldlearn.base.discovery import installed_versions
 from ldlearn.core.simplex import normalize_rows
 from ldlearn.core.targets import fill_unknown, split_observed, votes_to_degrees
 from ldlearn.exceptions import ParameterError, TableError, format_list
-from ldlearn.tables.column_kinds import ColumnKinds, columns_by_kind, find_kinds
+from ldlearn.tables.column_types import ColumnTypes, columns_by_type, find_column_types
 from ldlearn.tables.columns import Columns, FeatureColumns, TableColumns, check_distinct, choose_columns, find_kept
 from ldlearn.tables.delimited_dialect import TextStyle
 from ldlearn.tables.features import SPARSE_BELOW
@@ -127,15 +127,15 @@ class LabelledTable:
             return self
         return replace(self, frame=self.frame.to_frame())
 
-    def find_kinds(self) -> ColumnKinds:
+    def find_types(self) -> ColumnTypes:
         """What the feature columns are; refuses a table of which none is left."""
-        kinds = find_kinds(self.frame, self.columns.features, **self.columns.kinds, decimal=self.decimal)
-        if len(kinds.left_out) == len(self.columns.features):
+        types = find_column_types(self.frame, self.columns.features, **self.columns.kinds, decimal=self.decimal)
+        if len(types.left_out) == len(self.columns.features):
             why = "; ".join(
-                f"{reason}: {format_list(names)}" for reason, names in columns_by_kind(kinds.left_out).items()
+                f"{reason}: {format_list(names)}" for reason, names in columns_by_type(types.left_out).items()
             )
             raise TableError(f"no column is left for the features ({why}).")
-        return kinds
+        return types
 
 
 def label_frame(
@@ -228,12 +228,12 @@ def _refuse_lists(table: Any, features: set[str]) -> None:
 def _read_columns(source: Source, columns: TableColumns) -> Any:
     """Those columns, all rows, as a data frame."""
     # The last word counts: a kept column that is a feature is read as one, and the id always as text.
-    kinds: dict[str, Kind] = dict.fromkeys(columns.kept, "text")
-    kinds |= dict.fromkeys([*columns.features, *columns.labels], "any")
-    kinds |= {name: "text" for kind in _READ_AS_TEXT for name in columns.kinds.get(kind, ())}
+    types: dict[str, Kind] = dict.fromkeys(columns.kept, "text")
+    types |= dict.fromkeys([*columns.features, *columns.labels], "any")
+    types |= {name: "text" for kind in _READ_AS_TEXT for name in columns.kinds.get(kind, ())}
     if columns.id is not None:
-        kinds[columns.id] = "text"
-    table = source.read(kinds, sparse=True)
+        types[columns.id] = "text"
+    table = source.read(types, sparse=True)
     if not len(table):
         raise TableError("the table has no rows.")
     return table

@@ -27,7 +27,7 @@ from ldlearn.base import LabelEstimator
 from ldlearn.base.discovery import installed_versions
 from ldlearn.exceptions import FileError, ModelFileError
 from ldlearn.tables.atomic import naming_system_errors, writing
-from ldlearn.tables.column_kinds import JunkCells
+from ldlearn.tables.column_types import CellReport
 from ldlearn.tables.model_schema import find_schema, schema_of
 from ldlearn.tables.table_model import TableModel
 from ldlearn.tables.values import import_pandas
@@ -302,7 +302,7 @@ def _probe(model: Any, X: Any = None) -> dict[str, NDArray[Any]]:
         warnings.simplefilter("ignore")
         estimator = model.estimator if isinstance(model, TableModel) else model
         if isinstance(model, TableModel) and not model.preprocessing.embedded:  # which is not there at loading
-            X = model.transform(_made_up_table(model), JunkCells())
+            X = model.transform(_made_up_table(model), CellReport())
         elif X is None:
             X = np.random.default_rng(0).normal(size=(3, int(estimator.n_features_in_)))
         found = {"X": np.asarray(X.toarray() if sparse.issparse(X) else X)}

@@ -8,10 +8,10 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from ldlearn.tables.column_kinds import ColumnKinds, JunkCells
+from ldlearn.tables.column_types import CellReport, ColumnTypes
 from ldlearn.tables.columns import Columns, FeatureColumns
 from ldlearn.tables.delimited_dialect import TextStyle
-from ldlearn.tables.features import TablePreprocessing, feature_frame
+from ldlearn.tables.features import TablePreprocessing, clean_features
 from ldlearn.tables.formats import naming
 from ldlearn.tables.label_matrices import as_fields
 from ldlearn.tables.labelled_table import GivenTable, check_two_labels, read_labelled
@@ -31,23 +31,23 @@ class PreparedTable:
     name : str
     frame : DataFrame or SparseTable
         The feature columns, cleaned.
-    kinds : ColumnKinds
+    types : ColumnTypes
         What each of them was taken for.
     label_names : list of str
     Y, D, counts : ndarray of shape (n, c) or None
         0/1 labels, NaN where unknown; or degrees, and the votes that they are shares of.
-    junk : JunkCells
+    report : CellReport
         Cells that count as missing.
     """
 
     name: str
     frame: Any
-    kinds: ColumnKinds
+    types: ColumnTypes
     label_names: list[str]
     Y: NDArray[Any] | None = None
     D: NDArray[Any] | None = None
     counts: NDArray[Any] | None = None
-    junk: JunkCells = field(default_factory=JunkCells)
+    report: CellReport = field(default_factory=CellReport)
 
     @property
     def n_samples(self) -> int:
@@ -65,7 +65,7 @@ class PreparedTable:
         They are arrays; CSR matrices if they may be ``sparse`` and few of the numbers are not 0.
         """
         frame = self.frame.to_frame() if isinstance(self.frame, SparseTable) and not sparse else self.frame
-        preprocessing, X = TablePreprocessing.fit(frame.iloc[train], self.kinds, sparse=sparse)
+        preprocessing, X = TablePreprocessing.fit(frame.iloc[train], self.types, sparse=sparse)
         return [X, *(preprocessing.transform(frame.iloc[rows]) for rows in others)]
 
 
@@ -97,13 +97,13 @@ def prepare_table(
     PreparedTable
     """
     table = read_labelled(GivenTable(data, style=style, say=say), labels, columns).dense(unless_sparse=True)
-    names, targets, junk = table.labels.names, table.labels.values, JunkCells(decimal=table.decimal)
+    names, targets, report = table.labels.names, table.labels.values, CellReport(decimal=table.decimal)
     with naming(data):
-        kinds = table.find_kinds()
-        frame = feature_frame(table.frame, kinds, junk)
+        types = table.find_types()
+        frame = clean_features(table.frame, types, report)
         check_two_labels(names)
         unknown = bool(np.isnan(targets).any())
         if unknown and not (are_logical(targets) and kind in ("auto", "logical")):
             check_all_known(targets, names, table.labels.rows, "only of 0/1 labels some may be unknown.")
     fields = {"Y": targets} if unknown else as_fields(without_rounding(targets), kind, names, data, normalise=False)
-    return PreparedTable(name, frame, kinds, list(names), **fields, junk=junk)
+    return PreparedTable(name, frame, types, list(names), **fields, report=report)

@@ -19,7 +19,7 @@ from ldlearn.metrics.against_baselines import (
     score_predictions,
     wants_all,
 )
-from ldlearn.tables.column_kinds import JunkCells
+from ldlearn.tables.column_types import CellReport
 from ldlearn.tables.columns import Columns, FeatureColumns, check_columns, find_kept
 from ldlearn.tables.delimited_dialect import TextStyle
 from ldlearn.tables.formats import naming, open_output
@@ -201,13 +201,13 @@ def evaluate_table(
         get_metric(name)  # a wrong name fails before the table is read
     loaded = load_table_model(model)
     given = GivenTable(data, format, style, say, progress)
-    truths, predictions, rows, junk = [], [], [], JunkCells(decimal=given.decimal)
+    truths, predictions, rows, report = [], [], [], CellReport(decimal=given.decimal)
     with given.opened("rows") as source:
         # The id is read for the word of a total, which is no row.
         kinds, notes = columns_to_read(source, loaded, loaded.labels, _id_column(source, loaded, None))
         for frame in source.chunks(kinds, sparse=True):
             truths.append(to_labels(loaded.with_label_columns(frame), loaded.labels))
-            predictions.append(loaded.predict(frame, junk).to_numpy())
+            predictions.append(loaded.predict(frame, report).to_numpy())
             rows.extend(frame.index)
         if not rows:
             raise TableError("the table has no rows.")
@@ -221,7 +221,7 @@ def evaluate_table(
     scores = score_predictions(truth, P, mean, metrics, logical=logical, weights=weights)
     better = clearly_better(*advantage_over_constant(truth, P, mean, logical))
     truth_kind = "0/1 labels" if logical else "true degrees"
-    return Evaluation(len(P), truth_kind, scores, better, notes + left_out + junk.sentences())
+    return Evaluation(len(P), truth_kind, scores, better, notes + left_out + report.messages())
 
 
 def _enhance_by_fitting(table: LabelledTable, estimator: Any, writer: Writer, where: str) -> WrittenTable:
@@ -233,7 +233,7 @@ def _enhance_by_fitting(table: LabelledTable, estimator: Any, writer: Writer, wh
     # What the fit recovered: not every method can enhance rows as if they were new.
     degrees = import_pandas().DataFrame(model.estimator.label_distributions_, columns=columns.labels)
     if uncertainty:
-        said = model.enhance(table.frame, JunkCells(decimal=table.decimal), uncertainty=uncertainty)
+        said = model.enhance(table.frame, CellReport(decimal=table.decimal), uncertainty=uncertainty)
         degrees[uncertainty.names] = said[uncertainty.names].to_numpy()
     with open_output(writer.output, columns.labels, writer.format) as sink:
         sink.write(writer.rows(table.frame, degrees, columns.id, columns.kept, len(columns.labels)))
@@ -249,7 +249,7 @@ def _stream(
     id: str | None,
 ) -> WrittenTable:
     """Send a table through a model, piece by piece; ``labels`` are columns needed besides the features."""
-    count, junk, n_labels = 0, JunkCells(decimal=given.decimal), len(model.labels)
+    count, report, n_labels = 0, CellReport(decimal=given.decimal), len(model.labels)
     uncertainty = writer.uncertainty(model.labels)
     uncertainty.check(model.estimator, "enhance" if labels else "predict")
     with given.opened("rows") as source:
@@ -258,13 +258,13 @@ def _stream(
         kinds, notes = columns_to_read(source, model, labels, named, kept)
         with open_output(writer.output, model.labels, writer.format) as sink:
             for frame in source.chunks(kinds, sparse=True):
-                sink.write(writer.rows(frame, work(frame, junk, uncertainty=uncertainty), named, kept, n_labels))
+                sink.write(writer.rows(frame, work(frame, report, uncertainty=uncertainty), named, kept, n_labels))
                 count += len(frame)
             if not count:  # a table without rows still has columns
                 pandas, degrees = import_pandas(), [*model.labels, *uncertainty.names]
                 frame, nothing = pandas.DataFrame(columns=list(kinds)), pandas.DataFrame(columns=degrees, dtype=float)
                 sink.write(writer.rows(frame, nothing, named, kept, n_labels))
-    return WrittenTable(count, list(model.labels), writer.output, notes + junk.sentences())
+    return WrittenTable(count, list(model.labels), writer.output, notes + report.messages())
 
 
 def columns_to_read(

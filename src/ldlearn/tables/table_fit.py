@@ -21,7 +21,7 @@ from ldlearn.metrics.against_baselines import (
     judged_rows,
     score_predictions,
 )
-from ldlearn.tables.column_kinds import JunkCells
+from ldlearn.tables.column_types import CellReport
 from ldlearn.tables.columns import Columns, FeatureColumns
 from ldlearn.tables.delimited_dialect import TextStyle
 from ldlearn.tables.formats import check_output, naming
@@ -200,10 +200,10 @@ def _hold_out(
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            # A clone of the estimator; the kinds of columns are those of all rows, so that both models see the same
+            # A clone of the estimator; the types of columns are those of all rows, so that both models see the same
             # features.
-            part, X, _ = TableModel.fit_labelled(table.take(train), model.estimator, embedding, model.kinds)
-            X_test = part.transform(table.frame.iloc[test], JunkCells(decimal=table.decimal))
+            part, X, _ = TableModel.fit_labelled(table.take(train), model.estimator, embedding, model.types)
+            X_test = part.transform(table.frame.iloc[test], CellReport(decimal=table.decimal))
             P = np.asarray(part.estimator.predict(X_test))
     # Such as a label that is unknown in all remaining rows: then there is no check, but still a model.
     except ValueError as error:

@@ -13,9 +13,9 @@ from sklearn.utils import get_tags
 
 from ldlearn.exceptions import TableError
 from ldlearn.joint import DLDL
-from ldlearn.tables.column_kinds import ColumnKinds, JunkCells
+from ldlearn.tables.column_types import CellReport, ColumnTypes
 from ldlearn.tables.columns import Columns, FeatureColumns, check_columns
-from ldlearn.tables.features import TablePreprocessing, column_summary, feature_frame
+from ldlearn.tables.features import TablePreprocessing, clean_features, summarize_columns
 from ldlearn.tables.label_lists import LabelList, with_label_columns
 from ldlearn.tables.labelled_table import (
     LabelledTable,
@@ -47,7 +47,7 @@ class TableModel:
     id : str or None
         A column that names the rows; it is no feature and comes back beside the predictions.
     facts : dict
-        What is known of the training: rows, label counts, column kinds, scores beside baselines, warnings.
+        What is known of the training: rows, label counts, column types, scores beside baselines, warnings.
     dates : dict of str to str
         The feature columns of dates, and the form of each.
     texts : tuple of str
@@ -125,10 +125,10 @@ class TableModel:
 
     @classmethod
     def fit_labelled(
-        cls, table: LabelledTable, estimator: Any, embedding: Any, kinds: ColumnKinds | None = None
+        cls, table: LabelledTable, estimator: Any, embedding: Any, types: ColumnTypes | None = None
     ) -> tuple[Self, Any, TrainingTargets]:
         """The model of a table, and what its estimator saw: the numbers of the rows, and the labels."""
-        model, X, given = cls.learn_columns(table, estimator, embedding, kinds)
+        model, X, given = cls.learn_columns(table, estimator, embedding, types)
         # A frame tells the estimator the names of the labels.
         y = import_pandas().DataFrame(given.y, columns=list(model.labels))
         model.estimator.fit(X, y, **given.row_data)
@@ -136,25 +136,25 @@ class TableModel:
 
     @classmethod
     def learn_columns(
-        cls, table: LabelledTable, estimator: Any, embedding: Any = None, kinds: ColumnKinds | None = None
+        cls, table: LabelledTable, estimator: Any, embedding: Any = None, types: ColumnTypes | None = None
     ) -> tuple[Self, Any, TrainingTargets]:
-        """The same before the estimator is fitted; ``kinds`` of the columns are found unless they are known."""
+        """The same before the estimator is fitted; ``types`` of the columns are found unless they are known."""
         estimator = DLDL() if estimator is None else clone(estimator)
         may_be_sparse = bool(get_tags(estimator).input_tags.sparse)
-        # Before kinds are found, which are found in another way for sparse columns.
+        # Before types are found, which are found in another way for sparse columns.
         table = table.dense(unless_sparse=may_be_sparse)
-        kinds = table.find_kinds() if kinds is None else kinds
-        if embedding is not None and not kinds.texts:
+        types = table.find_types() if types is None else types
+        if embedding is not None and not types.texts:
             raise TableError("no column is prose, which an embedding needs; name one with --text (text=...).")
-        given, junk = table.labels.for_estimator(estimator), JunkCells(decimal=table.decimal)
-        cleaned = feature_frame(table.frame, kinds, junk)
-        preprocessing, X = TablePreprocessing.fit(cleaned, kinds, sparse=may_be_sparse, embedding=embedding)
-        facts = training_summary(table.labels.names, given, X.shape[1]) | column_summary(cleaned, kinds, junk)
+        given, report = table.labels.for_estimator(estimator), CellReport(decimal=table.decimal)
+        cleaned = clean_features(table.frame, types, report)
+        preprocessing, X = TablePreprocessing.fit(cleaned, types, sparse=may_be_sparse, embedding=embedding)
+        facts = training_summary(table.labels.names, given, X.shape[1]) | summarize_columns(cleaned, types, report)
         facts["warnings"] = [*given.notes, *facts["warnings"]]
         if table.listed is not None:
             facts["label_list"] = table.listed._asdict()
-        names = (kinds.numeric, kinds.categorical, tuple(table.labels.names), table.columns.id)
-        return cls(estimator, preprocessing, *names, facts, dict(kinds.dates), kinds.texts), X, given
+        names = (types.numeric, types.categorical, tuple(table.labels.names), table.columns.id)
+        return cls(estimator, preprocessing, *names, facts, dict(types.dates), types.texts), X, given
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -162,9 +162,9 @@ class TableModel:
         return (*self.numeric, *self.categorical, *self.dates, *self.texts)
 
     @property
-    def kinds(self) -> ColumnKinds:
+    def types(self) -> ColumnTypes:
         """What the feature columns are taken for."""
-        return ColumnKinds(self.numeric, self.categorical, self.dates, self.texts)
+        return ColumnTypes(self.numeric, self.categorical, self.dates, self.texts)
 
     @property
     def can_enhance(self) -> bool:
@@ -179,35 +179,34 @@ class TableModel:
                 "table (`ldlearn enhance --labels ... --method ...`), or use a model fitted with DLDL."
             )
 
-    def transform(self, table: Any, junk: JunkCells | None = None) -> Any:
+    def transform(self, table: Any, report: CellReport | None = None) -> Any:
         """The numbers that the estimator sees, dense or sparse: shape (rows, transformed features).
 
         Parameters
         ----------
         table : DataFrame
-        junk : JunkCells, optional
+        report : CellReport, optional
             Is told the cells that do not belong into their columns and count as missing; by default they become
             a warning.
         """
         table = as_frame(table)
         check_columns(list(table.columns), self.features, "feature")
-        found = JunkCells() if junk is None else junk
-        numbers = self.preprocessing.transform(feature_frame(table, self.kinds, found), found, self.facts["rows"])
-        if junk is None:  # a few new categories are usual, and everybody knows what becomes of them
-            unseen = found.noted["unseen"]
-            unseen.counts = {name: n for name, n in unseen.counts.items() if 2 * n > len(table)}
-            if said := found.sentences():
-                warnings.warn(" ".join(said), UserWarning, stacklevel=2)
+        found = CellReport() if report is None else report
+        numbers = self.preprocessing.transform(clean_features(table, self.types, found), found)
+        if report is None:  # a few new categories are usual
+            found.unseen = {name: cells for name, cells in found.unseen.items() if 2 * len(cells) > len(table)}
+            if messages := found.messages():
+                warnings.warn(" ".join(messages), UserWarning, stacklevel=2)
         return numbers
 
-    def predict(self, table: Any, junk: JunkCells | None = None, *, uncertainty: Uncertainty | None = None) -> Any:
+    def predict(self, table: Any, report: CellReport | None = None, *, uncertainty: Uncertainty | None = None) -> Any:
         """Label distributions of new rows, as a table with the label names as columns.
 
         Parameters
         ----------
         table : DataFrame
             Has the feature columns, in any order; other columns are ignored.
-        junk : JunkCells, optional
+        report : CellReport, optional
             As for `transform`.
         uncertainty : Uncertainty, optional
             Columns that say how sure the degrees are.
@@ -219,18 +218,18 @@ class TableModel:
             id column instead, if the model has one and the table too.
         """
         frame = as_frame(table)
-        X = self.transform(frame, junk)
+        X = self.transform(frame, report)
         said = [] if uncertainty is None else uncertainty.of(self.estimator, X)
         return self._named(self.estimator.predict(X), frame, table, said)
 
-    def enhance(self, table: Any, junk: JunkCells | None = None, *, uncertainty: Uncertainty | None = None) -> Any:
+    def enhance(self, table: Any, report: CellReport | None = None, *, uncertainty: Uncertainty | None = None) -> Any:
         """Degrees of rows whose 0/1 labels are known, as a table with the label names as columns.
 
         Parameters
         ----------
         table : DataFrame
             Has the feature columns and the label columns.
-        junk, uncertainty
+        report, uncertainty
             As for `predict`.
 
         Returns
@@ -246,7 +245,7 @@ class TableModel:
         if not self.estimator.capabilities().unknown_labels:
             check_all_known(Y, self.labels, frame.index)
         check_some_label(Y, frame.index, "drop such rows.")
-        X = self.transform(frame, junk)
+        X = self.transform(frame, report)
         said = [] if uncertainty is None else uncertainty.of(self.estimator, X, Y)
         return self._named(self.estimator.enhance(X, Y), frame, table, said)
 

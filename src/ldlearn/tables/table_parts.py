@@ -15,7 +15,7 @@ from scipy import sparse
 from ldlearn.compose.method_names import DEFAULT_METHOD, make_predictor
 from ldlearn.exceptions import FileError, ParameterError, TableError, import_optional
 from ldlearn.joint import DLDL, VoteLDL
-from ldlearn.tables.column_kinds import JunkCells
+from ldlearn.tables.column_types import CellReport
 from ldlearn.tables.columns import Columns, FeatureColumns
 from ldlearn.tables.formats import check_output, format_of, naming
 from ldlearn.tables.labelled_table import GivenTable, TableLabels, mean_distribution, read_labelled
@@ -202,7 +202,7 @@ def _read_part(name: str, model: TableModel) -> tuple[Any, Any]:
     with GivenTable(name, say=_hush).opened("rows") as source:
         kinds, _ = columns_to_read(source, model, model.labels)
         for frame in source.chunks(kinds):
-            found = model.transform(frame, JunkCells())
+            found = model.transform(frame, CellReport())
             X.append(found.toarray() if sparse.issparse(found) else found)
             labels = TableLabels(model.labels, to_labels(frame, model.labels), frame.index)
             check_all_known(labels.values, labels.names, labels.rows, "on a cluster every label is 0 or 1.")

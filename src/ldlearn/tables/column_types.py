@@ -1,0 +1,301 @@
+"""Types of the columns of a table: numeric, categorical, datetime, text; or nothing that a model can use."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldlearn.exceptions import TableError, format_list
+from ldlearn.tables.dates import find_form
+from ldlearn.tables.sparse_table import SparseTable
+from ldlearn.tables.values import (
+    import_pandas,
+    is_missing,
+    is_padded,
+    is_placeholder,
+    read_numbers,
+    repr_cell,
+    to_texts,
+)
+
+MAX_CATEGORIES = 1000
+EMPTY, CONSTANT = "no value in any row", "the same value in every row"
+ROW_COUNTER = "a row counter, which identifies rows"
+_MAX_MALFORMED = 0.1  # of the cells of a numeric column
+_NEARLY_UNIQUE = 0.8  # distinct texts, as a fraction of the cells
+_MIN_CELLS = 5  # fewer cells do not show how often texts are repeated
+# A word, or one character of a script that writes without spaces.
+WORD = r"[\u3040-\u30ff\u3400-\u9fff]|[^\W\u3040-\u30ff\u3400-\u9fff]+"
+_LETTERS = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|\b[^\W\d_\u3040-\u30ff\u3400-\u9fff]{2,}\b")
+
+Mask = NDArray[np.bool_]
+
+
+@dataclass
+class CellReport:
+    """Cells that the user should know of, by column: how many there are, and which are the first.
+
+    Attributes
+    ----------
+    decimal : str or None
+        The decimal mark of the table, if the user gives it.
+    malformed, unseen : dict of str to list of str
+        Cells that are treated as missing, and categories that training did not have.
+    """
+
+    decimal: str | None = None
+    malformed: dict[str, list[str]] = field(default_factory=dict)
+    unseen: dict[str, list[str]] = field(default_factory=dict)
+
+    def add(self, found: dict[str, list[str]], series: Any, column: str, cells: Mask) -> None:
+        """Add the marked cells of a column to ``malformed`` or ``unseen``."""
+        positions = np.flatnonzero(cells)
+        if len(positions):
+            named = (f"row {series.index[i]} {repr_cell(series.iloc[i])}" for i in positions[:3])
+            found.setdefault(column, []).extend([*named, *[""] * (len(positions) - 3)])
+
+    def read_numbers(self, series: Any, column: str) -> NDArray[np.float64]:
+        """A column as numbers; malformed cells are NaN."""
+        numbers, malformed = read_numbers(series, self.decimal)
+        if malformed.any():
+            check_malformed(series, column, malformed)
+            self.add(self.malformed, series, column, malformed)
+        return numbers
+
+    def messages(self) -> list[str]:
+        """One sentence for each column."""
+        treated = {"as missing": self.malformed, "as none of the categories, not seen in training": self.unseen}
+        return [_message(column, cells, how) for how, found in treated.items() for column, cells in found.items()]
+
+
+def _message(column: str, cells: list[str], how: str) -> str:
+    named = [cell for cell in cells if cell][:3]
+    more = f" and {len(cells) - len(named):,} more" if len(cells) > len(named) else ""
+    count = "1 cell counts" if len(cells) == 1 else f"{len(cells):,} cells count"
+    return f"Column {column!r}: {count} {how}: {', '.join(named)}{more}."
+
+
+@dataclass(frozen=True)
+class ColumnTypes:
+    """The feature columns by type.
+
+    Attributes
+    ----------
+    numeric, categorical, texts : tuple of str
+        Columns of numbers; of texts that are repeated; of prose.
+    dates : dict of str to str
+        Datetime columns, and the format of each; see `ldlearn.tables.dates`.
+    left_out : dict of str to str
+        Columns that no model can use, and why.
+    """
+
+    numeric: tuple[str, ...] = ()
+    categorical: tuple[str, ...] = ()
+    dates: Mapping[str, str] = field(default_factory=dict)
+    texts: tuple[str, ...] = ()
+    left_out: Mapping[str, str] = field(default_factory=dict)
+
+    def describe(self) -> dict[str, str]:
+        """The type of each column, for messages."""
+        found = dict.fromkeys(self.numeric, "numeric") | dict.fromkeys(self.categorical, "categorical")
+        found |= {name: f"datetime ({form})" for name, form in self.dates.items()} | dict.fromkeys(self.texts, "text")
+        return found | {name: f"left out: {reason}" for name, reason in self.left_out.items()}
+
+
+def find_column_types(
+    table: Any,
+    features: Sequence[str],
+    *,
+    numeric: Sequence[str] = (),
+    categorical: Sequence[str] = (),
+    date: Sequence[str] | Mapping[str, str] = (),
+    text: Sequence[str] = (),
+    decimal: str | None = None,
+) -> ColumnTypes:
+    """Infer the types of columns; those that the caller gives, and the decimal mark, are taken as given.
+
+    Raises
+    ------
+    TableError
+        If a column looks like an identifier, which says nothing of other rows, or has too many categories.
+    """
+    if isinstance(table, SparseTable):
+        rest = [name for name in features if name not in table.place]
+        given: dict[str, Any] = {"numeric": numeric, "categorical": categorical, "date": date, "text": text}
+        others = find_column_types(table.frame, rest, **given, decimal=decimal)
+        return _with_sparse(others, table.take_columns([name for name in features if name in table.place]))
+    types = dict.fromkeys(numeric, "numeric") | dict.fromkeys(categorical, "categorical")
+    types |= dict.fromkeys(text, "text") | dict.fromkeys(date, "date")
+    plain = {name for name, dtype in zip(table.columns, table.dtypes, strict=True) if dtype.kind in "iuf"}
+    inferred = [name for name in features if name not in types]
+    left_out = _without_content(table, inferred, [name for name in inferred if name in plain])
+    # A mark where something holds and nothing elsewhere is constant only among the cells that are filled.
+    checkboxes = [name for name in left_out if left_out[name] == CONSTANT and is_checkbox(table[name])]
+    types |= dict.fromkeys(checkboxes, "categorical")
+    left_out = {name: reason for name, reason in left_out.items() if name not in types}
+    for name in inferred:
+        if name not in left_out and name not in types:
+            types[name] = "numeric" if name in plain else _infer_type(table[name], name, decimal)
+    of = {type_: tuple(name for name in features if types.get(name) == type_) for type_ in set(types.values())}
+    left_out |= dict.fromkeys(of.get(ROW_COUNTER, ()), ROW_COUNTER)
+    forms = date if isinstance(date, Mapping) else {}
+    dates = {name: forms.get(name) or _date_format(table[name], name) for name in of.get("date", ())}
+    for name in of.get("categorical", ()):
+        _check_categories(table[name], name)
+    return ColumnTypes(of.get("numeric", ()), of.get("categorical", ()), dates, of.get("text", ()), left_out)
+
+
+def _date_format(series: Any, column: str) -> str:
+    form = find_form(series, column)
+    if form is None:
+        raise TableError("nothing in it reads as dates; write them as 2024-03-31.", column=column)
+    return form
+
+
+def _check_categories(series: Any, column: str) -> None:
+    if _count_distinct(series) <= MAX_CATEGORIES:
+        return
+    # Cells that differ may be spellings of one category.
+    count = len(set(to_texts(series, column)[~is_missing(series)]))
+    if count > MAX_CATEGORIES:
+        raise TableError(
+            f"{count:,} different texts in {len(series):,} rows are too many for categories; name it as the id or "
+            "as text, or leave it out of the features (ignore).",
+            column=column,
+        )
+
+
+def _with_sparse(others: ColumnTypes, table: SparseTable) -> ColumnTypes:
+    """The types of the other columns, and before them the numbers of a sparse matrix; columns of zeros are constant."""
+    # Zeros may be stored, too.
+    filled = np.bincount(table.matrix.indices[table.matrix.data != 0], minlength=len(table.names))
+    used = tuple(name for name, count in zip(table.names, filled, strict=True) if count)
+    constant = {name: CONSTANT for name, count in zip(table.names, filled, strict=True) if not count}
+    return replace(others, numeric=(*used, *others.numeric), left_out=constant | dict(others.left_out))
+
+
+def _without_content(table: Any, names: Sequence[str], numbers: list[str]) -> dict[str, str]:
+    """Columns without any value, with the same in every row, or that count the rows; ``numbers`` are plain ones."""
+    # As one block: a call for each of thousands of columns would take most of the time.
+    values = table[numbers].to_numpy(dtype=np.float64, na_value=np.nan)
+    lowest, highest = np.fmin.reduce(values, axis=0), np.fmax.reduce(values, axis=0)  # of what is known
+    # A single row does not show that a column is constant.
+    reasons = {EMPTY: np.isnan(lowest), CONSTANT: (lowest == highest) & (len(values) > 1)}
+    found = {numbers[int(j)]: reason for reason, marked in reasons.items() for j in np.flatnonzero(marked)}
+    for j in np.flatnonzero(np.isin(lowest, (0, 1)) & (highest < len(values) + 1)):
+        if is_row_counter(values[:, j]):
+            found[numbers[int(j)]] = ROW_COUNTER
+    for name in set(names).difference(numbers):
+        present = table[name][~is_missing(table[name])]
+        if not len(present):
+            found[name] = EMPTY
+        elif len(table) > 1 and _count_distinct(present) == 1:
+            found[name] = CONSTANT
+    return {name: found[name] for name in names if name in found}
+
+
+def is_checkbox(series: Any) -> bool:
+    """Whether a column has a single value where it has any, and many missing values, which then are a second one."""
+    missing = is_missing(series)
+    return bool(missing.mean() >= _MAX_MALFORMED) and _count_distinct(series[~missing]) == 1
+
+
+def is_row_counter(values: NDArray[np.float64], min_rows: int = 20) -> bool:
+    """Whether numbers count the rows from 0 or 1, in any order; of a few rows 1, 2, 3 may be anything."""
+    values = values[~np.isnan(values)]
+    if len(values) < min_rows or values.min() not in (0, 1):
+        return False
+    return bool(np.array_equal(np.sort(values), np.arange(len(values)) + values.min()))
+
+
+def _count_distinct(present: Any) -> int:
+    try:
+        return int(present.nunique())
+    except TypeError:  # something that cannot even be compared, such as a list; whoever reads it will complain
+        return len(present)
+
+
+def _infer_type(series: Any, column: str, decimal: str | None) -> str:
+    """The type of a column that is neither plain numbers nor without content."""
+    if getattr(series.dtype, "kind", "O") == "M":
+        return "date"
+    present = series[~is_missing(series)]
+    if not _has_leading_zeros(present) and _is_nearly_numeric(series, decimal):
+        plain = import_pandas().to_numeric(series, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+        return ROW_COUNTER if is_row_counter(plain) else "numeric"
+    first = present.head(_MIN_CELLS).tolist()
+    has_digits = any(isinstance(cell, str) and any(map(str.isdigit, cell)) for cell in first)
+    # Trying all date formats is slow, and most columns of texts have no digit in their first cells.
+    if has_digits and find_form(series, column) is not None:
+        return "date"
+    count = _count_distinct(present)
+    if len(present) < _MIN_CELLS or (count < _NEARLY_UNIQUE * len(present) and count <= MAX_CATEGORIES):
+        return "categorical"
+    if _words_per_cell(present) >= 3:
+        return "text"
+    raise TableError(
+        f"{count:,} different texts in {len(series):,} rows, such as {repr_cell(present.iloc[0])}, look like an "
+        "identifier; name the column as the id, or leave it out (ignore); if it does say something, name it as "
+        "categorical or text, or write numbers and dates in one form.",
+        column=column,
+    )
+
+
+def _has_leading_zeros(present: Any) -> bool:
+    """Whether a column holds codes of digits, some of which begin with 0."""
+    cells = present.tolist()
+    return all(isinstance(cell, str) and cell.strip().isdigit() for cell in cells) and any(map(is_padded, cells))
+
+
+def _is_nearly_numeric(series: Any, decimal: str | None) -> bool:
+    # About a thousand cells distinguish most texts from numbers; only what passes is parsed as a whole.
+    step = len(series) // 1000
+    likely = step < 2 or _malformed_fraction(series.iloc[::step], decimal) <= 0.5
+    return likely and _malformed_fraction(series, decimal) <= _MAX_MALFORMED
+
+
+def _malformed_fraction(series: Any, decimal: str | None) -> float:
+    """Fraction of cells that are no numbers, among those that are not missing."""
+    numbers, malformed = read_numbers(series, decimal)
+    n_numbers = int((~np.isnan(numbers)).sum())
+    other = sum(not is_placeholder(cell) for cell in series[malformed].tolist())
+    return other / (n_numbers + other) if n_numbers else 1.0
+
+
+def _words_per_cell(present: Any) -> float:
+    cells = present.head(1000).tolist()
+    return sum(len(_LETTERS.findall(cell)) for cell in cells if isinstance(cell, str)) / len(cells)
+
+
+def check_malformed(
+    series: Any, column: str, malformed: Mask, advice: str = "are the columns named correctly?"
+) -> None:
+    """Refuse a column most of which is of another type than in training, or than the user gives."""
+    count, present = int(malformed.sum()), int((~is_missing(series)).sum())
+    # Of a few cells, as in a row or two to be predicted, most may be malformed by chance.
+    if present >= 2 * _MIN_CELLS and count > present / 2:
+        first = int(np.argmax(malformed))
+        raise TableError(
+            f"{count:,} of {present:,} values do not have the type of the column ({repr_cell(series.iloc[first])}); "
+            f"{advice}",
+            row=series.index[first],
+            column=column,
+        )
+
+
+def columns_by_type(types: Mapping[str, str]) -> dict[str, list[str]]:
+    """The columns of each type, or of each reason to leave them out."""
+    groups: dict[str, list[str]] = {}
+    for name, type_ in types.items():
+        groups.setdefault(type_, []).append(name)
+    return groups
+
+
+def describe_types(types: Mapping[str, str]) -> list[str]:
+    """The types of columns in a few lines: by type, the first names and how many more."""
+    return [f"{type_}: {format_list(names)}" for type_, names in columns_by_type(types).items()]
