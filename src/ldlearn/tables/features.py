@@ -97,11 +97,14 @@ class TablePreprocessing:
         of_texts = {*types.categorical, *types.texts}
         modes = [_most_frequent(cleaned[name]) for name in types.categorical]
         names = [name for name in cleaned.columns if name not in of_texts]
+        medians, means, scales = _moments(cleaned, names)
         made = cls(
             tuple(names),
             types.categorical,
             types.texts,
-            *_moments(cleaned, names),
+            medians,
+            means,
+            scales,
             modes,
             [sorted({*cleaned[name].dropna(), mode}) for name, mode in zip(types.categorical, modes, strict=True)],
             {name: _fit_encoder(cleaned[name], name, embedding) for name in types.texts},
