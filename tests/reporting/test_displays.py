@@ -185,7 +185,7 @@ class TestConvergence:
         assert display.ax_.get_yscale() == "log"
 
     def test_says_when_there_is_nothing_to_show(self):
-        with pytest.raises(ValueError, match="keeps no objective_path_"):
+        with pytest.raises(ValueError, match="has no objective_path_"):
             ConvergenceDisplay.from_estimator(UniformLE().fit(X, Y))
         with pytest.raises(ValueError, match="no_such"):
             ConvergenceDisplay.from_records(RECORDS, "no_such")

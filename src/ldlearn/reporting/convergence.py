@@ -1,8 +1,8 @@
-"""Convergence: the objective after every step, and how much is certified to be left."""
+"""Convergence: the objective after every step, and the certified gap."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,19 +10,17 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike, NDArray
 
-from ldlearn.evaluation import Record, Results
+from ldlearn.evaluation import Results
 from ldlearn.exceptions import InputError
-from ldlearn.reporting.display import Display
+from ldlearn.reporting.display import Display, Records
 from ldlearn.reporting.style import Panels, axis_labels, legend, series_style, tidy, title
-
-_SMALLEST = 1e-16  # a change below rounding; a logarithm needs a number
 
 
 class ConvergenceDisplay(Display):
     """Objective of one or more fits after every step.
 
-    One fit is drawn in its own units. Several have different objectives, so of each the relative change in every step
-    is drawn: what is still large at the end has not converged.
+    One fit is drawn in its own units. Several fits have different objectives, so the relative change in every step is
+    drawn: a line that ends high has not converged.
 
     Parameters
     ----------
@@ -69,9 +67,7 @@ class ConvergenceDisplay(Display):
         name = name or type(estimator).__name__
         path = getattr(estimator, "objective_path_", None)
         if path is None:
-            raise InputError(
-                f"{name} keeps no objective_path_; fit it first, or choose a method that records its progress."
-            )
+            raise InputError(f"{name} has no objective_path_; fit it first, or use a method that records it.")
         gap = getattr(estimator, "gap_", None)
         # DLDL certifies each row: it is the sum that bounds how far the objective is from its minimum.
         gaps = {} if gap is None else {name: float(np.sum(gap))}
@@ -79,19 +75,14 @@ class ConvergenceDisplay(Display):
 
     @classmethod
     def from_records(
-        cls,
-        records: Results | Iterable[Record],
-        dataset: str,
-        *,
-        methods: Sequence[str] | None = None,
-        ax: Axes | None = None,
+        cls, records: Records, dataset: str, *, methods: Sequence[str] | None = None, ax: Axes | None = None
     ) -> ConvergenceDisplay:
         """Draw the first repeat of every method on a data set that recorded its objective.
 
         Parameters
         ----------
         records : sequence of Record
-            What ``ldlearn.evaluation.read_records`` returns.
+            The result of ``ldlearn.evaluation.read_records``.
         dataset : str
         methods : sequence of str, optional
             Only these; all by default.
@@ -129,6 +120,6 @@ class ConvergenceDisplay(Display):
 
 
 def _relative_change(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The change of the objective in every step but the first, as a share of its last value."""
-    # "or 1": an objective may end at exactly 0, and its changes are then shown as they are.
-    return np.maximum(np.abs(np.diff(values)) / (abs(values[-1]) or 1.0), _SMALLEST)
+    """Change of the objective in every step but the first, relative to its last value."""
+    # "or 1": an objective may end at exactly 0. 1e-16: no change at all has no logarithm.
+    return np.maximum(np.abs(np.diff(values)) / (abs(values[-1]) or 1.0), 1e-16)

@@ -14,8 +14,6 @@ from ldlearn.exceptions import InputError
 from ldlearn.reporting.display import Display
 from ldlearn.reporting.style import INK, MUTED, SMALL, Panels, axis_labels, name_ticks, strip_control_chars, tidy, write
 
-_MOST_NUMBERS = 12  # labels up to which the squares carry numbers
-
 
 class CooccurrenceDisplay(Display):
     """Share of the rows with one label that also have another.
@@ -75,7 +73,7 @@ class CooccurrenceDisplay(Display):
 
     def _draw(self, ax: Axes) -> None:
         self.image_ = ax.imshow(self.shares, cmap="Blues", vmin=0, vmax=1)
-        self.texts_ = self._write_numbers(ax) if len(self.shares) <= _MOST_NUMBERS else []
+        self.texts_ = self._write_numbers(ax) if len(self.shares) <= 12 else []  # more would not be readable
         tidy(ax, grid=None)
         for spine in ax.spines.values():
             spine.set_visible(False)

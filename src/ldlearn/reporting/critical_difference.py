@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
-from ldlearn.evaluation import PostHocResult, Record, Results, Task, bonferroni_dunn, nemenyi
+from ldlearn.evaluation import PostHocResult, Results, Task, bonferroni_dunn, nemenyi
 from ldlearn.exceptions import InputError
 from ldlearn.metrics import get_metric
-from ldlearn.reporting.display import Display
+from ldlearn.reporting.display import Display, Records
 from ldlearn.reporting.style import BAND, INK, MUTED, NORMAL, PALETTE, Panels, strip_control_chars, title, write
 
 _BAR_STEP = 0.34
@@ -95,7 +95,7 @@ class CriticalDifferenceDisplay(Display):
     @classmethod
     def from_records(
         cls,
-        records: Results | Iterable[Record],
+        records: Records,
         metric: str,
         *,
         task: Task = "prediction",
@@ -111,7 +111,7 @@ class CriticalDifferenceDisplay(Display):
         Parameters
         ----------
         records : sequence of Record
-            What ``ldlearn.evaluation.read_records`` returns.
+            The result of ``ldlearn.evaluation.read_records``.
         metric : str
             A key of `ldlearn.metrics.METRICS`.
         task : {"recovery", "prediction"}

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
 
-from ldlearn.evaluation import Difference, Record, Results, Task, best_baselines, difference
+from ldlearn.evaluation import Difference, Results, Task, best_baselines, difference
 from ldlearn.exceptions import InputError
 from ldlearn.metrics import get_metric
-from ldlearn.reporting.display import Display
+from ldlearn.reporting.display import Display, Records
 from ldlearn.reporting.style import INK, MUTED, PALETTE, Panels, axis_labels, name_rows, strip_control_chars, title
 
 
@@ -56,7 +56,7 @@ class DifferencesDisplay(Display):
     @classmethod
     def from_records(
         cls,
-        records: Results | Iterable[Record],
+        records: Records,
         metric: str,
         *,
         task: Task = "prediction",
@@ -68,7 +68,7 @@ class DifferencesDisplay(Display):
         Parameters
         ----------
         records : sequence of Record
-            What ``ldlearn.evaluation.read_records`` returns.
+            The result of ``ldlearn.evaluation.read_records``.
         metric : str
             A key of `ldlearn.metrics.METRICS`.
         task : {"recovery", "prediction"}

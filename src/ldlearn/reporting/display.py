@@ -1,11 +1,11 @@
-"""The base of all displays: what they hold once drawn, and how they are saved."""
+"""The base of all displays: drawing, saving, and the representation in notebooks."""
 
 from __future__ import annotations
 
 import base64
 import io
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -14,22 +14,25 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import LayoutEngine
 
+from ldlearn.evaluation import Record, Results
 from ldlearn.exceptions import InputError
 from ldlearn.reporting.style import Panels, legend, panel_axes
 from ldlearn.tables.atomic import write_file
 
-# Text stays text in SVG and PDF, and the same picture is the same file.
+Records = Results | Iterable[Record]  # what `from_records` takes: the result of `read_records`, or its summary
+
+# Text stays text in SVG and PDF, and the same figure gives the same file.
 _FILE_SETTINGS = {"svg.fonttype": "none", "svg.hashsalt": "ldlearn", "pdf.fonttype": 42}
 _NO_DATE: dict[str, dict[str, Any]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
 
 
 class Display:
-    """A picture and the numbers it shows.
+    """A figure and the numbers it shows.
 
-    The constructor takes the numbers; ``plot`` draws them; the ``from_...`` constructors do both. Nothing of pyplot is
-    touched: without `ax` a new figure is made that only the display holds. Notebooks show a display by themselves.
+    The constructor takes the numbers; ``plot`` draws them; the ``from_...`` constructors do both. pyplot is not used:
+    without `ax` a new figure is made that belongs to the display. Notebooks show a display as an image.
 
-    A subclass says how many panels it needs (`_panels`, set by its constructor) and draws on their axes (`_draw`).
+    A subclass sets the number and size of its panels (`_panels`) and draws on their axes (`_draw`).
 
     Attributes
     ----------
@@ -47,7 +50,7 @@ class Display:
     _draw: Callable[..., None]
 
     def plot(self, *, ax: Any = None) -> Self:
-        """Draw the picture.
+        """Draw the figure.
 
         Parameters
         ----------
@@ -62,13 +65,13 @@ class Display:
         self.axes_ = panel_axes(ax, self._panels)
         self.ax_ = self.axes_[0]
         self.figure_ = self.ax_.figure.figure  # of a subfigure, the whole
-        # A legend outside the axes needs the layout engine of a figure of ours.
+        # A legend outside the axes needs the layout engine of our own figure.
         self._owns_figure = ax is None
         self._draw(*self.axes_)
         return self
 
     def _shared_legend(self, handles: Sequence[Any], names: Sequence[object]) -> None:
-        """A legend for all panels: below them in a figure of ours, inside the first panel in one of the user's."""
+        """A legend for all panels: below them in our own figure, inside the first panel in a figure of the user."""
         if self._owns_figure:
             legend(self.ax_.figure, handles, names, loc="outside lower left", ncols=4)
         else:
@@ -102,12 +105,12 @@ class Display:
             with mpl.rc_context(_FILE_SETTINGS):
                 self.figure_.savefig(buffer, format=format, dpi=dpi, metadata=_NO_DATE.get(format))
         finally:
-            if engine is not None:  # what is added to the figure from now on gets a place too
+            if engine is not None:  # for what is added to the figure later
                 self.figure_.set_layout_engine(engine)
         return buffer.getvalue()
 
     def fix_layout(self) -> LayoutEngine | None:
-        """Put everything in its place and take away what did; with it, savefig draws a figure twice to write it once.
+        """Do the layout and remove the layout engine, with which savefig would draw the figure twice.
 
         Returns
         -------
@@ -117,7 +120,7 @@ class Display:
         if engine is not None:
             engine.execute(self.figure_)
             with mpl.rc_context({"figure.autolayout": False, "figure.constrained_layout.use": False}):
-                self.figure_.set_layout_engine(None)  # "none" would leave one that does nothing but is there
+                self.figure_.set_layout_engine(None)  # "none" would leave an engine that does nothing
         return engine
 
     def _repr_html_(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,9 +12,9 @@ from matplotlib.lines import Line2D
 from numpy.typing import ArrayLike
 
 from ldlearn.core.targets import default_label_names
-from ldlearn.evaluation import Record, Results
+from ldlearn.evaluation import Results
 from ldlearn.exceptions import InputError
-from ldlearn.reporting.display import Display
+from ldlearn.reporting.display import Display, Records
 from ldlearn.reporting.style import INK, MUTED, PALETTE, Panels, axis_labels, name_rows, title
 
 _GROUP = 0.78  # share of a label's height that its bars take
@@ -166,7 +166,7 @@ class DistributionBarsDisplay(Display):
     @classmethod
     def from_records(
         cls,
-        records: Results | Iterable[Record],
+        records: Records,
         dataset: str,
         row: int | None = None,
         *,
@@ -178,7 +178,7 @@ class DistributionBarsDisplay(Display):
         Parameters
         ----------
         records : sequence of Record
-            What ``ldlearn.evaluation.read_records`` returns.
+            The result of ``ldlearn.evaluation.read_records``.
         dataset : str
         row : int, optional
             Number of the row in the data set; the first stored one by default.

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 
-from ldlearn.evaluation import TASKS, Curve, Record, Results, Task, search_curves, sensitivity_curves
+from ldlearn.evaluation import TASKS, Curve, Results, Task, search_curves, sensitivity_curves
 from ldlearn.evaluation.formatting import format_value
 from ldlearn.exceptions import InputError
-from ldlearn.reporting.display import Display
+from ldlearn.reporting.display import Display, Records
 from ldlearn.reporting.style import Panels, axis_labels, name_ticks, series_style, tidy, title
 
 
@@ -53,7 +53,7 @@ class SensitivityDisplay(Display):
     @classmethod
     def from_records(
         cls,
-        records: Results | Iterable[Record],
+        records: Records,
         dataset: str,
         method: str,
         *,
@@ -66,7 +66,7 @@ class SensitivityDisplay(Display):
         Parameters
         ----------
         records : sequence of Record
-            What ``ldlearn.evaluation.read_records`` returns.
+            The result of ``ldlearn.evaluation.read_records``.
         dataset, method : str
         tasks : sequence of {"recovery", "prediction"}
             A line for each.

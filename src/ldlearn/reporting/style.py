@@ -1,4 +1,4 @@
-"""What all pictures share: colours, axes that belong to no global state, text that is never read as a formula."""
+"""Shared by all displays: colours, axes without global state, text that is never parsed as a formula."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ INK = "#1f2430"
 MUTED = "#667085"
 RULE = "#d0d5dd"
 BAND = "#e4eaf2"
-# Okabe and Ito's colours, which people with any kind of colour vision tell apart; yellow and black left out.
+# Okabe and Ito's colours, distinguishable with any kind of colour vision; without yellow and black.
 PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 MARKERS = ("o", "s", "^", "D", "v", "P")
 SMALL, NORMAL = 8.0, 9.0
 
-# Names come from files: a dollar sign or a backslash in them is no formula.
+# Names come from files: a dollar sign or a backslash in them is not a formula.
 _VERBATIM: dict[str, Any] = {"parse_math": False, "usetex": False}
 
 
@@ -37,7 +37,7 @@ def series_style(index: int) -> dict[str, Any]:
 
 
 class Panels(NamedTuple):
-    """How many panels a picture has, the width and height of one, and how many stand side by side."""
+    """Number of panels of a figure, width and height of one, and number of columns."""
 
     n_panels: int
     width: float
@@ -48,7 +48,7 @@ class Panels(NamedTuple):
 def panel_axes(ax: Any, panels: Panels) -> list[Axes]:
     """Axes of the panels: in a new figure that pyplot does not know, in the place of one axes, or those given."""
     if not panels.n_panels:
-        raise InputError("This picture has nothing to show: no panel is left.")
+        raise InputError("There is nothing to show: the figure has no panel.")
     n_columns, n_rows = panels.n_columns, math.ceil(panels.n_panels / panels.n_columns)
     if ax is None:
         figure = Figure(figsize=(panels.width * n_columns, panels.height * n_rows), layout="constrained")
@@ -59,7 +59,7 @@ def panel_axes(ax: Any, panels: Panels) -> list[Axes]:
         # subplots gives an array of two dimensions, users give lists
         axes = list(getattr(ax, "flat", ax))[: n_rows * n_columns]
         if len(axes) < panels.n_panels:
-            raise InputError(f"This picture has {panels.n_panels} panels, but {len(axes)} axes were given.")
+            raise InputError(f"The figure has {panels.n_panels} panels, but {len(axes)} axes were given.")
     for unused in axes[panels.n_panels :]:
         unused.set_axis_off()
     return axes[: panels.n_panels]
@@ -75,7 +75,7 @@ def _split(ax: Axes, n_rows: int, n_columns: int) -> list[Axes]:
 
 
 def tidy(ax: Axes, *, grid: Literal["x", "y", "both"] | None = "y") -> None:
-    """Quiet frame, small numbers, a faint grid along one axis."""
+    """Light frame, small numbers, a faint grid along one axis."""
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)
     for side in ("left", "bottom"):
@@ -88,18 +88,18 @@ def tidy(ax: Axes, *, grid: Literal["x", "y", "both"] | None = "y") -> None:
 
 
 def strip_control_chars(name: object) -> str:
-    """A name on one line, without control characters, which no picture format can hold."""
+    """A name on one line, without control characters, which no image format can hold."""
     text = " ".join(str(name).split())
     return "".join("\N{REPLACEMENT CHARACTER}" if unicodedata.category(sign) in ("Cc", "Cs") else sign for sign in text)
 
 
 def write(ax: Axes, x: float, y: float, text: str, *, size: float = SMALL, color: str = INK, **options: Any) -> Any:
-    """Put a text at a place of the axes."""
+    """Write text at a position of the axes."""
     return ax.text(x, y, text, fontsize=size, color=color, **_VERBATIM, **options)
 
 
 def title(ax: Axes, text: str) -> None:
-    """Title at the left, in the page's ink."""
+    """Title at the left."""
     ax.set_title(strip_control_chars(text), loc="left", fontsize=NORMAL + 1, color=INK, **_VERBATIM)
 
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter
 
-from ldlearn.evaluation import Record, Results, costs
+from ldlearn.evaluation import Results, costs
 from ldlearn.exceptions import InputError
-from ldlearn.reporting.display import Display
+from ldlearn.reporting.display import Display, Records
 from ldlearn.reporting.style import PALETTE, Panels, axis_labels, name_rows, title
 
-_TELLING = 1.25  # the largest peak of memory over the smallest, from which the panel is drawn
 _MARKERS = {"select": "s", "fit": "o", "predict": "D"}  # by phase
 
 
@@ -48,20 +47,18 @@ class TimeMemoryDisplay(Display):
         self.seconds = {method: dict(phases) for method, phases in seconds.items()}
         self.memory = dict(memory)
         self.heading = heading
-        # Where all methods need much the same, a panel of equal dots says nothing.
-        differs = max(memory.values(), default=0.0) > _TELLING * min(memory.values(), default=0.0)
+        # If all methods need nearly the same memory, its panel is left out.
+        differs = max(memory.values(), default=0.0) > 1.25 * min(memory.values(), default=0.0)
         self._panels = Panels(1 + differs, 3.7, 1.1 + 0.2 * len(seconds), n_columns=1 + differs)
 
     @classmethod
-    def from_records(
-        cls, records: Results | Iterable[Record], dataset: str | None = None, *, ax: Any = None
-    ) -> TimeMemoryDisplay:
+    def from_records(cls, records: Records, dataset: str | None = None, *, ax: Any = None) -> TimeMemoryDisplay:
         """Draw means over repeats (and over data sets, if none is named).
 
         Parameters
         ----------
         records : sequence of Record
-            What ``ldlearn.evaluation.read_records`` returns.
+            The result of ``ldlearn.evaluation.read_records``.
         dataset : str, optional
         ax : matplotlib Axes or sequence of them, optional
 
@@ -83,7 +80,7 @@ class TimeMemoryDisplay(Display):
     def _draw(self, *axes: Axes) -> None:
         self.methods_ = sorted(self.seconds, key=lambda method: self.seconds[method].get("fit", float("inf")))
         self.points_: dict[str, Any] = {}
-        # A marker for each phase as well, for those who do not tell the colours apart.
+        # Also a marker for each phase, for readers who cannot distinguish the colours.
         for (phase, marker), color in zip(_MARKERS.items(), PALETTE, strict=False):
             spent = {method: phases[phase] for method, phases in self.seconds.items() if phase in phases}
             self._draw_points(axes[0], phase, spent, marker=marker, color=color, alpha=0.9)
