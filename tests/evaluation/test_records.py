@@ -10,7 +10,7 @@ import pytest
 
 from ldlearn.evaluation import Convergence, GridPoint, Record, RunFolderError, append_records, read_records
 from ldlearn.exceptions import FileError
-from ldlearn.experiments.run_folder import hold_folder
+from ldlearn.experiments.engine import lock_folder
 
 
 def record(cell, method="m", **more):
@@ -94,15 +94,15 @@ def test_a_folder_without_records_is_one_sentence(tmp_path):
 
 def test_two_runs_do_not_share_a_folder_and_the_second_is_told_who_has_it(tmp_path):
     folder = tmp_path / "new" / "run"
-    with hold_folder(folder):
+    with lock_folder(folder):
         before = (folder / "lock").read_bytes()
         with (
             pytest.raises(RunFolderError, match=r"Another run is writing to .* \(process \d+ on .* since "),
-            hold_folder(folder),
+            lock_folder(folder),
         ):
             pass
         assert (folder / "lock").read_bytes() == before
-    with hold_folder(folder):  # the lock ends with its holder
+    with lock_folder(folder):  # the lock ends with its holder
         pass
 
 

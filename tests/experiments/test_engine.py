@@ -13,7 +13,7 @@ from tiny_plans import DATA, tiny_plan
 from ldlearn import datasets
 from ldlearn.cli.main import main
 from ldlearn.experiments import RunFolderError, RunProgress, read_records, run_plan
-from ldlearn.experiments.run_folder import hold_folder
+from ldlearn.experiments.engine import lock_folder
 
 
 class Messages(RunProgress):
@@ -183,7 +183,7 @@ def test_data_that_cannot_be_used_fail_with_a_sentence(tmp_path):
     plan = tiny_plan(datasets={"yeast": {}, "made": DATA | {"threshold": 0.9}}, methods={"UniformLE": {}})
     run = run_plan(plan, tmp_path)
     assert [record.status for record in run.records] == ["failed"] * 4
-    assert "no degrees to choose parameters by" in run.records[0].message
+    assert "no degrees to select hyperparameters by" in run.records[0].message
     assert "no positive label" in run.records[-1].message
 
 
@@ -236,7 +236,7 @@ def test_a_second_run_is_refused_while_the_first_lives_and_continues_after_ctrl_
 
 def test_a_run_that_is_kept_out_leaves_the_records_alone(tmp_path):
     """Not even a line that the other one is just writing is cut off."""
-    with hold_folder(tmp_path):
+    with lock_folder(tmp_path):
         (tmp_path / "records.jsonl").write_bytes(b'{"half')
         with pytest.raises(RunFolderError, match="Another run"):
             run_plan(tiny_plan(), tmp_path)

@@ -5,12 +5,12 @@ from tiny_plans import tiny_plan
 from ldlearn.datasets import LabelDataset, make_label_distributions
 from ldlearn.experiments.plan import Protocol
 from ldlearn.experiments.sources import DatasetSpec
-from ldlearn.experiments.splits import make_split, split_rows
+from ldlearn.experiments.splits import make_split, protocol_rows
 
 
 def test_repeats_are_the_first_shares_of_the_seeded_permutation():
     order = np.random.default_rng(7 + 3).permutation(200)
-    train, validation, test = split_rows(Protocol(seed=7), 3, 200)
+    train, validation, test = protocol_rows(Protocol(seed=7), 3, 200)
     np.testing.assert_array_equal(train, order[:120])
     np.testing.assert_array_equal(validation, order[120:160])
     np.testing.assert_array_equal(test, order[160:])
@@ -19,7 +19,7 @@ def test_repeats_are_the_first_shares_of_the_seeded_permutation():
 def test_repeats_agree_with_the_split_of_a_data_set():
     data = make_label_distributions(n_samples=53, n_features=2, n_labels=3)
     parts = data.split("60/20/20", seed=5)
-    rows = split_rows(Protocol(seed=5), 0, 53)
+    rows = protocol_rows(Protocol(seed=5), 0, 53)
     for part, found in zip(parts, rows, strict=True):
         np.testing.assert_array_equal(part.X, data.X[found])
 
@@ -29,12 +29,12 @@ def test_folds_partition_the_rows_and_leave_a_validation_part(n):
     protocol = Protocol(split="k-fold", folds=10, repeats=2, validation=0.25)
     tests = []
     for repeat in range(10):
-        train, validation, test = split_rows(protocol, repeat, n)
+        train, validation, test = protocol_rows(protocol, repeat, n)
         assert sorted(np.concatenate([train, validation, test])) == list(range(n))
         assert abs(len(validation) - 0.225 * n) < 1
         tests.append(test)
     assert sorted(np.concatenate(tests)) == list(range(n))
-    again = split_rows(protocol, 10, n)[2]
+    again = protocol_rows(protocol, 10, n)[2]
     assert set(again) != set(tests[0])  # the second shuffle
 
 

@@ -182,10 +182,7 @@ class LabelDataset:
         >>> [part.n_samples for part in data.split("60/20/20", seed=1)]
         [6, 2, 2]
         """
-        # the small number undoes rounding: 0.6 + 0.2 of 10 rows are 8, not 7
-        cuts = np.floor(np.cumsum(_shares(shares))[:-1] * self.n_samples + 1e-6).astype(np.intp)
-        order = np.random.default_rng(seed).permutation(self.n_samples)
-        return tuple(self.take(rows) for rows in np.split(order, cuts))
+        return tuple(self.take(rows) for rows in split_rows(self.n_samples, parse_shares(shares), seed))
 
     def describe(self, delta: float = 0.01) -> dict[str, Any]:
         """Figures of the set: sizes, positives per row, sparsity, entropy, one-hot rows, duplicates.
@@ -238,13 +235,18 @@ def _names(given: Sequence[str], default: Sequence[str], what: str) -> tuple[str
     return names
 
 
-def _shares(shares: Sequence[float] | str) -> NDArray[np.float64]:
-    if isinstance(shares, str):
-        shares = [float(part) for part in shares.split("/")]
-    fractions = np.array(shares, dtype=np.float64)
-    # "60/20/20" is per cent
+def parse_shares(shares: Sequence[float] | str) -> tuple[float, ...]:
+    """Fractions that sum to 1, from numbers that sum to 1 or to 100, or from text such as ``"60/20/20"``."""
+    fractions = np.array(shares.split("/") if isinstance(shares, str) else shares, dtype=np.float64)
     if fractions.ndim == 1 and np.isclose(fractions.sum(), 100):
         fractions = fractions / 100
     if fractions.ndim != 1 or (fractions < 0).any() or not np.isclose(fractions.sum(), 1):
         raise DatasetError(f"Shares of a split must be non-negative and sum to 1 or to 100, got {shares!r}.")
-    return fractions
+    return tuple(fractions.tolist())
+
+
+def split_rows(n_rows: int, shares: Sequence[float], seed: int | None) -> list[NDArray[np.intp]]:
+    """Row numbers, shuffled by ``np.random.default_rng(seed)`` and cut into parts of the given shares."""
+    # The small number undoes rounding: 0.6 + 0.2 of 10 rows are 8, not 7.
+    cuts = np.floor(np.cumsum(shares)[:-1] * n_rows + 1e-6).astype(np.intp)
+    return np.split(np.random.default_rng(seed).permutation(n_rows), cuts)

@@ -17,7 +17,7 @@ from ldlearn.experiments.sources import DatasetSpec
 
 Place = tuple[int, int]  # of a point in the grid of a method, and in that of its learner
 
-# What a record says of its method, under the same names.
+# Fields of a record that describe its method, under the same names.
 _FACTS_OF_METHODS = ("kind", "is_baseline", "trained_on", "estimator", "params", "learner", "learner_params")
 
 
@@ -36,12 +36,12 @@ class Cell:
 
     @property
     def seed(self) -> int:
-        """Of the shuffle of a repeat, and of estimators that use one."""
+        """Seed of the shuffle of a repeat, and of estimators that use one."""
         return self.protocol.seed + self.repeat
 
     @cached_property
     def places(self) -> list[Place]:
-        """Of the grid points that are tried."""
+        """Places of the grid points that are tried."""
         return drawn_places(self.method, self.selection.budget, self.protocol.seed)
 
     @cached_property
@@ -51,7 +51,7 @@ class Cell:
         if self.dataset.sha256 is not None:
             dataset.pop("path")  # the content of a file counts, wherever it lies
         protocol = asdict(self.protocol)
-        # More repeats leave the first ones as they are; and what a kind of split does not use cannot matter.
+        # More repeats leave the first ones unchanged; settings that a kind of split does not use have no effect.
         for name in ("repeats", *(("folds", "validation") if self.protocol.split == "repeats" else ("shares",))):
             protocol.pop(name)
         content = {
@@ -61,7 +61,7 @@ class Cell:
             "protocol": protocol,
             "selection": self._selection_that_matters(),
         }
-        # One text for equal content, whatever the order in which a plan has its keys.
+        # Equal text for equal content, whatever the order of the keys in a plan.
         canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(canonical.encode()).hexdigest()[:16]
 
@@ -78,13 +78,10 @@ class Cell:
         return selection
 
     def record(self, status: str, message: str = "", basis: str | None = None, **found: Any) -> Record:
-        """The record of this cell: what is known of it beforehand, and what was found.
-
-        The basis says which rows chose the parameters for recovery, if any had to.
-        """
-        method, chosen_by = self.method, asdict(self.selection) | {"recovery_basis": basis}
-        # What judged is in recovery_basis; what the plan asked for may be the same work, and such cells share a record.
-        chosen_by.pop("recovery_rows")
+        """The record of this cell; ``basis`` names the rows that selected hyperparameters for recovery, if any."""
+        method, selection = self.method, asdict(self.selection) | {"recovery_basis": basis}
+        # Plans that differ in recovery_rows may ask for the same work, and then share a record.
+        selection.pop("recovery_rows")
         return Record(
             cell=self.key,
             dataset=self.dataset.name,
@@ -93,7 +90,7 @@ class Cell:
             status=status,
             message=message,
             seed=self.seed,
-            selection=chosen_by,
+            selection=selection,
             **{name: getattr(method, name) for name in _FACTS_OF_METHODS},
             **found,
         )

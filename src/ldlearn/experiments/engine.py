@@ -1,31 +1,34 @@
-"""Running a plan: what is not yet recorded is computed and recorded, cell by cell."""
+"""Running a plan: cells that are not recorded yet are computed and recorded, one by one."""
 
 from __future__ import annotations
 
 import itertools
 import json
 import os
-from collections.abc import Callable, Mapping
+import platform
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from ldlearn.datasets import DatasetNotHereError
-from ldlearn.evaluation import Record, append_records, read_records
+from ldlearn.evaluation import Record, RunFolderError, append_records, read_records
 from ldlearn.evaluation.record_files import CELLS, RECORDS
 from ldlearn.experiments.captured_warnings import captured_warnings
 from ldlearn.experiments.cells import group_cells, plan_cells
 from ldlearn.experiments.executors import Executor, WorkersLostError, run_here, run_on_dask
 from ldlearn.experiments.plan import Plan, load_plan
 from ldlearn.experiments.progress import RunProgress
-from ldlearn.experiments.run_folder import PLAN, hold_folder
 from ldlearn.experiments.sources import AnyDataset
 from ldlearn.tables.atomic import write_file
 
 
 @dataclass(frozen=True)
 class RunSummary:
-    """What a run left behind.
+    """Result of a run.
 
     Attributes
     ----------
@@ -99,10 +102,10 @@ def run_plan(
     execute = partial(run_here, jobs=jobs) if scheduler is None else partial(run_on_dask, address=scheduler)
     progress, path = progress or RunProgress(), Path(run_dir)
     # The writer opens first: it makes the file, and cuts off a torn last line, before records are read.
-    with hold_folder(path), append_records(path / RECORDS) as append:
+    with lock_folder(path), append_records(path / RECORDS) as append:
         run = _Run(plan, read_records(path, history=True), append, progress)
         # Only now: where the records cannot be read, the folder keeps the plan that they belong to.
-        write_file(path / PLAN, plan.to_toml())
+        write_file(path / "plan.toml", plan.to_toml())
         write_file(path / CELLS, json.dumps(list(run.cells), indent=0) + "\n")
         try:
             run.execute(execute, loaded or {})
@@ -154,7 +157,7 @@ class _Run:
             except DatasetNotHereError as error:
                 absent[spec.name] = "missing", str(error)
             except (ValueError, OSError, ImportError) as error:
-                # One data set that is broken, or whose format needs a package, costs its own cells and not the run.
+                # A data set that is damaged, or whose format needs a package, fails its own cells, not the run.
                 absent[spec.name] = "failed", str(error)
             for text in texts:
                 self.progress.message(text)
@@ -169,3 +172,44 @@ class _Run:
         self.records[record.cell] = record
         self.computed += 1
         self.progress.recorded(self.cells[record.cell], record)
+
+
+@contextmanager
+def lock_folder(path: Path) -> Iterator[None]:
+    """Lock the folder of a run for this process; the system releases the lock when the process dies.
+
+    Parameters
+    ----------
+    path : Path
+        Created if it does not exist.
+    """
+    path.mkdir(parents=True, exist_ok=True)
+    # "a+", since "w" would erase the holder before the folder is known to be free. The file is not removed: one process
+    # could then hold the old file, opened before, and another one a new file of the same name.
+    with open(path / "lock", "a+", encoding="utf-8") as file:
+        try:
+            _lock_or_raise(file)
+        except OSError:
+            file.seek(0)
+            holder = " ".join(file.read().split()) or "unknown"
+            raise RunFolderError(
+                f"Another run is writing to {path} ({holder}); wait for it, or choose another folder."
+            ) from None
+        file.seek(0)
+        file.truncate()
+        file.write(f"process {os.getpid()} on {platform.node()} since {datetime.now().isoformat(timespec='seconds')}\n")
+        file.flush()  # another process that is refused reads it during the run
+        yield
+
+
+def _lock_or_raise(file: Any) -> None:
+    """An advisory lock that ends with the process."""
+    if os.name == "nt":  # pragma: no cover
+        import msvcrt
+
+        file.seek(0)
+        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+    else:
+        import fcntl
+
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -21,11 +21,8 @@ from ldlearn.experiments.toml_table import TomlTable
 ENHANCER, LEARNER, JOINT = KINDS
 TWO_STEP = "two-step"
 # The recovery of a pair would only repeat the enhancer's own scores.
-_TASKS: dict[str, tuple[Task, ...]] = {
-    ENHANCER: ("recovery",), LEARNER: ("prediction",), JOINT: TASKS, TWO_STEP: ("prediction",)
-}  # fmt: skip
-_DONE_BY_PLANS = (EnhanceThenLearn, FromDistributions)  # a plan takes two steps, and hides the truth, by itself
-SEARCHES = ("joint", "stepwise")
+_TASKS: dict[str, tuple[Task, ...]] = {ENHANCER: TASKS[:1], LEARNER: TASKS[1:], JOINT: TASKS, TWO_STEP: TASKS[1:]}
+_DONE_BY_PLANS = (EnhanceThenLearn, FromDistributions)  # a plan itself runs two steps and hides the true degrees
 _MULTIPLE = re.compile(r"\s*([0-9.]+(?:[eE][+-]?[0-9]+)?)\s*\*\s*([nmc])\s*\Z")
 
 
@@ -82,11 +79,6 @@ class MethodSpec:
         return all(step.is_baseline for step in self.steps)
 
     @property
-    def can_enhance(self) -> bool:
-        """Whether its first step can recover degrees of rows that it was not fitted on."""
-        return self.steps[0].can_enhance
-
-    @property
     def path_params(self) -> tuple[str, ...]:
         """The parameters of its first step whose settings are fitted in one go."""
         return self.steps[0].path_params
@@ -135,14 +127,11 @@ def resolve(params: Mapping[str, Any], sizes: Mapping[str, int]) -> dict[str, An
 
 
 def _resolve(value: Any, sizes: Mapping[str, int]) -> Any:
-    if not isinstance(value, str):
-        return value
-    multiple = _MULTIPLE.match(value)
-    if multiple:
-        product = float(multiple[1]) * sizes[multiple[2]]
-        # Counts (clusters, neighbours) must stay whole numbers.
-        return int(product) if multiple[1].isdigit() else product
-    return None if value == "default" else value
+    multiple = _MULTIPLE.match(value) if isinstance(value, str) else None
+    if multiple is None:
+        return None if value == "default" else value
+    product = float(multiple[1]) * sizes[multiple[2]]
+    return int(product) if multiple[1].isdigit() else product  # counts of clusters or neighbours stay integers
 
 
 def build(name: str, params: Mapping[str, Any], seed: int | None = None) -> Any:
@@ -159,7 +148,7 @@ def read_methods(plan: TomlTable) -> tuple[MethodSpec, ...]:
     tables = {name: named.table(name) for name in named.entries()}
     methods = {name: _read_method(name, _completed(table, tables)) for name, table in tables.items()}
     if "discover" in plan:
-        # Those named in the plan win over what is found.
+        # Methods named in the plan replace discovered ones.
         methods = {method.name: method for method in _discover(plan.table("discover"))} | methods
     if not methods:
         raise plan.fail("methods", "name at least one method, for instance [methods.DLDL].")
@@ -167,14 +156,14 @@ def read_methods(plan: TomlTable) -> tuple[MethodSpec, ...]:
 
 
 def _completed(table: TomlTable, others: Mapping[str, TomlTable]) -> TomlTable:
-    """A table with ``like = "other method"`` takes over what that one says of the estimator, unless it says it anew."""
+    """With ``like = "other method"``, estimator, params and grid of that method are defaults."""
     model = table.text("like", None, others, "method")
     if model is None:
         return table
     if "like" in others[model]:
         raise table.fail("like", f"{model!r} is itself like another method; name that one.")
     own = {key: value for key, value in table.entries().items() if key != "like"}
-    # Not its learner: a method is like another to try the same enhancer with another learner.
+    # Not its learner: the usual purpose is the same enhancer with another learner.
     taken = {key: value for key, value in others[model].entries().items() if key in ("estimator", "params", "grid")}
     return TomlTable({"estimator": model} | taken | own, table.path)
 
@@ -192,7 +181,7 @@ def _read_method(name: str, table: TomlTable) -> MethodSpec:
         learner=learner,
         learner_params=_settings(table, "learner_params", learner),
         learner_grid=_settings(table, "learner_grid", learner, lists=True),
-        search=table.text("search", "joint", SEARCHES),
+        search=table.text("search", "joint", ("joint", "stepwise")),
     )
     table.finish()
     return method
@@ -217,11 +206,11 @@ def _check_param(settings: TomlTable, estimator: str | None, name: str, value: A
     if estimator is None:
         raise settings.fail(name, 'there is no learner to give it to; add learner = "..." or remove it.')
     cls = estimators()[estimator]
-    known = cls().get_params(deep=False)
-    if name not in known:
-        raise settings.fail(name, f"{estimator} has no parameter {name!r}; {hint(name, known)}")
+    valid = cls().get_params(deep=False)
+    if name not in valid:
+        raise settings.fail(name, f"{estimator} has no parameter {name!r}; {hint(name, valid)}")
     try:
-        # Sizes stand in for those of data that are not read yet: ranges of parameters do not depend on them.
+        # With arbitrary sizes, as the data are not read yet: ranges of parameters do not depend on them.
         cls(**resolve({name: value}, {"n": 100, "m": 10, "c": 5}))._validate_params()
     except ParameterError as error:
         raise settings.fail(name, str(error)) from None

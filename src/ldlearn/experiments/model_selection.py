@@ -1,4 +1,4 @@
-"""Model selection: the validation scores of a fitted model, by the truth or by 0/1 labels only."""
+"""Model selection: validation scores of a fitted model, by true degrees or by 0/1 labels only."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ldlearn.experiments.splits import Split
 from ldlearn.learning import SABFGS
 from ldlearn.metrics import get_metric, score_all
 
-# Which rows choose the parameters for recovery where the truth is known.
+# Rows that select hyperparameters for recovery where true degrees are known.
 _TRAINING, _ENHANCED, _FITTED_AGAIN = "training rows", "validation rows, enhanced", "validation rows, fitted again"
 
 
@@ -24,15 +24,15 @@ class ValidationRowsError(InputError):
 
 
 class ValidationScorer:
-    """Gives fitted models the scores by which one of them is chosen.
+    """Scores of fitted models by which one of them is selected.
 
     Parameters
     ----------
     split : Split
     selection : Selection
-        Under ``"oracle"`` the truth is that of the data set. Under ``"logical"`` nothing but 0/1 labels is used: their
-        likelihood, or another metric against labels, those that are known counting; for a metric between distributions
-        equal shares of the positive labels stand for the truth.
+        Under ``"oracle"`` predictions are compared with the true degrees. Under ``"logical"`` only 0/1 labels are used:
+        their likelihood, or another metric against observed labels; metrics between distributions compare with equal
+        degrees of the positive labels.
     """
 
     def __init__(self, split: Split, selection: Selection) -> None:
@@ -40,7 +40,7 @@ class ValidationScorer:
         self.oracle = selection.mode == "oracle"
 
     def basis(self, model: Any) -> str:
-        """The rows that choose the parameters for recovery: this goes into the record."""
+        """The rows that select hyperparameters for recovery, as the record names them."""
         if not self.oracle:
             return "validation labels, predicted"
         if self.selection.recovery_rows == "training":
@@ -54,7 +54,7 @@ class ValidationScorer:
         return task == "recovery" and self.basis(model) == _FITTED_AGAIN
 
     def scores(self, task: str, model: Any) -> dict[str, float]:
-        """Scores of a model by the metrics that decide."""
+        """Scores of a model by the metrics that select."""
         deciding = self.selection.deciding(task)
         if not self.oracle:
             return self._scores_of_labels(model, deciding)
@@ -63,17 +63,17 @@ class ValidationScorer:
         return score_all(self.split.validation.truth, model.predict(self.split.validation.X), deciding)
 
     def _scores_of_labels(self, model: Any, deciding: list[str]) -> dict[str, float]:
-        """How predictions fit 0/1 labels, whatever the task: without the truth, degrees are worth what they teach."""
+        """Scores of predictions against 0/1 labels, for both tasks; enhancers get a learner."""
         train, validation = self.split.train, self.split.validation
         # The same learner with its defaults for every enhancer, so that only what they recover can differ.
-        teaches = model if hasattr(model, "predict") else SABFGS().fit(train.X, model.label_distributions_)
-        P = teaches.predict(validation.X)
+        learner = model if hasattr(model, "predict") else SABFGS().fit(train.X, model.label_distributions_)
+        P = learner.predict(validation.X)
         ours = [name for name in deciding if get_metric(name).against_labels]
         scores = score_all(validation.Y, P, ours)
         if not np.isnan(validation.Y).any():
             shares = normalize_rows(validation.Y.astype(float))
             return scores | score_all(shares, P, [name for name in deciding if name not in ours])
-        # Further metrics that need every label are left out in silence; the one that chooses cannot be.
+        # Further metrics that need every label are left out; the one that selects cannot be.
         if deciding[0] not in ours:
             raise ValidationRowsError(
                 f'{deciding[0]} needs every label, but some are unknown; write prediction = "vote_likelihood".'
@@ -89,10 +89,10 @@ class ValidationScorer:
         return validation.truth, self._fitted_again(model).label_distributions_
 
     def _fitted_again(self, model: Any) -> Any:
-        """The method with the same parameters on the validation rows, of which it sees the 0/1 labels only."""
+        """The method with the same parameters, fitted to the 0/1 labels of the validation rows."""
         validation = self.split.validation
         try:
-            # a clone, because the fitted model may still be chosen
+            # A clone, because the fitted model may still be selected.
             return clone(model).fit(validation.X, validation.Y)
         except Exception as error:
             raise ValidationRowsError(

@@ -1,4 +1,4 @@
-"""A plan for a table of one's own: which method suits it, in one line."""
+"""A plan that compares methods on a table of the user."""
 
 from __future__ import annotations
 
@@ -18,11 +18,10 @@ from ldlearn.metrics import HEADLINE_METRICS, LABEL_HEADLINE
 from ldlearn.tables import PreparedTable
 from ldlearn.tables.source import Say
 
-# What is tried by default: ours, the vote model, what anyone would do first, two steps, and constants as baselines.
+# The default: DLDL, the vote model, a plain classifier, two steps, and constants as baselines.
 METHODS = (
     "DLDL", "VoteLDL", "FromClassifier", "PriorLE+SABFGS", "UniformLE+SABFGS", "PriorLE+MeanLDL", "UniformLE+MeanLDL"
 )  # fmt: skip
-_FOLLOWS = "SABFGS"  # a learner after an enhancer that is named alone, so that it can be judged on other rows
 
 
 def plan_for_table(
@@ -35,7 +34,7 @@ def plan_for_table(
     columns: Mapping[str, Any] | None = None,
     say: Say | None = None,
 ) -> tuple[Plan, PreparedTable]:
-    """A plan that compares methods on a table, with nothing tuned, and the table as it was understood.
+    """A plan that compares methods on a table, with nothing tuned, and the prepared table.
 
     Parameters
     ----------
@@ -50,7 +49,7 @@ def plan_for_table(
     columns : mapping, optional
         Further arguments of `ldlearn.tables.prepare_table`: features, id, text, delimiter, ...
     say : callable, optional
-        Is told how the table was understood where that is not the usual; by default it becomes a warning.
+        Receives messages about unusual properties of the table; by default they are warnings.
 
     Returns
     -------
@@ -65,7 +64,7 @@ def plan_for_table(
         {
             "name": name,
             "protocol": {"repeats": repeats, "seed": seed},
-            "selection": {"mode": "logical"},  # nothing is tuned, and no truth may choose
+            "selection": {"mode": "logical"},  # nothing is tuned
             "datasets": {name: source},
             "methods": dict(map(_method, methods)),
         }
@@ -73,19 +72,19 @@ def plan_for_table(
     table = plan.datasets[0].prepare(say)
     has_truth, protocol = table.D is not None, plan.protocol
     if has_truth and table.counts is not None:
-        protocol = replace(protocol, threshold=0.0)  # a label is ticked if it got any vote
+        protocol = replace(protocol, threshold=0.0)  # a label with any vote is positive
     plan = replace(
         plan,
         protocol=protocol,
         methods=_usable(_with_first_steps(plan.methods) if has_truth else plan.methods, table, say),
         metrics=HEADLINE_METRICS if has_truth else LABEL_HEADLINE,
-        description=f"Methods on {Path(path).name}: {_judged(table)}; nothing is tuned.",
+        description=f"Methods on {Path(path).name}: {_describe_labels(table)}; nothing is tuned.",
     )
     return plan, table
 
 
 def _with_first_steps(methods: tuple[MethodSpec, ...]) -> tuple[MethodSpec, ...]:
-    """And the enhancers of pairs alone: what they recover, equal shares and the class prior too, is to be compared."""
+    """Add the enhancers of pairs as methods of their own, to compare what they recover."""
     alone = {pair.estimator: replace(pair, name=pair.estimator, learner=None) for pair in methods if pair.learner}
     return (*methods, *alone.values())
 
@@ -95,27 +94,27 @@ def _some_unknown(table: PreparedTable) -> bool:
 
 
 def _usable(methods: tuple[MethodSpec, ...], table: PreparedTable, say: Say | None) -> tuple[MethodSpec, ...]:
-    """Without methods that need every label, if some are unknown."""
+    """The methods without those that need every label, if some are unknown."""
     if not _some_unknown(table):
         return methods
-    # The first step alone sees the labels; a learner sees the degrees that it recovered.
+    # Only the first step sees the labels; a learner sees recovered degrees.
     usable = tuple(method for method in methods if find_estimator(method.estimator)().capabilities().unknown_labels)
     names = ", ".join(method.name for method in methods if method not in usable)
     if not usable:
-        raise InputError(f"Some labels are unknown, and {names} cannot do without them; DLDL can.")
+        raise InputError(f"Some labels are unknown, and {names} cannot be fitted without them; DLDL can.")
     if names:
-        sentence = f"some labels are unknown, and what cannot do without them is left out: {names}."
-        warnings.warn(sentence, UserWarning, stacklevel=3) if say is None else say(sentence)
+        message = f"some labels are unknown, and methods that need all of them are left out: {names}."
+        warnings.warn(message, UserWarning, stacklevel=3) if say is None else say(message)
     return usable
 
 
-def _judged(table: PreparedTable) -> str:
+def _describe_labels(table: PreparedTable) -> str:
     if table.D is None:
-        known = ", of which some are unknown" if _some_unknown(table) else ""
-        return f"0/1 labels{known}, judged by how likely labels held out are, and by each other, as there is no truth"
+        unknown = ", of which some are unknown" if _some_unknown(table) else ""
+        return f"0/1 labels{unknown}, scored by the likelihood of held-out labels and by agreement of methods"
     if table.counts is not None:
-        return "they see which labels got any vote, and are compared with the shares of the votes"
-    return "they see which labels have a degree above 0.01, and are compared with the degrees"
+        return "trained on which labels got any vote, scored by the shares of the votes"
+    return "trained on which labels have a degree above 0.01, scored by the degrees"
 
 
 def _method(written: str) -> tuple[str, dict[str, Any]]:
@@ -125,5 +124,5 @@ def _method(written: str) -> tuple[str, dict[str, Any]]:
         raise ParameterError(f"{written!r} learns from no 0/1 labels; write ENHANCER+LEARNER, as UniformLE+SABFGS.")
     if first.kind == "joint" and not others:
         return first.__name__, {}
-    learner = others[0].__name__ if others else _FOLLOWS
+    learner = others[0].__name__ if others else "SABFGS"
     return f"{first.__name__} + {learner}", {"estimator": first.__name__, "learner": learner}

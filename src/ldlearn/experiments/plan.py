@@ -9,16 +9,13 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from ldlearn.datasets.dataset import parse_shares
 from ldlearn.exceptions import hint, import_optional
 from ldlearn.experiments.methods import MethodSpec, read_methods
 from ldlearn.experiments.sources import DatasetSpec, read_datasets, read_rule
 from ldlearn.experiments.toml_table import PlanError, TomlTable
 from ldlearn.metrics import HEADLINE_METRICS, LABEL_METRICS, METRICS
 
-SPLITS = ("repeats", "k-fold")
-SCALINGS = ("standard", "minmax", "none")
-MODES = ("oracle", "logical")
-RECOVERY_ROWS = ("validation", "training")
 _SHIPPED = files("ldlearn.experiments") / "plans"
 
 
@@ -63,23 +60,23 @@ class Protocol:
 
 @dataclass(frozen=True)
 class Selection:
-    """How parameters are chosen from the grids.
+    """Model selection: how hyperparameters are selected from the grids.
 
     Attributes
     ----------
     mode : {"oracle", "logical"}
-        Compare with the true distributions of the validation part, or only with its 0/1 labels. Of these, a metric
-        between distributions takes equal shares for the truth.
+        Compare with the true degrees of the validation rows, or only with their 0/1 labels. For metrics between
+        distributions, the latter are replaced by equal degrees of the positive labels.
     recovery, prediction : str
-        Names of the metrics that decide, for the two tasks separately.
+        Names of the metrics that select, for the two tasks separately.
     recovery_rows : {"validation", "training"}
-        Which rows choose parameters for recovery under ``"oracle"``. Scores are always those of the training rows, so
-        ``"validation"`` keeps the rows that choose and the rows that score apart: a method that cannot enhance rows it
-        was not fitted on is fitted to the validation rows too, with the same parameters. Under ``"training"`` recovery
-        is the best that a grid can do, with the truth it is scored on.
+        Rows that select hyperparameters for recovery under ``"oracle"``. Recovery is scored on the training rows, so
+        ``"validation"`` keeps selection and scores apart: a method that cannot enhance rows it was not fitted on is
+        fitted to the validation rows too, with the same hyperparameters. ``"training"`` selects by the true degrees
+        that recovery is scored with, and so gives the best score of the grid.
     per_metric : bool
-        Whether the score of every metric is that of the parameters which that metric chooses, on the same rows;
-        otherwise ``recovery`` and ``prediction`` decide for all of them.
+        Whether every metric selects for itself, on the same rows; otherwise ``recovery`` and ``prediction`` select for
+        all metrics.
     budget : int or None
         Grid points that a method tries at most; see `ldlearn.experiments.cells.drawn_places`.
     """
@@ -92,15 +89,14 @@ class Selection:
     budget: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """What a plan says of it; under ``"logical"`` nothing of recovery, which follows from prediction."""
-        # The reader refuses these keys here, and a resolved plan must be readable again.
-        unsaid = () if self.mode == "oracle" else ("recovery", "recovery_rows")
-        return {key: value for key, value in asdict(self).items() if key not in unsaid}
+        """The table of a plan; under ``"logical"`` without the keys of recovery, which are refused there."""
+        refused = () if self.mode == "oracle" else ("recovery", "recovery_rows")
+        return {key: value for key, value in asdict(self).items() if key not in refused}
 
     def deciding(self, task: str) -> list[str]:
-        """Names of the metrics that choose parameters for a task; the first chooses those that a record shows."""
+        """Names of the metrics that select hyperparameters for a task; a record shows those of the first."""
         first = self.recovery if task == "recovery" else self.prediction
-        # Records have no scores that depend on the order of the labels, so those choose nothing by themselves.
+        # Records have no scores that depend on the order of the labels.
         others = [name for name, metric in METRICS.items() if not metric.ordinal_only]
         others += [] if self.mode == "oracle" else LABEL_METRICS
         return list(dict.fromkeys([first, *others] if self.per_metric else [first]))
@@ -124,8 +120,8 @@ class Plan:
         mode = "oracle"                      # or "logical", which sees 0/1 labels only
         recovery = "chebyshev"
         prediction = "chebyshev"
-        recovery_rows = "validation"         # or "training": recovery is chosen by the truth it is scored with
-        per_metric = false                   # true: every metric chooses for itself
+        recovery_rows = "validation"         # or "training": recovery is selected by the degrees it is scored with
+        per_metric = false                   # true: every metric selects for itself
         budget = 24                          # points that are drawn from every grid that has more
 
         [methods.DLDL]
@@ -257,7 +253,7 @@ def load_plan(plan: str | os.PathLike[str]) -> Plan:
 
 
 def _without_none(content: Any) -> Any:
-    """TOML has no word for nothing."""
+    """The content without None, which TOML lacks."""
     if not isinstance(content, dict):
         return content
     return {key: _without_none(value) for key, value in content.items() if value is not None}
@@ -266,7 +262,7 @@ def _without_none(content: Any) -> Any:
 def _protocol(table: TomlTable) -> Protocol:
     default = Protocol()
     protocol = Protocol(
-        split=table.text("split", default.split, SPLITS),
+        split=table.text("split", default.split, ("repeats", "k-fold")),
         # Folds already are repeats: ten times ten of them only if a plan asks for that.
         repeats=table.integer("repeats", None, least=1) or (1 if table.raw("split") == "k-fold" else default.repeats),
         folds=table.integer("folds", default.folds, least=2),
@@ -274,7 +270,7 @@ def _protocol(table: TomlTable) -> Protocol:
         # 0.9 at most: something must be left to train on.
         validation=table.number("validation", default.validation, most=0.9),
         seed=table.integer("seed", default.seed),
-        scaling=table.text("scaling", default.scaling, SCALINGS),
+        scaling=table.text("scaling", default.scaling, ("standard", "minmax", "none")),
         **read_rule(table),
     )
     if protocol.rule == "top-k" and protocol.k is None:
@@ -284,31 +280,30 @@ def _protocol(table: TomlTable) -> Protocol:
 
 
 def _shares(table: TomlTable, default: tuple[float, ...]) -> tuple[float, ...]:
-    shares = table.raw("shares", list(default))
-    if isinstance(shares, str):
-        # What is no number is dropped here, and then missed below.
-        shares = [float(part) for part in shares.split("/") if part.replace(".", "", 1).isdigit()]
-    numbers = isinstance(shares, list) and all(isinstance(share, (int, float)) and share >= 0 for share in shares)
-    if not numbers or len(shares) != 3 or sum(shares) <= 0 or shares[0] == 0:
-        raise table.fail("shares", f'expected three shares such as [0.6, 0.2, 0.2] or "60/20/20", got {shares!r}.')
-    return tuple(float(share) / float(sum(shares)) for share in shares)
+    given = table.raw("shares", list(default))
+    try:
+        shares = parse_shares(given)
+    except (ValueError, TypeError):
+        shares = ()
+    if len(shares) != 3 or shares[0] == 0:
+        raise table.fail("shares", f'expected three shares such as [0.6, 0.2, 0.2] or "60/20/20", got {given!r}.')
+    return shares
 
 
 def _selection(table: TomlTable) -> Selection:
-    mode = table.text("mode", "oracle", MODES)
-    # Without a truth the same likelihood chooses that judges.
-    metric, known = ("chebyshev", METRICS) if mode == "oracle" else ("vote_likelihood", {**LABEL_METRICS, **METRICS})
+    mode = table.text("mode", "oracle", ("oracle", "logical"))
+    # Without true degrees the same likelihood selects and scores.
+    metric, valid = ("chebyshev", METRICS) if mode == "oracle" else ("vote_likelihood", {**LABEL_METRICS, **METRICS})
     for key in ("recovery", "recovery_rows"):
         if mode == "logical" and key in table:
-            raise table.fail(
-                key, 'with mode = "logical" recovery is judged by the predictions it leads to; name only prediction.'
-            )
-    prediction = table.text("prediction", metric, known, "metric")
+            reason = 'with mode = "logical" the predictions it leads to select recovery; name only prediction.'
+            raise table.fail(key, reason)
+    prediction = table.text("prediction", metric, valid, "metric")
     selection = Selection(
         mode,
-        recovery=table.text("recovery", prediction if mode == "logical" else metric, known, "metric"),
+        recovery=table.text("recovery", prediction if mode == "logical" else metric, valid, "metric"),
         prediction=prediction,
-        recovery_rows=table.text("recovery_rows", "validation", RECOVERY_ROWS),
+        recovery_rows=table.text("recovery_rows", "validation", ("validation", "training")),
         per_metric=table.boolean("per_metric"),
         # Two at least: a pair that is chosen step by step needs a point for each step.
         budget=table.integer("budget", least=2),

@@ -26,7 +26,6 @@ GENERATORS: dict[str, Callable[..., LabelDataset]] = {
     "artificial": datasets.make_artificial,
     "label_distributions": datasets.make_label_distributions,
 }
-_LARGEST = 1e100  # squares of larger numbers, summed over rows, are no numbers any more
 _STYLE_KEYS = ("delimiter", "decimal", "encoding")
 _READ_KEYS = ("features", "labels", "kind", "normalise", *_STYLE_KEYS)
 _TABLE_KEYS = ("id", "numeric", "categorical", "date", "text", "ignore")
@@ -66,9 +65,7 @@ class DatasetSpec:
         """The table of a plan that describes it."""
         content = asdict(self)
         content |= content.pop("read") | content.pop("binarisation")
-        if not self.preprocess:  # said only where it changes something, so that keys of cells stay what they were
-            del content["preprocess"]
-        return {key: value for key, value in content.items() if key != "name" and value not in (None, {})}
+        return {key: value for key, value in content.items() if key != "name" and value not in (None, {}, False)}
 
     def load(self, seed: int = 0, *, needs_truth: bool = True) -> AnyDataset:
         """Read or generate the data.
@@ -88,8 +85,8 @@ class DatasetSpec:
         data = self._load()
         if data.D is None and needs_truth:
             raise datasets.DatasetError(
-                f'{self.name!r} has 0/1 labels and no degrees to choose parameters by; write mode = "logical" under '
-                "[selection], and methods are judged by how likely they make 0/1 labels that were held out."
+                f'{self.name!r} has 0/1 labels and no degrees to select hyperparameters by; write mode = "logical" '
+                "under [selection], and methods are scored by the likelihood of held-out 0/1 labels."
             )
         if isinstance(data, LabelDataset):
             _check_features(data)
@@ -102,31 +99,30 @@ class DatasetSpec:
         if self.generator is not None:
             return GENERATORS[self.generator](**self.params)
         if self.path is None:
-            # A run never downloads: what is not here is recorded as missing, and looked for again by the next run.
+            # A run never downloads; an absent data set is recorded as missing, and tried again by the next run.
             return datasets.fetch_dataset(self.name, download=False)
         if not Path(self.path).is_file():
             raise DatasetNotHereError(f"The file {self.path} of data set {self.name!r} is not here.")
         if self.preprocess:
             return self.prepare()
-        known = f"sha256:{self.sha256}" if self.sha256 else None
-        return datasets.read_dataset(self.path, name=self.name, checksum=known, **self.read)
+        checksum = f"sha256:{self.sha256}" if self.sha256 else None
+        return datasets.read_dataset(self.path, name=self.name, checksum=checksum, **self.read)
 
     def prepare(self, say: Say | None = None) -> PreparedTable:
-        """Read a file as `ldlearn fit` does; ``say`` is told what is not the usual, which else becomes a warning."""
+        """Read a file as `ldlearn fit` does; ``say`` receives messages, which otherwise are warnings."""
         style = TextStyle(*(self.read.get(key) for key in _STYLE_KEYS))
         chosen = {key: value for key, value in self.read.items() if key not in _STYLE_KEYS}
         return prepare_table(str(self.path), **chosen, name=self.name, style=style, say=say)
 
 
-def _check_features(data: LabelDataset) -> None:
-    """Refuse features that no method can use, before every method does; rows count from 1, as in a file."""
+def _check_features(data: LabelDataset, largest: float = 1e100) -> None:
+    """Refuse missing values, and numbers whose squares could overflow; rows count from 1, as in a file."""
     values = data.X.data if scipy.sparse.issparse(data.X) else data.X
-    if (np.abs(values) <= _LARGEST).all():
+    if (np.abs(values) <= largest).all():
         return
     rows, columns, values = scipy.sparse.find(data.X)
-    # "not at most", since NaN is not larger than anything either
-    wrong = ~(np.abs(values) <= _LARGEST)
-    row, column = min(zip(rows[wrong], columns[wrong], strict=True))
+    invalid = ~(np.abs(values) <= largest)  # "not at most", since NaN is not larger than anything either
+    row, column = min(zip(rows[invalid], columns[invalid], strict=True))
     problem = "the value is missing; fill it in" if np.isnan(data.X[row, column]) else "the value is too large"
     raise datasets.DatasetError(
         f"{data.name!r}, row {row + 1}, column {data.feature_names[column]!r}: {problem}, or leave the row out."
@@ -173,7 +169,7 @@ def _read_dataset(name: str, table: TomlTable, folder: Path) -> DatasetSpec:
 
 
 def read_rule(table: TomlTable) -> dict[str, Any]:
-    """The keys of a table that say how degrees become 0/1 labels, as far as it has them."""
+    """The keys of a table that define how degrees become 0/1 labels."""
     checked = {
         "rule": table.text("rule", None, RULES, "rule"),
         "threshold": table.number("threshold"),
@@ -184,7 +180,7 @@ def read_rule(table: TomlTable) -> dict[str, Any]:
 
 
 def _checksum(table: TomlTable, file: Path | None) -> str | None:
-    """Ties the plan to the content of the file, so that records of other content are not taken for its own."""
+    """The checksum of the file, so that records of other content do not count for the plan."""
     given: str | None = table.text("sha256")
     if file is None or not file.is_file():
         return given

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,6 +12,7 @@ from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, MinMaxScale
 
 from ldlearn.base import check_distributions
 from ldlearn.core.logical import binarize
+from ldlearn.datasets.dataset import split_rows
 from ldlearn.exceptions import InputError, describe_rows
 from ldlearn.experiments.plan import Protocol
 from ldlearn.experiments.sources import AnyDataset, DatasetSpec
@@ -23,9 +23,9 @@ Rows = NDArray[np.intp]
 
 @dataclass(frozen=True)
 class Part:
-    """Rows of one part of a split: their numbers, features, logical labels and, if known, true distributions.
+    """Rows of one part of a split: their numbers, features, logical labels and, if known, true degrees.
 
-    Labels are whole numbers, or floats with NaN where some are unknown.
+    Labels are integers, or floats with NaN where some are not observed.
     """
 
     rows: Rows
@@ -35,9 +35,9 @@ class Part:
 
     @property
     def truth(self) -> NDArray[np.float64]:
-        """The true distributions, where they must be there."""
+        """The true degrees; an error if they are unknown."""
         if self.D is None:
-            raise InputError("There are only 0/1 labels, and no true degrees to learn from or to choose by.")
+            raise InputError("There are only 0/1 labels, and no true degrees to learn from or to select by.")
         return self.D
 
 
@@ -61,7 +61,7 @@ class Split:
         return rows | {"n_features": self.sizes["m"], "n_labels": self.sizes["c"]}
 
 
-def split_rows(protocol: Protocol, repeat: int, n: int) -> tuple[Rows, Rows, Rows]:
+def protocol_rows(protocol: Protocol, repeat: int, n: int) -> tuple[Rows, Rows, Rows]:
     """Row numbers of the training, validation and test part.
 
     Parameters
@@ -73,17 +73,10 @@ def split_rows(protocol: Protocol, repeat: int, n: int) -> tuple[Rows, Rows, Row
     n : int
         Number of rows.
     """
-    if protocol.split == "k-fold":
-        return _fold(protocol, repeat, n)
-    # The same parts as those of LabelDataset.split with this seed, so that a repeat can be had by hand.
-    order = np.random.default_rng(protocol.seed + repeat).permutation(n)
-    # The small number undoes rounding: 0.6 + 0.2 of 10 rows are 8, not 7.
-    cuts = np.floor(np.cumsum(protocol.shares)[:2] * n + 1e-6).astype(int)
-    train, validation, test = np.split(order, cuts)
-    return train, validation, test
-
-
-def _fold(protocol: Protocol, repeat: int, n: int) -> tuple[Rows, Rows, Rows]:
+    if protocol.split == "repeats":
+        # The same parts as those of LabelDataset.split with this seed.
+        train, validation, test = split_rows(n, protocol.shares, protocol.seed + repeat)
+        return train, validation, test
     shuffle, fold = divmod(repeat, protocol.folds)
     folds = np.array_split(np.random.default_rng(protocol.seed + shuffle).permutation(n), protocol.folds)
     test = folds.pop(fold)
@@ -94,7 +87,7 @@ def _fold(protocol: Protocol, repeat: int, n: int) -> tuple[Rows, Rows, Rows]:
 
 
 def make_split(data: AnyDataset, spec: DatasetSpec, protocol: Protocol, repeat: int, *, sparse: bool = False) -> Split:
-    """The three parts of a repeat, scaled by what the training part shows.
+    """The three parts of a repeat, scaled with the statistics of the training part.
 
     Parameters
     ----------
@@ -108,29 +101,24 @@ def make_split(data: AnyDataset, spec: DatasetSpec, protocol: Protocol, repeat: 
     """
     D = None if data.D is None else check_distributions(data.D)
     Y = _given_labels(data, spec) if D is None else _logical(D, spec, protocol)
-    rows = split_rows(protocol, repeat, data.n_samples)
+    rows = protocol_rows(protocol, repeat, data.n_samples)
     for part, found in zip(("training", "validation", "test"), rows, strict=True):
         if not len(found):
             raise InputError(f"The {part} part of {spec.name!r} has no rows; it has only {data.n_samples} in all.")
-    # It scales its columns itself, and learns all else that it needs from the training rows too.
     if isinstance(data, PreparedTable):
+        # A table scales its columns itself, and learns everything it needs from the training rows.
         features = data.numbers(*rows, sparse=sparse)
     else:
-        features = _scaled(data.X, rows, protocol.scaling)
-    return Split(
-        *(Part(part, X, Y[part], None if D is None else D[part]) for part, X in zip(rows, features, strict=True))
-    )
-
-
-def _scaled(X: Any, parts: Sequence[Rows], scaling: str) -> list[Any]:
-    scale = _scaler(scaling, X).fit(_fresh_floats(X[parts[0]]))
-    return [scale.transform(_fresh_floats(X[part])) for part in parts]
+        scaler = _make_scaler(protocol.scaling, data.X).fit(_copy_floats(data.X[rows[0]]))
+        features = [scaler.transform(_copy_floats(data.X[part])) for part in rows]
+    degrees = [None if D is None else D[part] for part in rows]
+    return Split(*(Part(part, X, Y[part], D) for part, X, D in zip(rows, features, degrees, strict=True)))
 
 
 def _given_labels(data: AnyDataset, spec: DatasetSpec) -> NDArray[Any]:
-    """0/1 labels, NaN where they are unknown."""
+    """0/1 labels, NaN where they are not observed."""
     Y: NDArray[Any] = np.asarray(data.Y)
-    empty = ~Y.any(axis=1)  # an unknown label may be there
+    empty = ~Y.any(axis=1)  # NaN counts as True: the label may be positive
     if empty.any():
         where = describe_rows(empty, range(1, len(Y) + 1))
         raise InputError(f"{spec.name!r}, {where}: no label is 1; drop such rows.")
@@ -146,15 +134,15 @@ def _logical(D: NDArray[np.float64], spec: DatasetSpec, protocol: Protocol) -> N
     return Y
 
 
-def _fresh_floats(X: Any) -> Any:
-    """A fresh array, so that results cannot depend on how the data reached this process."""
+def _copy_floats(X: Any) -> Any:
+    """A copy, so that results cannot depend on the memory layout in which data reached this process."""
     return X.astype(np.float64) if sparse.issparse(X) else np.array(X, dtype=np.float64, order="C")
 
 
-def _scaler(scaling: str, X: Any) -> Any:
+def _make_scaler(scaling: str, X: Any) -> Any:
     if scaling == "none":
         return FunctionTransformer()  # changes nothing
     if scaling == "minmax":
-        # MinMaxScaler moves zeros, and a sparse matrix would be dense.
+        # MinMaxScaler would make a sparse matrix dense.
         return MaxAbsScaler() if sparse.issparse(X) else MinMaxScaler()
-    return StandardScaler(with_mean=not sparse.issparse(X))  # without its mean, a sparse matrix would be dense
+    return StandardScaler(with_mean=not sparse.issparse(X))  # centring would make a sparse matrix dense

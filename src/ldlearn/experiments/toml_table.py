@@ -27,7 +27,7 @@ class TomlTable:
         if not isinstance(content, Mapping):
             raise PlanError(f"{path}: expected a table, got {content!r}.")
         self._content = dict(content)
-        self._asked: list[str] = []
+        self._read: list[str] = []
 
     def where(self, key: str) -> str:
         """Full name of a key of this table."""
@@ -37,17 +37,17 @@ class TomlTable:
         """The error for a key."""
         return PlanError(f"{self.where(key)}: {message}")
 
-    def check_known(self, key: str, name: str, known: Collection[str], what: str) -> None:
-        """Refuse a name under a key that is not known."""
-        if name not in known:
-            raise self.fail(key, f"there is no {what} {name!r}; {hint(name, known)}")
+    def check_name(self, key: str, name: str, valid: Collection[str], what: str) -> None:
+        """Refuse a name under a key that is not valid."""
+        if name not in valid:
+            raise self.fail(key, f"there is no {what} {name!r}; {hint(name, valid)}")
 
     def __contains__(self, key: str) -> bool:
         return key in self._content
 
     def raw(self, key: str, default: Any = None) -> Any:
         """The value as it stands."""
-        self._asked.append(key)
+        self._read.append(key)
         return self._content.get(key, default)
 
     def _checked(self, key: str, default: Any, expected: str, fits: Callable[[Any], bool]) -> Any:
@@ -56,23 +56,23 @@ class TomlTable:
             raise self.fail(key, f"expected {expected}, got {value!r}.")
         return value
 
-    def text(self, key: str, default: str | None = None, known: Collection[str] = (), what: str = "choice") -> Any:
-        """A string, one of those known if there are any."""
+    def text(self, key: str, default: str | None = None, valid: Collection[str] = (), what: str = "choice") -> Any:
+        """A string; one of the valid ones, if these are given."""
         value = self._checked(key, default, "text", lambda found: isinstance(found, str))
-        if known and value is not None:
-            self.check_known(key, value, known, what)
+        if valid and value is not None:
+            self.check_name(key, value, valid, what)
         return value
 
     def texts(
-        self, key: str, default: Sequence[str] = (), known: Collection[str] = (), what: str = "choice"
+        self, key: str, default: Sequence[str] = (), valid: Collection[str] = (), what: str = "choice"
     ) -> tuple[str, ...]:
-        """A list of strings, all of them known if any are; one string counts as a list of one."""
+        """A list of strings, among the valid ones if these are given; one string counts as a list of one."""
         value = self.raw(key, list(default))
         names = [value] if isinstance(value, str) else value
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
             raise self.fail(key, f"expected a list of texts, got {value!r}.")
-        for name in names if known else ():
-            self.check_known(key, name, known, what)
+        for name in names if valid else ():
+            self.check_name(key, name, valid, what)
         return tuple(names)
 
     def integer(self, key: str, default: int | None = None, least: int = 0) -> Any:
@@ -94,19 +94,19 @@ class TomlTable:
         """A table inside this one, empty if absent."""
         return TomlTable(self.raw(key, {}), self.where(key))
 
-    def entries(self, known: Collection[str] | None = None, what: str = "") -> dict[str, Any]:
-        """All keys and values; none of them is unknown then, but those that are not among the known names of a kind."""
+    def entries(self, valid: Collection[str] | None = None, what: str = "") -> dict[str, Any]:
+        """All keys and values, which count as read; keys must be among the valid ones, if these are given."""
         for key in self._content:
-            self._asked.append(key)
-            if known is not None:
-                self.check_known(key, key, known, what)
+            self._read.append(key)
+            if valid is not None:
+                self.check_name(key, key, valid, what)
         return self._content
 
     def finish(self) -> None:
-        """Complain about keys nobody asked for."""
+        """Refuse keys that were not read."""
         for key in self._content:
-            if key not in self._asked:
-                raise self.fail(key, f"unknown key; {hint(key, dict.fromkeys(self._asked))}")
+            if key not in self._read:
+                raise self.fail(key, f"unknown key; {hint(key, dict.fromkeys(self._read))}")
 
 
 def _is(kind: type | tuple[type, ...], value: Any) -> bool:

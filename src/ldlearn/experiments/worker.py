@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import platform
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
@@ -57,25 +56,14 @@ def compute_cells(cells: Sequence[Cell], data: AnyDataset) -> list[Record]:
 
 
 def _reset_peak_memory() -> None:
-    """Reset the peak memory of this process (Linux; elsewhere the peak is that of the process so far)."""
+    """Reset the peak memory of this process (Linux)."""
     with suppress(OSError):
-        # "5" resets the peak (VmHWM) and nothing else, see proc(5).
-        Path("/proc/self/clear_refs").write_text("5")
+        Path("/proc/self/clear_refs").write_text("5")  # resets VmHWM and nothing else, see proc(5)
 
 
 def _peak_memory_mb() -> float:
-    try:
+    """Peak memory since the last reset (Linux; NaN elsewhere)."""
+    with suppress(OSError, KeyError):
         status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
         return int(status["VmHWM"].split()[0]) / 1024
-    except (OSError, KeyError):
-        return _peak_by_resource()
-
-
-def _peak_by_resource() -> float:  # pragma: no cover
-    try:
-        import resource
-    except ImportError:
-        return float("nan")
-    peak: Any = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    # macOS counts bytes, others kilobytes.
-    return float(peak) / (1024**2 if platform.system() == "Darwin" else 1024)
+    return float("nan")
