@@ -17,8 +17,8 @@ def add_to_package(
     """What is called ``name`` in a new module of a package, until the test ends; its file lies in another folder."""
     (folder / f"{module}.py").write_text(source)
     before = inspect.getsource(package)
-    line, entry = f"from {package.__name__}.{module} import {name}\n", f'    "{name}",\n'
-    changed = before.replace("\n__all__ = [\n", f"{line}\n__all__ = [\n{entry}")
+    line, entry = f"from {package.__name__}.{module} import {name}\n", f'    "{name}",'
+    changed = before.replace("\n__all__ = [", f"{line}\n__all__ = [\n{entry}")
     assert len(changed.splitlines()) == len(before.splitlines()) + 2
     monkeypatch.setattr(package, "__path__", [*package.__path__, str(folder)])
     # Set before they are there, so that they are gone afterwards.

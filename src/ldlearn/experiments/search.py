@@ -21,7 +21,7 @@ from ldlearn.experiments.methods import build, grid_points, resolve
 from ldlearn.experiments.model_selection import ValidationRowsError, ValidationScorer
 from ldlearn.experiments.splits import Part, Split
 from ldlearn.metrics import LABEL_METRICS, get_metric, score_all
-from ldlearn.metrics.conventions import Convention
+from ldlearn.metrics.inputs import Convention
 
 _SAMPLES = 12  # training rows whose degrees a record keeps, for pictures
 _DEGREES = 100  # rows whose degrees are kept where the true ones are unknown, to compare methods with each other

@@ -1,5 +1,9 @@
 """Metrics between true and predicted label distributions, and of predictions against 0/1 labels."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
 from ldlearn.metrics.against_labels import (
     average_precision,
     positive_mass,
@@ -7,7 +11,6 @@ from ldlearn.metrics.against_labels import (
     top_label_error,
     vote_likelihood,
 )
-from ldlearn.metrics.conventions import CONVENTIONS
 from ldlearn.metrics.distributions import (
     canberra,
     chebyshev,
@@ -25,9 +28,17 @@ from ldlearn.metrics.distributions import (
     squared_chord,
     wave_hedges,
 )
-from ldlearn.metrics.labels import error_probability, threshold_agreement, threshold_error, zero_one_loss
-from ldlearn.metrics.ordinal import expected_label_absolute_error, expected_label_squared_error
-from ldlearn.metrics.rankings import kendall, spearman
+from ldlearn.metrics.inputs import CONVENTIONS
+from ldlearn.metrics.labels import (
+    error_probability,
+    expected_label_absolute_error,
+    expected_label_squared_error,
+    kendall,
+    spearman,
+    threshold_agreement,
+    threshold_error,
+    zero_one_loss,
+)
 from ldlearn.metrics.registry import (
     HEADLINE_METRICS,
     LABEL_HEADLINE,
@@ -36,50 +47,18 @@ from ldlearn.metrics.registry import (
     USUAL_METRICS,
     Metric,
     get_metric,
+    get_scorer,
     per_row,
     score_all,
 )
-from ldlearn.metrics.scorers import SCORERS, get_scorer
 
-__all__ = [
-    "CONVENTIONS",
-    "METRICS",
-    "LABEL_METRICS",
-    "USUAL_METRICS",
-    "HEADLINE_METRICS",
-    "LABEL_HEADLINE",
-    "Metric",
-    "SCORERS",
-    "get_metric",
-    "get_scorer",
-    "per_row",
-    "score_all",
-    "chebyshev",
-    "clark",
-    "canberra",
-    "kl_divergence",
-    "cosine",
-    "intersection",
-    "euclidean",
-    "sorensen",
-    "squared_chi2",
-    "fidelity",
-    "squared_chord",
-    "wave_hedges",
-    "jensen_shannon",
-    "mean_squared_error",
-    "mean_absolute_error",
-    "zero_one_loss",
-    "error_probability",
-    "threshold_error",
-    "threshold_agreement",
-    "expected_label_absolute_error",
-    "expected_label_squared_error",
-    "spearman",
-    "kendall",
-    "average_precision",
-    "ranking_loss",
-    "top_label_error",
-    "positive_mass",
-    "vote_likelihood",
-]
+SCORERS: Mapping[str, Any] = MappingProxyType({name: get_scorer(name) for name in METRICS})
+
+__all__ = ["CONVENTIONS", "METRICS", "LABEL_METRICS", "USUAL_METRICS", "HEADLINE_METRICS", "LABEL_HEADLINE"]
+__all__ += ["Metric", "SCORERS", "get_metric", "get_scorer", "per_row", "score_all"]
+__all__ += ["chebyshev", "clark", "canberra", "kl_divergence", "cosine", "intersection", "euclidean", "sorensen"]
+__all__ += ["squared_chi2", "fidelity", "squared_chord", "wave_hedges", "jensen_shannon"]
+__all__ += ["mean_squared_error", "mean_absolute_error"]
+__all__ += ["zero_one_loss", "error_probability", "threshold_error", "threshold_agreement"]
+__all__ += ["expected_label_absolute_error", "expected_label_squared_error", "spearman", "kendall"]
+__all__ += ["average_precision", "ranking_loss", "top_label_error", "positive_mass", "vote_likelihood"]

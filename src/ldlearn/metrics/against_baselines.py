@@ -1,4 +1,4 @@
-"""Scores of predictions beside those of constant ones, and whether they are better by more than chance."""
+"""Scores of predictions compared with those of baselines, and whether the difference is significant."""
 
 from __future__ import annotations
 
@@ -12,9 +12,6 @@ from numpy.typing import NDArray
 from ldlearn.core.simplex import softmax
 from ldlearn.exceptions import InputError, format_list
 from ldlearn.metrics.registry import LABEL_METRICS, METRICS, USUAL_METRICS, Metric, get_metric, per_row
-
-_NEEDS_MORE_THAN = 2.0  # standard errors by which a model must beat the baseline
-_STEP = 0.01  # of the way from the mean prediction to the predictions, to take a slope
 
 Matrix = NDArray[np.float64]
 
@@ -131,7 +128,7 @@ def choose_metrics(names: Sequence[str] | str | None, logical: bool) -> list[Met
 
 
 def judged_rows(truth: Matrix, logical: bool) -> NDArray[np.bool_]:
-    """Rows that say something: of 0/1 labels those that are known count, degrees must be there all."""
+    """Rows that can be scored: at least one observed 0/1 label, or all degrees."""
     missing = np.isnan(truth)
     return np.asarray(~(missing.all(axis=1) if logical else missing.any(axis=1)))
 
@@ -148,9 +145,10 @@ def advantage_over_constant(truth: Matrix, P: Matrix, mean: Matrix, logical: boo
         shares = np.log(np.maximum(P, np.finfo(np.float64).tiny))
         # The mean of the predictions, not of the training labels: only what varies from row to row is to be judged.
         constant = np.log(np.maximum(P.mean(axis=0), np.finfo(np.float64).tiny)) + np.zeros_like(shares)
-        moved = constant + _STEP * (shares - constant)
+        step = 0.01  # for the slope
+        moved = constant + step * (shares - constant)
         ahead, behind = (per_row("vote_likelihood", truth, softmax(logits)) for logits in (moved, constant))
-        gain = (ahead - behind) / _STEP
+        gain = (ahead - behind) / step
     else:
         baseline = np.tile(mean, (len(P), 1))
         # A degree of 0 where the truth has any would cost infinitely much, once, and decide alone.
@@ -160,5 +158,5 @@ def advantage_over_constant(truth: Matrix, P: Matrix, mean: Matrix, logical: boo
 
 
 def clearly_better(advantage: float, error: float) -> bool:
-    """Whether an advantage is more than chance."""
-    return advantage > _NEEDS_MORE_THAN * error
+    """Whether an advantage exceeds two standard errors."""
+    return advantage > 2.0 * error

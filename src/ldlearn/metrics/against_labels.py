@@ -5,14 +5,13 @@ from scipy.stats import rankdata
 
 from ldlearn.core.targets import split_observed
 from ldlearn.core.votes import label_counts, log_likelihood, profile_log_rate
-from ldlearn.metrics.inputs import FloatArray, with_ties
+from ldlearn.metrics.inputs import FloatArray, round_for_ranking
 from ldlearn.metrics.registry import register
 
 
 @register(
     title="Average precision",
     formula="mean over positives j of |positives ranked as high as j| / |labels ranked as high as j|",
-    bounds=lambda c: (0.0, 1.0),
     greater_is_better=True,
     against_labels=True,
 )
@@ -34,12 +33,7 @@ def average_precision(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
     return np.asarray(np.where(count > 0, total / np.maximum(count, 1), 1.0))
 
 
-@register(
-    title="Ranking loss",
-    formula="share of pairs (positive j, negative k) with p_k >= p_j",
-    bounds=lambda c: (0.0, 1.0),
-    against_labels=True,
-)
+@register(title="Ranking loss", formula="share of pairs (positive j, negative k) with p_k >= p_j", against_labels=True)
 def ranking_loss(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
     """Share of the pairs of a positive and a negative label in which the negative one ranks at least as high.
 
@@ -58,12 +52,7 @@ def ranking_loss(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
     return np.asarray(wrong / np.maximum(pairs, 1))
 
 
-@register(
-    title="Top label is not positive",
-    formula="1 - y_(argmax p)",
-    bounds=lambda c: (0.0, 1.0),
-    against_labels=True,
-)
+@register(title="Top label is not positive", formula="1 - y_(argmax p)", against_labels=True)
 def top_label_error(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
     """Whether the predicted top label is a negative one: the one-error of multi-label learning.
 
@@ -78,17 +67,11 @@ def top_label_error(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
     0.5
     """
     # An unknown label must not be the top one, and degrees are never below 0.
-    top = np.where(np.isnan(D_true), -1.0, with_ties(D_pred)).argmax(axis=1)[:, np.newaxis]
+    top = np.where(np.isnan(D_true), -1.0, round_for_ranking(D_pred)).argmax(axis=1)[:, np.newaxis]
     return 1.0 - np.take_along_axis(D_true, top, axis=1)[:, 0]
 
 
-@register(
-    title="Mass on the positive labels",
-    formula="sum_j y_j p_j",
-    bounds=lambda c: (0.0, 1.0),
-    greater_is_better=True,
-    against_labels=True,
-)
+@register(title="Mass on the positive labels", formula="sum_j y_j p_j", greater_is_better=True, against_labels=True)
 def positive_mass(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
     """Predicted mass that lies on positive labels.
 
@@ -139,7 +122,7 @@ def vote_likelihood(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
 
 def _ranks(Y: FloatArray, P: FloatArray) -> tuple[np.ndarray, FloatArray, FloatArray]:
     """Which labels are positive; how many labels, and how many positive ones, rank at least as high as each."""
-    positive, P = Y > 0, with_ties(P)
+    positive, P = Y > 0, round_for_ranking(P)
     # Labels that are unknown rank behind all others, so that they are above none.
     above = rankdata(np.where(np.isnan(Y), np.inf, -P), method="max", axis=1)
     # Negative labels rank behind all positive ones here; their own ranks are not used.

@@ -6,12 +6,11 @@ import numpy as np
 from scipy.special import kl_div, rel_entr
 
 from ldlearn.exceptions import InputError
-from ldlearn.metrics.conventions import EPS
-from ldlearn.metrics.inputs import FloatArray
+from ldlearn.metrics.inputs import EPS, FloatArray
 from ldlearn.metrics.registry import register
 
 
-@register(title="Chebyshev", formula="max_j |d_j - p_j|", bounds=lambda c: (0.0, 1.0))
+@register(title="Chebyshev", formula="max_j |d_j - p_j|")
 def chebyshev(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
     """Largest difference between two degrees of the same label.
 
@@ -98,12 +97,7 @@ def kl_divergence(D_true: FloatArray, D_pred: FloatArray, *, eps: float = EPS) -
     return _sum(rel_entr(D_true, np.maximum(D_pred, eps)))
 
 
-@register(
-    title="Cosine",
-    formula="sum_j d_j p_j / (|d|_2 |p|_2)",
-    bounds=lambda c: (0.0, 1.0),
-    greater_is_better=True,
-)
+@register(title="Cosine", formula="sum_j d_j p_j / (|d|_2 |p|_2)", greater_is_better=True)
 def cosine(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
     """Cosine of the angle between the two rows; 0 if one of them is all zeros.
 
@@ -120,12 +114,7 @@ def cosine(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
     return np.minimum(_ratio(_sum(d * p), lengths), 1.0)
 
 
-@register(
-    title="Intersection",
-    formula="sum_j min(d_j, p_j)",
-    bounds=lambda c: (0.0, 1.0),
-    greater_is_better=True,
-)
+@register(title="Intersection", formula="sum_j min(d_j, p_j)", greater_is_better=True)
 def intersection(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
     """Mass that the two rows share.
 
@@ -151,12 +140,7 @@ def euclidean(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
     return np.sqrt(_sum((D_true - D_pred) ** 2))
 
 
-@register(
-    title="Sørensen",
-    formula="sum_j |d_j - p_j| / sum_j (d_j + p_j)",
-    bounds=lambda c: (0.0, 1.0),
-    clipped_by_pyldl=True,
-)
+@register(title="Sørensen", formula="sum_j |d_j - p_j| / sum_j (d_j + p_j)", clipped_by_pyldl=True)
 def sorensen(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
     """Share of the total mass that differs; one minus the intersection for distributions."""
     return _ratio(_sum(np.abs(D_true - D_pred)), _sum(D_true + D_pred))
@@ -173,22 +157,13 @@ def squared_chi2(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
     return _sum(np.abs(D_true - D_pred) * _relative_differences(D_true, D_pred))
 
 
-@register(
-    title="Fidelity",
-    formula="sum_j sqrt(d_j p_j)",
-    bounds=lambda c: (0.0, 1.0),
-    greater_is_better=True,
-)
+@register(title="Fidelity", formula="sum_j sqrt(d_j p_j)", greater_is_better=True)
 def fidelity(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
     """Bhattacharyya coefficient."""
     return _sum(np.sqrt(D_true) * np.sqrt(D_pred))
 
 
-@register(
-    title="Squared chord",
-    formula="sum_j (sqrt(d_j) - sqrt(p_j))^2",
-    bounds=lambda c: (0.0, 2.0),
-)
+@register(title="Squared chord", formula="sum_j (sqrt(d_j) - sqrt(p_j))^2", bounds=lambda c: (0.0, 2.0))
 def squared_chord(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
     """Squared distance of the square roots; 2 - 2 fidelity for distributions."""
     return _sum((np.sqrt(D_true) - np.sqrt(D_pred)) ** 2)
@@ -225,21 +200,13 @@ def jensen_shannon(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
     return _sum(kl_div(2 * D_true, twice_middle) + kl_div(2 * D_pred, twice_middle)) / 4
 
 
-@register(
-    title="Mean squared error",
-    formula="sum_j (d_j - p_j)^2 / c",
-    bounds=lambda c: (0.0, 2.0 / c),
-)
+@register(title="Mean squared error", formula="sum_j (d_j - p_j)^2 / c", bounds=lambda c: (0.0, 2.0 / c))
 def mean_squared_error(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
     """Squared difference, averaged over the labels."""
     return _mean((D_true - D_pred) ** 2)
 
 
-@register(
-    title="Mean absolute error",
-    formula="sum_j |d_j - p_j| / c",
-    bounds=lambda c: (0.0, 2.0 / c),
-)
+@register(title="Mean absolute error", formula="sum_j |d_j - p_j| / c", bounds=lambda c: (0.0, 2.0 / c))
 def mean_absolute_error(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
     """Absolute difference, averaged over the labels."""
     return _mean(np.abs(D_true - D_pred))

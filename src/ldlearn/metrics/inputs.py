@@ -1,6 +1,6 @@
-"""Checks on the pair of matrices that every metric compares."""
+"""Checks on the two matrices that every metric compares, and what different authors do to zeros first."""
 
-from typing import TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -8,6 +8,13 @@ from numpy.typing import ArrayLike, NDArray
 from ldlearn.exceptions import InputError
 
 FloatArray: TypeAlias = NDArray[np.float64]
+Convention: TypeAlias = Literal["exact", "pyldl", "dldl", "dldl-recovery"]
+CONVENTIONS: tuple[Convention, ...] = get_args(Convention)
+
+EPS = float(np.finfo(np.float64).eps)
+
+# How many EPS the paper's demo adds to (truth, result): recovered matrices are shifted twice there.
+_DLDL_SHIFTS = {"dldl": (1, 1), "dldl-recovery": (1, 2)}
 
 
 def check_pair(D_true: ArrayLike, D_pred: ArrayLike, *, unknown: bool = False) -> tuple[FloatArray, FloatArray]:
@@ -27,7 +34,7 @@ def check_pair(D_true: ArrayLike, D_pred: ArrayLike, *, unknown: bool = False) -
     return truth, prediction
 
 
-def with_ties(D: FloatArray) -> FloatArray:
+def round_for_ranking(D: FloatArray) -> FloatArray:
     """Degrees to about twelve digits: no processor should decide the order of labels equal but for rounding."""
     # Digits, not decimals: of many labels most degrees are tiny, and their order counts.
     mantissa, exponent = np.frexp(D)
@@ -67,3 +74,18 @@ def _check_same_label_order(D_true: ArrayLike, D_pred: ArrayLike) -> None:
             f"D_true and D_pred have the same columns in different orders, {names[0]} and {names[1]}; "
             "reorder one of them."
         )
+
+
+def apply_convention(
+    D_true: FloatArray, D_pred: FloatArray, convention: Convention, *, clipped_by_pyldl: bool
+) -> tuple[FloatArray, FloatArray]:
+    """Change both matrices as the named convention does; ``"exact"`` leaves them alone."""
+    if convention not in CONVENTIONS:
+        raise InputError(f"convention must be one of {', '.join(CONVENTIONS)}, got {convention!r}.")
+    if convention == "exact":
+        return D_true, D_pred
+    if convention == "pyldl":
+        # From above as well, as PyLDL does.
+        return (np.clip(D_true, EPS, 1), np.clip(D_pred, EPS, 1)) if clipped_by_pyldl else (D_true, D_pred)
+    shift_true, shift_pred = _DLDL_SHIFTS[convention]
+    return D_true + shift_true * EPS, D_pred + shift_pred * EPS

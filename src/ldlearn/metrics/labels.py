@@ -1,12 +1,17 @@
-"""Errors of the labels one would read off a distribution: the top one, or those above a threshold."""
+"""Errors of what is read off a distribution: top label, labels above a threshold, ranking, expected label."""
+
+from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
+from scipy.stats import rankdata
 
-from ldlearn.metrics.inputs import FloatArray, with_ties
+from ldlearn.exceptions import InputError
+from ldlearn.metrics.inputs import FloatArray, round_for_ranking
 from ldlearn.metrics.registry import register
 
 
-@register(title="0/1 loss", formula="[argmax p != argmax d]", bounds=lambda c: (0.0, 1.0))
+@register(title="0/1 loss", formula="[argmax p != argmax d]")
 def zero_one_loss(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
     """Whether the top labels differ; among equal degrees the first label is the top one.
 
@@ -16,10 +21,11 @@ def zero_one_loss(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
     >>> zero_one_loss([[0.7, 0.3], [0.4, 0.6]], [[0.6, 0.4], [0.9, 0.1]])
     0.5
     """
-    return np.asarray(with_ties(D_true).argmax(axis=1) != with_ties(D_pred).argmax(axis=1), dtype=np.float64)
+    top_true, top_pred = (round_for_ranking(D).argmax(axis=1) for D in (D_true, D_pred))
+    return np.asarray(top_true != top_pred, dtype=np.float64)
 
 
-@register(title="Error probability", formula="1 - d_(argmax p)", bounds=lambda c: (0.0, 1.0))
+@register(title="Error probability", formula="1 - d_(argmax p)")
 def error_probability(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
     """Chance that a label drawn from the truth is not the predicted top label.
 
@@ -29,15 +35,11 @@ def error_probability(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
     >>> error_probability([[0.75, 0.25]], [[0.4, 0.6]])
     0.75
     """
-    top = with_ties(D_pred).argmax(axis=1)[:, np.newaxis]
+    top = round_for_ranking(D_pred).argmax(axis=1)[:, np.newaxis]
     return 1.0 - np.take_along_axis(D_true, top, axis=1)[:, 0]
 
 
-@register(
-    title="Threshold error (DLDL's one-error)",
-    formula="sum_j [(d_j > delta) != (p_j > delta)] / c",
-    bounds=lambda c: (0.0, 1.0),
-)
+@register(title="Threshold error (DLDL's one-error)", formula="sum_j [(d_j > delta) != (p_j > delta)] / c")
 def threshold_error(D_true: FloatArray, D_pred: FloatArray, *, delta: float = 0.01) -> FloatArray:
     """Share of the labels on which the two rows, cut at a threshold, disagree.
 
@@ -65,12 +67,7 @@ def threshold_error(D_true: FloatArray, D_pred: FloatArray, *, delta: float = 0.
     return _share_of_disagreement(D_true, D_pred, delta)
 
 
-@register(
-    title="Threshold agreement",
-    formula="sum_j [(d_j > delta) == (p_j > delta)] / c",
-    bounds=lambda c: (0.0, 1.0),
-    greater_is_better=True,
-)
+@register(title="Threshold agreement", formula="sum_j [(d_j > delta) == (p_j > delta)] / c", greater_is_better=True)
 def threshold_agreement(D_true: FloatArray, D_pred: FloatArray, *, delta: float = 0.01) -> FloatArray:
     """Share of the labels on which the two rows, cut at a threshold, agree.
 
@@ -90,3 +87,137 @@ def _share_of_disagreement(D_true: FloatArray, D_pred: FloatArray, delta: float)
     # Strictly above, as `binarize` makes labels.
     share: FloatArray = ((D_true > delta) != (D_pred > delta)).mean(axis=1)
     return share
+
+
+@register(
+    title="Spearman",
+    formula="Pearson correlation of the mid-ranks of d and p",
+    bounds=lambda c: (-1.0, 1.0),
+    greater_is_better=True,
+)
+def spearman(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
+    """Spearman's rank correlation over the labels.
+
+    Notes
+    -----
+    It is undefined (NaN) for a row in which truth or prediction is constant; the mean is taken over the
+    other rows, and is NaN if there are none.
+
+    Examples
+    --------
+    >>> from ldlearn.metrics import spearman
+    >>> spearman([[0.5, 0.3, 0.2]], [[0.2, 0.3, 0.5]])
+    -1.0
+    """
+    ranks_true, ranks_pred = (rankdata(round_for_ranking(D), axis=1) for D in (D_true, D_pred))
+    middle = (D_true.shape[1] + 1) / 2
+    a, b = ranks_true - middle, ranks_pred - middle
+    return _correlation((a * b).sum(axis=1), (a * a).sum(axis=1), (b * b).sum(axis=1))
+
+
+@register(
+    title="Kendall",
+    formula="sum_(j<k) sgn(d_j - d_k) sgn(p_j - p_k) / number of pairs (tau-b: untied pairs)",
+    bounds=lambda c: (-1.0, 1.0),
+    greater_is_better=True,
+)
+def kendall(D_true: FloatArray, D_pred: FloatArray, *, variant: Literal["b", "a"] = "b") -> FloatArray:
+    """Kendall's rank correlation over the pairs of labels.
+
+    Other Parameters
+    ----------------
+    variant : {"b", "a"}
+        Divide by the geometric mean of the numbers of pairs not tied in truth and in prediction ("b"), or
+        by the number of pairs ("a", the formula of most papers; ties then pull it to 0).
+
+    Notes
+    -----
+    Tau-b is undefined (NaN) for a row in which truth or prediction is constant, both are for a single
+    label; the mean is taken over the other rows, and is NaN if there are none.
+
+    Examples
+    --------
+    >>> from ldlearn.metrics import kendall
+    >>> kendall([[0.4, 0.3, 0.2, 0.1]], [[0.3, 0.4, 0.2, 0.1]])  # 5 pairs agree, 1 does not
+    0.6666...
+    """
+    if variant not in ("a", "b"):
+        raise InputError(f"variant must be 'a' or 'b', got {variant!r}.")
+    D_true, D_pred = round_for_ranking(D_true), round_for_ranking(D_pred)
+    n_rows, n_labels = D_true.shape
+    balance, untied_true, untied_pred = np.zeros((3, n_rows))
+    # One label against the later ones at a time: all pairs at once would need c times the memory of the matrices.
+    for j in range(n_labels - 1):
+        s = np.sign(D_true[:, j + 1 :] - D_true[:, j, np.newaxis])
+        t = np.sign(D_pred[:, j + 1 :] - D_pred[:, j, np.newaxis])
+        balance += (s * t).sum(axis=1)
+        untied_true += np.abs(s).sum(axis=1)
+        untied_pred += np.abs(t).sum(axis=1)
+    if variant == "a":
+        untied_true = untied_pred = np.full(n_rows, n_labels * (n_labels - 1) / 2)
+    return _correlation(balance, untied_true, untied_pred)
+
+
+def _correlation(product: FloatArray, square_true: FloatArray, square_pred: FloatArray) -> FloatArray:
+    """Return product / sqrt(square_true * square_pred), NaN where a square is 0."""
+    length = np.sqrt(square_true * square_pred)
+    result = np.full(length.shape, np.nan)
+    np.divide(product, length, out=result, where=length > 0)
+    # rounding can take a perfect correlation beyond its range; NaN stays NaN
+    return np.clip(result, -1.0, 1.0, out=result)
+
+
+@register(
+    title="Expected-label absolute error",
+    formula="|sum_j x_j d_j - sum_j x_j p_j|",
+    bounds=lambda c: (0.0, c - 1.0),
+    ordinal_only=True,
+)
+def expected_label_absolute_error(
+    D_true: FloatArray, D_pred: FloatArray, *, positions: ArrayLike | None = None
+) -> FloatArray:
+    """Absolute difference of the expected labels.
+
+    Other Parameters
+    ----------------
+    positions : array-like of shape (c,), optional
+        Where the labels stand, x above; 1, 2, ..., c by default (the range assumes these).
+
+    Examples
+    --------
+    >>> from ldlearn.metrics import expected_label_absolute_error
+    >>> expected_label_absolute_error([[0.5, 0.5, 0.0]], [[0.0, 0.5, 0.5]])
+    1.0
+    >>> expected_label_absolute_error([[1, 0, 0]], [[0, 0, 1]], positions=[0, 10, 30])
+    30.0
+    """
+    return np.abs(_expected_difference(D_true, D_pred, positions))
+
+
+@register(
+    title="Expected-label squared error",
+    formula="(sum_j x_j d_j - sum_j x_j p_j)^2",
+    bounds=lambda c: (0.0, (c - 1.0) ** 2),
+    ordinal_only=True,
+)
+def expected_label_squared_error(
+    D_true: FloatArray, D_pred: FloatArray, *, positions: ArrayLike | None = None
+) -> FloatArray:
+    """Squared difference of the expected labels.
+
+    Other Parameters
+    ----------------
+    positions : array-like of shape (c,), optional
+        Where the labels stand, x above; 1, 2, ..., c by default (the range assumes these).
+    """
+    return _expected_difference(D_true, D_pred, positions) ** 2
+
+
+def _expected_difference(D_true: FloatArray, D_pred: FloatArray, positions: ArrayLike | None) -> FloatArray:
+    n_labels = D_true.shape[1]
+    if positions is None:
+        positions = np.arange(1, n_labels + 1)
+    x = np.asarray(positions, dtype=np.float64)
+    if x.shape != (n_labels,) or not np.isfinite(x).all():
+        raise InputError(f"positions must hold {n_labels} finite numbers, one per label, got {positions!r}.")
+    return np.asarray((D_true - D_pred) @ x)

@@ -10,10 +10,10 @@ from typing import Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.metrics import make_scorer
 
 from ldlearn.exceptions import InputError, did_you_mean, nearest_names
-from ldlearn.metrics.conventions import Convention, apply_convention
-from ldlearn.metrics.inputs import FloatArray, check_pair
+from ldlearn.metrics.inputs import Convention, FloatArray, apply_convention, check_pair
 
 
 class MetricFunction(Protocol):
@@ -152,7 +152,7 @@ def register(
     *,
     title: str,
     formula: str,
-    bounds: Callable[[int], tuple[float, float]],
+    bounds: Callable[[int], tuple[float, float]] = lambda c: (0.0, 1.0),
     greater_is_better: bool = False,
     ordinal_only: bool = False,
     clipped_by_pyldl: bool = False,
@@ -217,6 +217,38 @@ def get_metric(name: str) -> Metric:
         return found
     advice = did_you_mean(_near_names(str(name)), f"known are {', '.join(METRICS)}.")
     raise InputError(f"There is no metric named {name!r}; {advice}")
+
+
+def get_scorer(name: str, **options: Any) -> Any:
+    """Return a scikit-learn scorer for estimators whose ``predict`` returns distributions.
+
+    Parameters
+    ----------
+    name : str
+        A key of ``METRICS``, or of ``LABEL_METRICS`` where ``y`` holds 0/1 labels.
+    **options
+        Keyword arguments of the metric, for example ``convention="pyldl"``.
+
+    Returns
+    -------
+    callable
+        ``scorer(estimator, X, D) -> float``, greater is better: metrics that are better when smaller
+        are negated, as in scikit-learn's own ``neg_*`` scorers. It can be pickled.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import Ridge
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> from ldlearn.metrics import get_scorer
+    >>> X = np.linspace(0, 1, 20)[:, None]
+    >>> D = np.hstack([X, 1 - X])
+    >>> search = GridSearchCV(Ridge(), {"alpha": [0.1, 10.0]}, scoring=get_scorer("euclidean"))
+    >>> search.fit(X, D).best_params_
+    {'alpha': 0.1}
+    """
+    metric = get_metric(name)
+    return make_scorer(metric.function, greater_is_better=metric.greater_is_better, **options)
 
 
 def per_row(
