@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from ldlearn.exceptions import ParameterError, hint
+from ldlearn.exceptions import ParameterError, suggest_name
 from research.paper import baseline_checks, rank_checks, value_checks
 from research.paper.finding import Finding
 from research.paper.printed_tables import PrintedCell, printed_cells
@@ -55,7 +55,7 @@ def audit_paper(only: Iterable[str] | None = None, *, cells: Sequence[PrintedCel
     topics = {name.partition("/")[0]: name for name in wanted}
     for topic, name in topics.items():
         if topic not in CHECKS:
-            raise ParameterError(f"The audit has no topic {name!r}; {hint(name, CHECKS, 'its topics are')}")
+            raise ParameterError(f"The audit has no topic {name!r}; {suggest_name(name, CHECKS, 'its topics are')}")
     checks = [check for topic, check in CHECKS.items() if topic in topics]
     found = [finding for check in checks for finding in check(printed_cells() if cells is None else cells)]
     # A topic names all its findings, an id one of them.

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from ldlearn.evaluation import Method, Results, Spread
-from ldlearn.exceptions import bare_name
+from ldlearn.exceptions import normalize_name
 from ldlearn.metrics import METRICS, Metric
 from research.paper.printed_tables import BLOCKS, PAPER_METRICS, SUBJECT, Block, PrintedCell, abbreviations
 from research.paper.remarks import printed_scores
@@ -56,17 +56,25 @@ def paper_method(method: Method, block: Block, names: Iterable[str]) -> str | No
     # Records of 0.1.0 know only the name that a plan gave, "GLLE + SABFGS", "DLDL (paper)" or "DLDL, alpha = 0".
     ablated = _ABLATED.search(method.name)
     if block.is_ablation:
-        return f"{ablated[1]}=0" if ablated else SUBJECT if bare_name(method.name) == bare_name(SUBJECT) else None
+        return (
+            f"{ablated[1]}=0"
+            if ablated
+            else SUBJECT
+            if normalize_name(method.name) == normalize_name(SUBJECT)
+            else None
+        )
     if ablated or not _learner_fits(method, block):
         return None
     first = method.estimator or re.split(r"[(+,]| on ", method.name)[0]
-    return next((name for name in names if bare_name(name) == bare_name(first)), None)
+    return next((name for name in names if normalize_name(name) == normalize_name(first)), None)
 
 
 def _learner_fits(method: Method, block: Block) -> bool:
-    learner = bare_name(method.learner or (method.name.split("+")[1] if "+" in method.name else ""))
+    learner = normalize_name(method.learner or (method.name.split("+")[1] if "+" in method.name else ""))
     # Tables of prediction differ in the learner that follows; an enhancer alone predicts nothing.
-    return learner == bare_name(block.learner) if learner else method.kind != "enhancer" or block.task == "recovery"
+    return (
+        learner == normalize_name(block.learner) if learner else method.kind != "enhancer" or block.task == "recovery"
+    )
 
 
 class PairedTable:
@@ -92,7 +100,9 @@ class PairedTable:
     def __init__(self, results: Results, block: Block, metric: Metric) -> None:
         self.results, self.block, self.metric = results, block, metric
         known = abbreviations()
-        self.datasets = {d.name: known[bare_name(d.name)] for d in results.present if bare_name(d.name) in known}
+        self.datasets = {
+            d.name: known[normalize_name(d.name)] for d in results.present if normalize_name(d.name) in known
+        }
         self.baselines = {d: best for d in self.datasets if (best := self._best_baseline(d)) is not None}
         self.notes: list[str] = []
         self._printed = printed_scores().get((block.key, metric.name), {})

@@ -11,7 +11,7 @@ from importlib.resources import files
 from typing import Any, NamedTuple
 
 from ldlearn.evaluation import Task
-from ldlearn.exceptions import bare_name
+from ldlearn.exceptions import normalize_name
 
 CITATION = "Y. Jia, J. Tang, J. Jiang: Label Distribution Learning from Logical Label, IJCAI 2024"
 SUBJECT = "DLDL"  # the paper's own method
@@ -154,8 +154,10 @@ def paper_datasets() -> dict[str, PaperDataset]:
 
 @cache
 def abbreviations() -> dict[str, str]:
-    """The paper's abbreviation of a data set, by how `bare_name` spells any of its names."""
-    return {bare_name(name): short for short, dataset in paper_datasets().items() for name in (dataset.name, short)}
+    """The paper's abbreviation of a data set, by how `normalize_name` spells any of its names."""
+    return {
+        normalize_name(name): short for short, dataset in paper_datasets().items() for name in (dataset.name, short)
+    }
 
 
 @cache

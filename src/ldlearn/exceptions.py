@@ -1,7 +1,7 @@
-"""The family of errors a user can meet, and the words that they share.
+"""The errors that a user can correct, and what their messages share.
 
 Whatever a user can put right is an `LDLearnError` with one sentence: what is wrong, where, what to do. The command line
-prints that sentence and exits with 2. Any other exception that reaches it is a bug of ours, and is called one. Each
+prints that sentence and exits with 2. Any other exception that reaches it is reported as a bug. Each
 class is also the built-in exception that Python programmers, and scikit-learn's checks, expect in its place.
 """
 
@@ -13,9 +13,6 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
-
-_SHOWN = 5  # names or rows that a sentence lists before it counts
-_LONGEST_NAME = 80  # of which a sentence shows more than the beginning
 
 
 class LDLearnError(Exception):
@@ -96,7 +93,7 @@ class MissingDependencyError(LDLearnError, ImportError):
 
 
 def import_optional(module: str, extra: str | None, purpose: str) -> Any:
-    """Import an optional package, or say in one sentence how to get it.
+    """Import an optional package, or raise an error that says how to install it.
 
     Parameters
     ----------
@@ -128,7 +125,7 @@ def import_optional(module: str, extra: str | None, purpose: str) -> Any:
 
 
 def install_advice(packages: str, extra: str | None) -> str:
-    """How to get what is missing: ldlearn itself is in no index, so that its name alone installs nothing.
+    """How to install a missing package; ldlearn itself is in no index, so that its name alone installs nothing.
 
     Examples
     --------
@@ -153,25 +150,25 @@ def nearest_names(word: str, known: Iterable[str], n: int = 3) -> list[str]:
     return [lower[found] for found in difflib.get_close_matches(word.strip().lower(), lower, n=n, cutoff=0.55)]
 
 
-def bare_name(name: str) -> str:
-    """The letters and digits of a name, in lower case: SA-BFGS and SABFGS are one name.
+def normalize_name(name: str) -> str:
+    """The letters and digits of a name, in lower case, so that SA-BFGS and SABFGS are one name.
 
     Examples
     --------
-    >>> bare_name("s-JAFFE")
+    >>> normalize_name("s-JAFFE")
     'sjaffe'
     """
     return "".join(sign for sign in name.lower() if sign.isalnum())
 
 
-def hint(word: str, known: Iterable[str], what: str = "known are") -> str:
-    """The end of a sentence about a name that is not known.
+def suggest_name(word: str, known: Iterable[str], what: str = "known are") -> str:
+    """The end of a message about an unknown name: similar names, or the known ones.
 
     Examples
     --------
-    >>> hint("sse", ["sky", "sea"])
+    >>> suggest_name("sse", ["sky", "sea"])
     'did you mean sea?'
-    >>> hint("mountain", ["sky", "sea"], "the columns are")
+    >>> suggest_name("mountain", ["sky", "sea"], "the columns are")
     "the columns are 'sky', 'sea'."
     """
     names = list(known)
@@ -182,7 +179,7 @@ def hint(word: str, known: Iterable[str], what: str = "known are") -> str:
 
 
 def did_you_mean(near: Iterable[str], otherwise: str) -> str:
-    """The same, of names that were looked for already, and for where there are none.
+    """The same for similar names that were found already; ``otherwise`` if there are none.
 
     Examples
     --------
@@ -193,41 +190,42 @@ def did_you_mean(near: Iterable[str], otherwise: str) -> str:
     return f"did you mean {words}?" if words else otherwise
 
 
-def format_list(names: Sequence[object], shown: int = _SHOWN) -> str:
-    """Name the first few, count the others.
+def format_list(names: Sequence[object], max_names: int = 5, max_length: int = 80) -> str:
+    """The first few names, each cut after ``max_length`` characters, and the number of the others.
 
     Examples
     --------
     >>> format_list(list("abcdefg"))
     "'a', 'b', 'c', 'd', 'e' and 2 more"
     """
-    more = f" and {len(names) - shown} more" if len(names) > shown else ""
-    written = (repr(name) for name in names[:shown])
-    return ", ".join(name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}...'" for name in written) + more
+    more = f" and {len(names) - max_names} more" if len(names) > max_names else ""
+    quoted = (repr(name) for name in names[:max_names])
+    return ", ".join(name if len(name) <= max_length else f"{name[:max_length]}...'" for name in quoted) + more
 
 
-def describe_rows(bad: Any, rows: Sequence[object] | None = None) -> str:
-    """Name the first few rows that are marked: ``row 3`` or ``rows 0, 4, 7 (and 12 more)``.
+def describe_rows(mask: Any, rows: Sequence[object] | None = None, max_rows: int = 5) -> str:
+    """Name the first few rows of a mask: ``row 3`` or ``rows 0, 4, 7 (and 12 more)``.
 
     Parameters
     ----------
-    bad : array-like of bool
-        The marks, one a row.
+    mask : array-like of bool, of shape (n_samples,)
     rows : sequence, optional
-        What the rows are called; by default their positions, counted from 0.
+        Names of the rows; by default their positions, counted from 0.
+    max_rows : int, default=5
+        How many rows are named; the others are counted.
     """
-    found = np.flatnonzero(bad)
-    shown = ", ".join(str(row if rows is None else rows[row]) for row in found[:_SHOWN])
-    more = f" (and {len(found) - _SHOWN} more)" if len(found) > _SHOWN else ""
-    return f"row{'s' if len(found) > 1 else ''} {shown}{more}"
+    found = np.flatnonzero(mask)
+    names = ", ".join(str(row if rows is None else rows[row]) for row in found[:max_rows])
+    more = f" (and {len(found) - max_rows} more)" if len(found) > max_rows else ""
+    return f"row{'s' if len(found) > 1 else ''} {names}{more}"
 
 
-def printable(text: str) -> str:
-    r"""A text that comes from a file, without what would move the cursor or change the colours of a terminal.
+def escape_control_chars(text: str) -> str:
+    r"""A text from a file with control characters escaped, so that it cannot move the cursor or colour a terminal.
 
     Examples
     --------
-    >>> print(printable("sky\x1b[31m"))
+    >>> print(escape_control_chars("sky\x1b[31m"))
     sky\x1b[31m
     """
     return "".join(mark if mark.isprintable() else mark.encode("unicode_escape").decode() for mark in text)

@@ -9,7 +9,7 @@ import pytest
 from synthetic_records import make_records
 
 from ldlearn.evaluation import Method, Results
-from ldlearn.exceptions import bare_name
+from ldlearn.exceptions import normalize_name
 from ldlearn.metrics import METRICS
 from research.paper.comparison import paired_tables, paper_method
 from research.paper.printed_tables import BLOCKS, PAPER_METRICS, abbreviations
@@ -65,7 +65,7 @@ class TestPrinted:
         from ldlearn.datasets import list_datasets
 
         names = [info if isinstance(info, str) else info.name for info in list_datasets()]
-        found = {abbreviations().get(bare_name(name)) for name in names} - {None}
+        found = {abbreviations().get(normalize_name(name)) for name in names} - {None}
         assert found == {"NS", "SCUT", "RAF", "FBP", "REN", "Twitter"}
 
 

@@ -28,7 +28,7 @@ from ldlearn.base.sklearn_private import (
 )
 from ldlearn.core.simplex import OUTPUT_MAPS
 from ldlearn.core.targets import label_names, label_order
-from ldlearn.exceptions import InputError, ParameterError, hint
+from ldlearn.exceptions import InputError, ParameterError, suggest_name
 
 RowData = dict[str, Any]
 _Estimator = TypeVar("_Estimator")
@@ -156,7 +156,7 @@ class LabelEstimator(BaseEstimator):
             if own not in valid:
                 raise ParameterError(
                     f"Invalid parameter {own!r} for estimator {type(self).__name__}: there is none of this name; "
-                    f"{hint(own, valid)}"
+                    f"{suggest_name(own, valid)}"
                 )
         return super().set_params(**params)  # type: ignore[no-any-return]
 

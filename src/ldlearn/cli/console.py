@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ldlearn.cli.main import ignore_closed_pipe
-from ldlearn.exceptions import printable
+from ldlearn.exceptions import escape_control_chars
 from ldlearn.metrics.against_baselines import Score
 from ldlearn.tables import WrittenTable
 from ldlearn.tables.progress import silent
@@ -33,7 +33,7 @@ def print_message(text: str) -> None:
     """Print on standard error."""
     with ignore_closed_pipe(sys.stderr):
         # Line by line: other control characters than line breaks come from files and could control a terminal.
-        typer.echo("\n".join(printable(line) for line in text.split("\n")), err=True)
+        typer.echo("\n".join(escape_control_chars(line) for line in text.split("\n")), err=True)
 
 
 def log(message: str) -> None:
@@ -94,7 +94,7 @@ def print_table(headings: Sequence[str], rows: Iterable[Iterable[object]], n_num
 
 def _verbatim(cell: object) -> Text:
     # Text, because rich reads [brackets] in a string as markup.
-    return Text(printable(str(cell)))
+    return Text(escape_control_chars(str(cell)))
 
 
 def report_written(written: WrittenTable, as_json: bool) -> None:

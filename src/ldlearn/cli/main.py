@@ -91,9 +91,9 @@ def _explain(error: BaseException) -> tuple[str, int]:
         return "", 0
     if isinstance(error, SystemExit):
         return ("", error.code or 0) if isinstance(error.code, int | None) else (error.code, 1)
-    from ldlearn.exceptions import LDLearnError, printable
+    from ldlearn.exceptions import LDLearnError, escape_control_chars
 
-    text = printable(" ".join(str(error).split())) or type(error).__name__
+    text = escape_control_chars(" ".join(str(error).split())) or type(error).__name__
     if isinstance(error, LDLearnError):
         return text, 2
     if isinstance(error, OSError) and error.strerror:

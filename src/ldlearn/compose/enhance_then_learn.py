@@ -31,9 +31,9 @@ class EnhanceThenLearn(SampleWeightMixin, JointModel):
     Attributes
     ----------
     enhancer_, learner_ : the fitted steps
-    label_distributions_ : ndarray of shape (n, c)
+    label_distributions_ : ndarray of shape (n_samples, n_labels)
         What the enhancer recovered.
-    label_names_ : ndarray of shape (c,)
+    label_names_ : ndarray of shape (n_labels,)
 
     Notes
     -----

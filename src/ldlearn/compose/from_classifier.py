@@ -51,11 +51,11 @@ class FromClassifier(SampleWeightMixin, JointModel):
     classifier_ : fitted classifier, or list of one for each label in ``varied_``
     varied_ : ndarray of int
         Labels that are ticked in some rows and not in others. Only these are given to the classifier.
-    shares_ : ndarray of shape (c,)
+    shares_ : ndarray of shape (n_labels,)
         ``(k + 1/2) / (n + 1)`` for a label ticked in k of n rows: the probability of the other labels.
-    label_distributions_ : ndarray of shape (n, c)
+    label_distributions_ : ndarray of shape (n_samples, n_labels)
         Degrees of the training rows: the predicted ones, restricted to the positive labels.
-    label_names_ : ndarray of shape (c,)
+    label_names_ : ndarray of shape (n_labels,)
 
     Notes
     -----

@@ -42,9 +42,9 @@ class FromDistributions(SampleWeightMixin, Learner):
     Attributes
     ----------
     estimator_ : the fitted inner estimator
-    label_distributions_ : ndarray of shape (n, c)
+    label_distributions_ : ndarray of shape (n_samples, n_labels)
         What it recovered for the training rows.
-    label_names_ : ndarray of shape (c,)
+    label_names_ : ndarray of shape (n_labels,)
 
     Notes
     -----

@@ -18,10 +18,10 @@ from ldlearn.datasets.files import read_dataset
 from ldlearn.exceptions import (
     DatasetError,
     MissingDependencyError,
-    bare_name,
     did_you_mean,
     import_optional,
     nearest_names,
+    normalize_name,
 )
 
 
@@ -120,10 +120,12 @@ def fetch_dataset(
 def dataset_name(name: str) -> str:
     """The name of a data set, given in any spelling; an error with a hint if there is none of the name."""
     known = catalogue()
-    spellings = {bare_name(word): key for key, entry in known.items() for word in (key, entry.title, *entry.aliases)}
-    if bare_name(name) in spellings:
-        return spellings[bare_name(name)]
-    near = dict.fromkeys(spellings[word] for word in nearest_names(bare_name(name), spellings))
+    spellings = {
+        normalize_name(word): key for key, entry in known.items() for word in (key, entry.title, *entry.aliases)
+    }
+    if normalize_name(name) in spellings:
+        return spellings[normalize_name(name)]
+    near = dict.fromkeys(spellings[word] for word in nearest_names(normalize_name(name), spellings))
     advice = did_you_mean(near, f"known are {', '.join(known)}.")
     raise DatasetError(f"There is no data set {name!r}; {advice}")
 

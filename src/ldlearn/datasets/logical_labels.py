@@ -12,7 +12,7 @@ from scipy.special import expit
 
 from ldlearn.core.logical import binarize
 from ldlearn.core.simplex import normalize_rows
-from ldlearn.exceptions import DatasetError, hint
+from ldlearn.exceptions import DatasetError, suggest_name
 
 FROM_DEGREES = ("threshold", "votes", "top-k")
 WAYS = (*FROM_DEGREES, "presence")
@@ -40,7 +40,7 @@ class LabelWay:
         """Raise one sentence about what is not allowed."""
         if self.way not in ways:
             raise DatasetError(
-                f"labels must be one of {', '.join(ways)}, got {self.way!r}; {hint(str(self.way), ways)}"
+                f"labels must be one of {', '.join(ways)}, got {self.way!r}; {suggest_name(str(self.way), ways)}"
             )
         rules = {
             "threshold must lie in [0, 1)": 0 <= self.threshold < 1,

@@ -19,8 +19,8 @@ class UniformLE(SampleWeightMixin, Enhancer):
 
     Attributes
     ----------
-    label_distributions_ : ndarray of shape (n, c)
-    label_names_ : ndarray of shape (c,)
+    label_distributions_ : ndarray of shape (n_samples, n_labels)
+    label_names_ : ndarray of shape (n_labels,)
 
     Notes
     -----
@@ -52,9 +52,9 @@ class PriorLE(SampleWeightMixin, Enhancer):
 
     Attributes
     ----------
-    prior_ : ndarray of shape (c,)
-    label_distributions_ : ndarray of shape (n, c)
-    label_names_ : ndarray of shape (c,)
+    prior_ : ndarray of shape (n_labels,)
+    label_distributions_ : ndarray of shape (n_samples, n_labels)
+    label_names_ : ndarray of shape (n_labels,)
 
     Notes
     -----
@@ -89,10 +89,10 @@ class ProjectedPriorLE(SampleWeightMixin, Enhancer):
 
     Attributes
     ----------
-    frequencies_ : ndarray of shape (c,)
+    frequencies_ : ndarray of shape (n_labels,)
         Column means of Y, over the rows where the label is known.
-    label_distributions_ : ndarray of shape (n, c)
-    label_names_ : ndarray of shape (c,)
+    label_distributions_ : ndarray of shape (n_samples, n_labels)
+    label_names_ : ndarray of shape (n_labels,)
 
     Notes
     -----

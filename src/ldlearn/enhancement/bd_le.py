@@ -51,11 +51,11 @@ class BDLE(SampleWeightMixin, Enhancer):
     ----------
     coef_ : ndarray of shape (n_labels, n_features)
         W. Columns of X may be of any scale; directions along which the objective does not change are left out.
-    intercept_ : ndarray of shape (c,)
-    scores_ : ndarray of shape (n, c)
+    intercept_ : ndarray of shape (n_labels,)
+    scores_ : ndarray of shape (n_samples, n_labels)
         ``X W + intercept``.
-    label_distributions_ : ndarray of shape (n, c)
-    label_names_ : ndarray of shape (c,)
+    label_distributions_ : ndarray of shape (n_samples, n_labels)
+    label_names_ : ndarray of shape (n_labels,)
 
     Notes
     -----

@@ -47,10 +47,10 @@ class FCM(SampleWeightMixin, Enhancer):
 
     Attributes
     ----------
-    memberships_ : ndarray of shape (n, p)
+    memberships_ : ndarray of shape (n_samples, n_clusters)
         U; rows sum to one.
-    cluster_centers_ : ndarray of shape (p, m)
-    associations_ : ndarray of shape (c, p)
+    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+    associations_ : ndarray of shape (n_labels, n_clusters)
         A.
     objective_path_ : ndarray of shape (n_iter_,)
         The objective after each iteration; never rises.
@@ -59,10 +59,10 @@ class FCM(SampleWeightMixin, Enhancer):
     n_iter_ : int
     converged_ : bool
         Whether the memberships settled within ``tol``.
-    scores_ : ndarray of shape (n, c)
+    scores_ : ndarray of shape (n_samples, n_labels)
         The max-product composition f.
-    label_distributions_ : ndarray of shape (n, c)
-    label_names_ : ndarray of shape (c,)
+    label_distributions_ : ndarray of shape (n_samples, n_labels)
+    label_names_ : ndarray of shape (n_labels,)
 
     Notes
     -----

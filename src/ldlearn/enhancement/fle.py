@@ -49,9 +49,9 @@ class FLE(SampleWeightMixin, Enhancer):
 
     Attributes
     ----------
-    prototypes_ : ndarray of shape (c, m)
+    prototypes_ : ndarray of shape (n_labels, n_features)
         Q, of the standardised features.
-    coefficients_ : ndarray of shape (n, c)
+    coefficients_ : ndarray of shape (n_samples, n_labels)
         P, before rows are divided by their sums.
     objective_path_ : ndarray of shape (n_iter_,)
         Never rises. The problem is convex in P and in Q, not in both: this is a stationary point.
@@ -60,8 +60,8 @@ class FLE(SampleWeightMixin, Enhancer):
     n_iter_ : int
     converged_ : bool
         Whether the objective settled within ``tol``.
-    label_distributions_ : ndarray of shape (n, c)
-    label_names_ : ndarray of shape (c,)
+    label_distributions_ : ndarray of shape (n_samples, n_labels)
+    label_names_ : ndarray of shape (n_labels,)
 
     Notes
     -----

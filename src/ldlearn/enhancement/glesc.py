@@ -53,13 +53,13 @@ class GLESC(Enhancer):
 
     Attributes
     ----------
-    representation_ : ndarray of shape (n, n)
+    representation_ : ndarray of shape (n_samples, n_samples)
         C.
     n_iter_ : int
     converged_ : bool
         Whether the constraints hold within ``tol``.
-    label_distributions_ : ndarray of shape (n, c)
-    label_names_ : ndarray of shape (c,)
+    label_distributions_ : ndarray of shape (n_samples, n_labels)
+    label_names_ : ndarray of shape (n_labels,)
 
     Notes
     -----

@@ -80,7 +80,7 @@ class GLLE(Enhancer):
 
     Attributes
     ----------
-    scores_ : ndarray of shape (n, c)
+    scores_ : ndarray of shape (n_samples, n_labels)
         D before it is normalised.
     objective_ : float
         The objective at the solution.
@@ -90,12 +90,12 @@ class GLLE(Enhancer):
         Iterations of ``"lbfgs"``, rounds of the alternation if ``l2 > 0``, otherwise 1.
     converged_ : bool
         Whether the objective settled within ``tol``.
-    groups_ : ndarray of shape (n,)
+    groups_ : ndarray of shape (n_samples,)
         Group of each row; only if ``l2 > 0``.
-    label_correlations_ : ndarray of shape (g, c, c)
+    label_correlations_ : ndarray of shape (n_groups, n_labels, n_labels)
         ``Z_i Z_i'``; only if ``l2 > 0``.
-    label_distributions_ : ndarray of shape (n, c)
-    label_names_ : ndarray of shape (c,)
+    label_distributions_ : ndarray of shape (n_samples, n_labels)
+    label_names_ : ndarray of shape (n_labels,)
 
     Notes
     -----
@@ -266,5 +266,5 @@ def _loss_and_gradient(W: Array, K: Array, Y: Array, lam: float, G: sparse.csr_a
 
 
 def _grams(D: Array, members: Sequence[Rows]) -> Array:
-    """``D_i' D_i`` for each group: shape (g, c, c)."""
+    """``D_i' D_i`` for each group: shape (n_groups, n_labels, n_labels)."""
     return np.stack([D[rows].T @ D[rows] for rows in members])

@@ -39,12 +39,12 @@ class KM(SampleWeightMixin, Enhancer):
 
     Attributes
     ----------
-    scores_ : ndarray of shape (n, c)
+    scores_ : ndarray of shape (n_samples, n_labels)
         The memberships f.
-    radii_ : ndarray of shape (c,)
+    radii_ : ndarray of shape (n_labels,)
         The radii r; 0 for a label without positive rows.
-    label_distributions_ : ndarray of shape (n, c)
-    label_names_ : ndarray of shape (c,)
+    label_distributions_ : ndarray of shape (n_samples, n_labels)
+    label_names_ : ndarray of shape (n_labels,)
 
     Notes
     -----

@@ -54,11 +54,11 @@ class LEMLL(Enhancer):
 
     Attributes
     ----------
-    numerical_labels_ : ndarray of shape (n, c)
+    numerical_labels_ : ndarray of shape (n_samples, n_labels)
         U.
-    dual_coef_ : ndarray of shape (n, c)
+    dual_coef_ : ndarray of shape (n_samples, n_labels)
         B; its columns sum to zero.
-    intercept_ : ndarray of shape (c,)
+    intercept_ : ndarray of shape (n_labels,)
         b.
     objective_path_ : ndarray of shape (n_iter_,)
         The objective at each iterate. The dual value never falls, this one may rise for a while; the best is kept.
@@ -69,8 +69,8 @@ class LEMLL(Enhancer):
     n_iter_ : int
     converged_ : bool
         Whether the gap is within ``tol``.
-    label_distributions_ : ndarray of shape (n, c)
-    label_names_ : ndarray of shape (c,)
+    label_distributions_ : ndarray of shape (n_samples, n_labels)
+    label_names_ : ndarray of shape (n_labels,)
 
     Notes
     -----

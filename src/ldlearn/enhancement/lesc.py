@@ -66,7 +66,7 @@ class LESC(Enhancer):
 
     Attributes
     ----------
-    basis_ : ndarray of shape (n, r)
+    basis_ : ndarray of shape (n_samples, rank)
         Orthonormal basis of the row space of the samples; r is the rank of X.
     coefficients_ : ndarray of shape (r, n)
         ``Z = basis_ @ coefficients_``.
@@ -79,8 +79,8 @@ class LESC(Enhancer):
     n_iter_ : int
     converged_ : bool
         Whether the constraints hold within ``tol``, the published criterion; see ``gap_`` for the minimum.
-    label_distributions_ : ndarray of shape (n, c)
-    label_names_ : ndarray of shape (c,)
+    label_distributions_ : ndarray of shape (n_samples, n_labels)
+    label_names_ : ndarray of shape (n_labels,)
 
     Notes
     -----

@@ -49,10 +49,10 @@ class LP(Enhancer):
 
     Attributes
     ----------
-    scores_ : ndarray of shape (n, c)
+    scores_ : ndarray of shape (n_samples, n_labels)
         The propagated labels F.
-    label_distributions_ : ndarray of shape (n, c)
-    label_names_ : ndarray of shape (c,)
+    label_distributions_ : ndarray of shape (n_samples, n_labels)
+    label_names_ : ndarray of shape (n_labels,)
 
     Notes
     -----

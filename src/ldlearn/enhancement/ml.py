@@ -51,14 +51,14 @@ class ML(Enhancer):
 
     Attributes
     ----------
-    scores_ : ndarray of shape (n, c)
+    scores_ : ndarray of shape (n_samples, n_labels)
         U.
     objective_ : float
     n_iter_ : int
     converged_ : bool
         Whether every quadratic programme was solved to ``tol``.
-    label_distributions_ : ndarray of shape (n, c)
-    label_names_ : ndarray of shape (c,)
+    label_distributions_ : ndarray of shape (n_samples, n_labels)
+    label_names_ : ndarray of shape (n_labels,)
 
     Notes
     -----

@@ -20,8 +20,8 @@ class SoftmaxLE(SampleWeightMixin, Enhancer):
 
     Attributes
     ----------
-    label_distributions_ : ndarray of shape (n, c)
-    label_names_ : ndarray of shape (c,)
+    label_distributions_ : ndarray of shape (n_samples, n_labels)
+    label_names_ : ndarray of shape (n_labels,)
 
     Notes
     -----

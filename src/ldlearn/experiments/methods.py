@@ -15,7 +15,7 @@ from ldlearn.base import KINDS, LabelEstimator
 from ldlearn.base.discovery import all_estimators
 from ldlearn.compose import EnhanceThenLearn, FromDistributions
 from ldlearn.evaluation import TASKS, Task
-from ldlearn.exceptions import ParameterError, hint
+from ldlearn.exceptions import ParameterError, suggest_name
 from ldlearn.experiments.toml_table import TomlTable
 
 ENHANCER, LEARNER, JOINT = KINDS
@@ -208,7 +208,7 @@ def _check_param(settings: TomlTable, estimator: str | None, name: str, value: A
     cls = estimators()[estimator]
     valid = cls().get_params(deep=False)
     if name not in valid:
-        raise settings.fail(name, f"{estimator} has no parameter {name!r}; {hint(name, valid)}")
+        raise settings.fail(name, f"{estimator} has no parameter {name!r}; {suggest_name(name, valid)}")
     try:
         # With arbitrary sizes, as the data are not read yet: ranges of parameters do not depend on them.
         cls(**resolve({name: value}, {"n": 100, "m": 10, "c": 5}))._validate_params()

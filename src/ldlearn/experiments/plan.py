@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ldlearn.datasets.dataset import parse_shares
-from ldlearn.exceptions import hint, import_optional
+from ldlearn.exceptions import import_optional, suggest_name
 from ldlearn.experiments.methods import MethodSpec, read_methods
 from ldlearn.experiments.sources import DatasetSpec, read_datasets, read_rule
 from ldlearn.experiments.toml_table import PlanError, TomlTable
@@ -241,7 +241,9 @@ def load_plan(plan: str | os.PathLike[str]) -> Plan:
     """
     path, name, shipped = Path(plan), os.fspath(plan), shipped_plans()
     if not path.is_file() and name not in shipped:
-        raise PlanError(f"There is no plan file {name!r} and no shipped plan of that name; {hint(name, shipped)}")
+        raise PlanError(
+            f"There is no plan file {name!r} and no shipped plan of that name; {suggest_name(name, shipped)}"
+        )
     text = (path if path.is_file() else _SHIPPED / f"{name}.toml").read_text(encoding="utf-8")
     try:
         # The name of the file, unless the plan has one of its own.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from ldlearn.exceptions import InputError, hint
+from ldlearn.exceptions import InputError, suggest_name
 
 
 class PlanError(InputError):
@@ -40,7 +40,7 @@ class TomlTable:
     def check_name(self, key: str, name: str, valid: Collection[str], what: str) -> None:
         """Refuse a name under a key that is not valid."""
         if name not in valid:
-            raise self.fail(key, f"there is no {what} {name!r}; {hint(name, valid)}")
+            raise self.fail(key, f"there is no {what} {name!r}; {suggest_name(name, valid)}")
 
     def __contains__(self, key: str) -> bool:
         return key in self._content
@@ -106,7 +106,7 @@ class TomlTable:
         """Refuse keys that were not read."""
         for key in self._content:
             if key not in self._read:
-                raise self.fail(key, f"unknown key; {hint(key, dict.fromkeys(self._read))}")
+                raise self.fail(key, f"unknown key; {suggest_name(key, dict.fromkeys(self._read))}")
 
 
 def _is(kind: type | tuple[type, ...], value: Any) -> bool:

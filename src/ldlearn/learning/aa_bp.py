@@ -65,7 +65,7 @@ class AABP(SampleWeightMixin, Learner):
     n_iter_ : int
     converged_ : bool
         Whether ``tol`` or ``goal`` was reached.
-    label_names_ : ndarray of shape (c,)
+    label_names_ : ndarray of shape (n_labels,)
 
     Notes
     -----

@@ -39,9 +39,9 @@ class AAKNN(Learner):
 
     Attributes
     ----------
-    training_distributions_ : ndarray of shape (n, c)
+    training_distributions_ : ndarray of shape (n_samples, n_labels)
         The training distributions, which is all there is to learn.
-    label_names_ : ndarray of shape (c,)
+    label_names_ : ndarray of shape (n_labels,)
 
     Notes
     -----

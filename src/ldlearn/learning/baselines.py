@@ -17,8 +17,8 @@ class MeanLDL(SampleWeightMixin, Learner):
 
     Attributes
     ----------
-    mean_distribution_ : ndarray of shape (c,)
-    label_names_ : ndarray of shape (c,)
+    mean_distribution_ : ndarray of shape (n_labels,)
+    label_names_ : ndarray of shape (n_labels,)
 
     Notes
     -----

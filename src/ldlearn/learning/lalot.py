@@ -59,10 +59,10 @@ class LALOT(SampleWeightMixin, Learner):
     ----------
     coef_ : ndarray of shape (n_labels, n_features)
         :math:`\Theta`.
-    intercept_ : ndarray of shape (c,)
-    K_ : ndarray of shape (c, c)
+    intercept_ : ndarray of shape (n_labels,)
+    K_ : ndarray of shape (n_labels, n_labels)
         Positive semi-definite.
-    cost_ : ndarray of shape (c, c)
+    cost_ : ndarray of shape (n_labels, n_labels)
         M, between 0 and 1.
     objective_path_ : ndarray of shape (n_iter_,)
         The objective after the step in the weights of each round; never rises.
@@ -71,7 +71,7 @@ class LALOT(SampleWeightMixin, Learner):
     n_iter_ : int
     converged_ : bool
         Whether the objective settled within ``tol``.
-    label_names_ : ndarray of shape (c,)
+    label_names_ : ndarray of shape (n_labels,)
 
     Notes
     -----

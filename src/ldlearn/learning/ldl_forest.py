@@ -72,7 +72,7 @@ class LDLForest(SampleWeightMixin, Learner):
     intercept_ : ndarray of shape (n_outputs,)
     nodes_ : ndarray of shape (n_estimators, leaves - 1)
         :math:`\varphi`: which output each split node uses, nodes in heap order (children of k: 2 k + 1 and 2 k + 2).
-    leaves_ : ndarray of shape (n_estimators, leaves, c)
+    leaves_ : ndarray of shape (n_estimators, leaves, n_labels)
         q, from left to right.
     objective_path_ : ndarray of shape (n_iter_,)
         The loss after each round; never rises.
@@ -81,7 +81,7 @@ class LDLForest(SampleWeightMixin, Learner):
     n_iter_ : int
     converged_ : bool
         Whether the loss settled within ``tol``.
-    label_names_ : ndarray of shape (c,)
+    label_names_ : ndarray of shape (n_labels,)
 
     Notes
     -----

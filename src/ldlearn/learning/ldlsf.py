@@ -63,11 +63,11 @@ class LDLSF(SampleWeightMixin, Learner):
     ----------
     coef_ : ndarray of shape (n_labels, n_features)
         ``specific_ + common_``.
-    specific_ : ndarray of shape (m, c)
+    specific_ : ndarray of shape (n_features, n_labels)
         S.
-    common_ : ndarray of shape (m, c)
+    common_ : ndarray of shape (n_features, n_labels)
         C.
-    intercept_ : ndarray of shape (c,)
+    intercept_ : ndarray of shape (n_labels,)
     objective_path_ : ndarray of shape (n_iter_,)
         The objective after each iteration; it need not fall every time.
     objective_ : float
@@ -75,7 +75,7 @@ class LDLSF(SampleWeightMixin, Learner):
     n_iter_ : int
     converged_ : bool
         Whether both residuals are within ``tol``.
-    label_names_ : ndarray of shape (c,)
+    label_names_ : ndarray of shape (n_labels,)
 
     Notes
     -----

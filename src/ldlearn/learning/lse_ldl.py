@@ -64,13 +64,13 @@ class LSELDL(SampleWeightMixin, Learner):
     ----------
     coef_ : ndarray of shape (n_labels, n_features)
         :math:`W \Theta`, zero for features that are not kept.
-    intercept_ : ndarray of shape (c,)
-    encoding_ : ndarray of shape (m, K)
+    intercept_ : ndarray of shape (n_labels,)
+    encoding_ : ndarray of shape (n_features, n_latent)
         W.
-    latent_ : ndarray of shape (n, K)
+    latent_ : ndarray of shape (n_samples, n_latent)
         V.
-    theta_ : ndarray of shape (K, c)
-    feature_scores_ : ndarray of shape (m,)
+    theta_ : ndarray of shape (n_latent, n_labels)
+    feature_scores_ : ndarray of shape (n_features,)
         Lengths of the rows of W: the larger, the more a feature matters.
     objective_path_ : ndarray of shape (n_iter_,)
         The objective after each round; never rises.
@@ -79,7 +79,7 @@ class LSELDL(SampleWeightMixin, Learner):
     n_iter_ : int
     converged_ : bool
         Whether the objective settled within ``tol``.
-    label_names_ : ndarray of shape (c,)
+    label_names_ : ndarray of shape (n_labels,)
 
     Notes
     -----

@@ -44,13 +44,13 @@ class PTBayes(SampleWeightMixin, Learner):
 
     Attributes
     ----------
-    priors_ : ndarray of shape (c,)
+    priors_ : ndarray of shape (n_labels,)
         :math:`\pi_j`.
-    means_ : ndarray of shape (c, m)
+    means_ : ndarray of shape (n_labels, n_features)
         :math:`\mu_j`; of a label without weight the mean of all rows.
-    covariances_ : ndarray of shape (c, m, m)
+    covariances_ : ndarray of shape (n_labels, n_features, n_features)
         :math:`\Sigma_j + diag(r)`.
-    label_names_ : ndarray of shape (c,)
+    label_names_ : ndarray of shape (n_labels,)
 
     Notes
     -----

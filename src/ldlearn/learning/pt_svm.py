@@ -67,14 +67,14 @@ class PTSVM(SampleWeightMixin, Learner):
         Labels that were drawn at least once; the others get the baseline 1e-9.
     pairs_ : list of tuple of int
         The pairs (i, j) of drawn labels, i < j.
-    support_vectors_ : ndarray of shape (s, m)
+    support_vectors_ : ndarray of shape (n_support, n_features)
         Rows that matter to any machine.
-    dual_coef_ : ndarray of shape (s, len(pairs_))
+    dual_coef_ : ndarray of shape (n_support, len(pairs_))
         :math:`\beta` of each machine.
     intercept_ : ndarray of shape (len(pairs_),)
     sigmoids_ : ndarray of shape (len(pairs_), 2)
         A and B of each pair.
-    label_names_ : ndarray of shape (c,)
+    label_names_ : ndarray of shape (n_labels,)
 
     Notes
     -----

@@ -42,7 +42,7 @@ class SABFGS(SampleWeightMixin, Learner):
     Attributes
     ----------
     coef_ : ndarray of shape (n_labels, n_features)
-    intercept_ : ndarray of shape (c,)
+    intercept_ : ndarray of shape (n_labels,)
     objective_ : float
         Without its constant: ``-sum D ln P + l2 |W|^2``.
     weights_gap_ : float
@@ -51,7 +51,7 @@ class SABFGS(SampleWeightMixin, Learner):
     n_iter_ : int
     converged_ : bool
         Whether ``tol`` was reached.
-    label_names_ : ndarray of shape (c,)
+    label_names_ : ndarray of shape (n_labels,)
 
     Notes
     -----

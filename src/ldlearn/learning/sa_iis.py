@@ -53,7 +53,7 @@ class SAIIS(SampleWeightMixin, Learner):
     Attributes
     ----------
     coef_ : ndarray of shape (n_labels, n_features)
-    intercept_ : ndarray of shape (c,)
+    intercept_ : ndarray of shape (n_labels,)
     objective_path_ : ndarray of shape (n_iter_,)
         T after each iteration; never rises.
     objective_ : float
@@ -61,7 +61,7 @@ class SAIIS(SampleWeightMixin, Learner):
     n_iter_ : int
     converged_ : bool
         Whether T settled within ``tol``.
-    label_names_ : ndarray of shape (c,)
+    label_names_ : ndarray of shape (n_labels,)
 
     Notes
     -----

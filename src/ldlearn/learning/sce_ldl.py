@@ -59,9 +59,9 @@ class SCELDL(SampleWeightMixin, Learner):
         The extractors, one per row.
     hidden_intercept_ : ndarray of shape (n_hidden,)
         What centring the features leaves behind; could be added to every row of ``thresholds_``.
-    thresholds_ : ndarray of shape (c, n_hidden)
+    thresholds_ : ndarray of shape (n_labels, n_hidden)
         u.
-    intercept_ : ndarray of shape (c,)
+    intercept_ : ndarray of shape (n_labels,)
         b.
     objective_path_ : ndarray of shape (n_iter_,)
         The objective after each iteration; never rises.
@@ -70,7 +70,7 @@ class SCELDL(SampleWeightMixin, Learner):
     n_iter_ : int
     converged_ : bool
         Whether the objective settled within ``tol``.
-    label_names_ : ndarray of shape (c,)
+    label_names_ : ndarray of shape (n_labels,)
 
     Notes
     -----

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from shlex import quote
 from typing import Any
 
-from ldlearn.exceptions import TableError, bare_name, format_list
+from ldlearn.exceptions import TableError, format_list, normalize_name
 from ldlearn.tables.columns import find_columns
 from ldlearn.tables.values import MISSING
 
@@ -48,7 +48,7 @@ def task_fields(task: Mapping[str, Any]) -> dict[str, Any]:
     """The features of a task: its data; without such a part, all that is not about its annotations."""
     if isinstance(task.get("data"), Mapping):
         return flatten(task["data"])
-    aside = {"id", *_ANNOTATION_KEYS} | {name for name in task if bare_name(name) in _METADATA}
+    aside = {"id", *_ANNOTATION_KEYS} | {name for name in task if normalize_name(name) in _METADATA}
     return flatten({name: value for name, value in task.items() if name not in aside})
 
 
@@ -180,12 +180,12 @@ def find_long_format(names: Sequence[str], given: Mapping[str, str | None], sing
 
 
 def _features(names: Sequence[str], taken: set[str | None]) -> list[str]:
-    return [name for name in names if name not in taken and bare_name(name) not in _METADATA]
+    return [name for name in names if name not in taken and normalize_name(name) not in _METADATA]
 
 
 def _first_named(names: Sequence[str], usual: Sequence[str], taken: set[str]) -> str | None:
     # Reversed, so that of two columns spelled alike the first is found.
-    by_spelling = {bare_name(name): name for name in reversed(names) if name not in taken}
+    by_spelling = {normalize_name(name): name for name in reversed(names) if name not in taken}
     return next((by_spelling[spelling] for spelling in usual if spelling in by_spelling), None)
 
 

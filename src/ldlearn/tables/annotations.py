@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ldlearn.exceptions import FileError, ParameterError, TableError, format_list, hint
+from ldlearn.exceptions import FileError, ParameterError, TableError, format_list, suggest_name
 from ldlearn.tables.annotation_formats import (
     LongFormat,
     annotations_of,
@@ -209,7 +209,7 @@ class _Tally:
         if question is None and len(asked) > 1:
             raise TableError(f"there are several questions; choose one with label: {format_list(asked)}.")
         if question is not None and question not in asked:
-            raise TableError(f"there is no question {question!r}; {hint(question, asked, 'the questions are')}")
+            raise TableError(f"there is no question {question!r}; {suggest_name(question, asked, 'the questions are')}")
         chosen = question or "".join(asked)
         self._note(f"tasks of an annotation tool{f', question {chosen!r}' if chosen else ''}")
         for number, task in enumerate(tasks, start=1):

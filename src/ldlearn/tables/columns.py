@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 
-from ldlearn.exceptions import TableError, format_list, hint, nearest_names
+from ldlearn.exceptions import TableError, format_list, nearest_names, suggest_name
 
 if TYPE_CHECKING:
     from ldlearn.tables.source import Source
@@ -266,7 +266,7 @@ def _alike(names: Sequence[str], part: str, option: str) -> int:
     alike = [i for i, name in enumerate(names) if _as_seen(name) == _as_seen(part)]
     if len(alike) == 1:
         return alike[0]
-    advice = hint(part, names, "the columns are")
+    advice = suggest_name(part, names, "the columns are")
     # The usual cause of a table with one column is a separator that was not found.
     if len(names) == 1:
         advice = f"the only one is {format_list(names)}; of a text table --delimiter tells what separates columns."
