@@ -2,9 +2,8 @@
 
 from ldlearn.exceptions import import_optional
 
-import_optional("matplotlib", "plot", "Pictures")
+import_optional("matplotlib", "plot", "Figures")
 
-from ldlearn.reporting.artificial import ArtificialPictureDisplay
 from ldlearn.reporting.convergence import ConvergenceDisplay
 from ldlearn.reporting.cooccurrence import CooccurrenceDisplay
 from ldlearn.reporting.critical_difference import CriticalDifferenceDisplay
@@ -15,7 +14,7 @@ from ldlearn.reporting.feature_influence import FeatureInfluenceDisplay
 from ldlearn.reporting.reliability import ReliabilityDisplay
 from ldlearn.reporting.report import Report, write_report
 from ldlearn.reporting.sensitivity import SensitivityDisplay
-from ldlearn.reporting.ternary import TernaryDisplay
+from ldlearn.reporting.three_labels import ArtificialPictureDisplay, TernaryDisplay
 from ldlearn.reporting.time_memory import TimeMemoryDisplay
 
 __all__ = [

@@ -90,6 +90,6 @@ class CooccurrenceDisplay(Display):
         texts = []
         for (i, j), share in np.ndenumerate(self.shares):
             # Beyond 0.6 the blue of the map is too dark for ink.
-            words, color = ("-", MUTED) if np.isnan(share) else (f"{share:.2f}", "white" if share > 0.6 else INK)
-            texts.append(write(ax, j, i, words, size=SMALL - 1, color=color, ha="center", va="center"))
+            text, color = ("-", MUTED) if np.isnan(share) else (f"{share:.2f}", "white" if share > 0.6 else INK)
+            texts.append(write(ax, j, i, text, size=SMALL - 1, color=color, ha="center", va="center"))
         return texts

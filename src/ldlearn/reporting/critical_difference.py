@@ -1,4 +1,4 @@
-"""Critical-difference diagram: average ranks on a line, bars over what a test cannot tell apart."""
+"""Critical-difference diagram: average ranks on a line, bars over methods that do not differ significantly."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from ldlearn.evaluation import PostHocResult, Results, Task, bonferroni_dunn, ne
 from ldlearn.exceptions import InputError
 from ldlearn.metrics import get_metric
 from ldlearn.reporting.display import Display, Records
-from ldlearn.reporting.style import BAND, INK, MUTED, NORMAL, PALETTE, Panels, strip_control_chars, title, write
+from ldlearn.reporting.style import BAND, INK, MUTED, NORMAL, PALETTE, Panels, strip_control_chars, write
 
 _BAR_STEP = 0.34
 _NAME_STEP = 0.62
 
 
 class CriticalDifferenceDisplay(Display):
-    """Average ranks of methods, best at the left, and which of them a test tells apart.
+    """Average ranks of methods, best at the left, and which of them differ significantly.
 
-    Methods under one thick bar do not differ (Nemenyi). With a control, the shaded band holds what does not differ from
-    it (Bonferroni-Dunn).
+    Methods under one thick bar do not differ significantly (Nemenyi). With a control, methods in the shaded band do not
+    differ significantly from it (Bonferroni-Dunn).
 
     Parameters
     ----------
     result : PostHocResult
-        What `ldlearn.evaluation.nemenyi` or `ldlearn.evaluation.bonferroni_dunn` return.
+        Result of `ldlearn.evaluation.nemenyi` or `ldlearn.evaluation.bonferroni_dunn`.
     muted : sequence of str, optional
-        Methods whose names are drawn pale, for instance baselines.
+        Methods whose names are drawn in grey, for instance baselines.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class CriticalDifferenceDisplay(Display):
         alpha : float, default=0.05
             Level of significance.
         muted : sequence of str, optional
-            Methods drawn pale.
+            Methods drawn in grey.
         ax : matplotlib Axes, optional
             Where to draw; a new figure by default.
 
@@ -161,9 +161,9 @@ class CriticalDifferenceDisplay(Display):
         control, limit = self.result.control, self.result.critical_difference
         if limit is None:
             return
-        words = f"critical difference {limit:.2f}" + (" (longer than the axis)" if limit > high - low else "")
+        text = f"critical difference {limit:.2f}" + (" (longer than the axis)" if limit > high - low else "")
         ax.plot([low, min(low + limit, high)], [-0.95, -0.95], color=MUTED, linewidth=1.4, marker="|", markersize=6)
-        write(ax, low, -1.08, words, color=MUTED, ha="left", va="bottom")
+        write(ax, low, -1.08, text, color=MUTED, ha="left", va="bottom")
         if control is not None:
             middle = self.result.average_ranks[control]
             ax.axvspan(middle - limit, middle + limit, color=BAND, zorder=0, linewidth=0)
@@ -178,22 +178,17 @@ class CriticalDifferenceDisplay(Display):
         for place, method in enumerate(ordered):
             rank, name = self.result.average_ranks[method], strip_control_chars(method)
             if place < n_left:
-                edge, side, row, words = left, "right", place, f"{name}{gap * 3}{rank:.2f}{gap}"
+                edge, side, row, text = left, "right", place, f"{name}{gap * 3}{rank:.2f}{gap}"
             else:
-                edge, side, row, words = right, "left", len(ordered) - 1 - place, f"{gap}{rank:.2f}{gap * 3}{name}"
+                edge, side, row, text = right, "left", len(ordered) - 1 - place, f"{gap}{rank:.2f}{gap * 3}{name}"
             y = self._names_from + 0.2 + _NAME_STEP * row
             color = MUTED if method in self.muted else INK
             weight = "bold" if method == self.result.control else "normal"
             ax.plot([rank, rank, edge], [0, y, y], color=color, linewidth=0.8)
             ax.plot([rank], [0], marker="o", markersize=3.2, color=color)
             self.names_[method] = write(
-                ax, edge, y, words, size=NORMAL, color=color, ha=side, va="center", fontweight=weight
+                ax, edge, y, text, size=NORMAL, color=color, ha=side, va="center", fontweight=weight
             )
-
-    def title(self, text: str) -> CriticalDifferenceDisplay:
-        """Put a title above the diagram."""
-        title(self.ax_, text)
-        return self
 
 
 def _bars(result: PostHocResult) -> tuple[list[tuple[float, float, float]], int]:

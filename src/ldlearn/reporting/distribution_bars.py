@@ -1,4 +1,4 @@
-"""Distribution bars: degrees of chosen rows next to logical labels and, if known, the truth."""
+"""Distribution bars: degrees of some rows with logical labels and, if known, true degrees."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ldlearn.exceptions import InputError
 from ldlearn.reporting.display import Display, Records
 from ldlearn.reporting.style import INK, MUTED, PALETTE, Panels, axis_labels, name_rows, title
 
-_GROUP = 0.78  # share of a label's height that its bars take
+_GROUP = 0.78  # fraction of the height of a label that its bars take
 _TRUTH: dict[str, Any] = {"color": INK, "linewidth": 1.6}
 _INTERVAL: dict[str, Any] = {"color": INK, "linewidth": 1.0}
 _DOT: dict[str, Any] = {"marker": "o", "markersize": 4, "color": MUTED, "linestyle": "none"}
@@ -37,8 +37,8 @@ class BarsPanel:
 class DistributionBarsDisplay(Display):
     """Degrees as bars, one panel for each row or each method.
 
-    A filled dot at a label's name says that its logical label is 1, a hollow one that it is 0; a black stroke is the
-    true degree, a thin line through the end of a bar the interval of its degree.
+    A filled dot at the name of a label marks a positive label, a hollow one a negative label; a black vertical line is
+    the true degree, a thin line through the end of a bar the interval of its degree.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ class DistributionBarsDisplay(Display):
         interval: float | None = None,
         ax: Any = None,
     ) -> DistributionBarsDisplay:
-        """Draw what a fitted estimator recovered and predicts for rows of its training data.
+        """Draw the degrees that a fitted estimator recovered and predicts for rows of its training data.
 
         Parameters
         ----------
@@ -135,8 +135,8 @@ class DistributionBarsDisplay(Display):
         truth : array-like of shape (n, c), optional
             True distributions.
         interval : float, optional
-            Draw intervals that hold this share of the degrees, where the estimator gives any; those of what was
-            recovered need the logical labels.
+            Nominal level of intervals, drawn if the estimator has them; those of recovered degrees need the logical
+            labels.
         ax : matplotlib Axes or sequence of them, optional
 
         Returns
@@ -153,7 +153,7 @@ class DistributionBarsDisplay(Display):
         if hasattr(estimator, "predict"):
             found["predicted"] = estimator.predict(X)
         if not found:
-            raise InputError(f"{type(estimator).__name__} has nothing to show for {n} rows it was not fitted on.")
+            raise InputError(f"{type(estimator).__name__} has no degrees for {n} rows it was not fitted on.")
         if interval is not None and hasattr(estimator, "predict_interval"):
             ends["predicted"] = estimator.predict_interval(X, coverage=interval)
             if y is not None and "recovered" in found:
@@ -173,7 +173,7 @@ class DistributionBarsDisplay(Display):
         methods: Sequence[str] | None = None,
         ax: Any = None,
     ) -> DistributionBarsDisplay:
-        """Draw what every method recovered for one stored training row: a panel for each method.
+        """Draw the degrees that every method recovered for one stored training row: a panel for each method.
 
         Parameters
         ----------
@@ -247,7 +247,7 @@ class DistributionBarsDisplay(Display):
         if any(panel.intervals for panel in self.panels):
             yield Line2D([], [], **_INTERVAL), "interval"
         if any(panel.logical is not None for panel in self.panels):
-            yield Line2D([], [], **_DOT), "logical label is 1"
+            yield Line2D([], [], **_DOT), "positive label"
 
 
 def _row(matrix: Any, row: int) -> Any:
@@ -255,5 +255,5 @@ def _row(matrix: Any, row: int) -> Any:
 
 
 def _ends(panel: BarsPanel) -> list[Any]:
-    """Up to where anything is drawn: bars, strokes and intervals."""
+    """Largest values that are drawn: bars, true degrees and intervals."""
     return [*panel.degrees.values(), panel.truth, *(upper for _, upper in panel.intervals.values())]

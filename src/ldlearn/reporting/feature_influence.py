@@ -1,4 +1,4 @@
-"""Feature influence: which features of a linear model push a label up, and which down."""
+"""Feature influence: coefficients of a linear model for one label."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reliability of predicted degrees: what a degree of 0.3 is worth on average."""
+"""Reliability of predicted degrees: mean true degree for each predicted degree."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from ldlearn.reporting.style import MUTED, PALETTE, Panels, axis_labels, tidy, w
 class ReliabilityDisplay(Display):
     """Mean true degree against predicted degree, over all rows and labels.
 
-    Predictions are sorted into bins of equal width. Points on the diagonal: a degree means what it says. The bars at
-    the bottom show the share of the predictions in each bin, and the strokes two standard errors of the mean.
+    Predictions are sorted into bins of equal width. Points on the diagonal are calibrated. The bars at the bottom
+    show the fraction of predictions in each bin, the error bars two standard errors of the mean.
 
     Parameters
     ----------
@@ -118,8 +118,8 @@ class ReliabilityDisplay(Display):
         # Two standard errors: about 95 per cent.
         ax.errorbar(self.predicted, self.true, yerr=2 * self.error, fmt="none", ecolor=PALETTE[0], elinewidth=1.0)
         (self.line_,) = ax.plot(self.predicted, self.true, color=PALETTE[0], marker="o", markersize=4.5, linewidth=1.6)
-        words = f"calibration error {self.calibration_error:.3f}"
-        write(ax, 0.03, 0.97, words, transform=ax.transAxes, ha="left", va="top")
+        text = f"calibration error {self.calibration_error:.3f}"
+        write(ax, 0.03, 0.97, text, transform=ax.transAxes, ha="left", va="top")
         tidy(ax, grid="both")
         ax.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
         axis_labels(ax, "predicted degree", "mean true degree")

@@ -16,10 +16,10 @@ from ldlearn.reporting.style import Panels, axis_labels, name_ticks, series_styl
 
 
 class SensitivityDisplay(Display):
-    """Small multiples, one for each parameter: the best validation score that each of its values allows.
+    """Small multiples, one for each hyperparameter: the best validation score for each of its values.
 
-    At every value the other parameters are those of the grid that serve it best, so a flat curve means: this parameter
-    may be fixed. The band is a standard deviation over repeats; rings mark the values selected.
+    For every value the other hyperparameters are the best of the grid, so a flat curve means that this one has little
+    influence. The band is one standard deviation over repeats; rings mark selected values.
 
     Parameters
     ----------
