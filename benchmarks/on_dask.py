@@ -4,7 +4,7 @@
 the workers, ``--features`` 100 and ``--labels`` 10 by default, the weights given (``--chosen`` lets DLDL choose them),
 and scores the recovered degrees and the predictions against the truth, beside the baselines.
 
-``python benchmarks/on_dask.py model`` fits the cost model of docs/distributed.md on runs at three sizes, checks it on a
+``python benchmarks/on_dask.py model`` fits the cost model of docs/dask.md on runs at three sizes, checks it on a
 fourth, and says what it predicts for 1e9 rows on 100 workers. ``--shrink K`` divides all numbers of rows by K, to try
 the script.
 
@@ -92,7 +92,7 @@ def measured_fit(n: int, m: int, c: int, block: int, workers: int, memory: str, 
     with distributed.LocalCluster(**options, memory_limit=memory) as cluster, distributed.Client(cluster) as client:
         client.run(np.random.default_rng)  # all are up
         start = time.perf_counter()
-        model = ld.DLDL(**({} if chosen else WEIGHTS), client=client).fit(X, Y)
+        model = ld.DaskDLDL(**({} if chosen else WEIGHTS), client=client).fit(X, Y)
         seconds = time.perf_counter() - start
         cpu = sum(client.run(time.process_time).values())
         peaks = client.run(peak_memory)

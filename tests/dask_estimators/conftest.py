@@ -56,7 +56,7 @@ def client_of_processes(cluster):
 
 @pytest.fixture(scope="package")
 def client():
-    """A worker of this process with two threads: the same tasks and rounds in a fifth of the time."""
+    """A worker of this process with two threads: the same tasks and runner in a fifth of the time."""
     options = {"n_workers": 1, "threads_per_worker": 2, "processes": False, "dashboard_address": ":0"}
     with (
         distributed.LocalCluster(**options) as cluster,

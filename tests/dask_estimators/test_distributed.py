@@ -9,12 +9,13 @@ import dask.array as da
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.kernel_approximation import Nystroem
 from sklearn.preprocessing import StandardScaler
 from tiny_plans import tiny_plan
 
 from ldlearn import DLDL, SABFGS, VoteLDL
 from ldlearn import dask as ld
-from ldlearn.dask.cluster import Rounds
+from ldlearn.dask.cluster import BlockRunner
 from ldlearn.datasets import make_label_distributions
 from ldlearn.exceptions import InputError, ParameterError
 from ldlearn.experiments import run_plan
@@ -49,7 +50,7 @@ def local(rows):
 
 @pytest.fixture(scope="module")
 def fitted(rows, client):
-    return ld.DLDL(**GIVEN, client=client).fit(*(in_blocks(A, UNEVEN[3]) for A in rows))
+    return ld.DaskDLDL(**GIVEN, client=client).fit(*(in_blocks(A, UNEVEN[3]) for A in rows))
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +62,7 @@ def local_twice(rows):
 def test_the_fit_in_blocks_is_the_fit_in_one_place(rows, local_twice, request, count, place):
     client, local = request.getfixturevalue(place), local_twice
     X, Y = (in_blocks(A, UNEVEN[count]) for A in rows)
-    model = ld.DLDL(**TWICE, client=client).fit(X, Y)
+    model = ld.DaskDLDL(**TWICE, client=client).fit(X, Y)
     np.testing.assert_allclose(model.coef_, local.coef_, atol=1e-6)
     np.testing.assert_allclose(model.intercept_, local.intercept_, atol=1e-6)
     D = client.compute(model.label_distributions_, sync=True)
@@ -80,7 +81,7 @@ def test_the_weights_of_few_wide_rows_are_chosen_as_in_one_place(client):
     X, Y = rng.normal(size=(40, 120)), rng.random((40, 4)) < 0.5
     Y[np.arange(40), rng.integers(0, 4, 40)] = True
     one = DLDL(max_iter=1).fit(X, Y)
-    several = ld.DLDL(max_iter=1, client=client).fit(in_blocks(X, 20), in_blocks(Y, 20))
+    several = ld.DaskDLDL(max_iter=1, client=client).fit(in_blocks(X, 20), in_blocks(Y, 20))
     assert (several.beta_, several.gamma_) == pytest.approx((one.beta_, one.gamma_), rel=1e-3)
 
 
@@ -90,12 +91,13 @@ def test_the_weights_of_few_wide_rows_are_chosen_as_in_one_place(client):
         {},
         {"init": "pseudo", "fit_intercept": False, **TWICE},
         {"feature_map": "rbf", "random_state": 0, **TWICE},
+        {"feature_map": Nystroem(n_components=20, random_state=0), **TWICE},
     ],
-    ids=["weights chosen", "pseudo", "rbf"],
+    ids=["weights chosen", "pseudo", "rbf", "nystroem"],
 )
 def test_other_parameters_mean_the_same(rows, client, params):
     X, Y = (in_blocks(A[:, :4], UNEVEN[3]) for A in rows)
-    model = ld.DLDL(**params, client=client).fit(X, Y)
+    model = ld.DaskDLDL(**params, client=client).fit(X, Y)
     local = DLDL(**params).fit(rows[0][:, :4], rows[1])
     assert (model.beta_, model.choice_) == (local.beta_, local.choice_)
     assert model.gamma_ == pytest.approx(local.gamma_, rel=1e-9)
@@ -108,7 +110,7 @@ def test_weights_of_mapped_features_are_chosen_as_on_one_machine(client, name):
     data = make_label_distributions(150, 5, 4, labels="votes", random_state=0)
     params = {"feature_map": "rbf", "random_state": 0, "max_iter": 2}
     X, Y = (in_blocks(A, (90, 60)) for A in (data.X, data.Y))
-    model = getattr(ld, name)(**params, client=client).fit(X, Y)
+    model = getattr(ld, f"Dask{name}")(**params, client=client).fit(X, Y)
     local = {"DLDL": DLDL, "VoteLDL": VoteLDL}[name](**params).fit(data.X, data.Y)
     np.testing.assert_array_equal(model.feature_map_.component_indices_, local.feature_map_.component_indices_)
     np.testing.assert_allclose(model.feature_map_.components_, local.feature_map_.components_, atol=1e-12)
@@ -119,10 +121,10 @@ def test_weights_of_mapped_features_are_chosen_as_on_one_machine(client, name):
 
 def test_weights_of_many_rows_are_chosen_on_the_sample_that_one_machine_takes(client, monkeypatch):
     data = make_label_distributions(3000, 3, 3, labels="votes", random_state=1)
-    monkeypatch.setattr("ldlearn.dask.rows._FEW_ROWS", 0)
+    monkeypatch.setattr("ldlearn.dask.rows._MAX_LOCAL_ROWS", 0)
     Y, weights = np.where(data.X[:, :1] > 1.5, np.nan, data.Y), np.linspace(0.5, 2.0, 3000)
     X, rest = in_blocks(data.X, (1000, 2000)), da.from_array(weights, chunks=1000)
-    model = ld.DLDL(max_iter=1, client=client).fit(X, in_blocks(Y, (1000, 2000)), sample_weight=rest)
+    model = ld.DaskDLDL(max_iter=1, client=client).fit(X, in_blocks(Y, (1000, 2000)), sample_weight=rest)
     local = DLDL(max_iter=1).fit(data.X, Y, sample_weight=weights)
     assert (model.beta_, model.choice_) == (local.beta_, local.choice_)
     np.testing.assert_allclose(model.coef_, local.coef_, atol=1e-6)
@@ -130,7 +132,7 @@ def test_weights_of_many_rows_are_chosen_on_the_sample_that_one_machine_takes(cl
 
 def test_single_precision_stays_single(rows, client):
     X = rows[0].astype(np.float32)
-    model = ld.DLDL(**GIVEN, client=client).fit(in_blocks(X, UNEVEN[3]), in_blocks(rows[1], UNEVEN[3]))
+    model = ld.DaskDLDL(**GIVEN, client=client).fit(in_blocks(X, UNEVEN[3]), in_blocks(rows[1], UNEVEN[3]))
     assert model.label_distributions_.dtype == np.float32
     D = client.compute(model.label_distributions_, sync=True)
     np.testing.assert_allclose(D, DLDL(**GIVEN).fit(X, rows[1]).label_distributions_, atol=1e-6)
@@ -139,7 +141,9 @@ def test_single_precision_stays_single(rows, client):
 def test_softmax_regression_on_degrees_in_blocks_is_that_in_one_place(rows, local, client_of_processes):
     X, D = in_blocks(rows[0], UNEVEN[3]), in_blocks(local.label_distributions_, UNEVEN[3])
     weights = np.linspace(0.5, 2.0, 700)
-    model = ld.SABFGS(l2=0.3, client=client_of_processes).fit(X, D, sample_weight=da.from_array(weights, chunks=100))
+    model = ld.DaskSABFGS(l2=0.3, client=client_of_processes).fit(
+        X, D, sample_weight=da.from_array(weights, chunks=100)
+    )
     one = SABFGS(l2=0.3).fit(rows[0], local.label_distributions_, sample_weight=weights)
     np.testing.assert_allclose(model.coef_, one.coef_, atol=1e-6)
     np.testing.assert_allclose(
@@ -148,7 +152,7 @@ def test_softmax_regression_on_degrees_in_blocks_is_that_in_one_place(rows, loca
     assert model.score(X, D) == pytest.approx(one.score(rows[0], local.label_distributions_), rel=1e-6)
     assert type(model.to_local()) is SABFGS
     with pytest.raises(ParameterError, match="the solver is 'newton', not 'lbfgs'"):
-        ld.SABFGS(solver="lbfgs", client=client_of_processes).fit(X, D)
+        ld.DaskSABFGS(solver="lbfgs", client=client_of_processes).fit(X, D)
 
 
 @pytest.fixture(scope="module")
@@ -165,7 +169,7 @@ def partly(rows):
 )
 def test_weights_and_unknown_labels_count_as_on_one_machine(rows, partly, client, params):
     X, Y, weights = in_blocks(rows[0], UNEVEN[3]), in_blocks(partly[0], UNEVEN[3]), da.from_array(partly[1], chunks=300)
-    model = ld.DLDL(**params, client=client).fit(X, Y, sample_weight=weights)
+    model = ld.DaskDLDL(**params, client=client).fit(X, Y, sample_weight=weights)
     local = DLDL(**params).fit(rows[0], partly[0], sample_weight=partly[1])
     assert (model.beta_, model.choice_) == (local.beta_, local.choice_)
     np.testing.assert_allclose(model.coef_, local.coef_, atol=1e-6)
@@ -183,7 +187,7 @@ def test_weights_of_frames_are_series(rows, partly, client):
     table = dd.from_pandas(table.rename(columns=str), npartitions=3)
     Y = dd.from_pandas(pd.DataFrame(rows[1].astype(int), columns=list("abcd")), npartitions=3)
     X = table[[column for column in table.columns if column != "weight"]]
-    model = ld.DLDL(**GIVEN, client=client).fit(X, Y, sample_weight=table["weight"])
+    model = ld.DaskDLDL(**GIVEN, client=client).fit(X, Y, sample_weight=table["weight"])
     local = DLDL(**GIVEN).fit(*rows, sample_weight=partly[1])
     np.testing.assert_allclose(model.coef_, local.coef_, atol=1e-6)
 
@@ -200,13 +204,13 @@ def test_weights_of_frames_are_series(rows, partly, client):
 def test_weights_that_cannot_be_are_one_sentence(rows, client, weights, sentence):
     X, Y = (in_blocks(A, UNEVEN[1]) for A in rows)
     with pytest.raises(InputError, match=sentence):
-        ld.DLDL(**GIVEN, client=client).fit(X, Y, sample_weight=weights)
+        ld.DaskDLDL(**GIVEN, client=client).fit(X, Y, sample_weight=weights)
 
 
 def test_a_label_that_is_unknown_everywhere_is_one_sentence(rows, client):
     Y = np.where([False, False, True, False], np.nan, rows[1])
     with pytest.raises(InputError, match=r"'label_2' .column 2 of y. is unknown in every row"):
-        ld.DLDL(**GIVEN, client=client).fit(in_blocks(rows[0], UNEVEN[3]), in_blocks(Y, UNEVEN[3]))
+        ld.DaskDLDL(**GIVEN, client=client).fit(in_blocks(rows[0], UNEVEN[3]), in_blocks(Y, UNEVEN[3]))
 
 
 VOTES = {"gamma": 1.0, "max_iter": 8}
@@ -217,7 +221,7 @@ def test_votes_in_blocks_are_those_in_one_place(rows, partly, request, count, pl
     client = request.getfixturevalue(place)
     X, Y = in_blocks(rows[0], UNEVEN[count]), in_blocks(partly[0], UNEVEN[count])
     weights = da.from_array(partly[1], chunks=(UNEVEN[count],))
-    model = ld.VoteLDL(**VOTES, client=client).fit(X, Y, sample_weight=weights)
+    model = ld.DaskVoteLDL(**VOTES, client=client).fit(X, Y, sample_weight=weights)
     local = VoteLDL(**VOTES).fit(rows[0], partly[0], sample_weight=partly[1])
     np.testing.assert_allclose(model.coef_, local.coef_, atol=1e-6)
     assert model.lambda_ == pytest.approx(local.lambda_, rel=1e-6)
@@ -231,7 +235,7 @@ def test_votes_in_blocks_are_those_in_one_place(rows, partly, request, count, pl
 
 def test_votes_with_a_penalty_that_is_chosen_and_without_an_intercept(rows, client):
     X, Y = (in_blocks(A, UNEVEN[3]) for A in rows)
-    model = ld.VoteLDL(fit_intercept=False, max_iter=6, client=client).fit(X, Y)
+    model = ld.DaskVoteLDL(fit_intercept=False, max_iter=6, client=client).fit(X, Y)
     local = VoteLDL(fit_intercept=False, max_iter=6).fit(*rows)
     assert model.gamma_ == pytest.approx(local.gamma_, rel=1e-9)
     np.testing.assert_allclose(model.to_local().predict(rows[0]), local.predict(rows[0]), atol=1e-6)
@@ -256,7 +260,7 @@ def test_a_lost_worker_costs_time_and_not_the_fit(rows, local_twice, client_of_p
     X, Y = (in_blocks(A, UNEVEN[7]) for A in rows)
     killer = Killer(client_of_processes)
     after_steps(killer)
-    model = ld.DLDL(**TWICE, client=client_of_processes).fit(X, Y)
+    model = ld.DaskDLDL(**TWICE, client=client_of_processes).fit(X, Y)
     assert killer.killed is not None
     np.testing.assert_allclose(model.coef_, local_twice.coef_, atol=1e-6)
     D = client_of_processes.compute(model.label_distributions_, sync=True)
@@ -292,7 +296,7 @@ def test_the_way_back_to_one_machine(rows, local, fitted):
 def test_set_output_is_for_rows_in_memory(rows, local, client):
     pd = pytest.importorskip("pandas")
     X, Y = (in_blocks(A, UNEVEN[3]) for A in rows)
-    model = ld.DLDL(**GIVEN, client=client).set_output(transform="pandas").fit(X, Y)
+    model = ld.DaskDLDL(**GIVEN, client=client).set_output(transform="pandas").fit(X, Y)
     for answer in (model.predict(X), model.enhance(X, Y)):
         found = client.compute(answer, sync=True)
         assert type(found) is np.ndarray
@@ -307,7 +311,7 @@ def test_frames_in_frames_out(rows, local, client_of_processes):
     frame = pd.DataFrame(rows[0], columns=names, index=np.arange(1000, 1700))
     table = pd.DataFrame(rows[1].astype(int), columns=labels, index=frame.index)
     X, Y = dd.from_pandas(frame, npartitions=3), dd.from_pandas(table, npartitions=3)
-    model = ld.DLDL(**GIVEN, client=client_of_processes).fit(X, Y)
+    model = ld.DaskDLDL(**GIVEN, client=client_of_processes).fit(X, Y)
     np.testing.assert_allclose(model.coef_, local.coef_, atol=1e-6)
     assert list(model.feature_names_in_) == names
     assert list(model.label_names_) == labels
@@ -337,7 +341,7 @@ def test_blocks_of_any_shape_are_handled(rows, local, client, shape):
         X, Y = X[kept], Y[kept]
     if shape == "empty blocks":
         X, Y = (in_blocks(A, (0, 300, 0, 400)) for A in rows)
-    model = ld.DLDL(**GIVEN, client=client).fit(X, Y)
+    model = ld.DaskDLDL(**GIVEN, client=client).fit(X, Y)
     np.testing.assert_allclose(model.coef_, local.coef_, atol=1e-6)
     predicted = client.compute(model.predict(X), sync=True)
     np.testing.assert_allclose(predicted, local.predict(rows[0]), atol=1e-6)
@@ -374,7 +378,7 @@ def with_bad(A, row, value):
 )
 def test_what_cannot_be_handled_is_one_sentence(rows, client, change, sentence):
     X, Y = change(*(in_blocks(A, UNEVEN[3]) for A in rows))
-    model = ld.DLDL(**GIVEN, client=client)
+    model = ld.DaskDLDL(**GIVEN, client=client)
     with pytest.raises(InputError, match=sentence):
         model.fit(X, Y)
     assert not hasattr(model, "coef_")
@@ -384,29 +388,29 @@ def test_a_text_column_is_one_sentence(client):
     pd = pytest.importorskip("pandas")
     frame = dd.from_pandas(pd.DataFrame({"size": [1.0, 2.0], "city": ["a", "b"]}), npartitions=1)
     with pytest.raises(InputError, match="Column 'city' of X is not numeric"):
-        ld.DLDL(**GIVEN, client=client).fit(frame, frame)
+        ld.DaskDLDL(**GIVEN, client=client).fit(frame, frame)
 
 
 def test_without_a_client_there_is_one_sentence(rows):
     X, Y = (in_blocks(A, UNEVEN[1]) for A in rows)
     with pytest.raises(InputError, match="There is no Dask client; make one first"):
-        ld.DLDL(**GIVEN).fit(X, Y)
+        ld.DaskDLDL(**GIVEN).fit(X, Y)
 
 
 def test_the_current_client_is_taken(rows, local, cluster):
     X, Y = (in_blocks(A, UNEVEN[1]) for A in rows)
     with distributed.Client(cluster):
-        model = clone(ld.DLDL(**GIVEN)).fit(X, Y)  # one block: the other worker has nothing to do
+        model = clone(ld.DaskDLDL(**GIVEN)).fit(X, Y)  # one block: the other worker has nothing to do
         np.testing.assert_allclose(model.predict(X).compute(), local.predict(rows[0]), atol=1e-6)
 
 
 def test_a_client_is_no_obstacle_to_clone_and_pickle(client):
-    model = ld.DLDL(beta=1.0, client=client)
+    model = ld.DaskDLDL(beta=1.0, client=client)
     copy = clone(model)
     assert copy.client is client
     assert copy.get_params() == model.get_params()
     assert pickle.loads(pickle.dumps(model)).client is None
-    assert ld.DLDL._get_param_names() == sorted([*DLDL._get_param_names(), "client"])
+    assert ld.DaskDLDL._get_param_names() == sorted([*DLDL._get_param_names(), "client"])
     with pytest.raises(ParameterError, match="betta"):
         model.set_params(betta=1.0)
 
@@ -414,11 +418,11 @@ def test_a_client_is_no_obstacle_to_clone_and_pickle(client):
 def test_what_needs_all_rows_at_once_is_one_sentence(rows, client):
     X, Y = (in_blocks(A, UNEVEN[3]) for A in rows)
     with pytest.raises(ParameterError, match="A transformer as feature_map would have to be fitted on all rows"):
-        ld.DLDL(**GIVEN, feature_map=StandardScaler(), client=client).fit(X, Y)
+        ld.DaskDLDL(**GIVEN, feature_map=StandardScaler(), client=client).fit(X, Y)
     with pytest.raises(InputError, match="On Dask collections degrees cannot be given"):
-        ld.DLDL(**GIVEN, client=client).fit(X, Y, degrees=np.full((700, 4), np.nan))
+        ld.DaskDLDL(**GIVEN, client=client).fit(X, Y, degrees=np.full((700, 4), np.nan))
     with pytest.raises(ParameterError, match="On Dask collections alpha must be 0"):
-        ld.DLDL(alpha=0.1, **GIVEN, client=client).fit(X, Y)
+        ld.DaskDLDL(alpha=0.1, **GIVEN, client=client).fit(X, Y)
 
 
 def test_both_fits_run_the_same_alternation(rows, client, monkeypatch):
@@ -431,7 +435,7 @@ def test_both_fits_run_the_same_alternation(rows, client, monkeypatch):
     monkeypatch.setattr("ldlearn.joint.dldl.alternate", spy)
     monkeypatch.setattr("ldlearn.dask.dldl.alternate", spy)
     DLDL(**GIVEN).fit(*rows)
-    ld.DLDL(**GIVEN, client=client).fit(*(in_blocks(A, UNEVEN[3]) for A in rows))
+    ld.DaskDLDL(**GIVEN, client=client).fit(*(in_blocks(A, UNEVEN[3]) for A in rows))
     assert calls == [("_LocalSteps", 1), ("_BlockSteps", 1)]
 
 
@@ -442,7 +446,7 @@ def test_what_is_only_for_rows_in_memory_is_one_sentence(rows, fitted):
 
 def test_experiments_run_their_cells_on_the_same_cluster(tmp_path, rows, client_of_processes, cluster):
     X, Y = (in_blocks(A, UNEVEN[3]) for A in rows)
-    model = ld.DLDL(**GIVEN, client=client_of_processes)
+    model = ld.DaskDLDL(**GIVEN, client=client_of_processes)
     before = model.fit(X, Y).coef_
     run = run_plan(tiny_plan(protocol={"repeats": 1}), tmp_path, scheduler=cluster.scheduler_address)
     assert run.count("ok") == len(run.records) == 5
@@ -451,14 +455,14 @@ def test_experiments_run_their_cells_on_the_same_cluster(tmp_path, rows, client_
 
 @pytest.mark.parametrize("small", [10_000, 0])
 def test_blocks_are_added_in_a_tree(client, monkeypatch, small):
-    monkeypatch.setattr("ldlearn.dask.cluster._BRANCHES", 2)
-    monkeypatch.setattr("ldlearn.dask.cluster._SMALL", small)
-    rounds = Rounds(client)
+    monkeypatch.setattr("ldlearn.dask.cluster._TREE_WIDTH", 2)
+    monkeypatch.setattr("ldlearn.dask.cluster._INLINE_BYTES", small)
+    runner = BlockRunner(client)
     numbers = [dask.delayed(k) for k in range(7)]
-    total, squares = rounds.total(lambda k, scale: (scale * k, np.full(2, k * k)), numbers, common=10)
+    total, squares = runner.map_sum(lambda k, scale: (scale * k, np.full(2, k * k)), numbers, common=10)
     assert total == 210
     np.testing.assert_array_equal(squares, [91, 91])
-    assert rounds.count == 1
+    assert runner.n_rounds == 1
 
 
 @pytest.mark.parametrize(("length", "tasks"), [(10, 14), (10_000, 15)])
@@ -466,5 +470,5 @@ def test_only_a_large_message_is_a_task_of_its_own(client, monkeypatch, length, 
     graphs = []
     monkeypatch.setattr(client, "persist", lambda parts: [graphs.extend(part.__dask_graph__()) for part in parts])
     numbers = [dask.delayed(k) for k in range(7)]
-    Rounds(client).keep(lambda k, message: k, numbers, common=np.zeros(length))
+    BlockRunner(client).map_persist(lambda k, message: k, numbers, common=np.zeros(length))
     assert len(set(graphs)) == tasks  # seven numbers, and what is made of them

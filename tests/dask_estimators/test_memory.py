@@ -38,7 +38,7 @@ def test_rows_of_three_times_what_a_worker_may_hold_are_fitted(quick_workers, af
             spilled.extend(client.run(lambda dask_worker: dask_worker.data.spilled_total.disk).values())
 
         after_steps(look)
-        model = ld.DLDL(**PARAMS, client=client).fit(X, Y)
+        model = ld.DaskDLDL(**PARAMS, client=client).fit(X, Y)
         D = client.compute(model.label_distributions_, sync=True)
     assert max(spilled) >= data.X.nbytes - HELD
     np.testing.assert_allclose(D, local.label_distributions_, atol=1e-6)

@@ -36,8 +36,8 @@ def test_a_task_that_fails_is_told(rows, client_of_processes):
     X, Y = rows
     broken = X.map_blocks(lambda block: block / 0 if block is None else 1 // 0, dtype=float, meta=np.empty((0, 0)))
     with pytest.raises(ld.ClusterError, match=r"A task failed on the cluster \(ZeroDivisionError: .*; compute X and y"):
-        ld.DLDL(**PARAMS, client=client_of_processes).fit(broken, Y)
-    model = ld.DLDL(**PARAMS, client=client_of_processes).fit(X, Y)
+        ld.DaskDLDL(**PARAMS, client=client_of_processes).fit(broken, Y)
+    model = ld.DaskDLDL(**PARAMS, client=client_of_processes).fit(X, Y)
     with pytest.raises(ld.ClusterError, match="ZeroDivisionError"):
         model.score(broken, Y)
 
@@ -45,7 +45,7 @@ def test_a_task_that_fails_is_told(rows, client_of_processes):
 def test_a_client_that_is_closed_during_the_fit_is_told(rows, cluster, after_steps):
     client = distributed.Client(cluster, set_as_default=False)
     after_steps(client.close)
-    model = ld.DLDL(**PARAMS, client=client)
+    model = ld.DaskDLDL(**PARAMS, client=client)
     with pytest.raises(ld.ClusterError, match="The Dask client was closed"):
         model.fit(*rows)
     assert not hasattr(model, "coef_")
@@ -53,8 +53,8 @@ def test_a_client_that_is_closed_during_the_fit_is_told(rows, cluster, after_ste
 
 @pytest.fixture
 def impatient(monkeypatch):
-    monkeypatch.setattr("ldlearn.dask.cluster._LOOK_SECONDS", 0.1)
-    monkeypatch.setattr("ldlearn.dask.cluster._WORKERLESS_SECONDS", 0.2)
+    monkeypatch.setattr("ldlearn.dask.cluster._POLL_SECONDS", 0.1)
+    monkeypatch.setattr("ldlearn.dask.cluster._NO_WORKER_SECONDS", 0.2)
 
 
 @contextmanager
@@ -70,7 +70,7 @@ def client_of_workers(count):
 def test_a_cluster_without_workers_is_not_waited_for(rows, impatient):
     sentence = r"For 0\.2 seconds the cluster has had no workers; start some"
     with client_of_workers(0) as client, pytest.raises(ld.ClusterError, match=sentence):
-        ld.DLDL(**PARAMS, client=client).fit(*rows)
+        ld.DaskDLDL(**PARAMS, client=client).fit(*rows)
 
 
 def test_workers_that_die_of_a_function_that_they_cannot_import(rows, impatient, quick_workers, tmp_path, monkeypatch):
@@ -80,7 +80,7 @@ def test_workers_that_die_of_a_function_that_they_cannot_import(rows, impatient,
         import only_here
 
         with pytest.raises(ld.ClusterError, match="cannot import what X or y is made with"):
-            ld.DLDL(**PARAMS, client=client).fit(rows[0].map_blocks(only_here.twice, dtype=float), rows[1])
+            ld.DaskDLDL(**PARAMS, client=client).fit(rows[0].map_blocks(only_here.twice, dtype=float), rows[1])
 
 
 def test_workers_whose_memory_is_full_are_not_waited_for(rows, client, impatient, monkeypatch):
@@ -88,13 +88,13 @@ def test_workers_whose_memory_is_full_are_not_waited_for(rows, client, impatient
     slow = rows[0].map_blocks(lambda block: time.sleep(1), dtype=float, meta=np.empty((0, 0)))
     monkeypatch.setattr(client, "scheduler_info", lambda: info)
     with pytest.raises(ld.ClusterError, match="all workers have paused, for their memory is full"):
-        ld.DLDL(**PARAMS, client=client).fit(slow, rows[1])
+        ld.DaskDLDL(**PARAMS, client=client).fit(slow, rows[1])
 
 
 def test_an_asynchronous_client_is_one_sentence(rows, cluster):
     async def fit():
         async with distributed.Client(cluster.scheduler_address, asynchronous=True) as client:
-            ld.DLDL(**PARAMS, client=client).fit(*rows)
+            ld.DaskDLDL(**PARAMS, client=client).fit(*rows)
 
     with pytest.raises(InputError, match="An asynchronous Dask client cannot be used"):
         asyncio.run(fit())
@@ -103,7 +103,7 @@ def test_an_asynchronous_client_is_one_sentence(rows, cluster):
 def test_fits_in_tasks_do_not_wait_for_their_own_place(data, client_of_processes):
     def fit(X, Y):
         X, Y = (da.from_array(A, chunks=(30, -1)) for A in (X, Y))
-        return ld.DLDL(**PARAMS).fit(X, Y).coef_
+        return ld.DaskDLDL(**PARAMS).fit(X, Y).coef_
 
     # As many as there are places: each would take the one that another needs.
     futures = [client_of_processes.submit(fit, data.X, data.Y, pure=False) for _ in range(2)]

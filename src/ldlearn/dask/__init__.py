@@ -5,9 +5,18 @@ from ldlearn.exceptions import import_optional
 import_optional("dask", "dask", "Collections")
 import_optional("distributed", "dask", "Clusters")
 
-from ldlearn.dask.cluster import ClusterError, Rounds, check_workers, connect, versions_of_workers
-from ldlearn.dask.dldl import DLDL
-from ldlearn.dask.sa_bfgs import SABFGS
-from ldlearn.dask.vote_ldl import VoteLDL
+from ldlearn.dask.cluster import BlockRunner, ClusterError, check_workers, connect, versions_of_workers
+from ldlearn.dask.dldl import DaskDLDL
+from ldlearn.dask.sa_bfgs import DaskSABFGS
+from ldlearn.dask.vote_ldl import DaskVoteLDL
 
-__all__ = ["DLDL", "SABFGS", "ClusterError", "Rounds", "VoteLDL", "check_workers", "connect", "versions_of_workers"]
+__all__ = [
+    "DaskDLDL",
+    "DaskSABFGS",
+    "ClusterError",
+    "BlockRunner",
+    "DaskVoteLDL",
+    "check_workers",
+    "connect",
+    "versions_of_workers",
+]

@@ -1,4 +1,4 @@
-"""The cluster: finding a client, and rounds of work whose results are sums over blocks."""
+"""The cluster: finding a client, and runner of work whose results are sums over blocks."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from ldlearn.exceptions import FileError, InputError, LDLearnError, MissingDepen
 
 _VERSION = "ldlearn:__version__"
 _CONNECT_SECONDS = 10
-_LOOK_SECONDS = 5  # a round that takes longer has somebody look whether there are workers at all
-_WORKERLESS_SECONDS = 60  # in which no worker can work, after which none is waited for
+_POLL_SECONDS = 5  # a round that takes longer has somebody look whether there are workers at all
+_NO_WORKER_SECONDS = 60  # in which no worker can work, after which none is waited for
 _PAUSED = "all workers have paused, for their memory is full; give them more, or use smaller blocks."
 _GONE = (
     "the cluster has had no workers; start some and try again (workers that end by themselves cannot import what X or "
     "y is made with: their logs tell)."
 )
-_BRANCHES = 16  # parts that one task of a tree adds up
-_SMALL = 10_000  # bytes of a message that travels with the task of each block
+_TREE_WIDTH = 16  # parts that one task of a tree adds up
+_INLINE_BYTES = 10_000  # bytes of a message that travels with the task of each block
 
 
 class ClusterError(LDLearnError, RuntimeError):
@@ -59,7 +59,7 @@ def connect(address: str) -> Any:
 
 
 def current_client(client: Any = None) -> Any:
-    """The given client, or else the current one."""
+    """The targets client, or else the current one."""
     if client is None:
         try:
             client = distributed.get_client()
@@ -104,7 +104,7 @@ def check_workers(client: Any) -> None:
             )
 
 
-class Rounds:
+class BlockRunner:
     """Rounds of work on a cluster: a small message out to all blocks, a sum of small arrays back.
 
     Every round is a graph of ordinary tasks, which may run on any worker, and again after one is lost: nothing is
@@ -113,59 +113,59 @@ class Rounds:
     Attributes
     ----------
     count : int
-        Rounds so far.
+        BlockRunner so far.
     """
 
     def __init__(self, client: Any) -> None:
         self.client = client
-        self.count = 0
+        self.n_rounds = 0
         # Whoever waits in a task of a worker lets others use its place: what it waits for may have no other.
         with suppress(ValueError, KeyError):  # this is no worker, or it has done so before
             distributed.secede()
 
-    def total(self, function: Callable[..., Sequence[Any]], *blocks: Sequence[Any], common: Any = None) -> list[Any]:
+    def map_sum(self, function: Callable[..., Sequence[Any]], *blocks: Sequence[Any], common: Any = None) -> list[Any]:
         """The sum over all blocks of what ``function(block, ..., common)`` gives, a sequence of numbers and arrays."""
         parts = self._parts(function, blocks, common)
         while len(parts) > 1:
-            parts = [delayed(_add, pure=False)(parts[k : k + _BRANCHES]) for k in range(0, len(parts), _BRANCHES)]
-        self.count += 1
-        return list(self.bring(parts, blocks)[0])
+            parts = [delayed(_add, pure=False)(parts[k : k + _TREE_WIDTH]) for k in range(0, len(parts), _TREE_WIDTH)]
+        self.n_rounds += 1
+        return list(self.compute(parts, blocks)[0])
 
-    def collect(self, function: Callable[..., Any], *blocks: Sequence[Any], common: Any = None) -> list[Any]:
+    def map_compute(self, function: Callable[..., Any], *blocks: Sequence[Any], common: Any = None) -> list[Any]:
         """What ``function(block, ..., common)`` gives for each block, which should be little."""
-        self.count += 1
+        self.n_rounds += 1
         # One task gathers them: one answer is awaited, not one for each block.
-        return list(self.bring([delayed(list)(self._parts(function, blocks, common))], blocks)[0])
+        return list(self.compute([delayed(list)(self._parts(function, blocks, common))], blocks)[0])
 
-    def keep(self, function: Callable[..., Any], *blocks: Sequence[Any], common: Any = None) -> list[Any]:
+    def map_persist(self, function: Callable[..., Any], *blocks: Sequence[Any], common: Any = None) -> list[Any]:
         """The same, but left on the cluster; it is computed again should it be lost."""
-        return self.hold(self._parts(function, blocks, common))
+        return self.persist(self._parts(function, blocks, common))
 
-    def hold(self, collections: Sequence[Any]) -> list[Any]:
+    def persist(self, collections: Sequence[Any]) -> list[Any]:
         """Dask collections, computed and left on the cluster."""
-        with _quietly(), self._explained():
+        with _ignore_size_warning(), self._explain_errors():
             return list(self.client.persist(list(collections)))
 
-    def bring(self, collections: Sequence[Any], made_of: Sequence[Sequence[Any]] = ()) -> list[Any]:
+    def compute(self, collections: Sequence[Any], made_of: Sequence[Sequence[Any]] = ()) -> list[Any]:
         """Dask collections, computed and brought here; ``made_of`` are blocks that were kept, to tell what is wrong."""
-        with _quietly(), self._explained(made_of):
-            return [self._awaited(future) for future in self.client.compute(list(collections))]
+        with _ignore_size_warning(), self._explain_errors(made_of):
+            return [self._wait_for(future) for future in self.client.compute(list(collections))]
 
     def _parts(self, function: Callable[..., Any], blocks: Sequence[Sequence[Any]], common: Any) -> list[Any]:
-        # Impure, so that tasks are named at random: Dask would hash what they are given in every round.
-        if len(dumps(common)) <= _SMALL:
+        # Impure, so that tasks are named at random: Dask would hash what they are targets in every round.
+        if len(dumps(common)) <= _INLINE_BYTES:
             # Nobody waits until it has come from another worker.
-            work = delayed(_Told(function, common), pure=False)
+            work = delayed(_WithMessage(function, common), pure=False)
             return [work(*block) for block in zip(*blocks, strict=True)]
         # A large message is a task of its own: it travels once to each worker, not once with each block.
         work, message = delayed(function, pure=False), delayed(common, pure=False, traverse=False)
         return [work(*block, message) for block in zip(*blocks, strict=True)]
 
-    def _awaited(self, future: Any) -> Any:
+    def _wait_for(self, future: Any) -> Any:
         idle_since = None
         while True:
             try:
-                return future.result(timeout=_LOOK_SECONDS)
+                return future.result(timeout=_POLL_SECONDS)
             except TimeoutError:
                 if future.status != "pending":  # it has just come, or it was the task that ran out of time
                     return future.result()
@@ -175,11 +175,11 @@ class Rounds:
                 idle_since = None
                 continue
             idle_since = idle_since or time.monotonic()
-            if time.monotonic() - idle_since > _WORKERLESS_SECONDS:
-                raise ClusterError(f"For {_WORKERLESS_SECONDS:g} seconds {_PAUSED if workers else _GONE}")
+            if time.monotonic() - idle_since > _NO_WORKER_SECONDS:
+                raise ClusterError(f"For {_NO_WORKER_SECONDS:g} seconds {_PAUSED if workers else _GONE}")
 
     @contextmanager
-    def _explained(self, made_of: Sequence[Sequence[Any]] = ()) -> Iterator[None]:
+    def _explain_errors(self, made_of: Sequence[Sequence[Any]] = ()) -> Iterator[None]:
         """What goes wrong on a cluster, as one sentence; errors of our own family speak for themselves."""
         try:
             yield
@@ -194,16 +194,16 @@ class Rounds:
             if self.client.status != "running":
                 raise ClusterError("The Dask client was closed, or its scheduler ended, in the midst of it.") from error
             if not isinstance(error, CancelledError):
-                raise _failed(error) from error
+                raise _task_error(error) from error
             failed = [future for future in distributed.futures_of(list(made_of)) if future.status == "error"]
             if failed:
-                raise _failed(failed[0].exception()) from error
+                raise _task_error(failed[0].exception()) from error
             raise ClusterError(
                 f"Dask dropped the work ({str(error).splitlines()[0]}); perhaps data were lost with a worker."
             ) from error
 
 
-class _Told:
+class _WithMessage:
     """A function that has been told the message, under its own name, by which Dask knows how long a task takes."""
 
     def __init__(self, function: Callable[..., Any], common: Any) -> None:
@@ -213,7 +213,7 @@ class _Told:
         return self.function(*block, self.common)
 
 
-def _failed(error: Any) -> ClusterError:
+def _task_error(error: Any) -> ClusterError:
     while error.__cause__ is not None:  # Dask wraps what happened
         error = error.__cause__
     what = " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(".")
@@ -228,8 +228,8 @@ def _add(parts: Sequence[Sequence[Any]]) -> list[Any]:
 
 
 @contextmanager
-def _quietly() -> Iterator[None]:
-    """Weights of many labels are a large message, on purpose."""
+def _ignore_size_warning() -> Iterator[None]:
+    """Coefficients of many labels are a large message, on purpose."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Sending large graph")
         yield

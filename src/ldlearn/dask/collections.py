@@ -48,13 +48,13 @@ def float_type(collection: Any) -> np.dtype[Any]:
     return np.dtype(np.float32 if narrow else np.float64)
 
 
-def check_weights(sample_weight: Any) -> None:
+def check_sample_weight(sample_weight: Any) -> None:
     """Refuse anything but a Dask array or series with one axis."""
     if not is_dask_collection(sample_weight) or getattr(sample_weight, "ndim", None) != 1:
         raise InputError("sample_weight must be a Dask array or series, one number a row.")
 
 
-def blocks_in_step(X: Any, y: Any, name: str = "y") -> tuple[list[Any], list[Any]]:
+def align_blocks(X: Any, y: Any, name: str = "y") -> tuple[list[Any], list[Any]]:
     """The blocks of X and of y, whole rows each, block k of y belonging to block k of X.
 
     Lengths that are not known are not looked up: whether blocks have equally many rows shows when they are made.

@@ -12,9 +12,9 @@ from ldlearn import joint
 from ldlearn.core.prototypes import fewest_positives, pseudo_distributions, purest_sums
 from ldlearn.core.simplex import Array, SampleWeight, log_softmax, normalize_rows
 from ldlearn.core.targets import check_labels_seen, count_ticks, shares_of_ticks
-from ldlearn.dask.estimator import JointOnBlocks
-from ldlearn.dask.rows import BlockColumns, BlockObjective, Weights
-from ldlearn.dask.training import Given, Training
+from ldlearn.dask.estimator import DaskJointModel
+from ldlearn.dask.rows import BlockColumns, BlockObjective, Coefficients
+from ldlearn.dask.training import BlockTargets, TrainingBlocks
 from ldlearn.exceptions import ParameterError
 from ldlearn.joint.alternation import DegreeRows, DegreeStep, DegreeTerms, alternate
 from ldlearn.joint.dldl import select_penalties
@@ -30,7 +30,7 @@ class _Degrees(NamedTuple):
     step: DegreeStep | None = None
 
 
-class DLDL(JointOnBlocks, joint.DLDL):
+class DaskDLDL(DaskJointModel, joint.DLDL):
     """`ldlearn.DLDL` on Dask arrays and data frames, their rows in blocks.
 
     The same problem, solved by the same steps: the result is that of `ldlearn.DLDL` on all rows in memory, to 1e-6,
@@ -66,37 +66,37 @@ class DLDL(JointOnBlocks, joint.DLDL):
     >>> from distributed import Client
     >>> from ldlearn.core import binarize
     >>> from ldlearn.datasets import load_vader_tweets
-    >>> from ldlearn.dask import DLDL
+    >>> from ldlearn.dask import DaskDLDL
     >>> tweets = load_vader_tweets()
     >>> X = da.from_array(tweets.X[:600], chunks=(200, -1))
     >>> Y = da.from_array(binarize(tweets.D[:600]), chunks=(200, -1))
     >>> with Client(processes=False, dashboard_address=":0") as client:
-    ...     model = DLDL(beta=1.0, gamma=10.0).fit(X, Y)
+    ...     model = DaskDLDL(beta=1.0, gamma=10.0).fit(X, Y)
     ...     model.predict(X)  # nothing is computed yet
     ...     model.to_local()  # the ordinary estimator
     dask.array<concatenate, shape=(600, 9), dtype=float64, chunksize=(200, 9), chunktype=numpy.ndarray>
     DLDL(beta=1.0, gamma=10.0)
     """
 
-    _of_rows: ClassVar[tuple[str, ...]] = ("label_distributions_", "gap_")
+    _row_attributes: ClassVar[tuple[str, ...]] = ("label_distributions_", "gap_")
 
-    def _check_for_blocks(self) -> None:
+    def _check_block_params(self) -> None:
         if self.alpha > 0:
             raise ParameterError(
                 "On Dask collections alpha must be 0: the graph needs neighbours among all rows, which lie in blocks."
             )
-        super()._check_for_blocks()
+        super()._check_block_params()
 
-    def _fit(self, training: Training) -> None:  # type: ignore[override]
+    def _fit(self, training: TrainingBlocks) -> None:  # type: ignore[override]
         columns = BlockColumns(training, *self._map_features(training), self.fit_intercept)
-        given = {name: getattr(self, name) for name in ("beta", "gamma", "ordered", "label_model", "max_iter")}
+        targets = {name: getattr(self, name) for name in ("beta", "gamma", "ordered", "label_model", "max_iter")}
         needs_rows = self.beta is None or self.gamma is None or self.ordered is True
-        sample = columns.to_choose_by() if needs_rows else (None, None, None)
-        selected, self.ordered_ = select_penalties(*sample, **given)
+        sample = columns.selection_rows() if needs_rows else (None, None, None)
+        selected, self.ordered_ = select_penalties(*sample, **targets)
         self.alpha_, self.beta_, self.gamma_ = 0.0, selected.beta, selected.gamma
         self.choice_ = selected.message
         start = self._prototypes(training), self._tick_shares(training)
-        degrees = training.rounds.keep(_initial_degrees, training.X, training.given, common=start)
+        degrees = training.runner.map_persist(_initial_degrees, training.X, training.targets, common=start)
         steps = _BlockSteps(columns, degrees, DegreeTerms(0.0, self.beta_, self.ordered_), self.gamma_, self.tol)
         found = alternate(steps, gamma=self.gamma_, tol=self.tol, max_iter=self.max_iter)
         self.coef_, self.intercept_ = found.W.coef.T, found.W.intercept
@@ -112,20 +112,20 @@ class DLDL(JointOnBlocks, joint.DLDL):
             parts = [delayed(function, pure=False)(block, training.dtype) for block in steps.degrees]
             setattr(self, name, self._array_of_rows(training, parts, shape, kind))
 
-    def _prototypes(self, training: Training) -> Array | None:
+    def _prototypes(self, training: TrainingBlocks) -> Array | None:
         """Those of the labels, for ``init="pseudo"``."""
         if self.init == "uniform":
             return None
         # Which rows have the fewest positive labels is known only after a look at all blocks.
-        fewest = np.min(training.rounds.collect(_fewest, training.given), axis=0)
-        sums, counts = training.rounds.total(_purest, training.X, training.given, common=fewest)
+        fewest = np.min(training.runner.map_compute(_fewest, training.targets), axis=0)
+        sums, counts = training.runner.map_sum(_purest, training.X, training.targets, common=fewest)
         return np.asarray(sums / np.where(counts > 0, counts, 1.0)[:, None])
 
-    def _tick_shares(self, training: Training) -> Array | None:
+    def _tick_shares(self, training: TrainingBlocks) -> Array | None:
         """The share of rows that have each label, for rows where it is unknown."""
         if not training.has_unknown:
             return None
-        ticks, counts = training.rounds.total(_ticks, training.given)
+        ticks, counts = training.runner.map_sum(_ticks, training.targets)
         check_labels_seen(self.label_names_, counts)
         return shares_of_ticks(ticks, counts)
 
@@ -137,50 +137,54 @@ class _BlockSteps:
         self, columns: BlockColumns, degrees: list[Any], degree_terms: DegreeTerms, gamma: float, tol: float
     ) -> None:
         self.columns, self.degrees, self.degree_terms, self.gamma, self.tol = columns, degrees, degree_terms, gamma, tol
-        self.given, self.rounds = columns.training.given, columns.training.rounds
+        self.targets, self.runner = columns.training.targets, columns.training.runner
         self.total = columns.total
 
     def terms(self) -> float:
-        return float(sum(self.rounds.collect(_terms, self.degrees, self.given, common=self.degree_terms)))
+        return float(sum(self.runner.map_compute(_terms, self.degrees, self.targets, common=self.degree_terms)))
 
     def update_W(self, start: SoftmaxFit | None, rtol: float) -> SoftmaxFit:
         return minimize(BlockObjective(self.columns, self.degrees), l2=self.gamma, start=start, tol=self.tol, rtol=rtol)
 
     def update_D(self, W: SoftmaxFit) -> DegreeStep:
         # Blocks centre their features, and so need the intercept at the mean.
-        weights = Weights(self.columns.message(), W.coef, W.intercept + self.columns.mean @ W.coef)
+        weights = Coefficients(self.columns.message(), W.coef, W.intercept + self.columns.mean @ W.coef)
         common = self.degree_terms, weights, self.tol
-        self.degrees = self.rounds.keep(_update_degrees, self.columns.blocks, self.given, self.degrees, common=common)
-        objective, terms, change, n_iter, converged = zip(*self.rounds.collect(_summary, self.degrees), strict=True)
+        self.degrees = self.runner.map_persist(
+            _update_degrees, self.columns.blocks, self.targets, self.degrees, common=common
+        )
+        objective, terms, change, n_iter, converged = zip(*self.runner.map_compute(_summary, self.degrees), strict=True)
         return DegreeStep(None, np.empty(0), sum(objective), sum(terms), max(change), max(n_iter), all(converged))
 
 
-# What is done to a block.
+# Functions of a block.
 
 
-def _initial_degrees(X: Array, given: Given, common: tuple[Array | None, Any]) -> _Degrees:
-    (Y, known, weights), (prototypes, shares) = given, common
+def _initial_degrees(X: Array, targets: BlockTargets, common: tuple[Array | None, Any]) -> _Degrees:
+    (Y, known, weights), (prototypes, shares) = targets, common
     D = Y.astype(float) if known is None else np.where(known, Y, shares)
     if prototypes is not None:
         D = pseudo_distributions(X, Y, prototypes=prototypes) * D
     return _Degrees(normalize_rows(D), weights)
 
 
-def _rows(given: Given) -> DegreeRows:
-    Y, known, weights = given
+def _rows(targets: BlockTargets) -> DegreeRows:
+    Y, known, weights = targets
     # A label that is unknown may have a degree.
     return DegreeRows(Y if known is None else Y | ~known, sample_weight=weights)
 
 
-def _terms(degrees: _Degrees, given: Given, terms: DegreeTerms) -> float:
-    return terms.value(degrees.D, _rows(given))
+def _terms(degrees: _Degrees, targets: BlockTargets, terms: DegreeTerms) -> float:
+    return terms.value(degrees.D, _rows(targets))
 
 
-def _update_degrees(X: Array, given: Given, degrees: _Degrees, common: tuple[DegreeTerms, Weights, float]) -> _Degrees:
+def _update_degrees(
+    X: Array, targets: BlockTargets, degrees: _Degrees, common: tuple[DegreeTerms, Coefficients, float]
+) -> _Degrees:
     terms, weights, tol = common
     logP = log_softmax(Features(X, block_of=weights.columns).times(weights.W, weights.b, exact=True))
-    step = terms.minimize(logP, _rows(given), degrees.D, tol)
-    return _Degrees(step.D, given.weights, step)
+    step = terms.minimize(logP, _rows(targets), degrees.D, tol)
+    return _Degrees(step.D, targets.weights, step)
 
 
 def _summary(degrees: _Degrees, _: Any) -> tuple[float, float, float, int, bool]:
@@ -198,13 +202,13 @@ def _only_gap(degrees: _Degrees, _: Any) -> NDArray[np.float64]:
     return degrees.step.gap
 
 
-def _fewest(given: Given, _: Any) -> NDArray[np.intp]:
-    return fewest_positives(given.T)
+def _fewest(targets: BlockTargets, _: Any) -> NDArray[np.intp]:
+    return fewest_positives(targets.T)
 
 
-def _purest(X: Array, given: Given, fewest: NDArray[np.intp]) -> tuple[Array, Array]:
-    return purest_sums(X, given.T, fewest, given.weights)
+def _purest(X: Array, targets: BlockTargets, fewest: NDArray[np.intp]) -> tuple[Array, Array]:
+    return purest_sums(X, targets.T, fewest, targets.weights)
 
 
-def _ticks(given: Given, _: Any) -> tuple[Array, Array]:
-    return count_ticks(*given)
+def _ticks(targets: BlockTargets, _: Any) -> tuple[Array, Array]:
+    return count_ticks(*targets)

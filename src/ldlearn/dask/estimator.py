@@ -5,12 +5,14 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Callable
+from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import dask.array as da
 import numpy as np
 from dask import delayed
 from sklearn.base import clone
+from sklearn.kernel_approximation import Nystroem
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -21,22 +23,22 @@ from ldlearn.core.neighbors import subtract_offsets
 from ldlearn.core.scaling import column_sums
 from ldlearn.core.simplex import Array
 from ldlearn.core.targets import label_names
-from ldlearn.dask.cluster import Rounds, check_workers, current_client
+from ldlearn.dask.cluster import BlockRunner, check_workers, current_client
 from ldlearn.dask.collections import (
-    blocks_in_step,
+    align_blocks,
     check_collection,
-    check_weights,
+    check_sample_weight,
     float_type,
     is_frame,
     row_blocks,
 )
 from ldlearn.dask.rows import BlockColumns
-from ldlearn.dask.training import SampledRows, Training
+from ldlearn.dask.training import LazyRows, TrainingBlocks
 from ldlearn.exceptions import InputError, ParameterError
 from ldlearn.joint.feature_map import make_feature_map
 
 
-class OnBlocks(LabelEstimator):
+class DaskEstimator(LabelEstimator):
     """An ordinary estimator on collections in blocks of rows.
 
     A class names this first and the ordinary estimator second; it takes the parameters of the latter, and ``client``.
@@ -44,38 +46,37 @@ class OnBlocks(LabelEstimator):
 
     client: Any
     label_names_: Any
-    _ordinary: ClassVar[type[LabelEstimator]]
-    _of_rows: ClassVar[tuple[str, ...]] = ()  # fitted attributes with a row for each training row
-    _left_behind: ClassVar[tuple[str, ...]] = ()  # and those that mean nothing away from the blocks
+    _local_class: ClassVar[type[LabelEstimator]]
+    _row_attributes: ClassVar[tuple[str, ...]] = ()  # fitted attributes with a row for each training row
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         if len(cls.__bases__) == 1:  # not an estimator, but what some have in common
             return
-        cls._ordinary = cls.__bases__[1]
-        cls._parameter_constraints = {**cls._ordinary._parameter_constraints, "client": "no_validation"}  # type: ignore[dict-item]
-        cls.__init__ = _with_client(cls._ordinary.__init__)  # type: ignore[method-assign]
+        cls._local_class = cls.__bases__[1]
+        cls._parameter_constraints = {**cls._local_class._parameter_constraints, "client": "no_validation"}  # type: ignore[dict-item]
+        cls.__init__ = _with_client(cls._local_class.__init__)  # type: ignore[method-assign]
 
     def __sklearn_clone__(self) -> Self:
         # A client cannot be copied, which is what scikit-learn would try.
-        params = {name: clone(value, safe=False) for name, value in self._ordinary_params().items()}
+        params = {name: clone(value, safe=False) for name, value in self._local_params().items()}
         return type(self)(**params, client=self.client)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), "client": None}  # a client belongs to its process
 
-    def _ordinary_params(self) -> dict[str, Any]:
+    def _local_params(self) -> dict[str, Any]:
         return {name: value for name, value in self.get_params(deep=False).items() if name != "client"}
 
-    def _to_send(self) -> Any:
+    def _block_model(self) -> Any:
         """The ordinary estimator as blocks need it: fitted if this one is, without what only this process can do."""
-        sent = self._ordinary(**self._ordinary_params())
-        sent.__dict__.update(self._fitted_apart_from_rows())
+        sent = self._local_class(**self._local_params())
+        sent.__dict__.update(self._fitted_attributes())
         sent._sklearn_output_config = {"transform": "default"}  # blocks are arrays; what is made of them is X's kind
         return sent
 
-    def _fitted_apart_from_rows(self) -> dict[str, Any]:
-        here = {*self.get_params(deep=False), *self._of_rows, *self._left_behind}
+    def _fitted_attributes(self) -> dict[str, Any]:
+        here = {*self.get_params(deep=False), *self._row_attributes}
         return {name: value for name, value in vars(self).items() if name not in here}
 
     def to_local(self, training_rows: bool = True) -> Any:
@@ -91,11 +92,13 @@ class OnBlocks(LabelEstimator):
             the estimator is small, and predicts, enhances and scores all the same.
         """
         check_is_fitted(self)
-        local = self._ordinary(**self._ordinary_params())
-        local.__dict__.update(self._fitted_apart_from_rows())
+        local = self._local_class(**self._local_params())
+        local.__dict__.update(self._fitted_attributes())
         if training_rows:
-            found = Rounds(current_client(self.client)).bring([getattr(self, name) for name in self._of_rows])
-            local.__dict__.update(zip(self._of_rows, found, strict=True))
+            found = BlockRunner(current_client(self.client)).compute(
+                [getattr(self, name) for name in self._row_attributes]
+            )
+            local.__dict__.update(zip(self._row_attributes, found, strict=True))
         return local
 
     def predict(self, X: Any) -> Any:
@@ -112,7 +115,7 @@ class OnBlocks(LabelEstimator):
         """
         check_is_fitted(self)
         self._check_columns(X)
-        return self._lazily(_predicted, X, row_blocks(X))
+        return self._map_lazily(_predicted, X, row_blocks(X))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The score of the ordinary estimator: a mean over all rows.
@@ -127,12 +130,12 @@ class OnBlocks(LabelEstimator):
         check_is_fitted(self)
         self._check_columns(X)
         check_collection(y, "y")
-        rounds, (of_X, of_y) = Rounds(current_client(self.client)), blocks_in_step(X, y)
+        runner, (of_X, of_y) = BlockRunner(current_client(self.client)), align_blocks(X, y)
         weights = [None] * len(of_X)
         if sample_weight is not None:
-            check_weights(sample_weight)
-            _, weights = blocks_in_step(X, sample_weight, "sample_weight")
-        total, n = rounds.total(_score, of_X, of_y, weights, common=self._to_send())
+            check_sample_weight(sample_weight)
+            _, weights = align_blocks(X, sample_weight, "sample_weight")
+        total, n = runner.map_sum(_score, of_X, of_y, weights, common=self._block_model())
         return float(total / n)
 
     def _check_columns(self, X: Any) -> None:
@@ -143,11 +146,11 @@ class OnBlocks(LabelEstimator):
             row = type(X._meta)(row, columns=X.columns)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # an array is taken after a fit on names, as on one machine
-            self._to_send()._validate_features(row)
+            self._block_model()._validate_features(row)
 
-    def _lazily(self, function: Callable[..., Any], X: Any, *blocks: list[Any]) -> Any:
-        """A collection like X of what a function makes of its blocks, given the small ordinary estimator."""
-        model = delayed(self._to_send(), pure=False, traverse=False)
+    def _map_lazily(self, function: Callable[..., Any], X: Any, *blocks: list[Any]) -> Any:
+        """A collection like X of what a function makes of its blocks, targets the small ordinary estimator."""
+        model = delayed(self._block_model(), pure=False, traverse=False)
         parts = [delayed(function, pure=False)(*block, model) for block in zip(*blocks, strict=True)]
         names, kind = [str(name) for name in self.label_names_], float_type(X)
         if is_frame(X):
@@ -155,10 +158,10 @@ class OnBlocks(LabelEstimator):
         return _array_of(parts, X.chunks[0], (len(names),), kind)
 
     def _fit_rows(self, X: Any, y: Any, row_data: RowData) -> None:
-        self._check_for_blocks()
-        rounds = Rounds(current_client(self.client))
-        check_workers(rounds.client)
-        training = Training(rounds, X, y, self._to_send())
+        self._check_block_params()
+        runner = BlockRunner(current_client(self.client))
+        check_workers(runner.client)
+        training = TrainingBlocks(runner, X, y, self._block_model())
         self.n_features_in_ = training.m
         if is_frame(X) and all(isinstance(name, str) for name in X.columns):
             self.feature_names_in_ = np.asarray(X.columns, dtype=object)
@@ -166,8 +169,8 @@ class OnBlocks(LabelEstimator):
         for name, value in row_data.items():
             self._check_row_data(name, value, training)
         self._fit(training)
-        self._finish_blocks(training)
-        self.n_rounds_ = rounds.count
+        self._fit_votes_of_blocks(training)
+        self.n_rounds_ = runner.n_rounds
 
     def _validate_features(self, X: Any, reset: bool = False) -> Any:
         raise InputError(
@@ -177,24 +180,24 @@ class OnBlocks(LabelEstimator):
 
     def _check_row_data(self, name: str, value: Any, X: Any) -> Any:
         if name == "sample_weight":
-            return X.weigh(value)  # X stands for all that there is of the rows
+            return X.set_sample_weight(value)  # X stands for all that there is of the rows
         raise InputError(
             f"On Dask collections {name} cannot be given; leave it out, or fit {type(self).__name__} of ldlearn on "
             "rows in memory."
         )
 
-    def _check_for_blocks(self) -> None:
+    def _check_block_params(self) -> None:
         """Refuse parameters that need all rows in one place."""
 
-    def _finish_blocks(self, training: Training) -> None:
+    def _fit_votes_of_blocks(self, training: TrainingBlocks) -> None:
         """The number of votes of a joint model, learned on the rows that one machine would take."""
         if isinstance(self, JointModel):
-            X, given = training.rows(np.arange(training.n)[vote_rows(training.n, len(self.label_names_))])
-            self._fit_votes(X, given.T, given.weights, given.known)
+            X, targets = training.fetch_rows(np.arange(training.n)[vote_rows(training.n, len(self.label_names_))])
+            self._fit_votes(X, targets.T, targets.weights, targets.known)
             self._total_weight = float(training.total)  # of all rows, not only of those that were brought
 
 
-class JointOnBlocks(OnBlocks):
+class DaskJointModel(DaskEstimator):
     """What the joint models share: new rows with known labels, and a feature map."""
 
     feature_map: Any
@@ -215,40 +218,39 @@ class JointOnBlocks(OnBlocks):
             Of the kind of X.
         """
         check_is_fitted(self)
-        self._check_new_rows(X)
         self._check_columns(X)
         check_collection(y, "y")
-        return self._lazily(_enhanced, X, *blocks_in_step(X, y))
+        return self._map_lazily(_enhanced, X, *align_blocks(X, y))
 
-    def _check_new_rows(self, X: Any) -> None:
-        """Refuse to enhance what the model cannot."""
-
-    def _check_for_blocks(self) -> None:
-        if not (self.feature_map is None or isinstance(self.feature_map, str)):
+    def _check_block_params(self) -> None:
+        if not (self.feature_map is None or isinstance(self.feature_map, str | Nystroem)):
             raise ParameterError(
                 "A transformer as feature_map would have to be fitted on all rows, which lie in blocks; apply it to X "
-                "first (map_blocks), or use feature_map='rbf'."
+                "first (map_blocks), or use feature_map='rbf' or Nystroem."
             )
 
-    def _map_features(self, training: Training) -> tuple[list[Any], Array]:
+    def _map_features(self, training: TrainingBlocks) -> tuple[list[Any], Array]:
         """What the predictor works on, and the sums of its columns."""
         self.feature_map_, self._offsets = None, None
         if self.feature_map is None:
             return training.X, training.sums
-        self._offsets = BlockColumns(training, training.X, training.sums, True, weighted=False).offsets
-        sample = SampledRows(training, training.X, training.m, self._offsets).X
+        if isinstance(self.feature_map, str):
+            self._offsets = BlockColumns(training, training.X, training.sums, True, weighted=False).offsets
+        sample = LazyRows(training, training.X, training.m, offsets=self._offsets)
         unfitted = make_feature_map(self.feature_map, sample, self.random_state)
+        if not isinstance(unfitted.random_state, Integral):  # drawn from twice below
+            unfitted.random_state = check_random_state(unfitted.random_state).randint(2**31 - 1)
         # The rows that Nystroem would draw, without all the others. It shuffles what it is given: these are handed over
         # so that they come out in the order of the draw, which is that of the mapped columns.
         drawn = check_random_state(unfitted.random_state).permutation(training.n)[: unfitted.n_components]
         shuffled = check_random_state(unfitted.random_state).permutation(len(drawn))
         self.feature_map_ = unfitted.fit(sample[drawn[np.argsort(shuffled)]])
         self.feature_map_.component_indices_ = drawn
-        X = training.rounds.keep(_mapped, training.X, common=(self._offsets, self.feature_map_))
-        (sums,) = training.rounds.total(_sums, X)
+        X = training.runner.map_persist(_mapped, training.X, common=(self._offsets, self.feature_map_))
+        (sums,) = training.runner.map_sum(_sums, X)
         return X, sums
 
-    def _array_of_rows(self, training: Training, parts: list[Any], width: tuple[int, ...], kind: Any) -> Any:
+    def _array_of_rows(self, training: TrainingBlocks, parts: list[Any], width: tuple[int, ...], kind: Any) -> Any:
         """A Dask array with a row for each training row."""
         return _array_of(parts, training.lengths.tolist(), width, kind)
 
@@ -280,7 +282,7 @@ def _with_client(construct: Any) -> Any:
     return __init__
 
 
-# What is done to a block.
+# Functions of a block.
 
 
 def _like(block: Any, D: Any, model: Any) -> Any:
@@ -311,7 +313,8 @@ def _score(X: Any, y: Any, weights: Any, model: Any) -> tuple[float, float]:
 
 def _mapped(X: Array, common: tuple[Any, Any]) -> Array:
     offsets, feature_map = common
-    return np.asarray(feature_map.transform(subtract_offsets(X, offsets)), dtype=X.dtype)
+    near = X if offsets is None else subtract_offsets(X, offsets)
+    return np.asarray(feature_map.transform(near), dtype=X.dtype)
 
 
 def _sums(X: Array, _: Any) -> list[Any]:

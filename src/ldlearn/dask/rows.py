@@ -10,30 +10,30 @@ from numpy.typing import NDArray
 
 from ldlearn.core.scaling import column_sums, dense_offsets, deviation_sums, settled_moments
 from ldlearn.core.simplex import Array
-from ldlearn.dask.training import Given, SampledRows, Training
+from ldlearn.dask.training import BlockTargets, LazyRows, TrainingBlocks
 from ldlearn.solvers.features import CentredColumns, Features
 from ldlearn.solvers.row_space import reduce_to_row_space
 from ldlearn.solvers.softmax_objective import LocalObjective
 from ldlearn.solvers.softmax_regression import ObjectiveAt
 
-_FEW_ROWS = 10_000  # may be looked at in one place
+_MAX_LOCAL_ROWS = 10_000  # may be looked at in one place
 
 
 class BlockColumns(CentredColumns):
     """What is known of the columns of features that lie in blocks."""
 
     X: Any  # some rows are all that is asked for, of features and of weights
-    weights: Any = None
+    sample_weight: Any = None
 
     def __init__(
-        self, training: Training, X: Sequence[Any], sums: Any, fit_intercept: bool, weighted: bool = True
+        self, training: TrainingBlocks, X: Sequence[Any], sums: Any, fit_intercept: bool, weighted: bool = True
     ) -> None:
         """The sums are those of the columns, each row counted once; if ``weighted``, moments count it as it should."""
-        self.training, self.blocks, self._rounds = training, X, training.rounds
+        self.training, self.blocks, self._runner = training, X, training.runner
         n, total, weighted = training.n, float(training.n), weighted and training.has_weights
         if weighted:
-            total, (sums,) = training.total, self._rounds.total(_weighted_sums, X, training.given)
-        away, squares = self._rounds.total(_deviations, X, training.given, common=(sums / total, weighted))
+            total, (sums,) = training.total, self._runner.map_sum(_weighted_sums, X, training.targets)
+        away, squares = self._runner.map_sum(_deviations, X, training.targets, common=(sums / total, weighted))
         mean, squares = settled_moments(total, sums / total, away, squares, training.dtype)
         # Offsets come from squares of n rows; these are of as many as the rows count.
         super().__init__(n, mean, squares, dense_offsets(n, mean, squares * (n / total)), fit_intercept, total=total)
@@ -41,24 +41,26 @@ class BlockColumns(CentredColumns):
 
     def scatter_matrix(self) -> NDArray[np.float64]:
         """``(X - mean)' (X - mean)``."""
-        (scatter,) = self._rounds.total(_scatter, self.blocks, self.training.given, common=self.message())
+        (scatter,) = self._runner.map_sum(_scatter, self.blocks, self.training.targets, common=self.message())
         return np.asarray(scatter)
 
-    def to_choose_by(self) -> tuple[Any, Any, Any]:
-        """Features, labels, which are known, for the choice of weights: all of few rows, of many what it asks for."""
-        if self.n <= _FEW_ROWS:
-            X, given = self.training.rows(np.arange(self.n), self.blocks)
-            return reduce_to_row_space(Features(X, self.fit_intercept, given.weights)), given.T, given.known
-        found = SampledRows(self.training, self.blocks, self.m)
-        self.X, self.weights = found.X, found.weights
-        return self, found.Y, found.known
+    def selection_rows(self) -> tuple[Any, Any, Any]:
+        """Features, labels and which of them are known, to select hyperparameters by; many rows are fetched lazily."""
+        if self.n <= _MAX_LOCAL_ROWS:
+            X, targets = self.training.fetch_rows(np.arange(self.n), self.blocks)
+            return reduce_to_row_space(Features(X, self.fit_intercept, targets.weights)), targets.T, targets.known
+        training, n_labels = self.training, self.training.n_labels
+        self.X = LazyRows(training, self.blocks, self.m)
+        self.sample_weight = LazyRows(training, self.blocks, 1, "weights") if training.has_weights else None
+        known = LazyRows(training, self.blocks, n_labels, "known") if training.has_unknown else None
+        return self, LazyRows(training, self.blocks, n_labels, "T"), known
 
     def sample(self) -> Features | None:
         """Rows for a rough second derivative, brought here; None if there are not many more."""
         rows = None if self._sample else self.sampled_rows()
         if rows is not None:
-            X, given = self.training.rows(rows, self.blocks)
-            self._sample = self.sample_of(X, given.weights)
+            X, targets = self.training.fetch_rows(rows, self.blocks)
+            self._sample = self.sample_of(X, targets.weights)
         return self._sample
 
     def message(self) -> CentredColumns:
@@ -66,7 +68,7 @@ class BlockColumns(CentredColumns):
         return CentredColumns(self.n, self.mean, self.spread, self.offsets, self.fit_intercept)
 
 
-class Weights(NamedTuple):
+class Coefficients(NamedTuple):
     """What travels to the blocks in a round of the W-step."""
 
     columns: CentredColumns
@@ -87,7 +89,7 @@ class BlockObjective:
     """
 
     def __init__(self, columns: BlockColumns, degrees: Sequence[Any]) -> None:
-        self.rounds, self.X = columns.training.rounds, columns.blocks
+        self.runner, self.X = columns.training.runner, columns.blocks
         self.features, self.degrees = columns, degrees
         self.n = columns.total
         self.sampled = columns.sample() is not None  # second derivatives are taken from it, without a round
@@ -96,13 +98,13 @@ class BlockObjective:
 
     def mean_degrees(self) -> Array:
         """Column means of D."""
-        (sums,) = self.rounds.total(_column_sums, self.degrees)
+        (sums,) = self.runner.map_sum(_column_sums, self.degrees)
         return np.asarray(sums / self.n)
 
     def at(self, W: Array, b: Array, *, logits: Any = None, exact: bool = False) -> BlockObjectiveAt:
         """The rows at weights; asked for twice in a row, they cost one round."""
         if self._known is None or not self._known.weights.are(W, b, exact):
-            self._known = BlockObjectiveAt(self, Weights(self.features.message(), W, b, exact))
+            self._known = BlockObjectiveAt(self, Coefficients(self.features.message(), W, b, exact))
         return self._known
 
 
@@ -111,9 +113,9 @@ class BlockObjectiveAt:
 
     logits = None
 
-    def __init__(self, rows: BlockObjective, weights: Weights) -> None:
+    def __init__(self, rows: BlockObjective, weights: Coefficients) -> None:
         self.rows, self.weights, self.exact = rows, weights, weights.exact
-        found = rows.rounds.total(_sums_at, rows.X, rows.degrees, common=weights)
+        found = rows.runner.map_sum(_sums_at, rows.X, rows.degrees, common=weights)
         self.loss, self._gW, self._gb, self._excess, self._curvature = found
         self._sampled: Any = None  # the sample at these weights
 
@@ -138,12 +140,12 @@ class BlockObjectiveAt:
                 self._sampled = LocalObjective(sample, nothing).at(self.weights.W, self.weights.b)
             part, factor = self._sampled.hessian_times(W, b), self.rows.n / sample.total
             return factor * part[0], factor * part[1]
-        hW, hb = self.rows.rounds.total(_hessian_times, self.rows.X, self.rows.degrees, common=(self.weights, W, b))
+        hW, hb = self.rows.runner.map_sum(_hessian_times, self.rows.X, self.rows.degrees, common=(self.weights, W, b))
         return hW, hb
 
     def scatters(self) -> Iterable[Array]:
         """``Z' diag(p_j (1 - p_j)) Z`` for each label j."""
-        return self.rows.rounds.total(_scatters, self.rows.X, self.rows.degrees, common=self.weights)
+        return self.rows.runner.map_sum(_scatters, self.rows.X, self.rows.degrees, common=self.weights)
 
     def along(self, W: Array, b: Array) -> Callable[[float], ObjectiveAt]:
         """The rows at the weights plus t times a direction."""
@@ -155,41 +157,41 @@ class BlockObjectiveAt:
         return self.rows.at(self.weights.W, self.weights.b + b, exact=self.weights.exact)
 
 
-# What is done to a block. ``degrees`` is whatever has the degrees of its rows as D, and how often they count.
+# Functions of a block. ``degrees`` is whatever has the degrees of its rows as D, and how often they count.
 
 
-def _weighted_sums(X: Array, given: Given, _: Any) -> Sequence[Any]:
-    return [column_sums(X, given.weights)[1]]
+def _weighted_sums(X: Array, targets: BlockTargets, _: Any) -> Sequence[Any]:
+    return [column_sums(X, targets.weights)[1]]
 
 
-def _deviations(X: Array, given: Given, common: tuple[NDArray[np.float64], bool]) -> Sequence[Any]:
+def _deviations(X: Array, targets: BlockTargets, common: tuple[NDArray[np.float64], bool]) -> Sequence[Any]:
     mean, weighted = common
-    return deviation_sums(X, mean, given.weights if weighted else None)
+    return deviation_sums(X, mean, targets.weights if weighted else None)
 
 
-def _scatter(X: Array, given: Given, columns: CentredColumns) -> Sequence[Any]:
-    return [Features(X, sample_weight=given.weights, block_of=columns).scatter_matrix()]
+def _scatter(X: Array, targets: BlockTargets, columns: CentredColumns) -> Sequence[Any]:
+    return [Features(X, sample_weight=targets.weights, block_of=columns).scatter_matrix()]
 
 
 def _column_sums(degrees: Any, _: Any) -> Sequence[Any]:
     return [column_sums(degrees.D, degrees.weights)[1]]
 
 
-def _sums_at(X: Array, degrees: Any, weights: Weights) -> Sequence[Any]:
+def _sums_at(X: Array, degrees: Any, weights: Coefficients) -> Sequence[Any]:
     at = _at(X, degrees, weights)
     # Back from a mean to a sum: means of blocks of different lengths do not add up.
     return [at.loss, *at.gradient(), at.excess(), at.objective.n * at.mean_curvature()]
 
 
-def _hessian_times(X: Array, degrees: Any, common: tuple[Weights, Array, Array]) -> Sequence[Any]:
+def _hessian_times(X: Array, degrees: Any, common: tuple[Coefficients, Array, Array]) -> Sequence[Any]:
     weights, W, b = common
     return list(_at(X, degrees, weights).hessian_times(W, b))
 
 
-def _scatters(X: Array, degrees: Any, weights: Weights) -> Sequence[Any]:
+def _scatters(X: Array, degrees: Any, weights: Coefficients) -> Sequence[Any]:
     return list(_at(X, degrees, weights).scatters())
 
 
-def _at(X: Array, degrees: Any, weights: Weights) -> Any:
+def _at(X: Array, degrees: Any, weights: Coefficients) -> Any:
     rows = LocalObjective(Features(X, sample_weight=degrees.weights, block_of=weights.columns), degrees.D)
     return rows.at(weights.W, weights.b, exact=weights.exact)

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 from ldlearn import learning
 from ldlearn.core.simplex import Array
 from ldlearn.core.simplex import SampleWeight as RowWeights
-from ldlearn.dask.estimator import OnBlocks
+from ldlearn.dask.estimator import DaskEstimator
 from ldlearn.dask.rows import BlockColumns, BlockObjective
-from ldlearn.dask.training import Given, Training
+from ldlearn.dask.training import BlockTargets, TrainingBlocks
 from ldlearn.exceptions import ParameterError
 from ldlearn.solvers.softmax_regression import minimize
 
@@ -21,11 +21,11 @@ class _Known(NamedTuple):
     weights: RowWeights | None
 
 
-class SABFGS(OnBlocks, learning.SABFGS):
+class DaskSABFGS(DaskEstimator, learning.SABFGS):
     """`ldlearn.SABFGS` on Dask arrays and data frames, their rows in blocks.
 
     The same problem, solved by the same steps: the result is that of one machine to 1e-6, however rows are cut into
-    blocks. See `ldlearn.dask.DLDL` for how it works.
+    blocks. See `ldlearn.dask.DaskDLDL` for how it works.
 
     Parameters
     ----------
@@ -42,18 +42,18 @@ class SABFGS(OnBlocks, learning.SABFGS):
         How often something was asked of all blocks.
     """
 
-    def _check_for_blocks(self) -> None:
+    def _check_block_params(self) -> None:
         if self.solver != "newton":
             raise ParameterError(f"On Dask collections the solver is 'newton', not {self.solver!r}.")
 
-    def _fit(self, training: Training) -> None:  # type: ignore[override]
+    def _fit(self, training: TrainingBlocks) -> None:  # type: ignore[override]
         columns = BlockColumns(training, training.X, training.sums, self.fit_intercept)
-        rows = BlockObjective(columns, training.rounds.keep(_known, training.given))
+        rows = BlockObjective(columns, training.runner.map_persist(_known, training.targets))
         fit = minimize(rows, l2=self.l2, start=None, tol=self.tol, max_iter=self.max_iter)
         self.coef_, self.intercept_ = fit.coef.T, fit.intercept
         self.objective_, self.weights_gap_ = fit.loss, fit.gap
         self.n_iter_, self.converged_ = fit.n_iter, fit.converged
 
 
-def _known(given: Given, _: Any) -> _Known:
-    return _Known(given.T, given.weights)
+def _known(targets: BlockTargets, _: Any) -> _Known:
+    return _Known(targets.T, targets.weights)

@@ -13,35 +13,36 @@ from ldlearn.core.scaling import column_sums
 from ldlearn.core.simplex import Array, Mask
 from ldlearn.core.simplex import SampleWeight as RowWeights
 from ldlearn.core.targets import split_observed
-from ldlearn.dask.cluster import Rounds
-from ldlearn.dask.collections import as_floats, blocks_in_step, check_collection, check_weights, float_type
+from ldlearn.dask.cluster import BlockRunner
+from ldlearn.dask.collections import align_blocks, as_floats, check_collection, check_sample_weight, float_type
 from ldlearn.exceptions import InputError
+from ldlearn.joint.validation import third_moments
 
 
-class Given(NamedTuple):
-    """What is given of the rows of a block, or of some rows, besides their features."""
+class BlockTargets(NamedTuple):
+    """The targets of the rows of a block, or of some rows, besides their features."""
 
     T: Any  # 0/1 labels or degrees
     known: Mask | None = None  # labels that are not unknown; None if none is
     weights: RowWeights | None = None  # how often each row counts; None if all once
 
-    def at(self, places: NDArray[np.intp]) -> Given:
+    def at(self, places: NDArray[np.intp]) -> BlockTargets:
         """Of some of the rows."""
         parts: list[Any] = [None if part is None else part[places] for part in self]
-        return Given(*parts)
+        return BlockTargets(*parts)
 
 
-class Training:
+class TrainingBlocks:
     """Features and targets in blocks of rows, without the blocks that are empty.
 
     Attributes
     ----------
-    rounds : Rounds
-    X, given : list
-        The blocks, on the cluster: arrays, and `Given` for each.
+    runner : BlockRunner
+    X, targets : list
+        The blocks, on the cluster: arrays, and `BlockTargets` for each.
     lengths : ndarray of int
         Rows of each block.
-    n, m : int
+    n, m, n_labels : int
     total : float
         Rows, as often as they count.
     dtype : dtype
@@ -52,15 +53,16 @@ class Training:
         Whether some labels are unknown, and whether rows count more or less than once.
     """
 
-    def __init__(self, rounds: Rounds, X: Any, y: Any, checks: Any) -> None:
+    def __init__(self, runner: BlockRunner, X: Any, y: Any, checks: Any) -> None:
         """Check all rows in one round; ``checks`` is the ordinary estimator, which knows what it takes."""
         check_collection(X, "X")
         check_collection(y, "y")
-        self.rounds, self.m, self.dtype, self._collection = rounds, int(X.shape[1]), float_type(X), X
-        of_X, of_y = blocks_in_step(X, y)
-        self.X = rounds.hold(as_floats(X, of_X))
-        self.given = rounds.keep(_checked_targets, of_y, common=checks)
-        found = rounds.collect(_look, self.X, self.given, common=checks)
+        self.runner, self.m, self.dtype, self._collection = runner, int(X.shape[1]), float_type(X), X
+        self.n_labels = int(y.shape[1])
+        of_X, of_y = align_blocks(X, y)
+        self.X = runner.persist(as_floats(X, of_X))
+        self.targets = runner.map_persist(_checked_targets, of_y, common=checks)
+        found = runner.map_compute(_check_block, self.X, self.targets, common=checks)
         self.lengths = np.array([seen.rows for seen in found])
         # Messages count all blocks, the empty ones too, as the user does.
         self._filled = np.arange(len(found))
@@ -68,21 +70,21 @@ class Training:
         self._filled = np.flatnonzero(self.lengths)
         if not len(self._filled):
             raise InputError("X has no rows; at least one is needed.")
-        self.X, self.given = [self.X[k] for k in self._filled], [self.given[k] for k in self._filled]
+        self.X, self.targets = [self.X[k] for k in self._filled], [self.targets[k] for k in self._filled]
         self.sums = np.sum([found[k].sums for k in self._filled], axis=0)
         self.has_unknown, self.has_weights = any(found[k].unknown for k in self._filled), False
         self.lengths = self.lengths[self._filled]
         self.n = int(self.lengths.sum())
         self.total = float(self.n)
 
-    def weigh(self, sample_weight: Any) -> None:
+    def set_sample_weight(self, sample_weight: Any) -> None:
         """Let rows count as often as a collection in step with X says."""
-        check_weights(sample_weight)
-        _, blocks = blocks_in_step(self._collection, sample_weight, "sample_weight")
-        given = self.rounds.keep(_weighed, self.given, [blocks[k] for k in self._filled])
-        found = self.rounds.collect(_weight_of, given)
+        check_sample_weight(sample_weight)
+        _, blocks = align_blocks(self._collection, sample_weight, "sample_weight")
+        targets = self.runner.map_persist(_attach_weights, self.targets, [blocks[k] for k in self._filled])
+        found = self.runner.map_compute(_sum_weights, targets)
         self._refuse([answer if isinstance(answer, str) else "" for answer in found])
-        self.given, self.has_weights, self.total = given, True, float(sum(found))
+        self.targets, self.has_weights, self.total = targets, True, float(sum(found))
 
     def _refuse(self, problems: list[str]) -> None:
         for block, problem in enumerate(problems):
@@ -90,18 +92,18 @@ class Training:
                 first = self.lengths[:block].sum()
                 raise InputError(f"Block {self._filled[block]} (from row {first} on): {problem}")
 
-    def rows(self, positions: NDArray[np.intp], X: Sequence[Any] | None = None) -> tuple[Array, Given]:
-        """Features of some rows and what is given of them; positions are counted over all blocks and rise."""
+    def fetch_rows(self, positions: NDArray[np.intp], X: Sequence[Any] | None = None) -> tuple[Array, BlockTargets]:
+        """Features of some rows and the targets of them; positions are counted over all blocks and rise."""
         ends = np.cumsum(self.lengths)
         places = np.split(positions, np.searchsorted(positions, ends[:-1]))
         chosen = [k for k, here in enumerate(places) if len(here)]
         local = [places[k] - (ends[k] - self.lengths[k]) for k in chosen]
         blocks = self.X if X is None else X
-        found = self.rounds.collect(_rows, [blocks[k] for k in chosen], [self.given[k] for k in chosen], local)
-        return np.concatenate([X for X, _ in found]), _joined([given for _, given in found])
+        found = self.runner.map_compute(_rows, [blocks[k] for k in chosen], [self.targets[k] for k in chosen], local)
+        return np.concatenate([X for X, _ in found]), _concatenate([targets for _, targets in found])
 
 
-def _joined(parts: Sequence[Given]) -> Given:
+def _concatenate(parts: Sequence[BlockTargets]) -> BlockTargets:
     """The rows of all parts one after the other."""
     T = np.concatenate([part.T for part in parts])
     known = weights = None
@@ -109,70 +111,42 @@ def _joined(parts: Sequence[Given]) -> Given:
         known = np.concatenate([np.ones(p.T.shape, dtype=bool) if p.known is None else p.known for p in parts])
     if parts[0].weights is not None:
         weights = np.concatenate([part.weights for part in parts if part.weights is not None])
-    return Given(T, known, weights)
+    return BlockTargets(T, known, weights)
 
 
-class SampledRows:
-    """Rows in blocks as if they were arrays, for code that asks for a few of them only.
+class LazyRows:
+    """Rows in blocks as an array that fetches only the rows at the positions that are asked for.
 
-    Attributes
-    ----------
-    X, Y, known, weights
-        Have ``shape`` or a length and give the rows at any positions; X also gives products with a vector, one
-        number a row. The last two are None where there is nothing to say.
+    ``@`` gives the products of all rows with a vector. ``part`` is "X" or a field of `BlockTargets`.
     """
 
     def __init__(
-        self, training: Training, X: Sequence[Any], width: int, offsets: NDArray[np.float64] | None = None
+        self, training: TrainingBlocks, blocks: Sequence[Any], width: int, part: str = "X", offsets: Any = None
     ) -> None:
-        self.training, self.blocks, self.width, self.offsets = training, X, width, offsets
-        self.X, self.Y = _SampledFeatures(self), _Sampled(self, "T")
-        self.known = _Sampled(self, "known") if training.has_unknown else None
-        self.weights = _Sampled(self, "weights") if training.has_weights else None
-        self._positions = np.empty(0, dtype=np.intp)
-        self._found: tuple[Array, Given] | None = None
-
-    def rows(self, positions: NDArray[np.intp]) -> tuple[Array, Given]:
-        """Features, and what is given; rows that were asked for before are not asked for again."""
-        new = np.setdiff1d(positions, self._positions)
-        if len(new):
-            X, given = self.training.rows(new, self.blocks)
-            X = X if self.offsets is None else subtract_offsets(X, self.offsets)
-            if self._found is not None:
-                X, given = np.concatenate([self._found[0], X]), _joined([self._found[1], given])
-            self._positions, self._found = np.concatenate([self._positions, new]), (X, given)
-        order = np.argsort(self._positions)
-        places = order[np.searchsorted(self._positions, positions, sorter=order)]
-        assert self._found is not None
-        return self._found[0][places], self._found[1].at(places)
-
-
-class _SampledFeatures:
-    def __init__(self, sample: SampledRows) -> None:
-        self.sample, self.dtype = sample, sample.training.dtype
-        self.shape = sample.training.n, sample.width
-
-    def __getitem__(self, positions: NDArray[np.intp]) -> Array:
-        return self.sample.rows(positions)[0]
-
-    def __matmul__(self, vector: Array) -> Array:
-        return np.concatenate(self.sample.training.rounds.collect(_times, self.sample.blocks, common=vector))
-
-
-class _Sampled:
-    def __init__(self, sample: SampledRows, part: str) -> None:
-        self.sample, self.part = sample, part
+        self.training, self.blocks, self.part, self.offsets = training, blocks, part, offsets
+        self.shape, self.dtype = (training.n, width), training.dtype
 
     def __len__(self) -> int:
-        return self.sample.training.n
+        return self.shape[0]
 
     def __getitem__(self, positions: NDArray[np.intp]) -> Any:
-        given = self.sample.rows(positions)[1]
-        found = getattr(given, self.part)
-        return np.ones(given.T.shape, dtype=bool) if found is None else found  # among these, none is unknown
+        unique, inverse = np.unique(positions, return_inverse=True)
+        X, targets = self.training.fetch_rows(unique, self.blocks)
+        if self.part == "X":
+            return (X if self.offsets is None else subtract_offsets(X, self.offsets))[inverse]
+        found = getattr(targets, self.part)
+        return (np.ones(targets.T.shape, dtype=bool) if found is None else found)[inverse]  # all observed
+
+    def third_moments(self) -> Array:
+        """As `validation.third_moments`."""
+        (moments,) = self.training.runner.map_sum(_third_moments, self.blocks, self.training.targets)
+        return np.asarray(moments)
+
+    def __matmul__(self, vector: Array) -> Array:
+        return np.concatenate(self.training.runner.map_compute(_times, self.blocks, common=vector))
 
 
-class _Seen(NamedTuple):
+class _BlockCheck(NamedTuple):
     """What a look at a block tells."""
 
     rows: int
@@ -181,52 +155,56 @@ class _Seen(NamedTuple):
     unknown: bool = False  # whether some labels are
 
 
-# What is done to a block.
+# Functions of a block.
 
 
 def _checked_targets(y: Any, checks: Any) -> Any:
     """Targets as the estimator takes them, or the sentence that says why it does not."""
     if not len(y):
-        return Given(np.empty((0, y.shape[1])))
+        return BlockTargets(np.empty((0, y.shape[1])))
     try:
         targets = checks._check_targets(y)
     except InputError as error:
         # Not raised: of several wrong blocks the first is to be named, whichever is looked at first.
         return str(error)
-    return Given(*split_observed(targets)) if checks.capabilities().unknown_labels else Given(targets)
+    return BlockTargets(*split_observed(targets)) if checks.capabilities().unknown_labels else BlockTargets(targets)
 
 
-def _look(X: Array, given: Any, checks: Any) -> _Seen:
+def _check_block(X: Array, targets: Any, checks: Any) -> _BlockCheck:
     n = len(X)
-    if isinstance(given, str):
-        return _Seen(n, given)
-    if len(given.T) != n:
-        return _Seen(n, f"X has {n} rows here and y has {len(given.T)}; partition them alike.")
+    if isinstance(targets, str):
+        return _BlockCheck(n, targets)
+    if len(targets.T) != n:
+        return _BlockCheck(n, f"X has {n} rows here and y has {len(targets.T)}; partition them alike.")
     if n:
         try:
             checks._validate_features(X, reset=True)
         except InputError as error:
-            return _Seen(n, str(error))
-    return _Seen(n, "", column_sums(X)[1], given.known is not None)
+            return _BlockCheck(n, str(error))
+    return _BlockCheck(n, "", column_sums(X)[1], targets.known is not None)
 
 
-def _weighed(given: Given, sample_weight: Any, _: Any) -> Any:
-    """The same with weights, or the sentence that says what is wrong with them."""
+def _attach_weights(targets: BlockTargets, sample_weight: Any, _: Any) -> Any:
+    """The targets with weights, or the sentence that says what is wrong with them."""
     weights = np.asarray(sample_weight, dtype=np.float64)
-    if len(weights) != len(given.T):
-        return f"X has {len(given.T)} rows here and sample_weight has {len(weights)}; partition them alike."
+    if len(weights) != len(targets.T):
+        return f"X has {len(targets.T)} rows here and sample_weight has {len(weights)}; partition them alike."
     wrong = np.flatnonzero(~(np.isfinite(weights) & (weights > 0)))
     if len(wrong):
         return (
             f"sample_weight must be positive and finite, got {weights[wrong[0]]:g} at row {wrong[0]}; leave rows out "
             "that do not count."
         )
-    return given._replace(weights=weights)
+    return targets._replace(weights=weights)
 
 
-def _weight_of(given: Any, _: Any) -> Any:
+def _sum_weights(targets: Any, _: Any) -> Any:
     """The sum of the weights, or the sentence in their place."""
-    return given if isinstance(given, str) else float(given.weights.sum())
+    return targets if isinstance(targets, str) else float(targets.weights.sum())
+
+
+def _third_moments(X: Array, targets: BlockTargets, _: Any) -> Sequence[Any]:
+    return [third_moments(X, targets.weights)]
 
 
 def _times(X: Array, vector: Array) -> Array:
@@ -234,5 +212,5 @@ def _times(X: Array, vector: Array) -> Array:
     return np.asarray(np.einsum("ij,j->i", X, vector))
 
 
-def _rows(X: Array, given: Given, places: NDArray[np.intp], _: Any) -> tuple[Array, Given]:
-    return X[places], given.at(places)
+def _rows(X: Array, targets: BlockTargets, places: NDArray[np.intp], _: Any) -> tuple[Array, BlockTargets]:
+    return X[places], targets.at(places)

@@ -11,19 +11,19 @@ from ldlearn import joint
 from ldlearn.core.simplex import Array
 from ldlearn.core.targets import check_labels_seen, count_ticks, shares_of_ticks
 from ldlearn.core.votes import label_counts
-from ldlearn.dask.estimator import JointOnBlocks
+from ldlearn.dask.estimator import DaskJointModel
 from ldlearn.dask.rows import BlockColumns
-from ldlearn.dask.training import Given, Training
+from ldlearn.dask.training import BlockTargets, TrainingBlocks
 from ldlearn.solvers.features import CentredColumns, Features
 from ldlearn.solvers.vote_regression import Competing, Derivatives, Design, Labels, Point, minimize
 
 
-class VoteLDL(JointOnBlocks, joint.VoteLDL):
+class DaskVoteLDL(DaskJointModel, joint.VoteLDL):
     """`ldlearn.VoteLDL` on Dask arrays and data frames, their rows in blocks.
 
     The same problem, solved by the same steps: the result is that of one machine to 1e-6, however rows are cut into
-    blocks. See `ldlearn.dask.DLDL` for how it works. A Newton step takes a round for each step of conjugate
-    gradients, so rounds are more than DLDL's.
+    blocks. See `ldlearn.dask.DaskDLDL` for how it works. A Newton step takes a round for each step of conjugate
+    gradients, so runner are more than DLDL's.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class VoteLDL(JointOnBlocks, joint.VoteLDL):
         How often something was asked of all blocks.
     """
 
-    _of_rows: ClassVar[tuple[str, ...]] = ("label_distributions_",)
+    _row_attributes: ClassVar[tuple[str, ...]] = ("label_distributions_",)
 
     def enhance(self, X: Any, y: Any, n_raters: Any = None) -> Any:
         """Degrees of new rows whose logical labels are known, not computed yet.
@@ -50,7 +50,7 @@ class VoteLDL(JointOnBlocks, joint.VoteLDL):
         Parameters
         ----------
         X, y : Dask arrays or data frames
-            As for `ldlearn.dask.DLDL.enhance`.
+            As for `ldlearn.dask.DaskDLDL.enhance`.
         n_raters : None
             For one machine only.
         """
@@ -58,7 +58,7 @@ class VoteLDL(JointOnBlocks, joint.VoteLDL):
             self._check_row_data("n_raters", n_raters, X)
         return super().enhance(X, y)
 
-    def _fit(self, training: Training) -> None:  # type: ignore[override]
+    def _fit(self, training: TrainingBlocks) -> None:  # type: ignore[override]
         self._knows_raters, self._typical_offset = False, 0.0
         columns = BlockColumns(training, *self._map_features(training), self.fit_intercept)
         self.gamma_ = self._gamma_of_blocks(columns) if self.gamma is None else float(self.gamma)
@@ -68,11 +68,11 @@ class VoteLDL(JointOnBlocks, joint.VoteLDL):
         self.coef_, self.intercept_, self.lambda_ = fit.coef.T, fit.intercept, float(np.exp(fit.log_rate))
         self.objective_, self.objective_path_ = fit.loss, fit.path
         self.converged_, self.n_iter_ = fit.converged, fit.n_iter
-        degrees = training.rounds.keep(_degrees, columns.blocks, training.given, common=self._to_send())
+        degrees = training.runner.map_persist(_degrees, columns.blocks, training.targets, common=self._block_model())
         self.label_distributions_ = self._array_of_rows(training, degrees, (len(self.label_names_),), training.dtype)
 
     def _gamma_of_blocks(self, columns: BlockColumns) -> float:
-        return self._choose_gamma(*columns.to_choose_by())
+        return self._choose_gamma(*columns.selection_rows())
 
 
 class _At(NamedTuple):
@@ -100,8 +100,8 @@ class _BlockVotes:
     """Labels that compete for votes, in blocks; the row that is added to the data is looked after here."""
 
     def __init__(self, columns: BlockColumns, label_names: Any) -> None:
-        self.columns, self.rounds, self.given = columns, columns.training.rounds, columns.training.given
-        ticks, counts = self.rounds.total(_ticks, self.given)
+        self.columns, self.runner, self.targets = columns, columns.training.runner, columns.training.targets
+        ticks, counts = self.runner.map_sum(_ticks, self.targets)
         check_labels_seen(label_names, counts)
         # Rows as one machine counts them (`Labels.total`), and the one that is added.
         self.c, self.total = len(counts), float(counts.max()) + 1.0
@@ -116,13 +116,15 @@ class _BlockVotes:
         """The loss and its derivatives at some weights, in one round."""
         W, b = self._split(Z)
         place = _At(self.columns.message(), W, b, log_rate)
-        loss, gW, gb, rate_slope, curvature = self.rounds.total(_point, self.columns.blocks, self.given, common=place)
+        loss, gW, gb, rate_slope, curvature = self.runner.map_sum(
+            _point, self.columns.blocks, self.targets, common=place
+        )
         added = self.added.at(b[None], log_rate)
         own = added.derivatives()
 
         def curve(dZ: Any, drate: float) -> tuple[Any, float]:
             direction = (*self._split(dZ), drate)
-            hW, hb, h = self.rounds.total(_curve, self.columns.blocks, self.given, common=(place, direction))
+            hW, hb, h = self.runner.map_sum(_curve, self.columns.blocks, self.targets, common=(place, direction))
             extra, extra_rate = own.curve(direction[1][None], drate)
             return self._joined(hW, hb, extra), float(h) + extra_rate
 
@@ -138,34 +140,34 @@ class _BlockVotes:
         return np.concatenate([gW.ravel(), gb + added[0] * self.columns.fit_intercept])
 
 
-# What is done to a block.
+# Functions of a block.
 
 
-def _ticks(given: Given, _: Any) -> tuple[Array, Array]:
-    return count_ticks(*given)
+def _ticks(targets: BlockTargets, _: Any) -> tuple[Array, Array]:
+    return count_ticks(*targets)
 
 
-def _at(X: Array, given: Given, place: _At) -> tuple[Features, Competing, Point]:
+def _at(X: Array, targets: BlockTargets, place: _At) -> tuple[Features, Competing, Point]:
     features = Features(X, block_of=place.columns)
-    link = Competing(Labels(given.T.astype(np.float64), label_counts(given.weights, given.known)), 0.0)
+    link = Competing(Labels(targets.T.astype(np.float64), label_counts(targets.weights, targets.known)), 0.0)
     return features, link, link.at(features.times(place.W, place.b), place.log_rate)
 
 
-def _point(X: Array, given: Given, place: _At) -> Sequence[Any]:
-    features, link, point = _at(X, given, place)
+def _point(X: Array, targets: BlockTargets, place: _At) -> Sequence[Any]:
+    features, link, point = _at(X, targets, place)
     found = point.derivatives()
     gradient = features.transpose_times(found.slope)
     # Back from a mean to a sum: means of blocks of different lengths do not add up.
     return [point.loss, *gradient, found.rate_slope, link.labels.total * found.mean_curvature]
 
 
-def _curve(X: Array, given: Given, common: tuple[_At, tuple[Array, Array, float]]) -> Sequence[Any]:
+def _curve(X: Array, targets: BlockTargets, common: tuple[_At, tuple[Array, Array, float]]) -> Sequence[Any]:
     place, (W, b, rate) = common
-    features, _, point = _at(X, given, place)
+    features, _, point = _at(X, targets, place)
     curved, curved_rate = point.derivatives().curve(features.times(W, b), rate)
     return [*features.transpose_times(curved), curved_rate]
 
 
-def _degrees(X: Array, given: Given, model: joint.VoteLDL) -> Array:
+def _degrees(X: Array, targets: BlockTargets, model: joint.VoteLDL) -> Array:
     scores = np.asarray(X @ model.coef_.T + model.intercept_, dtype=np.float64)
-    return np.ascontiguousarray(model._degrees(scores, given.T, 0.0, given.known), dtype=X.dtype)
+    return np.ascontiguousarray(model._degrees(scores, targets.T, 0.0, targets.known), dtype=X.dtype)

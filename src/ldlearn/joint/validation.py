@@ -58,9 +58,8 @@ def sort_by_features(X: Any, sample_weight: SampleWeight | None = None) -> tuple
     ``sum_i w_i x_ij |x_i|^2``, which depends neither on the order of rows nor on that of columns.
     """
     dense = isinstance(X, np.ndarray)
-    squares = np.einsum("ij,ij->i", X, X, dtype=np.float64) if dense else np.asarray(X.multiply(X).sum(axis=1)).ravel()
-    squares = squares if sample_weight is None else squares * sample_weight
-    moments = np.sum([squares[rows] @ X[rows] for rows in row_blocks(X)], axis=0)
+    # Rows in blocks on a cluster compute their moments themselves.
+    moments = X.third_moments() if hasattr(X, "third_moments") else third_moments(X, sample_weight)
     direction = np.empty(X.shape[1], dtype=X.dtype)
     # In single precision, so that rounding errors do not rank columns.
     ranked = np.argsort(moments.astype(np.float32), kind="stable")
@@ -69,6 +68,14 @@ def sort_by_features(X: Any, sample_weight: SampleWeight | None = None) -> tuple
     projected = np.einsum("ij,j->i", X, direction) if dense else X @ direction
     order = np.argsort(projected, kind="stable")
     return order, np.flatnonzero(np.append(True, np.diff(projected[order]) > 0))
+
+
+def third_moments(X: Any, sample_weight: SampleWeight | None = None) -> Array:
+    """``sum_i w_i x_ij |x_i|^2`` of each column j."""
+    dense = isinstance(X, np.ndarray)
+    squares = np.einsum("ij,ij->i", X, X, dtype=np.float64) if dense else np.asarray(X.multiply(X).sum(axis=1)).ravel()
+    squares = squares if sample_weight is None else squares * sample_weight
+    return np.asarray(np.sum([squares[rows] @ X[rows] for rows in row_blocks(X)], axis=0))
 
 
 @dataclass(frozen=True)

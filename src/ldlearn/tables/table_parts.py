@@ -68,11 +68,12 @@ def fit_parts(
     model = _learn_columns(parts, labels, columns, given)
     cluster, client = _connect(scheduler)
     with client:
-        rounds = cluster.Rounds(client)
+        runner = cluster.BlockRunner(client)
         X, Y = _collections(parts, model, model.facts["transformed_features"])
-        X, Y = rounds.hold([X, Y])  # files are read once
-        fitted = getattr(cluster, type(given).__name__)(**given.get_params(deep=False), client=client).fit(X, Y)
-        sums, shares, positives = rounds.bring([Y.sum(axis=0), _shares(Y), Y.sum()])
+        X, Y = runner.persist([X, Y])  # files are read once
+        dask_class = getattr(cluster, f"Dask{type(given).__name__}")
+        fitted = dask_class(**given.get_params(deep=False), client=client).fit(X, Y)
+        sums, shares, positives = runner.compute([Y.sum(axis=0), _shares(Y), Y.sum()])
     model.estimator = fitted.to_local(training_rows=False)
     # The blocks are arrays, which have no names.
     model.estimator.label_names_ = np.asarray(model.labels, dtype=object)
@@ -134,7 +135,7 @@ def predict_parts(
     with client:
         cluster.check_workers(client)
         options |= {"to": to, "overwrite": overwrite}
-        written = cluster.Rounds(client).collect(_predict_part, parts, outputs, common=(loaded, options))
+        written = cluster.BlockRunner(client).map_compute(_predict_part, parts, outputs, common=(loaded, options))
     notes = [f"{Path(table.output).name}: {text}" for table in written for text in table.notes]
     return WrittenTable(sum(table.rows for table in written), list(loaded.labels), output, notes)
 
