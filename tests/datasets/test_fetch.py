@@ -211,11 +211,11 @@ def test_the_first_fetch_shows_the_terms_and_the_second_uses_the_cache(local_ent
 def test_terms_come_before_the_download_and_can_be_told_otherwise(local_entry, cache):
     told = []
 
-    def announce(text):
+    def on_message(text):
         assert not cache.exists()
         told.append(text)
 
-    fetch_dataset("tiny", announce=announce)
+    fetch_dataset("tiny", on_message=on_message)
     assert len(told) == 1
 
 

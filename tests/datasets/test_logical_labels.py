@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 
 from ldlearn.core import normalize_rows
 from ldlearn.datasets import DatasetError, make_label_distributions, make_logical_labels
-from ldlearn.datasets.logical_labels import WAYS, LabelWay
+from ldlearn.datasets.logical_labels import LABEL_MODES, LabelSampler
 
-ANY_WAY = pytest.mark.parametrize("way", WAYS)
+ANY_MODE = pytest.mark.parametrize("way", LABEL_MODES)
 
 
 @settings(deadline=None, max_examples=40)
-@given(st.sampled_from(WAYS), st.integers(1, 6), st.floats(0, 1), st.floats(0, 3), st.integers(0, 1000))
+@given(st.sampled_from(LABEL_MODES), st.integers(1, 6), st.floats(0, 1), st.floats(0, 3), st.integers(0, 1000))
 def test_every_row_has_a_positive_and_the_set_is_that_without_labels(way, c, missing, sharpness, seed):
     options = {"n_labels": c, "sharpness": sharpness, "random_state": seed}
     data = make_label_distributions(50, 3, labels=way, missing=missing, k=1, **options)
@@ -27,7 +27,7 @@ def test_every_row_has_a_positive_and_the_set_is_that_without_labels(way, c, mis
         assert plain.Y is None
 
 
-@ANY_WAY
+@ANY_MODE
 def test_a_seed_fixes_the_labels_whatever_the_number_of_rows(way):
     few, many = (make_label_distributions(n, 4, 5, labels=way, missing=0.2, random_state=3).Y for n in (100, 2100))
     np.testing.assert_array_equal(few, many[:100])
@@ -59,7 +59,7 @@ def test_votes_tick_a_label_as_often_as_they_must(n_raters, concentration):
 
 def test_presence_is_independent_and_degrees_are_equal_shares():
     logits = np.tile([[0.0, -1.0, -2.0]], (60_000, 1))
-    Y = LabelWay("presence").present(logits, np.random.default_rng(0))
+    Y = LabelSampler("presence").present(logits, np.random.default_rng(0))
     chance = 1 / (1 + np.exp(-logits[0]))
     some = 1 - np.prod(1 - chance)
     np.testing.assert_allclose(Y.mean(axis=0), chance / some, atol=0.01)

@@ -65,7 +65,7 @@ def fetch(
     """Download a data set into the cache, after showing its terms; embedded ones need no network."""
     if output is not None:
         check_output(output)
-    data = fetch_dataset(name, progress=sys.stderr.isatty(), announce=print_message)
+    data = fetch_dataset(name, progress=sys.stderr.isatty(), on_message=print_message)
     if output is not None:
         write_dataset(data, output)
     info = dataset_info(name)

@@ -13,9 +13,7 @@ from ldlearn.exceptions import DatasetError
 
 Array = NDArray[np.float64]
 
-_SIDE = 51
-_WEIGHTS = np.array([[4.0, 2.0, 1.0], [1.0, 2.0, 4.0], [1.0, 4.0, 2.0]])
-_CARRY = 0.01
+_SIDE = 51  # points of the grid of the manifold in each direction
 
 
 def artificial_distribution(X: ArrayLike) -> Array:
@@ -43,11 +41,9 @@ def artificial_distribution(X: ArrayLike) -> Array:
     if X.ndim != 2 or X.shape[1] != 3:
         raise DatasetError(f"The artificial set has three features; X must have shape (n, 3), got {X.shape}.")
     T = X + 0.5 * X**2 + 0.2 * X**3 + 1
-    psi = np.empty_like(X)
-    carried = np.zeros(len(X))
-    for j, weights in enumerate(_WEIGHTS):
-        psi[:, j] = (T @ weights + _CARRY * carried) ** 2
-        carried = psi[:, j]
+    psi = np.zeros_like(X)
+    for j, coefficients in enumerate(([4.0, 2.0, 1.0], [1.0, 2.0, 4.0], [1.0, 4.0, 2.0])):
+        psi[:, j] = (T @ np.array(coefficients) + 0.01 * psi[:, j - 1]) ** 2  # at j = 0 the last column is still 0
     return np.asarray(psi / psi.sum(axis=1, keepdims=True))
 
 

@@ -76,9 +76,9 @@ class CatalogueEntry(DatasetInfo):
     files: Sequence[CatalogueFile] = ()
 
     def dataset(self, **fields: Any) -> LabelDataset:
-        """A `LabelDataset` of these arrays, with the names and the origin that the catalogue tells."""
-        told = ("name", "label_names", "source", "citation", "checksum", "description")
-        return LabelDataset(**{key: getattr(self, key) for key in told} | fields, licence=self.terms)
+        """A `LabelDataset` of these arrays, with names and origin from the catalogue."""
+        copied = ("name", "label_names", "source", "citation", "checksum", "description")
+        return LabelDataset(**{key: getattr(self, key) for key in copied} | fields, licence=self.terms)
 
 
 @cache

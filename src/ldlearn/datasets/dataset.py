@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
+from scipy.special import entr
 
 from ldlearn.core.logical import binarize
 from ldlearn.core.targets import default_label_names
-from ldlearn.datasets.describe import describe
 from ldlearn.exceptions import DatasetError
 from ldlearn.tables.label_matrices import raise_not_logical, raise_row_problems
-
-_NEARLY_ALL = 0.99  # share of positive labels from which the threshold rule is warned of
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -147,7 +146,7 @@ class LabelDataset:
         Y = binarize(self.D, rule, delta=delta, total=total, k=k)
         positive = Y.mean() if Y.size else 0.0
         # A single label is positive in every row by nature.
-        if self.n_labels > 1 and positive >= _NEARLY_ALL and rule == "threshold":
+        if self.n_labels > 1 and positive >= 0.99 and rule == "threshold":
             warnings.warn(
                 f"Under degree > {delta:g}, {positive:.2%} of the labels of {self.name!r} are positive, so "
                 'they say next to nothing; use .logical(rule="cumulative"), which takes labels by descending '
@@ -201,7 +200,7 @@ class LabelDataset:
             log c; only with distributions); ``one_hot_share`` (rows with all mass on one label, or with one
             positive label); ``duplicate_rows`` (rows whose features repeat an earlier row).
         """
-        return describe(self.X, self.D, self.Y, delta)
+        return _describe(self.X, self.D, self.Y, delta)
 
     def __repr__(self) -> str:
         kinds = [("distributions", self.D), ("votes", self.counts), ("logical", self.Y)]
@@ -250,3 +249,53 @@ def split_rows(n_rows: int, shares: Sequence[float], seed: int | None) -> list[N
     # The small number undoes rounding: 0.6 + 0.2 of 10 rows are 8, not 7.
     cuts = np.floor(np.cumsum(shares)[:-1] * n_rows + 1e-6).astype(np.intp)
     return np.split(np.random.default_rng(seed).permutation(n_rows), cuts)
+
+
+def _describe(X: Any, D: Any, Y: Any, delta: float) -> dict[str, Any]:
+    """Figures of (X, D or Y); see `LabelDataset.describe`."""
+    degrees = D if D is not None else Y
+    positives = (binarize(D, delta=delta) if D is not None else degrees).sum(axis=1, dtype=np.int64)
+    rows, n_labels = degrees.shape
+    figures: dict[str, Any] = {"n_samples": rows, "n_features": int(X.shape[1]), "n_labels": n_labels}
+    if rows == 0:
+        return figures
+    figures |= {
+        "positives_mean": float(positives.mean()),
+        "positives_min": int(positives.min()),
+        "positives_max": int(positives.max()),
+        "sparsity": float((degrees == 0).mean()),
+    }
+    if D is not None:
+        entropy = float(entr(D.astype(np.float64)).sum(axis=1).mean())
+        figures["entropy"] = entropy
+        figures["relative_entropy"] = entropy / float(np.log(n_labels)) if n_labels > 1 else 0.0
+    figures["one_hot_share"] = float(((degrees != 0).sum(axis=1) == 1).mean())
+    figures["duplicate_rows"] = count_duplicates(X)
+    return figures
+
+
+def count_duplicates(X: Any) -> int:
+    """Count rows that repeat an earlier row.
+
+    Rows are compared by a 128-bit digest, so that the memory does not grow with the number of features.
+
+    Examples
+    --------
+    >>> count_duplicates(np.array([[0.0, 1.0], [2.0, 1.0], [-0.0, 1.0], [0.0, 1.0]]))
+    2
+    """
+    # 16 bytes for each row, however many features it has.
+    return int(X.shape[0] - len({hashlib.blake2b(row, digest_size=16).digest() for row in _row_bytes(X)}))
+
+
+def _row_bytes(X: Any) -> Iterator[bytes]:
+    if scipy.sparse.issparse(X):
+        # The next two calls work in place. Equal rows must have equal bytes: entries in order, none of them 0.
+        X = X.copy()
+        X.sum_duplicates()
+        X.eliminate_zeros()
+        for start, stop in zip(X.indptr[:-1], X.indptr[1:], strict=True):
+            yield X.indices[start:stop].tobytes() + X.data[start:stop].tobytes()
+        return
+    for row in X:
+        yield (row + 0).tobytes()  # adding 0 makes -0.0 equal to 0.0

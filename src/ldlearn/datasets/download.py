@@ -17,9 +17,8 @@ from ldlearn.tables.checksums import Checksum
 
 Progress = Callable[[int, int | None], None]
 
-_CHUNK = 1 << 13
-_MOST_BYTES = 1 << 31  # of a file whose size is not known
-_WORTH_ANOTHER_TRY = frozenset({408, 425, 429, 500, 502, 503, 504})  # the server's trouble, not a refusal
+_MAX_BYTES = 1 << 31  # of a file whose size is unknown
+_RETRIED = frozenset({408, 425, 429, 500, 502, 503, 504})  # the server's trouble, not a refusal
 
 
 @dataclass(frozen=True)
@@ -62,7 +61,7 @@ def download(
     expected : Checksum
     patience : Patience, optional
     progress : bool or callable, default=False
-        True draws a bar on standard error; a callable is told (bytes so far, bytes in all or None).
+        True draws a bar on standard error; a callable gets (bytes so far, bytes in all or None).
 
     Returns
     -------
@@ -132,7 +131,7 @@ class _Transfer:
                 if not have or response.status_code != 416:  # nothing lies beyond what we have; verification decides
                     self._save(response, self._start_of(response, have))
         except requests.RequestException as error:
-            raise _Interrupted(_in_words(requests, error)) from error
+            raise _Interrupted(_describe_failure(requests, error)) from error
 
     def hand_over(self) -> Path:
         """Verify what arrived, in a copy that no other process can write to, and keep that copy."""
@@ -157,7 +156,7 @@ class _Transfer:
             return have
         if response.status_code == 206:
             raise _Interrupted(f"the server answered with an unexpected range {content_range!r}")
-        if response.status_code in _WORTH_ANOTHER_TRY:
+        if response.status_code in _RETRIED:
             raise _Interrupted(answer)
         raise DatasetError(f"{self.url} cannot be downloaded: {answer}.")
 
@@ -168,10 +167,10 @@ class _Transfer:
         # writing at a position, not appending: two processes that fetch the same file write the same bytes
         with self.partial.open("r+b" if self.partial.exists() else "w+b") as file:
             file.seek(start)
-            for chunk in response.iter_content(_CHUNK):
+            for chunk in response.iter_content(8192):
                 done += len(chunk)
                 # Looked at while it arrives: a server without an end would fill the disk.
-                if done > (self.expected.size or _MOST_BYTES):
+                if done > (self.expected.size or _MAX_BYTES):
                     self.partial.unlink(missing_ok=True)
                     raise _Interrupted("the server sent more bytes than the file has")
                 file.write(chunk)
@@ -180,7 +179,7 @@ class _Transfer:
             file.truncate(done)
 
 
-def _in_words(requests: Any, error: Exception) -> str:
+def _describe_failure(requests: Any, error: Exception) -> str:
     # While the body is read, requests tells of a timeout as of any lost connection.
     if isinstance(error, requests.Timeout) or "timed out" in str(error).lower():
         return "the connection stalled"

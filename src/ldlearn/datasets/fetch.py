@@ -65,7 +65,7 @@ def fetch_dataset(
     *,
     progress: bool | Progress = False,
     patience: Patience | None = None,
-    announce: Callable[[str], None] | None = None,
+    on_message: Callable[[str], None] | None = None,
     download: bool = True,
 ) -> LabelDataset:
     """Load a data set by name, downloading its file the first time.
@@ -79,11 +79,11 @@ def fetch_dataset(
     name : str
         Of `list_datasets`, in any spelling.
     progress : bool or callable, default=False
-        True draws a bar on standard error; a callable is told (bytes so far, bytes in all or None).
+        True draws a bar on standard error; a callable gets (bytes so far, bytes in all or None).
     patience : Patience, optional
         Timeout and retries.
-    announce : callable, optional
-        Is told the terms of the data set before its first download; by default they go to standard error.
+    on_message : callable, optional
+        Receives the terms of the data set before its first download; by default they go to standard error.
     download : bool, default=True
         If False, only what is on this machine is loaded.
 
@@ -113,7 +113,7 @@ def fetch_dataset(
             "the environment variable LDLEARN_DATA names."
         )
         raise DatasetNotHereError(f"{entry.title} is not on this machine. {how}")
-    file, path = found or _download(entry, progress, patience, announce or partial(print, file=sys.stderr))
+    file, path = found or _download(entry, progress, patience, on_message or partial(print, file=sys.stderr))
     return _load(entry, file, path)
 
 
@@ -161,13 +161,13 @@ def _right(files: list[tuple[CatalogueFile, Path]]) -> tuple[CatalogueFile, Path
 
 
 def _download(
-    entry: CatalogueEntry, progress: bool | Progress, patience: Patience | None, announce: Callable[[str], None]
+    entry: CatalogueEntry, progress: bool | Progress, patience: Patience | None, on_message: Callable[[str], None]
 ) -> tuple[CatalogueFile, Path]:
     if entry.manual:
         raise DatasetError(f"{entry.title} cannot be downloaded ({entry.terms}: {entry.terms_note}) {entry.manual}")
     folder = _cache_folder()
     # Before the first byte, while one can still think better of it.
-    announce(f"{entry.title}: terms of use: {entry.terms}. {entry.terms_note} Please cite: {entry.citation}")
+    on_message(f"{entry.title}: terms of use: {entry.terms}. {entry.terms_note} Please cite: {entry.citation}")
     failures = []
     for file in entry.files:
         try:

@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 
 from ldlearn.core.simplex import normalize_rows, softmax
 from ldlearn.datasets.dataset import LabelDataset
-from ldlearn.datasets.logical_labels import LabelWay, check_rules
+from ldlearn.datasets.logical_labels import LabelSampler, check_rules
 from ldlearn.exceptions import DatasetError
 
 BLOCK_ROWS = 2048  # part of what a seed means: another number would draw other rows
@@ -31,7 +31,7 @@ class _Source:
     manifold_dim: int | None
     sharpness: float
     random_state: InitVar[Any]
-    way: LabelWay | None = None
+    sampler: LabelSampler | None = None
 
     def __post_init__(self, random_state: Any) -> None:
         # One label of each row is never 0; the small number forgives rounding.
@@ -56,7 +56,7 @@ class _Source:
         self.offsets = -np.log(self.imbalance) * np.linspace(0, 1, self.n_labels)
 
     def blocks(self, dtype: DTypeLike) -> Iterator[tuple[NDArray[Any], ...]]:
-        """X and D of the rows, and Y if there is a way in which 0/1 labels come about."""
+        """X and D of the rows, and Y if 0/1 labels are drawn."""
         for index, start in enumerate(range(0, self.n_samples, BLOCK_ROWS)):
             # a whole block is drawn and then cut, so the first rows never depend on how many were asked for
             X, D, *Y = (part[: self.n_samples - start] for part in self._block(index))
@@ -73,13 +73,13 @@ class _Source:
         if self.manifold_dim is not None:
             # Cosines of random phases have a mean square of 1/2; the factor makes it 1.
             X = np.sqrt(2.0) * np.cos(latent @ self.frequencies + self.phases)
-        if self.way is None:
+        if self.sampler is None:
             return X, D
         rng = np.random.default_rng([self.seed, 2, index])  # labels leave X and D as they are
-        if self.way.way == "presence":
-            present = self.way.present(logits, rng)
-            return X, normalize_rows(present.astype(float)), self.way.forget(present, rng)
-        return X, D, self.way.of_degrees(D, rng)
+        if self.sampler.mode == "presence":
+            present = self.sampler.present(logits, rng)
+            return X, normalize_rows(present.astype(float)), self.sampler.forget(present, rng)
+        return X, D, self.sampler.of_degrees(D, rng)
 
     def _logits(self, latent: NDArray[Any], rng: np.random.Generator) -> NDArray[Any]:
         # Signal and noise share a variance of 1, so that snr changes neither the sharpness nor the scale.
@@ -184,8 +184,8 @@ def make_label_distributions(
         those of `make_logical_labels`. With ``"presence"`` each label is present or not by itself, with the odds
         ``exp(logit)``; D holds equal shares of those present.
     threshold, n_raters, concentration, k, missing
-        Parameters of these ways, see `make_logical_labels`: ``concentration`` makes votes over-dispersed, ``missing``
-        is the probability that a positive label is forgotten, whatever the way.
+        Parameters of these modes, see `make_logical_labels`: ``concentration`` makes votes over-dispersed, ``missing``
+        is the probability that a positive label is missing, whatever the mode.
     random_state : int, RandomState instance or None, default=0
         The same seed gives the same rows, whatever the number of rows: a larger set begins with the smaller
         one.
@@ -204,19 +204,19 @@ def make_label_distributions(
     >>> make_label_distributions(3, 10, 4, labels="top-k", k=2).Y.sum(axis=1)
     array([2, 2, 2])
     """
-    way = None if labels is None else LabelWay(labels, threshold, n_raters, concentration, k, missing)
-    if way is not None:
-        way.check(n_labels)
+    sampler = None if labels is None else LabelSampler(labels, threshold, n_raters, concentration, k, missing)
+    if sampler is not None:
+        sampler.check(n_labels)
     difficulty = (sparsity, snr, imbalance, manifold_dim, sharpness)
-    source = _Source(n_samples, n_features, n_labels, *difficulty, random_state, way)
+    source = _Source(n_samples, n_features, n_labels, *difficulty, random_state, sampler)
     X, D = np.empty((n_samples, n_features), dtype=dtype), np.empty((n_samples, n_labels), dtype=dtype)
-    Y = None if way is None else np.empty((n_samples, n_labels), dtype=np.int8)
+    Y = None if sampler is None else np.empty((n_samples, n_labels), dtype=np.int8)
     stop = 0
     for block in source.blocks(dtype):
         start, stop = stop, stop + len(block[0])
         for whole, part in zip((X, D, Y), block, strict=False):
             whole[start:stop] = part  # type: ignore[index]
-    made = "" if way is None else f" 0/1 labels: {way}."
+    made = "" if sampler is None else f" 0/1 labels: {sampler}."
     return LabelDataset(
         X=X,
         D=D,

@@ -1,4 +1,4 @@
-"""How 0/1 labels come about: what a threshold, raters, a short list or a forgetful annotator leave of degrees."""
+"""0/1 labels drawn from degrees: by a threshold, by votes of raters, or as the k largest, perhaps incomplete."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from ldlearn.core.logical import binarize
 from ldlearn.core.simplex import normalize_rows
 from ldlearn.exceptions import DatasetError, suggest_name
 
-FROM_DEGREES = ("threshold", "votes", "top-k")
-WAYS = (*FROM_DEGREES, "presence")
+DEGREE_MODES = ("threshold", "votes", "top-k")
+LABEL_MODES = (*DEGREE_MODES, "presence")
 
 
 def check_rules(settings: object, rules: Mapping[str, bool]) -> None:
@@ -26,27 +26,27 @@ def check_rules(settings: object, rules: Mapping[str, bool]) -> None:
 
 
 @dataclass(frozen=True)
-class LabelWay:
-    """A way, and its parameters; the sentences of `check` say what is allowed."""
+class LabelSampler:
+    """How 0/1 labels arise from degrees, with parameters; `check` has the valid ranges."""
 
-    way: str
+    mode: str
     threshold: float = 0.01
     n_raters: int = 10
     concentration: float = np.inf
     k: int = 2
     missing: float = 0.0
 
-    def check(self, n_labels: int, ways: tuple[str, ...] = WAYS) -> None:
+    def check(self, n_labels: int, modes: tuple[str, ...] = LABEL_MODES) -> None:
         """Raise one sentence about what is not allowed."""
-        if self.way not in ways:
+        if self.mode not in modes:
             raise DatasetError(
-                f"labels must be one of {', '.join(ways)}, got {self.way!r}; {suggest_name(str(self.way), ways)}"
+                f"labels must be one of {', '.join(modes)}, got {self.mode!r}; {suggest_name(str(self.mode), modes)}"
             )
         rules = {
             "threshold must lie in [0, 1)": 0 <= self.threshold < 1,
             "n_raters must be a whole number, at least 1": self.n_raters >= 1 and self.n_raters % 1 == 0,
             "concentration must be positive": self.concentration > 0,
-            f"k must lie between 1 and {n_labels}, the number of labels": self.way != "top-k"
+            f"k must lie between 1 and {n_labels}, the number of labels": self.mode != "top-k"
             or 1 <= self.k <= n_labels,
             "missing must lie in [0, 1]": 0 <= self.missing <= 1,
         }
@@ -54,9 +54,9 @@ class LabelWay:
 
     def of_degrees(self, D: NDArray[Any], rng: np.random.Generator) -> NDArray[np.int8]:
         """Labels of these distributions."""
-        if self.way == "votes":
+        if self.mode == "votes":
             Y = np.asarray(rng.multinomial(self.n_raters, self._shares(D, rng)) > 0, dtype=np.int8)
-        elif self.way == "top-k":
+        elif self.mode == "top-k":
             Y = binarize(D, "top-k", k=self.k)
         else:
             Y = binarize(D, delta=self.threshold) | binarize(D, "top-k", k=1)  # the largest counts in any case
@@ -65,11 +65,11 @@ class LabelWay:
     def present(self, logits: NDArray[Any], rng: np.random.Generator) -> NDArray[np.int8]:
         """Each label by itself with the odds ``exp(logit)``, given that there is at least one."""
         chance = expit(logits)
-        # The probability that this label or a later one is present: the last hope of a row without any.
-        hope = -np.expm1(np.cumsum(np.log1p(-chance)[:, ::-1], axis=1)[:, ::-1])
+        # The probability that this label or a later one is present.
+        later = -np.expm1(np.cumsum(np.log1p(-chance)[:, ::-1], axis=1)[:, ::-1])
         Y = np.zeros(logits.shape, dtype=np.int8)
         for j in range(logits.shape[1]):
-            Y[:, j] = rng.random(len(Y)) < np.where(Y.any(axis=1), chance[:, j], chance[:, j] / hope[:, j])
+            Y[:, j] = rng.random(len(Y)) < np.where(Y.any(axis=1), chance[:, j], chance[:, j] / later[:, j])
         return Y
 
     def _shares(self, D: NDArray[Any], rng: np.random.Generator) -> NDArray[Any]:
@@ -85,9 +85,9 @@ class LabelWay:
         """Each positive is lost with probability `missing`, but the last of a row stays."""
         if self.missing == 0:
             return Y
-        # The luckiest positive of a row stays whatever `missing` is; those that are not positive have no luck at all.
-        luck = np.where(Y, rng.random(Y.shape), -1.0)
-        kept = (luck >= self.missing) | (luck == luck.max(axis=1, keepdims=True))
+        # The positive label with the largest draw stays whatever `missing` is.
+        draw = np.where(Y, rng.random(Y.shape), -1.0)
+        kept = (draw >= self.missing) | (draw == draw.max(axis=1, keepdims=True))
         return np.asarray(kept & (Y > 0), dtype=np.int8)
 
 
@@ -113,7 +113,7 @@ def make_logical_labels(
         * ``"threshold"``: positive is what exceeds ``threshold``, and the largest degree in any case.
         * ``"top-k"``: positive are the ``k`` largest degrees.
     threshold, n_raters, k
-        The parameter of the respective way.
+        The parameter of the respective mode.
     concentration : float, default=inf
         Raters of a row agree with each other more than with D: they vote by shares drawn from a Dirichlet distribution
         with mean D and this concentration, so that votes are over-dispersed. Infinite: they vote by D.
@@ -135,6 +135,6 @@ def make_logical_labels(
     degrees = np.asarray(D, dtype=np.float64)
     if degrees.ndim != 2:
         raise DatasetError(f"D must be 2-D (rows x labels), got {degrees.ndim} dimension(s).")
-    way = LabelWay(labels, threshold, n_raters, concentration, k, missing)
-    way.check(degrees.shape[1], FROM_DEGREES)
-    return way.of_degrees(degrees, np.random.default_rng(random_state))
+    sampler = LabelSampler(labels, threshold, n_raters, concentration, k, missing)
+    sampler.check(degrees.shape[1], DEGREE_MODES)
+    return sampler.of_degrees(degrees, np.random.default_rng(random_state))
