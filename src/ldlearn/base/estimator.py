@@ -24,7 +24,6 @@ from ldlearn.base.sklearn_private import (
     StrOptions,
     check_sample_weight,
     get_container_adapter,
-    validate_parameter_constraints,
 )
 from ldlearn.core.simplex import OUTPUT_MAPS
 from ldlearn.core.targets import label_names, label_order
@@ -120,9 +119,6 @@ class LabelEstimator(BaseEstimator):
         "random_state": ["random_state"],
         "standardize": ["boolean"],
     }
-    # Read by code for earlier versions, which goes.
-    _renamed_params: ClassVar[Mapping[str, str]] = {}
-    _removed_params: ClassVar[tuple[str, ...]] = ()
     _convergence_advice: ClassVar[str] = "raise max_iter, or loosen tol."  # the end of the warning
 
     set_output = set_output
@@ -137,10 +133,13 @@ class LabelEstimator(BaseEstimator):
         """Looked up once: scikit-learn inspects the signature for every copy, fit and check of parameters."""
         return super()._get_param_names()  # type: ignore[no-any-return]
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        cls._parameter_constraints = cls._common_constraints | cls._parameter_constraints
+
     def _validate_params(self) -> None:
-        constraints = self._common_constraints | self._parameter_constraints
         with raise_input_errors():
-            validate_parameter_constraints(constraints, self.get_params(deep=False), caller_name=type(self).__name__)
+            super()._validate_params()
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters by name; ``step__name`` reaches into nested estimators.
