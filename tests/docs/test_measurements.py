@@ -66,21 +66,13 @@ def test_nothing_failed():
     assert STORED["failed"] == []
 
 
-def truthless():
-    """The study of what is lost without a truth, which is no part of the package."""
-    path = FILE.parents[2] / "benchmarks" / "truthless.py"
-    spec = importlib.util.spec_from_file_location("truthless", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-@pytest.mark.parametrize("name", ["truthless", "truthless_new_sets"])
-def test_the_pages_quote_the_truthless_study(name):
-    study, stored = truthless(), json.loads(FILE.with_name(f"{name}.json").read_text(encoding="utf-8"))
-    lines = [*study.case_table(stored["cases"]), *study.summary(stored["cases"]), *study.curve(stored["cases"])]
-    lines += study.verdicts(stored) if stored["simulations"] else []
+def test_the_pages_quote_the_study_of_selection():
+    path = FILE.parents[2] / "research" / "selection_without_truth.py"
+    spec = importlib.util.spec_from_file_location("selection_without_truth", path)
+    study = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(study)
+    stored = json.loads(FILE.with_name("selection_without_truth.json").read_text(encoding="utf-8"))
     pages = "".join(
         (FILE.parents[1] / page).read_text(encoding="utf-8") for page in ("defaults.md", "without_truth.md")
     )
-    assert [line for line in lines if line not in pages] == []
+    assert [line for line in study.report(stored) if line not in pages] == []

@@ -12,7 +12,8 @@ from ldlearn import DLDL, DLDLCV, VoteLDL
 from ldlearn.core import softmax
 from ldlearn.datasets import make_label_distributions, make_logical_labels
 from ldlearn.exceptions import InputError, ParameterError
-from ldlearn.joint.point_selection import RowScores, ScoredPoint, choose_point
+from ldlearn.joint.point_selection import Candidate, ValidationScores, is_significantly_better, select_candidate
+from ldlearn.joint.validation import Fold
 from ldlearn.metrics import intersection
 from ldlearn.reporting import SensitivityDisplay
 from ldlearn.tables import fit_table, load_model
@@ -128,7 +129,7 @@ def test_known_degrees_correct_a_wrong_belief(straight, scoring):
     told = wrong.fit(straight.X, straight.Y, degrees=degrees)
     assert told.best_params_["beta"] <= 10
     assert 0 < told.best_score_ <= 1
-    assert "nearest to the degrees" in told.choice_
+    assert "nearest to the held-out degrees" in told.choice_
     np.testing.assert_allclose(told.label_distributions_[::4], straight.D[::4], atol=1e-12)
     assert (told.cv_results_["mean_test_log_likelihood"] < 0).all()
 
@@ -141,7 +142,7 @@ def test_few_known_degrees_do_not_overrule_the_labels(straight):
         for known in (None, degrees)
     )
     assert told.best_params_ == free.best_params_
-    assert "known degrees (1 rows) prefer nothing else" in told.choice_
+    assert "nothing is significantly nearer to the known degrees (1 rows)" in told.choice_
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -157,10 +158,10 @@ def test_a_difference_that_may_be_chance_decides_nothing():
     rng = np.random.default_rng(0)
     noise, ones = rng.normal(size=100), np.ones(100)
     noise -= noise.mean() - 0.05  # a mean of half a standard error
-    nothing = RowScores(np.zeros(100), ones)
-    assert not RowScores(noise, ones).is_beyond_chance(nothing)
-    assert RowScores(noise + 0.3, ones).is_beyond_chance(nothing)
-    assert not RowScores(noise[:1] + 9.0, ones[:1]).is_beyond_chance(RowScores(np.zeros(1), ones[:1]))
+    nothing = np.zeros(100)
+    assert not is_significantly_better(noise, nothing, ones)
+    assert is_significantly_better(noise + 0.3, nothing, ones)
+    assert not is_significantly_better(noise[:1] + 9.0, nothing[:1], ones[:1])
 
 
 def test_degrees_are_matched_by_name(straight):
@@ -253,26 +254,22 @@ def test_only_a_dldl_is_searched(straight, other):
 
 
 def test_the_words_say_that_another_map_is_likelier(search):
-    assert "likelier beyond chance" in search.choice_
-    assert "nothing" not in search.choice_
+    assert "significantly likelier" in search.choice_
+    assert "no setting" not in search.choice_
 
 
 def test_few_rows_do_not_speak_for_the_best_of_many_points():
     """Pure noise: the largest of forty means over five rows is far above 1.645 standard errors more often than not."""
     rng = np.random.default_rng(0)
-    ones = [RowScores(np.full(1, 0.0), np.ones(1))]
+    params = {"alpha": 0.0, "beta": 1.0, "gamma": 1.0, "feature_map": None}
+    candidates = [Candidate(params, k == 0, "") for k in range(40)]
+    folds = [Fold(np.arange(5), np.arange(5))]
 
-    def points():
-        for k in range(40):
-            yield ScoredPoint(
-                {"alpha": 0.0, "beta": 1.0, "gamma": 1.0, "feature_map": None},
-                k == 0,
-                "",
-                ones,
-                [RowScores(rng.normal(size=5), np.ones(5))],
-            )
+    def selected():
+        scores = ValidationScores(folds, np.ones(5), np.zeros((40, 5)), rng.normal(size=(40, 5)))
+        return select_candidate(candidates, scores)[0]
 
-    assert sum(choose_point(list(points()))[0] != 0 for _ in range(100)) <= 12
+    assert sum(selected() != 0 for _ in range(100)) <= 12
 
 
 def test_a_dldl_that_gives_frames_is_searched_too(straight):

@@ -1,4 +1,4 @@
-"""DLDLCV: DLDL whose weights and feature map are chosen by cross-validation, with or without any truth."""
+"""DLDLCV: DLDL whose hyperparameters and feature map are selected by cross-validation, with or without true degrees."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.parallel import Parallel, delayed
@@ -20,27 +21,26 @@ from ldlearn.core.simplex import Array, Mask, SampleWeight
 from ldlearn.core.targets import check_some_degrees
 from ldlearn.exceptions import InputError, ParameterError
 from ldlearn.joint.dldl import DLDL, select_penalties
-from ldlearn.joint.point_selection import RowScores, ScoredPoint, choose_point, results
+from ldlearn.joint.point_selection import Candidate, ValidationScores, make_cv_results, select_candidate
 from ldlearn.joint.validation import Fold, make_folds, sort_by_features
 from ldlearn.uncertainty.intervals import IntervalMixin, PosteriorState
 
-_BETAS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)  # tried where true degrees can judge them
+_BETAS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)  # tried if true degrees are known
 _RATIOS = (0.1, 0.3, 3.0, 10.0)  # of gamma to that of the rule, likewise
-_TINY = 1e-9  # instead of a weight of 0, which has no logarithm
 
 
 class DLDLCV(SampleWeightMixin, IntervalMixin):
-    """`DLDL` with weights and feature map chosen by cross-validation.
+    """`DLDL` with hyperparameters and feature map selected by cross-validation.
 
-    By the 0/1 labels alone: a later feature map or alpha replaces an earlier one where held-out labels are likelier
-    beyond chance under its predictions (the vote likelihood, as `score` has it). beta and gamma are those of DLDL's own
-    rule, for each feature map, because the likelihood of labels prefers weights that are too large; so where nothing is
-    better beyond chance, this is DLDL(). If the true degrees of some rows are known (``fit(X, y, degrees=...)``), they
-    are kept in every fit and judge while they are held out: another setting replaces the choice of the labels where
-    it is nearer to them beyond chance. Use it when time allows to ask whether features act linearly.
+    From the 0/1 labels alone: a later feature map or alpha replaces an earlier one if held-out labels are significantly
+    likelier under its predictions (the vote likelihood, as in `score`). beta and gamma are those of DLDL's own rule for
+    each feature map, because the likelihood of labels prefers values that are too large; so where nothing is
+    significantly better, this is DLDL(). If the true degrees of some rows are known (``fit(X, y, degrees=...)``), they
+    are kept in every fit and used for validation while they are held out: another setting replaces the one selected
+    from the labels if it is significantly nearer to them. Use it to test whether features act linearly.
 
     The predictor of DLDL is a softmax of what is linear in the mapped features: so feature maps are the predictors to
-    choose from. Kernels, splines, polynomials or trees (`sklearn.ensemble.RandomTreesEmbedding`) will do.
+    select from. Kernels, splines, polynomials or trees (`sklearn.ensemble.RandomTreesEmbedding`) will do.
 
     Parameters
     ----------
@@ -48,15 +48,15 @@ class DLDLCV(SampleWeightMixin, IntervalMixin):
         Everything that is not searched: neighbours, number of components, iterations. Its beta and gamma, if it has
         any, stand for those of the rule. None means ``DLDL()``.
     alphas : sequence of float, default=(0.0,)
-        Weights of the graph term to try, the one to keep in doubt first.
+        Weights of the graph term to try, the default first.
     betas : sequence of float, default=None
         Weights of ``|D|^2`` to try. None is the one of DLDL's rule; besides it, where degrees are known, 0.1 to 100.
-        Without known degrees the one nearest to the rule's is chosen.
+        Without known degrees the one nearest to the rule's is selected.
     gamma_ratios : sequence of float, default=None
         Weights of ``|W|^2`` to try, as multiples of the one of DLDL's rule. None is 1; besides it, where degrees are
-        known, 0.1, 0.3, 3 and 10. Without known degrees the one nearest to 1 is chosen.
+        known, 0.1, 0.3, 3 and 10. Without known degrees the one nearest to 1 is selected.
     feature_maps : sequence of None, "rbf" or transformer, default=(None, "rbf")
-        Feature maps to try, the one to keep in doubt first.
+        Feature maps to try, the default first.
     scoring : {"prediction", "recovery"}, default="prediction"
         What known degrees are compared with: ``predict(X)`` or ``enhance(X, y)``. Without effect if none are known.
     cv : int, default=3
@@ -69,7 +69,7 @@ class DLDLCV(SampleWeightMixin, IntervalMixin):
     Attributes
     ----------
     best_estimator_ : DLDL
-        Fitted on all rows with the weights chosen.
+        Fitted on all rows with the selected hyperparameters.
     best_params_ : dict
         Its alpha, beta, gamma and feature_map.
     best_index_ : int
@@ -82,11 +82,11 @@ class DLDLCV(SampleWeightMixin, IntervalMixin):
         if degrees are known, the mean intersection with those held out, and the likelihood is
         ``mean_test_log_likelihood``.
     choice_ : str
-        What was chosen, and why.
-    label_distributions_ : ndarray of shape (n, c)
+        What was selected, and why.
+    label_distributions_ : ndarray of shape (n_samples, n_labels)
         The recovered degrees.
     n_splits_ : int
-    label_names_ : ndarray of shape (c,)
+    label_names_ : ndarray of shape (n_labels,)
 
     Notes
     -----
@@ -185,19 +185,19 @@ class DLDLCV(SampleWeightMixin, IntervalMixin):
         return template.set_params(random_state=seed, **params)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, degrees: Any = None, **row_data: Any) -> Self:
-        """Choose the weights and the feature map, then fit on all rows.
+        """Select hyperparameters and feature map, then fit on all rows.
 
         Parameters
         ----------
-        X : array-like, data frame or sparse matrix of shape (n, m)
+        X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
             Features.
-        y : array-like or data frame of shape (n, c)
+        y : array-like or data frame of shape (n_samples, n_labels)
             Logical labels: 1, 0, or NaN where it is unknown.
-        sample_weight : array-like of shape (n,), default=None
-            How often each row counts, in every fit and where it judges.
-        degrees : array-like or data frame of shape (n, c), default=None
-            True degrees where they are known, rows of NaN elsewhere. They are kept in every fit, and judge the
-            settings while they are held out.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How often each row counts, in every fit and in the validation scores.
+        degrees : array-like or data frame of shape (n_samples, n_labels), default=None
+            True degrees where they are known, rows of NaN elsewhere. They are kept in every fit, and used for
+            validation while they are held out.
         **row_data
             Nothing else is used.
 
@@ -232,15 +232,25 @@ class DLDLCV(SampleWeightMixin, IntervalMixin):
                 raise ParameterError(f"{name} must hold numbers, got {wrong[0]!r}.")
         rows = _Rows(X, Y, sample_weight, known, degrees)
         folds = self._folds(X, degrees)
-        settings = [self._setting(feature_map, rows) for feature_map in self.feature_maps]
-        found = Parallel(n_jobs=self.n_jobs)(
-            delayed(_held_out)(setting, rows, fold, self.scoring) for setting in settings for fold in folds
+        candidates, label_model = [], None
+        for feature_map in self.feature_maps:  # what a 1 means is tested once, with the first map
+            found, label_model = self._candidates(feature_map, rows, label_model)
+            candidates.append(found)
+        jobs = [(part, fold) for part in candidates for fold in folds]
+        parts = Parallel(n_jobs=self.n_jobs)(
+            delayed(_validate)(self._template(), part, rows, fold, self.scoring) for part, fold in jobs
         )
-        points = _scored_points(settings, len(folds), found)
+        scores = np.full((2, sum(map(len, candidates)), len(Y)), np.nan)
+        starts = np.repeat(np.cumsum([0, *map(len, candidates)])[:-1], len(folds))
+        for start, (part, fold), values in zip(starts, jobs, parts, strict=True):
+            scores[:, start : start + len(part), fold.test] = values
+        every = [candidate for part in candidates for candidate in part]
+        weights = np.ones(len(Y)) if sample_weight is None else sample_weight
+        validated = ValidationScores(folds, weights, *scores)
         self.n_splits_ = len(folds)
-        self.best_index_, self.choice_ = choose_point(points)
-        self.cv_results_ = results(points)
-        self.best_params_ = dict(points[self.best_index_].params)
+        self.best_index_, self.choice_ = select_candidate(every, validated)
+        self.cv_results_ = make_cv_results(every, validated)
+        self.best_params_ = dict(every[self.best_index_].params)
         self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
         self.best_estimator_ = self._template(**self.best_params_).fit(*rows.targets(), **rows.given())
         self.label_distributions_ = self.best_estimator_.label_distributions_
@@ -253,19 +263,27 @@ class DLDLCV(SampleWeightMixin, IntervalMixin):
         n_folds = min(self.cv, len(rows) // 2)
         return make_folds([rows[k::n_folds] for k in range(n_folds)]) if n_folds > 1 else []
 
-    def _setting(self, feature_map: Any, rows: _Rows) -> _Setting:
-        """The points to try with one feature map, and which of them are those of DLDL's own rule."""
+    def _candidates(self, feature_map: Any, rows: _Rows, label_model: str | None) -> tuple[list[Candidate], str]:
+        """The settings to try with one feature map, those of DLDL's own rule among them; and the label model."""
         model = self._template(feature_map=feature_map)
+        model.set_params(label_model=label_model or model.label_model)
         given: dict[str, Any] = {name: getattr(model, name) for name in ("beta", "gamma", "label_model", "max_iter")}
         features = model.make_features(rows.X, rows.weights)
         rule, _ = select_penalties(features, rows.Y, rows.known, **given, ordered=False)
-        told = rows.degrees is not None  # without, nothing but the rule's weights would be chosen
-        betas = _tried(self.betas, (rule.beta, *(_BETAS if told else ())))
-        gammas = [ratio * rule.gamma for ratio in _tried(self.gamma_ratios, (1.0, *(_RATIOS if told else ())))]
+        judged = rows.degrees is not None  # without true degrees, only the values of the rule could be selected
+        default_betas, default_ratios = (rule.beta, *(_BETAS if judged else ())), (1.0, *(_RATIOS if judged else ()))
+        betas = [float(beta) for beta in (default_betas if self.betas is None else self.betas)]
+        ratios = default_ratios if self.gamma_ratios is None else self.gamma_ratios
+        gammas = [float(ratio) * rule.gamma for ratio in ratios]
+        nearest = _nearest(betas, rule.beta), _nearest(gammas, rule.gamma)
         # gamma slowest, then alpha: so that `fit_path` shares most
-        grid = product(gammas, self.alphas, betas)
-        points = [{"alpha": float(a), "beta": b, "gamma": g} for g, a, b in grid]
-        return _Setting(model, points, _nearest(betas, rule.beta), _nearest(gammas, rule.gamma), rule.message)
+        points = [
+            Candidate(
+                {"alpha": float(a), "beta": b, "gamma": g, "feature_map": feature_map}, (b, g) == nearest, rule.message
+            )
+            for g, a, b in product(gammas, self.alphas, betas)
+        ]
+        return points, rule.label_model or model.label_model
 
     def _find_doubt(self) -> PosteriorState:
         doubt: PosteriorState = self.best_estimator_._find_doubt()
@@ -281,37 +299,9 @@ class DLDLCV(SampleWeightMixin, IntervalMixin):
         return np.asarray(self.best_estimator_._enhance(X, Y, **row_data))
 
 
-@dataclass(frozen=True)
-class _Setting:
-    """What is tried with one feature map."""
-
-    model: DLDL
-    points: list[dict[str, float]]
-    beta: float  # of those tried, the ones that the labels choose
-    gamma: float
-    words: str
-
-
-def _scored_points(settings: list[_Setting], n_folds: int, found: list[Any]) -> list[ScoredPoint]:
-    """From one entry of ``found`` for each setting and, within it, each fold."""
-    scored = []
-    for k, setting in enumerate(settings):
-        folds = found[k * n_folds : (k + 1) * n_folds]
-        for i, point in enumerate(setting.points):
-            params = {**point, "feature_map": setting.model.feature_map}
-            of_rule = (point["beta"], point["gamma"]) == (setting.beta, setting.gamma)
-            likelihoods, nearness = [fold[0][i] for fold in folds], [fold[1][i] for fold in folds]
-            scored.append(ScoredPoint(params, of_rule, setting.words, likelihoods, nearness))
-    return scored
-
-
-def _tried(given: Sequence[float] | None, default: Sequence[float]) -> list[float]:
-    return [float(value) for value in (default if given is None else given)]
-
-
 def _nearest(values: list[float], wanted: float) -> float:
-    """Of positive numbers, by their ratio."""
-    return min(values, key=lambda value: abs(np.log(max(value, _TINY) / max(wanted, _TINY))))
+    """The value whose ratio to the wanted one is nearest to 1; 0 counts as a tiny number."""
+    return min(values, key=lambda value: abs(np.log(max(value, 1e-9) / max(wanted, 1e-9))))
 
 
 @dataclass(frozen=True)
@@ -335,21 +325,24 @@ class _Rows:
         return {name: value[part] for name, value in data.items() if value is not None}
 
 
-def _held_out(setting: _Setting, rows: _Rows, fold: Fold, scoring: str) -> tuple[list[RowScores], list[RowScores]]:
-    """Of each point, the log-likelihoods of the labels held out, and the intersections with the degrees held out."""
+def _validate(
+    model: DLDL, candidates: list[Candidate], rows: _Rows, fold: Fold, scoring: str
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Of each candidate and validation row: log-likelihood of the labels, intersection with the true degrees or NaN."""
     test = fold.test
     X, Y, known = rows.X[test], rows.Y[test], None if rows.known is None else rows.known[test]
-    weights = np.ones(len(test)) if rows.weights is None else rows.weights[test]
     D = np.full(Y.shape, np.nan) if rows.degrees is None else rows.degrees[test]
     true = ~np.isnan(D[:, 0])
-    likelihoods, nearness = [], []
+    log_likelihoods = np.empty((len(candidates), len(test)))
+    intersections = np.full_like(log_likelihoods, np.nan)
+    model.set_params(feature_map=candidates[0].params["feature_map"])
+    points = [{name: candidate.params[name] for name in DLDL.path_params} for candidate in candidates]
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # the last fit, on all rows, says so if it matters
-        for model in setting.model.fit_path(*rows.targets(fold.train), setting.points, **rows.given(fold.train)):
-            P = model._predict(X)  # rows that were checked when the search began
-            likelihoods.append(RowScores(model._label_likelihoods(P, Y, known), weights))
-            found = P[true]
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the last fit, on all rows, warns if it matters
+        for k, fitted in enumerate(model.fit_path(*rows.targets(fold.train), points, **rows.given(fold.train))):
+            P = fitted._predict(X)  # rows that were checked when the search began
+            log_likelihoods[k] = fitted._label_likelihoods(P, Y, known)
             if scoring == "recovery" and true.any():
-                found = np.asarray(model.enhance(*rows.targets(test[true])))
-            nearness.append(RowScores(np.minimum(found, D[true]).sum(axis=1), weights[true]))
-    return likelihoods, nearness
+                P[true] = np.asarray(fitted.enhance(*rows.targets(test[true])))
+            intersections[k, true] = np.minimum(P[true], D[true]).sum(axis=1)
+    return log_likelihoods, intersections

@@ -169,13 +169,9 @@ def _select_beta(
 
 
 def _maximise_on_grid(function: Callable[[float], float], grid: tuple[float, ...]) -> float:
-    """Climb from the middle of a geometric grid; the maximum is that of the parabola through the best three points."""
+    """Climb from the middle of the grid to the maximum of a function with a single one."""
     value, best = cache(function), len(grid) // 2
     for step in (1, -1):
         while 0 <= best + step < len(grid) and value(grid[best + step]) > value(grid[best]):
             best += step
-    shift = 0.0
-    if 0 < best < len(grid) - 1:
-        below, above = (value(grid[best]) - value(grid[best + step]) for step in (-1, 1))
-        shift = 0.5 * (below - above) / (below + above) if below + above > 0.0 else 0.0
-    return float(grid[best] * (grid[1] / grid[0]) ** shift)
+    return float(grid[best])

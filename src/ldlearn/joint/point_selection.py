@@ -1,8 +1,7 @@
-"""What held-out rows say of the points of a search, and which of these they choose."""
+"""Which candidate of a search is selected by its scores on validation rows, and the table of these scores."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,124 +10,113 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 from scipy.stats import t as student
 
+from ldlearn.core.simplex import SampleWeight
+from ldlearn.joint.validation import Fold, paired_z
+
+PARAMS = ("alpha", "beta", "gamma", "feature_map")
 _LEVEL = 0.05  # of the paired tests
-_PARAMS = ("alpha", "beta", "gamma", "feature_map")
 
 
 @dataclass(frozen=True)
-class RowScores:
-    """What rows held out say of a point: one number for each, and how often it counts."""
-
-    values: NDArray[np.float64]
-    weights: NDArray[np.float64]
-
-    @classmethod
-    def joined(cls, parts: Sequence[RowScores]) -> RowScores:
-        """Those of all folds."""
-        return cls(np.concatenate([part.values for part in parts]), np.concatenate([part.weights for part in parts]))
-
-    @property
-    def mean(self) -> float:
-        """NaN without any row."""
-        return float(np.average(self.values, weights=self.weights)) if len(self.values) else np.nan
-
-    def is_beyond_chance(self, other: RowScores, level: float = _LEVEL) -> bool:
-        """Whether this is greater than what the same rows say of another point, by a paired test."""
-        n = len(self.values)
-        if n < 2:
-            return False
-        gain = self.values - other.values
-        mean = np.average(gain, weights=self.weights)
-        # The standard error of a weighted mean of independent rows; with equal weights the usual one.
-        error = np.sqrt(n / (n - 1) * np.sum((self.weights * (gain - mean)) ** 2)) / self.weights.sum()
-        return bool(mean > student.ppf(1.0 - level, n - 1) * error)
-
-
-@dataclass(frozen=True)
-class ScoredPoint:
-    """A point, and what each fold says of it."""
+class Candidate:
+    """Hyperparameters to try."""
 
     params: dict[str, Any]
     of_rule: bool  # whether beta and gamma are those of DLDL's own rule, or the nearest to them that are tried
-    words: str  # of that rule
-    likelihoods: Sequence[RowScores]  # of the labels
-    nearness: Sequence[RowScores]  # to the known degrees, if there are any
+    message: str  # of that rule
 
     def __str__(self) -> str:
-        weights = ", ".join(f"{name}={self.params[name]:.3g}" for name in _PARAMS if name != "feature_map")
-        return f"{weights}, feature_map={_plain(self.params['feature_map'])!r:.40}"
+        values = ", ".join(f"{name}={self.params[name]:.3g}" for name in PARAMS[:-1])
+        return f"{values}, feature_map={_table_value(self.params['feature_map'])!r:.40}"
 
 
-def choose_point(points: Sequence[ScoredPoint]) -> tuple[int, str]:
-    """The place of the best point, and why it is that.
+@dataclass(frozen=True)
+class ValidationScores:
+    """Scores of every candidate on every row while it is held out."""
 
-    The first point of the rule is kept in doubt. A later one, which has another alpha or feature map, replaces it if
-    held-out labels are likelier beyond chance; then any point that is nearer to known degrees beyond chance.
+    folds: list[Fold]
+    weights: SampleWeight
+    log_likelihoods: NDArray[np.float64]  # (n_candidates, n_samples), of the labels
+    intersections: NDArray[np.float64]  # (n_candidates, n_samples), with the true degrees; NaN where they are unknown
+
+    @property
+    def have_degrees(self) -> bool:
+        """Whether the true degrees of some rows are known."""
+        return bool(np.isfinite(self.intersections).any())
+
+    def fold_means(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Weighted mean of each candidate in each fold, (n_candidates, n_folds); NaN in a fold without scores."""
+        columns = [self.mean(scores[:, fold.test], self.weights[fold.test]) for fold in self.folds]
+        return np.column_stack(columns) if columns else np.empty((len(scores), 0))
+
+    @staticmethod
+    def mean(scores: NDArray[np.float64], weights: SampleWeight) -> NDArray[np.float64]:
+        """Weighted mean over the rows that have a score."""
+        rows = np.isfinite(scores[0])
+        return (
+            np.average(scores[:, rows], axis=1, weights=weights[rows]) if rows.any() else np.full(len(scores), np.nan)
+        )
+
+
+def is_significantly_better(
+    scores: NDArray[np.float64], other: NDArray[np.float64], weights: SampleWeight, level: float = _LEVEL
+) -> bool:
+    """Paired one-sided t-test of the scores of two candidates on the same rows; NaN where a row has no score."""
+    rows = np.isfinite(scores)
+    n = int(rows.sum())
+    return n > 1 and paired_z((scores - other)[rows], weights[rows]) > student.ppf(1.0 - level, n - 1)
+
+
+def select_candidate(candidates: list[Candidate], scores: ValidationScores) -> tuple[int, str]:
+    """Index of the selected candidate, and a message.
+
+    The first candidate of the rule is the default. A later one, which has another alpha or feature map, replaces it if
+    held-out labels are significantly likelier; then any candidate that is significantly nearer to known degrees. Beta
+    and gamma are not compared by likelihood, which prefers values that are too large.
     """
-    chosen, why = _by_likelihood(points)
-    if _has_degrees(points):
-        chosen, why = _by_degrees(points, chosen, why)
-    return chosen, f"{points[chosen]}: {why}"
+    default, *others = (k for k, candidate in enumerate(candidates) if candidate.of_rule)
+    best, reason = default, "too few rows for a validation, the first setting"
+    if scores.folds:
+        values = scores.log_likelihoods
+        for k in others:
+            best = k if is_significantly_better(values[k], values[best], scores.weights) else best
+        means = scores.mean(values, scores.weights)
+        reason = f"no setting makes held-out labels significantly likelier (log-likelihood per row {means[best]:.3f})"
+        if best != default:
+            reason = (
+                f"held-out labels are significantly likelier ({means[best]:.3f} per row, first: {means[default]:.3f})"
+            )
+        reason = "; ".join(filter(None, (reason, candidates[best].message)))
+    if scores.have_degrees:
+        values = scores.intersections
+        means = scores.mean(values, scores.weights)
+        nearest, n_rows = int(np.argmax(means)), int(np.isfinite(values[0]).sum())
+        # Of many candidates the best is best by chance in some: the level is divided among them.
+        if is_significantly_better(values[nearest], values[best], scores.weights, _LEVEL / max(1, len(values) - 1)):
+            reason = f"nearest to the held-out degrees, by {means[nearest] - means[best]:.3f} in {n_rows} rows"
+            best = nearest
+        else:
+            reason = f"nothing is significantly nearer to the known degrees ({n_rows} rows); {reason}"
+    return best, f"{candidates[best]}: {reason}"
 
 
-def _has_degrees(points: Sequence[ScoredPoint]) -> bool:
-    return any(len(fold.values) for fold in points[0].nearness)
-
-
-def _by_likelihood(points: Sequence[ScoredPoint]) -> tuple[int, str]:
-    """Among the points of the rule alone: labels are likelier under weights that are too large."""
-    chosen, *others = (k for k, point in enumerate(points) if point.of_rule)
-    if not points[0].likelihoods:
-        return chosen, "too few rows to choose by, the first setting"
-    rows = [RowScores.joined(point.likelihoods) for point in points]
-    first = chosen
-    for other in others:
-        chosen = other if rows[other].is_beyond_chance(rows[chosen]) else chosen
-    likelihood = f"log-likelihood per row {rows[chosen].mean:.3f}"
-    why = f"nothing makes held-out labels likelier beyond chance ({likelihood})"
-    if chosen != first:
-        why = f"held-out labels are likelier beyond chance ({likelihood}; the first setting has {rows[first].mean:.3f})"
-    return chosen, "; ".join(filter(None, (why, points[chosen].words)))
-
-
-def _by_degrees(points: Sequence[ScoredPoint], chosen: int, why: str) -> tuple[int, str]:
-    """The best of many points is best by chance in some: the level is shared among them."""
-    rows = [RowScores.joined(point.nearness) for point in points]
-    nearest = max(range(len(rows)), key=lambda k: rows[k].mean)
-    n = len(rows[0].values)
-    if rows[nearest].is_beyond_chance(rows[chosen], _LEVEL / max(1, len(points) - 1)):
-        gain = rows[nearest].mean - rows[chosen].mean
-        return nearest, f"nearest to the degrees held out, by {gain:.3f} in {n} rows"
-    return chosen, f"known degrees ({n} rows) prefer nothing else beyond chance; {why}"
-
-
-def results(points: Sequence[ScoredPoint]) -> dict[str, Any]:
-    """``cv_results_`` as scikit-learn's searches have it."""
-    told = _has_degrees(points)
-    splits = _means([point.nearness if told else point.likelihoods for point in points])
-    columns: dict[str, Any] = {"params": [point.params for point in points]}
-    columns |= {f"param_{name}": _objects([_plain(point.params[name]) for point in points]) for name in _PARAMS}
+def make_cv_results(candidates: list[Candidate], scores: ValidationScores) -> dict[str, Any]:
+    """``cv_results_`` in the form of scikit-learn's searches."""
+    splits = scores.fold_means(scores.intersections if scores.have_degrees else scores.log_likelihoods)
+    columns: dict[str, Any] = {"params": [candidate.params for candidate in candidates]}
+    for name in PARAMS:
+        columns[f"param_{name}"] = np.empty(len(candidates), dtype=object)
+        columns[f"param_{name}"][:] = [_table_value(candidate.params[name]) for candidate in candidates]
     columns |= {f"split{k}_test_score": column for k, column in enumerate(splits.T)}
-    some = np.ma.masked_invalid(splits)  # a fold may hold no known row; of few rows there is no fold at all
-    mean = some.mean(axis=1).filled(np.nan)
-    columns |= {"mean_test_score": mean, "std_test_score": some.std(axis=1).filled(np.nan)}
+    valid = np.ma.masked_invalid(splits)  # a fold may have no known degrees; of few rows there is no fold at all
+    mean = valid.mean(axis=1).filled(np.nan)
+    columns |= {"mean_test_score": mean, "std_test_score": valid.std(axis=1).filled(np.nan)}
     columns["rank_test_score"] = rankdata(-np.nan_to_num(mean), method="min").astype(np.int32)
-    if told:
-        columns["mean_test_log_likelihood"] = _means([point.likelihoods for point in points]).mean(axis=1)
+    if scores.have_degrees:
+        columns["mean_test_log_likelihood"] = scores.fold_means(scores.log_likelihoods).mean(axis=1)
     return columns
 
 
-def _means(parts: Sequence[Sequence[RowScores]]) -> NDArray[np.float64]:
-    """The mean of each part: shape (points, folds)."""
-    return np.array([[rows.mean for rows in folds] for folds in parts]).reshape(len(parts), -1)
-
-
-def _plain(value: Any) -> Any:
+def _table_value(value: Any) -> Any:
     """A value of the grid as a table can hold it: a transformer by its name."""
     return value if value is None or isinstance(value, int | float | str) else repr(value)
-
-
-def _objects(values: list[Any]) -> NDArray[np.object_]:
-    column = np.empty(len(values), dtype=object)
-    column[:] = values
-    return column
