@@ -51,6 +51,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/dldl_speed.py
 	$(BIN)/python benchmarks/paper_grid.py
 	$(BIN)/python benchmarks/datasets_memory.py
+	$(BIN)/python benchmarks/table_path.py
 
 # The documentation site, without a network: docs/_build/html/index.html
 docs: $(VENV)/.docs
