@@ -10,6 +10,7 @@ import scipy.sparse
 from ldlearn.exceptions import TableError
 from ldlearn.experiments import plan_for_table, run_plan
 from ldlearn.tables import enhance_table, evaluate_table, features, fit_table, load_model, predict_table, prepare_table
+from ldlearn.tables.sparse_table import SparseTable
 
 LABELS = ["calm", "glad", "upset"]
 ROWS, WORDS = 300, 40
@@ -153,6 +154,7 @@ def test_a_sparse_cell_that_is_no_number_is_named(tmp_path, value, shown):
 def test_sparse_columns_are_scaled_as_dense_ones_are(offset):
     """Also far from zero, where squares lose all digits; a constant is divided by nothing."""
     X = offset + np.column_stack([np.zeros(322), np.random.default_rng(0).normal(size=322)])
-    sparse, dense = features._sparse_moments(scipy.sparse.csr_array(X)), features._dense_moments(X)
+    table = SparseTable(pd.DataFrame(index=range(322)), scipy.sparse.csr_array(X), ["a", "b"])
+    sparse, dense = (features._moments(rows, ["a", "b"]) for rows in (table, table.to_frame()))
     assert sparse[2, 0] == 1.0
     np.testing.assert_allclose(sparse[2], dense[2], rtol=1e-6)
