@@ -141,13 +141,10 @@ def test_a_row_far_from_all_others_does_not_widen_what_they_need(monkeypatch):
     np.testing.assert_allclose(distances, expected[0], rtol=1e-12)
 
 
-def test_too_many_neighbours_or_features_are_left_to_another_search(monkeypatch):
+def test_too_many_neighbours_or_features_are_left_to_another_search():
     X = np.random.default_rng(0).normal(size=(30, 20))
-    monkeypatch.setattr(module, "_MOST_FEATURES", 19)
-    assert exact_neighbors(X, 2) is None
-    monkeypatch.undo()
-    monkeypatch.setattr(module, "_MOST_NEIGHBORS", 1)
-    assert exact_neighbors(X, 2) is None
+    assert exact_neighbors(X, 2, max_features=19) is None
+    assert exact_neighbors(X, 2, max_neighbors=1) is None
 
 
 @pytest.mark.parametrize("m", [1, 30, 500])

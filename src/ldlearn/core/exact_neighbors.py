@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import gen_batches
 
 from ldlearn.core.resources import in_threads
 from ldlearn.core.simplex import Array
@@ -16,18 +17,13 @@ from ldlearn.core.simplex import Array
 # float32 by one product of matrices, and never less than the true one: half the squared norms are made smaller by more
 # than all rounding errors (see `_Closeness`). So a row whose closeness is below a bound is farther than that bound.
 _BLOCK_ROWS = 1536
-_STRIP_ROWS = 768  # of a block meet another at a time: 4 MB of closeness, in long rows
-_MOST_NEIGHBORS = 4096  # places within a block fit into 16 bits
-_MOST_FEATURES = 100_000  # with more, rounding may be as large as the distances
-_UNIT = 2.0**-24  # of float32
-_SMALL = 1e-30  # more than underflow can take from a closeness, where the longest row has length 1
-_CENTRE_ROWS = 1000  # are enough to know where most rows are
-_GROUP = 6  # columns that are looked at together for the first bounds
-_CROWDED = 8  # times as many candidates as neighbours: rows are too alike to be told apart in float32
-_PAIR_ENTRIES = 2**16  # of rows whose differences are formed at once
+_STRIP_ROWS = 768  # of a block are compared with another at a time: 4 MB of closeness
+_MAX_CANDIDATES = 8  # per neighbour; with more, rows are too similar for float32
 
 
-def exact_neighbors(X: Array, n_neighbors: int) -> tuple[NDArray[np.float64], NDArray[np.intp]] | None:
+def exact_neighbors(
+    X: Array, n_neighbors: int, *, max_neighbors: int = 4096, max_features: int = 100_000
+) -> tuple[NDArray[np.float64], NDArray[np.intp]] | None:
     """Distances and numbers of the nearest other rows of each row, nearest first, of equally near ones the first.
 
     Half of all pairs of blocks of rows are multiplied, each product serving its rows and its columns. The n-th nearest
@@ -39,11 +35,14 @@ def exact_neighbors(X: Array, n_neighbors: int) -> tuple[NDArray[np.float64], ND
     X : ndarray of shape (n, m)
     n_neighbors : int
         Less than n.
+    max_neighbors, max_features : int
+        Limits of this method: places within a block fit into 16 bits, and with more features rounding may be as large
+        as the distances.
 
     Returns
     -------
     distances, indices : ndarrays of shape (n, n_neighbors), or None
-        None if single precision cannot tell rows apart, as where very many are equal: search in another way.
+        None if single precision cannot separate rows (very many are equal) or a limit is exceeded.
 
     Examples
     --------
@@ -55,7 +54,7 @@ def exact_neighbors(X: Array, n_neighbors: int) -> tuple[NDArray[np.float64], ND
            [0],
            [1]]))
     """
-    if n_neighbors > _MOST_NEIGHBORS or X.shape[1] > _MOST_FEATURES:
+    if n_neighbors > max_neighbors or X.shape[1] > max_features:
         return None
     search = _Search(_Closeness(X), n_neighbors)
     return search.decide(X) if search.collect() else None
@@ -74,11 +73,11 @@ class _Closeness:
 
     def __init__(self, X: Array) -> None:
         n, m = X.shape
-        self.error = 1.05 * (m + 8) * _UNIT
+        self.error = 1.05 * (m + 8) * 2.0**-24  # unit roundoff of float32
         # Sorted rows would meet their neighbours last, and the bounds would be loose until then.
         self.order = np.random.default_rng(0).permutation(n)
         # Rows near the centre lose no digits. A mean may be far from every row but the one that moved it.
-        centred = X - np.median(X[self.order[:_CENTRE_ROWS]], axis=0).astype(np.float64)
+        centred = X - np.median(X[self.order[:1000]], axis=0).astype(np.float64)
         halves = 0.5 * np.einsum("ij,ij->i", centred, centred)
         longest = float(np.sqrt(2.0 * halves.max())) or 1.0
         self.halves = (halves / longest**2)[self.order]
@@ -97,7 +96,8 @@ class _Closeness:
 
         From ``q <= -closeness + 6 g (h_i + h_j)`` for ``q = |x_i - x_j|^2 / 2`` and ``h_j <= 2 h_i + 2 q``.
         """
-        most = (18.0 * self.error * self.halves[rows] + _SMALL - closeness) / (1.0 - 12.0 * self.error)
+        # 1e-30 exceeds what underflow can take from a closeness; the longest row has length 1.
+        most = (18.0 * self.error * self.halves[rows] + 1e-30 - closeness) / (1.0 - 12.0 * self.error)
         # One step down: rounding to float32 may have gone up.
         return np.asarray(np.nextafter((-most).astype(np.float32), np.float32(-np.inf)))
 
@@ -131,7 +131,7 @@ class _Search:
                 return False
             if self._count() > 2 * usual or shift == self.n_blocks // 2:
                 in_threads(self._tighten, range(self.n_blocks))
-            if self._count() > _CROWDED * usual:
+            if self._count() > _MAX_CANDIDATES * usual:
                 return False
         return True
 
@@ -150,7 +150,7 @@ class _Search:
         if one != other:
             near |= self.bounds[columns] <= C
         entries = np.flatnonzero(near)
-        if len(entries) > _CROWDED * self.k * sum(C.shape):
+        if len(entries) > _MAX_CANDIDATES * self.k * sum(C.shape):
             self.crowded = True
         if self.crowded:
             return
@@ -212,12 +212,12 @@ def _strips(block: slice) -> list[slice]:
     return [slice(*ends) for ends in pairwise(np.linspace(block.start, block.stop, n_strips + 1).astype(int).tolist())]
 
 
-def _group_maxima(C: NDArray[np.float32], k: int) -> NDArray[np.float32]:
+def _group_maxima(C: NDArray[np.float32], k: int, group: int = 6) -> NDArray[np.float32]:
     """The largest of each group of columns: the k-th largest of these is hardly below that of all, and found sooner."""
-    width = C.shape[1] // _GROUP
+    width = C.shape[1] // group
     if width < 4 * k:
         return C
-    return np.asarray(C[:, : width * _GROUP].reshape(len(C), _GROUP, width).max(axis=1))
+    return np.asarray(C[:, : width * group].reshape(len(C), group, width).max(axis=1))
 
 
 def _tables(
@@ -242,9 +242,7 @@ def _tables(
 
 def _squared_distances(X: Array, rows: NDArray[np.intp], others: NDArray[np.intp]) -> NDArray[np.float64]:
     squares = np.empty(len(rows))
-    step = max(1, _PAIR_ENTRIES // X.shape[1])
-    for start in range(0, len(rows), step):
-        pairs = slice(start, start + step)
+    for pairs in gen_batches(len(rows), max(1, 2**16 // X.shape[1])):  # differences that stay in cache
         away = np.subtract(X[rows[pairs]], X[others[pairs]], dtype=np.float64)
         np.einsum("ij,ij->i", away, away, out=squares[pairs])
     return squares

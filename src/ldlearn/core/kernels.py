@@ -13,7 +13,6 @@ from ldlearn.core.resources import require_memory
 Array = NDArray[np.floating]
 
 _BLOCK_ENTRIES = 2**21  # of a block of distances: 16 MB
-_ROUNDING = 1e-14  # relative to |x|^2 + |z|^2, what the expansion of |x - z|^2 cannot tell from 0
 
 
 def squared_distances(X: NDArray[np.float64], Z: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -30,7 +29,7 @@ def squared_distances(X: NDArray[np.float64], Z: NDArray[np.float64]) -> NDArray
     squares = X @ Z.T
     squares *= -2.0
     squares += norms
-    squares[squares <= _ROUNDING * norms] = 0.0
+    squares[squares <= 1e-14 * norms] = 0.0  # the expansion of |x - z|^2 cannot tell these from 0
     return np.asarray(squares)
 
 

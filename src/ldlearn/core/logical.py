@@ -103,10 +103,6 @@ def draw_labels(D: Array, n_draws: int, rng: Any) -> NDArray[np.int64]:
 _BLOCK_ENTRIES = 2**14  # positive labels in a block: a dozen arrays of this size stay in cache
 
 
-_MANY_LABELS = 64
-_FEW = 8  # times as many labels as positive ones
-
-
 class Support:
     """The positive labels of each row, and the rows in blocks of equally many positive labels.
 
@@ -179,9 +175,9 @@ class Support:
 
 
 def has_few_positives(Y: Mask) -> bool:
-    """Whether so few of many labels are positive that what belongs to them should be stored without the others."""
+    """Whether labels are at least 64 and at most one in 8 is positive: then only the positive ones should be stored."""
     n, c = Y.shape
-    return c >= _MANY_LABELS and bool(_FEW * np.count_nonzero(Y) <= n * c)
+    return c >= 64 and bool(8 * np.count_nonzero(Y) <= n * c)
 
 
 def _blocks(counts: NDArray[np.intp]) -> list[NDArray[np.intp]]:

@@ -141,7 +141,6 @@ def nearest_in_graph(
     return distances, indices
 
 
-_FEW_FEATURES = 15  # scikit-learn's own limit for trees
 Found: TypeAlias = tuple[NDArray[np.floating], NDArray[np.integer]]
 
 
@@ -209,8 +208,8 @@ def own_neighbors(index: NearestNeighbors, X: Any) -> Found:
 
 
 def _search(index: NearestNeighbors, X: Any) -> Found:
-    # In few dimensions the index is a tree, which need not compare all rows.
-    by_products = not sparse.issparse(X) and X.shape[1] > _FEW_FEATURES
+    # Up to 15 features scikit-learn builds a tree, which need not compare all rows.
+    by_products = not sparse.issparse(X) and X.shape[1] > 15
     found = exact_neighbors(X, index.n_neighbors) if by_products else None
     return index.kneighbors() if found is None else found
 

@@ -10,8 +10,6 @@ from scipy import sparse
 
 from ldlearn.core.simplex import Array, Mask, SampleWeight, softmax
 
-_SMALLEST_NORM = 1e-8  # so that a row without length has cosine 0, not 0 / 0
-
 
 def class_prototypes(X: Any, Y: Mask, weights: SampleWeight | None = None) -> Array:
     """Mean of the purest rows of every label: those that carry it and the fewest labels in all.
@@ -85,7 +83,8 @@ def pseudo_distributions(
     """
     Y = np.asarray(Y, dtype=bool)
     Q = class_prototypes(X, Y, weights) if prototypes is None else prototypes
-    lengths = np.maximum(_row_norms(X), _SMALLEST_NORM)[:, None] * np.maximum(_row_norms(Q), _SMALLEST_NORM)
+    # At least 1e-8, so that a zero row has cosine 0, not 0 / 0.
+    lengths = np.maximum(_row_norms(X), 1e-8)[:, None] * np.maximum(_row_norms(Q), 1e-8)
     return softmax(np.asarray(X @ Q.T) / lengths + Y)
 
 

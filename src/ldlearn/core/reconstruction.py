@@ -14,9 +14,6 @@ from ldlearn.core.neighbors import neighbor_index, own_neighbors
 from ldlearn.core.simplex import Array, Mask
 from ldlearn.exceptions import InputError
 
-_INFEASIBLE = 1e-7  # relative size of a wrong sign that is not rounding
-_FULL_EXCHANGES = 3  # without progress before one index at a time, which cannot cycle
-
 
 def nonnegative_quadratic(C: Array, B: Array, start: Mask | None = None) -> NDArray[np.float64]:
     """Minimisers of ``v' C v / 2 - b' v`` over ``v >= 0``, one for each row b of B.
@@ -44,7 +41,8 @@ def nonnegative_quadratic(C: Array, B: Array, start: Mask | None = None) -> NDAr
     support = np.ones((n, k), dtype=bool) if start is None else start.copy()
     V = np.zeros((n, k))
     fewest = np.full(n, k + 1)  # wrong entries so far
-    patience = np.full(n, _FULL_EXCHANGES)
+    max_exchanges = 3  # of many indices without progress; then one index at a time, which cannot cycle
+    patience = np.full(n, max_exchanges)
     rows = np.arange(n)  # not yet solved
     for _ in range(20 * k):
         V[rows], wrong = _solve_on_support(C[rows], B[rows], support[rows])
@@ -55,7 +53,7 @@ def nonnegative_quadratic(C: Array, B: Array, start: Mask | None = None) -> NDAr
         count = wrong.sum(axis=1)
         better = count < fewest[rows]
         fewest[rows] = np.where(better, count, fewest[rows])
-        patience[rows] = np.where(better, _FULL_EXCHANGES, patience[rows] - 1)
+        patience[rows] = np.where(better, max_exchanges, patience[rows] - 1)
         stuck = patience[rows] < 0
         # One wrong index, and always the last (Murty's rule), ends for every positive definite C.
         last = k - 1 - np.argmax(wrong[:, ::-1], axis=1)
@@ -71,14 +69,14 @@ def _solve_on_support(C: Array, B: Array, support: Mask) -> tuple[NDArray[np.flo
     system = np.where(both, C, np.eye(C.shape[-1]))
     v = np.linalg.solve(system, np.where(support, B, 0.0)[..., None])[..., 0]
     gradient = np.einsum("ijl,il->ij", C, v) - B
-    smallest = -_INFEASIBLE * np.abs(v).max(axis=1, keepdims=True)
-    flattest = -_INFEASIBLE * np.abs(B).max(axis=1, keepdims=True)
+    tolerance = 1e-7  # relative; a smaller wrong sign is rounding
+    smallest = -tolerance * np.abs(v).max(axis=1, keepdims=True)
+    flattest = -tolerance * np.abs(B).max(axis=1, keepdims=True)
     return v, np.where(support, v < smallest, gradient < flattest)
 
 
 KINDS = ("affine", "simplex")
 _BLOCK_ENTRIES = 4_000_000  # of gathered neighbours at a time
-_RIDGE = 1e-9  # of the convex weights, relative: picks one minimiser where there are many
 
 
 def reconstruction_weights(X: Any, n_neighbors: int, kind: str = "affine", reg: float = 1e-3) -> sparse.csr_array:
@@ -168,7 +166,8 @@ def simplex_weights(grams: NDArray[np.float64], start: Mask | None = None) -> ND
         Guess of the supports, for instance those of a nearby problem.
     """
     n, k, _ = grams.shape
-    C = grams * (k / _traces(grams))[:, None, None] + k * _RIDGE * np.eye(k)
+    ridge = 1e-9  # relative: picks one minimiser if there are many
+    C = grams * (k / _traces(grams))[:, None, None] + k * ridge * np.eye(k)
     V = nonnegative_quadratic(C, np.ones((n, k)), start)
     return np.asarray(V / V.sum(axis=1, keepdims=True))
 

@@ -13,8 +13,6 @@ from sklearn.utils.sparsefuncs import mean_variance_axis
 from ldlearn.core.simplex import Array, SampleWeight
 
 _BLOCK_ENTRIES = 2**19  # of a block of rows: 2 MB in single precision
-_NEAR = 16.0  # deviations; a column that is nearer to zero loses no digits worth the work
-_INDISTINCT = 4.0  # rounding errors of the mean; a column that varies by less is constant
 
 
 def row_blocks(X: Any, width: int = 0) -> Iterator[slice]:
@@ -80,7 +78,8 @@ def settled_moments(
     correction = sums / n
     mean = mean + correction
     squares = np.maximum(squares - n * correction**2, 0.0)
-    rounding = _INDISTINCT * float(np.finfo(dtype).eps) * np.abs(mean)
+    # A column that varies by less than four rounding errors of the mean is constant.
+    rounding = 4.0 * float(np.finfo(dtype).eps) * np.abs(mean)
     squares[squares <= n * rounding**2] = 0.0
     return mean, squares
 
@@ -125,7 +124,8 @@ def removable_offsets(X: Any, mean: NDArray[np.float64], squares: NDArray[np.flo
 def dense_offsets(n: int, mean: NDArray[np.float64], squares: NDArray[np.float64]) -> NDArray[np.float64]:
     """The offsets of `removable_offsets` for n dense rows, which need not be at hand."""
     deviation = np.sqrt(squares / n)
-    unit = np.exp2(np.ceil(np.log2(_NEAR * np.where(deviation > 0, deviation, 1.0))))
+    # A column within 16 deviations of zero hardly loses digits.
+    unit = np.exp2(np.ceil(np.log2(16.0 * np.where(deviation > 0, deviation, 1.0))))
     return np.asarray(unit * np.rint(mean / unit))
 
 

@@ -13,7 +13,6 @@ from scipy.special import exprel
 from ldlearn.core.simplex import Array, Mask, log_softmax
 
 Vector = NDArray[np.float64]
-_LARGEST_SHARE = 1.0 - 1e-9  # of the votes of a row: a share of 1 would need no other label at all
 LARGEST_THETA = 50.0  # exp(50) votes are as good as any larger number, and their square is still finite
 
 
@@ -30,7 +29,7 @@ def votes_of_shares(logP: Array, fixed_raters: bool) -> tuple[Array, Array | flo
     """
     if not fixed_raters:
         return logP, 1.0, 0.0
-    logP = np.minimum(logP, np.log(_LARGEST_SHARE))
+    logP = np.minimum(logP, np.log(1.0 - 1e-9))  # a share of 1 needs infinitely many votes
     # of a share that is 0 in floating point, too, the ratio is 1
     P = np.maximum(np.exp(logP), np.finfo(np.float64).tiny)
     ratio = -np.log1p(-P) / P

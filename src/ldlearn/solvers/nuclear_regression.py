@@ -13,12 +13,11 @@ from ldlearn.solvers.low_rank import nuclear_norm, singular_value_threshold
 
 RowLoss = Callable[[Array], tuple[float, Array]]
 
-_FIRST_SHARE = 2.0**-6  # of the curvature bound: it holds for the worst row, most rows are far flatter
 _PATIENCE = 5  # small falls in a row; accelerated steps are uneven
 
 
 class NuclearFit(NamedTuple):
-    """Weights of a regression; ``scores = X @ coef + intercept``."""
+    """Coefficients of a regression; ``scores = X @ coef + intercept``."""
 
     coef: NDArray[np.float64]
     intercept: NDArray[np.float64]
@@ -92,8 +91,8 @@ def nuclear_regression(
             continue
         small = small + 1 if objective - reached <= tol * reached else 0
         next_momentum = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * momentum**2))
-        pull = (momentum - 1.0) / next_momentum
-        ahead = _Point(*(new + pull * (new - old) for new, old in zip(there, here, strict=True)))
+        extrapolation = (momentum - 1.0) / next_momentum
+        ahead = _Point(*(new + extrapolation * (new - old) for new, old in zip(there, here, strict=True)))
         here, objective, momentum = there, reached, next_momentum
     return NuclearFit(*here, objective, n_iter, small >= _PATIENCE)
 
@@ -121,7 +120,8 @@ class _Problem:
         spectral = float(np.linalg.norm(X if sample_weight is None else X * np.sqrt(counts)[:, None], 2))
         # The Hessian in W is at most curvature * X' diag(counts) X, that in b at most curvature * the number of rows.
         self.bounds = curvature * (spectral**2 if spectral > 0 else 1.0), curvature * float(counts.sum())
-        self.share = _FIRST_SHARE
+        # The curvature bound holds for the worst row; most rows are far flatter.
+        self.share = 2.0**-6
 
     def point(self, W: NDArray[np.float64], b: NDArray[np.float64]) -> _Point:
         return _Point(W, b, np.asarray(self.X @ W + b))

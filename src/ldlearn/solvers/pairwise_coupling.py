@@ -10,12 +10,6 @@ from scipy.special import expit
 
 from ldlearn.core.simplex import Array
 
-# The constants of LIBSVM: steps, the shortest step, what is added to the Hessian, the gradient at which to stop.
-_MAX_NEWTON = 100
-_MIN_STEP = 1e-10
-_RIDGE = 1e-12
-_GRADIENT_TOLERANCE = 1e-5
-
 
 def platt_sigmoid(decisions: Array, positive: NDArray[Any], negative: NDArray[Any]) -> tuple[float, float]:
     r"""Slope A and offset B of ``P(+ | f) = 1 / (1 + exp(A f + B))`` by regularised maximum likelihood.
@@ -53,17 +47,17 @@ def platt_sigmoid(decisions: Array, positive: NDArray[Any], negative: NDArray[An
 
     v = np.array([0.0, np.log((n_negative + 1.0) / (n_positive + 1.0))])
     value = loss(v)
-    for _ in range(_MAX_NEWTON):
+    for _ in range(100):  # this and the other limits are LIBSVM's
         p = expit(-(design @ v))
         gradient = design.T @ (mass - weights * p)
-        if np.abs(gradient).max() < _GRADIENT_TOLERANCE:
+        if np.abs(gradient).max() < 1e-5:
             break
-        hessian = (design * (weights * p * (1.0 - p))[:, None]).T @ design + _RIDGE * np.eye(2)
+        hessian = (design * (weights * p * (1.0 - p))[:, None]).T @ design + 1e-12 * np.eye(2)
         direction = -np.linalg.solve(hessian, gradient)
         step = 1.0
         while loss(v + step * direction) >= value + 1e-4 * step * float(gradient @ direction):
             step *= 0.5
-            if step < _MIN_STEP:
+            if step < 1e-10:
                 return float(v[0]), float(v[1])
         v = v + step * direction
         value = loss(v)

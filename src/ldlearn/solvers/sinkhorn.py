@@ -13,7 +13,6 @@ from ldlearn.core.simplex import Array
 _LARGEST_EXPONENT = 50.0  # beyond it exp(-lam M) and its inverse lose their digits: work on logarithms only
 _PLAIN_SWEEPS = 40  # sweeps on all rows before Newton's method takes over those that are slow
 _BLOCK_ENTRIES = 200_000  # of the arrays of plans worked on at a time
-_RIDGE = 1e-13  # of a Newton system of unit diagonal
 
 
 @dataclass(frozen=True)
@@ -91,11 +90,11 @@ def _sweeps(H: Array, D: Array, G: Array, log_u: Array, tol: float) -> tuple[Arr
     """Sinkhorn's sweeps; logarithms of u and what each row misses of h."""
     U = np.exp(log_u)
     for sweep in range(_PLAIN_SWEEPS + 1):
-        pull = (D / (U @ G)) @ G.T
-        missed = np.abs(U * pull - H).sum(axis=1)
+        marginal = (D / (U @ G)) @ G.T  # of the plan, over u
+        missed = np.abs(U * marginal - H).sum(axis=1)
         if sweep == _PLAIN_SWEEPS or missed.max() <= tol:
             break
-        U = H / pull
+        U = H / marginal
     return np.log(U), missed
 
 
@@ -141,7 +140,7 @@ def _newton_step(H: Array, D: Array, shares: Array, reached: Array) -> Array:
     system = -scaled @ scaled.transpose(0, 2, 1)
     system += root[:, :, None] * root[:, None, :]
     diagonal = np.arange(H.shape[1])
-    system[:, diagonal, diagonal] += 1.0 + _RIDGE
+    system[:, diagonal, diagonal] += 1.0 + 1e-13
     step = np.linalg.solve(system, ((H - reached) / root)[:, :, None])[:, :, 0] / root
     length = np.ptp(step, axis=1, keepdims=True)
     # The curvature changes by exp(length) at most along the step, hence this damping; short steps stay Newton's.

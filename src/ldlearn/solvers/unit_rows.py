@@ -41,7 +41,7 @@ def align_unit_rows(Z: Array, C: Array, sweeps: int = 20) -> Array:
     others = C * (1.0 - np.eye(C.shape[1]))
     for _ in range(sweeps):
         for j in range(Z.shape[1]):
-            pull = np.einsum("gk,gkd->gd", others[:, j], Z)
-            length = np.linalg.norm(pull, axis=1, keepdims=True)
-            Z[:, j] = np.where(length > 0, -pull / np.where(length > 0, length, 1.0), Z[:, j])
+            gradient = np.einsum("gk,gkd->gd", others[:, j], Z)
+            length = np.linalg.norm(gradient, axis=1, keepdims=True)
+            Z[:, j] = np.where(length > 0, -gradient / np.where(length > 0, length, 1.0), Z[:, j])
     return Z

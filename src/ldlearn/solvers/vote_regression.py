@@ -1,4 +1,4 @@
-"""Regression of 0/1 labels that are votes in disguise: a label is ticked if it gets any vote."""
+"""Regression of 0/1 labels as votes: a label is positive if it gets any vote."""
 
 from __future__ import annotations
 
@@ -9,13 +9,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from ldlearn.core.simplex import Array, Mask, log_softmax
-from ldlearn.core.votes import (
-    Vector,
-    label_counts,
-    losses,
-    slopes,
-    votes_of_shares,
-)
+from ldlearn.core.votes import Vector, label_counts, losses, slopes, votes_of_shares
 from ldlearn.solvers.features import Features, reciprocal
 
 # Shapes: X (n, m); scores Z = X W + b, expected votes exp(theta), labels Y (n, c); coef W (m, c), intercept b (c,).
@@ -25,15 +19,9 @@ from ldlearn.solvers.features import Features, reciprocal
 #   independent labels:  theta = Z.
 # What 0/1 labels say of votes is in `ldlearn.core.votes`.
 
-_FORCING = 0.1  # relative accuracy of the Newton system
-_MAX_STEPS = 200  # conjugate gradient steps for one of them
-_SINGULAR = 1e-10  # of the largest curvature of intercepts and rate: less is none
-_ARMIJO = 1e-4
-_MAX_HALVINGS = 40
-
 
 class Start(NamedTuple):
-    """Weights to begin with."""
+    """Coefficients for a warm start."""
 
     coef: Array
     intercept: Array
@@ -42,7 +30,7 @@ class Start(NamedTuple):
 
 @dataclass(frozen=True)
 class VoteFit:
-    """Weights of a vote regression; scores of new rows are ``X @ coef + intercept``."""
+    """Coefficients of a vote regression; scores of new rows are ``X @ coef + intercept``."""
 
     coef: Array
     intercept: Array
@@ -76,11 +64,11 @@ def vote_regression(
     stationary point. The preconditioner is ``scatter(X) (x) C + 2 l2 I`` with C the mean over rows of the curvature in
     the scores, its negative part left out.
 
-    One row is added to the data: it has the mean features, and each of its labels is half ticked. So a label that is
-    always or never ticked gets finite weights, and without features the answer is ``(k + 1/2) / (n + 1)`` for a label
-    ticked in k of n rows.
+    One row is added to the data: it has the mean features, and each of its labels is 1/2. So a label that is always or
+    never positive gets finite coefficients, and without features the estimate is ``(k + 1/2) / (n + 1)`` for a label
+    that is positive in k of n rows.
 
-    Rows count as often as the weights of the features say, and only known labels count at all.
+    Rows are weighted by the sample weights of the features, and unknown labels are ignored.
 
     Parameters
     ----------
@@ -264,13 +252,13 @@ class Competing:
         U, H, h_total = s.sum(axis=1, keepdims=True), f.sum(axis=1, keepdims=True), h.sum()
 
         def curve(dZ: Array, drate: float) -> tuple[Array, float]:
-            pull = P * dZ
-            mean = pull.sum(axis=1, keepdims=True)
+            weighted = P * dZ
+            mean = weighted.sum(axis=1, keepdims=True)
             change = dZ - mean
             v = k * change + r * drate
             V = v.sum(axis=1, keepdims=True)
             # The last term comes from the softmax's own curvature; it and `bend` alone can be negative.
-            return v - P * V - U * (pull - P * mean), float((r * change).sum() + h_total * drate)
+            return v - P * V - U * (weighted - P * mean), float((r * change).sum() + h_total * drate)
 
         bent = np.maximum(-U, 0.0)
         cross = f.T @ P
@@ -364,11 +352,13 @@ def _pseudo_inverse(M: Vector) -> Vector:
     """Of a small symmetric matrix: what `numpy.linalg.pinv` gives, which takes thrice as long to find that out."""
     values, U = np.linalg.eigh(M)
     sizes = np.abs(values)
-    kept = sizes > _SINGULAR * sizes.max()
+    kept = sizes > 1e-10 * sizes.max()
     return np.asarray((U * np.where(kept, 1.0 / np.where(kept, values, 1.0), 0.0)) @ U.T)
 
 
-def _newton_direction(design: Design, point: Derivatives, l2: float, gradient: Vector) -> tuple[Vector, int]:
+def _newton_direction(
+    design: Design, point: Derivatives, l2: float, gradient: Vector, max_steps: int = 200
+) -> tuple[Vector, int]:
     """Conjugate gradients for ``Hessian d = -gradient``, ended by accuracy or by a direction of negative curvature."""
     solve = design.preconditioner(point.mean_curvature, l2)
     d = np.zeros_like(gradient)
@@ -376,8 +366,8 @@ def _newton_direction(design: Design, point: Derivatives, l2: float, gradient: V
     z = solve(r)
     s = z
     rho = first = float(r @ z)
-    for step in range(min(_MAX_STEPS, len(gradient))):
-        if rho <= _FORCING**2 * first:
+    for step in range(min(max_steps, len(gradient))):
+        if rho <= 1e-2 * first:  # a relative accuracy of 0.1
             return d, step
         hs = design.adjoint(*point.curve(*design.apply(s))) + 2.0 * l2 * design.penalised(s)
         curvature = float(s @ hs)
@@ -388,7 +378,7 @@ def _newton_direction(design: Design, point: Derivatives, l2: float, gradient: V
         z = solve(r)
         previous, rho = rho, float(r @ z)
         s = z + (rho / previous) * s
-    return d, _MAX_STEPS
+    return d, max_steps
 
 
 _Place = tuple[Array, float, Vector]  # scores, ln(lambda), and the parameters that make them
@@ -401,10 +391,10 @@ def _line_search(
     Z, rate, v = place
     dZ, drate = design.apply(direction)
     t = 1.0
-    for _ in range(_MAX_HALVINGS):
+    for _ in range(40):
         there = Z + t * dZ, rate + t * drate, v + t * direction
         point = link.at(there[0], there[1])
-        if point.loss + l2 * design.penalty(there[2]) <= loss - _ARMIJO * t * decrement:
+        if point.loss + l2 * design.penalty(there[2]) <= loss - 1e-4 * t * decrement:
             return point, there
         t *= 0.5
     return None
