@@ -76,7 +76,7 @@ class DaskEstimator(LabelEstimator):
         return sent
 
     def _fitted_attributes(self) -> dict[str, Any]:
-        here = {*self.get_params(deep=False), *self._row_attributes}
+        here = {*self.get_params(deep=False), *self._row_attributes, "n_rounds_"}
         return {name: value for name, value in vars(self).items() if name not in here}
 
     def to_local(self, training_rows: bool = True) -> Any:

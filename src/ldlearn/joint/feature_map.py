@@ -11,8 +11,6 @@ from sklearn.utils import check_random_state
 
 from ldlearn.core.neighbors import clone_for_arrays
 
-_BANDWIDTH_ROWS = 1000  # rows that the width of the kernel is measured on
-
 
 def make_feature_map(feature_map: Any, X: Any, random_state: Any) -> Any:
     """The transformer that ``feature_map`` asks for, not fitted yet; None for the features themselves."""
@@ -22,7 +20,7 @@ def make_feature_map(feature_map: Any, X: Any, random_state: Any) -> Any:
         return clone_for_arrays(feature_map)
     rng = check_random_state(random_state)
     n = X.shape[0]
-    sample = X[np.sort(rng.permutation(n)[:_BANDWIDTH_ROWS])]
-    # The mean over pairs of different rows; where all rows are equal any width will do.
+    sample = X[np.sort(rng.permutation(n)[:1000])]
+    # The mean distance between different rows of the sample; where all rows are equal any width will do.
     width = float(euclidean_distances(sample).sum()) / max(sample.shape[0] * (sample.shape[0] - 1), 1) or 1.0
     return Nystroem(gamma=1.0 / width**2, n_components=min(500, n), random_state=rng.randint(2**31 - 1))

@@ -23,8 +23,6 @@ from ldlearn.core.simplex import Array, Mask, SampleWeight, project_simplex, sof
 from ldlearn.solvers.nuclear_regression import NuclearFit, nuclear_regression
 from ldlearn.solvers.spd import solve_spd
 
-_SMALLEST_SHARE = 1e-3  # of a label in the constant that the predictor starts from
-
 
 class L2(SampleWeightMixin, JointModel):
     r"""Unified framework for learning with label distributions (L2).
@@ -223,9 +221,9 @@ class L2(SampleWeightMixin, JointModel):
         m, c = rows.X.shape[1], D.shape[1]
         if self.init == "random":
             return check_random_state(self.random_state).uniform(size=(m, c)), np.zeros(c)
-        # A label that nobody has would start at minus infinity, where the squared error has no slope to leave it by.
-        shares = np.log(np.maximum(np.average(D, axis=0, weights=rows.w), _SMALLEST_SHARE))
-        return np.zeros((m, c)), (shares - shares.mean()) * self.fit_intercept
+        # A label without positive rows would start at minus infinity, where the squared error has no gradient.
+        log_means = np.log(np.maximum(np.average(D, axis=0, weights=rows.w), 1e-3))
+        return np.zeros((m, c)), (log_means - log_means.mean()) * self.fit_intercept
 
     def _solve_degrees(self, S: sparse.csr_array, P: Array, rows: _Rows) -> Array:
         """``[diag(w) (beta + lam) + alpha (I - S)' (I - S)] D = diag(w) (beta P + lam Y)``; no lam where y is NaN."""
