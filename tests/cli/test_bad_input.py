@@ -66,10 +66,10 @@ TABLES = {
     ),
     "not UTF-8": (
         text(lambda s: s.encode().replace(b"inland", b"inl\xe4nd", 1)), (*FIT, "--encoding", "utf-8"),
-        ["data.csv, row", "'place'", "UTF-8"],
+        ["data.csv: its text is not utf-8", "encoding"],
     ),
     "header not UTF-8": (
-        text(lambda s: b"h\xe4" + s.encode()), (*FIT, "--encoding", "utf-8"), ["data.csv: the header is not UTF-8"],
+        text(lambda s: b"h\xe4" + s.encode()), (*FIT, "--encoding", "utf-8"), ["data.csv: the header is not utf-8"],
     ),
     "binary": (lambda: write(b"PK\x03\x04" + bytes(50)), FIT, ["data.csv: it is no text table"]),
     "two columns of one name": (text(lambda s: s.replace("wet", "height", 1)), FIT, ["'height'", "two columns"]),

@@ -49,7 +49,7 @@ class DelimitedSource(Source):
         if self._dialect.messages:
             given.log(", and ".join(self._dialect.messages))
         header, *self._first_rows = self._dialect.rows or [[]]
-        _check_header(header, sample)
+        _check_header(header, sample, self._dialect.encoding)
         self._file = _as_utf8(given.file, self._dialect.encoding)
         has_header = not _is_row_of_numbers(header)
         for _ in range(self._dialect.lines_above + has_header * self._dialect.header_lines):
@@ -189,13 +189,15 @@ def _as_utf8(file: CountedFile, encoding: str) -> CountedFile:
     return CountedFile(codecs.EncodedFile(file, "utf-8", encoding))  # type: ignore[arg-type]
 
 
-def _check_header(names: list[str], sample: bytes) -> None:
+def _check_header(names: list[str], sample: bytes, encoding: str) -> None:
     if b"\r" in sample and b"\n" not in sample:
         raise TableError("its lines end in carriage returns alone; save it with the line ends of this system.")
     if not any(name.strip() for name in names):
         raise TableError("the file is empty; a header line with the names of the columns is needed.")
     if any("\0" in name for name in names) and b'"' not in sample:
         raise TableError("it is no text table (its header holds a zero byte).")
+    if any("\ufffd" in name for name in names):
+        raise TableError(f"the header is not {encoding} text; name its encoding (encoding=, --encoding).")
 
 
 def _is_row_of_numbers(names: list[str]) -> bool:
