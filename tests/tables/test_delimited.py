@@ -62,7 +62,7 @@ def test_what_is_told_is_not_questioned(tmp_path):
 @pytest.mark.parametrize("encoding", ["utf-16", "ascii"])
 def test_a_wrong_encoding_is_one_sentence_with_advice(tmp_path, encoding):
     (tmp_path / "x.csv").write_text(PLAIN, encoding="utf-8")
-    with pytest.raises(TableError, match=f"x.csv: its text is not {encoding}; name its encoding"):
+    with pytest.raises(TableError, match=f"x.csv: .* is not {encoding}.*; name its encoding"):
         read(tmp_path / "x.csv", style=TextStyle(encoding=encoding))
 
 

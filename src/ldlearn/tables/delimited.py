@@ -109,8 +109,10 @@ class DelimitedSource(Source):
             raise
 
     def _columns(self, frame: Any, kinds: Mapping[int, Kind]) -> list[NDArray[Any]]:
-        numeric = frame.select_dtypes("number")  # converted at once: a call for each of 10,000 columns is slow
-        numbers = dict(zip(numeric.columns, numeric.to_numpy(np.float64).T, strict=True))
+        numeric = [i for i, dtype in zip(frame.columns, frame.dtypes, strict=True) if dtype.kind in "iuf"]
+        # Converted at once: a call for each of 10,000 columns is slow.
+        matrix = (frame if len(numeric) == frame.shape[1] else frame[numeric]).to_numpy(np.float64)
+        numbers = dict(zip(numeric, matrix.T, strict=True))
         return [numbers[i] if i in numbers else self._texts(frame[i], kind) for i, kind in kinds.items()]
 
     def _texts(self, column: Any, kind: Kind) -> NDArray[Any]:
