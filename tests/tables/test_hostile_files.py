@@ -174,7 +174,7 @@ CRAFTED = {
     "an object in place of a number": (edit("estimator.beta_", lambda old: {"array": 0}), "beta_ is not"),
     "a sparse matrix with indices beyond its columns": (
         edit("estimator.graph_", lambda old: {"csr": [0, 0, 0], "shape": [2, 2]}),
-        "damaged|graph_ is not",
+        "damaged| is not",
     ),
 }  # fmt: skip
 
