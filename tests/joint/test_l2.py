@@ -216,9 +216,9 @@ def test_unknown_labels_are_left_out_of_the_label_term_alone():
     partial = np.where(rng.random(Y.shape) < 0.3, np.nan, Y)
     model = L2(n_neighbors=4, lam=0.1, beta=0.02, alpha=0.05, tol=1e-6, max_iter=500).fit(X, partial)
     D, S, P = model.scores_, model.weights_.toarray(), model.predict(X)
-    known = ~np.isnan(partial)
+    observed = ~np.isnan(partial)
     M = (np.eye(30) - S).T @ (np.eye(30) - S)
-    slope = 0.02 * (D - P) + 0.1 * known * (D - np.nan_to_num(partial)) + 0.05 * M @ D
+    slope = 0.02 * (D - P) + 0.1 * observed * (D - np.nan_to_num(partial)) + 0.05 * M @ D
     assert np.abs(slope).max() < 1e-5
     other = L2(n_neighbors=4, lam=0.1, beta=0.02, alpha=0.05).fit(X, Y)
-    assert np.abs(other.scores_ - D)[~known].max() > 0.05
+    assert np.abs(other.scores_ - D)[~observed].max() > 0.05

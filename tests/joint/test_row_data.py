@@ -155,11 +155,11 @@ def test_no_degree_known_is_as_if_none_were_given():
 
 def test_known_degrees_teach_the_predictor_and_follow_a_path():
     X, Y, D, _ = votes(200)
-    known = np.where(np.arange(200)[:, None] < 100, D, np.nan)
+    degrees = np.where(np.arange(200)[:, None] < 100, D, np.nan)
     new = slice(100, 200)
-    models = list(DLDL(gamma=0.5).fit_path(X, Y, [{"beta": b} for b in (0.1, 10.0)], degrees=known))
+    models = list(DLDL(gamma=0.5).fit_path(X, Y, [{"beta": b} for b in (0.1, 10.0)], degrees=degrees))
     for model, beta in zip(models, (0.1, 10.0), strict=True):
-        alone = DLDL(beta=beta, gamma=0.5).fit(X, Y, degrees=known)
+        alone = DLDL(beta=beta, gamma=0.5).fit(X, Y, degrees=degrees)
         np.testing.assert_allclose(model.predict(X), alone.predict(X), atol=1e-3)
     without = DLDL(beta=10.0, gamma=0.5).fit(X, Y)
     nearness = [intersection(D[new], model.predict(X[new])) for model in (models[1], without)]
@@ -185,23 +185,23 @@ def test_degrees_are_matched_by_name_and_checked():
 
 
 def hidden(Y, share, seed=1):
-    """Labels some of which are unknown, and where they are known."""
-    known = np.random.default_rng(seed).random(Y.shape) >= share
-    return np.where(known, Y, np.nan), known
+    """Labels some of which are unknown, and where they are observed."""
+    observed = np.random.default_rng(seed).random(Y.shape) >= share
+    return np.where(observed, Y, np.nan), observed
 
 
 @UNKNOWING
 def test_unknown_labels_are_neither_zero_nor_one(model):
     """Recovery and prediction suffer less than if what is unknown were called 0, or 1."""
     data = make_label_distributions(600, n_labels=6, labels="votes", n_raters=8, snr=100.0, random_state=3)
-    Y, known = hidden(data.Y.astype(float), 0.3)
-    Y = np.where(known.any(axis=1, keepdims=True), Y, np.nan)
+    Y, observed = hidden(data.Y.astype(float), 0.3)
+    Y = np.where(observed.any(axis=1, keepdims=True), Y, np.nan)
     partial = clone(model).fit(data.X, Y)
-    some = partial.label_distributions_[~known]
+    some = partial.label_distributions_[~observed]
     assert (some > 0).any()
-    np.testing.assert_array_equal(partial.label_distributions_[known & (data.Y == 0)], 0.0)
+    np.testing.assert_array_equal(partial.label_distributions_[observed & (data.Y == 0)], 0.0)
     for value in (0.0, 1.0):
-        filled = np.where(known, data.Y, value)
+        filled = np.where(observed, data.Y, value)
         filled[filled.sum(axis=1) == 0] = 1.0
         other = clone(model).fit(data.X, filled)
         for found, theirs in (
@@ -214,7 +214,7 @@ def test_unknown_labels_are_neither_zero_nor_one(model):
 def test_a_row_of_which_nothing_is_known_gets_what_the_model_predicts():
     X, Y, _, _ = votes()
     Y[5] = np.nan
-    Y[7] = np.where(np.arange(4) < 2, 0.0, np.nan)  # two labels are not there, of the others nothing is known
+    Y[7] = np.where(np.arange(4) < 2, 0.0, np.nan)  # two labels are not there, of the others nothing is observed
     for model in (DLDL(beta=0.0, gamma=1.0, tol=1e-10), VoteLDL()):
         model.fit(X, Y)
         P, D = model.predict(X), model.label_distributions_
@@ -235,12 +235,12 @@ def test_every_known_label_is_as_if_none_could_be_unknown(model):
 
 def test_the_minimum_where_labels_are_unknown_is_certified():
     X, Y, _, _ = votes(60)
-    Y, known = hidden(Y, 0.3)
+    Y, observed = hidden(Y, 0.3)
     model = DLDL(beta=0.4, gamma=0.5).fit(X, Y)
     D = model.label_distributions_
     assert model.objective_ == pytest.approx(stated_objective(model, X, D, np.zeros((60, 60)), np.ones(60)), rel=1e-9)
     slope = np.log(np.maximum(D, 1e-300)) - np.log(model.predict(X)) + 1 + 0.8 * D
-    free = (Y == 1) | ~known
+    free = (Y == 1) | ~observed
     gap = (D * slope).sum(axis=1) - np.where(free, slope, np.inf).min(axis=1)
     np.testing.assert_allclose(gap, model.gap_, atol=1e-6)
     assert gap.sum() <= 1e-6 * 60 + 1e-9
@@ -250,12 +250,12 @@ def test_the_minimum_where_labels_are_unknown_is_certified():
 def test_the_score_is_that_of_the_known_labels(model):
     X, Y, _, _ = votes()
     model = clone(model).fit(X[:80], Y[:80])
-    partial, known = hidden(Y[80:], 0.4)
+    partial, observed = hidden(Y[80:], 0.4)
     chance = np.clip(1 - np.exp(-model.votes_per_row_ * model.predict(X[80:])), 0.5 / 81, 1 - 0.5 / 81)
     each = np.where(Y[80:] == 1, np.log(chance), np.log(1 - chance))
-    assert model.score(X[80:], partial) == pytest.approx((each * known).sum(axis=1).mean())
+    assert model.score(X[80:], partial) == pytest.approx((each * observed).sum(axis=1).mean())
     weights = np.arange(40.0)
-    expected = np.average((each * known).sum(axis=1), weights=weights)
+    expected = np.average((each * observed).sum(axis=1), weights=weights)
     assert model.score(X[80:], partial, sample_weight=weights) == pytest.approx(expected)
 
 

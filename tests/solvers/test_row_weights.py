@@ -83,7 +83,7 @@ def test_unknown_labels_are_no_part_of_the_vote_likelihood(competing):
     """The stated objective over the known entries alone, by a generic solver."""
     X, _, Y, w = weighted_rows(n=60)
     X = X / [1.0, 1.0, 1.0, 1e4]
-    known = np.random.default_rng(3).random(Y.shape) < 0.7
+    observed = np.random.default_rng(3).random(Y.shape) < 0.7
     centred, c, m = X - np.average(X, axis=0, weights=w), Y.shape[1], X.shape[1]
 
     def objective(v):
@@ -91,11 +91,13 @@ def test_unknown_labels_are_no_part_of_the_vote_likelihood(competing):
         votes = [np.exp(rate) * softmax(R) if competing else np.exp(R) for R in (centred @ W + b, b[None])]
         logs = np.where(Y, np.log1p(-np.exp(-votes[0])), -votes[0])
         half = 0.5 * np.log1p(-np.exp(-votes[1])) - 0.5 * votes[1]
-        return -float((w[:, None] * known * logs).sum() + half.sum()) + 0.5 * float(np.sum(W**2))
+        return -float((w[:, None] * observed * logs).sum() + half.sum()) + 0.5 * float(np.sum(W**2))
 
-    fit = vote_regression(Features(X, True, w.astype(float)), Y, l2=0.5, competing=competing, known=known, tol=1e-13)
+    fit = vote_regression(
+        Features(X, True, w.astype(float)), Y, l2=0.5, competing=competing, observed=observed, tol=1e-13
+    )
     other = vote_regression(
-        Features(X, True, w.astype(float)), Y ^ ~known, l2=0.5, competing=competing, known=known, tol=1e-13
+        Features(X, True, w.astype(float)), Y ^ ~observed, l2=0.5, competing=competing, observed=observed, tol=1e-13
     )
     found = minimize(objective, np.zeros(m * c + c + 1), method="BFGS", options={"gtol": 1e-4})
     assert fit.loss == pytest.approx(found.fun, rel=1e-5)
@@ -105,9 +107,9 @@ def test_unknown_labels_are_no_part_of_the_vote_likelihood(competing):
 
 def test_the_rate_of_known_labels():
     _, D, Y, w = weighted_rows()
-    known = np.random.default_rng(3).random(Y.shape) < 0.7
-    rate = profile_log_rate(np.log(D), Y, counts=label_counts(w.astype(float), known))
-    values = [w @ log_likelihood(np.log(D) + rate + s, Y, known=known) for s in (-1e-3, 0.0, 1e-3)]
+    observed = np.random.default_rng(3).random(Y.shape) < 0.7
+    rate = profile_log_rate(np.log(D), Y, counts=label_counts(w.astype(float), observed))
+    values = [w @ log_likelihood(np.log(D) + rate + s, Y, observed=observed) for s in (-1e-3, 0.0, 1e-3)]
     assert values[1] > max(values[0], values[2])
     everywhere = profile_log_rate(np.log(D), Y, counts=label_counts(w.astype(float), None))
     assert everywhere == pytest.approx(profile_log_rate(*(np.repeat(A, w, axis=0) for A in (np.log(D), Y))), abs=1e-6)

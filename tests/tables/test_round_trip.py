@@ -39,7 +39,7 @@ def assert_same(a, b, where="model"):
         shared = vars(a).keys() & vars(b).keys() - {"_tree"}
         assert_same({key: vars(a)[key] for key in shared}, {key: vars(b)[key] for key in shared}, where)
     elif isinstance(a, TrainingRows):
-        assert_same((a.X, a.Y, a.weights, a.known, a.offset), (b.X, b.Y, b.weights, b.known, b.offset), where)
+        assert_same((a.X, a.Y, a.weights, a.observed, a.offset), (b.X, b.Y, b.weights, b.observed, b.offset), where)
     elif isinstance(a, BaseEstimator) or (hasattr(a, "__dict__") and not isinstance(a, type)):
         assert_same(vars(a), vars(b), where)
     elif isinstance(a, float | np.floating) and np.isnan(a):

@@ -41,7 +41,7 @@ def test_the_full_covariance_is_the_inverse_of_the_second_derivative(fixed):
     Y, l2 = votes > 0, 0.8
     features = Features(X)
     fit = vote_regression(features, Y, l2=l2, fixed_raters=fixed, tol=1e-12)
-    part = {"Y": Y, "known": None, "offset": 0.0}
+    part = {"Y": Y, "observed": None, "offset": 0.0}
     found = module._Information.of(features, fit, fixed, part, observed=True).full(l2, scale=1.0)
     v = np.concatenate([fit.coef.ravel(), fit.intercept + X.mean(axis=0) @ fit.coef, [fit.log_rate]])
     H = approx_fprime(v, lambda w: approx_fprime(w, loss, 1e-5, X, Y, l2, fixed), 1e-4)
@@ -58,7 +58,7 @@ def test_the_kronecker_covariance_is_exact_where_all_rows_say_the_same():
     X, votes, _ = rows_of_votes(300)
     Y, features, l2 = votes > 0, Features(X), 1e5  # such a penalty leaves no weights, so that P is the same everywhere
     fit = vote_regression(features, Y, l2=l2, tol=1e-12)
-    information = module._Information.of(features, fit, False, {"Y": Y, "known": None, "offset": 0.0})
+    information = module._Information.of(features, fit, False, {"Y": Y, "observed": None, "offset": 0.0})
     contrast = np.eye(4) - 0.25
     rows = X[:6] - X.mean(axis=0)
     for penalty in (0.1, 10.0):

@@ -96,7 +96,7 @@ class LabelEstimator(BaseEstimator):
     of logical labels or a float array of distributions. ``_fit`` sets the learned attributes.
 
     What else is known about the rows reaches ``_fit`` by name, and only if it is given: ``sample_weight``, positive,
-    for a `SampleWeightMixin`, and ``known``, the mask of labels that are not NaN, for methods whose `capabilities`
+    for a `SampleWeightMixin`, and ``observed``, the mask of labels that are not NaN, for methods whose `capabilities`
     include unknown labels.
     """
 

@@ -96,10 +96,10 @@ class Enhancer(LabelEstimator):
 
     def _validate_rows(self, X: Any, y: Any, row_data: RowData) -> tuple[Any, NDArray[Any], RowData]:
         X, targets, row_data = super()._validate_rows(X, y, row_data)
-        Y, known = split_observed(targets)
-        if known is not None:
-            check_labels_seen(self.label_names_, known.sum(axis=0))
-            row_data["known"] = known
+        Y, observed = split_observed(targets)
+        if observed is not None:
+            check_labels_seen(self.label_names_, observed.sum(axis=0))
+            row_data["observed"] = observed
         return X, Y, row_data
 
     def _check_targets(self, y: Any) -> NDArray[Any]:
@@ -150,7 +150,7 @@ class JointModel(Enhancer):
             fitted_X, fitted_Y, fitted_data, kept = X, Y, row_data, None
         self._fitted_rows = None
         super()._fit_labels(fitted_X, fitted_Y, fitted_data)
-        self._fit_votes(fitted_X, fitted_Y, fitted_data.get("sample_weight"), fitted_data.get("known"))
+        self._fit_votes(fitted_X, fitted_Y, fitted_data.get("sample_weight"), fitted_data.get("observed"))
         if kept is not None:
             others = {name: value[~kept] for name, value in row_data.items() if name != "sample_weight"}
             D = np.empty(Y.shape, dtype=self.label_distributions_.dtype)
@@ -162,11 +162,11 @@ class JointModel(Enhancer):
         X: Any,
         Y: NDArray[np.bool_],
         sample_weight: NDArray[np.float64] | None,
-        known: NDArray[np.bool_] | None,
+        observed: NDArray[np.bool_] | None,
     ) -> None:
         """Learn the number of votes per row, on some of the rows if they are many."""
         rows = vote_rows(*Y.shape)
-        counts = label_counts(sample_weight, known)
+        counts = label_counts(sample_weight, observed)
         log_rate = profile_log_rate(
             _log(self._predict(X[rows])), Y[rows], counts=None if counts is None else counts[rows]
         )
@@ -197,13 +197,13 @@ class JointModel(Enhancer):
         return np.asarray(self._enhance(features, Y, **labels, **row_data), dtype=features.dtype)
 
     def _validate_new_rows(self, X: Any, y: Any) -> tuple[Any, NDArray[np.bool_], RowData]:
-        """Features and labels of rows to enhance, and the mask of known labels as ``_enhance`` takes it."""
+        """Features and labels of rows to enhance, and the mask of observed labels as ``_enhance`` takes it."""
         check_is_fitted(self)
         features = self._validate_features(X)
-        Y, known = split_observed(self._match_labels(y, self._check_targets))
+        Y, observed = split_observed(self._match_labels(y, self._check_targets))
         with raise_input_errors():
             check_consistent_length(features, Y)
-        return features, Y, {} if known is None else {"known": known}
+        return features, Y, {} if observed is None else {"observed": observed}
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Mean log-likelihood of the 0/1 labels ``y`` of a row under ``predict(X)``: greater is better, at most 0.
@@ -222,18 +222,18 @@ class JointModel(Enhancer):
             How often each row counts in the mean.
         """
         check_is_fitted(self)
-        Y, known = split_observed(self._match_labels(y, _check_scored_labels))
+        Y, observed = split_observed(self._match_labels(y, _check_scored_labels))
         predicted = self.predict(X)
         with raise_input_errors():
             check_consistent_length(predicted, Y)
-        return weighted_mean(self._label_likelihoods(predicted, Y, known), sample_weight)
+        return weighted_mean(self._label_likelihoods(predicted, Y, observed), sample_weight)
 
     def _label_likelihoods(
-        self, P: Array, Y: NDArray[np.bool_], known: NDArray[np.bool_] | None = None
+        self, P: Array, Y: NDArray[np.bool_], observed: NDArray[np.bool_] | None = None
     ) -> NDArray[np.float64]:
         """Log-likelihood of the 0/1 labels of each row under the predictions P."""
         log_votes = _log(P) + np.log(self.votes_per_row_)
-        return log_likelihood(log_votes, Y, n_seen=self._total_weight, known=known)
+        return log_likelihood(log_votes, Y, n_seen=self._total_weight, observed=observed)
 
 
 def drop_zero_weight_rows(X: Any, T: Any, row_data: RowData) -> tuple[Any, Any, RowData, NDArray[np.bool_] | None]:

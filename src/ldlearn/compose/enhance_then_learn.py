@@ -80,12 +80,12 @@ class EnhanceThenLearn(SampleWeightMixin, JointModel):
             weight_equals_repetition=all(c.sample_weight and c.weight_equals_repetition for c in (enhancer, learner)),
         )
 
-    def _fit(self, X: Any, Y: Mask, sample_weight: SampleWeight | None = None, known: Mask | None = None) -> None:
+    def _fit(self, X: Any, Y: Mask, sample_weight: SampleWeight | None = None, observed: Mask | None = None) -> None:
         enhancer, learner = self._steps
         self.enhancer_, self.learner_ = clone(enhancer), clone(learner)
         counts = {} if sample_weight is None else {"sample_weight": sample_weight}
         first = counts if find_capabilities(enhancer).sample_weight else {}
-        labels = Y.astype(int) if known is None else np.where(known, Y, np.nan)
+        labels = Y.astype(int) if observed is None else np.where(observed, Y, np.nan)
         self.label_distributions_ = self.enhancer_.fit(X, labels, **first).label_distributions_
         self.learner_.fit(X, self.label_distributions_, **counts)
 

@@ -27,10 +27,10 @@ from ldlearn.solvers.features import Features
 class FromClassifier(SampleWeightMixin, JointModel):
     r"""Degrees from the probabilities of a classifier of 0/1 labels.
 
-    The baseline that people really use: classify every label, then normalise the probabilities. Any scikit-learn
-    classifier with ``predict_proba`` will do. A classifier of several labels at once gets them all; any other is fitted
-    to each label. So is every classifier if some labels are unknown (NaN in y), to the rows where the label is known;
-    in the degrees of a row an unknown label counts as possible. Weights of rows go to the classifier if it takes any,
+    The usual baseline: classify every label, then normalise the probabilities. Any scikit-learn classifier with
+    ``predict_proba`` will do. A classifier of several labels at once gets them all; any other is fitted to each label.
+    So is every classifier if some labels are unknown (NaN in y), to the rows where the label is observed; in the
+    degrees of a row an unknown label counts as possible. ``sample_weight`` goes to the classifier if it takes any,
     or to the last step of a pipeline.
 
     .. math::
@@ -100,9 +100,9 @@ class FromClassifier(SampleWeightMixin, JointModel):
             weight_equals_repetition=default,
         )
 
-    def _fit(self, X: Any, Y: Mask, sample_weight: SampleWeight | None = None, known: Mask | None = None) -> None:
+    def _fit(self, X: Any, Y: Mask, sample_weight: SampleWeight | None = None, observed: Mask | None = None) -> None:
         counts = np.ones(len(Y)) if sample_weight is None else sample_weight
-        seen = np.ones(Y.shape, dtype=bool) if known is None else known
+        seen = np.ones(Y.shape, dtype=bool) if observed is None else observed
         self.varied_ = np.flatnonzero(Y.any(axis=0) & (seen & ~Y).any(axis=0))
         self.shares_ = (counts @ Y + 0.5) / (counts @ seen + 1.0)
         self._surest = 0.5 / (float(counts.sum()) + 1.0)
@@ -111,16 +111,16 @@ class FromClassifier(SampleWeightMixin, JointModel):
         # No classifier knows more of a column that lies far from zero; many lose its digits there.
         self._offsets = common_offsets(X)
         near = subtract_offsets(X, self._offsets)
-        if known is None and len(self.varied_) > 1 and _takes_several_labels(classifier):
+        if observed is None and len(self.varied_) > 1 and _takes_several_labels(classifier):
             self.classifier_: Any = _fitted(classifier, near, targets, sample_weight, "the labels")
         else:
             self.classifier_ = []
             for j, column in zip(self.varied_, targets.T, strict=True):
-                rows = slice(None) if known is None else np.flatnonzero(known[:, j])
+                rows = slice(None) if observed is None else np.flatnonzero(observed[:, j])
                 weights = None if sample_weight is None else sample_weight[rows]
                 what = f"the label {self.label_names_[j]!r}"
                 self.classifier_.append(_fitted(classifier, near[rows], column[rows], weights, what))
-        self.label_distributions_ = self._enhance(X, Y, known)
+        self.label_distributions_ = self._enhance(X, Y, observed)
 
     def _probabilities(self, X: Any) -> Array:
         P = np.tile(self.shares_, (X.shape[0], 1))
@@ -137,8 +137,8 @@ class FromClassifier(SampleWeightMixin, JointModel):
         P = self._probabilities(X)
         return normalize_rows(-np.log1p(-P) if self.link == "votes" else P)
 
-    def _enhance(self, X: Any, Y: Mask, known: Mask | None = None) -> Array:
-        return normalize_rows(self._predict(X) * (Y if known is None else Y | ~known))
+    def _enhance(self, X: Any, Y: Mask, observed: Mask | None = None) -> Array:
+        return normalize_rows(self._predict(X) * (Y if observed is None else Y | ~observed))
 
 
 def _fitted(classifier: Any, X: Any, y: Any, weights: SampleWeight | None, what: str) -> Any:

@@ -136,7 +136,7 @@ def _whole_labels(y: Any) -> NDArray[np.bool_] | None:
 
 
 def split_observed(Y: NDArray[Any]) -> tuple[NDArray[np.bool_], NDArray[np.bool_] | None]:
-    """Where labels are 1, and where they are known at all; None stands for everywhere.
+    """Where labels are 1, and where they are observed; None stands for everywhere.
 
     Examples
     --------
@@ -145,14 +145,14 @@ def split_observed(Y: NDArray[Any]) -> tuple[NDArray[np.bool_], NDArray[np.bool_
     """
     if Y.dtype == bool:
         return Y, None
-    known = ~np.isnan(Y)
-    return known & (Y > 0), None if known.all() else known
+    observed = ~np.isnan(Y)
+    return observed & (Y > 0), None if observed.all() else observed
 
 
 def fill_unknown(
-    Y: NDArray[np.bool_], known: NDArray[np.bool_] | None, weights: NDArray[np.float64] | None = None
+    Y: NDArray[np.bool_], observed: NDArray[np.bool_] | None, weights: NDArray[np.float64] | None = None
 ) -> NDArray[np.float64]:
-    """Labels as numbers, an unknown one counting as the share of rows that have it among those where it is known.
+    """Labels as numbers, an unknown one counting as the share of rows that have it among those where it is observed.
 
     Of k in n rows that share is ``(k + 1/2) / (n + 1)``: nothing is certain of what was not seen. Rows count as often
     as their weights say.
@@ -165,17 +165,17 @@ def fill_unknown(
            [1. , 0. ],
            [0. , 1. ]])
     """
-    if known is None:
+    if observed is None:
         return Y.astype(np.float64)
-    return np.where(known, Y, shares_of_ticks(*count_ticks(Y, known, weights)))
+    return np.where(observed, Y, shares_of_ticks(*count_ticks(Y, observed, weights)))
 
 
 def count_ticks(
-    Y: NDArray[np.bool_], known: NDArray[np.bool_] | None, weights: NDArray[np.float64] | None = None
+    Y: NDArray[np.bool_], observed: NDArray[np.bool_] | None, weights: NDArray[np.float64] | None = None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """In how many rows each label is ticked, and in how many it is known."""
+    """In how many rows each label is ticked, and in how many it is observed."""
     count = np.ones(len(Y)) if weights is None else weights
-    return count @ Y, np.full(Y.shape[1], count.sum()) if known is None else count @ known
+    return count @ Y, np.full(Y.shape[1], count.sum()) if observed is None else count @ observed
 
 
 def shares_of_ticks(ticks: NDArray[np.float64], counts: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -184,7 +184,7 @@ def shares_of_ticks(ticks: NDArray[np.float64], counts: NDArray[np.float64]) -> 
 
 
 def check_labels_seen(names: NDArray[np.object_], counts: NDArray[Any]) -> None:
-    """Refuse a label that is known in no row."""
+    """Refuse a label that is observed in no row."""
     unseen = np.flatnonzero(counts == 0)
     if len(unseen):
         raise InputError(

@@ -37,15 +37,15 @@ def votes_of_shares(logP: Array, fixed_raters: bool) -> tuple[Array, Array | flo
     return logP + np.log(ratio), rise, rise**2 * (ratio - 1.0)
 
 
-def label_counts(weights: Vector | None, known: Mask | None) -> Array | None:
+def label_counts(weights: Vector | None, observed: Mask | None) -> Array | None:
     """How often each label of a row counts, to multiply an (n, c) array by; 0 where it is unknown, None if all once."""
-    if known is None:
+    if observed is None:
         return None if weights is None else weights[:, None]
-    return known.astype(np.float64) if weights is None else known * weights[:, None]
+    return observed.astype(np.float64) if weights is None else observed * weights[:, None]
 
 
-def log_likelihood(theta: Array, Y: Mask, n_seen: float | None = None, known: Mask | None = None) -> Vector:
-    """Log-probability of the known labels of each row, given theta.
+def log_likelihood(theta: Array, Y: Mask, n_seen: float | None = None, observed: Mask | None = None) -> Vector:
+    """Log-probability of the observed labels of each row, given theta.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def log_likelihood(theta: Array, Y: Mask, n_seen: float | None = None, known: Ma
     n_seen : float, default=None
         Number of rows that theta was learned from. No probability is then taken to be nearer to 0 or 1 than so many
         rows can tell, half a row in ``n_seen + 1``: one row far from the others cannot decide a comparison.
-    known : boolean ndarray of shape (n, c), default=None
+    observed : boolean ndarray of shape (n, c), default=None
         Where Y says anything; by default everywhere.
 
     Examples
@@ -67,17 +67,17 @@ def log_likelihood(theta: Array, Y: Mask, n_seen: float | None = None, known: Ma
         surest = 0.5 / (n_seen + 1)
         theta = np.clip(theta, np.log(-np.log1p(-surest)), np.log(-np.log(surest)))
     found = losses(theta, Y.astype(np.float64))
-    return np.asarray(-(found if known is None else found * known).sum(axis=1))
+    return np.asarray(-(found if observed is None else found * observed).sum(axis=1))
 
 
-def expected_votes(theta: Array, Y: Mask, known: Mask | None = None) -> Array:
+def expected_votes(theta: Array, Y: Mask, observed: Mask | None = None) -> Array:
     """``E[votes | ticked or not]``: ``y exp(theta) / (1 - exp(-exp(theta)))``, at least one vote where y = 1.
 
     Where it is not known whether a label was ticked the answer is ``exp(theta)``.
     """
     votes = np.exp(np.minimum(theta, LARGEST_THETA))
     ticked = Y / exprel(-votes)
-    return np.asarray(ticked if known is None else np.where(known, ticked, votes))
+    return np.asarray(ticked if observed is None else np.where(observed, ticked, votes))
 
 
 def profile_log_rate(

@@ -161,17 +161,17 @@ class _BlockSteps:
 
 
 def _initial_degrees(X: Array, targets: BlockTargets, common: tuple[Array | None, Any]) -> _Degrees:
-    (Y, known, weights), (prototypes, shares) = targets, common
-    D = Y.astype(float) if known is None else np.where(known, Y, shares)
+    (Y, observed, weights), (prototypes, shares) = targets, common
+    D = Y.astype(float) if observed is None else np.where(observed, Y, shares)
     if prototypes is not None:
         D = pseudo_distributions(X, Y, prototypes=prototypes) * D
     return _Degrees(normalize_rows(D), weights)
 
 
 def _rows(targets: BlockTargets) -> DegreeRows:
-    Y, known, weights = targets
+    Y, observed, weights = targets
     # A label that is unknown may have a degree.
-    return DegreeRows(Y if known is None else Y | ~known, sample_weight=weights)
+    return DegreeRows(Y if observed is None else Y | ~observed, sample_weight=weights)
 
 
 def _terms(degrees: _Degrees, targets: BlockTargets, terms: DegreeTerms) -> float:

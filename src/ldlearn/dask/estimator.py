@@ -193,7 +193,7 @@ class DaskEstimator(LabelEstimator):
         """The number of votes of a joint model, learned on the rows that one machine would take."""
         if isinstance(self, JointModel):
             X, targets = training.fetch_rows(np.arange(training.n)[vote_rows(training.n, len(self.label_names_))])
-            self._fit_votes(X, targets.T, targets.weights, targets.known)
+            self._fit_votes(X, targets.T, targets.weights, targets.observed)
             self._total_weight = float(training.total)  # of all rows, not only of those that were brought
 
 

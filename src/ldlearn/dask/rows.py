@@ -48,12 +48,12 @@ class BlockColumns(CentredColumns):
         """Features, labels and which of them are known, to select hyperparameters by; many rows are fetched lazily."""
         if self.n <= _MAX_LOCAL_ROWS:
             X, targets = self.training.fetch_rows(np.arange(self.n), self.blocks)
-            return reduce_to_row_space(Features(X, self.fit_intercept, targets.weights)), targets.T, targets.known
+            return reduce_to_row_space(Features(X, self.fit_intercept, targets.weights)), targets.T, targets.observed
         training, n_labels = self.training, self.training.n_labels
         self.X = LazyRows(training, self.blocks, self.m)
         self.sample_weight = LazyRows(training, self.blocks, 1, "weights") if training.has_weights else None
-        known = LazyRows(training, self.blocks, n_labels, "known") if training.has_unknown else None
-        return self, LazyRows(training, self.blocks, n_labels, "T"), known
+        observed = LazyRows(training, self.blocks, n_labels, "observed") if training.has_unknown else None
+        return self, LazyRows(training, self.blocks, n_labels, "T"), observed
 
     def sample(self) -> Features | None:
         """Rows for a rough second derivative, brought here; None if there are not many more."""

@@ -23,7 +23,7 @@ class BlockTargets(NamedTuple):
     """The targets of the rows of a block, or of some rows, besides their features."""
 
     T: Any  # 0/1 labels or degrees
-    known: Mask | None = None  # labels that are not unknown; None if none is
+    observed: Mask | None = None  # labels that are not unknown; None if none is
     weights: RowWeights | None = None  # how often each row counts; None if all once
 
     def at(self, places: NDArray[np.intp]) -> BlockTargets:
@@ -106,12 +106,12 @@ class TrainingBlocks:
 def _concatenate(parts: Sequence[BlockTargets]) -> BlockTargets:
     """The rows of all parts one after the other."""
     T = np.concatenate([part.T for part in parts])
-    known = weights = None
-    if any(part.known is not None for part in parts):
-        known = np.concatenate([np.ones(p.T.shape, dtype=bool) if p.known is None else p.known for p in parts])
+    observed = weights = None
+    if any(part.observed is not None for part in parts):
+        observed = np.concatenate([np.ones(p.T.shape, dtype=bool) if p.observed is None else p.observed for p in parts])
     if parts[0].weights is not None:
         weights = np.concatenate([part.weights for part in parts if part.weights is not None])
-    return BlockTargets(T, known, weights)
+    return BlockTargets(T, observed, weights)
 
 
 class LazyRows:
@@ -181,7 +181,7 @@ def _check_block(X: Array, targets: Any, checks: Any) -> _BlockCheck:
             checks._validate_features(X, reset=True)
         except InputError as error:
             return _BlockCheck(n, str(error))
-    return _BlockCheck(n, "", column_sums(X)[1], targets.known is not None)
+    return _BlockCheck(n, "", column_sums(X)[1], targets.observed is not None)
 
 
 def _attach_weights(targets: BlockTargets, sample_weight: Any, _: Any) -> Any:

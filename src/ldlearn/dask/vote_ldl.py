@@ -149,7 +149,7 @@ def _ticks(targets: BlockTargets, _: Any) -> tuple[Array, Array]:
 
 def _at(X: Array, targets: BlockTargets, place: _At) -> tuple[Features, Competing, Point]:
     features = Features(X, block_of=place.columns)
-    link = Competing(Labels(targets.T.astype(np.float64), label_counts(targets.weights, targets.known)), 0.0)
+    link = Competing(Labels(targets.T.astype(np.float64), label_counts(targets.weights, targets.observed)), 0.0)
     return features, link, link.at(features.times(place.W, place.b), place.log_rate)
 
 
@@ -170,4 +170,4 @@ def _curve(X: Array, targets: BlockTargets, common: tuple[_At, tuple[Array, Arra
 
 def _degrees(X: Array, targets: BlockTargets, model: joint.VoteLDL) -> Array:
     scores = np.asarray(X @ model.coef_.T + model.intercept_, dtype=np.float64)
-    return np.ascontiguousarray(model._degrees(scores, targets.T, 0.0, targets.known), dtype=X.dtype)
+    return np.ascontiguousarray(model._degrees(scores, targets.T, 0.0, targets.observed), dtype=X.dtype)

@@ -15,7 +15,7 @@ class UniformLE(SampleWeightMixin, Enhancer):
     r"""Equal shares for the positive labels: ``d_i = y_i / |y_i|``.
 
     A baseline: no feature is looked at. It beats several published methods, so it belongs in every table. A label
-    that is unknown counts as its share of ticks in the rows where it is known.
+    that is unknown counts as its share of ticks in the rows where it is observed.
 
     Attributes
     ----------
@@ -39,8 +39,8 @@ class UniformLE(SampleWeightMixin, Enhancer):
         """What the estimator accepts and promises."""
         return super().capabilities()._replace(sparse=True, unknown_labels=True, keeps_zeros=True)
 
-    def _fit(self, X: Any, Y: Mask, sample_weight: SampleWeight | None = None, known: Mask | None = None) -> None:
-        self.label_distributions_ = normalize_rows(fill_unknown(Y, known, sample_weight))
+    def _fit(self, X: Any, Y: Mask, sample_weight: SampleWeight | None = None, observed: Mask | None = None) -> None:
+        self.label_distributions_ = normalize_rows(fill_unknown(Y, observed, sample_weight))
 
 
 class PriorLE(SampleWeightMixin, Enhancer):
@@ -74,10 +74,10 @@ class PriorLE(SampleWeightMixin, Enhancer):
         """What the estimator accepts and promises."""
         return super().capabilities()._replace(sparse=True, unknown_labels=True, keeps_zeros=True)
 
-    def _fit(self, X: Any, Y: Mask, sample_weight: SampleWeight | None = None, known: Mask | None = None) -> None:
-        shares = normalize_rows(fill_unknown(Y, known, sample_weight))
+    def _fit(self, X: Any, Y: Mask, sample_weight: SampleWeight | None = None, observed: Mask | None = None) -> None:
+        shares = normalize_rows(fill_unknown(Y, observed, sample_weight))
         self.prior_ = np.average(shares, axis=0, weights=sample_weight)
-        self.label_distributions_ = normalize_rows((Y if known is None else Y | ~known) * self.prior_)
+        self.label_distributions_ = normalize_rows((Y if observed is None else Y | ~observed) * self.prior_)
 
 
 class ProjectedPriorLE(SampleWeightMixin, Enhancer):
@@ -90,7 +90,7 @@ class ProjectedPriorLE(SampleWeightMixin, Enhancer):
     Attributes
     ----------
     frequencies_ : ndarray of shape (n_labels,)
-        Column means of Y, over the rows where the label is known.
+        Column means of Y, over the rows where the label is observed.
     label_distributions_ : ndarray of shape (n_samples, n_labels)
     label_names_ : ndarray of shape (n_labels,)
 
@@ -111,9 +111,9 @@ class ProjectedPriorLE(SampleWeightMixin, Enhancer):
         """What the estimator accepts and promises."""
         return super().capabilities()._replace(sparse=True, unknown_labels=True, keeps_zeros=True)
 
-    def _fit(self, X: Any, Y: Mask, sample_weight: SampleWeight | None = None, known: Mask | None = None) -> None:
+    def _fit(self, X: Any, Y: Mask, sample_weight: SampleWeight | None = None, observed: Mask | None = None) -> None:
         counts = np.ones(len(Y)) if sample_weight is None else sample_weight
-        seen = np.ones(Y.shape) if known is None else known
+        seen = np.ones(Y.shape) if observed is None else observed
         self.frequencies_ = (counts @ Y) / np.maximum(counts @ seen, np.finfo(float).tiny)
-        support = Y if known is None else Y | ~known
+        support = Y if observed is None else Y | ~observed
         self.label_distributions_ = project_simplex(np.broadcast_to(self.frequencies_, Y.shape), support)

@@ -69,7 +69,7 @@ class _LocalSteps:
 
 
 def select_penalties(
-    features: Any, Y: Any, known: Any, *, beta: Any, gamma: Any, ordered: Any, label_model: str, max_iter: int
+    features: Any, Y: Any, observed: Any, *, beta: Any, gamma: Any, ordered: Any, label_model: str, max_iter: int
 ) -> tuple[Hyperparameters, float]:
     """beta, gamma and the penalty of the second differences of ordered labels, selected where they are not given."""
     if beta is not None and gamma is not None:
@@ -77,12 +77,12 @@ def select_penalties(
     else:
         given: dict[str, Any] = {"beta": beta, "gamma": gamma, "label_model": label_model}
         with limit_blas_threads():
-            selected = select_hyperparameters(features, Y, **given, max_iter=max_iter, observed=known)
+            selected = select_hyperparameters(features, Y, **given, max_iter=max_iter, observed=observed)
         _log.info("%s", selected.message)
     if ordered is not True:
         return selected, float(ordered)
     values: dict[str, Any] = {"beta": selected.beta, "gamma": selected.gamma, "max_iter": max_iter}
-    penalty, message = select_ordered_penalty(features, Y, known, **values)
+    penalty, message = select_ordered_penalty(features, Y, observed, **values)
     return replace(selected, message="; ".join(part for part in (selected.message, message) if part)), penalty
 
 
@@ -356,17 +356,17 @@ class DLDL(SampleWeightMixin, IntervalMixin):
         X: Any,
         Y: Mask,
         sample_weight: SampleWeight | None = None,
-        known: Mask | None = None,
+        observed: Mask | None = None,
         degrees: Array | None = None,
     ) -> None:
         # Taken away from the model: once fitted, it is not to hold the features and the graph of a whole path.
         work = self.__dict__.pop("_work", None) or _SharedWork()
         G = self._fit_graph(X, work)
         features = self._fit_features(X, work, sample_weight)
-        selected, self.ordered_ = self._select_penalties(features, Y, known)
+        selected, self.ordered_ = self._select_penalties(features, Y, observed)
         self.alpha_, self.beta_, self.gamma_ = float(self.alpha), selected.beta, selected.gamma
         self.choice_ = selected.message
-        rows, D = self._initial_degrees(X, Y, G, sample_weight, known, degrees)
+        rows, D = self._initial_degrees(X, Y, G, sample_weight, observed, degrees)
         steps = _LocalSteps(features, rows, D, self._degree_terms(), self.gamma_, self.tol)
         found = alternate(steps, gamma=self.gamma_, tol=self.tol, max_iter=self.max_iter, start=work.first_W)
         work.first_W = found.first_W
@@ -379,11 +379,11 @@ class DLDL(SampleWeightMixin, IntervalMixin):
         self.objective_path_, self.objective_ = found.objective_path, float(found.objective_path[-1])
         self.n_newton_, self.n_iter_, self.weights_gap_ = found.n_newton, len(found.n_newton), found.W.gap
         self.steps_converged_, self.converged_ = found.steps_converged, found.converged
-        self._training = TrainingRows(X, Y, sample_weight, known, features=features)
+        self._training = TrainingRows(X, Y, sample_weight, observed, features=features)
 
-    def _select_penalties(self, features: Features, Y: Mask, known: Mask | None) -> tuple[Hyperparameters, float]:
+    def _select_penalties(self, features: Features, Y: Mask, observed: Mask | None) -> tuple[Hyperparameters, float]:
         given = {name: getattr(self, name) for name in ("beta", "gamma", "ordered", "label_model", "max_iter")}
-        return select_penalties(features, Y, known, **given)
+        return select_penalties(features, Y, observed, **given)
 
     def _degree_terms(self) -> DegreeTerms:
         return DegreeTerms(self.alpha_, self.beta_, self.ordered_)
@@ -431,19 +431,19 @@ class DLDL(SampleWeightMixin, IntervalMixin):
         Y: Mask,
         G: Any,
         sample_weight: SampleWeight | None,
-        known: Mask | None,
+        observed: Mask | None,
         degrees: Array | None,
     ) -> tuple[DegreeRows, Any]:
         """The constraints of D, and the first D; it is sparse if positive labels are few among very many."""
         simple = self.alpha == 0 and not self.ordered and self.init == "uniform"
-        if simple and known is None and degrees is None and has_few_positives(Y):
+        if simple and observed is None and degrees is None and has_few_positives(Y):
             support = Support(Y)
             return DegreeRows(support, sample_weight=sample_weight), support.equal_shares()
-        D: Array = fill_unknown(Y, known, sample_weight)
+        D: Array = fill_unknown(Y, observed, sample_weight)
         if self.init == "pseudo":
             D = pseudo_distributions(X, Y, sample_weight) * D
         D = normalize_rows(D)
-        mask = Y if known is None else Y | ~known
+        mask = Y if observed is None else Y | ~observed
         if degrees is not None:
             fixed = np.asarray(np.isfinite(degrees).all(axis=1))
             return DegreeRows(mask, G, sample_weight, fixed), np.where(fixed[:, None], degrees, D)
@@ -459,7 +459,7 @@ class DLDL(SampleWeightMixin, IntervalMixin):
     def _predict(self, X: Any) -> Array:
         return linear_softmax(self._mapped(X), self.coef_.T, self.intercept_)
 
-    def _enhance(self, X: Any, Y: Mask, known: Mask | None = None, degrees: Array | None = None) -> Array:
+    def _enhance(self, X: Any, Y: Mask, observed: Mask | None = None, degrees: Array | None = None) -> Array:
         r"""The D-step for new rows, given the fitted model.
 
         .. math::
@@ -482,7 +482,7 @@ class DLDL(SampleWeightMixin, IntervalMixin):
             neighbor_sums = np.einsum("ik,ikj->ij", similarities, self.label_distributions_[nearest])
             logP = logP + 2.0 * self.alpha_ * neighbor_sums
             beta = self.beta_ + self.alpha_ * similarities.sum(axis=1)
-        support = Y if known is None else Y | ~known
+        support = Y if observed is None else Y | ~observed
         Q = self._degree_terms().between_labels(Y.shape[1])
         found = newton_simplex(logP, support, beta=beta, between_labels=Q, tol=self.tol)
         D = np.ascontiguousarray(found.D)

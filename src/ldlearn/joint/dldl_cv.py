@@ -220,7 +220,7 @@ class DLDLCV(SampleWeightMixin, IntervalMixin):
         X: Any,
         Y: Mask,
         sample_weight: SampleWeight | None = None,
-        known: Mask | None = None,
+        observed: Mask | None = None,
         degrees: Array | None = None,
     ) -> None:
         for name in ("alphas", "betas", "gamma_ratios", "feature_maps"):
@@ -230,7 +230,7 @@ class DLDLCV(SampleWeightMixin, IntervalMixin):
             wrong = [] if values is None or name == "feature_maps" else [v for v in values if not isinstance(v, Real)]
             if wrong:
                 raise ParameterError(f"{name} must hold numbers, got {wrong[0]!r}.")
-        rows = _Rows(X, Y, sample_weight, known, degrees)
+        rows = _Rows(X, Y, sample_weight, observed, degrees)
         folds = self._folds(X, degrees)
         candidates, label_model = [], None
         for feature_map in self.feature_maps:  # what a 1 means is tested once, with the first map
@@ -269,7 +269,7 @@ class DLDLCV(SampleWeightMixin, IntervalMixin):
         model.set_params(label_model=label_model or model.label_model)
         given: dict[str, Any] = {name: getattr(model, name) for name in ("beta", "gamma", "label_model", "max_iter")}
         features = model.make_features(rows.X, rows.weights)
-        rule, _ = select_penalties(features, rows.Y, rows.known, **given, ordered=False)
+        rule, _ = select_penalties(features, rows.Y, rows.observed, **given, ordered=False)
         judged = rows.degrees is not None  # without true degrees, only the values of the rule could be selected
         default_betas, default_ratios = (rule.beta, *(_BETAS if judged else ())), (1.0, *(_RATIOS if judged else ()))
         betas = [float(beta) for beta in (default_betas if self.betas is None else self.betas)]
@@ -311,13 +311,13 @@ class _Rows:
     X: Any
     Y: Mask
     weights: SampleWeight | None
-    known: Mask | None
+    observed: Mask | None
     degrees: Array | None
 
     def targets(self, part: Any = slice(None)) -> tuple[Any, Array]:
         """Features and labels of some rows, as `fit` takes them."""
         Y = self.Y[part].astype(np.float64)
-        return self.X[part], Y if self.known is None else np.where(self.known[part], Y, np.nan)
+        return self.X[part], Y if self.observed is None else np.where(self.observed[part], Y, np.nan)
 
     def given(self, part: Any = slice(None)) -> dict[str, Any]:
         """What else `fit` takes of these rows."""
@@ -330,7 +330,7 @@ def _validate(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Of each candidate and validation row: log-likelihood of the labels, intersection with the true degrees or NaN."""
     test = fold.test
-    X, Y, known = rows.X[test], rows.Y[test], None if rows.known is None else rows.known[test]
+    X, Y, observed = rows.X[test], rows.Y[test], None if rows.observed is None else rows.observed[test]
     D = np.full(Y.shape, np.nan) if rows.degrees is None else rows.degrees[test]
     true = ~np.isnan(D[:, 0])
     log_likelihoods = np.empty((len(candidates), len(test)))
@@ -341,7 +341,7 @@ def _validate(
         warnings.simplefilter("ignore", ConvergenceWarning)  # the last fit, on all rows, warns if it matters
         for k, fitted in enumerate(model.fit_path(*rows.targets(fold.train), points, **rows.given(fold.train))):
             P = fitted._predict(X)  # rows that were checked when the search began
-            log_likelihoods[k] = fitted._label_likelihoods(P, Y, known)
+            log_likelihoods[k] = fitted._label_likelihoods(P, Y, observed)
             if scoring == "recovery" and true.any():
                 P[true] = np.asarray(fitted.enhance(*rows.targets(test[true])))
             intersections[k, true] = np.minimum(P[true], D[true]).sum(axis=1)

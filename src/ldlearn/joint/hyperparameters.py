@@ -148,7 +148,7 @@ def _select_beta(
         features, Y, observed, fit = splits[0].features, splits[0].Y, splits[0].observed, votes.fits[0]
     else:
         l2 = votes.penalty_ratio * default_gamma(features)
-        fit = vote_regression(features, Y, l2=l2, known=observed, start=votes.fits[0], tol=VALIDATION_TOL)
+        fit = vote_regression(features, Y, l2=l2, observed=observed, start=votes.fits[0], tol=VALIDATION_TOL)
     target = normalize_rows(expected_votes(competing_votes(fit.scores, fit.log_rate), Y, observed))
     support = Support(Y if observed is None else Y | ~observed)
     start = normalize_rows(fill_unknown(Y, observed, features.sample_weight))

@@ -182,13 +182,13 @@ class L2(SampleWeightMixin, JointModel):
             )
         )
 
-    def _fit(self, X: Any, Y: Mask, sample_weight: SampleWeight | None = None, known: Mask | None = None) -> None:
+    def _fit(self, X: Any, Y: Mask, sample_weight: SampleWeight | None = None, observed: Mask | None = None) -> None:
         # With a free intercept centring changes no value of the objective, only how fast W and b are found.
         features = np.asarray(X, dtype=np.float64)
         mean = np.average(features, axis=0, weights=sample_weight) if self.fit_intercept else np.zeros(X.shape[1])
         graph = _Graph(features - mean, nearest_rows(X, self.n_neighbors)) if self.alpha > 0 else _NoGraph(len(Y))
-        rows = _Rows(features - mean, Y, np.ones(len(Y)) if sample_weight is None else sample_weight, known)
-        D = propagated_labels(graph.S, Y if known is None else Y | ~known)
+        rows = _Rows(features - mean, Y, np.ones(len(Y)) if sample_weight is None else sample_weight, observed)
+        D = propagated_labels(graph.S, Y if observed is None else Y | ~observed)
         W, b = self._start(rows, D)
         P = softmax(rows.X @ W + b)
         path: list[float] = []
@@ -208,13 +208,15 @@ class L2(SampleWeightMixin, JointModel):
         self.objective_path_, self.objective_, self.n_iter_ = np.asarray(path), path[-1], len(path)
         self.label_distributions_ = softmax(D)
 
-    def _enhance(self, X: Any, Y: Mask, known: Mask | None = None) -> Array:
+    def _enhance(self, X: Any, Y: Mask, observed: Mask | None = None) -> Array:
         """Degrees by the labels and the predictor alone."""
-        return softmax(self._pulled(self._predict(X), Y, known))
+        return softmax(self._pulled(self._predict(X), Y, observed))
 
-    def _pulled(self, P: Array, Y: Mask, known: Mask | None) -> Array:
+    def _pulled(self, P: Array, Y: Mask, observed: Mask | None) -> Array:
         """Where the D of a row goes without a graph: the mean of its prediction and of its known labels."""
-        return np.asarray((self.beta * P + self.lam * Y) / (self.beta + self.lam * (1.0 if known is None else known)))
+        return np.asarray(
+            (self.beta * P + self.lam * Y) / (self.beta + self.lam * (1.0 if observed is None else observed))
+        )
 
     def _start(self, rows: _Rows, D: Array) -> tuple[Array, Array]:
         """W and b: at zero the best constant, which is the mean of distributions D."""
@@ -228,16 +230,16 @@ class L2(SampleWeightMixin, JointModel):
     def _solve_degrees(self, S: sparse.csr_array, P: Array, rows: _Rows) -> Array:
         """``[diag(w) (beta + lam) + alpha (I - S)' (I - S)] D = diag(w) (beta P + lam Y)``; no lam where y is NaN."""
         if self.alpha == 0:
-            return self._pulled(P, rows.Y, rows.known)
+            return self._pulled(P, rows.Y, rows.observed)
         M = self.alpha * reconstruction_laplacian(S)
         # Divided by the weights of the terms, so that the solver's tolerance means the same for all of them.
-        if rows.known is None:
+        if rows.observed is None:
             scale = self.beta + self.lam
             system = sparse.diags_array(rows.w) + M / scale
             return solve_spd(sparse.csr_array(system), rows.w[:, None] * self._pulled(P, rows.Y, None), tol=1e-8)
         # Where labels are unknown, every label has a system of its own.
         target = rows.w[:, None] * (self.beta * P + self.lam * rows.Y)
-        diagonal = rows.w[:, None] * (self.beta + self.lam * rows.known)
+        diagonal = rows.w[:, None] * (self.beta + self.lam * rows.observed)
         columns = [
             solve_spd(sparse.csr_array((M + sparse.diags_array(d)) / self.beta), t[:, None] / self.beta, tol=1e-8)
             for d, t in zip(diagonal.T, target.T, strict=True)
@@ -259,7 +261,7 @@ class L2(SampleWeightMixin, JointModel):
         )
 
     def _objective(self, fit: NuclearFit, S: sparse.csr_array, D: Array, rows: _Rows) -> float:
-        off = D - rows.Y if rows.known is None else (D - rows.Y) * rows.known
+        off = D - rows.Y if rows.observed is None else (D - rows.Y) * rows.observed
         rebuilt = float(np.sum((rows.X - S @ rows.X) ** 2) + np.sum((D - S @ D) ** 2)) if self.alpha else 0.0
         return self.beta * fit.objective + self.alpha * rebuilt + self.lam * float(rows.w @ np.sum(off**2, axis=1))
 
@@ -273,7 +275,7 @@ class _Rows(NamedTuple):
     X: Array
     Y: Mask
     w: SampleWeight
-    known: Mask | None
+    observed: Mask | None
 
 
 class _Graph:

@@ -53,7 +53,7 @@ def validate_label_model(splits: list[Split], *, competing: bool) -> ValidatedMo
 def _fit_path(split: Split, competing: bool) -> Iterator[tuple[NDArray[np.float64], Array, VoteFit]]:
     """Under each penalty: log-likelihoods and theta of the validation rows, and the fit."""
     features, fit = split.features, None
-    options: dict[str, Any] = {"competing": competing, "known": split.observed, "tol": VALIDATION_TOL}
+    options: dict[str, Any] = {"competing": competing, "observed": split.observed, "tol": VALIDATION_TOL}
     for ratio in _PENALTY_RATIOS:
         fit = vote_regression(features, split.Y, l2=ratio * default_gamma(features), start=fit, **options)
         Z = np.asarray(split.X_test @ fit.coef + fit.intercept, dtype=np.float64)

@@ -92,7 +92,7 @@ class Split:
 
     def log_likelihoods(self, theta: Array) -> NDArray[np.float64]:
         """Log-likelihood of the observed labels of each validation row."""
-        return log_likelihood(theta, self.Y_test, n_seen=self.features.total, known=self.observed_test)
+        return log_likelihood(theta, self.Y_test, n_seen=self.features.total, observed=self.observed_test)
 
 
 def validation_splits(features: Features, Y: Mask, observed: Mask | None = None) -> list[Split]:

@@ -244,7 +244,7 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
         X: Any,
         Y: Mask,
         sample_weight: SampleWeight | None = None,
-        known: Mask | None = None,
+        observed: Mask | None = None,
         n_raters: Array | None = None,
     ) -> None:
         self._knows_raters = n_raters is not None
@@ -255,8 +255,8 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
         self.feature_map_ = make_feature_map(self.feature_map, self._map_input(X), self.random_state)
         mapped = X if self.feature_map_ is None else self.feature_map_.fit_transform(self._map_input(X))
         features = reduce_to_row_space(Features(mapped, self.fit_intercept, sample_weight))
-        self.gamma_ = self._choose_gamma(features, Y, known) if self.gamma is None else float(self.gamma)
-        given: dict[str, Any] = {"known": known, "offset": 0.0 if n_raters is None else offset}
+        self.gamma_ = self._choose_gamma(features, Y, observed) if self.gamma is None else float(self.gamma)
+        given: dict[str, Any] = {"observed": observed, "offset": 0.0 if n_raters is None else offset}
         fit = vote_regression(features, Y, l2=self.gamma_, **given, tol=self.tol, max_iter=self.max_iter)
         coef, self.intercept_ = features.to_original(fit.coef, fit.intercept)
         self.coef_ = coef.T
@@ -264,20 +264,20 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
         self.objective_, self.objective_path_ = fit.loss, fit.path
         self.converged_, self.n_iter_ = fit.converged, fit.n_iter
         # lambda is that of one rater if their numbers are known: each row's offset makes it that of the row.
-        self.label_distributions_ = self._degrees(fit.scores, Y, offset, known)
+        self.label_distributions_ = self._degrees(fit.scores, Y, offset, observed)
         self._training = TrainingRows(X, Y, sample_weight, **given, features=features)
 
     def _map_input(self, X: Any) -> Any:
         """What the feature map is given; that of a kernel of distances, rows without their common offsets."""
         return X if self._offsets is None else subtract_offsets(X, self._offsets)
 
-    def _choose_gamma(self, features: Features, Y: Mask, known: Mask | None) -> float:
-        splits = validation_splits(features, Y, known)
+    def _choose_gamma(self, features: Features, Y: Mask, observed: Mask | None) -> float:
+        splits = validation_splits(features, Y, observed)
         return validate_label_model(splits, competing=True).penalty_ratio * default_gamma(features)
 
-    def _degrees(self, Z: Array, Y: Mask, offset: Array | float, known: Mask | None) -> Array:
+    def _degrees(self, Z: Array, Y: Mask, offset: Array | float, observed: Mask | None) -> Array:
         """Expected shares of the votes, given which labels got any."""
-        return normalize_rows(expected_votes(competing_votes(Z, np.log(self.lambda_) + offset), Y, known))
+        return normalize_rows(expected_votes(competing_votes(Z, np.log(self.lambda_) + offset), Y, observed))
 
     def _mapped(self, X: Any) -> Any:
         return X if self.feature_map_ is None else self.feature_map_.transform(self._map_input(X))
@@ -288,9 +288,9 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
     def _predict(self, X: Any) -> Array:
         return softmax(self._scores(X))
 
-    def _enhance(self, X: Any, Y: Mask, known: Mask | None = None, n_raters: Array | None = None) -> Array:
+    def _enhance(self, X: Any, Y: Mask, observed: Mask | None = None, n_raters: Array | None = None) -> Array:
         offset = self._typical_offset if n_raters is None else n_raters
-        return self._degrees(self._scores(X), Y, offset, known)
+        return self._degrees(self._scores(X), Y, offset, observed)
 
 
 def log_raters(n_raters: Any, n: int) -> NDArray[np.float64]:

@@ -111,13 +111,13 @@ def vote_likelihood(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
     >>> right > vote_likelihood(labels, [[0.5, 0.5]] * 4)
     True
     """
-    positive, known = split_observed(D_true)
+    positive, observed = split_observed(D_true)
     # A share of 0 has no logarithm; what it may cost is limited by the likelihood below.
     log_shares = np.log(np.maximum(D_pred, np.finfo(np.float64).tiny))
-    theta = log_shares + profile_log_rate(log_shares, positive, counts=label_counts(None, known))
+    theta = log_shares + profile_log_rate(log_shares, positive, counts=label_counts(None, observed))
     # What so many rows can tell counts only rows of which something is known.
-    n_seen = len(positive) if known is None else int(known.any(axis=1).sum())
-    return log_likelihood(theta, positive, n_seen=n_seen, known=known)
+    n_seen = len(positive) if observed is None else int(observed.any(axis=1).sum())
+    return log_likelihood(theta, positive, n_seen=n_seen, observed=observed)
 
 
 def _ranks(Y: FloatArray, P: FloatArray) -> tuple[np.ndarray, FloatArray, FloatArray]:

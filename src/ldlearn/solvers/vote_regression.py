@@ -50,7 +50,7 @@ def vote_regression(
     l2: float = 0.0,
     competing: bool = True,
     fixed_raters: bool = False,
-    known: Mask | None = None,
+    observed: Mask | None = None,
     offset: float | Vector = 0.0,
     start: VoteFit | Start | None = None,
     tol: float = 1e-8,
@@ -79,7 +79,7 @@ def vote_regression(
     fixed_raters : bool, default=False
         Whether every row has the same number of votes, so that ``P(y_j = 0) = (1 - p_j)^lambda``; else that number is
         random, and ``P(y_j = 0) = exp(-lambda p_j)``. Only for competing labels.
-    known : boolean ndarray of shape (n, c), default=None
+    observed : boolean ndarray of shape (n, c), default=None
         Where Y says anything; by default everywhere.
     offset : float or ndarray of shape (n,), default=0
         Known part of ln(lambda) of each row, such as the log of its number of raters. Only for competing labels.
@@ -101,7 +101,7 @@ def vote_regression(
     array([[2.48, 0.61],
            [0.61, 2.48]])
     """
-    link = _make_link(features, Y, known, offset, competing=competing, fixed_raters=fixed_raters)
+    link = _make_link(features, Y, observed, offset, competing=competing, fixed_raters=fixed_raters)
     fit = minimize(link, Design(features, Y.shape[1]), l2=l2, start=start, tol=tol, max_iter=max_iter)
     return replace(fit, scores=fit.scores[:-1])
 
@@ -144,9 +144,9 @@ def minimize(
 
 
 def _make_link(
-    features: Features, Y: Mask, known: Mask | None, offset: float | Vector, *, competing: bool, fixed_raters: bool
+    features: Features, Y: Mask, observed: Mask | None, offset: float | Vector, *, competing: bool, fixed_raters: bool
 ) -> Link:
-    counts = label_counts(features.sample_weight, known)
+    counts = label_counts(features.sample_weight, observed)
     counts = None if counts is None else np.vstack([counts, np.ones((1, counts.shape[1]))])
     labels = Labels(np.vstack([Y, np.full(Y.shape[1], 0.5)]), counts)
     if not competing:

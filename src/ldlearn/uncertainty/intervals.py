@@ -39,7 +39,7 @@ class TrainingRows:
     X: Any
     Y: Mask
     weights: NDArray[np.float64] | None = None
-    known: Mask | None = None
+    observed: Mask | None = None
     offset: float | NDArray[np.float64] = 0.0
     features: Features | None = (
         None  # of the fit; only those of `reduce_to_row_space`, which are small and took time, are kept
@@ -183,7 +183,7 @@ class IntervalMixin(JointModel):
         features, Y, labels = self._validate_new_rows(X, y)
         posterior = self._find_posterior()
         bounds = posterior.vote_intervals(
-            self._mapped(features), Y, coverage, offset, labels.get("known"), concentration
+            self._mapped(features), Y, coverage, offset, labels.get("observed"), concentration
         )
         return _around(self._enhance(features, Y, **labels, **row_data), bounds, features.dtype)
 
@@ -221,7 +221,7 @@ class IntervalMixin(JointModel):
         plain = features.original if self.feature_map_ is None else Features(rows.X, sample_weight=rows.weights)
         posterior = None
         if rows.Y.shape[1] <= _MOST_LABELS:
-            given: dict[str, Any] = {"known": rows.known, "offset": rows.offset}
+            given: dict[str, Any] = {"observed": rows.observed, "offset": rows.offset}
             posterior = vote_posterior(features, rows.Y, l2=l2, weights=(self.coef_.T, self.intercept_), **given)
         return PosteriorState(posterior, LeverageModel.of(plain))
 

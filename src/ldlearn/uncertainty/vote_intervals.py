@@ -142,7 +142,7 @@ class VotePosterior:
         Y: Mask,
         coverage: float,
         offset: float | Vector = 0.0,
-        known: Mask | None = None,
+        observed: Mask | None = None,
         concentration: float | None = None,
     ) -> Bounds:
         """Lower and upper ends for the shares of the votes that every row did get, given which labels got any.
@@ -151,8 +151,8 @@ class VotePosterior:
         raters who agree by this concentration (None: a little); a Beta distribution stands for that of a share.
         """
         bounds = _empty_bounds(*Y.shape)
-        ticked = Y if known is None else Y | ~known
-        surely = ticked if known is None else Y & known
+        ticked = Y if observed is None else Y | ~observed
+        surely = ticked if observed is None else Y & observed
         rates = self.log_rates[:, None] + np.broadcast_to(offset, len(Y))
         for rows, centred in centred_blocks(X, self.mean, self.covariance.width):
             scores = self._scores(centred)

@@ -38,7 +38,7 @@ def vote_posterior(
     *,
     l2: float,
     weights: tuple[Array, Array] | None = None,
-    known: Mask | None = None,
+    observed: Mask | None = None,
     offset: float | Vector = 0.0,
 ) -> VotePosterior:
     """What 0/1 labels say of the shares of rows.
@@ -55,7 +55,7 @@ def vote_posterior(
         Where the search for the penalty begins; positive.
     weights : tuple of ndarrays of shapes (m, c) and (c,), default=None
         Weights and intercept of a predictor of the same labels, to begin with where rows are many.
-    known, offset
+    observed, offset
         As for `vote_regression`.
     """
     few_weights = (features.original.m + 1) * Y.shape[1] < _MOST_WEIGHTS
@@ -63,7 +63,7 @@ def vote_posterior(
     some, rows = _few(features)
     part: dict[str, Any] = {
         "Y": Y[rows],
-        "known": None if known is None else known[rows],
+        "observed": None if observed is None else observed[rows],
         "offset": offset if np.ndim(offset) == 0 else np.asarray(offset)[rows],
     }
     penalty = l2
@@ -71,8 +71,8 @@ def vote_posterior(
     for _ in range(_ROUNDS):
         penalty = _likelier_penalty(_Information.of(some, fit, False, part), fit, penalty, l2)
         fit = vote_regression(some, l2=penalty, start=fit, tol=_ROUGH, **part)
-    every: dict[str, Any] = {"Y": Y, "known": known, "offset": offset, "tol": 0.01 / features.n}
-    start = fit if weights is None or some is features else _start(features, weights, Y, known, offset)
+    every: dict[str, Any] = {"Y": Y, "observed": observed, "offset": offset, "tol": 0.01 / features.n}
+    start = fit if weights is None or some is features else _start(features, weights, Y, observed, offset)
     fits = {}
     for fixed in (False, True):  # one begins where the other ends
         start = fits[fixed] = vote_regression(features, l2=penalty, start=start, fixed_raters=fixed, **every)
@@ -102,12 +102,14 @@ def vote_posterior(
 
 
 def _start(
-    features: Features, weights: tuple[Array, Array], Y: Mask, known: Mask | None, offset: float | Vector
+    features: Features, weights: tuple[Array, Array], Y: Mask, observed: Mask | None, offset: float | Vector
 ) -> Start:
     """Weights that are known, and the number of votes that suits them best."""
     coef, intercept = weights
     logP = log_softmax(features.times(coef, intercept + features.mean @ coef))
-    return Start(coef, intercept, profile_log_rate(logP, Y, offset, counts=label_counts(features.sample_weight, known)))
+    return Start(
+        coef, intercept, profile_log_rate(logP, Y, offset, counts=label_counts(features.sample_weight, observed))
+    )
 
 
 def _typical_shares(features: Features, fit: VoteFit) -> Vector:
@@ -173,7 +175,7 @@ class _Information:
         else:
             with np.errstate(over="ignore"):
                 i = votes / exprel(votes)  # votes^2 / (exp(votes) - 1)
-        counts = label_counts(features.sample_weight, part["known"])
+        counts = label_counts(features.sample_weight, part["observed"])
         u, i = (u, i) if counts is None else (u * counts, i * counts)
         return cls(features, np.exp(logP), i * rise**2 + u * bend, i * rise, i, (u * rise).sum(axis=1), votes)
 
@@ -196,8 +198,8 @@ class _Information:
         """The same, as it is in the span of the rows and outside of it: only what the prior says holds there."""
         values, directions = self._label_directions()
         k = min(rows.m, max(1, _MOST_NUMBERS // rows.original.m))
-        known = np.outer(rows.spread[-k:], values)
-        gains = known / (2.0 * l2 * (known + 2.0 * l2))
+        curvature = np.outer(rows.spread[-k:], values)
+        gains = curvature / (2.0 * l2 * (curvature + 2.0 * l2))
         basis = rows.largest_directions(k).astype(np.float32)
         return RowSpaceCovariance(basis, gains, 0.5 / l2, directions, self._of_intercepts(rows))
 
@@ -256,7 +258,7 @@ def _likelier_penalty(information: _Information, fit: VoteFit, l2: float, first:
     """``2 l2 |W|^2`` = the number of weights that the labels determine: a step to the largest evidence."""
     values = np.maximum(np.linalg.eigvalsh(information.mean()[:-1, :-1]), 0.0)
     _, _, scatter, identity = information.features.spectrum(ridge=2.0 * l2 * len(values))
-    known = np.outer(scatter, values)
-    determined = float((known / np.maximum(known + 2.0 * l2 * identity[:, None], np.finfo(float).tiny)).sum())
+    curvature = np.outer(scatter, values)
+    determined = float((curvature / np.maximum(curvature + 2.0 * l2 * identity[:, None], np.finfo(float).tiny)).sum())
     size, least, most = 2.0 * float(np.sum(fit.coef**2)), first / _WIDEST, first * _WIDEST
     return most if determined >= most * size else max(determined / size, least)
