@@ -16,7 +16,7 @@ from ldlearn.base.discovery import all_estimators
 from ldlearn.compose import EnhanceThenLearn, FromDistributions
 from ldlearn.evaluation import TASKS, Task
 from ldlearn.exceptions import ParameterError, suggest_name
-from ldlearn.experiments.toml_table import TomlTable
+from ldlearn.experiments.toml_table import TomlTable, option
 
 ENHANCER, LEARNER, JOINT = KINDS
 TWO_STEP = "two-step"
@@ -57,7 +57,7 @@ class MethodSpec:
     learner: str | None = None
     learner_params: dict[str, Any] = field(default_factory=dict)
     learner_grid: dict[str, list[Any]] = field(default_factory=dict)
-    search: str = "joint"
+    search: str = option("joint", valid=("joint", "stepwise"))
 
     def to_dict(self) -> dict[str, Any]:
         """The table of a plan that describes it."""
@@ -157,7 +157,7 @@ def read_methods(plan: TomlTable) -> tuple[MethodSpec, ...]:
 
 def _completed(table: TomlTable, others: Mapping[str, TomlTable]) -> TomlTable:
     """With ``like = "other method"``, estimator, params and grid of that method are defaults."""
-    model = table.text("like", None, others, "method")
+    model = table.get("like", valid=others, what="method")
     if model is None:
         return table
     if "like" in others[model]:
@@ -169,8 +169,8 @@ def _completed(table: TomlTable, others: Mapping[str, TomlTable]) -> TomlTable:
 
 
 def _read_method(name: str, table: TomlTable) -> MethodSpec:
-    estimator = table.text("estimator", name, estimators(), "estimator")
-    learner = table.text("learner", None, _learners(), LEARNER)
+    estimator = table.get("estimator", name, valid=estimators())
+    learner = table.get("learner", valid=_learners())
     if learner is not None and estimator in _learners():
         raise table.fail("learner", f"{estimator} is itself a learner and recovers nothing to train {learner} on.")
     method = MethodSpec(
@@ -181,7 +181,7 @@ def _read_method(name: str, table: TomlTable) -> MethodSpec:
         learner=learner,
         learner_params=_settings(table, "learner_params", learner),
         learner_grid=_settings(table, "learner_grid", learner, lists=True),
-        search=table.text("search", "joint", ("joint", "stepwise")),
+        **table.read(MethodSpec),
     )
     table.finish()
     return method

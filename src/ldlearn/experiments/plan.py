@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tomllib
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -12,15 +12,15 @@ from typing import Any
 from ldlearn.datasets.dataset import parse_shares
 from ldlearn.exceptions import import_optional, suggest_name
 from ldlearn.experiments.methods import MethodSpec, read_methods
-from ldlearn.experiments.sources import DatasetSpec, read_datasets, read_rule
-from ldlearn.experiments.toml_table import PlanError, TomlTable
+from ldlearn.experiments.sources import Binarisation, DatasetSpec, read_datasets
+from ldlearn.experiments.toml_table import PlanError, TomlTable, option
 from ldlearn.metrics import HEADLINE_METRICS, LABEL_METRICS, METRICS
 
 _SHIPPED = files("ldlearn.experiments") / "plans"
 
 
 @dataclass(frozen=True)
-class Protocol:
+class Protocol(Binarisation):
     """How rows are split, scaled and turned into logical labels.
 
     Attributes
@@ -40,17 +40,13 @@ class Protocol:
         Of `ldlearn.core.binarize`.
     """
 
-    split: str = "repeats"
-    repeats: int = 10
-    folds: int = 10
+    split: str = option("repeats", valid=("repeats", "k-fold"))
+    repeats: int = option(10, kind=int, limit=1)
+    folds: int = option(10, kind=int, limit=2)
     shares: tuple[float, ...] = (0.6, 0.2, 0.2)
-    validation: float = 0.25
-    seed: int = 0
-    scaling: str = "standard"
-    rule: str = "threshold"
-    threshold: float = 0.01
-    total: float = 0.5
-    k: int | None = None
+    validation: float = option(0.25, kind=float, limit=0.9)  # something must be left to train on
+    seed: int = option(0, kind=int, limit=0)
+    scaling: str = option("standard", valid=("standard", "minmax", "none"))
 
     @property
     def n_repeats(self) -> int:
@@ -81,12 +77,13 @@ class Selection:
         Grid points that a method tries at most; see `ldlearn.experiments.cells.drawn_places`.
     """
 
-    mode: str = "oracle"
+    mode: str = option("oracle", valid=("oracle", "logical"))
     recovery: str = "chebyshev"
     prediction: str = "chebyshev"
-    recovery_rows: str = "validation"
-    per_metric: bool = False
-    budget: int | None = None
+    recovery_rows: str = option("validation", valid=("validation", "training"))
+    per_metric: bool = option(False, kind=bool)
+    # Two at least: a pair that is selected step by step needs a point for each step.
+    budget: int | None = option(None, kind=int, limit=2)
 
     def to_dict(self) -> dict[str, Any]:
         """The table of a plan; under ``"logical"`` without the keys of recovery, which are refused there."""
@@ -180,10 +177,10 @@ class Plan:
         table = TomlTable(content, "")
         methods = read_methods(table)
         plan = cls(
-            name=table.text("name", "unnamed"),
-            description=table.text("description", ""),
-            # A resolved plan says subject = "" where it has none, which is the name of no method.
-            subject=table.text("subject", "", table.raw("subject") and [method.name for method in methods], "method"),
+            name=table.get("name", "unnamed"),
+            description=table.get("description", ""),
+            # A resolved plan has subject = "" where it has none, which is the name of no method.
+            subject=table.get("subject", valid=table.raw("subject") and [m.name for m in methods], what="method") or "",
             datasets=read_datasets(table, folder or Path()),
             methods=methods,
             protocol=_protocol(table.table("protocol")),
@@ -262,19 +259,9 @@ def _without_none(content: Any) -> Any:
 
 
 def _protocol(table: TomlTable) -> Protocol:
-    default = Protocol()
-    protocol = Protocol(
-        split=table.text("split", default.split, ("repeats", "k-fold")),
-        # Folds already are repeats: ten times ten of them only if a plan asks for that.
-        repeats=table.integer("repeats", None, least=1) or (1 if table.raw("split") == "k-fold" else default.repeats),
-        folds=table.integer("folds", default.folds, least=2),
-        shares=_shares(table, default.shares),
-        # 0.9 at most: something must be left to train on.
-        validation=table.number("validation", default.validation, most=0.9),
-        seed=table.integer("seed", default.seed),
-        scaling=table.text("scaling", default.scaling, ("standard", "minmax", "none")),
-        **read_rule(table),
-    )
+    # Folds already are repeats: ten times ten of them only if a plan asks for that.
+    default = Protocol(repeats=1) if table.raw("split") == "k-fold" else Protocol()
+    protocol = replace(default, shares=_shares(table, default.shares), **table.read(Protocol))
     if protocol.rule == "top-k" and protocol.k is None:
         raise table.fail("k", 'rule = "top-k" needs k, the number of positive labels of a row.')
     table.finish()
@@ -293,22 +280,16 @@ def _shares(table: TomlTable, default: tuple[float, ...]) -> tuple[float, ...]:
 
 
 def _selection(table: TomlTable) -> Selection:
-    mode = table.text("mode", "oracle", ("oracle", "logical"))
+    options = table.read(Selection)
     # Without true degrees the same likelihood selects and scores.
-    metric, valid = ("chebyshev", METRICS) if mode == "oracle" else ("vote_likelihood", {**LABEL_METRICS, **METRICS})
-    for key in ("recovery", "recovery_rows"):
-        if mode == "logical" and key in table:
-            reason = 'with mode = "logical" the predictions it leads to select recovery; name only prediction.'
-            raise table.fail(key, reason)
-    prediction = table.text("prediction", metric, valid, "metric")
-    selection = Selection(
-        mode,
-        recovery=table.text("recovery", prediction if mode == "logical" else metric, valid, "metric"),
-        prediction=prediction,
-        recovery_rows=table.text("recovery_rows", "validation", ("validation", "training")),
-        per_metric=table.boolean("per_metric"),
-        # Two at least: a pair that is chosen step by step needs a point for each step.
-        budget=table.integer("budget", least=2),
-    )
+    metric, valid = "chebyshev", {**METRICS}
+    if options.get("mode") == "logical":
+        for key in ("recovery", "recovery_rows"):
+            if key in table:
+                reason = 'with mode = "logical" the predictions it leads to select recovery; name only prediction.'
+                raise table.fail(key, reason)
+        valid |= LABEL_METRICS
+        metric = table.get("prediction", "vote_likelihood", valid=valid, what="metric")
+    metrics = {key: table.get(key, metric, valid=valid, what="metric") for key in ("recovery", "prediction")}
     table.finish()
-    return selection
+    return Selection(**options | metrics)

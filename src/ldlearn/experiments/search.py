@@ -107,7 +107,7 @@ class _CellSearch:
             self._learners.setdefault(first, []).append(second)
         self._has_choice = len(cell.places) > 1  # without it, validation scores are computed only where they are cheap
         self._points: list[tuple[Place, GridPoint]] = []
-        self._best: dict[tuple[Task, str], tuple[float, Fit]] = {}
+        self._best: dict[Task, dict[str, tuple[float, Fit]]] = {}  # by task and metric
         self._basis: str | None = None
         self._seconds = 0.0
 
@@ -145,11 +145,13 @@ class _CellSearch:
                 continue
             deciding = self.cell.selection.deciding(task)
             values[task] = scores.get(deciding[0], math.nan)
+            best = self._best.setdefault(task, {})
             for metric in deciding:
-                value, best, order = scores.get(metric, math.nan), self._best.get((task, metric)), get_metric(metric)
+                value, order = scores.get(metric, math.nan), get_metric(metric)
+                previous = best.setdefault(metric, (value, fit))
                 # Of equal points the first of the grid is selected.
-                if best is None or (order.sort_key(value), fit.place) < (order.sort_key(best[0]), best[1].place):
-                    self._best[task, metric] = (value, fit)
+                if (order.sort_key(value), fit.place) < (order.sort_key(previous[0]), previous[1].place):
+                    best[metric] = (value, fit)
         if "recovery" in tasks and self._has_choice:
             self._basis = self.scorer.basis(fit.model)
         self._points.append((fit.place, GridPoint(fit.params, **values)))
@@ -175,14 +177,14 @@ class _CellSearch:
         outcomes: dict[tuple[Task, Place], dict[str, Any]] = {}  # several metrics may select the same model
         with captured_warnings(self.warnings):
             if self.method.stepwise:
-                best = self._best.get(("recovery", self.cell.selection.recovery))
-                self._best.clear()  # recovery is no task of a pair; from here on its predictions compete
+                # Recovery is no task of a pair; from here on its predictions compete.
+                best = self._best.pop("recovery", {}).get(self.cell.selection.recovery)
                 if best is not None:
                     with self._recording_failures(best[1]):
                         self._fit_learners(best[1])
-            for (task, _), (_, fit) in self._best.items():
-                if (task, fit.place) not in outcomes:
-                    describe = self._recovered if task == "recovery" else self._predicted
+            for task, by_metric in self._best.items():
+                describe = self._recovered if task == "recovery" else self._predicted
+                for fit in {fit.place: fit for _, fit in by_metric.values()}.values():
                     outcomes[task, fit.place] = describe(fit.model)
         self._seconds += time.perf_counter() - started
         # A path takes its points from all over the grid.
@@ -194,47 +196,42 @@ class _CellSearch:
             "n_points": len(grid),
             "seconds": {"select": round(self._seconds, 4), "fit": 0.0, "predict": 0.0},
         }
-        if any(task not in {each for each, _ in self._best} for task in self.method.tasks):
+        if not all(self._best.get(task) for task in self.method.tasks):
             return self.cell.record("failed", failed[0] if failed else "No grid point gave a result.", **found)
+        for task in self.method.tasks:
+            self._add_outcome(found, task, outcomes)
         message = f"{plural(len(failed), 'grid point')} failed, the first with {failed[0]}" if failed else ""
-        return self.cell.record("ok", message, self._basis, **found | self._outcome(outcomes))
+        return self.cell.record("ok", message, self._basis, **found)
 
-    def _outcome(self, outcomes: dict[tuple[Task, Place], dict[str, Any]]) -> dict[str, Any]:
-        """Fields of the selected models; the first metric of a task selects the model that is shown."""
-        by_metric: dict[Task, dict[str, Fit]] = {task: {} for task in self.method.tasks}
-        for (task, metric), (_, fit) in self._best.items():
-            by_metric[task][metric] = fit
-        first = {task: next(iter(fits)) for task, fits in by_metric.items()}
-        shown = {task: by_metric[task][metric] for task, metric in first.items()}
-        facts = {key: value for task, fit in shown.items() for key, value in outcomes[task, fit.place].items()}
+    def _add_outcome(
+        self, found: dict[str, Any], task: Task, outcomes: dict[tuple[Task, Place], dict[str, Any]]
+    ) -> None:
+        """Add the fields of the models selected for a task; that of the first metric is shown."""
+        by_metric = {metric: fit for metric, (_, fit) in self._best[task].items()}
+        own = {metric: outcomes[task, fit.place] for metric, fit in by_metric.items()}
+        first = next(iter(by_metric))
+        shown, facts = by_metric[first], own[first]
 
-        def scores(task: Task, kind: str) -> dict[str, float]:
+        def scores(kind: str) -> dict[str, float]:
             """Scores of the model shown; metrics that selected for themselves have that of their own model."""
-            own = {metric: outcomes[task, fit.place][kind].get(metric) for metric, fit in by_metric[task].items()}
-            return {name: own.get(name, score) for name, score in outcomes[task, shown[task].place][kind].items()}
+            return {name: own.get(name, facts)[kind].get(name) for name in facts[kind]}
 
-        # Both tasks may show different models; the times are those of the one that predicts.
-        timed, neither = shown.get("prediction") or shown["recovery"], dict.fromkeys(TASKS)
-        seconds = {"select": self._seconds, "fit": timed.seconds, "predict": facts.get("predict_seconds", 0.0)}
-        return {
-            "selected": neither | {task: fit.params for task, fit in shown.items()},
-            "selected_by_metric": {
-                task: {metric: fit.params for metric, fit in fits.items()}
-                for task, fits in by_metric.items()
-                if len(fits) > 1
-            },
-            **{task: scores(task, "scores") for task in shown},
-            "paper_zeros": neither | {task: scores(task, "paper_zeros") for task in shown},
-            "degrees": {
-                task: outcomes[task, fit.place]["degrees"]
-                for task, fit in shown.items()
-                if "degrees" in outcomes[task, fit.place]
-            },
-            "validation": neither | {task: self._best[task, metric][0] for task, metric in first.items()},
-            "samples": facts.get("samples"),
-            "convergence": facts.get("convergence"),
-            "seconds": {phase: round(value, 4) for phase, value in seconds.items()},
+        by_task = {
+            "selected": shown.params,
+            "paper_zeros": scores("paper_zeros"),
+            "validation": self._best[task][first][0],
         }
+        for key, value in by_task.items():
+            found.setdefault(key, dict.fromkeys(TASKS))[task] = value
+        found[task] = scores("scores")
+        if len(by_metric) > 1:
+            params = {metric: fit.params for metric, fit in by_metric.items()}
+            found.setdefault("selected_by_metric", {})[task] = params
+        if "degrees" in facts:
+            found.setdefault("degrees", {})[task] = facts["degrees"]
+        found |= {key: facts[key] for key in ("samples", "convergence") if key in facts}
+        # Both tasks may show different models; the times are those of the one that predicts, which comes last.
+        found["seconds"] |= {"fit": round(shown.seconds, 4), "predict": round(facts.get("predict_seconds", 0.0), 4)}
 
     def _recovered(self, model: Any) -> dict[str, Any]:
         train, shown = self.split.train, slice(None, _SAMPLES)

@@ -14,7 +14,7 @@ import scipy.sparse
 from ldlearn import datasets
 from ldlearn.core.logical import RULES
 from ldlearn.datasets import DatasetNotHereError, LabelDataset
-from ldlearn.experiments.toml_table import PlanError, TomlTable
+from ldlearn.experiments.toml_table import PlanError, TomlTable, option
 from ldlearn.tables import PreparedTable, prepare_table
 from ldlearn.tables.checksums import sha256_of
 from ldlearn.tables.delimited_dialect import TextStyle
@@ -29,6 +29,16 @@ GENERATORS: dict[str, Callable[..., LabelDataset]] = {
 _STYLE_KEYS = ("delimiter", "decimal", "encoding")
 _READ_KEYS = ("features", "labels", "kind", "normalise", *_STYLE_KEYS)
 _TABLE_KEYS = ("id", "numeric", "categorical", "date", "text", "ignore")
+
+
+@dataclass(frozen=True)
+class Binarisation:
+    """How degrees become 0/1 labels: the rule of `ldlearn.core.binarize` and its parameters."""
+
+    rule: str = option("threshold", valid=RULES)
+    threshold: float = option(0.01, kind=float)
+    total: float = option(0.5, kind=float)
+    k: int | None = option(None, kind=int, limit=1)
 
 
 @dataclass(frozen=True)
@@ -52,12 +62,12 @@ class DatasetSpec:
     """
 
     name: str
-    rows: int | None = None
-    path: str | None = None
-    sha256: str | None = None
+    rows: int | None = option(None, kind=int, limit=10)
+    path: str | None = option(None)
+    sha256: str | None = option(None)
     read: dict[str, Any] = field(default_factory=dict)
-    preprocess: bool = False
-    generator: str | None = None
+    preprocess: bool = option(False, kind=bool)
+    generator: str | None = option(None, valid=GENERATORS)
     params: dict[str, Any] = field(default_factory=dict)
     binarisation: dict[str, Any] = field(default_factory=dict)
 
@@ -141,50 +151,31 @@ def read_datasets(plan: TomlTable, folder: Path) -> tuple[DatasetSpec, ...]:
 
 
 def _read_dataset(name: str, table: TomlTable, folder: Path) -> DatasetSpec:
-    path, generator = table.text("path"), table.text("generator", None, GENERATORS, "generator")
+    options = table.read(DatasetSpec)
+    path, generator, preprocess = (options.get(key) for key in ("path", "generator", "preprocess"))
     if path is None and generator is None:
         try:
             datasets.dataset_name(name)
         except datasets.DatasetError as error:
             raise PlanError(f'{table.path}: {error} A file of yours needs path = "...".') from None
-    preprocess = table.boolean("preprocess")
     if preprocess and (path is None or "labels" not in table):
         raise table.fail("preprocess", "only a file with named labels has columns to preprocess; give path and labels.")
-    read_keys = _READ_KEYS + (_TABLE_KEYS if preprocess else ())
+    if path is not None:
+        file = (folder / path).expanduser().resolve()
+        read_keys = _READ_KEYS + (_TABLE_KEYS if preprocess else ())
+        read = {key: table.raw(key) for key in read_keys if key in table}
+        options |= {"path": str(file), "sha256": _checksum(table, file, options.get("sha256")), "read": read}
     parameters = inspect.signature(GENERATORS[generator]).parameters if generator else {}
-    file = None if path is None else (folder / path).expanduser().resolve()
-    spec = DatasetSpec(
-        name=name,
-        rows=table.integer("rows", least=10),
-        path=None if file is None else str(file),
-        sha256=_checksum(table, file),
-        read={key: table.raw(key) for key in read_keys if key in table} if file is not None else {},
-        preprocess=preprocess,
-        generator=generator,
-        params=table.table("params").entries(parameters, "parameter"),
-        binarisation={key: table.raw(key) for key in read_rule(table)},  # as written, which is part of a cell's key
-    )
+    params = table.table("params").entries(parameters, "parameter")
+    # As written, which is part of a cell's key.
+    binarisation = {key: table.raw(key) for key in table.read(Binarisation)}
     table.finish()
-    return spec
+    return DatasetSpec(name, params=params, binarisation=binarisation, **options)
 
 
-def read_rule(table: TomlTable) -> dict[str, Any]:
-    """The keys of a table that define how degrees become 0/1 labels."""
-    checked = {
-        "rule": table.text("rule", None, RULES, "rule"),
-        "threshold": table.number("threshold"),
-        "total": table.number("total"),
-        "k": table.integer("k", least=1),
-    }
-    return {key: value for key, value in checked.items() if value is not None}
-
-
-def _checksum(table: TomlTable, file: Path | None) -> str | None:
+def _checksum(table: TomlTable, file: Path, given: str | None) -> str | None:
     """The checksum of the file, so that records of other content do not count for the plan."""
-    given: str | None = table.text("sha256")
-    if file is None or not file.is_file():
-        return given
-    found = sha256_of(file)
+    found = sha256_of(file) if file.is_file() else given
     if given not in (None, found):
         raise table.fail("sha256", f"the file {file} has changed; remove the key to use it as it is.")
     return found

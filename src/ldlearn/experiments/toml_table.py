@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import field, fields
 from typing import Any
 
 from ldlearn.exceptions import InputError, suggest_name
 
+Names = Collection[str]
+
 
 class PlanError(InputError):
     """A plan cannot be used as written; the message begins with the key that is wrong."""
+
+
+def option(default: Any, **checks: Any) -> Any:
+    """A field of a dataclass that a plan can set, with the keyword arguments of `TomlTable.get` that check it."""
+    return field(default=default, metadata={"kind": str} | checks)
 
 
 class TomlTable:
@@ -37,10 +45,10 @@ class TomlTable:
         """The error for a key."""
         return PlanError(f"{self.where(key)}: {message}")
 
-    def check_name(self, key: str, name: str, valid: Collection[str], what: str) -> None:
+    def check_name(self, key: str, name: str, valid: Names, what: str = "") -> None:
         """Refuse a name under a key that is not valid."""
         if name not in valid:
-            raise self.fail(key, f"there is no {what} {name!r}; {suggest_name(name, valid)}")
+            raise self.fail(key, f"there is no {what or key} {name!r}; {suggest_name(name, valid)}")
 
     def __contains__(self, key: str) -> bool:
         return key in self._content
@@ -50,22 +58,46 @@ class TomlTable:
         self._read.append(key)
         return self._content.get(key, default)
 
-    def _checked(self, key: str, default: Any, expected: str, fits: Callable[[Any], bool]) -> Any:
+    def get(
+        self, key: str, default: Any = None, kind: type = str, *, limit: float = 1, valid: Names = (), what: str = ""
+    ) -> Any:
+        """A checked value, or the default.
+
+        Parameters
+        ----------
+        key : str
+        default : object
+        kind : {str, bool, int, float}
+        limit : float
+            The smallest whole number, or the largest other number, of which the smallest is 0.
+        valid : collection of str
+            The texts that are valid, if not all are.
+        what : str
+            What these are names of, if the key does not say it.
+        """
         value = self.raw(key, default)
-        if value is not None and not fits(value):
+        if value is None:
+            return None
+        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)  # Python counts true as a number
+        expected, fits = {
+            str: ("text", isinstance(value, str)),
+            bool: ("true or false", isinstance(value, bool)),
+            int: (f"a whole number of at least {limit}", is_number and isinstance(value, int) and value >= limit),
+            float: (f"a number from 0 to {limit:g}", is_number and 0 <= value <= limit),
+        }[kind]
+        if not fits:
             raise self.fail(key, f"expected {expected}, got {value!r}.")
-        return value
-
-    def text(self, key: str, default: str | None = None, valid: Collection[str] = (), what: str = "choice") -> Any:
-        """A string; one of the valid ones, if these are given."""
-        value = self._checked(key, default, "text", lambda found: isinstance(found, str))
-        if valid and value is not None:
+        if valid:
             self.check_name(key, value, valid, what)
-        return value
+        return kind(value)
 
-    def texts(
-        self, key: str, default: Sequence[str] = (), valid: Collection[str] = (), what: str = "choice"
-    ) -> tuple[str, ...]:
+    def read(self, cls: type) -> dict[str, Any]:
+        """Checked values of the keys that are options of a dataclass; those that are absent keep their defaults."""
+        options = {each.name: each.metadata for each in fields(cls) if each.metadata}
+        self._read += options
+        return {key: self.get(key, **checks) for key, checks in options.items() if key in self}
+
+    def texts(self, key: str, default: Sequence[str] = (), valid: Names = (), what: str = "") -> tuple[str, ...]:
         """A list of strings, among the valid ones if these are given; one string counts as a list of one."""
         value = self.raw(key, list(default))
         names = [value] if isinstance(value, str) else value
@@ -75,26 +107,11 @@ class TomlTable:
             self.check_name(key, name, valid, what)
         return tuple(names)
 
-    def integer(self, key: str, default: int | None = None, least: int = 0) -> Any:
-        """A whole number, at least ``least``."""
-        expected = f"a whole number of at least {least}"
-        return self._checked(key, default, expected, lambda found: _is(int, found) and found >= least)
-
-    def boolean(self, key: str) -> bool:
-        """True or false, which is the default."""
-        return bool(self._checked(key, False, "true or false", lambda found: isinstance(found, bool)))
-
-    def number(self, key: str, default: float | None = None, most: float = 1.0) -> Any:
-        """A number from 0 to ``most``."""
-        expected = f"a number from 0 to {most:g}"
-        value = self._checked(key, default, expected, lambda found: _is((int, float), found) and 0 <= found <= most)
-        return None if value is None else float(value)
-
     def table(self, key: str) -> TomlTable:
         """A table inside this one, empty if absent."""
         return TomlTable(self.raw(key, {}), self.where(key))
 
-    def entries(self, valid: Collection[str] | None = None, what: str = "") -> dict[str, Any]:
+    def entries(self, valid: Names | None = None, what: str = "") -> dict[str, Any]:
         """All keys and values, which count as read; keys must be among the valid ones, if these are given."""
         for key in self._content:
             self._read.append(key)
@@ -107,8 +124,3 @@ class TomlTable:
         for key in self._content:
             if key not in self._read:
                 raise self.fail(key, f"unknown key; {suggest_name(key, dict.fromkeys(self._read))}")
-
-
-def _is(kind: type | tuple[type, ...], value: Any) -> bool:
-    """Whether a value is of a kind of numbers; Python counts true and false among them."""
-    return isinstance(value, kind) and not isinstance(value, bool)
