@@ -422,7 +422,9 @@ def test_items_that_differ_between_rows_are_no_answers(write):
     rows = [(i % 4, i, rng.normal(), "fast" if i % 3 else "slow") for i in range(40)]
     path = write("trials.csv", "task,user,time,label\n" + "".join(f"{t},u{u},{x},{y}\n" for t, u, x, y in rows))
     said = []
-    model = fit_table(path, "label", ignore="user", holdout=0.0, params={"beta": 1.0, "gamma": 1.0}, say=said.append)
+    model = fit_table(
+        path, "label", ignore="user", holdout=0.0, params={"beta": 1.0, "gamma": 1.0}, on_message=said.append
+    )
     assert model.labels == ("fast", "slow")
 
 
@@ -430,7 +432,7 @@ def test_json_lists_are_labels_and_no_features(write):
     rows = [{"x": i / 10, "tags": ["sky", "sea"] if i % 2 else ["sky"], "y": i % 2} for i in range(20)]
     path = write("tags.jsonl", rows)
     said = []
-    settings = {"holdout": 0.0, "params": {"beta": 1.0, "gamma": 1.0, "ordered": 0.1}, "say": said.append}
+    settings = {"holdout": 0.0, "params": {"beta": 1.0, "gamma": 1.0, "ordered": 0.1}, "on_message": said.append}
     assert fit_table(path, "tags", ignore="y", **settings).labels == ("sea", "sky")
     assert "ordered takes the labels of the column 'tags' as sea, sky, sorted by name" in said[-1]
     with pytest.raises(TableError, match="row 1, column 'tags': a list is no feature; leave the column out"):
@@ -442,5 +444,7 @@ def test_json_lists_are_labels_and_no_features(write):
 
 def test_labels_that_are_numbers_are_in_the_order_of_numbers(write):
     rows = [{"x": i / 10, "stars": f"{i % 12 + 1}|{(i + 1) % 12 + 1}"} for i in range(36)]
-    model = fit_table(write("stars.jsonl", rows), "stars", holdout=0.0, params={"beta": 1.0}, say=lambda text: None)
+    model = fit_table(
+        write("stars.jsonl", rows), "stars", holdout=0.0, params={"beta": 1.0}, on_message=lambda text: None
+    )
     assert model.labels == tuple(str(j) for j in range(1, 13))

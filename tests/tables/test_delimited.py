@@ -24,7 +24,7 @@ GERMAN = "höhe;place;sky\n1,5;küste;1\n-2,25;land;0\n"
 
 def read(path, **options):
     said = []
-    with open_table(str(path), say=said.append, **options) as table:
+    with open_table(str(path), on_message=said.append, **options) as table:
         frame = table.read({"höhe": "number", "place": "text", "sky": "any"})
     assert frame["höhe"].tolist() == [1.5, -2.25]
     assert frame["place"].tolist() == ["küste", "land"]
@@ -142,11 +142,11 @@ def test_impossible_options(options, message):
 def test_spaces_around_names_are_left_out(tmp_path):
     (tmp_path / "x.csv").write_text("height, sky ,sea\n1,1,0\n")
     said = []
-    with open_table(str(tmp_path / "x.csv"), say=said.append) as table:
+    with open_table(str(tmp_path / "x.csv"), on_message=said.append) as table:
         assert table.names == ["height", "sky", "sea"]
     assert said == [f"{tmp_path / 'x.csv'}: spaces around the names of columns are left out: ' sky '."]
     (tmp_path / "x.csv").write_text("sky,sky \n1,0\n")
-    with open_table(str(tmp_path / "x.csv"), say=said.append) as table:
+    with open_table(str(tmp_path / "x.csv"), on_message=said.append) as table:
         assert table.names == ["sky", "sky "]
 
 
@@ -154,7 +154,7 @@ def test_rows_on_both_sides_of_the_sample(tmp_path):
     rows = 200_000
     (tmp_path / "x.csv").write_text("a;b\n" + "".join(f"{i},5;é\n" for i in range(rows)), encoding="cp1252")
     said = []
-    with open_table(str(tmp_path / "x.csv"), say=said.append) as table:
+    with open_table(str(tmp_path / "x.csv"), on_message=said.append) as table:
         frame = table.read({"a": "number", "b": "text"})
     np.testing.assert_array_equal(frame["a"], np.arange(rows) + 0.5)
     assert set(frame["b"]) == {"é"}
@@ -191,7 +191,7 @@ def test_a_german_spreadsheet_goes_through_every_command(tmp_path, monkeypatch, 
 
 def read_any(path, style=None):
     said = []
-    with open_table(str(path), say=said.append, style=style) as table:
+    with open_table(str(path), on_message=said.append, style=style) as table:
         frame = table.read(dict.fromkeys(table.names, "any"))
     return frame, " ".join(said)
 
@@ -222,7 +222,7 @@ def test_dates_and_texts_of_a_table_with_decimal_commas_stay_as_they_are(tmp_pat
 
 def read_table(path, kinds=None, **options):
     said = []
-    with open_table(str(path), say=said.append, **options) as source:
+    with open_table(str(path), on_message=said.append, **options) as source:
         names = list(source.names)
         frame = source.read(kinds or dict.fromkeys(names, "any"))
     return frame, [text.removeprefix(f"{path}: ") for text in said]
@@ -253,7 +253,7 @@ def test_a_header_is_no_title(tmp_path, header):
     path = tmp_path / "x.csv"
     path.write_text(header + "\n1,2,3\n4,5,6\n7,8,\n")
     said = []
-    with open_table(str(path), by_name=False, say=said.append) as source:
+    with open_table(str(path), by_name=False, on_message=said.append) as source:
         assert source.names == header.split(",")
     assert said == []
 

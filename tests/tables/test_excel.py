@@ -28,7 +28,7 @@ def workbook(path, rows, sheets=()):
 
 def read(name):
     said = []
-    with open_table(name, say=said.append) as table:
+    with open_table(name, on_message=said.append) as table:
         return table.read(dict.fromkeys(table.names, "any")), said
 
 

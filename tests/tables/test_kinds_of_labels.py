@@ -232,14 +232,14 @@ def test_lists_in_files_and_empty_cells(tables, tmp_path):
     cells = ["/".join(n for n, count in zip(NAMES, row, strict=True) if count) for row in counts]
     features.assign(tags=cells).to_csv(path, index=False)
     said = []
-    model = fit_table(str(path), "tags", separator="/", params={"beta": 1.0}, say=said.append)
+    model = fit_table(str(path), "tags", separator="/", params={"beta": 1.0}, on_message=said.append)
     assert said == [f"{path}: the column 'tags' holds lists of labels, separated by '/': 'hill', 'sea', 'sky'."]
     assert model.labels == ("hill", "sea", "sky")
     assert evaluate_table(str(path), model).rows == 80
     cells[7] = ""
     features.assign(tags=cells).to_csv(path, index=False)
     with pytest.raises(TableError, match="row 8: no label is 1"):
-        fit_table(str(path), "tags", separator="/", say=said.append)
+        fit_table(str(path), "tags", separator="/", on_message=said.append)
     assert said[1:] == said[:1]  # how lists were read is said before a fit can fail for it
 
 

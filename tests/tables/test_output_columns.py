@@ -46,7 +46,7 @@ def test_kept_columns_stand_between_the_id_and_the_degrees(folder, tmp_path, sou
     feature = next(name for name in table.columns if name not in (*LABELS, "key"))
     out = str(tmp_path / f"out.{ending}")
     predict_table(
-        str(folder / f"data.{source}"), str(folder / "m.ldl"), out, keep=["count", feature], round=3, say=print
+        str(folder / f"data.{source}"), str(folder / "m.ldl"), out, keep=["count", feature], round=3, on_message=print
     )
     found = {"csv": pd.read_csv, "parquet": pd.read_parquet, "jsonl": lambda p: pd.read_json(p, lines=True)}[ending](
         out

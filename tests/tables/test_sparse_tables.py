@@ -101,7 +101,7 @@ def test_lists_of_labels_beside_features_can_be_kept(tmp_path, ending):
     pd.DataFrame(X.toarray()).add_prefix("X").assign(said=lists).to_csv(tmp_path / "x.csv", index=False)
     options = {"labels": "said", "features": "X0:X39", "keep": "said", "method": "UniformLE"}
     notes = []
-    enhance_table(str(tmp_path / f"x.{ending}"), str(tmp_path / "out.csv"), **options, say=notes.append)
+    enhance_table(str(tmp_path / f"x.{ending}"), str(tmp_path / "out.csv"), **options, on_message=notes.append)
     assert "holds lists of labels, separated by '|'" in notes[0]
     found = pd.read_csv(tmp_path / "out.csv")
     assert found["said"].tolist() == lists.tolist()

@@ -45,7 +45,7 @@ def compare(
         convention=convention,
         format=format,
         style=style,
-        say=log,
+        on_message=log,
     )
     if as_json:
         # JSON has neither NaN nor infinity; Python would write both, and other parsers would fail.

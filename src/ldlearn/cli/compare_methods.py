@@ -50,7 +50,7 @@ def compare_methods(
         raise typer.BadParameter("a run reads its table again when it continues; name a file.", param_hint="DATA")
     names, columns = opt.split_names(methods) or METHODS, vars(features) | vars(style)
     plan, table = plan_for_table(
-        data, labels, methods=names, repeats=repeats, seed=seed, columns=columns, say=log_message
+        data, labels, methods=names, repeats=repeats, seed=seed, columns=columns, on_message=log_message
     )
     folder = output or Path(f"{plan.name}-methods")
     if not quiet:

@@ -53,7 +53,7 @@ def enhance(
         separator=separator,
         format=format,
         style=style,
-        say=log,
+        on_message=log,
         **vars(writing),
         overwrite=not no_clobber,
         progress=progress_unless_printed(output),

@@ -29,7 +29,7 @@ def evaluate(
     opt.load_embedding(embedding, model)
     names = opt.split_names(metrics)
     found = evaluate_table(
-        data, model, metrics=names, kind=kind, format=format, style=style, say=log, progress=progress
+        data, model, metrics=names, kind=kind, format=format, style=style, on_message=log, progress=progress
     )
     for message in found.notes:
         log(message)

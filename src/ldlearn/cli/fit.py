@@ -69,7 +69,7 @@ def fit(
             separator=separator,
             format=format,
             style=style,
-            say=log,
+            on_message=log,
             progress=progress,
         )
     if as_json:

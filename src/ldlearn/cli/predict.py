@@ -43,5 +43,5 @@ def predict(
 
         written = predict_parts(data, model, output, scheduler=scheduler, **wanted)
     else:
-        written = predict_table(data, model, output, **wanted, say=log, progress=progress_unless_printed(output))
+        written = predict_table(data, model, output, **wanted, on_message=log, progress=progress_unless_printed(output))
     report_written(written, as_json)

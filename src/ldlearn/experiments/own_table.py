@@ -16,7 +16,7 @@ from ldlearn.experiments.methods import MethodSpec
 from ldlearn.experiments.plan import Plan
 from ldlearn.metrics import HEADLINE_METRICS, LABEL_HEADLINE
 from ldlearn.tables import PreparedTable
-from ldlearn.tables.source import Say
+from ldlearn.tables.source import OnMessage
 
 # The default: DLDL, the vote model, a plain classifier, two steps, and constants as baselines.
 METHODS = (
@@ -32,7 +32,7 @@ def plan_for_table(
     repeats: int = 5,
     seed: int = 0,
     columns: Mapping[str, Any] | None = None,
-    say: Say | None = None,
+    on_message: OnMessage | None = None,
 ) -> tuple[Plan, PreparedTable]:
     """A plan that compares methods on a table, with nothing tuned, and the prepared table.
 
@@ -48,7 +48,7 @@ def plan_for_table(
         Of shuffled splits into 60 % training, 20 % validation and 20 % test rows.
     columns : mapping, optional
         Further arguments of `ldlearn.tables.prepare_table`: features, id, text, delimiter, ...
-    say : callable, optional
+    on_message : callable, optional
         Receives messages about unusual properties of the table; by default they are warnings.
 
     Returns
@@ -69,14 +69,14 @@ def plan_for_table(
             "methods": dict(map(_method, methods)),
         }
     )
-    table = plan.datasets[0].prepare(say)
+    table = plan.datasets[0].prepare(on_message)
     has_truth, protocol = table.D is not None, plan.protocol
     if has_truth and table.counts is not None:
         protocol = replace(protocol, threshold=0.0)  # a label with any vote is positive
     plan = replace(
         plan,
         protocol=protocol,
-        methods=_usable(_with_first_steps(plan.methods) if has_truth else plan.methods, table, say),
+        methods=_usable(_with_first_steps(plan.methods) if has_truth else plan.methods, table, on_message),
         metrics=HEADLINE_METRICS if has_truth else LABEL_HEADLINE,
         description=f"Methods on {Path(path).name}: {_describe_labels(table)}; nothing is tuned.",
     )
@@ -93,7 +93,9 @@ def _some_unknown(table: PreparedTable) -> bool:
     return table.Y is not None and bool(np.isnan(table.Y).any())
 
 
-def _usable(methods: tuple[MethodSpec, ...], table: PreparedTable, say: Say | None) -> tuple[MethodSpec, ...]:
+def _usable(
+    methods: tuple[MethodSpec, ...], table: PreparedTable, on_message: OnMessage | None
+) -> tuple[MethodSpec, ...]:
     """The methods without those that need every label, if some are unknown."""
     if not _some_unknown(table):
         return methods
@@ -104,7 +106,7 @@ def _usable(methods: tuple[MethodSpec, ...], table: PreparedTable, say: Say | No
         raise InputError(f"Some labels are unknown, and {names} cannot be fitted without them; DLDL can.")
     if names:
         message = f"some labels are unknown, and methods that need all of them are left out: {names}."
-        warnings.warn(message, UserWarning, stacklevel=3) if say is None else say(message)
+        warnings.warn(message, UserWarning, stacklevel=3) if on_message is None else on_message(message)
     return usable
 
 

@@ -18,7 +18,7 @@ from ldlearn.experiments.toml_table import PlanError, TomlTable, option
 from ldlearn.tables import PreparedTable, prepare_table
 from ldlearn.tables.checksums import sha256_of
 from ldlearn.tables.delimited_dialect import TextStyle
-from ldlearn.tables.source import Say
+from ldlearn.tables.source import OnMessage
 
 AnyDataset = LabelDataset | PreparedTable
 
@@ -118,11 +118,11 @@ class DatasetSpec:
         checksum = f"sha256:{self.sha256}" if self.sha256 else None
         return datasets.read_dataset(self.path, name=self.name, checksum=checksum, **self.read)
 
-    def prepare(self, say: Say | None = None) -> PreparedTable:
-        """Read a file as `ldlearn fit` does; ``say`` receives messages, which otherwise are warnings."""
+    def prepare(self, on_message: OnMessage | None = None) -> PreparedTable:
+        """Read a file as `ldlearn fit` does; ``on_message`` receives messages, which otherwise are warnings."""
         style = TextStyle(*(self.read.get(key) for key in _STYLE_KEYS))
         chosen = {key: value for key, value in self.read.items() if key not in _STYLE_KEYS}
-        return prepare_table(str(self.path), **chosen, name=self.name, style=style, say=say)
+        return prepare_table(str(self.path), **chosen, name=self.name, style=style, on_message=on_message)
 
 
 def _check_features(data: LabelDataset, largest: float = 1e100) -> None:

@@ -15,7 +15,7 @@ from ldlearn.metrics.against_baselines import wants_all
 from ldlearn.tables.columns import Columns, check_columns
 from ldlearn.tables.delimited_dialect import TextStyle
 from ldlearn.tables.formats import naming, open_table
-from ldlearn.tables.source import Say
+from ldlearn.tables.source import OnMessage
 from ldlearn.tables.values import check_degrees, is_numeric, read_numbers, to_numbers, to_texts
 
 Matrix = NDArray[np.float64]
@@ -51,7 +51,7 @@ def compare_tables(
     convention: str = "exact",
     format: str | None = None,
     style: TextStyle | None = None,
-    say: Say | None = None,
+    on_message: OnMessage | None = None,
 ) -> Comparison:
     """Compare two files of distributions, row by row.
 
@@ -70,12 +70,12 @@ def compare_tables(
         What happens to zeros.
     format : str, optional
         Format of the tables if their names do not tell.
-    style, say
+    style, on_message
         As for `fit_table`.
     """
     if convention not in CONVENTIONS:
         raise ParameterError(f"convention must be one of {', '.join(CONVENTIONS)}, got {convention!r}.")
-    tables = [_read(file, labels, format, style, say) for file in (truth, other)]
+    tables = [_read(file, labels, format, style, on_message) for file in (truth, other)]
     id = _common_texts(tables) or _common_numbers(tables) if id is None else id
     names = _label_names(tables, id)
     if id is not None:
@@ -123,8 +123,10 @@ class _Table:
             raise TableError(f"{problem}; {advice}", row=error.row, column=error.column, where=self.file) from None
 
 
-def _read(file: str, labels: Columns | None, format: str | None, style: TextStyle | None, say: Say | None) -> _Table:
-    with open_table(file, format, style=style, say=say) as source:
+def _read(
+    file: str, labels: Columns | None, format: str | None, style: TextStyle | None, on_message: OnMessage | None
+) -> _Table:
+    with open_table(file, format, style=style, on_message=on_message) as source:
         chosen = range(len(source.names)) if labels is None else source.find(labels, "labels")
         frame = source.read(dict.fromkeys(source.names, "any"))
         if not len(frame):

@@ -15,7 +15,7 @@ from ldlearn.tables.columns import check_distinct
 from ldlearn.tables.delimited_dialect import TextStyle
 from ldlearn.tables.limits import DEFAULT_MAX_BYTES
 from ldlearn.tables.sink import Output, Sink
-from ldlearn.tables.source import PIPE, Input, Say, Source, Told, is_gzip, reading
+from ldlearn.tables.source import PIPE, Input, OnMessage, Source, Told, is_gzip, reading
 
 # Ending of a file: module and name of its `Format`. A new format is one file and one line here, and then works in
 # read_dataset, write_dataset and every command. Modules are imported when their format is met.
@@ -114,7 +114,7 @@ def open_table(
     max_bytes: int = DEFAULT_MAX_BYTES,
     by_name: bool = True,
     style: TextStyle | None = None,
-    say: Say | None = None,
+    on_message: OnMessage | None = None,
 ) -> Iterator[Source]:
     """A table to read, from a file or, for "-", from standard input.
 
@@ -132,14 +132,14 @@ def open_table(
         Whether the columns are going to be found by their names, which then must be there and be distinct.
     style : TextStyle, optional
         Separator, decimal mark and encoding of a text table; by default its first rows tell.
-    say : callable, optional
+    on_message : callable, optional
         Is told in a sentence what was found that is not the usual; by default it becomes a warning.
     """
     format = find_format(format_of(name, given))
     if style is not None and any(vars(style).values()) and not format.is_text:
         problem = f"a delimiter, a decimal mark and an encoding are for text tables, not for {format.title}."
         raise TableError(problem, where=name)
-    source = Input(name, told, max_bytes, format.title, style, say)
+    source = Input(name, told, max_bytes, format.title, style, on_message)
     with source.stack:
         with reading(source):
             table = format.source(source)

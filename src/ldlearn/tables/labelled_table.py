@@ -27,7 +27,7 @@ from ldlearn.tables.features import SPARSE_BELOW
 from ldlearn.tables.formats import open_table
 from ldlearn.tables.label_lists import LabelList, expand_label_list, holds_lists
 from ldlearn.tables.progress import Progress, silent
-from ldlearn.tables.source import PIPE, Kind, Say, Source
+from ldlearn.tables.source import PIPE, Kind, OnMessage, Source
 from ldlearn.tables.sparse_table import SparseTable
 from ldlearn.tables.values import (
     are_logical,
@@ -54,7 +54,7 @@ class GivenTable:
     name: str
     format: str | None = None
     style: TextStyle | None = None
-    say: Say | None = None
+    on_message: OnMessage | None = None
     progress: Progress = silent
 
     @property
@@ -69,7 +69,7 @@ class GivenTable:
 
     def tell(self, sentence: str) -> None:
         """Say how it was understood where that is not the usual."""
-        (self.say or warnings.warn)(f"{self.where}: {sentence}")
+        (self.on_message or warnings.warn)(f"{self.where}: {sentence}")
 
     def identity(self) -> dict[str, str]:
         """Which table it was, and when and by what it was read: for the card of a model."""
@@ -89,7 +89,7 @@ class GivenTable:
         size = os.path.getsize(self.name) if self.name != PIPE and Path(self.name).is_file() else None
         with (
             self.progress(task, size, is_bytes=True) as told,
-            open_table(self.name, self.format, told, style=self.style, say=self.say) as source,
+            open_table(self.name, self.format, told, style=self.style, on_message=self.on_message) as source,
         ):
             yield source
 

@@ -15,7 +15,7 @@ from ldlearn.tables.features import TablePreprocessing, clean_features
 from ldlearn.tables.formats import naming
 from ldlearn.tables.label_matrices import as_fields
 from ldlearn.tables.labelled_table import GivenTable, check_two_labels, read_labelled
-from ldlearn.tables.source import Say
+from ldlearn.tables.source import OnMessage
 from ldlearn.tables.sparse_table import SparseTable
 from ldlearn.tables.values import are_logical, check_all_known, without_rounding
 
@@ -76,7 +76,7 @@ def prepare_table(
     kind: str = "auto",
     name: str = "table",
     style: TextStyle | None = None,
-    say: Say | None = None,
+    on_message: OnMessage | None = None,
     **columns: Unpack[FeatureColumns],
 ) -> PreparedTable:
     """Read a table file as `fit_table` does, up to the point where something would be learned from its rows.
@@ -85,7 +85,7 @@ def prepare_table(
     ----------
     data : str
         The table.
-    labels, features, numeric, categorical, date, text, ignore, id, style, say
+    labels, features, numeric, categorical, date, text, ignore, id, style, on_message
         As for `fit_table`.
     kind : {"auto", "distribution", "votes", "logical"}, default="auto"
         What the labels are; see `ldlearn.datasets.read_dataset`.
@@ -96,7 +96,9 @@ def prepare_table(
     -------
     PreparedTable
     """
-    table = read_labelled(GivenTable(data, style=style, say=say), labels, columns).dense(unless_sparse=True)
+    table = read_labelled(GivenTable(data, style=style, on_message=on_message), labels, columns).dense(
+        unless_sparse=True
+    )
     names, targets, report = table.labels.names, table.labels.values, CellReport(decimal=table.decimal)
     with naming(data):
         types = table.find_types()

@@ -30,7 +30,7 @@ CHUNK_BYTES = 128 << 20  # of wide rows; pandas spends most of a smaller chunk o
 
 Kind = Literal["number", "text", "any"]
 Told = Callable[[int], None]
-Say = Callable[[str], None]
+OnMessage = Callable[[str], None]
 
 
 class Source:
@@ -212,7 +212,7 @@ class Input:
         What the format is called in messages.
     style : TextStyle
         How a text table is written, as far as the user says.
-    say : callable, optional
+    on_message : callable, optional
         Is told in a sentence what was found that is not the usual; by default it becomes a warning.
     """
 
@@ -223,10 +223,10 @@ class Input:
         max_bytes: int = DEFAULT_MAX_BYTES,
         title: str = "a table",
         style: TextStyle | None = None,
-        say: Say | None = None,
+        on_message: OnMessage | None = None,
     ) -> None:
         self.name, self.told, self.max_bytes, self.title = name, told, max_bytes, title
-        self.style, self.say = style or TextStyle(), say or _warn
+        self.style, self.on_message = style or TextStyle(), on_message or _warn
         self.where = "standard input" if name == PIPE else name
         self.stack = ExitStack()  # of what was opened
 
@@ -256,7 +256,7 @@ class Input:
 
     def log(self, message: str) -> None:
         """Report what differs from the default."""
-        self.say(f"{self.where}: {message}.")
+        self.on_message(f"{self.where}: {message}.")
 
 
 class CountedFile:

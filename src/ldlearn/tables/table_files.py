@@ -26,7 +26,7 @@ from ldlearn.tables.formats import naming, open_output
 from ldlearn.tables.labelled_table import GivenTable, LabelledTable, TableLabels, read_labelled
 from ldlearn.tables.model_files import load_table_model
 from ldlearn.tables.progress import Progress, silent
-from ldlearn.tables.source import PIPE, Kind, Say, Source
+from ldlearn.tables.source import PIPE, Kind, OnMessage, Source
 from ldlearn.tables.table_model import TableModel
 from ldlearn.tables.values import import_pandas, to_labels
 from ldlearn.tables.writing import Writer, Writing, WrittenTable
@@ -67,7 +67,7 @@ def predict_table(
     id: str | None = None,
     format: str | None = None,
     style: TextStyle | None = None,
-    say: Say | None = None,
+    on_message: OnMessage | None = None,
     progress: Progress = silent,
     **writing: Unpack[Writing],
 ) -> WrittenTable:
@@ -85,7 +85,7 @@ def predict_table(
         A column that names the rows; by default that of the fit, if the table has it.
     format, to : str, optional
         Formats of the two tables where their names do not tell.
-    style, say
+    style, on_message
         As for `fit_table`.
     round : int, optional
         Decimals of the degrees, which still sum to 1; by default all that a double has.
@@ -106,7 +106,7 @@ def predict_table(
     """
     loaded = load_table_model(model)
     writer = Writer(output, [data, model], **writing)
-    return _stream(GivenTable(data, format, style, say, progress), loaded, loaded.predict, (), writer, id)
+    return _stream(GivenTable(data, format, style, on_message, progress), loaded, loaded.predict, (), writer, id)
 
 
 class _EnhanceOptions(FeatureColumns, Writing, total=False):
@@ -124,7 +124,7 @@ def enhance_table(
     separator: str | None = None,
     format: str | None = None,
     style: TextStyle | None = None,
-    say: Say | None = None,
+    on_message: OnMessage | None = None,
     progress: Progress = silent,
     **options: Unpack[_EnhanceOptions],
 ) -> WrittenTable:
@@ -140,7 +140,7 @@ def enhance_table(
         The model, or its file. Without one, a method is fitted.
     labels, features, numeric, categorical, date, text, ignore, method, params, separator
         As for `fit_table`; only without a model, which knows its own.
-    id, format, to, style, say, round, interval, raters, flag_far, keep, safe_csv, overwrite, progress
+    id, format, to, style, on_message, round, interval, raters, flag_far, keep, safe_csv, overwrite, progress
         As for `predict_table`.
     """
     if (model is None) == (labels is None):
@@ -148,7 +148,7 @@ def enhance_table(
     wanted: Any = dict(options)
     writing: Any = {name: wanted.pop(name) for name in wanted.keys() & Writing.__annotations__}
     writer = Writer(output, [data, model], **writing)
-    given = GivenTable(data, format, style, say, progress)
+    given = GivenTable(data, format, style, on_message, progress)
     if model is None:
         estimator = make_enhancer(method or DEFAULT_METHOD, params)
         table = read_labelled(given, labels, wanted, separator=separator, keep=writer.keep)
@@ -174,7 +174,7 @@ def evaluate_table(
     kind: str = "auto",
     format: str | None = None,
     style: TextStyle | None = None,
-    say: Say | None = None,
+    on_message: OnMessage | None = None,
     progress: Progress = silent,
 ) -> Evaluation:
     """Score the predictions of a model against the true degrees or 0/1 labels of a table.
@@ -192,7 +192,7 @@ def evaluate_table(
         votes. Of 0/1 labels mixed with degrees it is compared which are not 0.
     format : str, optional
         Format of the table if its name does not tell.
-    style, say
+    style, on_message
         As for `fit_table`.
     progress : callable, optional
         Is told how far the work is; see `ldlearn.tables.progress`.
@@ -200,7 +200,7 @@ def evaluate_table(
     for name in () if metrics is None or wants_all(metrics) else metrics:
         get_metric(name)  # a wrong name fails before the table is read
     loaded = load_table_model(model)
-    given = GivenTable(data, format, style, say, progress)
+    given = GivenTable(data, format, style, on_message, progress)
     truths, predictions, rows, report = [], [], [], CellReport(decimal=given.decimal)
     with given.opened("rows") as source:
         # The id is read for the word of a total, which is no row.

@@ -35,7 +35,7 @@ from ldlearn.tables.labelled_table import (
 )
 from ldlearn.tables.model_files import save_model
 from ldlearn.tables.progress import Progress, silent
-from ldlearn.tables.source import Say
+from ldlearn.tables.source import OnMessage
 from ldlearn.tables.table_model import TableModel
 from ldlearn.tables.values import are_logical
 
@@ -63,7 +63,7 @@ def fit_table(
     separator: str | None = None,
     format: str | None = None,
     style: TextStyle | None = None,
-    say: Say | None = None,
+    on_message: OnMessage | None = None,
     overwrite: bool = True,
     progress: Progress = silent,
     **columns: Unpack[FeatureColumns],
@@ -102,7 +102,7 @@ def fit_table(
         Format of the table if its name does not tell.
     style : TextStyle, optional
         Separator, decimal mark and encoding of a text table, where its first rows do not tell.
-    say : callable, optional
+    on_message : callable, optional
         Is told how the table was understood where that is not the usual; by default it becomes a warning.
     overwrite : bool, default=True
         Whether an existing output is replaced.
@@ -118,7 +118,7 @@ def fit_table(
     if output is not None:
         check_output(output, [data], overwrite=overwrite)
     make_predictor(method, params)  # wrong parameters fail before the table is read
-    given = GivenTable(data, format, style, say, progress)
+    given = GivenTable(data, format, style, on_message, progress)
     table = read_labelled(given, labels, columns, kind=kind, separator=separator)
     with naming(given.where):
         estimator = make_predictor(method, params, logical=table.labels.teach_ticks)

@@ -200,7 +200,7 @@ def _shares(Y: Any) -> Any:
 def _read_part(name: str, model: TableModel) -> tuple[Any, Any]:
     """The numbers that the estimator sees, and its labels."""
     X, Y = [], []
-    with GivenTable(name, say=_hush).opened("rows") as source:
+    with GivenTable(name, on_message=_ignore).opened("rows") as source:
         kinds, _ = columns_to_read(source, model, model.labels)
         for frame in source.chunks(kinds):
             found = model.transform(frame, CellReport())
@@ -219,8 +219,8 @@ def _share_sums(Y: Any) -> Any:
 
 def _predict_part(name: str, output: str, common: tuple[TableModel, dict[str, Any]]) -> WrittenTable:
     model, options = common
-    return predict_table(name, model, output, say=_hush, **options)
+    return predict_table(name, model, output, on_message=_ignore, **options)
 
 
-def _hush(*words: Any) -> None:
+def _ignore(*messages: Any) -> None:
     """What is unusual about a text table is not said once for each file."""
