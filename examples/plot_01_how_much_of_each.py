@@ -2,9 +2,10 @@
 How much of each label is in a row?
 ===================================
 
-Twenty people or more rated each of these tweets, from -4 (very negative) to 4 (very positive). We keep only 0/1 labels:
-did anyone choose this rating? DLDL turns them back into degrees, for the rows it was fitted on (recovered) and from
-the features alone (predicted). The black strokes are the true shares of the votes, which it never saw.
+At least twenty people rated each of these tweets from -4 (very negative) to 4 (very positive). Only 0/1 labels are
+kept: a rating is positive if at least one person chose it. DLDL estimates degrees from them, for the rows it was fitted
+on (recovered) and from the features alone (predicted). Black lines are the true shares of the votes, which were not
+used.
 """
 
 from ldlearn import DLDL
@@ -26,5 +27,5 @@ bars = DistributionBarsDisplay.from_distributions(
 )
 
 # %%
-# Recovered degrees are zero wherever the 0/1 label is: those dots are hollow. A prediction knows no labels and spreads
-# a little over all of them.
+# Recovered degrees are zero for negative labels (hollow dots). A prediction does not use the labels of a row, so all
+# its degrees are positive.

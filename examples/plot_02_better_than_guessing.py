@@ -2,9 +2,9 @@
 Are the degrees better than a guess?
 ====================================
 
-Some guesses need no features at all: equal shares of the positive labels, or the overall frequencies of the labels,
-restricted to the positive ones. We call them baselines. A method that does not beat them has learned nothing from the
-features. And if we shuffle the rows of the features, no method should beat them.
+Baselines use no features: equal degrees for all positive labels, or the frequencies of the labels, restricted to the
+positive ones. A method that is no better than a baseline has learned nothing from the features. After the rows of the
+features have been shuffled, no method should be better.
 """
 
 import numpy as np
@@ -34,5 +34,5 @@ bars = ax.barh(list(scores), list(scores.values()), color=["#a0a8b5", "#a0a8b5",
 ax.bar_label(bars, fmt="%.3f", padding=4)
 
 # %%
-# Run this test on your own data: fit once with your features and once with shuffled ones. If the two scores are the
-# same, the features say nothing about the degrees, and a baseline is all you can have.
+# Repeat this check with your own data: fit once with your features and once with shuffled rows. If the scores are
+# equal, the features carry no information about the degrees, and a baseline is as good as any method.

@@ -2,9 +2,9 @@
 What do different methods make of the same labels?
 ==================================================
 
-A surface of 2,601 points in a space of three features. Each point has three degrees, drawn as red, green and blue. The
-methods see the features and 0/1 labels: which labels make up more than half of the mass. Here a 0 does not mean
-"none of it", it means "less than the others".
+A surface of 2,601 points with three features. Each point has three degrees, drawn as red, green and blue. The methods
+are fitted on the features and on 0/1 labels: the largest degrees that sum to more than one half are positive. A
+negative label therefore means "less than the others", not "none".
 """
 
 from ldlearn import DLDL, GLLE, UniformLE
@@ -23,6 +23,6 @@ pictures = ArtificialPictureDisplay(
 ).plot()
 
 # %%
-# Equal shares have only as many colours as there are sets of labels. DLDL keeps a degree at zero where the label is
-# zero, which is the wrong belief here. GLLE lets labels leak to neighbours, and comes closer. Which belief suits your
-# table is the first question of :doc:`/which_method`.
+# Equal degrees give one colour for each set of positive labels. DLDL sets the degrees of negative labels to zero, which
+# is wrong here. GLLE smooths labels over neighbours and is closer to the truth. Which assumption fits your table is the
+# first question of :doc:`/which_method`.

@@ -1,10 +1,10 @@
 """
-Which features push a label up?
-===============================
+Which features increase a degree?
+=================================
 
-British households and what they spend on six kinds of goods. The predictor of DLDL is linear, so each label has one
-weight for each feature. A weight to the right: more of this feature, more of this label, at the cost of the others.
-The features are standardised first, because weights of pounds and of years cannot be compared.
+British households and their spending on six kinds of goods. The predictor of DLDL is linear and has one coefficient for
+each label and feature. A bar to the right means: the larger the feature, the larger the degree of this label, at the
+expense of the others. Features are standardised, since coefficients of pounds and of years cannot be compared.
 """
 
 import pandas as pd
@@ -22,4 +22,4 @@ model = DLDL().fit(X, Y)
 food = FeatureInfluenceDisplay.from_estimator(model, "food")
 
 # %%
-# Poorer households spend a larger part on food. Engel wrote that down in 1857; here it comes out of 0/1 labels.
+# Poorer households spend a larger part of their budget on food (Engel's law, 1857): here it is found from 0/1 labels.

@@ -2,16 +2,17 @@
 Which labels go together?
 =========================
 
-Before any method, look at the labels. Of the genes that have the function of a line, which share also has the function
-of a column? A label that is nearly always there carries little information, and two labels that always come
-together cannot be told apart by anything.
+Inspect the labels before fitting a method. Each entry is the fraction of the genes with the function of the row that
+also have the function of the column. A label that is nearly always positive carries little information, and no method
+can distinguish two labels that always occur together.
 """
 
 from ldlearn.datasets import load_yeast
 from ldlearn.reporting import CooccurrenceDisplay
 
 yeast = load_yeast()
-together = CooccurrenceDisplay.from_labels(yeast.Y, label_names=yeast.label_names)
+together = CooccurrenceDisplay(yeast.Y, label_names=yeast.label_names).plot()
 
 # %%
-# Two labels stand in three rows of four: their columns are dark throughout. They say little about any single gene.
+# Two labels are positive in three of four rows: their columns are dark. They carry little information about a single
+# gene.

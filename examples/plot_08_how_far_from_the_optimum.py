@@ -2,9 +2,8 @@
 How far from the optimum did the solver stop?
 =============================================
 
-DLDL takes turns: weights, degrees, weights, degrees. Every half-step is convex and lowers the objective. The last step
-in the degrees comes with a certificate: a number that bounds from above how much better the best degrees could
-be. It is computed, not estimated.
+DLDL alternates between coefficients and degrees. Each half-step is a convex problem and decreases the objective. The
+last step in the degrees has a certificate: a computed upper bound of the distance of the objective from its minimum.
 """
 
 from ldlearn import DLDL
@@ -20,5 +19,5 @@ progress = ConvergenceDisplay.from_estimator(model)
 print(f"certified gap: {model.gap_.sum():.1e} of an objective of {model.objective_:.1f}")
 
 # %%
-# The certificate is about the last step in the degrees, given the weights. The whole problem, degrees and weights
-# together, is not convex; for that, nobody has a certificate.
+# The certificate holds for the last step in the degrees, with fixed coefficients. The joint problem is not convex and
+# has no certificate.

@@ -2,8 +2,8 @@
 How much is lost by seeing only 0/1 labels?
 ===========================================
 
-The same predictor three times: trained on the true degrees, by DLDL on 0/1 labels, and in two steps (equal shares, then
-softmax regression). The line at the bottom predicts one and the same mean distribution for every row.
+The same predictor, fitted in three ways: on the true degrees, by DLDL on 0/1 labels, and in two steps (equal degrees,
+then softmax regression). The lowest line predicts the mean distribution for every row.
 """
 
 from matplotlib.figure import Figure
@@ -39,4 +39,4 @@ ax.minorticks_off()
 ax.legend(frameon=False)
 
 # %%
-# More rows make up for coarser labels, up to a point: the remaining distance is what the 0/1 labels did not say.
+# More rows partly compensate for coarser labels; the remaining distance is the information that 0/1 labels lack.

@@ -2,17 +2,17 @@
 Is one method really better than another?
 =========================================
 
-On one data set, a better mean says little. On several, ranks can be tested. Here eight synthetic sets of different
-difficulty, four ways to recover degrees, and the question which of their differences are more than luck. Methods joined
-by a bar are not told apart.
+A better mean on one data set proves little; over several data sets, ranks can be tested. Four methods recover the
+degrees of eight synthetic data sets of different difficulty. Methods under one bar do not differ significantly.
 """
 
 from ldlearn import DLDL, GLLE, PriorLE, UniformLE
 from ldlearn.datasets import make_label_distributions
+from ldlearn.evaluation import nemenyi
 from ldlearn.metrics import intersection
 from ldlearn.reporting import CriticalDifferenceDisplay
 
-methods = {"DLDL": DLDL(), "GLLE": GLLE(), "equal shares": UniformLE(), "frequencies": PriorLE()}
+methods = {"DLDL": DLDL(), "GLLE": GLLE(), "equal degrees": UniformLE(), "frequencies": PriorLE()}
 scores = []
 for seed in range(8):
     data = make_label_distributions(
@@ -21,8 +21,9 @@ for seed in range(8):
     Y = data.logical()
     scores.append([intersection(data.D, method.fit_enhance(data.X, Y)) for method in methods.values()])
 
-diagram = CriticalDifferenceDisplay.from_scores(scores, greater_is_better=True, methods=list(methods))
+diagram = CriticalDifferenceDisplay(nemenyi(scores, greater_is_better=True, methods=list(methods))).plot()
 print(diagram.result)
 
 # %%
-# With eight data sets, a difference must be large to count. :doc:`/guide/statistics` has other tests, and the traps.
+# With eight data sets, only large differences are significant. :doc:`/guide/statistics` describes other tests and
+# common mistakes.

@@ -9,8 +9,7 @@ from ldlearn.reporting import Display
 FILE = '''
 """Repeats of every method."""
 
-from ldlearn.reporting.display import Display
-from ldlearn.reporting.style import Panels
+from ldlearn.reporting.display import Display, Panels
 from ldlearn.evaluation import Results
 
 

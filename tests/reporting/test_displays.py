@@ -14,7 +14,7 @@ from synthetic_records import METHODS, make_records
 
 from ldlearn import DLDL, EnhanceThenLearn, UniformLE
 from ldlearn.datasets import artificial_picture, make_artificial
-from ldlearn.evaluation import GridPoint, Record, TooFewDatasetsWarning, nemenyi
+from ldlearn.evaluation import GridPoint, Record, TooFewDatasetsWarning, bonferroni_dunn, nemenyi
 from ldlearn.exceptions import InputError
 from ldlearn.metrics import get_metric
 from ldlearn.reporting import (
@@ -47,9 +47,9 @@ SCORES = np.array([[0.1, 0.2, 0.3, 0.4]] * 7 + [[0.2, 0.1, 0.3, 0.4]] * 3)
 SURFACE = make_artificial("manifold")
 
 EXAMPLES = {
-    "critical difference": lambda ax=None: CriticalDifferenceDisplay.from_scores(
-        SCORES, greater_is_better=False, methods=list("ABCD"), ax=ax
-    ),
+    "critical difference": lambda ax=None: CriticalDifferenceDisplay(
+        nemenyi(SCORES, greater_is_better=False, methods=list("ABCD"))
+    ).plot(ax=ax),
     "critical difference of records": lambda ax=None: CriticalDifferenceDisplay.from_records(
         RECORDS, "chebyshev", task="recovery", methods=["DLDL", "GLLE", "UniformLE"], ax=ax
     ),
@@ -62,7 +62,7 @@ EXAMPLES = {
     "artificial": lambda ax=None: ArtificialPictureDisplay({"uniform": np.full((2601, 3), 1 / 3)}).plot(ax=ax),
     "ternary": lambda ax=None: TernaryDisplay.from_estimator(MODEL, X, truth=MODEL.label_distributions_, ax=ax),
     "reliability": lambda ax=None: ReliabilityDisplay.from_estimator(MODEL, X, MODEL.label_distributions_, ax=ax),
-    "co-occurrence": lambda ax=None: CooccurrenceDisplay.from_labels(Y, ax=ax),
+    "co-occurrence": lambda ax=None: CooccurrenceDisplay(Y).plot(ax=ax),
     "influence": lambda ax=None: FeatureInfluenceDisplay.from_estimator(MODEL, 0, ax=ax),
     "time and memory": lambda ax=None: TimeMemoryDisplay.from_records(FEW, "yeast", ax=ax),
 }
@@ -120,11 +120,11 @@ def test_names_are_never_formulas(tmp_path):
     renamed = dict(zip(("DLDL", "DLDL (paper)", "L2"), names, strict=True))
     records = [replace(record, method=renamed[record.method]) for record in RECORDS if record.method in renamed]
     for display in (
-        CriticalDifferenceDisplay.from_scores(SCORES, greater_is_better=False, methods=[*names, "D"]),
+        CriticalDifferenceDisplay(nemenyi(SCORES, greater_is_better=False, methods=[*names, "D"])).plot(),
         ConvergenceDisplay.from_records(records, "yeast"),
         DistributionBarsDisplay.from_records(records, "yeast"),
         TimeMemoryDisplay.from_records(records),
-        CooccurrenceDisplay.from_labels(Y, label_names=names),
+        CooccurrenceDisplay(Y, label_names=names).plot(),
         *(FeatureInfluenceDisplay([1.0, 2.0, 3.0], names, name).plot() for name in names),
         TernaryDisplay({name: [[0.2, 0.3, 0.5]] for name in names}, names).plot(),
     ):
@@ -150,9 +150,9 @@ class TestCriticalDifference:
             assert all(start > other_end for other_y, _, other_end in lines[:i] if other_y == y)
 
     def test_a_control_has_a_band_instead_of_bars(self):
-        display = CriticalDifferenceDisplay.from_scores(
-            SCORES, greater_is_better=False, methods=list("ABCD"), control="A"
-        )
+        display = CriticalDifferenceDisplay(
+            bonferroni_dunn(SCORES, "A", greater_is_better=False, methods=list("ABCD"))
+        ).plot()
         assert display.bars_ == []
         (band,) = display.ax_.patches
         limit = display.result.critical_difference
@@ -167,7 +167,7 @@ class TestCriticalDifference:
 
     def test_equal_ranks_still_have_an_axis(self):
         with pytest.warns(TooFewDatasetsWarning):
-            display = CriticalDifferenceDisplay.from_scores([[0.1, 0.1]] * 3, greater_is_better=True)
+            display = CriticalDifferenceDisplay(nemenyi([[0.1, 0.1]] * 3, greater_is_better=True)).plot()
         assert display.result.average_ranks == {"0": 1.5, "1": 1.5}
 
 
@@ -330,47 +330,47 @@ class TestReliability:
     def test_bins_hold_means(self):
         D_pred = np.array([[0.05, 0.95], [0.15, 0.85], [0.05, 0.95]])
         D_true = np.array([[0.1, 0.9], [0.2, 0.8], [0.0, 1.0]])
-        display = ReliabilityDisplay.from_predictions(D_true, D_pred)
+        display = ReliabilityDisplay(D_true, D_pred).plot()
         np.testing.assert_allclose(display.predicted, [0.05, 0.15, 0.85, 0.95])
         np.testing.assert_allclose(display.true, [0.05, 0.2, 0.8, 0.95])
-        np.testing.assert_allclose(display.share, [2 / 6, 1 / 6, 1 / 6, 2 / 6])
+        np.testing.assert_allclose(display.fraction, [2 / 6, 1 / 6, 1 / 6, 2 / 6])
         assert display.calibration_error == pytest.approx((0.05 + 0.05) / 6)
         np.testing.assert_allclose(display.line_.get_ydata(), display.true)
 
     def test_a_degree_of_one_belongs_to_the_last_bin(self):
-        display = ReliabilityDisplay.from_predictions([[1.0, 0.0]], [[1.0, 0.0]], n_bins=4)
+        display = ReliabilityDisplay([[1.0, 0.0]], [[1.0, 0.0]], n_bins=4)
         np.testing.assert_allclose(display.edges, [[0, 0.25], [0.75, 1]])
         assert display.calibration_error == 0
 
     def test_shapes_must_agree(self):
         with pytest.raises(ValueError, match="one shape"):
-            ReliabilityDisplay.from_predictions([[1.0, 0.0]], [[1.0, 0.0, 0.0]])
+            ReliabilityDisplay([[1.0, 0.0]], [[1.0, 0.0, 0.0]])
 
 
 class TestCooccurrence:
-    def test_shares_of_rows_with_the_label(self):
+    def test_fractions_of_rows_with_the_label(self):
         labels = [[1, 1, 0, 0], [1, 0, 0, 0], [1, 1, 1, 0], [0, 1, 0, 0]]
-        display = CooccurrenceDisplay.from_labels(labels)
-        np.testing.assert_allclose(display.shares[0], [1, 2 / 3, 1 / 3, 0])
-        np.testing.assert_allclose(display.shares[2], [1, 1, 1, 0])
-        assert np.isnan(display.shares[3]).all()
+        display = CooccurrenceDisplay(labels).plot()
+        np.testing.assert_allclose(display.conditional[0], [1, 2 / 3, 1 / 3, 0])
+        np.testing.assert_allclose(display.conditional[2], [1, 1, 1, 0])
+        assert np.isnan(display.conditional[3]).all()
         np.testing.assert_allclose(display.frequencies, [0.75, 0.75, 0.25, 0])
         assert [text.get_text() for text in display.texts_[:4]] == ["1.00", "0.67", "0.33", "0.00"]
 
     def test_columns_of_a_frame_name_the_labels(self):
         pandas = pytest.importorskip("pandas")
-        display = CooccurrenceDisplay.from_labels(pandas.DataFrame({"sky": [1, 0], "sea": [1, 1]}))
+        display = CooccurrenceDisplay(pandas.DataFrame({"sky": [1, 0], "sea": [1, 1]}))
         assert display.label_names == ["sky", "sea"]
 
     def test_degrees_are_refused(self):
         with pytest.raises(ValueError, match="0 and 1"):
-            CooccurrenceDisplay.from_labels([[0.2, 0.8]])
+            CooccurrenceDisplay([[0.2, 0.8]])
 
 
 class TestFeatureInfluence:
-    def test_weights_are_against_the_mean_of_the_labels(self):
+    def test_coefficients_are_against_the_mean_of_the_labels(self):
         display = FeatureInfluenceDisplay.from_estimator(MODEL, 1)
-        np.testing.assert_allclose(display.weights, (MODEL.coef_ - MODEL.coef_.mean(axis=0))[1])
+        np.testing.assert_allclose(display.coef, (MODEL.coef_ - MODEL.coef_.mean(axis=0))[1])
         widths = [bar.get_width() for bar in display.bars_]
         assert widths == sorted(widths, reverse=True)
 
@@ -381,9 +381,9 @@ class TestFeatureInfluence:
     def test_scale_makes_units_comparable(self):
         plain = FeatureInfluenceDisplay.from_estimator(MODEL, 0)
         scaled = FeatureInfluenceDisplay.from_estimator(MODEL, 0, scale=[1, 2, 3, 4])
-        np.testing.assert_allclose(scaled.weights, plain.weights * [1, 2, 3, 4])
+        np.testing.assert_allclose(scaled.coef, plain.coef * [1, 2, 3, 4])
 
-    def test_finds_weights_and_names_inside_pipelines_and_two_steps(self):
+    def test_finds_coefficients_and_names_inside_pipelines_and_two_steps(self):
         pandas = pytest.importorskip("pandas")
         frame = pandas.DataFrame(X, columns=["a", "b", "c", "d"])
         labels = pandas.DataFrame(Y, columns=["sky", "sea", "sun"])
@@ -428,7 +428,7 @@ def test_no_figure_of_pyplot_is_needed_for_many_displays():
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # pyplot warns of more than twenty open figures
         for _ in range(25):
-            CooccurrenceDisplay([[1.0]], [1.0], ["a"]).plot()
+            CooccurrenceDisplay([[1]]).plot()
 
 
 def test_panels_need_no_more_axes_than_there_are_panels():
@@ -442,7 +442,7 @@ def test_corners_are_called_as_labels_are_everywhere():
 
 
 @pytest.mark.parametrize(
-    "empty", [DifferencesDisplay({}), SensitivityDisplay({"recovery": []}), DistributionBarsDisplay([], ["a", "b"])]
+    "empty", [DifferencesDisplay({}, {}), SensitivityDisplay({"recovery": []}), DistributionBarsDisplay([], ["a", "b"])]
 )
 def test_a_picture_of_nothing_is_one_sentence(empty):
     with pytest.raises(InputError, match="nothing to show"):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import base64
 import io
+import math
 import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
@@ -16,14 +17,24 @@ from matplotlib.layout_engine import LayoutEngine
 
 from ldlearn.evaluation import Record, Results
 from ldlearn.exceptions import InputError
-from ldlearn.reporting.style import Panels, legend, panel_axes
+from ldlearn.reporting.style import legend
 from ldlearn.tables.atomic import write_file
 
+Names = Sequence[str] | None  # of methods, labels or features; None for the default
 Records = Results | Iterable[Record]  # what `from_records` takes: the result of `read_records`, or its summary
 
 # Text stays text in SVG and PDF, and the same figure gives the same file.
 _FILE_SETTINGS = {"svg.fonttype": "none", "svg.hashsalt": "ldlearn", "pdf.fonttype": 42}
 _NO_DATE: dict[str, dict[str, Any]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
+
+
+class Panels(NamedTuple):
+    """Number of panels of a figure, width and height of one, and number of columns."""
+
+    n_panels: int
+    width: float
+    height: float
+    n_columns: int = 1
 
 
 class Display:
@@ -62,7 +73,7 @@ class Display:
         Display
             Itself.
         """
-        self.axes_ = panel_axes(ax, self._panels)
+        self.axes_ = _panel_axes(ax, self._panels)
         self.ax_ = self.axes_[0]
         self.figure_ = self.ax_.figure.figure  # of a subfigure, the whole
         # A legend outside the axes needs the layout engine of our own figure.
@@ -126,3 +137,29 @@ class Display:
     def _repr_html_(self) -> str:
         picture = base64.b64encode(self.to_bytes("png", dpi=110)).decode()
         return f'<img alt="{type(self).__name__}" src="data:image/png;base64,{picture}">'
+
+
+def _panel_axes(ax: Any, panels: Panels) -> list[Axes]:
+    """Axes of the panels: in a new figure that pyplot does not know, in the place of one axes, or those given."""
+    if not panels.n_panels:
+        raise InputError("There is nothing to show: the figure has no panel.")
+    n_columns, n_rows = panels.n_columns, math.ceil(panels.n_panels / panels.n_columns)
+    if ax is None:
+        figure = Figure(figsize=(panels.width * n_columns, panels.height * n_rows), layout="constrained")
+        axes = list(figure.subplots(n_rows, n_columns, squeeze=False).flat)
+    elif not isinstance(ax, Axes):
+        # subplots gives an array of two dimensions, users give lists
+        axes = list(getattr(ax, "flat", ax))[: n_rows * n_columns]
+        if len(axes) < panels.n_panels:
+            raise InputError(f"The figure has {panels.n_panels} panels, but {len(axes)} axes were given.")
+    elif panels.n_panels == 1:
+        axes = [ax]
+    elif (place := ax.get_subplotspec()) is None:
+        raise InputError("Several panels need axes made by subplots, or one axes for each panel.")
+    else:
+        ax.set_axis_off()
+        grid = place.subgridspec(n_rows, n_columns)
+        axes = [ax.figure.add_subplot(grid[i]) for i in range(n_rows * n_columns)]
+    for unused in axes[panels.n_panels :]:
+        unused.set_axis_off()
+    return axes[: panels.n_panels]

@@ -8,18 +8,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ldlearn.evaluation import Results, Task, TaskTable
+from ldlearn.reporting import experiment_displays as displays
+from ldlearn.reporting import style
 from ldlearn.reporting.conclusions import Conclusion
-from ldlearn.reporting.convergence import ConvergenceDisplay
-from ldlearn.reporting.critical_difference import CriticalDifferenceDisplay
-from ldlearn.reporting.differences import DifferencesDisplay
 from ldlearn.reporting.display import Display
-from ldlearn.reporting.distribution_bars import DistributionBarsDisplay
-from ldlearn.reporting.sensitivity import SensitivityDisplay
-from ldlearn.reporting.style import BAND, INK, MUTED, PALETTE, RULE
-from ldlearn.reporting.time_memory import TimeMemoryDisplay
+from ldlearn.reporting.model_displays import DistributionBarsDisplay
 
 # Colours of the displays, and their names in the style sheet of the page.
-_THEME = {INK: "ink", MUTED: "muted", RULE: "rule", BAND: "band"} | {c: f"c{i}" for i, c in enumerate(PALETTE)}
+_THEME = {getattr(style, name.upper()): name for name in ("ink", "muted", "rule", "band")}
+_THEME |= {color: f"c{i}" for i, color in enumerate(style.PALETTE)}
 
 
 def page_figures(
@@ -36,23 +33,25 @@ def page_figures(
         ranked = [method.name for method in table.ranked if not method.is_baseline]
         if table.baselines and ranked:
             names = [name for i, name in enumerate(ranked) if i < max_methods or name == results.subject]
-            display = DifferencesDisplay.from_records(results, metric, task=task, methods=names)
+            display = displays.DifferencesDisplay.from_records(results, metric, task=task, methods=names)
             found[f"differences-{task}-{metric}"] = display
         if (pairs := conclusions[task, metric].pairs) is not None:
-            found[f"critical-difference-{task}-{metric}"] = CriticalDifferenceDisplay(pairs, muted=baselines).plot()
+            diagram = displays.CriticalDifferenceDisplay(pairs, muted=baselines)
+            found[f"critical-difference-{task}-{metric}"] = diagram.plot()
     if results.finished():
-        found["time-and-memory"] = TimeMemoryDisplay.from_records(results)
+        found["time-and-memory"] = displays.TimeMemoryDisplay.from_records(results)
     return found
 
 
 def further_figures(results: Results, data: Mapping[str, Any]) -> Iterator[tuple[str, Display]]:
     """Figures that are only written as files, by file name: the page draws the same from its data."""
     for dataset in data["convergence"]:
-        yield f"convergence-{file_name(dataset)}", ConvergenceDisplay.from_records(results, dataset)
+        yield f"convergence-{file_name(dataset)}", displays.ConvergenceDisplay.from_records(results, dataset)
     for dataset, methods in data["sensitivity"].items():
         # The page has all methods; as files, the subject of the plan.
         if (subject := results.subject) is not None and subject in methods:
-            yield f"sensitivity-{file_name(dataset)}", SensitivityDisplay.from_records(results, dataset, subject)
+            display = displays.SensitivityDisplay.from_records(results, dataset, subject)
+            yield f"sensitivity-{file_name(dataset)}", display
     for dataset in data["samples"]:
         yield f"distributions-{file_name(dataset)}", DistributionBarsDisplay.from_records(results, dataset)
 

@@ -1,17 +1,14 @@
-"""Shared by all displays: colours, axes without global state, text that is never parsed as a formula."""
+"""Shared by all displays: colours, frames, and text that is never parsed as a formula."""
 
 from __future__ import annotations
 
-import math
 import unicodedata
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure, SubFigure
-
-from ldlearn.exceptions import InputError
 
 INK = "#1f2430"
 MUTED = "#667085"
@@ -36,50 +33,10 @@ def series_style(index: int) -> dict[str, Any]:
     }
 
 
-class Panels(NamedTuple):
-    """Number of panels of a figure, width and height of one, and number of columns."""
-
-    n_panels: int
-    width: float
-    height: float
-    n_columns: int = 1
-
-
-def panel_axes(ax: Any, panels: Panels) -> list[Axes]:
-    """Axes of the panels: in a new figure that pyplot does not know, in the place of one axes, or those given."""
-    if not panels.n_panels:
-        raise InputError("There is nothing to show: the figure has no panel.")
-    n_columns, n_rows = panels.n_columns, math.ceil(panels.n_panels / panels.n_columns)
-    if ax is None:
-        figure = Figure(figsize=(panels.width * n_columns, panels.height * n_rows), layout="constrained")
-        axes = list(figure.subplots(n_rows, n_columns, squeeze=False).flat)
-    elif isinstance(ax, Axes):
-        axes = [ax] if panels.n_panels == 1 else _split(ax, n_rows, n_columns)
-    else:
-        # subplots gives an array of two dimensions, users give lists
-        axes = list(getattr(ax, "flat", ax))[: n_rows * n_columns]
-        if len(axes) < panels.n_panels:
-            raise InputError(f"The figure has {panels.n_panels} panels, but {len(axes)} axes were given.")
-    for unused in axes[panels.n_panels :]:
-        unused.set_axis_off()
-    return axes[: panels.n_panels]
-
-
-def _split(ax: Axes, n_rows: int, n_columns: int) -> list[Axes]:
-    place = ax.get_subplotspec()
-    if place is None:
-        raise InputError("Several panels need axes made by subplots, or one axes for each panel.")
-    ax.set_axis_off()
-    grid = place.subgridspec(n_rows, n_columns)
-    return [ax.figure.add_subplot(grid[i]) for i in range(n_rows * n_columns)]
-
-
 def tidy(ax: Axes, *, grid: Literal["x", "y", "both"] | None = "y") -> None:
     """Light frame, small numbers, a faint grid along one axis."""
-    for side in ("top", "right"):
-        ax.spines[side].set_visible(False)
-    for side in ("left", "bottom"):
-        ax.spines[side].set_color(RULE)
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.spines[["left", "bottom"]].set_color(RULE)
     ax.tick_params(colors=MUTED, labelsize=SMALL, length=3, width=0.8)
     # the grid behind the bars
     ax.set_axisbelow(True)
@@ -109,12 +66,11 @@ def axis_labels(ax: Axes, x: str = "", y: str = "") -> None:
         put("\n".join(strip_control_chars(line) for line in text.splitlines()), fontsize=NORMAL, color=INK, **_VERBATIM)
 
 
-def name_ticks(axis: Axis, names: Sequence[object], positions: Sequence[float] | None = None, **text: Any) -> None:
+def name_ticks(axis: Axis, names: Sequence[object], positions: Sequence[float] | None = None, **options: Any) -> None:
     """Put names at the ticks of one axis: at 0, 1, ... by default."""
-    places = range(len(names)) if positions is None else positions
-    axis.set_ticks(
-        places, labels=[strip_control_chars(name) for name in names], fontsize=SMALL, color=INK, **_VERBATIM, **text
-    )
+    labels = [strip_control_chars(name) for name in names]
+    options |= {"fontsize": SMALL, "color": INK, **_VERBATIM}
+    axis.set_ticks(range(len(names)) if positions is None else positions, labels=labels, **options)
 
 
 def name_rows(ax: Axes, names: Sequence[object], *, ruled: bool = False) -> None:

@@ -2,9 +2,9 @@
 How sharp should degrees be?
 ============================
 
-0/1 labels do not say whether a row is torn between its labels or leans to one of them. The weight ``beta`` of DLDL
-decides: small values let degrees run to the corners of the triangle, large values pull them towards equal shares of the
-positive labels. A path computes all of them and does the shared work once.
+0/1 labels do not determine whether the positive labels of a row have similar degrees or one of them dominates. The
+penalty ``beta`` of DLDL does: small values give degrees near the corners of the triangle, large values give nearly
+equal degrees for all positive labels. A regularisation path computes several values and does the shared work once.
 """
 
 from matplotlib.figure import Figure
@@ -25,5 +25,5 @@ for ax, model in zip(axes, dldl_path(data.X, Y, beta=[0.01, 1.0, 100.0]), strict
     ax.set_title(f"beta = {model.beta_:g}: {intersection(data.D, model.label_distributions_):.3f}", fontsize=10, pad=16)
 
 # %%
-# The number is the intersection with the truth. You have no truth, so ``beta=None`` chooses by a rule that was
-# measured on data that do; :doc:`/defaults` has the measurements.
+# The number is the intersection with the true degrees. In practice these are not available, so ``beta=None`` selects
+# the value from held-out 0/1 labels; :doc:`/defaults` has the rule and measurements.

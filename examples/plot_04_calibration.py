@@ -2,9 +2,9 @@
 Does a predicted degree mean what it says?
 ==========================================
 
-Take all predictions near 0.3. If the true degrees behind them average 0.3 as well, the point lies on the diagonal and
-the model can be taken at its word. The strokes are two standard errors, and the bars at the bottom show how many
-predictions fall into each bin.
+A prediction is calibrated if the true degrees behind all predictions near 0.3 have a mean of 0.3, and so on: the points
+lie on the diagonal. Error bars are two standard errors; the bars at the bottom show the fraction of predictions in each
+bin.
 """
 
 from ldlearn import DLDL
@@ -20,5 +20,5 @@ reliability = ReliabilityDisplay.from_estimator(model, tweets.X[test], tweets.D[
 print(f"mean distance from the diagonal: {reliability.calibration_error:.3f}")
 
 # %%
-# Points below the diagonal: there the model is too sure. The bars show that few predictions lie there. Where most of
-# them are, at the left, a degree means what it says.
+# Below the diagonal, predicted degrees are too large. Few predictions lie there; most are at the left, where the model
+# is well calibrated.

@@ -1,0 +1,636 @@
+"""Displays of labels, distributions and fitted models."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+from numpy.typing import ArrayLike
+
+from ldlearn.core import targets
+from ldlearn.datasets import artificial_picture, make_artificial
+from ldlearn.evaluation import Results
+from ldlearn.exceptions import InputError
+from ldlearn.reporting import style
+from ldlearn.reporting.display import Display, Names, Panels, Records
+
+_GROUP = 0.78  # fraction of the height of a label that its bars take
+_TRUTH: dict[str, Any] = {"color": style.INK, "linewidth": 1.6}
+_INTERVAL: dict[str, Any] = {"color": style.INK, "linewidth": 1.0}
+_DOT: dict[str, Any] = {"marker": "o", "markersize": 4, "color": style.MUTED, "linestyle": "none"}
+_CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(0.75)]])
+
+
+@dataclass(frozen=True)
+class BarsPanel:
+    """One panel: degrees by name of the series, logical labels, truth and intervals where known."""
+
+    heading: str
+    degrees: Mapping[str, Any]
+    logical: Any = None
+    truth: Any = None
+    intervals: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)  # lower and upper ends, by series
+
+
+class DistributionBarsDisplay(Display):
+    """Degrees as bars, one panel for each row or each method.
+
+    A filled dot at the name of a label marks a positive label, a hollow one a negative label; a black vertical line is
+    the true degree, a thin line through the end of a bar the interval of its degree.
+
+    Parameters
+    ----------
+    panels : sequence of BarsPanel
+    label_names : sequence of str
+    n_columns : int, default=3
+        Panels side by side.
+
+    Attributes
+    ----------
+    bars_ : list of dict of str to matplotlib BarContainer
+        One dict for each panel, by the name of the series.
+
+    Notes
+    -----
+    Example::
+
+        DistributionBarsDisplay.from_estimator(model, X, Y, rows=[0, 7]).save("rows.svg")
+    """
+
+    def __init__(self, panels: Sequence[BarsPanel], label_names: Sequence[str], *, n_columns: int = 3) -> None:
+        self.panels = panels
+        self.label_names = label_names
+        n_series = max([1, *(len(panel.degrees) for panel in panels)])
+        height = 0.75 + len(label_names) * (0.12 + 0.11 * n_series)
+        self._panels = Panels(len(panels), 2.5, height, n_columns=min(n_columns, len(panels)))
+
+    @classmethod
+    def from_distributions(
+        cls,
+        distributions: Mapping[str, ArrayLike],
+        *,
+        logical: ArrayLike | None = None,
+        truth: ArrayLike | None = None,
+        rows: Sequence[int] = (0,),
+        label_names: Names = None,
+        intervals: Mapping[str, tuple[ArrayLike, ArrayLike]] | None = None,
+        ax: Any = None,
+    ) -> DistributionBarsDisplay:
+        """Draw a panel for each row, with a bar for each matrix of distributions.
+
+        Parameters
+        ----------
+        distributions : mapping of str to array-like of shape (n_samples, n_labels)
+        logical, truth : array-like of shape (n_samples, n_labels), optional
+        rows : sequence of int
+            Which rows to show.
+        label_names : sequence of str, optional
+        intervals : mapping of str to (lower, upper), each array-like of shape (n_samples, n_labels), optional
+            Intervals of the distributions of this name.
+        ax : matplotlib Axes or sequence of them, optional
+
+        Returns
+        -------
+        DistributionBarsDisplay
+        """
+        panels = []
+        for row in rows:
+            degrees = {name: _row(matrix, row) for name, matrix in distributions.items()}
+            ends = {name: (_row(low, row), _row(high, row)) for name, (low, high) in (intervals or {}).items()}
+            panels.append(BarsPanel(f"row {row}", degrees, _row(logical, row), _row(truth, row), ends))
+        if label_names is None:
+            n_labels = next(np.shape(m)[1] for m in (*distributions.values(), logical, truth) if m is not None)
+            label_names = targets.default_label_names(n_labels)
+        return cls(panels, label_names).plot(ax=ax)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any = None,
+        *,
+        rows: Sequence[int] = (0, 1, 2),
+        truth: Any = None,
+        interval: float | None = None,
+        ax: Any = None,
+    ) -> DistributionBarsDisplay:
+        """Draw the degrees that a fitted estimator recovered and predicts for rows of its training data.
+
+        Parameters
+        ----------
+        estimator : fitted enhancer, learner or joint model
+        X : array-like or data frame of shape (n_samples, n_features)
+            The features it was fitted on; for new rows only predictions are drawn.
+        y : array-like of shape (n_samples, n_labels), optional
+            Logical labels.
+        rows : sequence of int
+        truth : array-like of shape (n_samples, n_labels), optional
+            True distributions.
+        interval : float, optional
+            Nominal level of intervals, drawn if the estimator has them; those of recovered degrees need the logical
+            labels.
+        ax : matplotlib Axes or sequence of them, optional
+
+        Returns
+        -------
+        DistributionBarsDisplay
+        """
+        n_samples = np.shape(X)[0]
+        found: dict[str, Any] = {}
+        ends: dict[str, Any] = {}
+        recovered = getattr(estimator, "label_distributions_", None)
+        # Recovered degrees belong to the rows of the fit; other rows can only be predicted.
+        if recovered is not None and len(recovered) == n_samples:
+            found["recovered"] = recovered
+        if hasattr(estimator, "predict"):
+            found["predicted"] = estimator.predict(X)
+        if not found:
+            raise InputError(f"{type(estimator).__name__} has no degrees for {n_samples} rows it was not fitted on.")
+        if interval is not None and hasattr(estimator, "predict_interval"):
+            ends["predicted"] = estimator.predict_interval(X, coverage=interval)
+            if y is not None and "recovered" in found:
+                ends["recovered"] = estimator.enhance_interval(X, y, coverage=interval)
+        options = {"label_names": getattr(estimator, "label_names_", None), "intervals": ends, "ax": ax}
+        return cls.from_distributions(found, logical=y, truth=truth, rows=rows, **options)
+
+    @classmethod
+    def from_records(
+        cls, records: Records, dataset: str, row: int | None = None, *, methods: Names = None, ax: Any = None
+    ) -> DistributionBarsDisplay:
+        """Draw the degrees that every method recovered for one stored training row: a panel for each method.
+
+        Parameters
+        ----------
+        records : sequence of Record
+            The result of ``ldlearn.evaluation.read_records``.
+        dataset : str
+        row : int, optional
+            Number of the row in the data set; the first stored one by default.
+        methods : sequence of str, optional
+            Only these; all by default.
+        ax : matplotlib Axes or sequence of them, optional
+
+        Returns
+        -------
+        DistributionBarsDisplay
+        """
+        finished = Results.of(records).finished(dataset)
+        stored = [(record, samples) for record in finished if (samples := record.samples) and samples.recovered]
+        if row is None and stored:
+            row = stored[0][1].rows[0]
+        panels: dict[str, BarsPanel] = {}
+        for record, samples in stored:
+            if row is not None and row in samples.rows and (methods is None or record.method in methods):
+                place = samples.rows.index(row)
+                recovered, *others = (_row(m, place) for m in (samples.recovered, samples.logical, samples.truth))
+                # of several repeats that drew the row, the first
+                panels.setdefault(record.method, BarsPanel(record.method, {"recovered": recovered}, *others))
+        if not panels:
+            raise InputError(f"No record of data set {dataset!r} holds row {row}; choose a row listed in its samples.")
+        return cls(list(panels.values()), stored[0][0].label_names, n_columns=4).plot(ax=ax)
+
+    def _draw(self, *axes: Axes) -> None:
+        self.bars_ = [self._draw_panel(panel, ax) for panel, ax in zip(self.panels, axes, strict=True)]
+        # One scale for all panels, so that bars can be compared across them.
+        end = max((max(ax.dataLim.x1, 0) for ax in axes), default=1.0)
+        for i, ax in enumerate(axes):
+            ax.set_xlim(0, min(1.0, 1.05 * end))
+            ax.tick_params(labelleft=i % self._panels.n_columns == 0)
+        if entries := list(self._legend_entries()):
+            self._shared_legend(*zip(*entries, strict=True))
+
+    def _draw_panel(self, panel: BarsPanel, ax: Axes) -> dict[str, Any]:
+        places = np.arange(len(self.label_names))
+        thickness = _GROUP / max(1, len(panel.degrees))
+        bars = {}
+        for i, (name, degrees) in enumerate(panel.degrees.items()):
+            y = places - _GROUP / 2 + (i + 0.5) * thickness
+            bars[name] = ax.barh(y, degrees, height=0.9 * thickness, color=style.series_style(i)["color"])
+            if name in panel.intervals:
+                ax.hlines(y, *panel.intervals[name], **_INTERVAL)
+        if panel.truth is not None:
+            ax.vlines(panel.truth, places - _GROUP / 2, places + _GROUP / 2, **_TRUTH)
+        for place, label in enumerate(() if panel.logical is None else panel.logical):
+            face = style.MUTED if label > 0 else "none"
+            # Left of the axis, between the bars and the names of the labels, in fractions of the panel's width.
+            ax.plot(-6 / 170, place, markerfacecolor=face, clip_on=False, transform=ax.get_yaxis_transform(), **_DOT)
+        style.name_rows(ax, self.label_names)
+        # room for these dots
+        ax.tick_params(axis="y", pad=10 if panel.logical is not None else 3)
+        style.title(ax, panel.heading)
+        return bars
+
+    def _legend_entries(self) -> Iterator[tuple[Any, str]]:
+        if len(self.panels) == 1 or len(self.bars_[0]) > 1:  # otherwise the titles of panels name their only series
+            yield from ((bar, name) for name, bar in self.bars_[0].items())
+        if any(panel.truth is not None for panel in self.panels):
+            yield Line2D([], [], **_TRUTH), "truth"
+        if any(panel.intervals for panel in self.panels):
+            yield Line2D([], [], **_INTERVAL), "interval"
+        if any(panel.logical is not None for panel in self.panels):
+            yield Line2D([], [], **_DOT), "positive label"
+
+
+def _row(matrix: Any, row: int) -> Any:
+    return None if matrix is None else np.asarray(matrix)[row]
+
+
+class TernaryDisplay(Display):
+    """Distributions over three labels as points of a triangle; a corner is a degree of one.
+
+    Parameters
+    ----------
+    distributions : mapping of str to array-like of shape (n_samples, 3)
+        Point clouds by name.
+    label_names : sequence of str, optional
+        Names of the corners.
+
+    Attributes
+    ----------
+    points_ : dict of str to matplotlib PathCollection
+
+    Notes
+    -----
+    Example::
+
+        TernaryDisplay({"truth": D, "recovered": model.label_distributions_}).plot().save("triangle.svg")
+    """
+
+    _panels = Panels(1, 4.0, 3.7)
+
+    def __init__(self, distributions: Mapping[str, ArrayLike], label_names: Names = None) -> None:
+        self.distributions = {name: np.asarray(matrix, dtype=float) for name, matrix in distributions.items()}
+        self.label_names = targets.default_label_names(3) if label_names is None else label_names
+        for name, D in self.distributions.items():
+            if D.ndim != 2 or D.shape[1] != 3:
+                raise InputError(f"A triangle shows three labels; {name!r} has shape {D.shape}.")
+        if len(self.label_names) != 3:
+            raise InputError(f"A triangle has three corners, but {len(self.label_names)} label names were given.")
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, X: Any, *, truth: ArrayLike | None = None, ax: Axes | None = None
+    ) -> TernaryDisplay:
+        """Draw the predictions of a fitted model of three labels, and the truth below them if given.
+
+        Parameters
+        ----------
+        estimator : fitted learner or joint model
+        X : array-like of shape (n_samples, n_features)
+        truth : array-like of shape (n_samples, 3), optional
+        ax : matplotlib Axes, optional
+
+        Returns
+        -------
+        TernaryDisplay
+        """
+        clouds = ({} if truth is None else {"truth": truth}) | {"predicted": estimator.predict(X)}
+        return cls(clouds, getattr(estimator, "label_names_", None)).plot(ax=ax)
+
+    def _draw(self, ax: Axes) -> None:
+        for degree in (0.25, 0.5, 0.75):
+            # Lines along which one of the three degrees is constant.
+            for corner, others in zip(_CORNERS, _CORNERS[[[1, 2], [2, 0], [0, 1]]], strict=True):
+                ax.plot(*(degree * corner + (1 - degree) * others).T, color=style.RULE, linewidth=0.6, zorder=0)
+        ax.plot(*_CORNERS[[0, 1, 2, 0]].T, color=style.INK, linewidth=1.0)
+        places = ((-0.04, "left", "top"), (-0.04, "right", "top"), (0.03, "center", "bottom"))
+        for (x, y), name, (dy, ha, va) in zip(_CORNERS, self.label_names, places, strict=True):
+            style.write(ax, x, y + dy, style.strip_control_chars(name), size=style.NORMAL, ha=ha, va=va)
+        # else equal differences of degrees would have different lengths
+        ax.set_aspect("equal")
+        ax.set_axis_off()
+        self.points_: dict[str, Any] = {}
+        for i, (name, matrix) in enumerate(self.distributions.items()):
+            look = {key: style.series_style(i)[key] for key in ("color", "marker")}
+            x, y = (matrix @ _CORNERS).T
+            self.points_[name] = ax.scatter(x, y, s=12, alpha=0.55, linewidths=0, **look)
+        style.legend(ax, list(self.points_.values()), list(self.points_), loc="upper right")
+
+
+class ArtificialPictureDisplay(Display):
+    """Distributions on the surface of the artificial set as colours: red, green and blue are the three degrees.
+
+    All panels use the colour map of the true distributions, so equal colours mean equal distributions.
+
+    Parameters
+    ----------
+    distributions : mapping of str to array-like of shape (2601, 3)
+        Degrees at the points of ``make_artificial("manifold")``; each becomes a panel. The truth is put first.
+
+    Attributes
+    ----------
+    images_ : dict of str to matplotlib AxesImage
+
+    Notes
+    -----
+    Example::
+
+        surface = make_artificial("manifold")
+        recovered = DLDL().fit_enhance(surface.X, surface.logical(rule="cumulative"))
+        ArtificialPictureDisplay({"DLDL": recovered}).plot().save("artificial.png")
+    """
+
+    def __init__(self, distributions: Mapping[str, ArrayLike]) -> None:
+        self.distributions = {"truth": make_artificial("manifold").D, **distributions}
+        self._panels = Panels(len(self.distributions), 2.4, 2.6, n_columns=len(self.distributions))
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, name: str | None = None, ax: Any = None) -> ArtificialPictureDisplay:
+        """Draw what a fitted model predicts on the surface, next to the truth.
+
+        Parameters
+        ----------
+        estimator : fitted learner or joint model of three features and three labels
+        name : str, optional
+            The class by default.
+        ax : matplotlib Axes or sequence of them, optional
+
+        Returns
+        -------
+        ArtificialPictureDisplay
+        """
+        predicted = estimator.predict(make_artificial("manifold").X)
+        return cls({name or type(estimator).__name__: predicted}).plot(ax=ax)
+
+    def _draw(self, *axes: Axes) -> None:
+        self.images_: dict[str, Any] = {}
+        for ax, (name, matrix) in zip(axes, self.distributions.items(), strict=True):
+            picture = artificial_picture(matrix)
+            self.images_[name] = ax.imshow(picture, origin="lower", extent=(-1, 1, -1, 1), interpolation="nearest")
+            style.tidy(ax, grid=None)
+            ax.set(xticks=[-1, 0, 1], yticks=[-1, 0, 1])
+            # Rows of the picture are x1, which is why it stands at the vertical axis.
+            style.axis_labels(ax, "x2", "x1" if ax is axes[0] else "")
+            style.title(ax, name)
+
+
+class ReliabilityDisplay(Display):
+    """Mean true degree against predicted degree, over all rows and labels.
+
+    Predictions are sorted into bins of equal width. Points on the diagonal are calibrated. The bars at the bottom
+    show the fraction of predictions in each bin, the error bars two standard errors of the mean.
+
+    Parameters
+    ----------
+    D_true, D_pred : array-like of shape (n_samples, n_labels)
+    n_bins : int, default=10
+        Bins of equal width on [0, 1].
+
+    Attributes
+    ----------
+    predicted, true : array of shape (n_filled_bins,)
+        Mean predicted and mean true degree in each bin that is not empty.
+    error : array of shape (n_filled_bins,)
+        Standard error of the mean true degree.
+    fraction : array of shape (n_filled_bins,)
+        Fraction of all predicted degrees that are in the bin.
+    edges : array of shape (n_filled_bins, 2)
+        Ends of the bins.
+    line_ : matplotlib Line2D
+    bars_ : matplotlib BarContainer
+
+    Notes
+    -----
+    Example::
+
+        ReliabilityDisplay.from_estimator(model, X_test, D_test).calibration_error
+    """
+
+    _panels = Panels(1, 3.6, 3.5)
+
+    def __init__(self, D_true: ArrayLike, D_pred: ArrayLike, *, n_bins: int = 10) -> None:
+        true, predicted = np.asarray(D_true, dtype=float), np.asarray(D_pred, dtype=float)
+        if true.shape != predicted.shape:
+            raise InputError(f"D_true and D_pred must have one shape, got {true.shape} and {predicted.shape}.")
+        cuts = np.linspace(0, 1, n_bins + 1)
+        # A degree of exactly 1 belongs to the last bin, which has no right neighbour.
+        bins = np.clip(np.searchsorted(cuts, predicted, side="right") - 1, 0, n_bins - 1)
+        # A bin without predictions has no mean.
+        filled, counts = np.unique(bins, return_counts=True)
+        self.predicted = np.array([predicted[bins == b].mean() for b in filled])
+        self.true = np.array([true[bins == b].mean() for b in filled])
+        # One value has no spread: the bar of its error has length 0.
+        spread = np.array([true[bins == b].std() for b in filled])
+        self.error = spread / np.sqrt(np.maximum(counts - 1, 1))
+        self.fraction = counts / true.size
+        self.edges = np.c_[cuts[filled], cuts[filled + 1]]
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, X: Any, D_true: ArrayLike, *, n_bins: int = 10, ax: Axes | None = None
+    ) -> ReliabilityDisplay:
+        """Draw the predictions of a fitted model for rows whose true distributions are known.
+
+        Parameters
+        ----------
+        estimator : fitted learner or joint model
+        X : array-like of shape (n_samples, n_features)
+        D_true : array-like of shape (n_samples, n_labels)
+        n_bins : int, default=10
+        ax : matplotlib Axes, optional
+
+        Returns
+        -------
+        ReliabilityDisplay
+        """
+        return cls(D_true, estimator.predict(X), n_bins=n_bins).plot(ax=ax)
+
+    @property
+    def calibration_error(self) -> float:
+        """Mean distance from the diagonal, each bin weighted by its fraction of the predictions."""
+        return float(np.sum(self.fraction * np.abs(self.predicted - self.true)))
+
+    def _draw(self, ax: Axes) -> None:
+        lower, upper = self.edges.T
+        # The histogram stays in the lowest quarter, out of the way of the curve.
+        heights, width = 0.25 * self.fraction / self.fraction.max(), 0.96 * (upper - lower)
+        color = style.PALETTE[0]
+        self.bars_ = ax.bar(lower, heights, width=width, align="edge", color=color, alpha=0.15)
+        ax.plot([0, 1], [0, 1], color=style.MUTED, linewidth=0.9, linestyle="--")
+        # Two standard errors: about 95 per cent.
+        look: dict[str, Any] = {"color": color, "marker": "o", "markersize": 4.5, "linewidth": 1.6, "elinewidth": 1.0}
+        self.line_ = ax.errorbar(self.predicted, self.true, yerr=2 * self.error, **look).lines[0]
+        text = f"calibration error {self.calibration_error:.3f}"
+        style.write(ax, 0.03, 0.97, text, transform=ax.transAxes, ha="left", va="top")
+        style.tidy(ax, grid="both")
+        ax.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
+        style.axis_labels(ax, "predicted degree", "mean true degree")
+
+
+class CooccurrenceDisplay(Display):
+    """Fraction of the rows with one label that also have another.
+
+    Parameters
+    ----------
+    y : array-like or data frame of shape (n_samples, n_labels)
+        Logical labels, 0 or 1; ``ldlearn.core.binarize`` makes them from distributions.
+    label_names : sequence of str, optional
+        The columns of a data frame by default.
+
+    Attributes
+    ----------
+    conditional : array of shape (n_labels, n_labels)
+        Entry (i, j): of the rows with label i, the fraction that also has label j. NaN if label i never occurs.
+    frequencies : array of shape (n_labels,)
+        Fraction of all rows that have each label.
+    image_ : matplotlib AxesImage
+    texts_ : list of matplotlib Text
+
+    Notes
+    -----
+    Example::
+
+        CooccurrenceDisplay(Y, label_names=["sky", "sea", "sand"]).plot().save("together.pdf")
+    """
+
+    def __init__(self, y: Any, *, label_names: Names = None) -> None:
+        Y = np.asarray(y)
+        if Y.ndim != 2 or not np.isin(Y, (0, 1)).all():
+            raise InputError("Co-occurrence needs a 2-D array of 0 and 1; binarize distributions first.")
+        Y = Y.astype(float)
+        counts = Y.T @ Y
+        self.frequencies = Y.mean(axis=0)
+        self.conditional = counts / np.where(counts.diagonal() > 0, counts.diagonal(), np.nan)[:, None]
+        self.label_names = list(targets.label_names(y, len(counts)) if label_names is None else label_names)
+        side = 1.6 + 0.36 * len(counts)
+        self._panels = Panels(1, side + 0.6, side)
+
+    def _draw(self, ax: Axes) -> None:
+        self.image_ = ax.imshow(self.conditional, cmap="Blues", vmin=0, vmax=1)
+        self.texts_ = []
+        for (i, j), value in np.ndenumerate(self.conditional):
+            if len(self.conditional) <= 12:  # more would not be readable
+                # Beyond 0.6 the blue of the map is too dark for ink.
+                color = style.MUTED if np.isnan(value) else "white" if value > 0.6 else style.INK
+                text = "-" if np.isnan(value) else f"{value:.2f}"
+                self.texts_.append(style.write(ax, j, i, text, size=7, color=color, ha="center", va="center"))
+        style.tidy(ax, grid=None)
+        ax.spines[:].set_visible(False)
+        rows = [f"{name} ({value:.0%})" for name, value in zip(self.label_names, self.frequencies, strict=True)]
+        style.name_ticks(ax.yaxis, rows)
+        style.name_ticks(ax.xaxis, self.label_names, rotation=45, ha="right", rotation_mode="anchor")
+        ax.tick_params(length=0)
+        style.axis_labels(ax, "also have this label", "of the rows with this label")
+
+
+class FeatureInfluenceDisplay(Display):
+    """Largest coefficients of a label in a model ``softmax(X @ coef.T + intercept)``.
+
+    Adding the same number to a feature's coefficients of all labels changes no prediction; so each coefficient is shown
+    minus the mean over labels: how much the feature increases the degree of this label against the others. Coefficients
+    of features with different units cannot be compared; give `scale`, for instance the standard deviations, if the
+    features are not standardised.
+
+    Parameters
+    ----------
+    coef : array-like of shape (n_features,)
+        Coefficients of one label, already centred (and scaled).
+    feature_names : sequence of str
+    label : str
+    top : int, default=12
+        Number of features shown, those of the largest absolute coefficient.
+
+    Attributes
+    ----------
+    shown_ : list of str
+        Names of the features drawn, from the largest coefficient to the smallest.
+    bars_ : matplotlib BarContainer
+
+    Notes
+    -----
+    Example::
+
+        FeatureInfluenceDisplay.from_estimator(model, "joy", scale=X_train.std(axis=0)).save("joy.svg")
+    """
+
+    def __init__(self, coef: ArrayLike, feature_names: Sequence[str], label: str, *, top: int = 12) -> None:
+        self.coef = np.asarray(coef, dtype=float)
+        self.feature_names = feature_names
+        if len(feature_names) != len(self.coef):
+            raise InputError(f"{len(feature_names)} names were given for {len(self.coef)} features.")
+        self.label = label
+        self.top = top
+        self._panels = Panels(1, 4.6, 0.9 + 0.24 * min(top, len(self.coef)))
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        label: str | int,
+        *,
+        feature_names: Names = None,
+        scale: ArrayLike | None = None,
+        top: int = 12,
+        ax: Axes | None = None,
+    ) -> FeatureInfluenceDisplay:
+        """Draw the coefficients of a fitted linear model for one label.
+
+        Parameters
+        ----------
+        estimator : fitted estimator with ``coef_`` of shape (n_labels, n_features)
+            Also a two-step model or a pipeline that ends in one.
+        label : str or int
+            Name or column of the label.
+        feature_names : sequence of str, optional
+            Those seen in fit by default, else x0, x1, ...
+        scale : array-like of shape (n_features,), optional
+            Multiplies the coefficients.
+        top : int, default=12
+        ax : matplotlib Axes, optional
+
+        Returns
+        -------
+        FeatureInfluenceDisplay
+        """
+        model = _linear_model(estimator)
+        coef = np.asarray(model.coef_, dtype=float)
+        labels = [str(name) for name in getattr(model, "label_names_", range(len(coef)))]
+        # -1 is no column, and a label whose name is a number is found below.
+        column = label if isinstance(label, (int, np.integer)) else -1
+        if not 0 <= column < len(labels):
+            if str(label) not in labels:
+                raise InputError(f"There is no label {label!r}; the labels are {', '.join(labels)}.")
+            column = labels.index(str(label))
+        # The softmax does not notice what is added to all labels alike: only differences between labels mean anything.
+        centred = (coef - coef.mean(axis=0))[column] * (1.0 if scale is None else np.asarray(scale, dtype=float))
+        names = _feature_names(estimator, model, len(centred)) if feature_names is None else feature_names
+        return cls(centred, names, labels[column], top=top).plot(ax=ax)
+
+    def _draw(self, ax: Axes) -> None:
+        # stable: of equal coefficients the same ones are shown on every machine
+        largest = np.argsort(-np.abs(self.coef), kind="stable")[: self.top]
+        order = largest[np.argsort(-self.coef[largest], kind="stable")]
+        colors = [style.PALETTE[0] if value >= 0 else style.PALETTE[1] for value in self.coef[order]]
+        self.bars_ = ax.barh(range(len(order)), self.coef[order], height=0.7, color=colors)
+        self.shown_ = [str(self.feature_names[i]) for i in order]
+        ax.axvline(0, color=style.MUTED, linewidth=0.9)
+        style.name_rows(ax, self.shown_)
+        style.axis_labels(ax, "coefficient minus the mean of all labels")
+        style.title(ax, f"Features that increase (blue) or decrease (orange) {self.label}")
+
+
+def _linear_model(estimator: Any) -> Any:
+    """The fitted model that holds the coefficients: the end of a pipeline, the learner of two steps, or itself."""
+    if hasattr(estimator, "steps"):
+        return _linear_model(estimator.steps[-1][1])
+    model = getattr(estimator, "learner_", estimator)
+    if getattr(model, "feature_map_", None) is not None:
+        raise InputError(f"{type(model).__name__} uses a feature map; its coefficients belong to no single feature.")
+    if getattr(model, "coef_", None) is None or np.ndim(model.coef_) != 2:
+        raise InputError(f"{type(model).__name__} has no coef_ of shape (n_labels, n_features); fit a linear model.")
+    return model
+
+
+def _feature_names(estimator: Any, model: Any, count: int) -> Sequence[str]:
+    if len(getattr(estimator, "steps", ())) > 1:
+        with suppress(AttributeError, ValueError):  # a step that cannot name its output: count the features instead
+            return list(estimator[:-1].get_feature_names_out())
+    # Names of the input of a pipeline fit the coefficients only if no step has made other features.
+    known = (getattr(fitted, "feature_names_in_", ()) for fitted in (model, estimator))
+    return next((list(names) for names in known if len(names) == count), [f"x{i}" for i in range(count)])
