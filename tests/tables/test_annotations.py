@@ -74,7 +74,7 @@ def test_label_studio_counts_raters(write):
     assert as_dict(found) == {"11": (1, 2), "12": (1, 0)}
     assert list(found.table.columns) == ["id", "text", "length", "fear", "joy"]
     assert found.table["text"].tolist() == ["What a day", "Oh no"]
-    said = "; ".join(found.notes)
+    said = "; ".join(found.messages)
     assert "question 'mood'" in said
     assert "1 cancelled annotations" in said
     assert "1 annotations without a label" in said
@@ -149,7 +149,7 @@ def test_nested_data_of_a_task(write):
     path = write("n.json", [task(1, answer(1, choice(["a"])), text="t", about={"source": "web"}, boxes=[1, 2])])
     found = read_annotations(path)
     assert list(found.table.columns) == ["id", "text", "about.source", "a"]
-    assert "columns left out, because they hold lists: 'boxes'" in found.notes
+    assert "columns left out, because they hold lists: 'boxes'" in found.messages
 
 
 @pytest.mark.parametrize("key", ["label", "labels", "cats"])
@@ -207,7 +207,7 @@ def test_a_long_table(write):
     assert found.id == "Item ID"
     assert as_dict(found) == {"007": (0, 2), "8": (1, 1)}
     assert found.table["width"].tolist() == [1.5, 2.5]
-    said = "; ".join(found.notes)
+    said = "; ".join(found.messages)
     assert "item 'Item ID', rater 'Worker', label 'label'" in said
     assert "1 repeated annotations" in said
     assert "1 annotations without a label" in said

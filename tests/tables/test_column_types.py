@@ -372,7 +372,7 @@ def fit_and_predict(cells, decimal: str):
     given = {"beta": 10.0, "gamma": 1.0}
     model = fit_table("data.csv", LABELS, method="DLDL", params=given, holdout=0, **read)
     written = predict_table("data.csv", model, "out.csv", **read)
-    return model, [*model.facts["warnings"], *written.notes], pd.read_csv("out.csv")[LABELS]
+    return model, [*model.facts["warnings"], *written.messages], pd.read_csv("out.csv")[LABELS]
 
 
 def test_a_decimal_mark_that_the_user_says_is_the_only_one(tmp_path, monkeypatch):
@@ -451,7 +451,7 @@ def test_enhance_without_a_model_says_what_it_left_out(tmp_path, monkeypatch):
     table = with_columns(flat=1)
     table.loc[4, "wet"] = "moist"
     table.to_csv("data.csv", index=False)
-    notes = enhance_table("data.csv", "out.csv", labels=LABELS, method="PriorLE").notes
+    notes = enhance_table("data.csv", "out.csv", labels=LABELS, method="PriorLE").messages
     assert notes == [
         "Column 'wet': 1 cell counts as missing: row 5 'moist'.",
         "Columns with the same value in every row, left out: 'flat'.",

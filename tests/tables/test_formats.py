@@ -253,7 +253,7 @@ def test_bytes_are_counted_for_progress(tmp_path):
     frame.to_parquet(tmp_path / "x.parquet")
     for name in ("x.csv", "x.parquet"):
         told = []
-        with open_table(str(tmp_path / name), told=told.append) as table:
+        with open_table(str(tmp_path / name), on_progress=told.append) as table:
             assert len(table.read({"a": "number"})) == 20_000
         size = (tmp_path / name).stat().st_size
         assert 0.99 * size <= sum(told) <= size

@@ -69,7 +69,7 @@ def test_an_empty_cell_is_an_unknown_label(tables, tmp_path):
     beside(features, partial).to_csv(path, index=False)
     found = evaluate_table(str(path), model)
     assert found.rows == int((~hidden).any(axis=1).sum())
-    assert f"{hidden.sum()} empty label cells of 240 are unknown, and count for nothing." in found.notes
+    assert f"{hidden.sum()} empty label cells of 240 are unknown, and count for nothing." in found.messages
     scores = {score.name: score.model for score in found.scores}
     assert scores["vote_likelihood"] == pytest.approx(vote_likelihood(partial, model.predict(features).to_numpy()))
 

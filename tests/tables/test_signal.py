@@ -8,7 +8,7 @@ from ldlearn.core.simplex import softmax
 from ldlearn.datasets import make_label_distributions
 from ldlearn.metrics.against_baselines import advantage_over_constant
 from ldlearn.tables import fit_and_check
-from ldlearn.tables.table_fit import signal_words
+from ldlearn.tables.table_fit import describe_signal
 
 
 def checked(*, shuffled=False, n=400, **options):
@@ -32,7 +32,7 @@ NEARLY_ALL = {"labels": "votes", "n_raters": 100}  # nine of ten labels are 1
 def test_signal_raises_no_alarm(options):
     model = checked(**options)
     assert model.facts["holdout"]["better_than_baselines"]
-    assert "likelier" in signal_words(model.facts["holdout"])
+    assert "likelier" in describe_signal(model.facts["holdout"])
     assert not any("Uninformative" in text for text in model.facts["warnings"])
 
 

@@ -20,7 +20,7 @@ from ldlearn.metrics.against_baselines import Score
 from ldlearn.tables import WrittenTable
 from ldlearn.tables.progress import silent
 from ldlearn.tables.source import PIPE
-from ldlearn.tables.table_fit import held_out_scores, signal_words
+from ldlearn.tables.table_fit import describe_signal, held_out_scores
 
 
 def print_result(text: str) -> None:
@@ -99,7 +99,7 @@ def _verbatim(cell: object) -> Text:
 
 def report_written(written: WrittenTable, as_json: bool) -> None:
     """Report what a command has written, unless it was written to standard output."""
-    for message in written.notes:
+    for message in written.messages:
         log(message)
     if as_json:
         print_json({"rows": written.rows, "labels": written.labels, "output": written.output})
@@ -112,7 +112,7 @@ def report_quality(facts: dict[str, Any]) -> None:
     if scores := held_out_scores(facts):
         print_scores(scores, f"On {facts['holdout']['rows']:,} rows held out")
         if facts["holdout"]["better_than_baselines"]:  # otherwise a warning says so
-            print_result(signal_words(facts["holdout"]))
+            print_result(describe_signal(facts["holdout"]))
     for warning in facts["warnings"]:
         warn(warning)
 

@@ -31,7 +31,7 @@ def evaluate(
     found = evaluate_table(
         data, model, metrics=names, kind=kind, format=format, style=style, on_message=log, progress=progress
     )
-    for message in found.notes:
+    for message in found.messages:
         log(message)
     if as_json:
         print_json(found.as_dict())

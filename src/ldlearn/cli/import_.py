@@ -46,7 +46,7 @@ def import_(
     found = read_annotations(files, kind, item=item, rater=rater, label=label, format=format, style=style)
     with open_output(output, found.labels, to) as sink:
         sink.write(found.table)
-    for message in found.notes:
+    for message in found.messages:
         log(f"{message}.")
     labels = found.labels
     if as_json:

@@ -53,7 +53,7 @@ class Annotations:
         The columns of the labels, which stand last.
     kind : {"votes", "labels"}
         Whether they hold numbers of raters, or 0/1.
-    notes : list of str
+    messages : list of str
         How the annotations were interpreted, and what was left out.
     """
 
@@ -61,7 +61,7 @@ class Annotations:
     id: str
     labels: list[str]
     kind: Literal["votes", "labels"]
-    notes: list[str] = field(default_factory=list)
+    messages: list[str] = field(default_factory=list)
 
     @property
     def labels_option(self) -> str:
@@ -178,7 +178,7 @@ class _Tally:
         self.fields: dict[str, dict[str, Any]] = {}  # by item, in the order of the files
         self.triples: list[tuple[str, object, str]] = []
         self.differing: set[str] = set()
-        self.notes: list[str] = []
+        self.messages: list[str] = []
         self.n_cancelled = self.n_empty = 0
         self.unnamed_raters = count()
 
@@ -234,8 +234,8 @@ class _Tally:
         self.triples += [(item, who, name) for name in labels]
 
     def _note(self, message: str) -> None:
-        if message not in self.notes:
-            self.notes.append(message)
+        if message not in self.messages:
+            self.messages.append(message)
 
     def counted(self, kind: str) -> Annotations:
         """The table."""
@@ -263,7 +263,7 @@ class _Tally:
             self._note(f"labels are marked by {mark!r}, because there is a column of the same name")
             labels = [mark + name for name in labels]
         columns = {id: items} | about | dict(zip(labels, values.T, strict=True))
-        return Annotations(pandas.DataFrame(columns), id, labels, "votes" if votes else "labels", self.notes)
+        return Annotations(pandas.DataFrame(columns), id, labels, "votes" if votes else "labels", self.messages)
 
     def _note_what_was_done(self, n_items: int, n_triples: int, several: int, votes: bool) -> None:
         raters = f"up to {several} raters an item" if several > 1 else "one rater an item"

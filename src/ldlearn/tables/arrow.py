@@ -76,8 +76,8 @@ class ArrowSource(Source):
             places = [self._places[i] for i in kinds]
             yield [arrays[name] if k is None else arrays[name][:, k] for name, k in places]
             row += batch.num_rows
-            if self.given.told is not None:
-                self.given.told(self.given.size * batch.num_rows // max(self._file.n_rows, 1))
+            if self.given.on_progress is not None:
+                self.given.on_progress(self.given.size * batch.num_rows // max(self._file.n_rows, 1))
         if row - 1 != self._file.n_rows:
             raise TableError(f"it announces {self._file.n_rows:,} rows and holds another number.")
 

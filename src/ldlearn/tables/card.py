@@ -9,7 +9,7 @@ from typing import Any
 from ldlearn.exceptions import import_optional
 from ldlearn.tables.atomic import writing
 from ldlearn.tables.column_types import columns_by_type
-from ldlearn.tables.table_fit import held_out_scores, signal_words
+from ldlearn.tables.table_fit import describe_signal, held_out_scores
 
 
 def write_card(known: dict[str, Any], path: str | os.PathLike[str]) -> None:
@@ -36,7 +36,7 @@ def _verdict(known: dict[str, Any]) -> dict[str, str]:
     held = known["holdout"]
     if held is None:
         return {"class": "unknown", "text": "Not checked on rows it has not seen: treat its degrees as a guess."}
-    text = signal_words(held)
+    text = describe_signal(held)
     if not held["better_than_baselines"]:
         return {"class": "bad", "text": text}
     if known["warnings"]:

@@ -15,7 +15,7 @@ from ldlearn.tables.columns import check_distinct
 from ldlearn.tables.delimited_dialect import TextStyle
 from ldlearn.tables.limits import DEFAULT_MAX_BYTES
 from ldlearn.tables.sink import Output, Sink
-from ldlearn.tables.source import PIPE, Input, OnMessage, Source, Told, is_gzip, reading
+from ldlearn.tables.source import PIPE, Input, OnMessage, OnProgress, Source, is_gzip, reading
 
 # Ending of a file: module and name of its `Format`. A new format is one file and one line here, and then works in
 # read_dataset, write_dataset and every command. Modules are imported when their format is met.
@@ -86,7 +86,7 @@ def format_of(name: str, given: str | None = None, default: str = "csv") -> str:
         known = ", ".join("." + ending for ending in FORMATS)
         problem = f"the suffix {suffix!r} is none of" if suffix else "its name has no ending that tells the format:"
         advice = "; save it as .xlsx or .csv" if suffix in _OTHER_SPREADSHEETS else ""
-        advice += "; a text table may be renamed to .csv, or told by --from csv" if suffix in _PLAIN_TEXTS else ""
+        advice += "; a text table may be renamed to .csv, or read with --from csv" if suffix in _PLAIN_TEXTS else ""
         raise TableError(f"{problem} {known}{advice}.", where=name)
     return suffix[1:]
 
@@ -109,7 +109,7 @@ def find_format(name: str) -> Format:
 def open_table(
     name: str,
     given: str | None = None,
-    told: Told | None = None,
+    on_progress: OnProgress | None = None,
     *,
     max_bytes: int = DEFAULT_MAX_BYTES,
     by_name: bool = True,
@@ -124,8 +124,8 @@ def open_table(
         The file, or "-".
     given : str, optional
         The format, if the ending does not tell.
-    told : callable, optional
-        Is told the number of bytes of every read.
+    on_progress : callable, optional
+        Called with the number of bytes of every read.
     max_bytes : int
         Largest number of bytes that the arrays of a file may take.
     by_name : bool
@@ -133,13 +133,13 @@ def open_table(
     style : TextStyle, optional
         Separator, decimal mark and encoding of a text table; by default its first rows tell.
     on_message : callable, optional
-        Is told in a sentence what was found that is not the usual; by default it becomes a warning.
+        Called with messages about anything unusual in the file; by default they become warnings.
     """
     format = find_format(format_of(name, given))
     if style is not None and any(vars(style).values()) and not format.is_text:
         problem = f"a delimiter, a decimal mark and an encoding are for text tables, not for {format.title}."
         raise TableError(problem, where=name)
-    source = Input(name, told, max_bytes, format.title, style, on_message)
+    source = Input(name, on_progress, max_bytes, format.title, style, on_message)
     with source.stack:
         with reading(source):
             table = format.source(source)

@@ -59,7 +59,7 @@ class JsonSource(JsonLinesSource):
         rows = parse_list(given)
         if is_task(rows[0]):
             found = count_tasks(rows)
-            given.log("; ".join(found.notes))
+            given.log("; ".join(found.messages))
             rows = found.table.to_dict("records")
         super().__init__(given, iter(rows))
 

@@ -48,7 +48,7 @@ _READ_AS_TEXT = ("categorical", "date", "text")  # so that codes keep leading ze
 
 
 @dataclass(frozen=True)
-class GivenTable:
+class TableInput:
     """A table to read, what the user says of it, and who is told how far it has been read."""
 
     name: str
@@ -67,9 +67,9 @@ class GivenTable:
         """The decimal mark, if the user says it."""
         return None if self.style is None else self.style.decimal
 
-    def tell(self, sentence: str) -> None:
+    def log(self, message: str) -> None:
         """Say how it was understood where that is not the usual."""
-        (self.on_message or warnings.warn)(f"{self.where}: {sentence}")
+        (self.on_message or warnings.warn)(f"{self.where}: {message}")
 
     def identity(self) -> dict[str, str]:
         """Which table it was, and when and by what it was read: for the card of a model."""
@@ -149,7 +149,7 @@ def label_frame(
 
 
 def read_labelled(
-    given: GivenTable,
+    table_input: TableInput,
     labels: Columns,
     wanted: FeatureColumns,
     *,
@@ -158,14 +158,14 @@ def read_labelled(
     keep: Columns = None,
 ) -> LabelledTable:
     """The columns of a file that are wanted, all rows, and its labels; how a column of lists was read is told."""
-    with given.opened("reading") as source:
+    with table_input.opened("reading") as source:
         try:
             columns = choose_columns(source, labels, **wanted)
         except TableError:
             from ldlearn.tables.annotation_formats import refuse_long_table
 
             # Of a table of answers, which columns are missing is not the advice that helps.
-            refuse_long_table(given.name, source.names)
+            refuse_long_table(table_input.name, source.names)
             raise
         named = columns.labels if len(columns.labels) > 1 else []  # a column of lists gives its name to no degrees
         columns = replace(columns, kept=find_kept(source, keep, columns.id, named))
@@ -176,10 +176,10 @@ def read_labelled(
         if len(columns.labels) == 1 and (holds_lists(label) or not label.isin((0, 1)).all()):
             from ldlearn.tables.annotation_formats import refuse_long_rows
 
-            refuse_long_rows(given.name, table, columns.labels[0], columns.id)
-        found = replace(_with_labels(table, columns, kind, separator), decimal=given.decimal)
+            refuse_long_rows(table_input.name, table, columns.labels[0], columns.id)
+        found = replace(_with_labels(table, columns, kind, separator), decimal=table_input.decimal)
     if found.listed is not None:
-        given.tell(found.listed.describe(found.columns.labels))
+        table_input.log(found.listed.describe(found.columns.labels))
     return found
 
 
@@ -252,7 +252,7 @@ class TrainingTargets:
     truth : ndarray of shape (n, c)
         What predictions are compared with: 0/1 labels or degrees, NaN where unknown.
     kind : {"0/1", "degrees", "votes"}
-    notes : list of str
+    messages : list of str
         What the user should know.
     """
 
@@ -260,7 +260,7 @@ class TrainingTargets:
     row_data: dict[str, Any]
     truth: Matrix
     kind: str
-    notes: list[str]
+    messages: list[str]
 
 
 @dataclass(frozen=True)
@@ -292,7 +292,7 @@ class TableLabels:
         return replace(self, values=self.values[rows], rows=self.rows[rows])
 
     @property
-    def teach_ticks(self) -> bool:
+    def is_logical(self) -> bool:
         """Whether they are 0/1 labels, with or without degrees of some rows."""
         return self.kind == "mixed" or (self.kind == "auto" and are_logical(self.values))
 
@@ -316,7 +316,7 @@ class TableLabels:
         voted = totals > 0
         if not voted.any():
             raise TableError("nobody voted: every count is 0.")
-        notes = [] if voted.all() else [f"{int((~voted).sum())} rows without votes teach nothing."]
+        messages = [] if voted.all() else [f"{int((~voted).sum())} rows without votes teach nothing."]
         takes = inspect.signature(estimator.fit).parameters
         if estimator.kind == _TAKES_DISTRIBUTIONS:
             # A row without votes has weight 0, so that any distribution will do for it.
@@ -328,11 +328,13 @@ class TableLabels:
                 # Of a row without votes every label is unknown, so that any number will do.
                 told = {"n_raters": np.maximum(totals, 1.0)}
             if not told:
-                notes.append(f"{type(estimator).__name__} cannot be told degrees: it sees which labels got any vote.")
+                messages.append(
+                    f"{type(estimator).__name__} cannot be told degrees: it sees which labels got any vote."
+                )
         if told.keys() - takes.keys():
-            notes.append(f"{type(estimator).__name__} takes no weights: a row counts once, however many voted.")
+            messages.append(f"{type(estimator).__name__} takes no weights: a row counts once, however many voted.")
             told = {name: value for name, value in told.items() if name in takes}
-        return TrainingTargets(y, told, degrees, "votes", notes)
+        return TrainingTargets(y, told, degrees, "votes", messages)
 
     def _mixed(self, estimator: Any) -> TrainingTargets:
         if "degrees" not in inspect.signature(estimator.fit).parameters:
@@ -341,12 +343,12 @@ class TableLabels:
         told = ~(np.isin(self.values, (0.0, 1.0)) | np.isnan(self.values)).all(axis=1)
         degrees = np.full(self.values.shape, np.nan)
         degrees[told] = check_degrees(self.values[told], self.names, self.rows[told])
-        y = replace(self, values=_ticks(self.values)).check(estimator)
+        y = replace(self, values=_to_logical(self.values)).check(estimator)
         if not told.any():
-            notes = ["No row has degrees: kind mixed was not needed.", *_unknown_cells(y)]
-            return TrainingTargets(y, {}, y, "0/1", notes)
-        notes = [f"True degrees of {int(told.sum())} rows, 0/1 labels of {int((~told).sum())}.", *_unknown_cells(y)]
-        return TrainingTargets(y, {"degrees": degrees}, y, "0/1", notes)
+            messages = ["No row has degrees: kind mixed was not needed.", *_unknown_cells(y)]
+            return TrainingTargets(y, {}, y, "0/1", messages)
+        messages = [f"True degrees of {int(told.sum())} rows, 0/1 labels of {int((~told).sum())}.", *_unknown_cells(y)]
+        return TrainingTargets(y, {"degrees": degrees}, y, "0/1", messages)
 
     def check(self, estimator: Any) -> Matrix:
         """The labels, which must be of the kind that the estimator takes."""
@@ -376,21 +378,21 @@ class TableLabels:
             How often each row counts.
         logical : bool
             Whether these are 0/1 labels.
-        notes : list of str
+        messages : list of str
         """
         if self.kind == "votes":
             check_votes(self.values, self.names, self.rows)
             degrees, weights = votes_to_degrees(self.values)
             unvoted = int((weights == 0).sum())
             return degrees, weights, False, [f"{unvoted} rows without votes are left out."] if unvoted else []
-        if not self.teach_ticks:
+        if not self.is_logical:
             return check_degrees(self.values, self.names, self.rows), None, False, []
-        T = _ticks(self.values)
+        T = _to_logical(self.values)
         n = int(np.isnan(T).sum())
         return T, None, True, [f"{n} empty label cells of {T.size} are unknown, and count for nothing."] if n else []
 
 
-def _ticks(values: Matrix) -> Matrix:
+def _to_logical(values: Matrix) -> Matrix:
     return np.where(np.isnan(values), np.nan, values > 0)
 
 

@@ -14,7 +14,7 @@ from ldlearn.tables.delimited_dialect import TextStyle
 from ldlearn.tables.features import TablePreprocessing, clean_features
 from ldlearn.tables.formats import naming
 from ldlearn.tables.label_matrices import as_fields
-from ldlearn.tables.labelled_table import GivenTable, check_two_labels, read_labelled
+from ldlearn.tables.labelled_table import TableInput, check_two_labels, read_labelled
 from ldlearn.tables.source import OnMessage
 from ldlearn.tables.sparse_table import SparseTable
 from ldlearn.tables.values import are_logical, check_all_known, without_rounding
@@ -96,7 +96,7 @@ def prepare_table(
     -------
     PreparedTable
     """
-    table = read_labelled(GivenTable(data, style=style, on_message=on_message), labels, columns).dense(
+    table = read_labelled(TableInput(data, style=style, on_message=on_message), labels, columns).dense(
         unless_sparse=True
     )
     names, targets, report = table.labels.names, table.labels.values, CellReport(decimal=table.decimal)

@@ -29,7 +29,7 @@ CHUNK_ROWS = 8192
 CHUNK_BYTES = 128 << 20  # of wide rows; pandas spends most of a smaller chunk on its columns
 
 Kind = Literal["number", "text", "any"]
-Told = Callable[[int], None]
+OnProgress = Callable[[int], None]
 OnMessage = Callable[[str], None]
 
 
@@ -204,8 +204,8 @@ class Input:
     ----------
     name : str
         The file, or "-" for standard input.
-    told : callable, optional
-        Is told the number of bytes of every read.
+    on_progress : callable, optional
+        Called with the number of bytes of every read.
     max_bytes : int
         The largest number of bytes that arrays may take.
     title : str
@@ -213,19 +213,19 @@ class Input:
     style : TextStyle
         How a text table is written, as far as the user says.
     on_message : callable, optional
-        Is told in a sentence what was found that is not the usual; by default it becomes a warning.
+        Called with messages about anything unusual in the file; by default they become warnings.
     """
 
     def __init__(
         self,
         name: str,
-        told: Told | None = None,
+        on_progress: OnProgress | None = None,
         max_bytes: int = DEFAULT_MAX_BYTES,
         title: str = "a table",
         style: TextStyle | None = None,
         on_message: OnMessage | None = None,
     ) -> None:
-        self.name, self.told, self.max_bytes, self.title = name, told, max_bytes, title
+        self.name, self.on_progress, self.max_bytes, self.title = name, on_progress, max_bytes, title
         self.style, self.on_message = style or TextStyle(), on_message or _warn
         self.where = "standard input" if name == PIPE else name
         self.stack = ExitStack()  # of what was opened
@@ -233,10 +233,10 @@ class Input:
     @cached_property
     def file(self) -> CountedFile:
         """The bytes, from the first to the last."""
-        return CountedFile(sys.stdin.buffer, self.told) if self.name == PIPE else self._opened(self.told)
+        return CountedFile(sys.stdin.buffer, self.on_progress) if self.name == PIPE else self._opened(self.on_progress)
 
-    def _opened(self, told: Told | None) -> CountedFile:
-        file = CountedFile(self.stack.enter_context(self.path.open("rb")), told)
+    def _opened(self, on_progress: OnProgress | None) -> CountedFile:
+        file = CountedFile(self.stack.enter_context(self.path.open("rb")), on_progress)
         return _unpacked(file, self.size) if is_gzip(self.name) else file
 
     @cached_property
@@ -262,8 +262,8 @@ class Input:
 class CountedFile:
     """A binary file that counts what has been read; all that the readers need of a file, pipes included."""
 
-    def __init__(self, file: IO[bytes], told: Told | None = None) -> None:
-        self._file, self._told = file, told
+    def __init__(self, file: IO[bytes], on_progress: OnProgress | None = None) -> None:
+        self._file, self._on_progress = file, on_progress
         self._returned = b""
 
     def read(self, size: int = -1) -> bytes:
@@ -295,8 +295,8 @@ class CountedFile:
         return self._count(self._file.readline(size))
 
     def _count(self, data: bytes) -> bytes:
-        if self._told is not None and data:
-            self._told(len(data))
+        if self._on_progress is not None and data:
+            self._on_progress(len(data))
         return data
 
 

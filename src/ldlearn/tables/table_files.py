@@ -23,7 +23,7 @@ from ldlearn.tables.column_types import CellReport
 from ldlearn.tables.columns import Columns, FeatureColumns, check_columns, find_kept
 from ldlearn.tables.delimited_dialect import TextStyle
 from ldlearn.tables.formats import naming, open_output
-from ldlearn.tables.labelled_table import GivenTable, LabelledTable, TableLabels, read_labelled
+from ldlearn.tables.labelled_table import LabelledTable, TableInput, TableLabels, read_labelled
 from ldlearn.tables.model_files import load_table_model
 from ldlearn.tables.progress import Progress, silent
 from ldlearn.tables.source import PIPE, Kind, OnMessage, Source
@@ -44,7 +44,7 @@ class Evaluation:
         Beside two baselines: the mean training distribution for every row, and equal shares.
     better_than_baselines : bool
         Whether the model beats the mean distribution by more than chance.
-    notes : list of str
+    messages : list of str
         What the user should know.
     """
 
@@ -52,11 +52,11 @@ class Evaluation:
     truth: str
     scores: list[Score]
     better_than_baselines: bool
-    notes: list[str]
+    messages: list[str]
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
-        return {name: value for name, value in asdict(self).items() if name != "notes"}
+        return {name: value for name, value in asdict(self).items() if name != "messages"}
 
 
 def predict_table(
@@ -102,11 +102,11 @@ def predict_table(
     overwrite : bool, default=True
         Whether an existing output is replaced.
     progress : callable, optional
-        Is told how far the work is; see `ldlearn.tables.progress`.
+        Reports the progress; see `ldlearn.tables.progress`.
     """
     loaded = load_table_model(model)
     writer = Writer(output, [data, model], **writing)
-    return _stream(GivenTable(data, format, style, on_message, progress), loaded, loaded.predict, (), writer, id)
+    return _stream(TableInput(data, format, style, on_message, progress), loaded, loaded.predict, (), writer, id)
 
 
 class _EnhanceOptions(FeatureColumns, Writing, total=False):
@@ -148,11 +148,11 @@ def enhance_table(
     wanted: Any = dict(options)
     writing: Any = {name: wanted.pop(name) for name in wanted.keys() & Writing.__annotations__}
     writer = Writer(output, [data, model], **writing)
-    given = GivenTable(data, format, style, on_message, progress)
+    table_input = TableInput(data, format, style, on_message, progress)
     if model is None:
         estimator = make_enhancer(method or DEFAULT_METHOD, params)
-        table = read_labelled(given, labels, wanted, separator=separator, keep=writer.keep)
-        return _enhance_by_fitting(table, estimator, writer, given.where)
+        table = read_labelled(table_input, labels, wanted, separator=separator, keep=writer.keep)
+        return _enhance_by_fitting(table, estimator, writer, table_input.where)
     id = wanted.pop("id", None)
     for name, value in (wanted | {"method": method, "set": params or None, "separator": separator}).items():
         if value is not None:
@@ -160,9 +160,9 @@ def enhance_table(
     loaded = load_table_model(model)
     with naming(str(model)):
         loaded.check_can_enhance()
-    found = _stream(given, loaded, loaded.enhance, loaded.labels, writer, id)
+    found = _stream(table_input, loaded, loaded.enhance, loaded.labels, writer, id)
     if loaded.facts.get("label_kind") == "degrees":
-        found.notes.append("the model was fitted on degrees, not on 0/1 labels.")
+        found.messages.append("the model was fitted on degrees, not on 0/1 labels.")
     return found
 
 
@@ -195,16 +195,16 @@ def evaluate_table(
     style, on_message
         As for `fit_table`.
     progress : callable, optional
-        Is told how far the work is; see `ldlearn.tables.progress`.
+        Reports the progress; see `ldlearn.tables.progress`.
     """
     for name in () if metrics is None or wants_all(metrics) else metrics:
         get_metric(name)  # a wrong name fails before the table is read
     loaded = load_table_model(model)
-    given = GivenTable(data, format, style, on_message, progress)
-    truths, predictions, rows, report = [], [], [], CellReport(decimal=given.decimal)
-    with given.opened("rows") as source:
+    table_input = TableInput(data, format, style, on_message, progress)
+    truths, predictions, rows, report = [], [], [], CellReport(decimal=table_input.decimal)
+    with table_input.opened("rows") as source:
         # The id is read for the word of a total, which is no row.
-        kinds, notes = columns_to_read(source, loaded, loaded.labels, _id_column(source, loaded, None))
+        kinds, messages = columns_to_read(source, loaded, loaded.labels, _id_column(source, loaded, None))
         for frame in source.chunks(kinds, sparse=True):
             truths.append(to_labels(loaded.with_label_columns(frame), loaded.labels))
             predictions.append(loaded.predict(frame, report).to_numpy())
@@ -221,7 +221,7 @@ def evaluate_table(
     scores = score_predictions(truth, P, mean, metrics, logical=logical, weights=weights)
     better = clearly_better(*advantage_over_constant(truth, P, mean, logical))
     truth_kind = "0/1 labels" if logical else "true degrees"
-    return Evaluation(len(P), truth_kind, scores, better, notes + left_out + report.messages())
+    return Evaluation(len(P), truth_kind, scores, better, messages + left_out + report.messages())
 
 
 def _enhance_by_fitting(table: LabelledTable, estimator: Any, writer: Writer, where: str) -> WrittenTable:
@@ -241,7 +241,7 @@ def _enhance_by_fitting(table: LabelledTable, estimator: Any, writer: Writer, wh
 
 
 def _stream(
-    given: GivenTable,
+    table_input: TableInput,
     model: TableModel,
     work: Callable[..., Any],
     labels: tuple[str, ...],
@@ -249,13 +249,13 @@ def _stream(
     id: str | None,
 ) -> WrittenTable:
     """Send a table through a model, piece by piece; ``labels`` are columns needed besides the features."""
-    count, report, n_labels = 0, CellReport(decimal=given.decimal), len(model.labels)
+    count, report, n_labels = 0, CellReport(decimal=table_input.decimal), len(model.labels)
     uncertainty = writer.uncertainty(model.labels)
     uncertainty.check(model.estimator, "enhance" if labels else "predict")
-    with given.opened("rows") as source:
+    with table_input.opened("rows") as source:
         named = _id_column(source, model, id)
         kept = find_kept(source, writer.keep, named, model.labels)
-        kinds, notes = columns_to_read(source, model, labels, named, kept)
+        kinds, messages = columns_to_read(source, model, labels, named, kept)
         with open_output(writer.output, model.labels, writer.format) as sink:
             for frame in source.chunks(kinds, sparse=True):
                 sink.write(writer.rows(frame, work(frame, report, uncertainty=uncertainty), named, kept, n_labels))
@@ -264,7 +264,7 @@ def _stream(
                 pandas, degrees = import_pandas(), [*model.labels, *uncertainty.names]
                 frame, nothing = pandas.DataFrame(columns=list(kinds)), pandas.DataFrame(columns=degrees, dtype=float)
                 sink.write(writer.rows(frame, nothing, named, kept, n_labels))
-    return WrittenTable(count, list(model.labels), writer.output, notes + report.messages())
+    return WrittenTable(count, list(model.labels), writer.output, messages + report.messages())
 
 
 def columns_to_read(
@@ -278,13 +278,13 @@ def columns_to_read(
     # Columns that the fit has left out are no surprise either.
     known = {*model.features, *model.facts.get("columns", ()), *model.labels, *labels, id, model.id, *kept}
     ignored = [name for name in source.names if name not in known]
-    notes = [f"columns that the model does not know are ignored: {format_list(ignored)}."] if ignored else []
+    messages = [f"columns that the model does not know are ignored: {format_list(ignored)}."] if ignored else []
     kinds: dict[str, Kind] = dict.fromkeys(model.numeric, "any")
     kinds |= dict.fromkeys((*model.categorical, *model.dates, *model.texts), "text")
     kinds |= dict.fromkeys(labels, "any")
     aside = [name for name in (id, *kept) if name is not None and name not in kinds]
     texts: dict[str, Kind] = dict.fromkeys(aside, "text")
-    return texts | kinds, notes
+    return texts | kinds, messages
 
 
 def _id_column(source: Source, model: TableModel, id: str | None) -> str | None:

@@ -26,8 +26,8 @@ from ldlearn.tables.columns import Columns, FeatureColumns
 from ldlearn.tables.delimited_dialect import TextStyle
 from ldlearn.tables.formats import check_output, naming
 from ldlearn.tables.labelled_table import (
-    GivenTable,
     LabelledTable,
+    TableInput,
     TrainingTargets,
     label_frame,
     mean_distribution,
@@ -103,11 +103,11 @@ def fit_table(
     style : TextStyle, optional
         Separator, decimal mark and encoding of a text table, where its first rows do not tell.
     on_message : callable, optional
-        Is told how the table was understood where that is not the usual; by default it becomes a warning.
+        Called with messages about anything unusual in the table; by default they become warnings.
     overwrite : bool, default=True
         Whether an existing output is replaced.
     progress : callable, optional
-        Is told how far the work is; see `ldlearn.tables.progress`.
+        Reports the progress; see `ldlearn.tables.progress`.
 
     Returns
     -------
@@ -118,15 +118,15 @@ def fit_table(
     if output is not None:
         check_output(output, [data], overwrite=overwrite)
     make_predictor(method, params)  # wrong parameters fail before the table is read
-    given = GivenTable(data, format, style, on_message, progress)
-    table = read_labelled(given, labels, columns, kind=kind, separator=separator)
-    with naming(given.where):
-        estimator = make_predictor(method, params, logical=table.labels.teach_ticks)
+    table_input = TableInput(data, format, style, on_message, progress)
+    table = read_labelled(table_input, labels, columns, kind=kind, separator=separator)
+    with naming(table_input.where):
+        estimator = make_predictor(method, params, logical=table.labels.is_logical)
         with progress("fitting", None):
             model = _fit_and_check(table, estimator, embedding, holdout)
         if table.listed is not None and getattr(estimator, "ordered", False):
-            given.tell(table.listed.describe_order(model.labels))
-        model.facts["source"] = given.identity()
+            table_input.log(table.listed.describe_order(model.labels))
+        model.facts["source"] = table_input.identity()
     if output is not None:
         save_model(model, output)
     return model
@@ -251,10 +251,10 @@ def _classified(X: Any, T: Matrix, X_test: Any) -> Matrix | None:
 def _about_scores(held: dict[str, Any] | str) -> list[str]:
     if isinstance(held, str):
         return [f"The model was not checked on rows it has not seen: {held}."]
-    return [] if held["better_than_baselines"] else [signal_words(held)]
+    return [] if held["better_than_baselines"] else [describe_signal(held)]
 
 
-def signal_words(held: dict[str, Any]) -> str:
+def describe_signal(held: dict[str, Any]) -> str:
     """What rows held out say of the signal in the features, as sentences."""
     rows, gain, error = f"{held['rows']:,} rows held out", held["advantage"], held["standard_error"]
     if not any(score["name"] == "vote_likelihood" for score in held["scores"]):  # degrees, or a file of version 0.1.0

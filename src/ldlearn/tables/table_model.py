@@ -150,7 +150,7 @@ class TableModel:
         cleaned = clean_features(table.frame, types, report)
         preprocessing, X = TablePreprocessing.fit(cleaned, types, sparse=may_be_sparse, embedding=embedding)
         facts = training_summary(table.labels.names, given, X.shape[1]) | summarize_columns(cleaned, types, report)
-        facts["warnings"] = [*given.notes, *facts["warnings"]]
+        facts["warnings"] = [*given.messages, *facts["warnings"]]
         if table.listed is not None:
             facts["label_list"] = table.listed._asdict()
         names = (types.numeric, types.categorical, tuple(table.labels.names), table.columns.id)

@@ -18,7 +18,7 @@ from ldlearn.joint import DLDL, VoteLDL
 from ldlearn.tables.column_types import CellReport
 from ldlearn.tables.columns import Columns, FeatureColumns
 from ldlearn.tables.formats import check_output, format_of, naming
-from ldlearn.tables.labelled_table import GivenTable, TableLabels, mean_distribution, read_labelled
+from ldlearn.tables.labelled_table import TableInput, TableLabels, mean_distribution, read_labelled
 from ldlearn.tables.model_files import load_table_model, save_model
 from ldlearn.tables.table_files import columns_to_read, predict_table
 from ldlearn.tables.table_model import TableModel
@@ -85,7 +85,7 @@ def fit_parts(
         "mean_distribution": (shares / n).tolist(),
         "missing": {},
         "warnings": ["Medians, scales and categories were learned on a sample, and no rows were held out for a check."],
-        "source": GivenTable(data).identity(),
+        "source": TableInput(data).identity(),
     }
     if output is not None:
         save_model(model, output)
@@ -136,8 +136,8 @@ def predict_parts(
         cluster.check_workers(client)
         options |= {"to": to, "overwrite": overwrite}
         written = cluster.BlockRunner(client).map_compute(_predict_part, parts, outputs, common=(loaded, options))
-    notes = [f"{Path(table.output).name}: {text}" for table in written for text in table.notes]
-    return WrittenTable(sum(table.rows for table in written), list(loaded.labels), output, notes)
+    messages = [f"{Path(table.output).name}: {text}" for table in written for text in table.messages]
+    return WrittenTable(sum(table.rows for table in written), list(loaded.labels), output, messages)
 
 
 def _parts(data: str) -> list[str]:
@@ -157,7 +157,7 @@ def _learn_columns(parts: list[str], labels: Columns, wanted: FeatureColumns, es
     tables = []
     # A set, since of one or two files these are the same; rows may be sorted, so that one file alone would mislead.
     for name in sorted({parts[0], parts[len(parts) // 2], parts[-1]}):
-        table = read_labelled(GivenTable(name), labels, wanted).dense(unless_sparse=False)
+        table = read_labelled(TableInput(name), labels, wanted).dense(unless_sparse=False)
         with naming(name):  # put together, nobody could tell which of them is wrong
             if table.listed is not None:
                 raise TableError("on a cluster every label has a 0/1 column of its own.", column=table.listed.column)
@@ -200,7 +200,7 @@ def _shares(Y: Any) -> Any:
 def _read_part(name: str, model: TableModel) -> tuple[Any, Any]:
     """The numbers that the estimator sees, and its labels."""
     X, Y = [], []
-    with GivenTable(name, on_message=_ignore).opened("rows") as source:
+    with TableInput(name, on_message=_hush).opened("rows") as source:
         kinds, _ = columns_to_read(source, model, model.labels)
         for frame in source.chunks(kinds):
             found = model.transform(frame, CellReport())
@@ -219,8 +219,8 @@ def _share_sums(Y: Any) -> Any:
 
 def _predict_part(name: str, output: str, common: tuple[TableModel, dict[str, Any]]) -> WrittenTable:
     model, options = common
-    return predict_table(name, model, output, on_message=_ignore, **options)
+    return predict_table(name, model, output, on_message=_hush, **options)
 
 
-def _ignore(*messages: Any) -> None:
+def _hush(*words: Any) -> None:
     """What is unusual about a text table is not said once for each file."""

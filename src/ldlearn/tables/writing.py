@@ -43,14 +43,14 @@ class WrittenTable:
     labels : list of str
     output : str
         The file; "-" for standard output.
-    notes : list of str
+    messages : list of str
         What the user should know.
     """
 
     rows: int
     labels: list[str]
     output: str
-    notes: list[str]
+    messages: list[str]
 
 
 @dataclass
