@@ -91,9 +91,9 @@ def test_the_help_page_has_the_first_line_of_the_docstring(entry):
 
 COMMAND = '''
 import typer
-from ldlearn.cli.options import StyleOptions
+from ldlearn.cli.options import DialectOptions
 
-def greet_labels(names: str, loud: bool = False, *, style: StyleOptions) -> None:
+def greet_labels(names: str, loud: bool = False, *, style: DialectOptions) -> None:
     """Greet every label."""
     if names == "unknown":
         raise LookupError("an error that the command did not foresee")

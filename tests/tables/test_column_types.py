@@ -28,7 +28,7 @@ from ldlearn.tables import (
 )
 from ldlearn.tables.column_types import CellReport, find_column_types
 from ldlearn.tables.dates import date_parts, find_form
-from ldlearn.tables.delimited_dialect import TextStyle
+from ldlearn.tables.delimited_dialect import Dialect
 from ldlearn.tables.labelled_table import label_frame
 from ldlearn.tables.values import read_numbers
 
@@ -368,7 +368,7 @@ def test_a_table_of_flat_columns_has_no_features():
 def fit_and_predict(cells, decimal: str):
     """What a column is taken for, how it was read, and the degrees of its rows as new ones, from files."""
     with_columns(a=cells).infer_objects().to_csv("data.csv", index=False, sep=";", decimal=decimal)
-    read = {"style": TextStyle(";", decimal), "on_message": lambda _: None}
+    read = {"dialect": Dialect(";", decimal), "on_message": lambda _: None}
     given = {"beta": 10.0, "gamma": 1.0}
     model = fit_table("data.csv", LABELS, method="DLDL", params=given, holdout=0, **read)
     written = predict_table("data.csv", model, "out.csv", **read)
@@ -391,7 +391,7 @@ def test_a_decimal_mark_that_the_user_says_is_the_only_one(tmp_path, monkeypatch
     assert "a" in model.numeric
     with_columns(a=few).infer_objects().to_csv("new.csv", index=False, sep=";", decimal=decimal)
     with pytest.raises(TableError, match="120 of 120 values do not have the type of the column"):
-        predict_table("new.csv", model, "out.csv", style=TextStyle(";", decimal), on_message=lambda _: None)
+        predict_table("new.csv", model, "out.csv", dialect=Dialect(";", decimal), on_message=lambda _: None)
 
 
 def test_where_points_are_decimal_commas_stand_between_thousands_without_doubt(tmp_path, monkeypatch):

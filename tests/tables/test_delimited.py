@@ -14,7 +14,7 @@ from ldlearn.cli.main import main
 from ldlearn.datasets import DatasetError, read_dataset
 from ldlearn.exceptions import ParameterError, TableError
 from ldlearn.tables import delimited, load_model
-from ldlearn.tables.delimited_dialect import TextStyle, find_dialect
+from ldlearn.tables.delimited_dialect import Dialect, detect_dialect
 from ldlearn.tables.formats import open_output, open_table
 from ldlearn.tables.values import read_numbers
 
@@ -55,15 +55,15 @@ def test_what_is_found_is_said(tmp_path, text, encoding, said):
 
 def test_what_is_told_is_not_questioned(tmp_path):
     (tmp_path / "x.csv").write_bytes(GERMAN.encode("cp1252"))
-    assert read(tmp_path / "x.csv", style=TextStyle(";", ",", "cp1252")) == ""
-    assert read(tmp_path / "x.csv", style=TextStyle("semicolon", encoding="latin-1")).endswith("decimal commas.")
+    assert read(tmp_path / "x.csv", dialect=Dialect(";", ",", "cp1252")) == ""
+    assert read(tmp_path / "x.csv", dialect=Dialect("semicolon", encoding="latin-1")).endswith("decimal commas.")
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "ascii"])
 def test_a_wrong_encoding_is_one_sentence_with_advice(tmp_path, encoding):
     (tmp_path / "x.csv").write_text(PLAIN, encoding="utf-8")
     with pytest.raises(TableError, match=f"x.csv: .* is not {encoding}.*; name its encoding"):
-        read(tmp_path / "x.csv", style=TextStyle(encoding=encoding))
+        read(tmp_path / "x.csv", dialect=Dialect(encoding=encoding))
 
 
 def test_packed_tables_in_and_out(tmp_path):
@@ -112,7 +112,7 @@ def test_read_dataset_warns_and_takes_options(tmp_path):
     ],
 )
 def test_only_what_is_safe_is_found(text, delimiter, decimal):
-    dialect = find_dialect(text.encode(), TextStyle(), ",")
+    dialect = detect_dialect(text.encode(), Dialect(), ",")
     assert (dialect.delimiter, dialect.decimal) == (delimiter, decimal)
 
 
@@ -122,7 +122,7 @@ def test_only_what_is_safe_is_found(text, delimiter, decimal):
 )
 def test_tables_of_numbers_with_points_are_always_understood(rows, delimiter):
     lines = [delimiter.join(["a", "b", "c"])] + [delimiter.join(f"{x:.2f}" for x in row) for row in rows]
-    dialect = find_dialect("\n".join(lines).encode(), TextStyle(), ",")
+    dialect = detect_dialect("\n".join(lines).encode(), Dialect(), ",")
     assert (dialect.delimiter, dialect.decimal, dialect.encoding) == (delimiter, ".", "utf-8")
 
 
@@ -136,7 +136,7 @@ def test_tables_of_numbers_with_points_are_always_understood(rows, delimiter):
 )
 def test_impossible_options(options, message):
     with pytest.raises(ParameterError, match=message):
-        TextStyle(**options)
+        Dialect(**options)
 
 
 def test_spaces_around_names_are_left_out(tmp_path):
@@ -189,9 +189,9 @@ def test_a_german_spreadsheet_goes_through_every_command(tmp_path, monkeypatch, 
     assert "p_german.csv: its columns" in ldlearn(capsys, "compare", "p.csv", "p_german.csv")
 
 
-def read_any(path, style=None):
+def read_any(path, dialect=None):
     said = []
-    with open_table(str(path), on_message=said.append, style=style) as table:
+    with open_table(str(path), on_message=said.append, dialect=dialect) as table:
         frame = table.read(dict.fromkeys(table.names, "any"))
     return frame, " ".join(said)
 
@@ -206,7 +206,7 @@ def test_commas_in_quotes_stay_texts_beside_decimal_points(tmp_path, cell):
 @pytest.mark.parametrize("decimal", [",", None])
 def test_decimal_commas_with_thousands_and_units(tmp_path, decimal):
     (tmp_path / "x.csv").write_text("a;b;c\n0,5;12,5 kg;1.234\n1.234,5;1.000,0 kg;2.500\n7;3 kg;0,5\n")
-    frame, _ = read_any(tmp_path / "x.csv", TextStyle(decimal=decimal))
+    frame, _ = read_any(tmp_path / "x.csv", Dialect(decimal=decimal))
     assert frame["a"].tolist() == [0.5, 1234.5, 7]
     assert read_numbers(frame["b"])[0].tolist() == [12.5, 1000, 3]
     assert frame["c"].tolist() == [1234, 2500, 0.5]

@@ -110,7 +110,7 @@ def test_a_new_format_works_in_every_command(toy, monkeypatch):
     ldlearn("enhance", "data.toy", "-m", "m.ldl", "-o", "e.toy")
     ldlearn("enhance", "data.toy", "-l", ",".join(LABELS), "--id", "key", "--method", "PriorLE", "-o", "e2.toy")
     ldlearn("evaluate", "data.toy", "-m", "m.ldl")
-    ldlearn("compare", "e.toy", "p.toy", *[word for name in LABELS for word in ("--labels", name)])
+    ldlearn("compare", "e.toy", "p.toy", "--labels", ",".join(LABELS))
     ldlearn("datasets", "fetch", "uk_budget_shares", "-o", "b.toy")
     assert (toy / "b.toy").read_text().startswith("total_expenditure|income|age|children|food|")
     (toy / "plan.toml").write_text(
@@ -252,11 +252,11 @@ def test_bytes_are_counted_for_progress(tmp_path):
     frame.to_csv(tmp_path / "x.csv", index=False)
     frame.to_parquet(tmp_path / "x.parquet")
     for name in ("x.csv", "x.parquet"):
-        told = []
-        with open_table(str(tmp_path / name), on_progress=told.append) as table:
+        amounts = []
+        with open_table(str(tmp_path / name), on_progress=amounts.append) as table:
             assert len(table.read({"a": "number"})) == 20_000
         size = (tmp_path / name).stat().st_size
-        assert 0.99 * size <= sum(told) <= size
+        assert 0.99 * size <= sum(amounts) <= size
 
 
 def test_nested_columns_of_parquet_are_named_and_may_be_left_out(tmp_path):

@@ -24,7 +24,7 @@ def compare(
     ] = "exact",
     format: opt.From = None,
     *,
-    style: opt.StyleOptions,
+    dialect: opt.DialectOptions,
     as_json: opt.Json = False,
 ) -> None:
     """Compare two files of distributions row by row: mean of every metric.
@@ -44,7 +44,7 @@ def compare(
         metrics=opt.split_names(metrics),
         convention=convention,
         format=format,
-        style=style,
+        dialect=dialect,
         on_message=log,
     )
     if as_json:

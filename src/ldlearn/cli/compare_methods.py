@@ -32,7 +32,7 @@ def compare_methods(
     seed: Annotated[int, typer.Option(help="Random seed of the splits.")] = 0,
     *,
     features: opt.FeatureOptions,
-    style: opt.StyleOptions,
+    dialect: opt.DialectOptions,
     jobs: opt.Jobs = 1,
     quiet: opt.Quiet = False,
     log: opt.Log = False,
@@ -48,7 +48,7 @@ def compare_methods(
     """
     if data == PIPE:
         raise typer.BadParameter("a run reads its table again when it continues; name a file.", param_hint="DATA")
-    names, columns = opt.split_names(methods) or METHODS, vars(features) | vars(style)
+    names, columns = opt.split_names(methods) or METHODS, vars(features) | vars(dialect)
     plan, table = plan_for_table(
         data, labels, methods=names, repeats=repeats, seed=seed, columns=columns, on_message=log_message
     )

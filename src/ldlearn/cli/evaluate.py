@@ -15,7 +15,7 @@ def evaluate(
     embedding: opt.Embedding = None,
     format: opt.From = None,
     *,
-    style: opt.StyleOptions,
+    dialect: opt.DialectOptions,
     as_json: opt.Json = False,
 ) -> None:
     """Score a model against true degrees or 0/1 labels, and compare with two baselines.
@@ -29,7 +29,7 @@ def evaluate(
     opt.load_embedding(embedding, model)
     names = opt.split_names(metrics)
     found = evaluate_table(
-        data, model, metrics=names, kind=kind, format=format, style=style, on_message=log, progress=progress
+        data, model, metrics=names, kind=kind, format=format, dialect=dialect, on_message=log, progress=progress
     )
     for message in found.messages:
         log(message)

@@ -28,7 +28,7 @@ def fit(
     separator: opt.Separator = None,
     holdout: Annotated[float | None, typer.Option(metavar="F", help="Fraction held out; default 0.2.")] = None,
     format: opt.From = None,
-    style: opt.StyleOptions,
+    dialect: opt.DialectOptions,
     scheduler: opt.Scheduler = None,
     no_clobber: opt.NoClobber = False,
     as_json: opt.Json = False,
@@ -49,7 +49,7 @@ def fit(
     wanted["params"] = dict(set or ())
     if scheduler is not None:
         local = {"--kind": kind != "auto", "--separator": separator, "--embedding": embedding, "--from": format}
-        local |= {"--holdout": holdout is not None} | {f"--{name}": value for name, value in vars(style).items()}
+        local |= {"--holdout": holdout is not None} | {f"--{name}": value for name, value in vars(dialect).items()}
         if given := [name for name, value in local.items() if value]:
             problem = f"a cluster takes 0/1 label columns or degrees in plain files, and no {', '.join(given)}."
             raise typer.BadParameter(problem, param_hint="--scheduler")
@@ -68,7 +68,7 @@ def fit(
             kind=kind,
             separator=separator,
             format=format,
-            style=style,
+            dialect=dialect,
             on_message=log,
             progress=progress,
         )

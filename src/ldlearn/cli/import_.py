@@ -27,7 +27,7 @@ def import_(
     ] = None,
     format: opt.From = None,
     *,
-    style: opt.StyleOptions,
+    dialect: opt.DialectOptions,
     to: opt.To = None,
     no_clobber: opt.NoClobber = False,
     as_json: opt.Json = False,
@@ -43,7 +43,7 @@ def import_(
     """
     check_one_stdout(output, as_json)
     check_output(output, files, overwrite=not no_clobber)
-    found = read_annotations(files, kind, item=item, rater=rater, label=label, format=format, style=style)
+    found = read_annotations(files, kind, item=item, rater=rater, label=label, format=format, dialect=dialect)
     with open_output(output, found.labels, to) as sink:
         sink.write(found.table)
     for message in found.messages:

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 from typer import Argument, BadParameter, Option
 
 from ldlearn.base.discovery import all_estimators
-from ldlearn.tables.delimited_dialect import TextStyle
+from ldlearn.tables.delimited_dialect import Dialect
 
 
 def complete_method(incomplete: str) -> Iterable[str]:
@@ -80,7 +80,7 @@ class FeatureOptions:
 
 
 @dataclass(frozen=True)
-class StyleOptions(TextStyle):
+class DialectOptions(Dialect):
     """Format of a text table."""
 
     delimiter: Annotated[str | None, Option(metavar="CHAR", help="Column separator; default: detected.")] = None

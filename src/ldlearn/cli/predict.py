@@ -18,7 +18,7 @@ def predict(
     embedding: opt.Embedding = None,
     format: opt.From = None,
     *,
-    style: opt.StyleOptions,
+    dialect: opt.DialectOptions,
     writing: opt.WritingOptions,
     scheduler: opt.Scheduler = None,
     no_clobber: opt.NoClobber = False,
@@ -36,7 +36,13 @@ def predict(
     """
     check_one_stdout(output, as_json)
     opt.load_embedding(embedding, model)
-    wanted: dict[str, Any] = {"id": id, "format": format, "style": style, "overwrite": not no_clobber, **vars(writing)}
+    wanted: dict[str, Any] = {
+        "id": id,
+        "format": format,
+        "dialect": dialect,
+        "overwrite": not no_clobber,
+        **vars(writing),
+    }
     if scheduler is not None:
         # only with a scheduler: it needs Dask
         from ldlearn.tables.table_parts import predict_parts

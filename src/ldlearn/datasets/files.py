@@ -14,7 +14,7 @@ from ldlearn.exceptions import DatasetError, TableError
 from ldlearn.tables.checksums import sha256_of
 from ldlearn.tables.columns import Columns, plain_name
 from ldlearn.tables.content import TEXT_FIELDS, Content
-from ldlearn.tables.delimited_dialect import TextStyle
+from ldlearn.tables.delimited_dialect import Dialect
 from ldlearn.tables.formats import open_output, open_table
 from ldlearn.tables.label_lists import expand_label_list
 from ldlearn.tables.label_matrices import as_fields
@@ -103,10 +103,13 @@ def read_dataset(
            [0.  , 1.  ]])
     >>> folder.cleanup()
     """
-    path, style = Path(path), TextStyle(delimiter, decimal, encoding)
+    path, dialect = Path(path), Dialect(delimiter, decimal, encoding)
     try:
         # Not by name: columns may also be chosen by position, where names are missing or occur twice.
-        with open_table(str(path), max_bytes=max_bytes, by_name=False, style=style) as source, reading(source.given):
+        with (
+            open_table(str(path), max_bytes=max_bytes, by_name=False, dialect=dialect) as source,
+            reading(source.given),
+        ):
             parts = _choose(source, features, labels)
             if separator is not None:
                 X, labels_read, label_names = _read_lists(source, parts, separator)

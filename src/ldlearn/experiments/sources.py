@@ -17,7 +17,7 @@ from ldlearn.datasets import DatasetNotHereError, LabelDataset
 from ldlearn.experiments.toml_table import PlanError, TomlTable, option
 from ldlearn.tables import PreparedTable, prepare_table
 from ldlearn.tables.checksums import sha256_of
-from ldlearn.tables.delimited_dialect import TextStyle
+from ldlearn.tables.delimited_dialect import Dialect
 from ldlearn.tables.source import OnMessage
 
 AnyDataset = LabelDataset | PreparedTable
@@ -26,8 +26,8 @@ GENERATORS: dict[str, Callable[..., LabelDataset]] = {
     "artificial": datasets.make_artificial,
     "label_distributions": datasets.make_label_distributions,
 }
-_STYLE_KEYS = ("delimiter", "decimal", "encoding")
-_READ_KEYS = ("features", "labels", "kind", "normalise", *_STYLE_KEYS)
+_DIALECT_KEYS = ("delimiter", "decimal", "encoding")
+_READ_KEYS = ("features", "labels", "kind", "normalise", *_DIALECT_KEYS)
 _TABLE_KEYS = ("id", "numeric", "categorical", "date", "text", "ignore")
 
 
@@ -120,9 +120,9 @@ class DatasetSpec:
 
     def prepare(self, on_message: OnMessage | None = None) -> PreparedTable:
         """Read a file as `ldlearn fit` does; ``on_message`` receives messages, which otherwise are warnings."""
-        style = TextStyle(*(self.read.get(key) for key in _STYLE_KEYS))
-        chosen = {key: value for key, value in self.read.items() if key not in _STYLE_KEYS}
-        return prepare_table(str(self.path), **chosen, name=self.name, style=style, on_message=on_message)
+        dialect = Dialect(*(self.read.get(key) for key in _DIALECT_KEYS))
+        chosen = {key: value for key, value in self.read.items() if key not in _DIALECT_KEYS}
+        return prepare_table(str(self.path), **chosen, name=self.name, dialect=dialect, on_message=on_message)
 
 
 def _check_features(data: LabelDataset, largest: float = 1e100) -> None:

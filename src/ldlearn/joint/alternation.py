@@ -168,7 +168,7 @@ def alternate(steps: Steps, *, gamma: float, tol: float, max_iter: int, start: S
         n_newton.append(D.n_iter)
         n_iter = len(n_newton)
         _log.info("iteration %d of %d: objective %.6f", n_iter, max_iter, path[-1])
-        converged = n_iter > 1 and path[-3] - path[-1] <= tol * steps.total and D.change <= np.sqrt(tol)
+        converged = bool(n_iter > 1 and path[-3] - path[-1] <= tol * steps.total and D.change <= np.sqrt(tol))
         if converged or n_iter == max_iter:
             break
         # The last W is certified; one before it only has to be accurate compared with what it gains.

@@ -30,7 +30,7 @@ from ldlearn.tables.annotation_formats import (
     task_fields,
 )
 from ldlearn.tables.columns import MARKS, quote_columns, sorted_labels
-from ldlearn.tables.delimited_dialect import TextStyle
+from ldlearn.tables.delimited_dialect import Dialect
 from ldlearn.tables.formats import format_of, naming, open_table
 from ldlearn.tables.json_tables import parse_lines, parse_list
 from ldlearn.tables.source import Input, Kind, Source, reading
@@ -78,7 +78,7 @@ def read_annotations(
     rater: str | None = None,
     label: str | None = None,
     format: str | None = None,
-    style: TextStyle | None = None,
+    dialect: Dialect | None = None,
 ) -> Annotations:
     """Read annotations: an export of Label Studio or doccano, or a long table of items, raters and labels.
 
@@ -95,7 +95,7 @@ def read_annotations(
         of the question, needed where there are several.
     format : str, optional
         Format of the files if their names do not tell.
-    style : TextStyle, optional
+    dialect : Dialect, optional
         Separator, decimal mark and encoding of a text table, where its first rows do not tell.
 
     Returns
@@ -132,7 +132,7 @@ def read_annotations(
             if format_of(path, format) in ("json", "jsonl"):
                 tally.add_objects(_read_objects(path, format), columns, single_file=len(files) == 1)
                 continue
-            with open_table(path, format, style=style) as source:
+            with open_table(path, format, dialect=dialect) as source:
                 found = find_long_format(source.names, columns, single_file=len(files) == 1)
                 tally.add_rows(_read_rows(source, found), found)
     with naming(files[0]):
@@ -192,7 +192,7 @@ class _Tally:
 
     def add_rows(self, rows: Iterable[Mapping[str, Any]], columns: LongFormat) -> None:
         """Add rows of one annotation each."""
-        self._note(columns.describe())
+        self._log(columns.describe())
         self.item_name = columns.item or self.item_name
         for number, row in enumerate(rows, start=1):
             key = as_text(row.get(columns.item)) if columns.item else str(number)
@@ -211,7 +211,7 @@ class _Tally:
         if question is not None and question not in asked:
             raise TableError(f"there is no question {question!r}; {suggest_name(question, asked, 'the questions are')}")
         chosen = question or "".join(asked)
-        self._note(f"tasks of an annotation tool{f', question {chosen!r}' if chosen else ''}")
+        self._log(f"tasks of an annotation tool{f', question {chosen!r}' if chosen else ''}")
         for number, task in enumerate(tasks, start=1):
             key = as_text(task.get("id")) or str(number)
             self._add_features(key, task_fields(task))
@@ -233,7 +233,7 @@ class _Tally:
         who = next(self.unnamed_raters) if rater is None else rater  # without a name, a rater of its own
         self.triples += [(item, who, name) for name in labels]
 
-    def _note(self, message: str) -> None:
+    def _log(self, message: str) -> None:
         if message not in self.messages:
             self.messages.append(message)
 
@@ -251,7 +251,7 @@ class _Tally:
         counts = pandas.crosstab(triples["item"], triples["label"]).loc[items, labels].to_numpy()
         several = int(triples.groupby("item")["rater"].nunique().max())
         votes = kind == "votes" or (kind == "auto" and several > 1)
-        self._note_what_was_done(len(items), len(triples), several, votes)
+        self._log_counts(len(items), len(triples), several, votes)
         return self._as_table(items, labels, counts if votes else (counts > 0).astype(np.int64), votes)
 
     def _as_table(self, items: list[str], labels: list[str], values: Any, votes: bool) -> Annotations:
@@ -260,15 +260,15 @@ class _Tally:
         id = self.item_name if self.item_name not in about else "item_id"
         if {id, *about} & set(labels):
             mark = MARKS["counts" if votes else "Y"]
-            self._note(f"labels are marked by {mark!r}, because there is a column of the same name")
+            self._log(f"labels are marked by {mark!r}, because there is a column of the same name")
             labels = [mark + name for name in labels]
         columns = {id: items} | about | dict(zip(labels, values.T, strict=True))
         return Annotations(pandas.DataFrame(columns), id, labels, "votes" if votes else "labels", self.messages)
 
-    def _note_what_was_done(self, n_items: int, n_triples: int, several: int, votes: bool) -> None:
+    def _log_counts(self, n_items: int, n_triples: int, several: int, votes: bool) -> None:
         raters = f"up to {several} raters an item" if several > 1 else "one rater an item"
         counted = "the columns count raters" if votes else "the columns are 1 where a rater gave the label, else 0"
-        self._note(f"{raters}, so {counted}" if votes == (several > 1) else f"{raters}; {counted}")
+        self._log(f"{raters}, so {counted}" if votes == (several > 1) else f"{raters}; {counted}")
         for number, what in (
             (self.n_cancelled, "cancelled annotations"),
             (self.n_empty, "annotations without a label"),
@@ -276,10 +276,10 @@ class _Tally:
             (len(self.fields) - n_items, "items without a label"),
         ):
             if number:
-                self._note(f"{number:,} {what} are left out")
+                self._log(f"{number:,} {what} are left out")
 
     def _about_items(self, items: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
-        """The columns that have one value for each item; what else there was is noted."""
+        """The columns that have one value for each item; other columns are reported."""
         names = list(dict.fromkeys(name for item in items for name in item))
         columns = {name: [item.get(name) for item in items] for name in names}
         columns = {name: values for name, values in columns.items() if not all(map(is_empty, values))}
@@ -289,5 +289,5 @@ class _Tally:
             ([name for name in lists if name not in self.differing], "they hold lists"),
         ):
             if left_out:
-                self._note(f"columns left out, because {why}: {format_list(left_out)}")
+                self._log(f"columns left out, because {why}: {format_list(left_out)}")
         return {name: values for name, values in columns.items() if name not in (*self.differing, *lists)}

@@ -13,7 +13,7 @@ from ldlearn.exceptions import ParameterError, TableError, format_list
 from ldlearn.metrics import CONVENTIONS, METRICS, score_all
 from ldlearn.metrics.against_baselines import wants_all
 from ldlearn.tables.columns import Columns, check_columns
-from ldlearn.tables.delimited_dialect import TextStyle
+from ldlearn.tables.delimited_dialect import Dialect
 from ldlearn.tables.formats import naming, open_table
 from ldlearn.tables.source import OnMessage
 from ldlearn.tables.values import check_degrees, is_numeric, read_numbers, to_numbers, to_texts
@@ -50,7 +50,7 @@ def compare_tables(
     metrics: Sequence[str] | str | None = None,
     convention: str = "exact",
     format: str | None = None,
-    style: TextStyle | None = None,
+    dialect: Dialect | None = None,
     on_message: OnMessage | None = None,
 ) -> Comparison:
     """Compare two files of distributions, row by row.
@@ -70,12 +70,12 @@ def compare_tables(
         What happens to zeros.
     format : str, optional
         Format of the tables if their names do not tell.
-    style, on_message
+    dialect, on_message
         As for `fit_table`.
     """
     if convention not in CONVENTIONS:
         raise ParameterError(f"convention must be one of {', '.join(CONVENTIONS)}, got {convention!r}.")
-    tables = [_read(file, labels, format, style, on_message) for file in (truth, other)]
+    tables = [_read(file, labels, format, dialect, on_message) for file in (truth, other)]
     id = _common_texts(tables) or _common_numbers(tables) if id is None else id
     names = _label_names(tables, id)
     if id is not None:
@@ -124,9 +124,9 @@ class _Table:
 
 
 def _read(
-    file: str, labels: Columns | None, format: str | None, style: TextStyle | None, on_message: OnMessage | None
+    file: str, labels: Columns | None, format: str | None, dialect: Dialect | None, on_message: OnMessage | None
 ) -> _Table:
-    with open_table(file, format, style=style, on_message=on_message) as source:
+    with open_table(file, format, dialect=dialect, on_message=on_message) as source:
         chosen = range(len(source.names)) if labels is None else source.find(labels, "labels")
         frame = source.read(dict.fromkeys(source.names, "any"))
         if not len(frame):

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ldlearn.exceptions import TableError
 from ldlearn.tables.columns import is_number
-from ldlearn.tables.delimited_dialect import SAMPLE_BYTES, find_dialect
+from ldlearn.tables.delimited_dialect import SAMPLE_BYTES, detect_dialect
 from ldlearn.tables.formats import Format
 from ldlearn.tables.sink import Output, Sink, Table, columns_of
 from ldlearn.tables.source import CHUNK_BYTES, CHUNK_ROWS, CountedFile, Input, Kind, Source
@@ -45,7 +45,7 @@ class DelimitedSource(Source):
                 raise TableError(f"it is no text table but {other}; give it the ending that says so.")
         if len(sample) == SAMPLE_BYTES and b"\n" not in sample:
             sample = given.file.peek(_LONGEST_HEADER)
-        self._dialect = find_dialect(sample, given.style, delimiter, is_whole=len(sample) < SAMPLE_BYTES)
+        self._dialect = detect_dialect(sample, given.dialect, delimiter, is_whole=len(sample) < SAMPLE_BYTES)
         if self._dialect.messages:
             given.log(", and ".join(self._dialect.messages))
         header, *self._first_rows = self._dialect.rows or [[]]

@@ -1,4 +1,4 @@
-"""Dialect of a text table: separator, decimal mark, encoding and position of the header.
+"""DetectedDialect of a text table: separator, decimal mark, encoding and position of the header.
 
 The user gives them, or they are found in the first rows; `docs/guide/tables.md` lists the rules.
 """
@@ -34,8 +34,8 @@ _BESIDE_NUMBERS = " \t%$€£¥()°µ²³/" + ascii_letters
 
 
 @dataclass(frozen=True)
-class TextStyle:
-    """Dialect of a text table as far as the user gives it; None where it is found in the first rows.
+class Dialect:
+    """DetectedDialect of a text table as far as the user gives it; None where it is found in the first rows.
 
     Attributes
     ----------
@@ -66,8 +66,8 @@ class TextStyle:
             raise ParameterError(f"There is no encoding {self.encoding!r}; {advice}") from None
 
 
-class Dialect(NamedTuple):
-    """Dialect of a text table, and its first rows."""
+class DetectedDialect(NamedTuple):
+    """DetectedDialect of a text table, and its first rows."""
 
     encoding: str
     delimiter: str
@@ -84,14 +84,14 @@ class _FirstRows(NamedTuple):
     rows: list[list[str]]
 
 
-def find_dialect(sample: bytes, wanted: TextStyle, usual: str, *, is_whole: bool = True) -> Dialect:
+def detect_dialect(sample: bytes, wanted: Dialect, usual: str, *, is_whole: bool = True) -> DetectedDialect:
     """Find the dialect of a table.
 
     Parameters
     ----------
     sample : bytes
         How the table begins.
-    wanted : TextStyle
+    wanted : Dialect
         What the user gives; it has priority.
     usual : str
         The separator that the format usually has.
@@ -113,7 +113,7 @@ def find_dialect(sample: bytes, wanted: TextStyle, usual: str, *, is_whole: bool
     if first.lines_above:
         count = first.lines_above
         messages.append(f"{'a line' if count == 1 else f'{count} lines'} above its header skipped")
-    return Dialect(encoding, delimiter, decimal, *first, messages)
+    return DetectedDialect(encoding, delimiter, decimal, *first, messages)
 
 
 def _find_encoding(sample: bytes) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ldlearn.exceptions import FileError, TableError
 from ldlearn.tables.columns import check_distinct
-from ldlearn.tables.delimited_dialect import TextStyle
+from ldlearn.tables.delimited_dialect import Dialect
 from ldlearn.tables.limits import DEFAULT_MAX_BYTES
 from ldlearn.tables.sink import Output, Sink
 from ldlearn.tables.source import PIPE, Input, OnMessage, OnProgress, Source, is_gzip, reading
@@ -55,7 +55,7 @@ class Format:
     sink : callable
         Makes a `Sink` of an `Output`.
     is_text : bool
-        Whether `TextStyle` says how it is written.
+        Whether `Dialect` says how it is written.
     is_stream : bool
         Whether it is read from the first byte to the last, so that it may be packed (``.gz``).
     """
@@ -113,7 +113,7 @@ def open_table(
     *,
     max_bytes: int = DEFAULT_MAX_BYTES,
     by_name: bool = True,
-    style: TextStyle | None = None,
+    dialect: Dialect | None = None,
     on_message: OnMessage | None = None,
 ) -> Iterator[Source]:
     """A table to read, from a file or, for "-", from standard input.
@@ -130,16 +130,16 @@ def open_table(
         Largest number of bytes that the arrays of a file may take.
     by_name : bool
         Whether the columns are going to be found by their names, which then must be there and be distinct.
-    style : TextStyle, optional
+    dialect : Dialect, optional
         Separator, decimal mark and encoding of a text table; by default its first rows tell.
     on_message : callable, optional
         Called with messages about anything unusual in the file; by default they become warnings.
     """
     format = find_format(format_of(name, given))
-    if style is not None and any(vars(style).values()) and not format.is_text:
+    if dialect is not None and any(vars(dialect).values()) and not format.is_text:
         problem = f"a delimiter, a decimal mark and an encoding are for text tables, not for {format.title}."
         raise TableError(problem, where=name)
-    source = Input(name, on_progress, max_bytes, format.title, style, on_message)
+    source = Input(name, on_progress, max_bytes, format.title, dialect, on_message)
     with source.stack:
         with reading(source):
             table = format.source(source)

@@ -22,7 +22,7 @@ from ldlearn.core.targets import fill_unknown, split_observed, votes_to_degrees
 from ldlearn.exceptions import ParameterError, TableError, format_list
 from ldlearn.tables.column_types import ColumnTypes, columns_by_type, find_column_types
 from ldlearn.tables.columns import Columns, FeatureColumns, TableColumns, check_distinct, choose_columns, find_kept
-from ldlearn.tables.delimited_dialect import TextStyle
+from ldlearn.tables.delimited_dialect import Dialect
 from ldlearn.tables.features import SPARSE_BELOW
 from ldlearn.tables.formats import open_table
 from ldlearn.tables.label_lists import LabelList, expand_label_list, holds_lists
@@ -53,7 +53,7 @@ class TableInput:
 
     name: str
     format: str | None = None
-    style: TextStyle | None = None
+    dialect: Dialect | None = None
     on_message: OnMessage | None = None
     progress: Progress = silent
 
@@ -65,7 +65,7 @@ class TableInput:
     @property
     def decimal(self) -> str | None:
         """The decimal mark, if the user says it."""
-        return None if self.style is None else self.style.decimal
+        return None if self.dialect is None else self.dialect.decimal
 
     def log(self, message: str) -> None:
         """Say how it was understood where that is not the usual."""
@@ -88,8 +88,8 @@ class TableInput:
         """The table; how far it has been read is told."""
         size = os.path.getsize(self.name) if self.name != PIPE and Path(self.name).is_file() else None
         with (
-            self.progress(task, size, is_bytes=True) as told,
-            open_table(self.name, self.format, told, style=self.style, on_message=self.on_message) as source,
+            self.progress(task, size, is_bytes=True) as on_progress,
+            open_table(self.name, self.format, on_progress, dialect=self.dialect, on_message=self.on_message) as source,
         ):
             yield source
 

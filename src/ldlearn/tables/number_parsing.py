@@ -6,7 +6,7 @@ The rules are listed in `docs/guide/tables.md`.
 from __future__ import annotations
 
 import re
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,32 +27,10 @@ _COMMA_AND_POINTS = re.compile(_ALONE.format(r"(\d{1,3}(?:\.\d{3})+),(\d+)"))  #
 _FRACTION = re.compile(_ALONE.format(r"0,\d+"))
 _NO_THOUSAND = re.compile(_ALONE.format(r"\d+,(?:\d{1,2}|\d{4,})"))
 _SURELY_THOUSANDS = re.compile(r"\d,\d{3}(?:,\d{3}|\.)")
-_PERHAPS_FRACTION = re.compile(r"[-+−]?[1-9]\d{0,2},\d{3}")
 
 
-class WrittenNumbers(NamedTuple):
-    """Cells of one column parsed as numbers, and how they are written.
-
-    Attributes
-    ----------
-    values : ndarray
-        NaN where a cell is malformed.
-    commas, marks, percents, debits : ndarray of bool
-        Where a cell has a decimal comma; marks between thousands; a percent sign; brackets, which make it negative.
-    doubtful : ndarray of bool
-        Where the mark between thousands may be a decimal comma: 1,234.
-    """
-
-    values: NDArray[np.float64]
-    commas: NDArray[np.bool_]
-    marks: NDArray[np.bool_]
-    percents: NDArray[np.bool_]
-    debits: NDArray[np.bool_]
-    doubtful: NDArray[np.bool_]
-
-
-def read_written(cells: list[Any], plain: NDArray[np.float64], decimal: str | None = None) -> WrittenNumbers:
-    """Parse cells that have one scale: one currency, and the unit that most of the column has.
+def parse_number_cells(cells: list[Any], plain: NDArray[np.float64], decimal: str | None = None) -> NDArray[np.float64]:
+    """Parse cells that have one scale: one currency, and the unit that most of the column has; NaN where malformed.
 
     Parameters
     ----------
@@ -64,28 +42,15 @@ def read_written(cells: list[Any], plain: NDArray[np.float64], decimal: str | No
         The decimal mark, if it is known. If it is a point, a comma can only stand between thousands.
     """
     texts = [cell.strip() if isinstance(cell, str) else "" for cell in cells]
-    points_only = decimal == "."
-    pointed = _with_points(texts, bool((plain % 1 != 0).any()), points_only)
-    matches = [_NUMBER.fullmatch(text) for text in pointed]
-    known = [match for match in matches if match is not None]
-    signs = {match["before"] or match["after"] for match in known if not match["unit"]} - {None, "%"}
+    texts = _with_points(texts, bool((plain % 1 != 0).any()), decimal == ".")
+    matches = [_NUMBER.fullmatch(text) for text in texts]
+    found = [match for match in matches if match is not None]
+    signs = {match["before"] or match["after"] for match in found if not match["unit"]} - {None, "%"}
     refused = {"before", "after"} if len({_SAME_CURRENCY.get(sign, sign) for sign in signs}) > 1 else set()
     # A comma left in 0,5 was not recognised as a decimal mark, so that 1,234 is ambiguous.
-    refused |= {"mark"} if not points_only and any(map(_FRACTION.search, pointed)) else set()
-    unit = _most_frequent_unit([match["unit"] for match in known], len(plain))
-    values = np.array([np.nan if match is None else _value(match, refused, unit) for match in matches])
-
-    def where(conditions: list[Any]) -> NDArray[np.bool_]:
-        return np.array([bool(condition) for condition in conditions], dtype=bool)
-
-    return WrittenNumbers(
-        values,
-        commas=where([a != b for a, b in zip(texts, pointed, strict=True)]),
-        marks=where([match and match["mark"] for match in matches]),
-        percents=where([text.endswith("%") for text in texts]),
-        debits=where([match and match["debit"] for match in matches]),
-        doubtful=where([not points_only and _PERHAPS_FRACTION.fullmatch(text) for text in pointed]),
-    )
+    refused |= {"mark"} if decimal != "." and any(map(_FRACTION.search, texts)) else set()
+    unit = _most_frequent_unit([match["unit"] for match in found], len(plain))
+    return np.array([np.nan if match is None else _value(match, refused, unit) for match in matches])
 
 
 def _with_points(texts: list[str], has_points: bool, points_only: bool) -> list[str]:

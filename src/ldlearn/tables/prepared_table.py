@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ldlearn.tables.column_types import CellReport, ColumnTypes
 from ldlearn.tables.columns import Columns, FeatureColumns
-from ldlearn.tables.delimited_dialect import TextStyle
+from ldlearn.tables.delimited_dialect import Dialect
 from ldlearn.tables.features import TablePreprocessing, clean_features
 from ldlearn.tables.formats import naming
 from ldlearn.tables.label_matrices import as_fields
@@ -75,7 +75,7 @@ def prepare_table(
     *,
     kind: str = "auto",
     name: str = "table",
-    style: TextStyle | None = None,
+    dialect: Dialect | None = None,
     on_message: OnMessage | None = None,
     **columns: Unpack[FeatureColumns],
 ) -> PreparedTable:
@@ -85,7 +85,7 @@ def prepare_table(
     ----------
     data : str
         The table.
-    labels, features, numeric, categorical, date, text, ignore, id, style, on_message
+    labels, features, numeric, categorical, date, text, ignore, id, dialect, on_message
         As for `fit_table`.
     kind : {"auto", "distribution", "votes", "logical"}, default="auto"
         What the labels are; see `ldlearn.datasets.read_dataset`.
@@ -96,7 +96,7 @@ def prepare_table(
     -------
     PreparedTable
     """
-    table = read_labelled(TableInput(data, style=style, on_message=on_message), labels, columns).dense(
+    table = read_labelled(TableInput(data, dialect=dialect, on_message=on_message), labels, columns).dense(
         unless_sparse=True
     )
     names, targets, report = table.labels.names, table.labels.values, CellReport(decimal=table.decimal)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from ldlearn.exceptions import FileError, LDLearnError, TableError, format_list
 from ldlearn.tables.atomic import naming_system_errors
 from ldlearn.tables.columns import Columns, find_columns, marked_labels, tidy_names
-from ldlearn.tables.delimited_dialect import TextStyle
+from ldlearn.tables.delimited_dialect import Dialect
 from ldlearn.tables.limits import DEFAULT_MAX_BYTES, check_declared, check_total
 from ldlearn.tables.values import import_pandas, to_numbers
 
@@ -210,7 +210,7 @@ class Input:
         The largest number of bytes that arrays may take.
     title : str
         What the format is called in messages.
-    style : TextStyle
+    dialect : Dialect
         How a text table is written, as far as the user says.
     on_message : callable, optional
         Called with messages about anything unusual in the file; by default they become warnings.
@@ -222,11 +222,11 @@ class Input:
         on_progress: OnProgress | None = None,
         max_bytes: int = DEFAULT_MAX_BYTES,
         title: str = "a table",
-        style: TextStyle | None = None,
+        dialect: Dialect | None = None,
         on_message: OnMessage | None = None,
     ) -> None:
         self.name, self.on_progress, self.max_bytes, self.title = name, on_progress, max_bytes, title
-        self.style, self.on_message = style or TextStyle(), on_message or _warn
+        self.dialect, self.on_message = dialect or Dialect(), on_message or _warn
         self.where = "standard input" if name == PIPE else name
         self.stack = ExitStack()  # of what was opened
 
@@ -345,7 +345,7 @@ def reading(given: Input) -> Iterator[None]:
         raise
     except Exception as error:
         if isinstance(error, UnicodeError):
-            problem = f"its text is not {given.style.encoding or 'UTF-8'}; name its encoding (encoding=, --encoding)."
+            problem = f"its text is not {given.dialect.encoding or 'UTF-8'}; name its encoding (encoding=, --encoding)."
             raise TableError(problem, where=given.where) from None
         reason = " ".join(str(error).split())[:160] or type(error).__name__
         raise TableError(f"it cannot be read as {given.title}: {reason}", where=given.where) from error

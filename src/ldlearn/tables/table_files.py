@@ -21,7 +21,7 @@ from ldlearn.metrics.against_baselines import (
 )
 from ldlearn.tables.column_types import CellReport
 from ldlearn.tables.columns import Columns, FeatureColumns, check_columns, find_kept
-from ldlearn.tables.delimited_dialect import TextStyle
+from ldlearn.tables.delimited_dialect import Dialect
 from ldlearn.tables.formats import naming, open_output
 from ldlearn.tables.labelled_table import LabelledTable, TableInput, TableLabels, read_labelled
 from ldlearn.tables.model_files import load_table_model
@@ -66,7 +66,7 @@ def predict_table(
     *,
     id: str | None = None,
     format: str | None = None,
-    style: TextStyle | None = None,
+    dialect: Dialect | None = None,
     on_message: OnMessage | None = None,
     progress: Progress = silent,
     **writing: Unpack[Writing],
@@ -85,7 +85,7 @@ def predict_table(
         A column that names the rows; by default that of the fit, if the table has it.
     format, to : str, optional
         Formats of the two tables where their names do not tell.
-    style, on_message
+    dialect, on_message
         As for `fit_table`.
     round : int, optional
         Decimals of the degrees, which still sum to 1; by default all that a double has.
@@ -106,7 +106,7 @@ def predict_table(
     """
     loaded = load_table_model(model)
     writer = Writer(output, [data, model], **writing)
-    return _stream(TableInput(data, format, style, on_message, progress), loaded, loaded.predict, (), writer, id)
+    return _stream(TableInput(data, format, dialect, on_message, progress), loaded, loaded.predict, (), writer, id)
 
 
 class _EnhanceOptions(FeatureColumns, Writing, total=False):
@@ -123,7 +123,7 @@ def enhance_table(
     params: Mapping[str, Any] | None = None,
     separator: str | None = None,
     format: str | None = None,
-    style: TextStyle | None = None,
+    dialect: Dialect | None = None,
     on_message: OnMessage | None = None,
     progress: Progress = silent,
     **options: Unpack[_EnhanceOptions],
@@ -140,7 +140,7 @@ def enhance_table(
         The model, or its file. Without one, a method is fitted.
     labels, features, numeric, categorical, date, text, ignore, method, params, separator
         As for `fit_table`; only without a model, which knows its own.
-    id, format, to, style, on_message, round, interval, raters, flag_far, keep, safe_csv, overwrite, progress
+    id, format, to, dialect, on_message, round, interval, raters, flag_far, keep, safe_csv, overwrite, progress
         As for `predict_table`.
     """
     if (model is None) == (labels is None):
@@ -148,7 +148,7 @@ def enhance_table(
     wanted: Any = dict(options)
     writing: Any = {name: wanted.pop(name) for name in wanted.keys() & Writing.__annotations__}
     writer = Writer(output, [data, model], **writing)
-    table_input = TableInput(data, format, style, on_message, progress)
+    table_input = TableInput(data, format, dialect, on_message, progress)
     if model is None:
         estimator = make_enhancer(method or DEFAULT_METHOD, params)
         table = read_labelled(table_input, labels, wanted, separator=separator, keep=writer.keep)
@@ -173,7 +173,7 @@ def evaluate_table(
     metrics: Sequence[str] | str | None = None,
     kind: str = "auto",
     format: str | None = None,
-    style: TextStyle | None = None,
+    dialect: Dialect | None = None,
     on_message: OnMessage | None = None,
     progress: Progress = silent,
 ) -> Evaluation:
@@ -192,7 +192,7 @@ def evaluate_table(
         votes. Of 0/1 labels mixed with degrees it is compared which are not 0.
     format : str, optional
         Format of the table if its name does not tell.
-    style, on_message
+    dialect, on_message
         As for `fit_table`.
     progress : callable, optional
         Reports the progress; see `ldlearn.tables.progress`.
@@ -200,7 +200,7 @@ def evaluate_table(
     for name in () if metrics is None or wants_all(metrics) else metrics:
         get_metric(name)  # a wrong name fails before the table is read
     loaded = load_table_model(model)
-    table_input = TableInput(data, format, style, on_message, progress)
+    table_input = TableInput(data, format, dialect, on_message, progress)
     truths, predictions, rows, report = [], [], [], CellReport(decimal=table_input.decimal)
     with table_input.opened("rows") as source:
         # The id is read for the word of a total, which is no row.

@@ -23,7 +23,7 @@ from ldlearn.metrics.against_baselines import (
 )
 from ldlearn.tables.column_types import CellReport
 from ldlearn.tables.columns import Columns, FeatureColumns
-from ldlearn.tables.delimited_dialect import TextStyle
+from ldlearn.tables.delimited_dialect import Dialect
 from ldlearn.tables.formats import check_output, naming
 from ldlearn.tables.labelled_table import (
     LabelledTable,
@@ -62,7 +62,7 @@ def fit_table(
     kind: str = "auto",
     separator: str | None = None,
     format: str | None = None,
-    style: TextStyle | None = None,
+    dialect: Dialect | None = None,
     on_message: OnMessage | None = None,
     overwrite: bool = True,
     progress: Progress = silent,
@@ -100,7 +100,7 @@ def fit_table(
         What separates labels in one column of lists; found by default.
     format : str, optional
         Format of the table if its name does not tell.
-    style : TextStyle, optional
+    dialect : Dialect, optional
         Separator, decimal mark and encoding of a text table, where its first rows do not tell.
     on_message : callable, optional
         Called with messages about anything unusual in the table; by default they become warnings.
@@ -118,7 +118,7 @@ def fit_table(
     if output is not None:
         check_output(output, [data], overwrite=overwrite)
     make_predictor(method, params)  # wrong parameters fail before the table is read
-    table_input = TableInput(data, format, style, on_message, progress)
+    table_input = TableInput(data, format, dialect, on_message, progress)
     table = read_labelled(table_input, labels, columns, kind=kind, separator=separator)
     with naming(table_input.where):
         estimator = make_predictor(method, params, logical=table.labels.is_logical)

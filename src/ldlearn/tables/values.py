@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ldlearn.core.targets import find_row_problems
 from ldlearn.exceptions import TableError, describe_rows, format_list, import_optional
-
-if TYPE_CHECKING:
-    from ldlearn.tables.number_parsing import WrittenNumbers
+from ldlearn.tables.number_parsing import parse_number_cells
 
 MISSING = ("", "NA", "N/A", "#N/A", "NaN", "nan", "NULL", "null", "None")
 # What people write into a column of numbers where there is none; a column of nothing else is a column of texts.
@@ -55,39 +53,22 @@ def is_numeric(series: Any) -> bool:
 
 
 def read_numbers(series: Any, decimal: str | None = None) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """A column as floats, NaN where there is none, and the cells that hold something else than a number.
+    """A column as floats, NaN where there is none, and the malformed cells.
 
     Decimal commas, marks between thousands, percent signs, brackets around a negative amount, a currency and a unit
     are parsed by `ldlearn.tables.number_parsing`. Truth values are no numbers. ``decimal`` is the decimal mark if the
     user gives it.
     """
-    numbers, other, written = read_written_numbers(series, decimal)
-    junk = np.zeros(len(series), dtype=bool)
-    junk[other] = True
-    if written is not None:
-        numbers[other] = written.values
-        junk[other] = np.isnan(written.values)
-    return numbers, junk
-
-
-def read_written_numbers(
-    series: Any, decimal: str | None = None
-) -> tuple[NDArray[np.float64], NDArray[np.intp], WrittenNumbers | None]:
-    """Plain numbers of a column, the positions of what is none (nor missing), and what these cells are read as.
-
-    That is None if they hold no digit: most columns of texts are told by that.
-    """
     if _is_plain_number(series):
-        return series.to_numpy(dtype=np.float64, na_value=np.nan), np.empty(0, dtype=np.intp), None
-    # Callers write into it, and pandas may give a view of what it keeps, or one that is read-only.
-    numbers = _parse(series).copy()
+        return series.to_numpy(dtype=np.float64, na_value=np.nan), np.zeros(len(series), dtype=bool)
+    numbers = _parse(series).copy()  # pandas may give a view, or one that is read-only
     other = np.flatnonzero(np.isnan(numbers) & ~is_missing(series))
     cells = series.iloc[other].tolist()
-    if not any(isinstance(cell, str) and _DIGIT.search(cell) for cell in cells):
-        return numbers, other, None
-    from ldlearn.tables.number_parsing import read_written
-
-    return numbers, other, read_written(cells, numbers[~np.isnan(numbers)], decimal)
+    if any(isinstance(cell, str) and _DIGIT.search(cell) for cell in cells):
+        numbers[other] = parse_number_cells(cells, numbers[~np.isnan(numbers)], decimal)
+    malformed = np.zeros(len(series), dtype=bool)
+    malformed[other] = np.isnan(numbers[other])
+    return numbers, malformed
 
 
 def is_padded(value: Any) -> bool:
