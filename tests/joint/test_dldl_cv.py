@@ -229,7 +229,11 @@ def test_a_model_file_of_a_search_predicts_the_same(tmp_path, straight):
 
 def test_the_surface_can_be_drawn(search):
     display = SensitivityDisplay.from_estimator(search)
-    assert display.parameters == ["beta", "gamma", "feature_map"]
+    varied = [
+        name for name in ("alpha", "beta", "gamma", "feature_map") if len(set(search.cv_results_[f"param_{name}"])) > 1
+    ]
+    assert display.parameters == varied
+    assert "feature_map" in varied
     one = DLDLCV(gamma_ratios=(1.0,), feature_maps=(None,), cv=2).fit(np.arange(20.0).reshape(-1, 1), np.ones((20, 2)))
     with pytest.raises(InputError, match="nothing to draw"):
         SensitivityDisplay.from_estimator(one)

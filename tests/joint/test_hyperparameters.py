@@ -115,7 +115,7 @@ def test_one_hot_columns_tell_rows_apart_in_any_order():
     rng = np.random.default_rng(0)
     kinds = rng.permutation(np.repeat(np.arange(20), np.arange(5, 25)))
     X, order = np.eye(20)[kinds], rng.permutation(20)
-    for fold, moved in zip(validation_folds(X), validation_folds(X[:, order]), strict=True):
+    for fold, moved in zip(validation_folds(Features(X)), validation_folds(Features(X[:, order])), strict=True):
         np.testing.assert_array_equal(fold.test, moved.test)
 
 

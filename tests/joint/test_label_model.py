@@ -17,21 +17,26 @@ from ldlearn.solvers.features import Features
 
 def test_folds_cover_the_rows_and_do_not_depend_on_their_order():
     X = np.random.default_rng(0).normal(size=(103, 4))
-    folds = validation_folds(X)
+    folds = validation_folds(Features(X))
     assert len(folds) == 5
     np.testing.assert_array_equal(np.sort(np.concatenate([fold.test for fold in folds])), np.arange(103))
     for fold in folds:
         assert not set(fold.train) & set(fold.test)
         assert len(fold.train) + len(fold.test) == 103
     order = np.random.default_rng(1).permutation(103)
-    for fold, moved in zip(folds, validation_folds(X[order]), strict=True):
+    for fold, moved in zip(folds, validation_folds(Features(X[order])), strict=True):
         np.testing.assert_array_equal(np.sort(order[moved.test]), fold.test)
-    for fold, same in zip(folds, validation_folds(sparse.csr_array(X)), strict=True):
+    for fold, same in zip(folds, validation_folds(Features(sparse.csr_array(X))), strict=True):
         np.testing.assert_array_equal(fold.test, same.test)
+    shifted = 2.0 * np.rint(1024 * X) + np.array([0.0, 1e8, -1e6, 3.0])  # nothing is rounded
+    for container in (np.asarray, sparse.csr_array):
+        plain = validation_folds(Features(np.rint(1024 * X)))
+        for fold, moved in zip(plain, validation_folds(Features(container(shifted))), strict=True):
+            np.testing.assert_array_equal(fold.test, moved.test)
 
 
 def test_many_rows_are_cut_in_half_and_only_some_are_used():
-    folds = validation_folds(np.random.default_rng(0).normal(size=(10_000, 2)))
+    folds = validation_folds(Features(np.random.default_rng(0).normal(size=(10_000, 2))))
     assert [len(fold.test) for fold in folds] == [1000, 1000]
 
 
@@ -159,9 +164,9 @@ def test_copies_of_a_row_share_its_fold():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 7))
     copies = rng.integers(1, 4, size=40)
-    once = validation_folds(X)
+    once = validation_folds(Features(X, sample_weight=copies.astype(float)))
     for container in (np.asarray, sparse.csr_array):
-        many = validation_folds(container(np.repeat(X, copies, axis=0)))
+        many = validation_folds(Features(container(np.repeat(X, copies, axis=0))))
         assert len(many) == len(once)
         for fold, repeated in zip(once, many, strict=True):
             rows = np.repeat(np.arange(40), copies)
@@ -171,5 +176,5 @@ def test_copies_of_a_row_share_its_fold():
 
 def test_few_kinds_of_rows_are_parted_only_where_there_are_many_of_each():
     kinds = np.eye(5)
-    assert validation_folds(np.repeat(kinds, 4, axis=0)) == []
-    assert len(validation_folds(np.repeat(kinds, 40, axis=0))) == 5
+    assert validation_folds(Features(np.repeat(kinds, 4, axis=0))) == []
+    assert len(validation_folds(Features(np.repeat(kinds, 40, axis=0)))) == 5

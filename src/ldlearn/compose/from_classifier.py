@@ -207,12 +207,13 @@ class LikelyLogisticRegression(ClassifierMixin, BaseEstimator):
     def fit(self, X: Any, y: Any, sample_weight: SampleWeight | None = None) -> LikelyLogisticRegression:
         """Try penalties on folds that depend on the features alone, then fit with the best."""
         # In the unit of the penalty the scale of the features is near that of the intercept, whatever it was.
-        self.unit_ = float(np.sqrt(default_gamma(Features(X, sample_weight=sample_weight)))) or 1.0
+        features = Features(X, sample_weight=sample_weight)
+        self.unit_ = float(np.sqrt(default_gamma(features))) or 1.0
         w = np.ones(len(y)) if sample_weight is None else sample_weight
         X = X.astype(np.float64) / self.unit_  # in single precision the line search of scikit-learn 1.6 gives up
         ratios = (300.0, 30.0, 3.0, 0.3)  # of the penalty to DLDL's default gamma
         models = [LogisticRegression(C=0.5 / ratio, solver="newton-cholesky") for ratio in ratios]
-        folds = [fold for fold in validation_folds(X, sample_weight) if 0 < y[fold.train].sum() < len(fold.train)]
+        folds = [fold for fold in validation_folds(features) if 0 < y[fold.train].sum() < len(fold.train)]
         # On few rows scikit-learn would check rows and parameters, which are ours, for longer than it fits.
         with config_context(assume_finite=True, skip_parameter_validation=True):
             losses = [

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ldlearn.core.scaling import column_sums, dense_offsets, deviation_sums, settled_moments
 from ldlearn.core.simplex import Array
 from ldlearn.dask.training import BlockTargets, LazyRows, TrainingBlocks
+from ldlearn.joint.validation import project_rows, third_moments
 from ldlearn.solvers.features import CentredColumns, Features
 from ldlearn.solvers.row_space import reduce_to_row_space
 from ldlearn.solvers.softmax_objective import LocalObjective
@@ -63,9 +64,20 @@ class BlockColumns(CentredColumns):
             self._sample = self.sample_of(X, targets.weights)
         return self._sample
 
+    def third_moments(self) -> Array:
+        """As `validation.third_moments`."""
+        targets, common = self.training.targets, self.message()
+        (moments,) = self._runner.map_sum(_third_moments, self.blocks, targets, common=common)
+        return np.asarray(moments)
+
+    def project_rows(self, direction: Array) -> Array:
+        """As `validation.project_rows`."""
+        return np.concatenate(self._runner.map_compute(_project, self.blocks, common=(self.message(), direction)))
+
     def message(self) -> CentredColumns:
         """What a block has to know."""
-        return CentredColumns(self.n, self.mean, self.spread, self.offsets, self.fit_intercept)
+        columns = self.mean, self.spread, self.offsets, self.fit_intercept
+        return CentredColumns(self.n, *columns, total=self.total)
 
 
 class Coefficients(NamedTuple):
@@ -171,6 +183,14 @@ def _deviations(X: Array, targets: BlockTargets, common: tuple[NDArray[np.float6
 
 def _scatter(X: Array, targets: BlockTargets, columns: CentredColumns) -> Sequence[Any]:
     return [Features(X, sample_weight=targets.weights, block_of=columns).scatter_matrix()]
+
+
+def _third_moments(X: Array, targets: BlockTargets, columns: CentredColumns) -> Sequence[Any]:
+    return [third_moments(X, columns, targets.weights)]
+
+
+def _project(X: Array, common: tuple[CentredColumns, Array]) -> Array:
+    return project_rows(X, *common)
 
 
 def _column_sums(degrees: Any, _: Any) -> Sequence[Any]:

@@ -16,7 +16,6 @@ from ldlearn.core.targets import split_observed
 from ldlearn.dask.cluster import BlockRunner
 from ldlearn.dask.collections import align_blocks, as_floats, check_collection, check_sample_weight, float_type
 from ldlearn.exceptions import InputError
-from ldlearn.joint.validation import third_moments
 
 
 class BlockTargets(NamedTuple):
@@ -117,7 +116,7 @@ def _concatenate(parts: Sequence[BlockTargets]) -> BlockTargets:
 class LazyRows:
     """Rows in blocks as an array that fetches only the rows at the positions that are asked for.
 
-    ``@`` gives the products of all rows with a vector. ``part`` is "X" or a field of `BlockTargets`.
+    ``part`` is "X" or a field of `BlockTargets`.
     """
 
     def __init__(
@@ -136,14 +135,6 @@ class LazyRows:
             return (X if self.offsets is None else subtract_offsets(X, self.offsets))[inverse]
         found = getattr(targets, self.part)
         return (np.ones(targets.T.shape, dtype=bool) if found is None else found)[inverse]  # all observed
-
-    def third_moments(self) -> Array:
-        """As `validation.third_moments`."""
-        (moments,) = self.training.runner.map_sum(_third_moments, self.blocks, self.training.targets)
-        return np.asarray(moments)
-
-    def __matmul__(self, vector: Array) -> Array:
-        return np.concatenate(self.training.runner.map_compute(_times, self.blocks, common=vector))
 
 
 class _BlockCheck(NamedTuple):
@@ -201,15 +192,6 @@ def _attach_weights(targets: BlockTargets, sample_weight: Any, _: Any) -> Any:
 def _sum_weights(targets: Any, _: Any) -> Any:
     """The sum of the weights, or the sentence in their place."""
     return targets if isinstance(targets, str) else float(targets.weights.sum())
-
-
-def _third_moments(X: Array, targets: BlockTargets, _: Any) -> Sequence[Any]:
-    return [third_moments(X, targets.weights)]
-
-
-def _times(X: Array, vector: Array) -> Array:
-    # Not by BLAS, in which the same row may give another number in another block.
-    return np.asarray(np.einsum("ij,j->i", X, vector))
 
 
 def _rows(X: Array, targets: BlockTargets, places: NDArray[np.intp], _: Any) -> tuple[Array, BlockTargets]:

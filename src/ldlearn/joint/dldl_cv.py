@@ -23,6 +23,7 @@ from ldlearn.exceptions import InputError, ParameterError
 from ldlearn.joint.dldl import DLDL, select_penalties
 from ldlearn.joint.point_selection import Candidate, ValidationScores, make_cv_results, select_candidate
 from ldlearn.joint.validation import Fold, make_folds, sort_by_features
+from ldlearn.solvers.features import Features
 from ldlearn.uncertainty.intervals import IntervalMixin, PosteriorState
 
 _BETAS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)  # tried if true degrees are known
@@ -257,7 +258,7 @@ class DLDLCV(SampleWeightMixin, IntervalMixin):
 
     def _folds(self, X: Any, D: Array | None) -> list[Fold]:
         """Rows with known degrees are dealt out first, so that every fold has its share of them."""
-        rows = sort_by_features(X)[0][np.random.default_rng(1).permutation(X.shape[0])]
+        rows = sort_by_features(Features(X))[0][np.random.default_rng(1).permutation(X.shape[0])]
         if D is not None:
             rows = rows[np.argsort(np.isnan(D[rows, 0]), kind="stable")]
         n_folds = min(self.cv, len(rows) // 2)

@@ -7,11 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
-from ldlearn.core.scaling import row_blocks
+from ldlearn.core.scaling import row_blocks, without_offsets
 from ldlearn.core.simplex import Array, Mask, SampleWeight
 from ldlearn.core.votes import log_likelihood
-from ldlearn.solvers.features import Features
+from ldlearn.solvers.features import CentredColumns, Features
 
 Rows = NDArray[np.intp]
 VALIDATION_TOL = 1e-4  # accuracy per row of fits that are only compared with each other
@@ -26,14 +27,14 @@ class Fold(NamedTuple):
     test: Rows
 
 
-def validation_folds(X: Any, sample_weight: SampleWeight | None = None) -> list[Fold]:
+def validation_folds(features: Any) -> list[Fold]:
     """Cut rows into five folds, or fewer if there are more than 1,000 rows; at most 2,000 rows are used.
 
     Rows with the same features stay together, so that no row is validated by its own copy and a row twice is a row of
     weight 2. Only where fewer than ten rows differ, among hundreds, are copies separated. There are no folds of fewer
     than ten rows.
     """
-    order, starts = sort_by_features(X, sample_weight)
+    order, starts = sort_by_features(features)
     if len(starts) < _MIN_ROWS <= len(order) / _MIN_ROWS:
         starts = np.arange(len(order))
     if len(starts) < _MIN_ROWS:
@@ -51,31 +52,57 @@ def make_folds(parts: list[Rows]) -> list[Fold]:
     return [Fold(np.sort(np.concatenate(parts[:k] + parts[k + 1 :])), np.sort(part)) for k, part in enumerate(parts)]
 
 
-def sort_by_features(X: Any, sample_weight: SampleWeight | None = None) -> tuple[Rows, Rows]:
+def sort_by_features(features: Any) -> tuple[Rows, Rows]:
     """Sort rows by a projection of their features; also return where each group of equal rows starts.
 
-    The random coefficients of the projection are assigned to the columns by the rank of a third moment,
-    ``sum_i w_i x_ij |x_i|^2``, which depends neither on the order of rows nor on that of columns.
+    The random coefficients of the projection are assigned to the standardised columns by the rank of a third moment,
+    ``mean_i w_i z_ij |z_i|^2``: neither the order of rows or columns nor an offset or scale of a column matters.
+
+    Parameters
+    ----------
+    features : Features
+        Or rows in blocks on a cluster, which apply `third_moments` and `project_rows` themselves.
     """
-    dense = isinstance(X, np.ndarray)
-    # Rows in blocks on a cluster compute their moments themselves.
-    moments = X.third_moments() if hasattr(X, "third_moments") else third_moments(X, sample_weight)
-    direction = np.empty(X.shape[1], dtype=X.dtype)
-    # In single precision, so that rounding errors do not rank columns.
-    ranked = np.argsort(moments.astype(np.float32), kind="stable")
-    direction[ranked] = np.random.default_rng(0).standard_normal(X.shape[1])
-    # Not by BLAS, in which the same row may give another number at another place.
-    projected = np.einsum("ij,j->i", X, direction) if dense else X @ direction
+    local = isinstance(features, Features)
+    weights = features.sample_weight
+    moments = third_moments(features.X, features, weights) if local else features.third_moments()
+    direction = np.empty(features.m)
+    # Rounded, so that rounding errors do not rank columns.
+    ranked = np.argsort(np.round(moments / (features.total * features.m), 9), kind="stable")
+    direction[ranked] = np.random.default_rng(0).standard_normal(features.m)
+    direction *= _inverse_deviations(features)
+    projected = project_rows(features.X, features, direction) if local else features.project_rows(direction)
     order = np.argsort(projected, kind="stable")
     return order, np.flatnonzero(np.append(True, np.diff(projected[order]) > 0))
 
 
-def third_moments(X: Any, sample_weight: SampleWeight | None = None) -> Array:
-    """``sum_i w_i x_ij |x_i|^2`` of each column j."""
-    dense = isinstance(X, np.ndarray)
-    squares = np.einsum("ij,ij->i", X, X, dtype=np.float64) if dense else np.asarray(X.multiply(X).sum(axis=1)).ravel()
-    squares = squares if sample_weight is None else squares * sample_weight
-    return np.asarray(np.sum([squares[rows] @ X[rows] for rows in row_blocks(X)], axis=0))
+def third_moments(X: Any, columns: CentredColumns, sample_weight: SampleWeight | None = None) -> Array:
+    """``sum_i w_i z_ij |z_i|^2`` of each standardised column j."""
+    scale = _inverse_deviations(columns)
+    centre = scale * (columns.mean - columns.offsets)
+    moments = np.zeros(columns.m)
+    for rows in row_blocks(X):
+        block = without_offsets(X[rows], columns.offsets)
+        scaled = sparse.csr_array(block.multiply(scale)) if sparse.issparse(block) else block * scale
+        squares = (scaled * scaled).sum(axis=1) - 2.0 * (scaled @ centre) + centre @ centre
+        squares = squares if sample_weight is None else squares * sample_weight[rows]
+        moments += squares @ scaled - squares.sum() * centre
+    return moments
+
+
+def project_rows(X: Any, columns: CentredColumns, direction: Array) -> Array:
+    """``(X - offsets) direction``: the same number for the same row, wherever it stands."""
+    blocks = (without_offsets(X[rows], columns.offsets) for rows in row_blocks(X))
+    if sparse.issparse(X):
+        return np.concatenate([block @ direction for block in blocks])
+    # Not by BLAS, in which the same row may give another number at another place.
+    return np.concatenate([np.einsum("ij,j->i", block.astype(np.float64, order="C"), direction) for block in blocks])
+
+
+def _inverse_deviations(columns: CentredColumns) -> Array:
+    """The reciprocal of each column's standard deviation; 0 for a constant column."""
+    varying = columns.spread > 0.0
+    return np.where(varying, np.sqrt(columns.total / np.where(varying, columns.spread, 1.0)), 0.0)
 
 
 @dataclass(frozen=True)
@@ -112,7 +139,7 @@ def validation_splits(features: Features, Y: Mask, observed: Mask | None = None)
             part(observed, test),
             np.ones(len(test)) if weights is None else weights[test],
         )
-        for train, test in validation_folds(features.original.X, weights)
+        for train, test in validation_folds(features.original)
     ]
 
 

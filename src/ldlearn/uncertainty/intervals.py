@@ -206,8 +206,8 @@ class IntervalMixin(JointModel):
         self.__dict__.pop("_training", None)
         if "_doubt" not in vars(self):
             raise InputError(
-                f"This {type(self).__name__} does not hold what intervals need, because it was saved by an earlier "
-                "version, fitted on distributed rows, or its training arrays were changed after the fit; fit it again."
+                f"This {type(self).__name__} does not hold what intervals need, because it was fitted on Dask "
+                "collections, or its training arrays were changed after the fit; fit it again."
             )
         return self._doubt
 
