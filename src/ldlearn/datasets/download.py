@@ -18,7 +18,7 @@ from ldlearn.tables.checksums import Checksum
 Progress = Callable[[int, int | None], None]
 
 _MAX_BYTES = 1 << 31  # of a file whose size is unknown
-_RETRIED = frozenset({408, 425, 429, 500, 502, 503, 504})  # the server's trouble, not a refusal
+_RETRIED = frozenset({408, 425, 429, 500, 502, 503, 504})  # temporary failures of a server
 
 
 @dataclass(frozen=True)
@@ -67,30 +67,25 @@ def download(
     -------
     path : Path
     """
-    patience, reason = patience or Patience(), ""
+    patience, reason, target = patience or Patience(), "", folder / file_name
+    part = folder / "partial" / f"{file_name}.{str(expected)[-16:]}"  # another version is not continued
+    report = partial(_draw_bar, file_name) if progress is True else progress or (lambda done, total: None)
     with naming_system_errors(folder, "written"):
-        transfer = _Transfer(
-            url=url,
-            target=folder / file_name,
-            partial=folder / "partial" / f"{file_name}.{str(expected)[-16:]}",  # another version is not continued
-            expected=expected,
-            timeout=patience.timeout,
-            progress=partial(_draw_bar, file_name) if progress is True else progress or (lambda done, total: None),
-        )
         for attempt in range(patience.retries + 1):
             if attempt:
-                # Twice as long each time: a server in trouble is not helped by being asked at once.
+                # Twice as long each time: repeated requests would slow down an overloaded server further.
                 time.sleep(patience.pause * 2 ** (attempt - 1))
-            # Another process may have finished it while we waited.
-            if transfer.target.is_file() and not expected.problem(transfer.target):
-                return transfer.target
+            # Another process may have finished it in the meantime.
+            if target.is_file() and not expected.problem(target):
+                return target
             try:
-                transfer.receive()
-                return transfer.hand_over()
+                _receive(url, part, expected, patience.timeout, report)
+                _move_verified(part, target, expected)
+                return target
             except _Interrupted as error:
                 reason = str(error)
             except FileNotFoundError:
-                # Two processes share a partial file, and whoever hands it over removes it.
+                # Two processes share a partial file, and the one that finishes first removes it.
                 reason = "another process has taken the file"
     raise DatasetError(
         f"{url} could not be downloaded in {patience.retries + 1} attempts; the last one failed because {reason}. "
@@ -99,88 +94,70 @@ def download(
 
 
 class _Interrupted(Exception):
-    """The file did not arrive whole, or not right; another attempt may help."""
+    """The file did not arrive complete and correct; another attempt may help."""
 
 
-@dataclass(frozen=True)
-class _Transfer:
-    """Fills `partial`, and puts only what has been verified at `target`.
+# Own code because what has arrived of a download is kept and continued, which pooch does not do.
+def _receive(url: str, part: Path, expected: Checksum, timeout: float, report: Progress) -> None:
+    """Request the bytes that are missing, and append them to the partial file."""
+    part.parent.mkdir(parents=True, exist_ok=True)
+    requests = import_optional("requests", "datasets", "Downloads")
+    have = part.stat().st_size if part.exists() else 0
+    # Complete already: the process that received it died before it was verified.
+    if have == expected.size:
+        return
+    # Compressed in transit, positions and lengths would count other bytes than those of the file.
+    headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={have}-"} if have else {})
+    try:
+        with requests.get(url, headers=headers, stream=True, timeout=timeout) as response:
+            status, content_range = response.status_code, response.headers.get("Content-Range", "")
+            if have and status == 416:  # nothing lies beyond what we have; verification decides
+                return
+            if status == 206 and not content_range.startswith(f"bytes {have}-"):
+                raise _Interrupted(f"the server answered with an unexpected range {content_range!r}")
+            if status not in (200, 206):
+                answer = f"the server answered {status} {response.reason}"
+                refused = DatasetError(f"{url} cannot be downloaded: {answer}.")
+                raise _Interrupted(answer) if status in _RETRIED else refused
+            # A server may ignore that only the rest is wanted, and send everything.
+            _save(response, have if status == 206 else 0, part, expected, report)
+    except requests.RequestException as error:
+        raise _Interrupted(_describe_failure(requests, error)) from error
 
-    Own code because what has arrived of a download is kept and continued, which pooch does not do.
-    """
 
-    url: str
-    target: Path
-    partial: Path
-    expected: Checksum
-    timeout: float
-    progress: Progress
+def _save(response: Any, start: int, part: Path, expected: Checksum, report: Progress) -> None:
+    announced = response.headers.get("Content-Length", "")
+    total = expected.size or (start + int(announced) if announced.isdecimal() else None)
+    done = start
+    # Written at a position, not appended: two processes that fetch the same file write the same bytes.
+    with part.open("r+b" if part.exists() else "w+b") as file:
+        file.seek(start)
+        for chunk in response.iter_content(8192):
+            done += len(chunk)
+            # Checked while it arrives: an endless response would fill the disk.
+            if done > (expected.size or _MAX_BYTES):
+                part.unlink(missing_ok=True)
+                raise _Interrupted("the server sent more bytes than the file has")
+            file.write(chunk)
+            report(done, total)
+        file.truncate(done)  # removes the rest of an older and longer attempt
 
-    def receive(self) -> None:
-        """Ask for what is still missing, and keep it."""
-        self.partial.parent.mkdir(parents=True, exist_ok=True)
-        requests = import_optional("requests", "datasets", "Downloads")
-        have = self.partial.stat().st_size if self.partial.exists() else 0
-        # whole already: the process that received it died before handing it over
-        if have == self.expected.size:
-            return
-        # Packed on the way, positions and lengths would count other bytes than those of the file.
-        headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={have}-"} if have else {})
-        try:
-            with requests.get(self.url, headers=headers, stream=True, timeout=self.timeout) as response:
-                if not have or response.status_code != 416:  # nothing lies beyond what we have; verification decides
-                    self._save(response, self._start_of(response, have))
-        except requests.RequestException as error:
-            raise _Interrupted(_describe_failure(requests, error)) from error
 
-    def hand_over(self) -> Path:
-        """Verify what arrived, in a copy that no other process can write to, and keep that copy."""
-        with self.partial.open("rb") as arrived, writing(self.target) as file:
-            shutil.copyfileobj(arrived, file)
-            file.flush()
-            problem = self.expected.problem(Path(file.name))
-            # what is wrong and not too short never becomes right
-            if not problem or file.tell() >= (self.expected.size or 0):
-                self.partial.unlink(missing_ok=True)
-            if problem:
-                raise _Interrupted(f"what arrived is not the file that was meant ({problem})")
-        return self.target
-
-    def _start_of(self, response: Any, have: int) -> int:
-        """Position of the first byte of the answer: a server may ignore that we want only the rest."""
-        answer = f"the server answered {response.status_code} {response.reason}"
-        content_range = response.headers.get("Content-Range", "")
-        if response.status_code == 200:
-            return 0
-        if response.status_code == 206 and content_range.startswith(f"bytes {have}-"):
-            return have
-        if response.status_code == 206:
-            raise _Interrupted(f"the server answered with an unexpected range {content_range!r}")
-        if response.status_code in _RETRIED:
-            raise _Interrupted(answer)
-        raise DatasetError(f"{self.url} cannot be downloaded: {answer}.")
-
-    def _save(self, response: Any, start: int) -> None:
-        announced = response.headers.get("Content-Length", "")
-        total = self.expected.size or (start + int(announced) if announced.isdecimal() else None)
-        done = start
-        # writing at a position, not appending: two processes that fetch the same file write the same bytes
-        with self.partial.open("r+b" if self.partial.exists() else "w+b") as file:
-            file.seek(start)
-            for chunk in response.iter_content(8192):
-                done += len(chunk)
-                # Looked at while it arrives: a server without an end would fill the disk.
-                if done > (self.expected.size or _MAX_BYTES):
-                    self.partial.unlink(missing_ok=True)
-                    raise _Interrupted("the server sent more bytes than the file has")
-                file.write(chunk)
-                self.progress(done, total)
-            # of an older and longer attempt, nothing may be left behind the end
-            file.truncate(done)
+def _move_verified(part: Path, target: Path, expected: Checksum) -> None:
+    """Verify what arrived, in a copy that no other process can write to, and keep that copy."""
+    with part.open("rb") as arrived, writing(target) as file:
+        shutil.copyfileobj(arrived, file)
+        file.flush()
+        problem = expected.problem(Path(file.name))
+        # A wrong file that is not too short cannot be completed.
+        if not problem or file.tell() >= (expected.size or 0):
+            part.unlink(missing_ok=True)
+        if problem:
+            raise _Interrupted(f"what arrived is not the file that was meant ({problem})")
 
 
 def _describe_failure(requests: Any, error: Exception) -> str:
-    # While the body is read, requests tells of a timeout as of any lost connection.
+    # While the body is read, requests reports a timeout as any lost connection.
     if isinstance(error, requests.Timeout) or "timed out" in str(error).lower():
         return "the connection stalled"
     if isinstance(error, requests.exceptions.ChunkedEncodingError):

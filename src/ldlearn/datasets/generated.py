@@ -25,12 +25,12 @@ class _Source:
     n_samples: int
     n_features: int
     n_labels: int
-    sparsity: float
-    snr: float
-    imbalance: float
-    manifold_dim: int | None
-    sharpness: float
-    random_state: InitVar[Any]
+    sparsity: float = 0.0
+    snr: float = 10.0
+    imbalance: float = 1.0
+    manifold_dim: int | None = None
+    sharpness: float = 2.0
+    random_state: InitVar[Any] = 0
     sampler: LabelSampler | None = None
 
     def __post_init__(self, random_state: Any) -> None:
@@ -107,30 +107,26 @@ def _support(logits: NDArray[Any], sparsity: float, rng: np.random.Generator) ->
 
 
 def iter_label_distributions(
-    n_samples: int = 1000,
-    n_features: int = 20,
-    n_labels: int = 5,
-    *,
-    sparsity: float = 0.0,
-    snr: float = 10.0,
-    imbalance: float = 1.0,
-    manifold_dim: int | None = None,
-    sharpness: float = 2.0,
-    random_state: Any = 0,
-    dtype: DTypeLike = np.float64,
+    n_samples: int = 1000, n_features: int = 20, n_labels: int = 5, *, dtype: DTypeLike = np.float64, **settings: Any
 ) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
     """Blocks (X, D) of at most 2,048 rows of what `make_label_distributions` returns at once.
 
-    Never more than one block is in memory, so the number of rows is not limited by it. The parameters are
-    those of `make_label_distributions`.
+    Only one block is in memory at a time, so the number of rows is not limited by it.
+
+    Parameters
+    ----------
+    n_samples, n_features, n_labels : int
+    dtype : dtype, default=float64
+    **settings
+        ``sparsity``, ``snr``, ``imbalance``, ``manifold_dim``, ``sharpness`` and ``random_state`` of
+        `make_label_distributions`, with the same defaults.
 
     Examples
     --------
     >>> [len(X) for X, D in iter_label_distributions(5000)]
     [2048, 2048, 904]
     """
-    difficulty = (sparsity, snr, imbalance, manifold_dim, sharpness)
-    return ((X, D) for X, D in _Source(n_samples, n_features, n_labels, *difficulty, random_state).blocks(dtype))
+    return ((X, D) for X, D in _Source(n_samples, n_features, n_labels, **settings).blocks(dtype))
 
 
 def make_label_distributions(
