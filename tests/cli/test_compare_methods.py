@@ -58,7 +58,7 @@ def test_a_table_of_0_and_1_in_one_line(run, files, monkeypatch):
         "compare-methods", "logical.csv", "-l", "sky:sun", "--id", "photo", "--methods", QUICK, "--repeats", 2, "--log"
     )
     assert found.code == 0, found.err
-    assert "note: categories: 'camera'" in found.err
+    assert "note: categorical: 'camera'" in found.err
     assert "note: texts: 'caption'" in found.err
     assert "logical has no true degrees" in found.out
     assert "Vote log-likelihood" in found.out

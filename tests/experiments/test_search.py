@@ -238,7 +238,7 @@ def test_methods_and_grid_points_of_a_split_share_the_search_for_neighbours(tmp_
             (X is None and searched.append(len(self._fit_X))) or original(self, X, *args, **more)
         ),
     )
-    monkeypatch.setattr("ldlearn.experiments.worker._neighbors", SharedNeighbors())
+    monkeypatch.setattr("ldlearn.experiments.executors._neighbors", SharedNeighbors())
     methods = {
         "GLLE": SMALL_GLLE,
         "L2": {"params": {"n_neighbors": 5}, "grid": {"gamma": [0.01, 1.0]}},

@@ -1,4 +1,4 @@
-"""Executors of tasks: this process, processes of this machine, or a Dask cluster."""
+"""Computing cells, always under the same conditions: in this process, in processes of this machine, or on Dask."""
 
 from __future__ import annotations
 
@@ -6,26 +6,81 @@ import os
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import joblib
 from joblib import Parallel, delayed, parallel_config
 from joblib.externals.loky.process_executor import TerminatedWorkerError
+from threadpoolctl import threadpool_limits
 
 from ldlearn.base.discovery import installed_versions
+from ldlearn.core.neighbors import SharedNeighbors
 from ldlearn.evaluation import Record
 from ldlearn.exceptions import LDLearnError, import_optional
+from ldlearn.experiments.captured_warnings import error_message
 from ldlearn.experiments.cells import Cell
+from ldlearn.experiments.search import search
 from ldlearn.experiments.sources import AnyDataset
-from ldlearn.experiments.worker import THREADS, compute_cells
+from ldlearn.experiments.splits import make_split
 
 Task = tuple[tuple[Cell, ...], AnyDataset]  # cells that share their first step, and their data set
 Executor = Callable[[Iterable[Task]], Iterator[list[Record]]]  # records as they are ready, in any order
 
+_THREADS = 1  # of BLAS and OpenMP in a cell: sums of more threads are rounded differently
+_one_at_a_time = threading.Lock()
+# Cells come split by split, so that all methods of a split share the neighbours of its rows.
+_neighbors = SharedNeighbors()
+
 
 class WorkersLostError(LDLearnError, RuntimeError):
     """Worker processes died; what was recorded is safe."""
+
+
+def compute_cells(cells: Sequence[Cell], data: AnyDataset) -> list[Record]:
+    """Compute cells that share their first step, with their data set.
+
+    Returns
+    -------
+    list of Record
+        One for each cell; if all failed together, each has the reason.
+    """
+    started = datetime.now(UTC).isoformat(timespec="seconds")
+    found: dict[str, Any] = {"started": started, "versions": installed_versions(), "threads": _THREADS}
+    # Warnings, thread limits and the memory peak belong to the process: a worker with several threads waits here.
+    with _one_at_a_time, threadpool_limits(limits=_THREADS):
+        _reset_peak_memory()
+        try:
+            first = cells[0]
+            # The cells share the split, though only some of their learners may need dense features.
+            sparse = all(cell.method.takes_sparse for cell in cells)
+            split = make_split(data, first.dataset, first.protocol, first.repeat, sparse=sparse)
+            found |= {"sizes": split.record, "label_names": list(data.label_names)}
+            with _neighbors:
+                records = search(cells, split, **found)
+        except Exception as error:
+            # Any error belongs to the records of these cells; the other cells of the run go on.
+            records = [cell.record("failed", error_message(error), **found) for cell in cells]
+        peak = round(_peak_memory_mb(), 1)
+    return [replace(record, peak_memory_mb=peak) for record in records]
+
+
+def _reset_peak_memory() -> None:
+    """Reset the peak memory of this process (Linux)."""
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")  # resets VmHWM and nothing else, see proc(5)
+
+
+def _peak_memory_mb() -> float:
+    """Peak memory since the last reset (Linux; NaN elsewhere)."""
+    with suppress(OSError, KeyError):
+        status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+        return int(status["VmHWM"].split()[0]) / 1024
+    return float("nan")
 
 
 def run_here(tasks: Iterable[Task], jobs: int = 1) -> Iterator[list[Record]]:
@@ -42,7 +97,7 @@ def run_here(tasks: Iterable[Task], jobs: int = 1) -> Iterator[list[Record]]:
         return
     try:
         children = {"initializer": _exit_with, "initargs": (os.getpid(),)}
-        with parallel_config(backend="loky", inner_max_num_threads=THREADS, **children):
+        with parallel_config(backend="loky", inner_max_num_threads=_THREADS, **children):
             # One task at a time: a batch would be recorded as a whole, and lost as a whole when the run is killed.
             parallel = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)
             yield from parallel(delayed(compute_cells)(*task) for task in tasks)

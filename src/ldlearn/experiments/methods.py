@@ -15,7 +15,7 @@ from ldlearn.base import KINDS, LabelEstimator
 from ldlearn.base.discovery import all_estimators
 from ldlearn.compose import EnhanceThenLearn, FromDistributions
 from ldlearn.evaluation import TASKS, Task
-from ldlearn.exceptions import ParameterError, suggest_name
+from ldlearn.exceptions import ParameterError
 from ldlearn.experiments.toml_table import TomlTable, option
 
 ENHANCER, LEARNER, JOINT = KINDS
@@ -42,12 +42,12 @@ class MethodSpec:
     estimator : str
         Enhancer, joint model, or learner; a learner is trained on the true distributions.
     params, grid : dict
-        Fixed parameters, and lists of values to choose from. A value may be ``"default"`` (None, the estimator's
+        Fixed parameters, and lists of values to select from. A value may be ``"default"`` (None, the estimator's
         own rule) or a multiple of a size of the training part: ``"0.03*m"`` with n rows, m features, c labels.
     learner, learner_params, learner_grid
         A learner that is trained on what the estimator recovered.
     search : {"joint", "stepwise"}
-        Of such a pair: search the product of both grids, or choose the estimator's parameters by recovery first.
+        Of such a pair: search the product of both grids, or select the estimator's parameters by recovery first.
     """
 
     name: str
@@ -100,7 +100,7 @@ class MethodSpec:
 
     @property
     def stepwise(self) -> bool:
-        """Whether a pair chooses its first step by recovery alone."""
+        """Whether a pair selects the parameters of its first step by recovery alone."""
         return self.kind == TWO_STEP and self.search == "stepwise"
 
 
@@ -192,28 +192,22 @@ def _learners() -> list[str]:
 
 
 def _settings(table: TomlTable, key: str, estimator: str | None, *, lists: bool = False) -> dict[str, Any]:
-    """Parameters of an estimator: values, or lists of values to choose from."""
+    """Parameters of an estimator: values, or lists of values to select from."""
     settings = table.table(key)
-    for name, value in settings.entries().items():
+    cls = estimators().get(estimator or "")
+    valid = None if cls is None else cls().get_params(deep=False)
+    for name, value in settings.entries(valid, f"{estimator} parameter").items():
+        if cls is None:
+            raise settings.fail(name, 'there is no learner with parameters; add learner = "..." or remove it.')
         if lists and not (isinstance(value, list) and value):
-            raise settings.fail(name, f"expected a list of values to choose from, got {value!r}.")
+            raise settings.fail(name, f"expected a list of values to select from, got {value!r}.")
         for each in value if lists else [value]:
-            _check_param(settings, estimator, name, each)
+            try:
+                # With arbitrary sizes, as the data are not read yet: ranges of parameters do not depend on them.
+                cls(**resolve({name: each}, {"n": 100, "m": 10, "c": 5}))._validate_params()
+            except ParameterError as error:
+                raise settings.fail(name, str(error)) from None
     return settings.entries()
-
-
-def _check_param(settings: TomlTable, estimator: str | None, name: str, value: Any) -> None:
-    if estimator is None:
-        raise settings.fail(name, 'there is no learner to give it to; add learner = "..." or remove it.')
-    cls = estimators()[estimator]
-    valid = cls().get_params(deep=False)
-    if name not in valid:
-        raise settings.fail(name, f"{estimator} has no parameter {name!r}; {suggest_name(name, valid)}")
-    try:
-        # With arbitrary sizes, as the data are not read yet: ranges of parameters do not depend on them.
-        cls(**resolve({name: value}, {"n": 100, "m": 10, "c": 5}))._validate_params()
-    except ParameterError as error:
-        raise settings.fail(name, str(error)) from None
 
 
 def _discover(table: TomlTable) -> Iterator[MethodSpec]:
