@@ -59,7 +59,7 @@ def test_a_table_of_0_and_1_in_one_line(run, files, monkeypatch):
     )
     assert found.code == 0, found.err
     assert "note: categorical: 'camera'" in found.err
-    assert "note: texts: 'caption'" in found.err
+    assert "note: text: 'caption'" in found.err
     assert "logical has no true degrees" in found.out
     assert "Vote log-likelihood" in found.out
     assert "logical: agreement" in found.out
@@ -82,10 +82,10 @@ def test_unknown_labels_leave_some_methods_out(run, files, unpainted):
     records = read_records("unknown-methods")
     assert [record.status for record in records] == ["ok"] * 3
     assert all(np.isfinite(record.prediction["vote_likelihood"]) for record in records)
-    assert "labels, of which some are unknown, judged by" in (files / "unknown-methods" / "plan.toml").read_text()
+    assert "labels, of which some are unknown, scored by" in (files / "unknown-methods" / "plan.toml").read_text()
     found = run(*words, "--methods", "GLLE")
     assert found.code == 2
-    assert "GLLE + SABFGS cannot do without them; DLDL can" in found.message
+    assert "GLLE + SABFGS cannot be fitted without them; DLDL can" in found.message
 
 
 @pytest.mark.parametrize(("kind", "threshold"), [("votes", 0.0), ("degrees", 0.01)])
@@ -117,7 +117,7 @@ def test_votes_and_degrees_are_a_truth(run, files, unpainted, kind, threshold):
 def test_what_is_learned_from_columns_is_learned_from_training_rows(files):
     table = prepare_table("logical.csv", "sky:sun", id="photo")
     assert isinstance(table, PreparedTable)
-    assert table.kinds.texts == ("caption",)
+    assert table.types.texts == ("caption",)
     train, rest = np.arange(20), np.arange(20, 60)
     ours, others = table.numbers(train, rest)
     height = table.frame["height"].to_numpy()[:20]
