@@ -148,7 +148,7 @@ USAGE = {
     ),
     "output a folder": ((*PREDICT[:-1], "."), [".: it is a folder"]),
     "no such data set": (("datasets", "show", "vader"), ["no data set 'vader'", "vader_tweets"]),
-    "demo in a file": (("demo", "--folder", "data.csv"), ["data.csv: it is not a folder"]),
+    "demo in a file": (("demo", "--folder", "data.csv"), ["data.csv: File exists"]),
     "ending and format differ": (
         (*PREDICT, "--to", "jsonl"),
         ["out.csv: its ending says csv, but jsonl was"],

@@ -43,7 +43,7 @@ def methods() -> None:
         os.kill(os.getpid(), signal.SIGINT)
     except KeyboardInterrupt:
         raise SystemError("returned a result with an exception set")
-sys.modules["ldlearn.cli.methods"] = types.SimpleNamespace(methods=methods)
+sys.modules["ldlearn.cli.library"] = types.SimpleNamespace(methods=methods)
 sys.argv = ["ldlearn", "methods"]
 main()
 """

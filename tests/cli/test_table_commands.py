@@ -268,7 +268,7 @@ def test_a_model_that_learned_nothing_says_so(here, run):
 def test_inspect_and_the_model_card(model, run):
     result = run("inspect", model, "--html", "card.html")
     assert result.code == 0, result.err
-    for part in ("DLDL", "80", "sky (", "certified gap", "pushes sea up", "place_coast", "Average precision ↑"):
+    for part in ("DLDL", "80", "sky (", "certified gap", "increase sea", "place_coast", "Average precision ↑"):
         assert part in result.out
     with open("card.html") as file:
         page = file.read()
@@ -291,7 +291,7 @@ def test_inspect_and_the_model_card(model, run):
     assert "beta=" in known["choice"]
     assert known["choice"] in page
     assert known["features"] == {"numbers": ["height", "wet"], "texts": ["place"]}
-    assert known["columns"] == {"height": "numbers", "wet": "numbers", "place": "categories"}
+    assert known["columns"] == {"height": "numeric", "wet": "numeric", "place": "categorical"}
     source = known["source"]
     with open("data.csv", "rb") as file:
         assert source["sha256"] == hashlib.sha256(file.read()).hexdigest()

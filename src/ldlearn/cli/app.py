@@ -1,8 +1,9 @@
 """The typer application: the list of commands, which are imported when they are run, and the options of all commands.
 
-A command is a file of this package with a function of the same name (an underscore replaces a hyphen and follows a
-Python keyword), or with a `typer.Typer` of that name if the command has subcommands. The file is imported only when its
-command is run or its help is shown, so it may import at its top whatever it needs.
+A command is a function of the same name (an underscore replaces a hyphen and follows a Python keyword), or a
+`typer.Typer` of that name if the command has subcommands. Its file is that of its name unless its entry of `COMMANDS`
+gives another. The file is imported only when one of its commands is run or its help is shown, so it may import at its
+top whatever it needs.
 """
 
 from __future__ import annotations
@@ -28,30 +29,27 @@ _SETTINGS = {"help_option_names": ["-h", "--help"]}
 
 
 class Command(NamedTuple):
-    """An entry of the help page: name, first line of the function's docstring, heading of the page."""
+    """An entry of the help page: name, first line of the function's docstring, heading of the page, and its file."""
 
     name: str
     help: str
-    panel: str
+    panel: str = OWN_TABLES
+    file: str = ""
 
 
 COMMANDS = (
-    Command("fit", "Fit a model on a table with 0/1 label columns, and score it on held-out rows.", OWN_TABLES),
-    Command("enhance", "Turn the 0/1 labels of rows into degrees: by a fitted model, or by a method.", OWN_TABLES),
-    Command("predict", "Predict the degrees of new rows, in constant memory.", OWN_TABLES),
-    Command(
-        "evaluate", "Score a model against true degrees or 0/1 labels, and compare with two baselines.", OWN_TABLES
-    ),
-    Command("inspect", "Show the training data, parameters, scores and warnings of a model.", OWN_TABLES),
-    Command("export", "Write a linear model as ONNX, its preprocessing included.", OWN_TABLES),
-    Command("compare", "Compare two files of distributions row by row: mean of every metric.", OWN_TABLES),
-    Command("import", "Make a table of annotations by raters: Label Studio, doccano, or long format.", OWN_TABLES),
-    Command(
-        "compare-methods", "Compare several methods on a table: which fits best, how much they differ.", OWN_TABLES
-    ),
-    Command("demo", "Run all steps on real data: tweets rated by 20 to 99 people.", OWN_TABLES),
-    Command("methods", "List the methods: name, kind, summary.", EXPERIMENTS),
-    Command("datasets", "List the data sets that are available by name, and where they are stored.", EXPERIMENTS),
+    Command("fit", "Fit a model on a table with 0/1 label columns, and score it on held-out rows.", file="tables"),
+    Command("enhance", "Turn the 0/1 labels of rows into degrees: by a fitted model, or by a method.", file="tables"),
+    Command("predict", "Predict the degrees of new rows, in constant memory.", file="tables"),
+    Command("evaluate", "Score a model against true degrees or 0/1 labels; compare with baselines.", file="tables"),
+    Command("inspect", "Show the training data, parameters, scores and warnings of a model.", file="models"),
+    Command("export", "Write a linear model as ONNX, its preprocessing included.", file="models"),
+    Command("compare", "Compare two files of distributions row by row: mean of every metric.", file="tables"),
+    Command("import", "Make a table of annotations by raters: Label Studio, doccano, or long format."),
+    Command("compare-methods", "Compare several methods on a table: which fits best, how much they differ."),
+    Command("demo", "Run all steps on real data: tweets rated by 20 to 99 people."),
+    Command("methods", "List the methods: name, kind, summary.", EXPERIMENTS, "library"),
+    Command("datasets", "List the available data sets, and where they are stored.", EXPERIMENTS, "library"),
     Command("run", "Run an experiment; records are written to OUTPUT/records.jsonl.", EXPERIMENTS),
     Command("report", "Write the report of a run: one HTML page, tables in Markdown and LaTeX, figures.", EXPERIMENTS),
 )
@@ -84,7 +82,8 @@ class LazyGroup(TyperGroup):
 def load_command(name: str) -> Any:
     """Import the file of a command, and make the command from its function or group."""
     attribute = name.replace("-", "_") + ("_" if iskeyword(name) else "")
-    found = getattr(import_module(f"ldlearn.cli.{attribute}"), attribute)
+    file = next((command.file for command in COMMANDS if command.name == name), "") or attribute
+    found = getattr(import_module(f"ldlearn.cli.{file}"), attribute)
     if not isinstance(found, typer.Typer):
         function, found = found, typer.Typer(add_completion=False)
         found.command(name, context_settings=_SETTINGS)(_expand_options(function))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -49,9 +49,8 @@ def compare_methods(
     if data == PIPE:
         raise typer.BadParameter("a run reads its table again when it continues; name a file.", param_hint="DATA")
     names, columns = opt.split_names(methods) or METHODS, vars(features) | vars(dialect)
-    plan, table = plan_for_table(
-        data, labels, methods=names, repeats=repeats, seed=seed, columns=columns, on_message=log_message
-    )
+    options: dict[str, Any] = {"repeats": repeats, "seed": seed, "columns": columns, "on_message": log_message}
+    plan, table = plan_for_table(data, labels, methods=names, **options)
     folder = output or Path(f"{plan.name}-methods")
     if not quiet:
         for line in [*describe_types(table.types.describe()), *table.report.messages()]:

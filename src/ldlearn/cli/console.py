@@ -54,8 +54,7 @@ def print_json(result: dict[str, Any]) -> None:
 def check_one_stdout(output: str, as_json: bool) -> None:
     """Refuse to mix a table and JSON on standard output."""
     if output == PIPE and as_json:
-        problem = "standard output cannot hold both the table and the JSON; name a file."
-        raise typer.BadParameter(problem, param_hint="-o")
+        raise typer.BadParameter("standard output cannot hold both table and JSON; name a file.", param_hint="-o")
 
 
 @contextmanager

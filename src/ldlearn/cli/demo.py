@@ -10,7 +10,6 @@ import typer
 
 from ldlearn.cli.app import load_command
 from ldlearn.datasets import load_vader_tweets
-from ldlearn.exceptions import TableError
 from ldlearn.tables.formats import open_output
 from ldlearn.tables.values import import_pandas
 
@@ -32,8 +31,6 @@ def demo(
     ldlearn demo --folder play --rows 500
     """
     place = Path(folder)
-    if place.exists() and not place.is_dir():
-        raise TableError(f"{folder}: it is not a folder.")
     place.mkdir(parents=True, exist_ok=True)
     _write_tables(place, rows)
     model = place / "model.ldl"

@@ -48,13 +48,13 @@ def import_(
         sink.write(found.table)
     for message in found.messages:
         log(f"{message}.")
-    labels = found.labels
     if as_json:
-        print_json({"rows": len(found.table), "id": found.id, "labels": labels, "kind": found.kind, "output": output})
+        facts = {"id": found.id, "labels": found.labels, "kind": found.kind, "output": output}
+        print_json({"rows": len(found.table)} | facts)
     elif output != PIPE:
-        print_result(f"{len(found.table):,} rows, {len(labels)} labels: {output}")
+        print_result(f"{len(found.table):,} rows, {len(found.labels)} labels: {output}")
         # quoted: the line is meant to be pasted into a shell
         columns = f"--labels {quote(found.labels_option)} --id {quote(found.id)}"
         # Counts of 0 and 1 look like 0/1 labels.
-        columns += " --kind votes" if found.kind == "votes" else ""
+        columns += " --kind votes" * (found.kind == "votes")
         print_result(f"Next: ldlearn fit {quote(output)} {columns} -o model.ldl")

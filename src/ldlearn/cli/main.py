@@ -65,15 +65,11 @@ def ignore_closed_pipe(stream: TextIO) -> Iterator[None]:
 
 def _run(arguments: list[str]) -> None:
     """Call the typer application; it is imported here, where errors and Ctrl-C are handled."""
-    try:
-        from ldlearn.cli.app import command_line
-    except ModuleNotFoundError as error:
-        if error.name != "typer":
-            raise
-        from ldlearn.exceptions import MissingDependencyError, install_advice
+    from ldlearn.exceptions import import_optional
 
-        advice = install_advice("typer rich", "cli")
-        raise MissingDependencyError(f"The command line needs typer and rich: {advice}.") from None
+    import_optional("typer", "cli", "Commands")
+    from ldlearn.cli.app import command_line
+
     try:
         command_line(args=arguments, prog_name="ldlearn")
     finally:

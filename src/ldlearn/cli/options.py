@@ -7,7 +7,6 @@ gets their values as one object (see `ldlearn.cli.app.load_command`).
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -17,7 +16,7 @@ from ldlearn.base.discovery import all_estimators
 from ldlearn.tables.delimited_dialect import Dialect
 
 
-def complete_method(incomplete: str) -> Iterable[str]:
+def complete_method(incomplete: str) -> list[str]:
     """Names of methods with this prefix, for shell completion."""
     return [name for name, _ in all_estimators() if name.lower().startswith(incomplete.lower())]
 

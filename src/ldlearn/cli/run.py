@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,7 +18,6 @@ from ldlearn.evaluation.formatting import format_duration
 from ldlearn.exceptions import LDLearnError
 from ldlearn.experiments import LogProgress, Plan, RunProgress, RunSummary, load_plan, run_plan
 from ldlearn.experiments.cells import Cell
-from ldlearn.experiments.progress import TimeLeft
 
 
 def run(
@@ -34,17 +32,8 @@ def run(
     run_and_report(load_plan(plan), output, jobs=jobs, scheduler=scheduler, quiet=quiet, log=log)
 
 
-def run_and_report(
-    plan: Plan,
-    output: Path,
-    *,
-    jobs: int,
-    quiet: bool,
-    log: bool,
-    scheduler: str | None = None,
-    loaded: Mapping[str, Any] | None = None,
-) -> None:
-    """Run a plan, and print its tables."""
+def run_and_report(plan: Plan, output: Path, *, jobs: int, quiet: bool, log: bool, **options: Any) -> None:
+    """Run a plan with options of `run_plan`, and print its tables."""
     if quiet and log:
         raise typer.BadParameter("choose one of --quiet and --log.")
     if jobs < 1 and jobs != -1:
@@ -56,7 +45,7 @@ def run_and_report(
     live = console.is_terminal and not log
     progress = RunProgress() if quiet else LiveProgress(console) if live else LogProgress()
     try:
-        found = run_plan(plan, output, jobs=jobs, scheduler=scheduler, progress=progress, loaded=loaded)
+        found = run_plan(plan, output, jobs=jobs, progress=progress, **options)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"interrupted; records in {output} are kept, and the same command continues.") from None
     if not quiet:
@@ -73,8 +62,11 @@ def _print_summary(console: Console, plan: Plan, found: RunSummary) -> None:
             console.print(_score_table(board), "")
         if board.note:
             console.print(board.note)
+    finished = {record.method for record in found.records if record.is_ok}
+    # The first message of each method without a finished cell; reversed, because the last value of a key is kept.
+    failed = {record.method: record.message for record in reversed(found.records) if record.method not in finished}
     # If nothing could be computed, the error of the command gives the reason.
-    for name, reason in _failures(found).items() if found.count("ok") else ():
+    for name, reason in failed.items() if finished else ():
         console.print(f"Left out: {name}: {reason}")
     counts = ", ".join(f"{found.count(status)} {status}" for status in ("ok", "failed", "missing"))
     console.print(f"{len(found.records)} cells: {counts}; {found.computed} computed now.")
@@ -93,35 +85,19 @@ def _score_table(board: Scoreboard) -> Table:
     return table
 
 
-def _failures(found: RunSummary) -> dict[str, str]:
-    """First message of each method without a finished cell."""
-    finished = {record.method for record in found.records if record.is_ok}
-    failed = [record for record in found.records if record.method not in finished]
-    # reversed: the first message of a method is kept
-    return {record.method: record.message for record in reversed(failed)}
-
-
-class LiveProgress(RunProgress):
+class LiveProgress(LogProgress):
     """Progress on a terminal: a bar of cells, the last cell, and the time left."""
 
     def __init__(self, console: Console) -> None:
-        self._console = console
-        self._bar = Progress(
-            SpinnerColumn(),
-            BarColumn(bar_width=None),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[left]}"),
-            TimeElapsedColumn(),
-            TextColumn("{task.description}", style="dim", markup=False),
-            console=console,
-            transient=True,  # removed before the tables are printed
-        )
+        super().__init__()
+        left, last_cell = TextColumn("{task.fields[left]}"), TextColumn("{task.description}", style="dim", markup=False)
+        bar = (SpinnerColumn(), BarColumn(bar_width=None), MofNCompleteColumn())
+        # transient: removed before the tables are printed
+        self._bar = Progress(*bar, left, TimeElapsedColumn(), last_cell, console=console, transient=True)
 
     def begin(self, n_cells: int, n_recorded: int, todo: list[Cell]) -> None:
         """Draw the bar."""
-        self._left = TimeLeft(todo)
-        before = f" ({n_recorded} recorded before)" if n_recorded else ""
-        self._console.print(f"{n_cells} cells{before}.", highlight=False)
+        super().begin(n_cells, n_recorded, todo)
         self._task = self._bar.add_task("", total=n_cells, completed=n_recorded, left="")
         self._bar.start()
 

@@ -1,4 +1,4 @@
-"""`ldlearn datasets`: data sets that are available, and their download."""
+"""The commands for what the library has: its methods and its data sets."""
 
 from __future__ import annotations
 
@@ -8,10 +8,22 @@ from typing import Annotated
 
 import typer
 
+from ldlearn.base.discovery import all_estimators
 from ldlearn.cli.console import print_json, print_message, print_result, print_table
 from ldlearn.cli.options import Json
 from ldlearn.datasets import dataset_info, fetch_dataset, list_datasets, write_dataset
 from ldlearn.tables.formats import check_output
+
+
+def methods(
+    kind: Annotated[str | None, typer.Option(help="Only this kind: enhancer, learner or joint.")] = None,
+) -> None:
+    """List the methods: name, kind, summary."""
+    # Docstrings wrap their first sentence, a table wraps by itself.
+    paragraphs = {name: (found.__doc__ or "").strip().split("\n\n")[0] for name, found in all_estimators(kind)}
+    rows = [(name, found.kind, " ".join(paragraphs[name].split())) for name, found in all_estimators(kind)]
+    print_table(["Method", "Kind", "Summary"], rows)
+
 
 datasets = typer.Typer(add_completion=False, context_settings={"help_option_names": ["-h", "--help"]})
 
@@ -20,7 +32,7 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of a data set, i
 
 @datasets.callback(invoke_without_command=True)
 def list_all(context: typer.Context, as_json: Json = False) -> None:
-    """List the data sets that are available by name, and where they are stored.
+    """List the available data sets, and where they are stored.
 
     \b
     ldlearn datasets

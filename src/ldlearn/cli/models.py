@@ -1,20 +1,23 @@
-"""`ldlearn inspect`: content, scores and warnings of a model file."""
+"""The commands for model files: inspect, export."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from ldlearn import tables
 from ldlearn.cli.console import print_json, print_result, print_table, report_quality
 from ldlearn.cli.options import Json, NoClobber
-from ldlearn.tables import describe_file, write_card
 from ldlearn.tables.column_types import describe_types
 from ldlearn.tables.formats import check_output
 
+ModelFile = Annotated[str, typer.Argument(metavar="MODEL", help="Model file (.ldl).")]
+
 
 def inspect(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="Model file (.ldl).")],
+    model: ModelFile,
     html: Annotated[str | None, typer.Option(metavar="FILE", help="Write a model card: one HTML page.")] = None,
     no_clobber: NoClobber = False,
     as_json: Json = False,
@@ -25,11 +28,10 @@ def inspect(
     ldlearn inspect model.ldl
     ldlearn inspect model.ldl --html card.html
     """
+    known = tables.describe_file(model)
     if html is not None:
         check_output(html, [model], overwrite=not no_clobber)
-    known = describe_file(model)
-    if html is not None:
-        write_card(known, html)
+        tables.write_card(known, html)
     if as_json:
         print_json(known)
         return
@@ -41,25 +43,42 @@ def inspect(
 
 def _overview(known: dict[str, Any]) -> dict[str, str]:
     data, gap = known["data"], known["certified_gap"]
+    learned = {name: f"{v:.4g}" if isinstance(v, float) else v for name, v in known["learned"].items()}
     found = {
         "method": known["method"],
         "rows": f"{data['rows']:,}",
         "columns": "; ".join(describe_types(known["columns"])),
         "source": ", ".join(known["source"].values()) or "unknown",
-        "labels": ", ".join(f"{name} ({share:.0%})" for name, share in data["label_means"].items()),
+        "labels": ", ".join(f"{name} ({mean:.0%})" for name, mean in data["label_means"].items()),
         "positives per row": f"{data['positives_per_row']:.2f}",
         "missing values": ", ".join(f"{name} {count:,}" for name, count in data["missing"].items()) or "none",
         "parameters": ", ".join(f"{name}={value}" for name, value in known["parameters"].items()),
-        "learned": ", ".join(f"{name}={_short(value)}" for name, value in known["learned"].items()),
+        "learned": ", ".join(f"{name}={value}" for name, value in learned.items()),
         "chosen by the labels": known["choice"] or "nothing",
         "certified gap": "none for this method" if gap is None else f"{gap['per_row']:.2e} per row",
         "sha256": known["sha256"],
     }
     for label, strongest in (known["strongest_features"] or {}).items():
-        pushes = ", ".join(f"{name} ({weight:+.2f})" for name, weight in strongest)
-        found[f"pushes {label} up"] = pushes or "nothing"
+        found[f"increase {label}"] = ", ".join(f"{name} ({coef:+.2f})" for name, coef in strongest) or "nothing"
     return found
 
 
-def _short(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+def export(
+    model: ModelFile,
+    output: Annotated[str, typer.Option("--output", "-o", metavar="FILE.onnx", help="ONNX file to write.")],
+    no_clobber: NoClobber = False,
+) -> None:
+    """Write a linear model as ONNX, its preprocessing included.
+
+    \b
+    ldlearn export model.ldl -o model.onnx
+    """
+    if Path(output).suffix != ".onnx":
+        raise typer.BadParameter(f"an ONNX file ends in .onnx, {output!r} does not.", param_hint="-o")
+    # Before the work: an output that must not be overwritten is an error at once.
+    check_output(output, [model], overwrite=not no_clobber)
+    loaded = tables.load_table_model(model)
+    tables.export_onnx(loaded, output)
+    inputs = {"numbers": loaded.numeric, "texts": loaded.categorical}
+    columns = ", ".join(f"{name} ({len(names)} columns)" for name, names in inputs.items() if names)
+    print_result(f"{output}: inputs {columns}; output degrees ({len(loaded.labels)} labels)")

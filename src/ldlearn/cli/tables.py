@@ -1,0 +1,229 @@
+"""The commands for tables and models: fit, enhance, predict, evaluate, compare."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ldlearn import tables
+from ldlearn.cli import console
+from ldlearn.cli import options as opt
+from ldlearn.compose.method_names import DEFAULT_METHOD, method_name
+from ldlearn.exceptions import format_list
+from ldlearn.metrics import get_metric
+from ldlearn.tables.column_types import describe_types
+from ldlearn.tables.source import PIPE
+
+
+def fit(
+    data: opt.Data,
+    labels: opt.Labels,
+    output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="Model to write, an .ldl file.")],
+    *,
+    features: opt.FeatureOptions,
+    embedding: opt.Embedding = None,
+    method: opt.Method = None,
+    set: opt.Settings = None,
+    kind: opt.LabelKind = "auto",
+    separator: opt.Separator = None,
+    holdout: Annotated[float | None, typer.Option(metavar="F", help="Fraction held out; default 0.2.")] = None,
+    format: opt.From = None,
+    dialect: opt.DialectOptions,
+    scheduler: opt.Scheduler = None,
+    no_clobber: opt.NoClobber = False,
+    as_json: opt.Json = False,
+) -> None:
+    """Fit a model on a table with 0/1 label columns, and score it on held-out rows.
+
+    An empty label is unknown.
+
+    \b
+    ldlearn fit data.csv --labels sky,mountain,sea --id key -o model.ldl
+    ldlearn fit data.csv -l 'emo_*' --features x1:x20 --set alpha=0.1 -o m.ldl
+    ldlearn fit 'part-*.parquet' -l a,b,c --scheduler tcp://host:8786 -o m.ldl
+    """
+    # Model files have their own suffix, so that a slip does not overwrite the data.
+    if Path(output).suffix != ".ldl":
+        raise typer.BadParameter(f"a model file ends in .ldl, {output!r} does not.", param_hint="-o")
+    wanted: dict[str, Any] = {"method": method or DEFAULT_METHOD, "overwrite": not no_clobber, **vars(features)}
+    wanted["params"] = dict(set or ())
+    local = {"kind": kind, "separator": separator, "embedding": embedding, "format": format, "holdout": holdout}
+    given: dict[str, Any] = {name: value for name, value in local.items() if value not in (None, "auto")}
+    if scheduler is not None:
+        if refused := [*given, *(name for name, value in vars(dialect).items() if value)]:
+            names = ", ".join(f"--{name}" for name in refused).replace("--format", "--from")
+            problem = f"a cluster takes 0/1 label columns or degrees in plain files, and no {names}."
+            raise typer.BadParameter(problem, param_hint="--scheduler")
+        # only with a scheduler: it needs Dask
+        from ldlearn.tables.table_parts import fit_parts
+
+        model = fit_parts(data, labels, output, scheduler=scheduler, **wanted)
+    else:
+        if embedding is not None:
+            given["embedding"] = tables.import_embedding(embedding)
+        given |= {"dialect": dialect, "on_message": console.log, "progress": console.progress}
+        model = tables.fit_table(data, labels, output, **wanted, **given)
+    if as_json:
+        console.print_json({"model": output} | tables.describe_model(model))
+        return
+    n, m, c = model.facts["rows"], len(model.features), len(model.labels)
+    console.print_result(f"{method_name(model.estimator)} fitted on {n:,} rows, {m} features, {c} labels: {output}")
+    for line in describe_types(model.facts["columns"]):
+        console.print_result(f"  {line}")
+    if missing := model.facts["missing"]:
+        console.print_result(f"  missing values: {sum(missing.values()):,}, in {format_list(list(missing))}")
+    if choice := getattr(model.estimator, "choice_", ""):
+        console.print_result(f"Chosen by the 0/1 labels: {choice}.")
+    console.report_quality(model.facts)
+
+
+def enhance(
+    data: opt.Data,
+    model: Annotated[str | None, typer.Option("--model", "-m", metavar="FILE", help="A fitted model, or:")] = None,
+    labels: Annotated[str | None, typer.Option("--labels", "-l", metavar="COLS", help="Labels to fit on.")] = None,
+    output: opt.Output = PIPE,
+    *,
+    features: opt.FeatureOptions,
+    method: opt.Method = None,
+    set: opt.Settings = None,
+    separator: opt.Separator = None,
+    embedding: opt.Embedding = None,
+    format: opt.From = None,
+    dialect: opt.DialectOptions,
+    writing: opt.WritingOptions,
+    no_clobber: opt.NoClobber = False,
+    as_json: opt.Json = False,
+) -> None:
+    """Turn the 0/1 labels of rows into degrees: by a fitted model, or by a method.
+
+    \b
+    ldlearn enhance data.csv --model model.ldl -o degrees.csv
+    ldlearn enhance data.csv --labels sky,sea --method PriorLE -o degrees.csv
+    """
+    console.check_one_stdout(output, as_json)
+    if (model is None) == (labels is None):
+        raise typer.BadParameter("give either --model, or --labels to fit on.", param_hint="--model")
+    if model is not None:
+        opt.load_embedding(embedding, model)
+    elif embedding is not None:
+        raise typer.BadParameter("only a model that was fitted with one takes it.", param_hint="--embedding")
+    wanted: dict[str, Any] = {"labels": labels, "method": method, "params": dict(set or ()), "separator": separator}
+    wanted |= {"format": format, "dialect": dialect, **vars(features), **vars(writing), "overwrite": not no_clobber}
+    progress = console.progress_unless_printed(output)
+    written = tables.enhance_table(data, output, model=model, **wanted, on_message=console.log, progress=progress)
+    console.report_written(written, as_json)
+
+
+def predict(
+    data: opt.Data,
+    model: opt.Model,
+    output: opt.Output = PIPE,
+    id: opt.Id = None,
+    embedding: opt.Embedding = None,
+    format: opt.From = None,
+    *,
+    dialect: opt.DialectOptions,
+    writing: opt.WritingOptions,
+    scheduler: opt.Scheduler = None,
+    no_clobber: opt.NoClobber = False,
+    as_json: opt.Json = False,
+) -> None:
+    """Predict the degrees of new rows, in constant memory.
+
+    Features are matched by name. The result has the identifier, the columns of --keep, and the labels.
+
+    \b
+    ldlearn predict new.parquet --model model.ldl -o out.csv
+    ldlearn predict new.csv -m model.ldl --interval 0.9 --flag-far -o out.csv
+    ldlearn predict new.csv -m model.ldl --round 3 --keep city,price -o out.xlsx
+    zcat new.csv.gz | ldlearn predict - -m model.ldl --to jsonl | head
+    """
+    console.check_one_stdout(output, as_json)
+    opt.load_embedding(embedding, model)
+    wanted: dict[str, Any] = {
+        "id": id,
+        "format": format,
+        "dialect": dialect,
+        "overwrite": not no_clobber,
+        **vars(writing),
+    }
+    if scheduler is not None:
+        # only with a scheduler: it needs Dask
+        from ldlearn.tables.table_parts import predict_parts
+
+        written = predict_parts(data, model, output, scheduler=scheduler, **wanted)
+    else:
+        progress = console.progress_unless_printed(output)
+        written = tables.predict_table(data, model, output, **wanted, on_message=console.log, progress=progress)
+    console.report_written(written, as_json)
+
+
+def evaluate(
+    data: opt.Data,
+    model: opt.Model,
+    metrics: opt.Metrics = None,
+    kind: opt.LabelKind = "auto",
+    embedding: opt.Embedding = None,
+    format: opt.From = None,
+    *,
+    dialect: opt.DialectOptions,
+    as_json: opt.Json = False,
+) -> None:
+    """Score a model against true degrees or 0/1 labels; compare with baselines.
+
+    "mean" predicts the mean training distribution for every row, "uniform" equal degrees.
+
+    \b
+    ldlearn evaluate test.csv --model model.ldl
+    ldlearn evaluate test.parquet -m model.ldl --metrics cosine --json
+    """
+    opt.load_embedding(embedding, model)
+    wanted: dict[str, Any] = {"metrics": opt.split_names(metrics), "kind": kind, "format": format, "dialect": dialect}
+    found = tables.evaluate_table(data, model, **wanted, on_message=console.log, progress=console.progress)
+    for message in found.messages:
+        console.log(message)
+    if as_json:
+        console.print_json(found.as_dict())
+        return
+    console.print_scores(found.scores, f"{found.rows:,} rows, {found.truth}")
+    if not found.better_than_baselines:
+        console.warn("the predictions are no better than one prediction for all rows.")
+
+
+def compare(
+    truth: Annotated[str, typer.Argument(metavar="TRUTH", help="Table of the true distributions.")],
+    other: Annotated[str, typer.Argument(metavar="OTHER", help="Table of other distributions.")],
+    labels: Annotated[str | None, typer.Option("--labels", "-l", metavar="COLS", help="Default: all columns.")] = None,
+    id: opt.Id = None,
+    metrics: opt.Metrics = None,
+    convention: Annotated[
+        str, typer.Option(metavar="NAME", help="Treatment of zeros: exact, pyldl, dldl, dldl-recovery.")
+    ] = "exact",
+    format: opt.From = None,
+    *,
+    dialect: opt.DialectOptions,
+    as_json: opt.Json = False,
+) -> None:
+    """Compare two files of distributions row by row: mean of every metric.
+
+    Labels are matched by name, rows by the identifier: the column of --id, or the only text column of both files, or a
+    first column of distinct whole numbers.
+
+    \b
+    ldlearn compare truth.csv predicted.csv --id key
+    ldlearn compare truth.csv predicted.csv -l 'emo_*' --metrics clark,cosine
+    """
+    wanted: dict[str, Any] = {"labels": labels, "id": id, "metrics": opt.split_names(metrics), "convention": convention}
+    found = tables.compare_tables(truth, other, **wanted, format=format, dialect=dialect, on_message=console.log)
+    if as_json:
+        # JSON has neither NaN nor infinity; Python would write both, and other parsers would fail.
+        finite = {name: value if math.isfinite(value) else None for name, value in found.scores.items()}
+        console.print_json({"rows": found.rows, "labels": found.labels, "id": found.id, "scores": finite})
+        return
+    rows = [(get_metric(name).heading, f"{value:.6g}") for name, value in found.scores.items()]
+    console.print_table(["Metric", "Mean"], rows, n_numeric=1)
+    matched = "in their order" if found.id is None else f"matched by {found.id}"
+    console.print_result(f"{found.rows:,} rows {matched}, {len(found.labels)} labels.")
