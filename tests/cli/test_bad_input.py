@@ -137,7 +137,7 @@ USAGE = {
     "model to a table": (("fit", "data.csv", "-l", "sky", "-o", "data.csv"), ["ends in .ldl, 'data.csv' does not"]),
     "no such folder": (("fit", "data.csv", "-l", "sky", "-o", "no/m.ldl"), ["the folder 'no' does not exist"]),
     "no such format": ((*FIT, "--from", "xml"), ["'xml' is none of csv, "]),
-    "json beside a table": (("predict", "data.csv", "-m", "model.ldl", "--json"), ["both the table and the JSON"]),
+    "json beside a table": (("predict", "data.csv", "-m", "model.ldl", "--json"), ["both table and JSON"]),
     "enhance without anything": (("enhance", "data.csv"), ["give either --model, or --labels"]),
     "enhance by a learner": (("enhance", "data.csv", "-l", "sky", "--method", "SABFGS"), ["learns from degrees"]),
     "no such metric": (("evaluate", "data.csv", "-m", "model.ldl", "--metrics", "cosin"), ["'cosin'", "cosine"]),
@@ -183,7 +183,7 @@ PREDICTING = {
     ),
     "texts for numbers": (
         frame(lambda t: t.assign(wet="moist")), PREDICT,
-        ["data.csv, row 1, column 'wet': 80 of 80 values are not of the kind", "('moist')"],
+        ["data.csv, row 1, column 'wet': 80 of 80 values do not have the type", "('moist')"],
     ),
     "infinite number": (cell(12, "wet", "-inf"), PREDICT, ["row 12, column 'wet': -inf is not a finite number"]),
     "no such id": (lambda: None, (*PREDICT, "--id", "name"), ["1 id column is missing: 'name'"]),

@@ -296,7 +296,7 @@ def test_inspect_and_the_model_card(model, run):
     with open("data.csv", "rb") as file:
         assert source["sha256"] == hashlib.sha256(file.read()).hexdigest()
     assert source["file"] == "data.csv"
-    for part in (source["sha256"], source["date"], f"ldlearn {ldlearn.__version__}", "categories (1)"):
+    for part in (source["sha256"], source["date"], f"ldlearn {ldlearn.__version__}", "categorical (1)"):
         assert part in page
     for label, spread in known["degrees"].items():
         assert f"{label}: mean degree {spread['mean']:#.4g}" in page

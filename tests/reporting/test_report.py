@@ -11,7 +11,7 @@ from ldlearn.evaluation import record_files as files
 from ldlearn.experiments import Plan, RunFolderError, run_plan
 from ldlearn.experiments.sources import DatasetSpec
 from ldlearn.reporting import Report, write_report
-from ldlearn.reporting.figures import file_name
+from ldlearn.reporting.report import file_name
 from ldlearn.tables.atomic import write_file
 
 SMALL = {"yeast": ["a", "b", "c"], "vader_tweets": ["x", "y"]}

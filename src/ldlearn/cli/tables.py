@@ -143,13 +143,8 @@ def predict(
     """
     console.check_one_stdout(output, as_json)
     opt.load_embedding(embedding, model)
-    wanted: dict[str, Any] = {
-        "id": id,
-        "format": format,
-        "dialect": dialect,
-        "overwrite": not no_clobber,
-        **vars(writing),
-    }
+    wanted: dict[str, Any] = {"id": id, "format": format, "dialect": dialect, **vars(writing)}
+    wanted["overwrite"] = not no_clobber
     if scheduler is not None:
         # only with a scheduler: it needs Dask
         from ldlearn.tables.table_parts import predict_parts

@@ -7,17 +7,8 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ldlearn.evaluation import (
-    PostHocResult,
-    Results,
-    TaskTable,
-    TooFewDatasetsWarning,
-    best_baselines,
-    bonferroni_dunn,
-    difference,
-    friedman,
-    nemenyi,
-)
+from ldlearn import evaluation as ev
+from ldlearn.evaluation import Results, TaskTable
 from ldlearn.evaluation.analysis import CONFIDENCE
 from ldlearn.evaluation.formatting import enumerate_names, plural
 
@@ -36,7 +27,7 @@ class Conclusion(NamedTuple):
     """
 
     sentences: list[str]
-    pairs: PostHocResult | None = None
+    pairs: ev.PostHocResult | None = None
 
 
 def summarize(results: Results, table: TaskTable) -> list[str]:
@@ -48,7 +39,7 @@ def summarize(results: Results, table: TaskTable) -> list[str]:
         return [f"{names[0]} is the only method with a result on every data set: there is nothing to rank."]
     if n == 1:
         return summarize_dataset(results, table, table.datasets[0])
-    best, baselines = _tied_first(names, ranks), best_baselines(table)
+    best, baselines = _tied_first(names, ranks), ev.best_baselines(table)
     sentences = []
     for name in _tied_first([m.name for m in table.ranked if not m.is_baseline], ranks) if baselines else ():
         sentences.append(_count_better(results, table, name, "the best baseline", baselines))
@@ -72,7 +63,7 @@ def summarize_dataset(results: Results, table: TaskTable, dataset: str) -> list[
     if len(means) < 2:
         return [f"{plural(len(means), 'method')} with a result on {dataset}: there is nothing to compare."]
     names = sorted(means, key=lambda name: table.metric.sort_key(means[name]))
-    best, baseline = _tied_first(names, means), best_baselines(table).get(dataset)
+    best, baseline = _tied_first(names, means), ev.best_baselines(table).get(dataset)
     sentences = [f"{_have(best)} the best mean on {dataset}, {means[best[0]]:.4f}."]
     if baseline in best:
         sentences.append("No method is better than this baseline." if len(best) == 1 else "A baseline is among them.")
@@ -97,7 +88,7 @@ def _have(names: Sequence[str]) -> str:
 
 def _count_better(results: Results, table: TaskTable, name: str, role: str, others: Mapping[str, str]) -> str:
     """Count the data sets on which a method is better than another one, which may depend on the data set."""
-    gaps = [difference(results, table, name, other, dataset) for dataset, other in others.items()]
+    gaps = [ev.difference(results, table, name, other, dataset) for dataset, other in others.items()]
     better = [gap for gap in gaps if gap and gap.mean > 0]
     return (
         f"{name} is better than {role} on {len(better)} of {plural(len(gaps), 'data set')}; the {CONFIDENCE:.0%} "
@@ -107,7 +98,7 @@ def _count_better(results: Results, table: TaskTable, name: str, role: str, othe
 
 def _describe_difference(results: Results, table: TaskTable, name: str, other: str, dataset: str) -> str:
     means = f"{table.score(name, dataset).mean:.4f} against {table.score(other, dataset).mean:.4f}"
-    gap = difference(results, table, name, other, dataset)
+    gap = ev.difference(results, table, name, other, dataset)
     if gap is None:
         return means
     size = f"{'better' if gap.mean > 0 else 'worse'} by {abs(gap.mean):.4f}" if gap.mean else "equal"
@@ -128,9 +119,8 @@ def _compare_baselines(table: TaskTable) -> list[str]:
     for baseline in (method.name for method in table.methods if method.is_baseline):
         better = [m.name for m in table.ranked if all(table.beats(m.name, baseline, d) for d in table.datasets)]
         names = enumerate_names(better) if better else "no ranked method"
-        sentences.append(
-            f"Better than {baseline}, a baseline fitted on true distributions, on every data set: {names}."
-        )
+        what = "a baseline fitted on true distributions"
+        sentences.append(f"Better than {baseline}, {what}, on every data set: {names}.")
     return sentences
 
 
@@ -142,8 +132,8 @@ def compare_methods(table: TaskTable, subject: str | None) -> Conclusion:
         return Conclusion([f"{counted}: too few for a test over data sets."])
     options: dict[str, Any] = {"greater_is_better": table.metric.greater_is_better, "methods": names}
     with warnings.catch_warnings(record=True) as too_few:
-        warnings.simplefilter("always", TooFewDatasetsWarning)
-        omnibus = friedman(scores, **options)
+        warnings.simplefilter("always", ev.TooFewDatasetsWarning)
+        omnibus = ev.friedman(scores, **options)
     if too_few or n < _MIN_DATASETS:
         return Conclusion([f"{counted}: too few data sets for a significant difference, whatever the scores; no test."])
     found = "the methods differ significantly" if omnibus.significant else "no significant difference between methods"
@@ -156,10 +146,10 @@ def compare_methods(table: TaskTable, subject: str | None) -> Conclusion:
         return Conclusion(sentences)
     with warnings.catch_warnings():
         # A post-hoc test on too few data sets finds no significant pair, which is reported.
-        warnings.simplefilter("ignore", TooFewDatasetsWarning)
+        warnings.simplefilter("ignore", ev.TooFewDatasetsWarning)
         if subject in names:
-            sentences.append(_describe_subject(bonferroni_dunn(scores, subject, **options)))
-        pairs = nemenyi(scores, **options)
+            sentences.append(_describe_subject(ev.bonferroni_dunn(scores, subject, **options)))
+        pairs = ev.nemenyi(scores, **options)
     significant = sum(pair.significant for pair in pairs.comparisons)
     sentences.append(
         f"Nemenyi's test at alpha = {pairs.alpha:g}: critical difference {pairs.critical_difference:.2f} of average "
@@ -169,19 +159,15 @@ def compare_methods(table: TaskTable, subject: str | None) -> Conclusion:
     return Conclusion(sentences, pairs if significant else None)
 
 
-def _describe_subject(result: PostHocResult) -> str:
-    better = [p.second for p in result.comparisons if p.significant and p.rank_difference < 0]
-    worse = [p.second for p in result.comparisons if p.significant and p.rank_difference > 0]
-    groups = {
-        "better than": better,
-        "worse than": worse,
-        "not significantly different from": result.not_different_from_control,
-    }
-    parts = [f"{outcome} {enumerate_names(methods)}" for outcome, methods in groups.items() if methods]
-    return (
-        f"Bonferroni-Dunn's test of {result.control} (critical difference {result.critical_difference:.2f}): "
-        f"{'; '.join(parts)}."
-    )
+def _describe_subject(result: ev.PostHocResult) -> str:
+    groups: dict[str, list[str]] = {"better than": [], "worse than": []}
+    for pair in result.comparisons:
+        if pair.significant:
+            groups["better than" if pair.rank_difference < 0 else "worse than"].append(pair.second)
+    groups["not significantly different from"] = list(result.not_different_from_control)
+    parts = "; ".join(f"{outcome} {enumerate_names(methods)}" for outcome, methods in groups.items() if methods)
+    limit = f"critical difference {result.critical_difference:.2f}"
+    return f"Bonferroni-Dunn's test of {result.control} ({limit}): {parts}."
 
 
 def format_p(p: float) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 from bisect import bisect
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import cache
 from itertools import accumulate, zip_longest
 from typing import Any
@@ -15,16 +16,22 @@ from ldlearn.evaluation import TASKS, Curve, Record, Results, Samples, sensitivi
 from ldlearn.evaluation.formatting import format_duration, format_value, plural
 from ldlearn.evaluation.record import is_number
 from ldlearn.exceptions import import_optional
+from ldlearn.reporting import style
 from ldlearn.reporting.conclusions import summarize, summarize_dataset
 from ldlearn.reporting.run_summary import grid_sizes, selected_parameters, summarize_convergence, summarize_run
 from ldlearn.reporting.text_tables import number, rank_text
+
+# Colours of the displays, and their names in the style sheet of the page.
+_THEME = {getattr(style, name.upper()): name for name in ("ink", "muted", "rule", "band")}
+_THEME |= {color: f"c{i}" for i, color in enumerate(style.PALETTE)}
+_Group = list[tuple[Record, Samples]]  # the samples of one repeat on one data set
 
 
 def render(results: Results, **context: Any) -> str:
     """Fill the template of the report; `context` is what else the template uses, escaped unless marked as safe."""
     environment = _environment()
     names = ("style.css", "dom.js", "tables.js", "charts.js", "sections.js")
-    style, *scripts = (environment.loader.get_source(environment, name)[0] for name in names)
+    style_sheet, *scripts = (environment.loader.get_source(environment, name)[0] for name in names)
     script = "\n".join(scripts)
     # The security policy of the page allows this script and no other, so that a name cannot inject one.
     digest = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode()
@@ -35,7 +42,7 @@ def render(results: Results, **context: Any) -> str:
         convergence=list(summarize_convergence(results)),
         selected=selected_parameters(results),
         grid_sizes=grid_sizes(results),
-        style=style,
+        style=style_sheet,
         script=script,
         script_hash=f"sha256-{digest}",
         **context,
@@ -61,8 +68,15 @@ def _environment() -> Any:
 
 
 def page_data(results: Results) -> dict[str, Any]:
-    """Data that the scripts of the page draw."""
-    return {"samples": samples(results), "sensitivity": sensitivity(results), "convergence": convergence(results)}
+    """Data that the scripts of the page draw: samples, sensitivity and convergence, each by data set."""
+    runs = {dataset.name: results.convergence(dataset.name) for dataset in results.present}
+    # Of the first repeat. Significant digits, not decimals: objectives are of any size and change little at the end.
+    convergence = {
+        dataset: {method: _rounded(repeats[0].objective, ".8g") for method, repeats in found.items()}
+        for dataset, found in runs.items()
+        if found
+    }
+    return {"samples": samples(results), "sensitivity": sensitivity(results), "convergence": convergence}
 
 
 def samples(results: Results, max_numbers: int = 400_000) -> dict[str, Any]:
@@ -70,32 +84,20 @@ def samples(results: Results, max_numbers: int = 400_000) -> dict[str, Any]:
 
     Repeats are added while there are at most `max_numbers` degrees (about two megabytes); the first is always there.
     """
-    stored = {dataset.name: _group_by_repeat(results, dataset.name) for dataset in results.present}
-    sizes = [sum(map(_size, groups)) for groups in zip_longest(*stored.values(), fillvalue=())]
+    stored: dict[str, dict[int, _Group]] = {dataset.name: {} for dataset in results.present}
+    for record in results.finished():
+        if (found := record.samples) and found.recovered and record.dataset in stored:
+            stored[record.dataset].setdefault(record.repeat, []).append((record, found))
+    repeats = zip_longest(*(groups.values() for groups in stored.values()), fillvalue=())
+    sizes = [sum(len(s.rows) * len(r.label_names) for group in groups for r, s in group) for groups in repeats]
     n_repeats = max(1, bisect(list(accumulate(sizes)), max_numbers))
-    return {
-        name: {
-            "labels": groups[0][0][0].label_names,
-            "rows": [_sample(group, place) for group in groups[:n_repeats] for place in range(len(group[0][1].rows))],
-        }
-        for name, groups in stored.items()
-        if groups
-    }
-
-
-_Group = list[tuple[Record, Samples]]
-
-
-def _group_by_repeat(results: Results, dataset: str) -> list[_Group]:
-    repeats: dict[int, _Group] = {}
-    for record in results.finished(dataset):
-        if record.samples and record.samples.recovered:
-            repeats.setdefault(record.repeat, []).append((record, record.samples))
-    return list(repeats.values())
-
-
-def _size(group: Sequence[tuple[Record, Samples]]) -> int:
-    return sum(len(samples.rows) * len(record.label_names) for record, samples in group)
+    data = {}
+    for name, by_repeat in stored.items():
+        groups = list(by_repeat.values())
+        rows = [_sample(group, place) for group in groups[:n_repeats] for place in range(len(group[0][1].rows))]
+        if groups:
+            data[name] = {"labels": groups[0][0][0].label_names, "rows": rows}
+    return data
 
 
 def _sample(group: _Group, place: int) -> dict[str, Any]:
@@ -120,7 +122,7 @@ def sensitivity(results: Results) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for method, dataset in results.by_method:
         curves = {task: sensitivity_curves(results, dataset, method, task) for task in TASKS}
-        if entry := {task: [_curve(curve) for curve in some] for task, some in curves.items() if some}:
+        if entry := {task: [_curve(curve) for curve in drawn] for task, drawn in curves.items() if drawn}:
             found.setdefault(dataset, {})[method] = entry
     return found
 
@@ -137,17 +139,6 @@ def _curve(curve: Curve) -> dict[str, Any]:
     }
 
 
-def convergence(results: Results) -> dict[str, Any]:
-    """By data set and method: objective of the first repeat."""
-    runs = {dataset.name: results.convergence(dataset.name) for dataset in results.present}
-    return {
-        # Significant digits, not decimals: objectives are of any size and change little towards the end.
-        dataset: {method: _rounded(repeats[0].objective, ".8g") for method, repeats in some.items()}
-        for dataset, some in runs.items()
-        if some
-    }
-
-
 def _rounded(values: Iterable[Any], form: str = ".4f") -> list[float | None]:
     return [float(f"{value:{form}}") if is_number(value) else None for value in values]
 
@@ -157,3 +148,32 @@ def script_json(data: Any) -> str:
     text = json.dumps(data, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     # "</script>" in a name would end the element; JSON parsers decode the escapes.
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def inline_svg(svg: bytes, prefix: str) -> str:
+    """A figure as an SVG element with the colours and the font of the page; `prefix` makes its ids unique."""
+    text = svg.decode()
+    # The XML declaration and the document type are not allowed inside a page.
+    text = text[text.index("<svg") :]
+    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+    text = re.sub(r' (?:width|height)="[^"]*"', "", text, count=2)  # those of the whole figure come first
+    # ids, and the references to them (clips, markers)
+    text = re.sub(r'((?<= )id="|href="#|url\(#)', rf"\g<1>{prefix}-", text)
+    text = re.sub(r'style="([^"]*)"', _theme_style, text)
+    # On a wide page a figure is little larger than drawn; on a narrow one it scrolls, so that it stays readable.
+    # matplotlib uses points, 72 to an inch, and browsers pixels, 96 to an inch.
+    width = float(re.search(r'viewBox="0 0 ([\d.]+) ', text)[1]) * 4 / 3  # type: ignore[index]
+    text = text.replace("<svg", f'<svg style="max-width: {1.15 * width:.0f}px; min-width: {min(width, 640):.0f}px"', 1)
+    # The white background of the figure is its first patch.
+    return text.replace("fill: #ffffff", "fill: none")
+
+
+def _theme_style(match: re.Match[str]) -> str:
+    style = match[1]
+    for color, name in _THEME.items():
+        style = style.replace(color, f"var(--{name})")
+    # matplotlib writes weight, size and family as one "font"; the family is that of the page.
+    style = re.sub(
+        r"font: (bold )?([\d.]+px) [^;]*", lambda m: f"font-weight: {m[1] or 'normal'}; font-size: {m[2]}", style
+    )
+    return f'style="{style}"'

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import tomllib
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from itertools import chain
+from itertools import chain, product
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +18,11 @@ from ldlearn.evaluation.formatting import plural
 from ldlearn.evaluation.record_files import find_records
 from ldlearn.exceptions import InputError
 from ldlearn.metrics import HEADLINE_METRICS
+from ldlearn.reporting import experiment_displays as displays
 from ldlearn.reporting.conclusions import compare_methods, summarize
 from ldlearn.reporting.display import Display
-from ldlearn.reporting.figures import file_content, file_name, further_figures, inline_svg, page_figures
-from ldlearn.reporting.page import page_data, render, script_json
+from ldlearn.reporting.model_displays import DistributionBarsDisplay
+from ldlearn.reporting.page import inline_svg, page_data, render, script_json
 from ldlearn.reporting.run_summary import describe_evaluation, describe_selection, summarize_run
 from ldlearn.reporting.text_tables import agreement_table, cost_table, markdown_text, score_table
 from ldlearn.tables.atomic import write_file
@@ -72,21 +75,18 @@ class Report:
         self.results = Results(records, headline, subject)
         if not self.results.records:
             raise InputError("There are no records to report; run the plan first.")
-        pairs = ((task, metric) for task in TASKS for metric in self.results.metrics)
-        tables = {(task, metric.name): self.results.table(task, metric) for task, metric in pairs}
-        self.tables: dict[tuple[Task, str], TaskTable] = {
-            key: table for key, table in tables.items() if table is not None
-        }
-        headline_keys = [(task, metric.name) for task in TASKS for metric in self.results.headline]
-        self.headline_tables = [self.tables[key] for key in headline_keys if key in self.tables]
+        self.tables: dict[tuple[Task, str], TaskTable] = {}
+        for task, metric in product(TASKS, self.results.metrics):
+            if (table := self.results.table(task, metric)) is not None:
+                self.tables[task, metric.name] = table
         # Only the metrics of the plan are tested: among tests of all metrics, some would be significant by chance.
-        self.conclusions = {
-            (table.task, table.metric.name): compare_methods(table, self.results.subject)
-            for table in self.headline_tables
-        }
+        keys = [(task, metric.name) for task, metric in product(TASKS, self.results.headline)]
+        tested = {key: self.tables[key] for key in keys if key in self.tables}
+        self.headline_tables = list(tested.values())
+        self.conclusions = {key: compare_methods(table, self.results.subject) for key, table in tested.items()}
         self.costs = costs(self.results)
         self.protocol = [*describe_evaluation(self.results), *describe_selection(self.results)]
-        found = (agreement(self.results, dataset.name, task) for dataset in self.results.present for task in TASKS)
+        found = (agreement(self.results, dataset.name, task) for dataset, task in product(self.results.present, TASKS))
         self.agreements = [each for each in found if each is not None]
 
     @property
@@ -133,7 +133,23 @@ class Report:
 
     @cached_property
     def _page_figures(self) -> dict[str, Display]:
-        return page_figures(self.results, self.headline_tables, self.conclusions)
+        """The figures of the page, by file name."""
+        found: dict[str, Display] = {}
+        baselines = [method.name for method in self.results.methods.values() if method.is_baseline]
+        for (task, metric), conclusion in self.conclusions.items():
+            table = self.tables[task, metric]
+            ranked = [method.name for method in table.ranked if not method.is_baseline]
+            if table.baselines and ranked:
+                # Only the twelve best methods and the subject of the plan: more would not be readable.
+                names = [name for i, name in enumerate(ranked) if i < 12 or name == self.results.subject]
+                display = displays.DifferencesDisplay.from_records(self.results, metric, task=task, methods=names)
+                found[f"differences-{task}-{metric}"] = display
+            if (pairs := conclusion.pairs) is not None:
+                diagram = displays.CriticalDifferenceDisplay(pairs, muted=baselines)
+                found[f"critical-difference-{task}-{metric}"] = diagram.plot()
+        if self.results.finished():
+            found["time-and-memory"] = displays.TimeMemoryDisplay.from_records(self.results)
+        return found
 
     @cached_property
     def _page_svgs(self) -> dict[str, bytes]:
@@ -144,12 +160,38 @@ class Report:
     def _page_data(self) -> dict[str, Any]:
         return page_data(self.results)
 
+    def _further_figures(self) -> Iterator[tuple[str, Display]]:
+        """Figures that are only written as files, by file name: the page draws the same from its data."""
+        for dataset in self._page_data["convergence"]:
+            yield f"convergence-{file_name(dataset)}", displays.ConvergenceDisplay.from_records(self.results, dataset)
+        for dataset, methods in self._page_data["sensitivity"].items():
+            # The page has all methods; as files, the subject of the plan.
+            if (subject := self.results.subject) is not None and subject in methods:
+                display = displays.SensitivityDisplay.from_records(self.results, dataset, subject)
+                yield f"sensitivity-{file_name(dataset)}", display
+        for dataset in self._page_data["samples"]:
+            yield f"distributions-{file_name(dataset)}", DistributionBarsDisplay.from_records(self.results, dataset)
+
     def _figure_files(self, formats: Sequence[str]) -> Iterator[tuple[str, bytes]]:
         taken: Counter[str] = Counter()
-        for stem, display in chain(self._page_figures.items(), further_figures(self.results, self._page_data)):
+        for stem, display in chain(self._page_figures.items(), self._further_figures()):
             taken[stem] += 1
             # Names of data sets may differ only in characters that file names do not have.
             name = stem if taken[stem] == 1 else f"{stem}-{taken[stem]}"
             for format in formats:
                 known = self._page_svgs.get(name) if format == "svg" else None
                 yield f"figures/{name}.{format}", known or file_content(display, format)
+
+
+def file_name(name: str) -> str:
+    """Letters, digits and single hyphens."""
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "unnamed"
+
+
+def file_content(display: Display, format: str) -> bytes:
+    """A figure as a file; characters that the font lacks are drawn as boxes, without a warning for each."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing", category=UserWarning)
+        # The layout is half of the work, and the same in every format.
+        display.fix_layout()
+        return display.to_bytes(format, dpi=160)

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 from types import SimpleNamespace
-from typing import NamedTuple
 
 from ldlearn.evaluation import TASKS, Record, Results, Spread, Task
 from ldlearn.evaluation.formatting import enumerate_names, format_value, plural
@@ -28,8 +27,7 @@ def describe_evaluation(results: Results) -> list[str]:
 
 def describe_selection(results: Results) -> list[str]:
     """Sentences about the selection of hyperparameters and the grid sizes; empty if nothing was computed."""
-    finished = results.finished()
-    sizes = grid_sizes(results)
+    finished, sizes = results.finished(), grid_sizes(results)
     if not finished:
         return []
     if list(sizes) == [1]:
@@ -69,14 +67,14 @@ def _describe_validation(tuned: Sequence[Record]) -> Iterable[str]:
 
 def _recovery_rows(tuned: Sequence[Record]) -> dict[str, list[str]]:
     """Rows that selected hyperparameters for recovery, with the methods that used them."""
-    rows: dict[str, dict[str, None]] = {}
+    rows: dict[str, list[str]] = {}
     for record in tuned:
-        basis = record.selection.get("recovery_basis")
+        # "validation rows, enhanced" and "validation rows, fitted again" are the same rows.
+        basis = str(record.selection.get("recovery_basis") or "").partition(",")[0]
         # The first step of a pair may be selected alone; the pair itself has no recovery.
-        if basis and record.scores("recovery"):
-            # "validation rows, enhanced" and "validation rows, fitted again" are the same rows.
-            rows.setdefault(str(basis).partition(",")[0], {})[record.method] = None
-    return {name: list(methods) for name, methods in rows.items()}
+        if basis and record.scores("recovery") and record.method not in rows.setdefault(basis, []):
+            rows[basis].append(record.method)
+    return rows
 
 
 def _describe_grids(sizes: dict[int, list[str]], tuned: Sequence[Record], subject: str | None) -> str:
@@ -97,23 +95,14 @@ def _selection_metrics(records: Sequence[Record], task: Task) -> str:
     return enumerate_names([METRICS[name].title if name in METRICS else name for name in names])
 
 
-class ConvergenceSummary(NamedTuple):
-    """Convergence of a method on a data set over its repeats."""
-
-    method: str
-    dataset: str
-    steps: Spread
-    objective: Spread
-    gap: Spread | None
-
-
-def summarize_convergence(results: Results) -> Iterator[ConvergenceSummary]:
-    """Convergence of every method that recorded its objective."""
+def summarize_convergence(results: Results) -> Iterator[SimpleNamespace]:
+    """Steps, last objective and gap over repeats of every method that recorded its objective, by data set."""
     for dataset in results.present:
         for method, runs in results.convergence(dataset.name).items():
             steps, last = Spread.of(len(run.objective) for run in runs), Spread.of(run.objective[-1] for run in runs)
+            gap = Spread.of(run.gap for run in runs)
             if steps and last:
-                yield ConvergenceSummary(method, dataset.name, steps, last, Spread.of(run.gap for run in runs))
+                yield SimpleNamespace(method=method, dataset=dataset.name, steps=steps, objective=last, gap=gap)
 
 
 def summarize_run(results: Results) -> SimpleNamespace:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ldlearn.evaluation import Agreement, Cost, Method, Score, Spread, TaskTable
+from ldlearn.evaluation import Agreement, Cost, Method, Score, TaskTable
 from ldlearn.reporting.style import strip_control_chars
 
 DASH = "–"
@@ -34,42 +34,29 @@ class TextTable:
     title: str
     head: Sequence[str]
     rows: Sequence[tuple[bool, Sequence[Cell]]]
-    notes: Sequence[str] = ()
     legend: str = ""
 
     def markdown(self) -> str:
-        """The table under a heading, the legend or numbered notes below it."""
+        """The table under a heading, the legend below it."""
         lines = [[markdown_text(name) for name in self.head], ["---", *("---:" for _ in self.head[1:])]]
-        lines += [
-            [f"**{markdown_text(c.text)}**" if c.bold else markdown_text(c.text) for c in r] for _, r in self.rows
-        ]
+        for _, row in self.rows:
+            lines.append([f"**{markdown_text(cell.text)}**" if cell.bold else markdown_text(cell.text) for cell in row])
         grid = "\n".join("| " + " | ".join(line) + " |" for line in lines)
-        notes = "\n".join(f"{place}. {markdown_text(text)}" for place, text in enumerate(self.notes, start=1))
-        return f"### {markdown_text(self.title)}\n\n{grid}\n\n{self.legend}{notes}\n"
+        return f"### {markdown_text(self.title)}\n\n{grid}\n\n{self.legend}\n"
 
     def latex(self) -> str:
-        """The table as a float (booktabs, xcolor with the option table), the legend or notes in its caption."""
-        notes = " ".join(f"({place}) {text}" for place, text in enumerate(self.notes, start=1))
+        """The table as a float (booktabs, xcolor with the option table), the legend in its caption."""
         rows = []
         for shaded, row in self.rows:
             cells = [rf"\textbf{{{latex(cell.text)}}}" if cell.bold else latex(cell.text) for cell in row]
             rows.append((r"\rowcolor{gray!15} " if shaded else "") + " & ".join(cells) + r" \\")
-        lines = [
-            r"% needs \usepackage{booktabs} and \usepackage[table]{xcolor}",
-            r"\begin{table}",
-            r"\centering",
-            rf"\caption{{{latex(f'{self.title}. {self.legend}{notes}'.strip())}}}",
-            rf"\begin{{tabular}}{{l{'r' * (len(self.head) - 1)}}}",
-            r"\toprule",
-            " & ".join(map(latex, self.head)) + r" \\",
-            r"\midrule",
-            *rows,
-            r"\bottomrule",
-            r"\end{tabular}",
-            r"\end{table}",
-            "",
-        ]
-        return "\n".join(lines)
+        packages = r"% needs \usepackage{booktabs} and \usepackage[table]{xcolor}"
+        caption = rf"\caption{{{latex(f'{self.title}. {self.legend}'.strip())}}}"
+        begin = [packages, r"\begin{table}", r"\centering", caption]
+        begin += [rf"\begin{{tabular}}{{l{'r' * (len(self.head) - 1)}}}", r"\toprule"]
+        head = [" & ".join(map(latex, self.head)) + r" \\", r"\midrule"]
+        end = [r"\bottomrule", r"\end{tabular}", r"\end{table}", ""]
+        return "\n".join([*begin, *head, *rows, *end])
 
 
 def score_table(table: TaskTable) -> TextTable:
@@ -119,19 +106,13 @@ def rank_text(rank: float) -> str:
     return f"{rank:.1f}".removesuffix(".0")
 
 
-def spread_text(spread: Spread | None) -> str:
-    """Mean and standard deviation; only the mean of a single repeat."""
-    if spread is None:
-        return DASH
-    return f"{spread.mean:.4f} ± {spread.std:.4f}" if spread.n > 1 else f"{spread.mean:.4f}"
-
-
 def _score_text(score: Score) -> str:
     """A score as ``0.1234 ± 0.0056 (2)``, or failed."""
     if score.spread is None:
         return "failed" if score.n_failed else DASH
+    std = f" ± {score.spread.std:.4f}" if score.spread.n > 1 else ""
     rank = "" if score.rank is None else f" ({rank_text(score.rank)})"
-    return spread_text(score.spread) + rank + (f", {score.n_failed} failed" if score.n_failed else "")
+    return f"{score.mean:.4f}{std}{rank}" + (f", {score.n_failed} failed" if score.n_failed else "")
 
 
 def _row(method: Method, cells: Iterable[Cell]) -> tuple[bool, list[Cell]]:

@@ -91,7 +91,8 @@ def parse_list(given: Input) -> list[dict[str, Any]]:
 
 def _parse(text: bytes, what: str, row: int | None = None) -> Any:
     try:
-        return json.loads(text)
+        # Integers of more than 300 digits become infinite floats, which later checks refuse; pandas cannot hold them.
+        return json.loads(text, parse_int=lambda digits: int(digits) if len(digits) < 300 else float(digits))
     except (ValueError, RecursionError) as error:
         reason = getattr(error, "msg", "it is not UTF-8 text or nested too deeply")
         raise TableError(f"the {what} is no JSON ({reason}).", row=row) from None
