@@ -39,7 +39,7 @@ def test_names_that_do_not_match_are_one_sentence(frame):
         model.score(X, frame(Y, columns=["sky", "see", "sand"]))
     with pytest.raises(InputError, match="label 'sand' is missing in y"):
         model.enhance(X, frame(Y[:, :2], columns=NAMES[:2]))
-    with pytest.raises(InputError, match="column 'rain' of y is none of the labels"):
+    with pytest.raises(InputError, match="column 'rain' of y is not among the labels"):
         model.enhance(X, frame(np.hstack([Y, Y[:, :1]]), columns=[*NAMES, "rain"]))
 
 

@@ -119,7 +119,7 @@ def test_nearest_columns_of_even_and_of_uneven_rows(itself):
         far * (rng.random((12, 12)) < 0.5),
     )
     for graph in (even, uneven):
-        distances, indices = nearest_in_graph(sparse.csr_array(graph), 4, but_itself=not itself)
+        distances, indices = nearest_in_graph(sparse.csr_array(graph), 4, exclude_self=not itself)
         stored = np.where((graph > 0) & (itself | ~np.eye(12, dtype=bool)), graph, np.inf)
         np.testing.assert_array_equal(distances, np.sort(stored, axis=1)[:, :4])
         there = np.isfinite(distances)

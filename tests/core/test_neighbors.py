@@ -86,7 +86,7 @@ def test_other_rows_other_numbers_and_other_kinds_of_matrix_are_told_apart():
 
 
 def test_memory_is_bounded_and_the_latest_is_kept():
-    with SharedNeighbors(most_bytes=5 * 40 * 16 + 1) as shared:
+    with SharedNeighbors(max_bytes=5 * 40 * 16 + 1) as shared:
         for k in (5, 4, 5, 5):
             nearest_rows(X, k)
     assert shared.n_searches == 3

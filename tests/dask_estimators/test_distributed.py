@@ -197,7 +197,7 @@ def test_weights_of_frames_are_series(rows, partly, client):
     [
         (np.ones(700), "sample_weight must be a Dask array or series"),
         (da.ones(600), "X has 700 rows and sample_weight has 600"),
-        (da.arange(700, chunks=350), r"Block 0 .*must be positive and finite, got 0 at row 0; leave rows out"),
+        (da.arange(700, chunks=350), r"Block 0 .*must be positive and finite, got 0 at row 0; leave out"),
         (da.ones((700, 1)), "sample_weight must be a Dask array or series, one number a row"),
     ],
 )

@@ -79,7 +79,7 @@ def test_workers_that_die_of_a_function_that_they_cannot_import(rows, impatient,
         monkeypatch.syspath_prepend(tmp_path)  # of this process, and the workers are others
         import only_here
 
-        with pytest.raises(ld.ClusterError, match="cannot import what X or y is made with"):
+        with pytest.raises(ld.ClusterError, match="import the libraries"):
             ld.DaskDLDL(**PARAMS, client=client).fit(rows[0].map_blocks(only_here.twice, dtype=float), rows[1])
 
 
@@ -87,7 +87,7 @@ def test_workers_whose_memory_is_full_are_not_waited_for(rows, client, impatient
     info = {"workers": {"a": {"status": "paused"}}}
     slow = rows[0].map_blocks(lambda block: time.sleep(1), dtype=float, meta=np.empty((0, 0)))
     monkeypatch.setattr(client, "scheduler_info", lambda: info)
-    with pytest.raises(ld.ClusterError, match="all workers have paused, for their memory is full"):
+    with pytest.raises(ld.ClusterError, match="their memory is full"):
         ld.DaskDLDL(**PARAMS, client=client).fit(slow, rows[1])
 
 

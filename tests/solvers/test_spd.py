@@ -49,7 +49,7 @@ def test_columns_do_not_influence_each_other():
 
 
 @pytest.mark.parametrize(
-    ("A", "message"), [([[0.0, 1.0], [1.0, 0.0]], "diagonal"), ([[1.0, 2.0], [2.0, 1.0]], "no curvature")]
+    ("A", "message"), [([[0.0, 1.0], [1.0, 0.0]], "diagonal"), ([[1.0, 2.0], [2.0, 1.0]], "curvature")]
 )
 def test_an_indefinite_matrix_is_refused(A, message):
     with pytest.raises(ValueError, match=message):

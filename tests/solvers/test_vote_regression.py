@@ -77,7 +77,7 @@ def test_derivatives_by_finite_differences(link, counted):
     slope = np.vdot(point.slope, dZ) + point.rate_slope * drate
     assert (ahead.loss - behind.loss) / (2 * h) == pytest.approx(slope, rel=1e-6)
     ahead, behind = ahead.derivatives(), behind.derivatives()
-    curved, curved_rate = point.curve(dZ, drate)
+    curved, curved_rate = point.hessian_times(dZ, drate)
     np.testing.assert_allclose((ahead.slope - behind.slope) / (2 * h), curved, atol=1e-7)
     assert (ahead.rate_slope - behind.rate_slope) / (2 * h) == pytest.approx(curved_rate, abs=1e-7)
     assert np.linalg.eigvalsh(point.mean_curvature).min() > -1e-12

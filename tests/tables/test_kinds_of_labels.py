@@ -198,9 +198,9 @@ def test_the_kind_that_is_advised_is_one_that_the_table_can_hold():
 
 
 def test_bad_votes_are_refused():
-    with pytest.raises(InputError, match=r"not be negative, as there are in row 1\."):
+    with pytest.raises(InputError, match=r"not be negative.* row 1\."):
         votes_to_degrees([[1, 2], [3, -1]])
-    with pytest.raises(InputError, match="write 0 where nobody voted"):
+    with pytest.raises(InputError, match="write 0 where"):
         votes_to_degrees([[1, np.nan]])
 
 

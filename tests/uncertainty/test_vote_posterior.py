@@ -8,7 +8,7 @@ from scipy.optimize import approx_fprime
 from scipy.stats import nbinom
 
 from ldlearn.core import softmax
-from ldlearn.core.votes import votes_of_shares
+from ldlearn.core.votes import log_expected_votes
 from ldlearn.solvers.features import Features
 from ldlearn.solvers.vote_regression import vote_regression
 from ldlearn.uncertainty import vote_posterior as module
@@ -172,12 +172,12 @@ def test_where_the_search_begins_does_not_matter():
 
 def test_shares_that_vanish_in_floating_point_have_votes_and_slopes():
     logP = np.array([[-1e4, -800.0, -700.0, -30.0, np.log(0.3), 0.0]])
-    theta, rise, bend = votes_of_shares(logP, fixed_raters=True)
+    theta, rise, bend = log_expected_votes(logP, fixed_raters=True)
     np.testing.assert_allclose(theta[0, :4], logP[0, :4])
     np.testing.assert_allclose(theta[0, 4], np.log(-np.log(0.7)))
     np.testing.assert_allclose(rise[0, :4], 1.0)
     np.testing.assert_allclose(bend[0, :4], 0.0, atol=1e-12)
     step = 1e-5
-    ahead, behind = (votes_of_shares(logP[:, 3:5] + sign * step, True) for sign in (1, -1))
+    ahead, behind = (log_expected_votes(logP[:, 3:5] + sign * step, True) for sign in (1, -1))
     np.testing.assert_allclose((ahead[0] - behind[0]) / (2 * step), rise[:, 3:5], rtol=1e-6)
     np.testing.assert_allclose((ahead[1] - behind[1]) / (2 * step), bend[:, 3:5], rtol=1e-4, atol=1e-9)

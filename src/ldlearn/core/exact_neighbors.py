@@ -1,4 +1,4 @@
-"""Exact nearest rows of many dense rows: products in single precision find candidates, double precision decides."""
+"""Exact nearest neighbours of many dense rows: candidates by float32 products, decided in float64."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from ldlearn.core.resources import in_threads
 from ldlearn.core.simplex import Array
 
 # With x centred, |x_i - x_j|^2 / 2 = |x_i|^2 / 2 + |x_j|^2 / 2 - <x_i, x_j>. "Closeness" is its negative, computed in
-# float32 by one product of matrices, and never less than the true one: half the squared norms are made smaller by more
-# than all rounding errors (see `_Closeness`). So a row whose closeness is below a bound is farther than that bound.
+# float32 by one matrix product, and never less than the true one: half the squared norms are reduced by more than all
+# rounding errors (see `_Closeness`). So a row whose closeness is below a bound is farther than that bound.
 _BLOCK_ROWS = 1536
 _STRIP_ROWS = 768  # of a block are compared with another at a time: 4 MB of closeness
 _MAX_CANDIDATES = 8  # per neighbour; with more, rows are too similar for float32
@@ -24,15 +24,15 @@ _MAX_CANDIDATES = 8  # per neighbour; with more, rows are too similar for float3
 def exact_neighbors(
     X: Array, n_neighbors: int, *, max_neighbors: int = 4096, max_features: int = 100_000
 ) -> tuple[NDArray[np.float64], NDArray[np.intp]] | None:
-    """Distances and numbers of the nearest other rows of each row, nearest first, of equally near ones the first.
+    """Distances and indices of the nearest other rows of each row, nearest first; ties go to the lower index.
 
     Half of all pairs of blocks of rows are multiplied, each product serving its rows and its columns. The n-th nearest
     of the rows seen so far bounds what can be a neighbour; only entries within the bounds of their row or column are
-    looked at singly. The bounds are tightened whenever candidates have become many.
+    examined individually. The bounds are tightened whenever candidates have become many.
 
     Parameters
     ----------
-    X : ndarray of shape (n, m)
+    X : ndarray of shape (n_samples, n_features)
     n_neighbors : int
         Less than n.
     max_neighbors, max_features : int
@@ -42,7 +42,7 @@ def exact_neighbors(
     Returns
     -------
     distances, indices : ndarrays of shape (n, n_neighbors), or None
-        None if single precision cannot separate rows (very many are equal) or a limit is exceeded.
+        None if single precision cannot separate the rows (very many are equal) or a limit is exceeded.
 
     Examples
     --------
@@ -60,11 +60,11 @@ def exact_neighbors(
     return search.decide(X) if search.collect() else None
 
 
-_Some = slice | NDArray[np.intp]  # rows, by their numbers in the random order
+_RowSelection = slice | NDArray[np.intp]  # positions in the random order
 
 
 class _Closeness:
-    """Upper bounds, in float32, of ``-|x_i - x_j|^2 / 2`` of the rows of X in a random order and a unit of their own.
+    """Upper bounds, in float32, of ``-|x_i - x_j|^2 / 2`` of the scaled rows of X in random order.
 
     With K = m + 2 terms, halves ``h = |x|^2 / 2`` and g = (m + 8) units of rounding, slightly more than K of them, a
     product errs by at most ``2 g (h_i + h_j)``, the rounding of its factors included. Hence with ``(1 - 4 g) h`` in
@@ -76,7 +76,7 @@ class _Closeness:
         self.error = 1.05 * (m + 8) * 2.0**-24  # unit roundoff of float32
         # Sorted rows would meet their neighbours last, and the bounds would be loose until then.
         self.order = np.random.default_rng(0).permutation(n)
-        # Rows near the centre lose no digits. A mean may be far from every row but the one that moved it.
+        # Centring avoids cancellation. The median is robust against outliers, unlike the mean.
         centred = X - np.median(X[self.order[:1000]], axis=0).astype(np.float64)
         halves = 0.5 * np.einsum("ij,ij->i", centred, centred)
         longest = float(np.sqrt(2.0 * halves.max())) or 1.0
@@ -91,27 +91,27 @@ class _Closeness:
     def between(self, rows: slice, columns: slice) -> NDArray[np.float32]:
         return np.asarray(self.left[rows] @ self.right[columns].T)
 
-    def bounds(self, rows: _Some, closeness: NDArray[np.float32]) -> NDArray[np.float32]:
-        """What no neighbour is below if so many others have at least the given closeness to each of the rows.
+    def bounds(self, rows: _RowSelection, closeness: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Lower bounds of the closeness of the neighbours, given the closeness of the n-th nearest candidate so far.
 
         From ``q <= -closeness + 6 g (h_i + h_j)`` for ``q = |x_i - x_j|^2 / 2`` and ``h_j <= 2 h_i + 2 q``.
         """
-        # 1e-30 exceeds what underflow can take from a closeness; the longest row has length 1.
+        # 1e-30 exceeds the error of a closeness by underflow; the longest row has length 1.
         most = (18.0 * self.error * self.halves[rows] + 1e-30 - closeness) / (1.0 - 12.0 * self.error)
-        # One step down: rounding to float32 may have gone up.
+        # One step down: conversion to float32 may have rounded up.
         return np.asarray(np.nextafter((-most).astype(np.float32), np.float32(-np.inf)))
 
 
-# Of the rows of one block: their places in it, the numbers of other rows, closeness.
+# Candidates of one block: positions of the rows in it, indices of other rows, closeness.
 _Candidates = tuple[NDArray[np.uint16], NDArray[np.int32], NDArray[np.float32]]
 
 
 class _Search:
-    """Candidates of every row, block by block of rows, and the closeness that a candidate must have at least."""
+    """Candidates of every row, stored by block, and the minimal closeness of a candidate."""
 
     def __init__(self, closeness: _Closeness, n_neighbors: int) -> None:
         self.closeness, self.k, n = closeness, n_neighbors, len(closeness.order)
-        # First bounds come from within a block, which must have many more rows than neighbours are wanted.
+        # The first bounds come from within a block, which must have many more rows than `n_neighbors`.
         self.n_blocks = max(1, n // max(_BLOCK_ROWS, 4 * n_neighbors))
         edges = np.linspace(0, n, self.n_blocks + 1).astype(int).tolist()
         self.blocks = [slice(start, stop) for start, stop in pairwise(edges)]
@@ -120,14 +120,14 @@ class _Search:
         self.crowded = False
 
     def collect(self) -> bool:
-        """Let every two blocks meet once, those equally far apart at a time; whether the candidates were few enough."""
+        """Compare every two blocks once, in rounds of equal distance; whether candidates were few enough."""
         usual = self.k * len(self.bounds)
         for shift in range(self.n_blocks // 2 + 1):
-            # Half way round, block a meets b as b would meet a.
+            # At half the number of blocks, the pairs (a, b) and (b, a) coincide.
             first = range(self.n_blocks // 2 if 2 * shift == self.n_blocks else self.n_blocks)
             pairs = [(block, (block + shift) % self.n_blocks) for block in first]
-            in_threads(self._meet, [(strip, *pair) for pair in pairs for strip in _strips(self.blocks[pair[0]])])
-            if self.crowded:  # some candidates were not even kept
+            in_threads(self._compare, [(strip, *pair) for pair in pairs for strip in _strips(self.blocks[pair[0]])])
+            if self.crowded:  # some candidates were dropped
                 return False
             if self._count() > 2 * usual or shift == self.n_blocks // 2:
                 in_threads(self._tighten, range(self.n_blocks))
@@ -138,8 +138,8 @@ class _Search:
     def _count(self) -> int:
         return sum(len(piece[0]) for pieces in self.found for piece in pieces)
 
-    def _meet(self, task: tuple[slice, int, int]) -> None:
-        """Collect the candidates in a block for a strip of rows of one, and the other way round."""
+    def _compare(self, task: tuple[slice, int, int]) -> None:
+        """Collect the candidates of a strip of rows among the rows of another block, and vice versa."""
         strip, one, other = task
         columns = self.blocks[other]
         C = self.closeness.between(strip, columns)
@@ -165,24 +165,24 @@ class _Search:
     def _add(self, block: int, rows: NDArray[np.intp], others: NDArray[np.intp], values: NDArray[np.float32]) -> None:
         near = values >= self.bounds[rows]
         places = (rows[near] - self.blocks[block].start).astype(np.uint16)
-        # By several threads, in any order: `decide` sorts.
+        # Appended by several threads in any order: `decide` sorts.
         self.found[block].append((places, others[near].astype(np.int32), values[near]))
 
-    def _bound(self, rows: _Some, C: NDArray[np.float32]) -> None:
-        """Bounds from the closeness of some others, in any order."""
+    def _bound(self, rows: _RowSelection, C: NDArray[np.float32]) -> None:
+        """Update the bounds of the rows from their closeness to some others, in any order."""
         place = C.shape[1] - self.k
         if place >= 0:
             bounds = self.closeness.bounds(rows, np.partition(C, place, axis=1)[:, place])
             self.bounds[rows] = np.maximum(self.bounds[rows], bounds)
 
     def _tighten(self, block: int) -> None:
-        """Tighten the bounds of a block by all its candidates, and forget those beyond."""
+        """Tighten the bounds of a block by all its candidates, and drop candidates outside of them."""
         rows = self.blocks[block]
         places, others, values = (np.concatenate(parts) for parts in zip(*self.found[block], strict=True))
-        order = np.argsort(places, kind="stable")  # by radix: they have 16 bits
+        order = np.argsort(places, kind="stable")  # radix sort, for 16 bits
         places, others, values = places[order], others[order], values[order]
-        for some, table in _tables(places, values, np.float32(-np.inf)):
-            self._bound(some + rows.start, table)
+        for selected, table in _padded_tables(places, values, np.float32(-np.inf)):
+            self._bound(selected + rows.start, table)
         near = values >= self.bounds[rows][places]
         self.found[block] = [(places[near], others[near], values[near])]
 
@@ -193,8 +193,8 @@ class _Search:
 
         def decide(block: int) -> None:
             places, others, _ = self.found[block][0]
-            for some, table in _tables(places, order[others], n):
-                rows, near = order[self.blocks[block]][some], np.sort(table, axis=1)
+            for selected, table in _padded_tables(places, order[others], n):
+                rows, near = order[self.blocks[block]][selected], np.sort(table, axis=1)
                 there = near < n
                 squares = np.full(near.shape, np.inf)
                 squares[there] = _squared_distances(X, np.repeat(rows, there.sum(axis=1)), near[there])
@@ -213,20 +213,20 @@ def _strips(block: slice) -> list[slice]:
 
 
 def _group_maxima(C: NDArray[np.float32], k: int, group: int = 6) -> NDArray[np.float32]:
-    """The largest of each group of columns: the k-th largest of these is hardly below that of all, and found sooner."""
+    """Maximum of each group of columns: their k-th largest is little below that of all columns, and cheaper to find."""
     width = C.shape[1] // group
     if width < 4 * k:
         return C
     return np.asarray(C[:, : width * group].reshape(len(C), group, width).max(axis=1))
 
 
-def _tables(
+def _padded_tables(
     places: NDArray[np.uint16], values: NDArray[Any], fill: Any
 ) -> Iterator[tuple[NDArray[np.intp], NDArray[Any]]]:
-    """Values with the number of their row, in order of these: numbers of some rows, and a matrix that is filled up.
+    """Group values by row: yields indices of rows and a matrix of their values, padded with ``fill``.
 
-    Rows are together whose counts differ by less than a factor of two, since one far from all others, to which all seem
-    as near, would widen the rest to the number of all rows.
+    Only rows whose counts differ by less than a factor of two share a matrix: an outlier, equally far from all rows,
+    would otherwise widen the matrix of all others.
     """
     counts = np.bincount(places)
     starts = np.cumsum(counts) - counts

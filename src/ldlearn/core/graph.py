@@ -24,8 +24,8 @@ Bandwidth = float | str
 def bandwidth(distances: NDArray[np.floating], sigma: Bandwidth) -> float:
     """Resolve ``sigma``: a number, or the "median" / "mean" of the distances to the nearest neighbours.
 
-    A median of 0 (more than half of the neighbours are duplicates) gives way to that of the positive distances, so
-    that the width always has the unit of X.
+    If the statistic is 0 (many neighbours are duplicates), that of the positive distances is used, so that the width
+    always has the unit of X.
     """
     if isinstance(sigma, str):
         if sigma not in ("median", "mean"):
@@ -34,7 +34,7 @@ def bandwidth(distances: NDArray[np.floating], sigma: Bandwidth) -> float:
         width = float(statistic(distances))
         if width == 0 and distances.any():
             width = float(statistic(distances[distances > 0]))
-        return width or 1.0  # only duplicates: every weight is 1 whatever the width
+        return width or 1.0  # only duplicates: every similarity is 1 for any width
     if not sigma > 0:
         raise InputError(f"sigma must be positive, got {sigma}.")
     return float(sigma)
@@ -54,14 +54,14 @@ def knn_graph(X: Any, n_neighbors: int = 20, sigma: Bandwidth = "median") -> spa
 
     Parameters
     ----------
-    X : {array-like, sparse matrix} of shape (n, m)
+    X : {array-like, sparse matrix} of shape (n_samples, n_features)
     n_neighbors : int, default=20
     sigma : float, "median" or "mean", default="median"
         Width of the Gaussian; the strings are statistics of the distances to the k nearest neighbours.
 
     Returns
     -------
-    A : csr_array of shape (n, n)
+    A : csr_array of shape (n_samples, n_samples)
 
     Examples
     --------
@@ -75,33 +75,33 @@ def knn_graph(X: Any, n_neighbors: int = 20, sigma: Bandwidth = "median") -> spa
 
 
 class NeighborGraph(NamedTuple):
-    """The graph of `knn_graph` and what is needed to find the neighbours of new rows."""
+    """The graph of `knn_graph`, and the index to find the neighbours of new rows."""
 
     A: sparse.csr_array
     sigma: float
     index: Any  # has `kneighbors`
-    offsets: NDArray[np.float64]  # to be taken from new rows
+    offsets: NDArray[np.float64]  # to subtract from new rows
 
 
 def neighbor_graph(X: Any, n_neighbors: int, sigma: Bandwidth, neighbors: Any = None) -> NeighborGraph:
-    """The graph of `knn_graph`, the width that was used, and the index to look up the neighbours of new rows.
+    """The graph of `knn_graph`, its bandwidth, and the index to find the neighbours of new rows.
 
     Parameters
     ----------
-    X : {ndarray, csr_array} of shape (n, m)
+    X : {ndarray, csr_array} of shape (n_samples, n_features)
     n_neighbors : int
     sigma : float, "median" or "mean"
-    neighbors : None, transformer or sparse matrix of shape (n, n), default=None
-        How neighbours are found: exactly, by the graph of distances that a transformer yields, or in the one given.
+    neighbors : None, transformer or sparse matrix of shape (n_samples, n_samples), default=None
+        How neighbours are found: exactly, by a transformer that yields a graph of distances, or in the given graph.
     """
     index, offsets = neighbor_index(X, n_neighbors)
     if neighbors is None:
         distances, indices = own_neighbors(index, X)
     elif sparse.issparse(neighbors):
-        distances, indices = nearest_in_graph(_checked(neighbors, X.shape[0]), n_neighbors, but_itself=True)
+        distances, indices = nearest_in_graph(_check_graph(neighbors, X.shape[0]), n_neighbors, exclude_self=True)
     else:
-        transformer, graph = _fitted(neighbors, subtract_offsets(X, offsets))
-        distances, indices = nearest_in_graph(_checked(graph, X.shape[0]), n_neighbors, but_itself=True)
+        transformer, graph = _fit_transformer(neighbors, subtract_offsets(X, offsets))
+        distances, indices = nearest_in_graph(_check_graph(graph, X.shape[0]), n_neighbors, exclude_self=True)
         index = TransformedNeighbors(transformer, n_neighbors)
     found = np.isfinite(distances)
     if not found.any():
@@ -115,8 +115,8 @@ def neighbor_graph(X: Any, n_neighbors: int, sigma: Bandwidth, neighbors: Any = 
     return NeighborGraph(sparse.csr_array(A.maximum(A.T)), width, index, offsets)
 
 
-def _fitted(neighbors: Any, X: Any) -> tuple[Any, Any]:
-    """A fitted copy of the transformer and the graph it yields, or one sentence."""
+def _fit_transformer(neighbors: Any, X: Any) -> tuple[Any, Any]:
+    """A fitted clone of the transformer and the graph it yields; raises InputError if that fails."""
     try:
         transformer = clone_for_arrays(neighbors)
     except TypeError as error:
@@ -130,8 +130,8 @@ def _fitted(neighbors: Any, X: Any) -> tuple[Any, Any]:
         raise InputError(f"The transformer in neighbors cannot work on these rows: {error}") from error
 
 
-def _checked(graph: Any, n: int) -> sparse.csr_array:
-    """A sparse graph of distances between the n training rows, or one sentence."""
+def _check_graph(graph: Any, n: int) -> sparse.csr_array:
+    """Validate a sparse graph of distances between the n training rows."""
     if not sparse.issparse(graph):
         raise InputError(
             f"The transformer in neighbors must yield a sparse graph of distances, got {type(graph).__name__}; use one "
@@ -139,13 +139,13 @@ def _checked(graph: Any, n: int) -> sparse.csr_array:
         )
     if graph.shape != (n, n):
         raise InputError(
-            f"The graph in neighbors has shape {graph.shape}, but X has {n} rows that count; make it of these rows."
+            f"The graph in neighbors has shape {graph.shape}, but X has {n} weighted rows; build it from these."
         )
     graph = sparse.csr_array(graph)  # whatever its format
     if not graph.nnz:
-        raise InputError("The graph in neighbors has no entry; it must hold the distances to the nearest rows.")
+        raise InputError("The graph in neighbors has no entry; it must contain the distances to the nearest rows.")
     if not (np.isfinite(graph.data) & (graph.data >= 0)).all():
-        raise InputError("The graph in neighbors must hold distances: finite and not negative.")
+        raise InputError("The graph in neighbors must contain distances: finite and not negative.")
     return graph
 
 

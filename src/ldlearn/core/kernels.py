@@ -16,7 +16,7 @@ _BLOCK_ENTRIES = 2**21  # of a block of distances: 16 MB
 
 
 def squared_distances(X: NDArray[np.float64], Z: NDArray[np.float64]) -> NDArray[np.float64]:
-    """``|x - z|^2`` between the rows of X and Z, from inner products; centre the rows first, or digits are lost.
+    """``|x - z|^2`` between the rows of X and Z, from inner products; centre the rows first to avoid cancellation.
 
     Examples
     --------
@@ -29,14 +29,14 @@ def squared_distances(X: NDArray[np.float64], Z: NDArray[np.float64]) -> NDArray
     squares = X @ Z.T
     squares *= -2.0
     squares += norms
-    squares[squares <= 1e-14 * norms] = 0.0  # the expansion of |x - z|^2 cannot tell these from 0
+    squares[squares <= 1e-14 * norms] = 0.0  # zero up to rounding in this expansion of |x - z|^2
     return np.asarray(squares)
 
 
 def mean_distance(X: Array, weights: NDArray[np.float64] | None = None) -> float:
     """Mean Euclidean distance over the n (n - 1) / 2 pairs of rows; 0 for a single row.
 
-    Computed in blocks: no n x n array is kept. A row of weight 2 counts as the row twice, also in the number of pairs.
+    Computed in blocks, without an n x n array. A sample weight of 2 is equivalent to repeating the row.
 
     Examples
     --------
@@ -48,14 +48,14 @@ def mean_distance(X: Array, weights: NDArray[np.float64] | None = None) -> float
     X = _centred(X, X)
     total, pairs = 0.0, n * (n - 1) / 2
     if weights is not None:
-        # Pairs of different rows, and those of a row with its own copies; a weight below 1 makes no copy.
+        # Pairs of different rows, and pairs of copies of a row with weight above 1.
         pairs = 0.5 * (weights.sum() ** 2 - weights @ weights + weights @ np.maximum(weights - 1.0, 0.0))
     for rows in _blocks(n, n):
         squares = squared_distances(X[rows], X[rows.start :])
         distances = np.sqrt(squares, out=squares)
         if weights is not None:
             distances *= weights[rows, None] * weights[rows.start :]
-        twice, once = np.hsplit(distances, [len(distances)])  # pairs within the block stand there in both orders
+        twice, once = np.hsplit(distances, [len(distances)])  # pairs within the block occur in both orders
         total += 0.5 * float(twice.sum()) + float(once.sum())
     return total / pairs if pairs > 0 else 0.0
 
@@ -63,8 +63,8 @@ def mean_distance(X: Array, weights: NDArray[np.float64] | None = None) -> float
 def rbf_kernel(X: Array, Z: Array | None = None, *, width: float) -> NDArray[np.float64]:
     """Gaussian kernel ``exp(-|x - z|^2 / (2 width^2))`` of the rows of X with those of Z (of X itself if None).
 
-    A dense array: MemoryError before it is allocated if it cannot fit. Width 0, the mean distance of identical
-    rows, means its limit: 1 for equal rows, otherwise 0.
+    The array is dense; if it does not fit into memory, MemoryError is raised before it is allocated. Width 0 (the mean
+    distance of identical rows) gives the limit: 1 for equal rows, otherwise 0.
 
     Examples
     --------
@@ -84,7 +84,7 @@ def rbf_kernel(X: Array, Z: Array | None = None, *, width: float) -> NDArray[np.
 
 
 def rbf_blocks(X: Array, Z: Array | None = None, *, width: float) -> Iterator[tuple[slice, NDArray[np.float64]]]:
-    """The rows of `rbf_kernel`, a slice of them at a time, for sums that need no whole kernel.
+    """The rows of `rbf_kernel`, one slice at a time, for sums that do not need the whole kernel.
 
     Examples
     --------
@@ -99,7 +99,7 @@ def rbf_blocks(X: Array, Z: Array | None = None, *, width: float) -> Iterator[tu
 
 
 def upper_rbf_blocks(X: Array, *, width: float) -> Iterator[tuple[slice, NDArray[np.float64]]]:
-    """Like `rbf_blocks` of X with itself, but each block begins at the diagonal: the kernel is symmetric.
+    """Like `rbf_blocks` of X with itself, but each block starts at the diagonal, because the kernel is symmetric.
 
     Examples
     --------
@@ -121,7 +121,7 @@ def _gaussian(squares: NDArray[np.float64], width: float) -> NDArray[np.float64]
 
 
 def _centred(X: Array, reference: Array) -> NDArray[np.float64]:
-    """Distances do not change, and squares of a large common offset would swamp them."""
+    """X minus the mean of the reference: distances stay the same, and large offsets cause no cancellation."""
     return np.asarray(X, dtype=np.float64) - np.mean(reference, axis=0, dtype=np.float64)
 
 

@@ -1,4 +1,4 @@
-"""Logical labels: made from label distributions, drawn from them, and stored by their positive entries."""
+"""Logical labels: computed or sampled from label distributions, and stored by their positive entries."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def binarize(
 
     Parameters
     ----------
-    D : array-like of shape (n, c)
+    D : array-like of shape (n_samples, n_labels)
         Description degrees.
     rule : {"threshold", "cumulative", "top-k"}, default="threshold"
         * ``"threshold"``: positive iff the degree exceeds ``delta`` (strictly; the DLDL paper). Every row has a
@@ -35,7 +35,7 @@ def binarize(
 
     Returns
     -------
-    Y : ndarray of shape (n, c), int8
+    Y : ndarray of shape (n_samples, n_labels), int8
 
     Examples
     --------
@@ -49,11 +49,11 @@ def binarize(
     try:
         D = np.asarray(D, dtype=float)
     except (TypeError, ValueError):
-        raise InputError("Label distributions must hold numbers only, equally many in each row.") from None
+        raise InputError("Label distributions must contain numbers only, equally many in each row.") from None
     if D.ndim != 2:
         raise InputError(f"Label distributions must be a 2-D array (rows x labels), got {D.ndim} dimension(s).")
     unknown = np.isnan(D).any(axis=1)
-    if unknown.any():  # neither above nor below anything
+    if unknown.any():  # NaN compares with nothing
         raise InputError(f"Label distributions must be known, but there is NaN in {describe_rows(unknown)}.")
     if rule == "threshold":
         return np.asarray(delta < D, dtype=np.int8)
@@ -73,21 +73,20 @@ def binarize(
 
 
 def draw_labels(D: Array, n_draws: int, rng: Any) -> NDArray[np.int64]:
-    """How often each example (row i, label j) is drawn in ``n_draws`` draws with probabilities ``d_ij / n``.
+    """Sample counts of the pairs (row i, label j) in ``n_draws`` draws with probabilities ``d_ij / n``.
 
-    Drawing a row uniformly and then one of its labels, n_draws times over, gives these counts; a multinomial draw
-    gives them at once.
+    Equivalent to drawing ``n_draws`` times a row uniformly and then one of its labels, by one multinomial draw.
 
     Parameters
     ----------
-    D : ndarray of shape (n, c)
+    D : ndarray of shape (n_samples, n_labels)
         Rows sum to one.
     n_draws : int
     rng : numpy.random.RandomState or numpy.random.Generator
 
     Returns
     -------
-    counts : ndarray of shape (n, c)
+    counts : ndarray of shape (n_samples, n_labels)
 
     Examples
     --------
@@ -96,27 +95,27 @@ def draw_labels(D: Array, n_draws: int, rng: Any) -> NDArray[np.int64]:
     array([[51,  0],
            [28, 21]])
     """
-    shares = np.asarray(D, dtype=np.float64).ravel()
-    return np.asarray(rng.multinomial(n_draws, shares / shares.sum()).reshape(D.shape))
+    degrees = np.asarray(D, dtype=np.float64).ravel()
+    return np.asarray(rng.multinomial(n_draws, degrees / degrees.sum()).reshape(D.shape))
 
 
 _BLOCK_ENTRIES = 2**14  # positive labels in a block: a dozen arrays of this size stay in cache
 
 
 class Support:
-    """The positive labels of each row, and the rows in blocks of equally many positive labels.
+    """The positive labels of each row, and blocks of rows with the same number of positive labels.
 
     Parameters
     ----------
-    Y : boolean ndarray or csr_array of shape (n, c)
-        At least one positive label in each row; of a sparse array, every stored entry is one.
+    Y : boolean ndarray or csr_array of shape (n_samples, n_labels)
+        At least one positive label in each row; every stored entry of a sparse array is positive.
 
     Attributes
     ----------
     shape : tuple of int
-        (n, c).
+        (n_samples, n_labels).
     blocks : list of ndarray
-        Row numbers; every row is in one block.
+        Row indices; every row is in one block.
 
     Examples
     --------
@@ -141,28 +140,28 @@ class Support:
         self._where: dict[int, NDArray[np.intp]] = {}
 
     def equal_shares(self) -> sparse.csr_array:
-        """Equal shares of the positive labels of each row."""
+        """Equal degrees of the positive labels of each row."""
         counts = np.diff(self.indptr)
         return self.csr(np.repeat(1.0 / np.maximum(counts, 1), counts))
 
     def places(self, rows: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Numbers of the entries of these rows, one row a column, among all entries in the order of the rows."""
+        """Positions of the entries of these rows in ``indices``, one column per row."""
         count = self.indptr[rows[0] + 1] - self.indptr[rows[0]]
         return np.asarray(self.indptr[rows] + np.arange(count)[:, None])
 
     def labels(self, rows: NDArray[np.intp]) -> NDArray[np.int32]:
-        """Their labels."""
+        """Label indices of the entries of these rows, one column per row."""
         return np.asarray(self.indices[self.places(rows)])
 
     def where(self, k: int) -> NDArray[np.intp]:
-        """Where the entries of block k are in an array in Fortran order; kept, since each D-step asks for it."""
+        """Flat positions of the entries of block k in an array in Fortran order; cached for repeated D-steps."""
         if k not in self._where:
-            # In the widest integers: rows times labels may exceed 32 bits.
+            # Rows times labels may exceed 32 bits.
             self._where[k] = self.labels(self.blocks[k]) * np.intp(self.shape[0]) + self.blocks[k]
         return self._where[k]
 
     def take(self, A: Any, rows: NDArray[np.intp]) -> Array:
-        """The entries of A (dense, or a csr_array of these very entries) of a block, one row a column."""
+        """Entries of A (dense, or a csr_array with these entries) in a block, one column per row."""
         return np.asarray(A.data[self.places(rows)] if sparse.issparse(A) else A[rows, self.labels(rows)])
 
     def mask(self) -> Mask:
@@ -170,12 +169,12 @@ class Support:
         return np.asarray(self.csr(np.ones(len(self.indices), dtype=bool)).toarray())
 
     def csr(self, values: Array) -> sparse.csr_array:
-        """A sparse array with these entries, in the order of the rows."""
+        """A sparse array with these values, given row by row."""
         return sparse.csr_array((values, self.indices, self.indptr), shape=self.shape)
 
 
 def has_few_positives(Y: Mask) -> bool:
-    """Whether labels are at least 64 and at most one in 8 is positive: then only the positive ones should be stored."""
+    """Whether sparse storage pays: at least 64 labels, of which at most one in 8 is positive."""
     n, c = Y.shape
     return c >= 64 and bool(8 * np.count_nonzero(Y) <= n * c)
 

@@ -1,4 +1,4 @@
-"""Nearest rows by Euclidean distance: exact, or by a transformer of the user, and shared within a block of code."""
+"""Nearest neighbours by Euclidean distance: exact or by a user-supplied transformer, with an optional cache."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from ldlearn.exceptions import InputError
 
 
 def clone_for_arrays(transformer: Any) -> Any:
-    """A copy that gives arrays or sparse matrices, though the transformer may have been told to give data frames.
+    """A clone that returns arrays or sparse matrices even if the transformer is configured to return data frames.
 
-    The steps of a pipeline before the last keep what they were told: a later one may choose columns by name.
+    Steps of a pipeline before the last keep their configuration: later steps may select columns by name.
 
     Examples
     --------
@@ -37,28 +37,28 @@ def clone_for_arrays(transformer: Any) -> Any:
     while isinstance(last, Pipeline):
         last = last.steps[-1][1]
     if hasattr(last, "set_output"):
-        # A union of transformers sets itself first, and then refuses if one of its parts cannot be set.
+        # FeatureUnion configures itself first, then raises if one of its parts has no such option.
         with suppress(ValueError):
             last.set_output(transform="default")
     return copy
 
 
 def common_offsets(X: Any) -> NDArray[np.float64]:
-    """What the rows of X have in common and no distance depends on; see `removable_offsets`."""
+    """Offsets common to all rows of X, which do not affect distances; see `removable_offsets`."""
     return removable_offsets(X, *column_moments(X))
 
 
 def subtract_offsets(X: Any, offsets: NDArray[np.float64]) -> Any:
-    """``X - offsets`` in the precision of X: a search works with ``|x|^2``, where a large offset swamps distances."""
+    """``X - offsets`` in the precision of X, since large offsets cause cancellation where ``|x|^2`` is used."""
     return without_offsets(X, offsets).astype(X.dtype, copy=False)
 
 
 def neighbor_index(X: Any, n_neighbors: int) -> tuple[NearestNeighbors, NDArray[np.float64]]:
-    """An index of the rows of X, and the offsets to take from rows that it is asked about (`moved`).
+    """An index of the rows of X, and the offsets to subtract from query rows (`subtract_offsets`).
 
     Parameters
     ----------
-    X : {ndarray, csr_array} of shape (n, m)
+    X : {ndarray, csr_array} of shape (n_samples, n_features)
     n_neighbors : int
         Less than n: a row is not its own neighbour.
 
@@ -87,30 +87,30 @@ class TransformedNeighbors:
     transformer : fitted transformer
         ``KNeighborsTransformer``, or one of PyNNDescent or sklearn-ann.
     n_neighbors : int
-        How many are taken at most of those that it finds.
+        Maximum number of neighbours to use per row.
     """
 
     def __init__(self, transformer: Any, n_neighbors: int) -> None:
         self.transformer, self.n_neighbors = transformer, n_neighbors
 
     def kneighbors(self, X: Any) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
-        """Distances and numbers of the nearest training rows, as `nearest_in_graph` gives them."""
+        """Distances and indices of the nearest training rows, as returned by `nearest_in_graph`."""
         return nearest_in_graph(self.transformer.transform(X), self.n_neighbors)
 
 
 def nearest_in_graph(
-    graph: Any, n_neighbors: int, *, but_itself: bool = False
+    graph: Any, n_neighbors: int, *, exclude_self: bool = False
 ) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
     """The nearest columns of each row of a sparse graph of distances, nearest first.
 
-    Stored zeros are distances. A row with fewer than ``n_neighbors`` entries is filled up with infinite distances.
+    Stored zeros are distances. A row with fewer than ``n_neighbors`` entries is padded with infinite distances.
 
     Parameters
     ----------
     graph : sparse matrix of shape (n, n_training)
     n_neighbors : int
-    but_itself : bool, default=False
-        Leave out the diagonal.
+    exclude_self : bool, default=False
+        Ignore the diagonal.
 
     Examples
     --------
@@ -127,9 +127,9 @@ def nearest_in_graph(
     n, counts = graph.shape[0], np.diff(graph.indptr)
     rows = np.repeat(np.arange(n), counts)
     values = np.asarray(graph.data, dtype=np.float64)
-    if but_itself:
+    if exclude_self:
         values = np.where(rows == graph.indices, np.inf, values)
-    if (counts == counts[0]).all():  # as transformers yield them: many short sorts are quicker than a long one
+    if (counts == counts[0]).all():  # the usual case: many short sorts are faster than one long sort
         order = np.argsort(values.reshape(n, -1), axis=1, kind="stable").ravel() + np.repeat(graph.indptr[:-1], counts)
     else:
         order = np.lexsort((values, rows))
@@ -145,12 +145,12 @@ Found: TypeAlias = tuple[NDArray[np.floating], NDArray[np.integer]]
 
 
 class SharedNeighbors:
-    """Remembers the neighbours that are looked up while it is entered; can be entered again, and then still knows them.
+    """Context manager that caches neighbour searches; the cache persists if it is entered again.
 
     Parameters
     ----------
-    most_bytes : int, default=2**28
-        What is remembered at most; what was not asked for the longest is forgotten first.
+    max_bytes : int, default=2**28
+        Maximum size of the cache; the least recently used entries are dropped first.
 
     Examples
     --------
@@ -163,8 +163,8 @@ class SharedNeighbors:
     1
     """
 
-    def __init__(self, most_bytes: int = 2**28) -> None:
-        self.most_bytes = most_bytes
+    def __init__(self, max_bytes: int = 2**28) -> None:
+        self.max_bytes = max_bytes
         self.n_searches = 0
         self._found: OrderedDict[tuple[str, int], Found] = OrderedDict()
         self._tokens: list[Token[SharedNeighbors | None]] = []
@@ -177,45 +177,45 @@ class SharedNeighbors:
         _active.reset(self._tokens.pop())
 
     def look_up(self, index: NearestNeighbors, X: Any) -> Found:
-        """Distances and numbers of the neighbours of each row of X, whose index this is."""
+        """Distances and indices of the neighbours of each row of X, given the index of X."""
         key = _digest(X), int(index.n_neighbors)
         if key not in self._found:
             self.n_searches += 1
-            self._found[key] = _protected(_search(index, X))
+            self._found[key] = _make_read_only(_search(index, X))
         self._found.move_to_end(key)
-        # What was just found stays, however large.
-        while len(self._found) > 1 and sum(map(_size, self._found.values())) > self.most_bytes:
+        # The latest entry stays, however large.
+        while len(self._found) > 1 and sum(map(_size, self._found.values())) > self.max_bytes:
             self._found.popitem(last=False)
         return self._found[key]
 
 
-# A variable of the context, not of the module: threads that entered nothing share nothing.
+# A context variable, so that other threads do not share the cache.
 _active: ContextVar[SharedNeighbors | None] = ContextVar("shared_neighbors", default=None)
 
 
 def own_neighbors(index: NearestNeighbors, X: Any) -> Found:
-    """Distances and numbers of the nearest rows of each row of X, itself excluded.
+    """Distances and indices of the nearest rows of each row of X, itself excluded.
 
     Parameters
     ----------
     index : NearestNeighbors
-        Of the rows of X, as `neighbor_index` makes it.
-    X : {ndarray, csr_array} of shape (n, m)
-        What is known within `SharedNeighbors` by its content.
+        Index of the rows of X, from `neighbor_index`.
+    X : {ndarray, csr_array} of shape (n_samples, n_features)
+        Identified by its content within `SharedNeighbors`.
     """
     shared = _active.get()
     return _search(index, X) if shared is None else shared.look_up(index, X)
 
 
 def _search(index: NearestNeighbors, X: Any) -> Found:
-    # Up to 15 features scikit-learn builds a tree, which need not compare all rows.
-    by_products = not sparse.issparse(X) and X.shape[1] > 15
-    found = exact_neighbors(X, index.n_neighbors) if by_products else None
+    # Up to 15 features scikit-learn builds a tree, which avoids comparing all pairs of rows.
+    by_matrix_products = not sparse.issparse(X) and X.shape[1] > 15
+    found = exact_neighbors(X, index.n_neighbors) if by_matrix_products else None
     return index.kneighbors() if found is None else found
 
 
 def _digest(X: Any) -> str:
-    """A name of the content: arrays that are equal in every bit have the same."""
+    """A hash of the content: equal for arrays that are equal in every bit."""
     parts = (X.data, X.indices, X.indptr) if sparse.issparse(X) else (X,)
     digest = hashlib.blake2b(repr((X.shape, [str(part.dtype) for part in parts])).encode())
     for part in parts:
@@ -223,8 +223,8 @@ def _digest(X: Any) -> str:
     return digest.hexdigest()
 
 
-def _protected(found: Found) -> Found:
-    """Nobody may write into what others read."""
+def _make_read_only(found: Found) -> Found:
+    """Protect cached arrays from being modified."""
     for array in found:
         array.flags.writeable = False
     return found

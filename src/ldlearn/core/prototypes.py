@@ -1,4 +1,4 @@
-"""Class prototypes and the pseudo label distributions that fast label enhancement starts from."""
+"""Class prototypes and the pseudo label distributions of fast label enhancement."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from ldlearn.core.simplex import Array, Mask, SampleWeight, softmax
 
 
 def class_prototypes(X: Any, Y: Mask, weights: SampleWeight | None = None) -> Array:
-    """Mean of the purest rows of every label: those that carry it and the fewest labels in all.
+    """Mean of the purest rows of every label: the rows with this label and the fewest positive labels.
 
     Parameters
     ----------
-    X : {ndarray, csr_array} of shape (n, m)
-    Y : boolean ndarray of shape (n, c)
-    weights : ndarray of shape (n,), default=None
-        How often each row counts in the mean.
+    X : {ndarray, csr_array} of shape (n_samples, n_features)
+    Y : boolean ndarray of shape (n_samples, n_labels)
+    weights : ndarray of shape (n_samples,), default=None
+        Sample weights.
 
     Returns
     -------
-    Q : ndarray of shape (c, m)
+    Q : ndarray of shape (n_labels, n_features)
         The row of a label that never occurs is zero.
 
     Examples
@@ -33,20 +33,20 @@ def class_prototypes(X: Any, Y: Mask, weights: SampleWeight | None = None) -> Ar
     array([[0.5, 0.5, 0. ],
            [0. , 0. , 1. ]])
     """
-    counted = Y if weights is None else Y & (weights > 0)[:, None]  # a row of weight 0 is not the purest of any
+    counted = Y if weights is None else Y & (weights > 0)[:, None]  # ignore rows of weight 0
     sums, totals = purest_sums(X, Y, fewest_positives(counted), weights)
     return np.asarray(sums / np.where(totals > 0, totals, 1.0)[:, None])
 
 
 def fewest_positives(Y: Mask) -> NDArray[np.intp]:
-    """The fewest positive labels of a row that has a certain one; more than there are labels if no row has it."""
+    """For each label, the smallest number of positive labels among its rows; n_labels + 1 if it has no row."""
     return np.asarray(np.where(Y, Y.sum(axis=1)[:, None], Y.shape[1] + 1).min(axis=0, initial=Y.shape[1] + 1))
 
 
 def purest_sums(
     X: Any, Y: Mask, fewest: NDArray[np.intp], weights: SampleWeight | None = None
 ) -> tuple[Array, NDArray[np.float64]]:
-    """For each label, the sum and the number of the rows that carry it and so few labels in all."""
+    """For each label, the weighted sum and number of its rows with exactly ``fewest`` positive labels."""
     purest = (Y & (Y.sum(axis=1)[:, None] == fewest)).astype(np.float64)
     purest = purest if weights is None else purest * weights[:, None]
     return np.asarray((X.T @ purest).T), purest.sum(axis=0)
@@ -57,21 +57,21 @@ def pseudo_distributions(
 ) -> Array:
     r"""Pseudo label distributions of fast label enhancement: ``softmax(S + Y)``.
 
-    S holds the cosines between the rows of X and the prototypes of the labels (0 where either has no length). For
-    features that are nearly collinear all cosines are about 1 and the result is ``softmax(Y)``: standardise X first.
+    S contains the cosines between the rows of X and the prototypes of the labels (0 where either is zero). For nearly
+    collinear features all cosines are about 1 and the result is ``softmax(Y)``: standardise X first.
 
     Parameters
     ----------
-    X : {ndarray, csr_array} of shape (n, m)
-    Y : boolean ndarray of shape (n, c)
-    weights : ndarray of shape (n,), default=None
-        How often each row counts in the prototypes.
-    prototypes : ndarray of shape (c, m), default=None
-        By default those of these rows (`class_prototypes`).
+    X : {ndarray, csr_array} of shape (n_samples, n_features)
+    Y : boolean ndarray of shape (n_samples, n_labels)
+    weights : ndarray of shape (n_samples,), default=None
+        Sample weights for the prototypes.
+    prototypes : ndarray of shape (n_labels, n_features), default=None
+        Computed from these rows by default (`class_prototypes`).
 
     Returns
     -------
-    P : ndarray of shape (n, c)
+    P : ndarray of shape (n_samples, n_labels)
         Strictly positive, rows sum to one.
 
     Examples

@@ -18,8 +18,8 @@ from ldlearn.exceptions import InputError
 def nonnegative_quadratic(C: Array, B: Array, start: Mask | None = None) -> NDArray[np.float64]:
     """Minimisers of ``v' C v / 2 - b' v`` over ``v >= 0``, one for each row b of B.
 
-    Block principal pivoting: solve on a guess of the support, exchange the entries with the wrong sign, repeat.
-    Exact after a few rounds of small linear systems, which all rows share.
+    Block principal pivoting: solve on a guess of the support, exchange the entries with the wrong sign, repeat. Exact
+    after a few rounds of small linear systems, which are solved for all rows at once.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ def nonnegative_quadratic(C: Array, B: Array, start: Mask | None = None) -> NDAr
         Symmetric positive definite; one matrix for all rows or one for each.
     B : ndarray of shape (n, k)
     start : boolean ndarray of shape (n, k), default=None
-        Guess of the supports, for instance those of a nearby problem.
+        Warm start: a guess of the supports, for instance those of a similar problem.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def nonnegative_quadratic(C: Array, B: Array, start: Mask | None = None) -> NDAr
         fewest[rows] = np.where(better, count, fewest[rows])
         patience[rows] = np.where(better, max_exchanges, patience[rows] - 1)
         stuck = patience[rows] < 0
-        # One wrong index, and always the last (Murty's rule), ends for every positive definite C.
+        # Exchanging only the last wrong index (Murty's rule) terminates for every positive definite C.
         last = k - 1 - np.argmax(wrong[:, ::-1], axis=1)
         wrong[stuck] = np.arange(k) == last[stuck, None]
         support[rows] ^= wrong
@@ -65,7 +65,7 @@ def nonnegative_quadratic(C: Array, B: Array, start: Mask | None = None) -> NDAr
 def _solve_on_support(C: Array, B: Array, support: Mask) -> tuple[NDArray[np.float64], Mask]:
     """v with ``C v = b`` on the support and 0 off it, and the entries whose sign or gradient is wrong."""
     both = support[:, :, None] & support[:, None, :]
-    # Off the support the identity, so that supports of all sizes are one stack of systems.
+    # The identity off the support, so that supports of all sizes form one stack of systems.
     system = np.where(both, C, np.eye(C.shape[-1]))
     v = np.linalg.solve(system, np.where(support, B, 0.0)[..., None])[..., 0]
     gradient = np.einsum("ijl,il->ij", C, v) - B
@@ -80,13 +80,13 @@ _BLOCK_ENTRIES = 4_000_000  # of gathered neighbours at a time
 
 
 def reconstruction_weights(X: Any, n_neighbors: int, kind: str = "affine", reg: float = 1e-3) -> sparse.csr_array:
-    r"""Weights with which each row is best rebuilt from its nearest neighbours.
+    r"""Weights that best reconstruct each row from its nearest neighbours.
 
     .. math:: \min_{w_i} |x_i - \sum_{j \in N(i)} w_{ij} x_j|^2 \quad \text{with} \quad \sum_j w_{ij} = 1
 
     Parameters
     ----------
-    X : {ndarray, csr_array} of shape (n, m)
+    X : {ndarray, csr_array} of shape (n_samples, n_features)
     n_neighbors : int
         Size of N(i); a row is not its own neighbour.
     kind : {"affine", "simplex"}, default="affine"
@@ -96,7 +96,7 @@ def reconstruction_weights(X: Any, n_neighbors: int, kind: str = "affine", reg: 
 
     Returns
     -------
-    W : csr_array of shape (n, n)
+    W : csr_array of shape (n_samples, n_samples)
         Rows sum to one.
 
     Examples
@@ -129,7 +129,7 @@ def reconstruction_laplacian(W: sparse.csr_array) -> sparse.csr_array:
 
 
 def weights_to_csr(weights: Array, indices: NDArray[np.integer]) -> sparse.csr_array:
-    """Weights of the neighbours (n, k) and their indices as a sparse matrix of shape (n, n)."""
+    """Weights of the neighbours (n, k) and their indices as a sparse matrix of shape (n_samples, n_samples)."""
     n, k = indices.shape
     return sparse.csr_array((weights.ravel(), indices.ravel(), np.arange(0, n * k + 1, k)), shape=(n, n))
 
@@ -137,7 +137,7 @@ def weights_to_csr(weights: Array, indices: NDArray[np.integer]) -> sparse.csr_a
 def local_grams(X: Any, indices: NDArray[np.integer]) -> NDArray[np.float64]:
     """Inner products ``<x_j - x_i, x_l - x_i>`` over the neighbours j, l of each row i: shape (n, k, k).
 
-    Grams of several blocks of columns add up: ``local_grams(X, N) + local_grams(D, N)`` is that of ``[X, D]``.
+    Gram matrices of several blocks of columns add up: ``local_grams(X, N) + local_grams(D, N)`` is that of ``[X, D]``.
     """
     n, k = indices.shape
     grams = np.empty((n, k, k))
@@ -163,10 +163,10 @@ def simplex_weights(grams: NDArray[np.float64], start: Mask | None = None) -> ND
     ----------
     grams : ndarray of shape (n, k, k)
     start : boolean ndarray of shape (n, k), default=None
-        Guess of the supports, for instance those of a nearby problem.
+        Warm start: a guess of the supports, for instance those of a similar problem.
     """
     n, k, _ = grams.shape
-    ridge = 1e-9  # relative: picks one minimiser if there are many
+    ridge = 1e-9  # relative; makes the minimiser unique
     C = grams * (k / _traces(grams))[:, None, None] + k * ridge * np.eye(k)
     V = nonnegative_quadratic(C, np.ones((n, k)), start)
     return np.asarray(V / V.sum(axis=1, keepdims=True))
@@ -179,7 +179,7 @@ def _grams_of(X: Any, indices: NDArray[np.integer], rows: slice) -> NDArray[np.f
 
 
 def _traces(grams: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Traces; 1 for a row all of whose neighbours coincide with it."""
+    """Traces; 1 for a row whose neighbours are all identical to it."""
     traces = np.einsum("ijj->i", grams)
     return np.asarray(np.where(traces > 0, traces, 1.0))
 

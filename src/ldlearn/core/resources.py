@@ -1,4 +1,4 @@
-"""What the machine has: memory that can still be allocated, threads for work on blocks of rows."""
+"""Resources of the machine: available memory, and threads for computations on blocks of rows."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from threadpoolctl import ThreadpoolController
 
 
 def available_memory() -> int | None:
-    """Bytes the system could still give to this process, or None where it does not say."""
+    """Bytes of memory that this process can still allocate, or None if the system does not report it."""
     try:
         for line in Path("/proc/meminfo").read_text().splitlines():
-            # Not what is free: the system gives up its caches when asked.
+            # Not MemFree: the system frees its caches on demand.
             if line.startswith("MemAvailable:"):
                 return int(line.split()[1]) * 1024
     except OSError:
@@ -27,42 +27,42 @@ def available_memory() -> int | None:
 
 
 def require_memory(n_bytes: float, purpose: str, instead: str) -> None:
-    """Raise MemoryError if ``n_bytes`` are not to be had.
+    """Raise MemoryError if ``n_bytes`` of memory are not available.
 
     Parameters
     ----------
     n_bytes : float
-        What is about to be allocated at its peak.
+        Peak size of the allocation.
     purpose : str
-        What for, e.g. ``"the 50000 x 50000 kernel of KM"``.
+        Object to allocate, e.g. ``"the 50000 x 50000 kernel of KM"``.
     instead : str
-        What the user can do, e.g. ``"GLLE keeps its graph sparse"``.
+        Alternative for the user, e.g. ``"GLLE keeps its graph sparse"``.
     """
     available = available_memory()
     if available is not None and n_bytes > available:
         raise MemoryError(f"{purpose} needs {n_bytes / 1e9:.1f} GB and {available / 1e9:.1f} GB are free; {instead}.")
 
 
-_own: int | None = None  # threads of ours while BLAS has one; set by the main thread alone
+_n_threads: int | None = None  # threads of `in_threads` while BLAS is limited to one; set by the main thread only
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
 def thread_count() -> int:
-    """How many threads may be used: as many as the BLAS library may, and one outside the main thread.
+    """Number of threads to use: that of the BLAS library, and one outside the main thread.
 
-    So ``OMP_NUM_THREADS``, ``OPENBLAS_NUM_THREADS``, `threadpoolctl.threadpool_limits` and what joblib or Dask
-    allow their workers hold here too; whoever calls from a thread of their own is parallel already.
+    So ``OMP_NUM_THREADS``, ``OPENBLAS_NUM_THREADS``, `threadpoolctl.threadpool_limits` and the limits that joblib and
+    Dask set for their workers apply here, too. A caller outside the main thread is assumed to run in parallel already.
     """
     if threading.current_thread() is not threading.main_thread():
         return 1
-    if _own is not None:
-        return _own
+    if _n_threads is not None:
+        return _n_threads
     return max((library.num_threads for library in _blas().lib_controllers), default=1)
 
 
 def in_threads(function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-    """``[function(item) for item in items]``, the items shared among threads, each of which has BLAS to itself.
+    """``[function(item) for item in items]``, computed in several threads with single-threaded BLAS.
 
     Examples
     --------
@@ -78,29 +78,29 @@ def in_threads(function: Callable[[Item], Result], items: Sequence[Item]) -> lis
 
 @contextmanager
 def limit_blas_threads() -> Iterator[None]:
-    """Within, BLAS has one thread and `in_threads` those that BLAS had.
+    """Context in which BLAS has one thread and `in_threads` uses as many as BLAS had before.
 
-    Whoever works on blocks for long enters this once: small matrices between the blocks are slower in several threads
-    than in one, and the threads of BLAS would wait for the next in a busy loop.
+    Enter it once around a long computation on blocks: products of small matrices between the blocks are slower in
+    several threads than in one, and idle BLAS threads wait in a busy loop.
     """
-    global _own
+    global _n_threads
     count = thread_count()
-    if count == 1 or _own is not None:
+    if count == 1 or _n_threads is not None:
         yield
         return
     with _blas().limit(limits=1):
-        _own = count
+        _n_threads = count
         try:
             yield
         finally:
-            _own = None
+            _n_threads = None
 
 
 @contextmanager
 def blas_threads() -> Iterator[None]:
-    """Within `limit_blas_threads`, give BLAS its threads back: for one large matrix."""
-    # Limits hold for all threads: one that is not the main thread would restore what is no longer so.
-    if _own is None or threading.current_thread() is not threading.main_thread():
+    """Context that restores the BLAS threads within `limit_blas_threads`, for operations on one large matrix."""
+    # The limit is global: another thread than the main one could restore an outdated value.
+    if _n_threads is None or threading.current_thread() is not threading.main_thread():
         yield
         return
     with _blas().limit(limits=thread_count()):
@@ -108,7 +108,7 @@ def blas_threads() -> Iterator[None]:
 
 
 def sum_in_threads(function: Callable[[Item], Sequence[Any]], items: Sequence[Item]) -> list[Any]:
-    """The sums of what a function of one item returns, a sequence of numbers or new arrays, which are added in place.
+    """Elementwise sums of the sequences of numbers or new arrays that the function returns; arrays are added in place.
 
     Examples
     --------
@@ -117,12 +117,13 @@ def sum_in_threads(function: Callable[[Item], Sequence[Any]], items: Sequence[It
     """
     count = min(thread_count(), len(items)) if len(items) > 1 else 1
     if count == 1:
-        return _added(map(function, items))
-    # Each thread adds up a share of its own: as many sums exist at once as threads, not as items.
-    return _added(in_threads(lambda share: _added(map(function, share)), [items[k::count] for k in range(count)]))
+        return _sum_elementwise(map(function, items))
+    # One partial sum per thread, not per item, exists at a time.
+    parts = [items[k::count] for k in range(count)]
+    return _sum_elementwise(in_threads(lambda part: _sum_elementwise(map(function, part)), parts))
 
 
-def _added(rows: Iterable[Sequence[Any]]) -> list[Any]:
+def _sum_elementwise(rows: Iterable[Sequence[Any]]) -> list[Any]:
     total: list[Any] | None = None
     for row in rows:
         if total is None:
@@ -140,9 +141,9 @@ def _blas() -> ThreadpoolController:
 
 @cache
 def _pool(count: int) -> ThreadPoolExecutor:
-    """Kept, since starting threads takes longer than a small piece of work."""
+    """Cached, because starting threads takes longer than a small computation."""
     return ThreadPoolExecutor(count)
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_pool.cache_clear)  # a child has no threads but its own
+    os.register_at_fork(after_in_child=_pool.cache_clear)  # threads do not survive a fork

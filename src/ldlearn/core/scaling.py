@@ -1,4 +1,4 @@
-"""Centre and spread of feature columns, without loss of digits: moments, offsets, standardised features."""
+"""Numerically stable centring and scaling of features: column moments, offsets, standardised features."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _BLOCK_ENTRIES = 2**19  # of a block of rows: 2 MB in single precision
 
 
 def row_blocks(X: Any, width: int = 0) -> Iterator[slice]:
-    """Slices of rows, each with few enough entries to stay in cache, those of ``width`` columns beside it included.
+    """Slices of rows that fit into the cache together with ``width`` further columns.
 
-    All are alike and, if there are several, even in number: no thread has to wait for the others.
+    They have equal sizes and, if there are several, an even number, which balances threads.
     """
     n = X.shape[0]
     stored = (X.nnz if sparse.issparse(X) else X.size) + n * width
@@ -36,9 +36,9 @@ def column_moments(
 
     Parameters
     ----------
-    X : {ndarray, csr_array} of shape (n, m)
-    weights : ndarray of shape (n,), default=None
-        How often each row counts.
+    X : {ndarray, csr_array} of shape (n_samples, n_features)
+    weights : ndarray of shape (n_samples,), default=None
+        Sample weights.
 
     Examples
     --------
@@ -48,11 +48,11 @@ def column_moments(
     (1.0, array([2., 0.]))
     """
     n, sums = column_sums(X, weights)
-    return settled_moments(n, sums / n, *deviation_sums(X, sums / n, weights), X.dtype)
+    return refine_moments(n, sums / n, *deviation_sums(X, sums / n, weights), X.dtype)
 
 
 def column_sums(X: Any, weights: NDArray[np.float64] | None = None) -> tuple[float, NDArray[np.float64]]:
-    """The number of rows, as often as they count, and the sum of each column in float64."""
+    """Sum of the sample weights (the number of rows by default), and the weighted sum of each column in float64."""
     if weights is None:
         return float(X.shape[0]), np.asarray(X.sum(axis=0, dtype=np.float64)).ravel()
     return float(weights.sum()), np.sum([weights[rows] @ X[rows] for rows in row_blocks(X)], axis=0)
@@ -70,11 +70,11 @@ def deviation_sums(
     return sums, squares
 
 
-def settled_moments(
+def refine_moments(
     n: float, mean: NDArray[np.float64], sums: NDArray[np.float64], squares: NDArray[np.float64], dtype: Any
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Mean and sum of squared deviations, given a mean that is right up to rounding and the deviations from it."""
-    # Deviations from the true mean sum to 0; what they have as a mean is its rounding error.
+    """Mean and sum of squared deviations, given an approximate mean and the deviations from it."""
+    # Deviations from the true mean sum to 0; their mean is the error of the approximate mean.
     correction = sums / n
     mean = mean + correction
     squares = np.maximum(squares - n * correction**2, 0.0)
@@ -95,23 +95,23 @@ def _deviations(
     away, m = block.data - mean[block.indices], len(mean)
     count = np.ones(block.shape[0]) if weights is None else weights
     each = np.repeat(count, np.diff(block.indptr))
-    # What is not stored is 0, and deviates by -mean.
+    # Entries that are not stored are 0 and deviate by -mean.
     implicit = count.sum() - np.bincount(block.indices, each, minlength=m)
     sums = np.bincount(block.indices, each * away, minlength=m) - implicit * mean
     return sums, np.bincount(block.indices, each * away**2, minlength=m) + implicit * mean**2
 
 
 def removable_offsets(X: Any, mean: NDArray[np.float64], squares: NDArray[np.float64]) -> NDArray[np.float64]:
-    """What to subtract from each column so that none lies far from zero, compared with its spread.
+    """Offset of each column that moves it near zero, compared with its spread.
 
-    A multiple of a power of two near the mean: differences of rows stay what they are to the last digit, and a column
-    that is near zero already has offset 0. In sparse rows only columns without a single zero have one: for any
-    other the spread is at least ``|mean| / sqrt(n)``, and subtracting would fill the matrix.
+    Offsets are multiples of a power of two near the mean: differences of rows stay exact, and a column near zero has
+    offset 0. In sparse matrices only columns without zeros have an offset: for any other the spread is at least
+    ``|mean| / sqrt(n)``, and subtracting would make the matrix dense.
 
     Parameters
     ----------
-    X : {ndarray, csr_array} of shape (n, m)
-    mean, squares : ndarrays of shape (m,)
+    X : {ndarray, csr_array} of shape (n_samples, n_features)
+    mean, squares : ndarrays of shape (n_features,)
         From `column_moments`.
     """
     n, m = X.shape
@@ -122,9 +122,9 @@ def removable_offsets(X: Any, mean: NDArray[np.float64], squares: NDArray[np.flo
 
 
 def dense_offsets(n: int, mean: NDArray[np.float64], squares: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The offsets of `removable_offsets` for n dense rows, which need not be at hand."""
+    """The offsets of `removable_offsets` for n dense rows, from their moments alone."""
     deviation = np.sqrt(squares / n)
-    # A column within 16 deviations of zero hardly loses digits.
+    # Within 16 standard deviations of zero, cancellation is negligible.
     unit = np.exp2(np.ceil(np.log2(16.0 * np.where(deviation > 0, deviation, 1.0))))
     return np.asarray(unit * np.rint(mean / unit))
 
@@ -151,8 +151,8 @@ def without_offsets(X: Any, offsets: NDArray[np.float64]) -> Any:
 class Scaling(NamedTuple):
     """Centre and scale of each feature; a solver works on ``apply(X)``, the user gets ``undo(W, b)``.
 
-    For a model that does not penalise its weights this only changes the coordinates, and so only how fast a
-    solver gets there.
+    For a model without a penalty this is only a change of coordinates, which affects the speed of the solver but not
+    the solution.
     """
 
     mean: NDArray[np.float64]
@@ -164,7 +164,7 @@ class Scaling(NamedTuple):
         return np.asarray((X - self.mean) / self.scale, dtype=np.float64)
 
     def undo(self, W: Array, b: Array) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Weights and intercept with ``X @ coef + intercept = apply(X) @ W + b``."""
+        """Coefficients and intercept with ``X @ coef + intercept = apply(X) @ W + b``."""
         coef = W / self.scale[:, None]
         return np.asarray(coef), np.asarray(b - self.mean @ coef)
 
@@ -172,9 +172,7 @@ class Scaling(NamedTuple):
 def feature_scaling(X: Any, center: bool = True, weights: SampleWeight | None = None) -> Scaling:
     """Means and standard deviations of the columns, or zeros and root mean squares if ``center`` is False.
 
-    Rows count as often as their weights say.
-
-    A column without spread gets an infinite scale: its weights vanish, since nothing can be learned of them.
+    Rows are weighted by ``weights``. A constant column gets an infinite scale, so that its coefficients are 0.
 
     Examples
     --------
@@ -189,12 +187,12 @@ def feature_scaling(X: Any, center: bool = True, weights: SampleWeight | None = 
         mean = np.average(X, axis=0, weights=weights) if center else np.zeros(X.shape[1])
         scale = np.sqrt(np.average((X - mean) ** 2, axis=0, weights=weights))
         largest = np.abs(X).max(axis=0, initial=0.0)
-    # What rounding leaves of a constant column is no spread.
+    # The spread of a constant column is not 0 but a rounding error.
     return Scaling(mean, np.where(scale > 1e-12 * largest, scale, np.inf))
 
 
 def _sparse_moments(X: Any, center: bool, weights: SampleWeight | None) -> tuple[NDArray[np.float64], ...]:
-    """Means, standard deviations (root mean squares without centring) and largest sizes of the columns."""
+    """Means, standard deviations (root mean squares without centring) and largest absolute values of the columns."""
     mean, variance = mean_variance_axis(X, axis=0, weights=weights)
     if not center:
         mean, variance = np.zeros_like(mean), variance + mean**2

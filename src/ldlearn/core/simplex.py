@@ -9,7 +9,7 @@ from ldlearn.exceptions import InputError
 
 Array = NDArray[np.floating]
 Mask = NDArray[np.bool_]
-SampleWeight = NDArray[np.float64]  # how often each row counts
+SampleWeight = NDArray[np.float64]  # one non-negative number per row
 
 
 def log_softmax(Z: Array, support: Mask | None = None) -> Array:
@@ -44,9 +44,7 @@ def softmax(Z: Array, support: Mask | None = None) -> Array:
 
 
 def mean_logits(D: Array, weights: SampleWeight | None = None) -> NDArray[np.float64]:
-    """Logarithms of the mean distribution, where learners start; a label without mass gets a share of 1e-6.
-
-    Rows count as often as their weights say.
+    """Logarithms of the (weighted) mean distribution, a starting point of learners; degrees are at least 1e-6.
 
     Examples
     --------
@@ -60,8 +58,7 @@ def mean_logits(D: Array, weights: SampleWeight | None = None) -> NDArray[np.flo
 def normalize_rows(F: Array, shift: bool = False) -> Array:
     """Non-negative scores divided by their row sums; a row without mass becomes uniform.
 
-    With ``shift=True`` the smallest score of each row is first moved to zero, so that any real scores
-    will do.
+    With ``shift=True`` the smallest score of each row is subtracted first, so that scores may be negative.
 
     Examples
     --------
@@ -101,8 +98,8 @@ def project_simplex(V: Array, support: Mask | None = None) -> Array:
 
     Parameters
     ----------
-    V : ndarray of shape (n, c)
-    support : boolean ndarray of shape (n, c), default=None
+    V : ndarray of shape (n_samples, n_labels)
+    support : boolean ndarray of shape (n_samples, n_labels), default=None
         True where mass is allowed; at least one entry in each row.
 
     Examples
@@ -116,7 +113,7 @@ def project_simplex(V: Array, support: Mask | None = None) -> Array:
         if not support.any(axis=1).all():
             raise InputError("project_simplex needs at least one allowed entry in every row.")
         V = np.where(support, V, -np.inf)
-    # A row may be moved by a constant without moving its projection; so the largest entries keep their digits.
+    # Adding a constant to a row does not change its projection; this one avoids cancellation.
     V = V - V.max(axis=1, keepdims=True)
     descending = -np.sort(-V, axis=1)
     allowed = np.isfinite(descending)
@@ -128,7 +125,7 @@ def project_simplex(V: Array, support: Mask | None = None) -> Array:
 
 
 def round_rows(D: Array, digits: int) -> Array:
-    """Distributions with so many decimals whose rows still sum to one: the largest remainders are rounded up.
+    """Round distributions to ``digits`` decimals such that rows still sum to one: largest remainders are rounded up.
 
     Examples
     --------
@@ -136,22 +133,22 @@ def round_rows(D: Array, digits: int) -> Array:
     array([[0.34, 0.33, 0.33]])
     """
     units = np.asarray(D, dtype=np.float64) * 10.0**digits
-    whole = np.floor(units + 1e-9)  # what is a whole number but for its last bits is one
-    lacking = np.rint(10.0**digits - whole.sum(axis=1, keepdims=True))
-    # The rank of each remainder: sorting twice gives places instead of an order.
+    whole = np.floor(units + 1e-9)  # integers up to rounding errors are not rounded down
+    missing = np.rint(10.0**digits - whole.sum(axis=1, keepdims=True))
+    # The rank of each remainder, by sorting twice.
     place = np.argsort(np.argsort(whole - units, axis=1, kind="stable"), axis=1, kind="stable")
-    return np.asarray(np.round((whole + (place < lacking)) / 10.0**digits, digits))
+    return np.asarray(np.round((whole + (place < missing)) / 10.0**digits, digits))
 
 
 OUTPUT_MAPS = ("softmax", "l1", "shift_l1")
 
 
 def to_distributions(F: Array, normalize: str) -> Array:
-    """Rows of scores as rows that sum to one.
+    """Map rows of scores to label distributions.
 
     Parameters
     ----------
-    F : ndarray of shape (n, c)
+    F : ndarray of shape (n_samples, n_labels)
     normalize : {"softmax", "l1", "shift_l1"}
         * ``"softmax"``: exponentials over their sum. Scores in [0, 1] then differ by a factor of e at most.
         * ``"l1"``: positive parts over their sum.

@@ -1,4 +1,4 @@
-"""Checks on targets: logical labels and label distributions, with their names."""
+"""Validation of targets: logical labels and label distributions, and the names of the labels."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from scipy import sparse
 
 from ldlearn.exceptions import InputError, describe_rows, format_list, nearest_names
 
-SUM_TOLERANCE = 1e-3  # how far the degrees of a row may sum from 1: printed tables round to three digits
+SUM_TOLERANCE = 1e-3  # tolerated deviation of a row sum from 1: printed tables round to three digits
 
 
 def default_label_names(n_labels: int) -> list[str]:
-    """``label_0, label_1, ...``: what labels without names are called everywhere."""
+    """``label_0, label_1, ...``: the names of labels without names."""
     return [f"label_{j}" for j in range(n_labels)]
 
 
@@ -30,7 +30,7 @@ def label_names(y: Any, n_labels: int) -> NDArray[np.object_]:
 
 
 def label_order(y: Any, names: Iterable[object]) -> list[int] | None:
-    """Where the labels of these names stand in a data frame; None where y has no names, or the labels never had any.
+    """Column positions of the named labels in a data frame; None if y or the labels have no names.
 
     Examples
     --------
@@ -42,21 +42,21 @@ def label_order(y: Any, names: Iterable[object]) -> list[int] | None:
     if columns is None or wanted == default_label_names(len(wanted)):
         return None
     given = [str(name) for name in columns]
-    strangers = [name for name in given if name not in set(wanted)]
+    unexpected = [name for name in given if name not in set(wanted)]
     for name in wanted:
         if name not in given:
-            near = nearest_names(name, strangers, n=1)
+            near = nearest_names(name, unexpected, n=1)
             advice = f"; is {near[0]!r} the label {name!r}? Then rename it" if near else ""
             raise InputError(f"The label {name!r} is missing in y{advice}.")
-    if strangers:
-        raise InputError(f"The column {strangers[0]!r} of y is none of the labels {format_list(wanted)}; leave it out.")
+    if unexpected:
+        raise InputError(f"The column {unexpected[0]!r} of y is not among the labels {format_list(wanted)}; drop it.")
     return [given.index(name) for name in wanted]
 
 
 def check_matrix(y: Any, what: str, *, nan: str | None = None) -> NDArray[np.float64]:
-    """A 2-D float array of finite numbers, or one sentence.
+    """Validate y as a 2-D float array of finite numbers; otherwise raise InputError.
 
-    ``nan="allow"`` lets NaN through; any other text is the advice for whoever brings one.
+    ``nan="allow"`` accepts NaN; any other text is the advice in the error message for NaN.
     """
     if y is None:
         raise InputError(f"requires y to be passed, but the target y is None: give {what}, one row a sample.")
@@ -69,7 +69,7 @@ def check_matrix(y: Any, what: str, *, nan: str | None = None) -> NDArray[np.flo
     if np.iscomplexobj(array):
         raise InputError("Complex data not supported: y must hold real numbers.")
     try:
-        # A data frame of pandas may hold NA, which is no number. Callers write into the array, never into the frame.
+        # A pandas data frame may contain NA. A copy, because callers write into the array.
         array = y.to_numpy(np.float64, copy=True, na_value=np.nan) if _is_pandas(y) else array.astype(np.float64)
     except (TypeError, ValueError):
         raise InputError(f"y must hold numbers only: give {what} as a numeric array.") from None
@@ -93,18 +93,18 @@ def _is_pandas(y: Any) -> bool:
 
 
 def check_logical(y: Any, *, nan: str | None = None) -> NDArray[Any]:
-    """Logical labels as a boolean array of shape (n, c); of floats, NaN where unknown, if some are and may be.
+    """Validate logical labels: a boolean array, or floats with NaN if some labels are unknown and ``nan`` allows it.
 
     Parameters
     ----------
-    y : array-like, sparse matrix or data frame of shape (n, c)
-        Zeros and ones. Rows without a positive label are refused, unless one of their labels is unknown.
+    y : array-like, sparse matrix or data frame of shape (n_samples, n_labels)
+        Zeros and ones. A row without a positive label raises InputError, unless one of its labels is unknown.
     nan : str, default=None
         As in `check_matrix`: "allow" if labels may be unknown.
     """
-    whole = _whole_labels(y)
-    Y = check_matrix(y, "0/1 labels", nan=nan) if whole is None else whole
-    unknown = np.isnan(Y) if whole is None else np.zeros((1, 1), dtype=bool)
+    boolean = _as_boolean_labels(y)
+    Y = check_matrix(y, "0/1 labels", nan=nan) if boolean is None else boolean
+    unknown = np.isnan(Y) if boolean is None else np.zeros((1, 1), dtype=bool)
     bad = (Y != 0) & (Y != 1) & ~unknown
     if bad.any():
         row, column = np.argwhere(bad)[0]
@@ -113,22 +113,22 @@ def check_logical(y: Any, *, nan: str | None = None) -> NDArray[Any]:
         if value > 1 and value % 1 == 0:
             advice = "counts of votes become degrees, for a learner, by ldlearn.core.votes_to_degrees."
         raise InputError(f"y must hold only 0 and 1, got {value:g} at row {row}, column {column}; {advice}")
-    empty = ~Y.any(axis=1)  # NaN counts as something
+    empty = ~Y.any(axis=1)  # NaN is nonzero
     if empty.any():
         raise InputError(f"Every row needs a positive label; none is in {describe_rows(empty)} of y: drop such rows.")
     return Y if unknown.any() else Y.astype(bool, copy=False)
 
 
-def _whole_labels(y: Any) -> NDArray[np.bool_] | None:
-    """Labels that are stored as zeros and ones of a kind that knows no others, without an array of floats; else None.
+def _as_boolean_labels(y: Any) -> NDArray[np.bool_] | None:
+    """Labels of boolean or integer arrays and sparse matrices as booleans; None for anything but zeros and ones.
 
-    A table of many labels would be eight times as large as floats.
+    Avoids an intermediate float array, which would be eight times as large.
     """
     if isinstance(y, np.ndarray) and y.ndim == 2 and y.shape[1] and y.dtype.kind in "bui":
         Y = y.astype(bool)
         return Y if y.dtype.kind == "b" or np.array_equal(Y, y) else None
     if sparse.issparse(y) and y.ndim == 2 and y.shape[1] and y.dtype.kind in "buif":
-        # A copy, since adding up entries of one place would change what the user has.
+        # A copy, because summing duplicates would change the caller's matrix.
         labels = y.tocsr(copy=True)
         labels.sum_duplicates()
         return np.asarray(labels.astype(bool).toarray()) if np.isin(labels.data, (0, 1)).all() else None
@@ -136,7 +136,7 @@ def _whole_labels(y: Any) -> NDArray[np.bool_] | None:
 
 
 def split_observed(Y: NDArray[Any]) -> tuple[NDArray[np.bool_], NDArray[np.bool_] | None]:
-    """Where labels are 1, and where they are observed; None stands for everywhere.
+    """Masks of the positive and of the observed labels; the second is None if all labels are observed.
 
     Examples
     --------
@@ -152,10 +152,9 @@ def split_observed(Y: NDArray[Any]) -> tuple[NDArray[np.bool_], NDArray[np.bool_
 def fill_unknown(
     Y: NDArray[np.bool_], observed: NDArray[np.bool_] | None, weights: NDArray[np.float64] | None = None
 ) -> NDArray[np.float64]:
-    """Labels as numbers, an unknown one counting as the share of rows that have it among those where it is observed.
+    """Labels as floats; an unknown label is replaced by the fraction of positives among its observed values.
 
-    Of k in n rows that share is ``(k + 1/2) / (n + 1)``: nothing is certain of what was not seen. Rows count as often
-    as their weights say.
+    For k positives in n (weighted) rows that fraction is ``(k + 1/2) / (n + 1)``, which is never 0 or 1.
 
     Examples
     --------
@@ -167,24 +166,24 @@ def fill_unknown(
     """
     if observed is None:
         return Y.astype(np.float64)
-    return np.where(observed, Y, shares_of_ticks(*count_ticks(Y, observed, weights)))
+    return np.where(observed, Y, positive_rates(*count_positives(Y, observed, weights)))
 
 
-def count_ticks(
+def count_positives(
     Y: NDArray[np.bool_], observed: NDArray[np.bool_] | None, weights: NDArray[np.float64] | None = None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """In how many rows each label is ticked, and in how many it is observed."""
+    """Weighted numbers of rows in which each label is positive, and in which it is observed."""
     count = np.ones(len(Y)) if weights is None else weights
     return count @ Y, np.full(Y.shape[1], count.sum()) if observed is None else count @ observed
 
 
-def shares_of_ticks(ticks: NDArray[np.float64], counts: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The share of rows that have each label, as `fill_unknown` estimates it."""
-    return np.asarray((ticks + 0.5) / (counts + 1.0))
+def positive_rates(positives: NDArray[np.float64], counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Fraction of rows in which each label is positive, as estimated by `fill_unknown`."""
+    return np.asarray((positives + 0.5) / (counts + 1.0))
 
 
 def check_labels_seen(names: NDArray[np.object_], counts: NDArray[Any]) -> None:
-    """Refuse a label that is observed in no row."""
+    """Raise InputError if a label is observed in no row."""
     unseen = np.flatnonzero(counts == 0)
     if len(unseen):
         raise InputError(
@@ -193,18 +192,18 @@ def check_labels_seen(names: NDArray[np.object_], counts: NDArray[Any]) -> None:
 
 
 def votes_to_degrees(counts: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Counts of votes as degrees and weights: the shares of the votes of each row, and how many there are.
+    """Convert counts of votes to degrees (shares of the votes of a row) and sample weights (number of votes).
 
     A row without votes has unknown degrees (NaN) and weight 0.
 
     Parameters
     ----------
-    counts : array-like of shape (n, c)
+    counts : array-like of shape (n_samples, n_labels)
 
     Returns
     -------
-    degrees : ndarray of shape (n, c)
-    weights : ndarray of shape (n,)
+    degrees : ndarray of shape (n_samples, n_labels)
+    weights : ndarray of shape (n_samples,)
 
     Examples
     --------
@@ -215,16 +214,16 @@ def votes_to_degrees(counts: Any) -> tuple[NDArray[np.float64], NDArray[np.float
     >>> weights
     array([4., 0.])
     """
-    votes = check_matrix(counts, "counts of votes", nan="write 0 where nobody voted.")
+    votes = check_matrix(counts, "counts of votes", nan="write 0 where a label has no votes.")
     if (votes < 0).any():
-        raise InputError(f"Votes must not be negative, as there are in {describe_rows((votes < 0).any(axis=1))}.")
+        raise InputError(f"Votes must not be negative, but they are in {describe_rows((votes < 0).any(axis=1))}.")
     weights = votes.sum(axis=1)
     with np.errstate(invalid="ignore"):
         return votes / weights[:, None], weights
 
 
 def check_some_degrees(degrees: Any, names: Iterable[object], n: int) -> NDArray[np.float64]:
-    """True degrees of some rows as a float array of shape (n, c), rows of NaN where they are not known."""
+    """Validate true degrees of some rows: floats of shape (n_samples, n_labels), rows of NaN where they are unknown."""
     order, D = label_order(degrees, names), check_matrix(degrees, "degrees", nan="allow")
     D = D if order is None else D[:, order]
     c = len(list(names))
@@ -248,12 +247,12 @@ def check_some_degrees(degrees: Any, names: Iterable[object], n: int) -> NDArray
 
 
 def check_distributions(y: Any) -> NDArray[np.float64]:
-    """Label distributions as a float array of shape (n, c), rows rescaled to sum exactly to one."""
+    """Validate label distributions: a float array of shape (n_samples, n_labels), rows rescaled to sum to one."""
     D = check_matrix(y, "label distributions")
     problems = find_row_problems(D)
     if "negative degree" in problems:
         rows = describe_rows(problems["negative degree"])
-        raise InputError(f"Degrees must not be negative, as there are in {rows} of y.")
+        raise InputError(f"Degrees must not be negative, but they are in {rows} of y.")
     sums = D.sum(axis=1)
     if problems:
         off = np.logical_or.reduce(list(problems.values()))
@@ -266,15 +265,15 @@ def check_distributions(y: Any) -> NDArray[np.float64]:
 
 
 def find_row_problems(D: NDArray[Any], *, sums: bool = True) -> dict[str, NDArray[np.bool_]]:
-    """Marks of the rows that are no label distribution, by kind of problem; empty if all are sound.
+    """Masks of the rows that are not label distributions, by kind of problem; empty if all rows are valid.
 
     The kinds are ``"not finite"``, ``"negative degree"``, ``"sums to 0"`` and ``"does not sum to 1"``; a row
-    is marked under the first that applies. ``sums=False`` leaves the last kind out (votes).
+    is marked by the first kind that applies. ``sums=False`` omits the last kind (for votes).
     """
     with np.errstate(invalid="ignore"):  # infinity minus infinity is found as not finite
         total = D.sum(axis=1, dtype=np.float64)
     broken = ~np.isfinite(total)
-    # A sum that is finite has finite terms, so that most tables need not be looked at cell by cell.
+    # A finite sum has finite terms: most tables need no check of single entries.
     if broken.any():
         broken = ~np.isfinite(D).all(axis=1) | broken
     negative = ~broken & (D < 0).any(axis=1)

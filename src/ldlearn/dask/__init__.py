@@ -1,4 +1,4 @@
-"""The same estimators on Dask collections: rows in blocks, on as many machines as there are workers."""
+"""Estimators on Dask collections, whose rows are in blocks on the workers of a cluster."""
 
 from ldlearn.exceptions import import_optional
 

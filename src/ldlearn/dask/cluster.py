@@ -1,4 +1,4 @@
-"""The cluster: finding a client, and runner of work whose results are sums over blocks."""
+"""The cluster: connection to a client, and a runner of computations whose results are sums over blocks."""
 
 from __future__ import annotations
 
@@ -21,36 +21,36 @@ from ldlearn.exceptions import FileError, InputError, LDLearnError, MissingDepen
 
 _VERSION = "ldlearn:__version__"
 _CONNECT_SECONDS = 10
-_POLL_SECONDS = 5  # a round that takes longer has somebody look whether there are workers at all
-_NO_WORKER_SECONDS = 60  # in which no worker can work, after which none is waited for
-_PAUSED = "all workers have paused, for their memory is full; give them more, or use smaller blocks."
+_POLL_SECONDS = 5  # interval of checks for running workers during a long round
+_NO_WORKER_SECONDS = 60  # without a running worker, after which a round is given up
+_PAUSED = "all workers have been paused because their memory is full; give them more, or use smaller blocks."
 _GONE = (
-    "the cluster has had no workers; start some and try again (workers that end by themselves cannot import what X or "
-    "y is made with: their logs tell)."
+    "the cluster has had no workers; start some and try again (if workers stopped by themselves, see their logs: they "
+    "may not be able to import the libraries that X or y needs)."
 )
-_TREE_WIDTH = 16  # parts that one task of a tree adds up
-_INLINE_BYTES = 10_000  # bytes of a message that travels with the task of each block
+_TREE_WIDTH = 16  # partial sums added by one task of a tree
+_INLINE_BYTES = 10_000  # largest message that is sent with the task of each block
 
 
 class ClusterError(LDLearnError, RuntimeError):
-    """The cluster could not do the work; its data and its workers are as they were."""
+    """A computation on the cluster failed; its data and its workers are unchanged."""
 
 
 def connect(address: str) -> Any:
     """A client of the scheduler at an address such as ``"tcp://host:8786"``."""
-    answers: SimpleQueue[Any] = SimpleQueue()
+    results: SimpleQueue[Any] = SimpleQueue()
 
     def call() -> None:
         try:
             # Not the default: the user may have a client of another cluster.
-            answers.put(distributed.Client(address, timeout=_CONNECT_SECONDS, set_as_default=False))
+            results.put(distributed.Client(address, timeout=_CONNECT_SECONDS, set_as_default=False))
         except Exception as error:
-            answers.put(error)
+            results.put(error)
 
-    # In a thread that nobody waits for: if something listens there that is no scheduler, Dask's time-out does not help.
+    # In a daemon thread: Dask's time-out does not apply if something other than a scheduler listens at the address.
     Thread(target=call, daemon=True).start()
     try:
-        found = answers.get(timeout=1.5 * _CONNECT_SECONDS)
+        found = results.get(timeout=1.5 * _CONNECT_SECONDS)
     except Empty:
         found = TimeoutError()
     if isinstance(found, Exception):
@@ -59,7 +59,7 @@ def connect(address: str) -> Any:
 
 
 def current_client(client: Any = None) -> Any:
-    """The targets client, or else the current one."""
+    """The given client, or the current one."""
     if client is None:
         try:
             client = distributed.get_client()
@@ -76,14 +76,14 @@ def current_client(client: Any = None) -> Any:
 
 
 def versions_of_workers(client: Any) -> dict[str, str]:
-    """The version of this package on each worker; one sentence if one of them, or the scheduler, cannot import it.
+    """The version of this package on each worker; raises an error if a worker or the scheduler cannot import it.
 
-    That has to be asked beforehand, by a function that any Python has: a worker that cannot read a task dies of it.
+    Checked beforehand by a function of the standard library, because a worker dies of a task that it cannot unpickle.
     """
     try:
         client.run_on_scheduler(resolve_name, _VERSION)
         found = client.run(resolve_name, _VERSION, on_error="return")
-        missing = [f"worker {worker}" for worker, answer in found.items() if isinstance(answer, ImportError)]
+        missing = [f"worker {worker}" for worker, result in found.items() if isinstance(result, ImportError)]
     except ImportError:
         missing = ["scheduler"]
     if missing:
@@ -91,11 +91,11 @@ def versions_of_workers(client: Any) -> dict[str, str]:
             f"The {missing[0]} cannot import ldlearn; install it, in the version of this process, wherever the "
             "scheduler and the workers of the cluster run."
         )
-    return {worker: answer for worker, answer in found.items() if isinstance(answer, str)}  # others are just lost
+    return {worker: result for worker, result in found.items() if isinstance(result, str)}  # others were just lost
 
 
 def check_workers(client: Any) -> None:
-    """Refuse a cluster whose workers have another version of this package, which may compute something else."""
+    """Raise ClusterError if a worker has another version of this package, whose results may differ."""
     ours = resolve_name(_VERSION)
     for worker, theirs in versions_of_workers(client).items():
         if theirs != ours:
@@ -105,26 +105,26 @@ def check_workers(client: Any) -> None:
 
 
 class BlockRunner:
-    """Rounds of work on a cluster: a small message out to all blocks, a sum of small arrays back.
+    """Runs rounds of computation on a cluster: a small message to all blocks, a sum of small arrays back.
 
-    Every round is a graph of ordinary tasks, which may run on any worker, and again after one is lost: nothing is
-    pinned, nobody waits for a certain worker.
+    Every round is a graph of ordinary tasks, which may run on any worker and are repeated if a worker is lost: nothing
+    is pinned.
 
     Attributes
     ----------
-    count : int
-        BlockRunner so far.
+    n_rounds : int
+        Number of rounds so far.
     """
 
     def __init__(self, client: Any) -> None:
         self.client = client
         self.n_rounds = 0
-        # Whoever waits in a task of a worker lets others use its place: what it waits for may have no other.
-        with suppress(ValueError, KeyError):  # this is no worker, or it has done so before
+        # Inside a task of a worker, free its thread: the tasks of the round may need it.
+        with suppress(ValueError, KeyError):  # not inside a worker, or already seceded
             distributed.secede()
 
     def map_sum(self, function: Callable[..., Sequence[Any]], *blocks: Sequence[Any], common: Any = None) -> list[Any]:
-        """The sum over all blocks of what ``function(block, ..., common)`` gives, a sequence of numbers and arrays."""
+        """The sum over all blocks of ``function(block, ..., common)``, a sequence of numbers and arrays."""
         parts = self._parts(function, blocks, common)
         while len(parts) > 1:
             parts = [delayed(_add, pure=False)(parts[k : k + _TREE_WIDTH]) for k in range(0, len(parts), _TREE_WIDTH)]
@@ -132,32 +132,32 @@ class BlockRunner:
         return list(self.compute(parts, blocks)[0])
 
     def map_compute(self, function: Callable[..., Any], *blocks: Sequence[Any], common: Any = None) -> list[Any]:
-        """What ``function(block, ..., common)`` gives for each block, which should be little."""
+        """``function(block, ..., common)`` of each block; results should be small."""
         self.n_rounds += 1
-        # One task gathers them: one answer is awaited, not one for each block.
+        # One task gathers them: the client waits for one result, not for one per block.
         return list(self.compute([delayed(list)(self._parts(function, blocks, common))], blocks)[0])
 
     def map_persist(self, function: Callable[..., Any], *blocks: Sequence[Any], common: Any = None) -> list[Any]:
-        """The same, but left on the cluster; it is computed again should it be lost."""
+        """``function(block, ..., common)`` of each block, left on the cluster; lost results are recomputed."""
         return self.persist(self._parts(function, blocks, common))
 
     def persist(self, collections: Sequence[Any]) -> list[Any]:
-        """Dask collections, computed and left on the cluster."""
+        """Compute Dask collections and leave them on the cluster."""
         with _ignore_size_warning(), self._explain_errors():
             return list(self.client.persist(list(collections)))
 
     def compute(self, collections: Sequence[Any], made_of: Sequence[Sequence[Any]] = ()) -> list[Any]:
-        """Dask collections, computed and brought here; ``made_of`` are blocks that were kept, to tell what is wrong."""
+        """Compute Dask collections and fetch them; ``made_of`` are persisted blocks, to explain errors."""
         with _ignore_size_warning(), self._explain_errors(made_of):
             return [self._wait_for(future) for future in self.client.compute(list(collections))]
 
     def _parts(self, function: Callable[..., Any], blocks: Sequence[Sequence[Any]], common: Any) -> list[Any]:
-        # Impure, so that tasks are named at random: Dask would hash what they are targets in every round.
+        # Impure, so that tasks get random names: otherwise Dask hashes their arguments in every round.
         if len(dumps(common)) <= _INLINE_BYTES:
-            # Nobody waits until it has come from another worker.
-            work = delayed(_WithMessage(function, common), pure=False)
+            # No transfer between workers.
+            work = delayed(_BoundFunction(function, common), pure=False)
             return [work(*block) for block in zip(*blocks, strict=True)]
-        # A large message is a task of its own: it travels once to each worker, not once with each block.
+        # A large message is a separate task: it is sent once to each worker, not once with each block.
         work, message = delayed(function, pure=False), delayed(common, pure=False, traverse=False)
         return [work(*block, message) for block in zip(*blocks, strict=True)]
 
@@ -167,10 +167,10 @@ class BlockRunner:
             try:
                 return future.result(timeout=_POLL_SECONDS)
             except TimeoutError:
-                if future.status != "pending":  # it has just come, or it was the task that ran out of time
+                if future.status != "pending":  # it has just finished, or the task itself raised TimeoutError
                     return future.result()
             workers = self.client.scheduler_info()["workers"].values()
-            # A worker whose memory is full is paused: it is there, but takes no task.
+            # A worker whose memory is full is paused: it is listed, but accepts no tasks.
             if any(worker["status"] == "running" for worker in workers):
                 idle_since = None
                 continue
@@ -180,19 +180,19 @@ class BlockRunner:
 
     @contextmanager
     def _explain_errors(self, made_of: Sequence[Sequence[Any]] = ()) -> Iterator[None]:
-        """What goes wrong on a cluster, as one sentence; errors of our own family speak for themselves."""
+        """Convert errors of the cluster to ClusterError with one sentence; our own errors are passed on."""
         try:
             yield
         except LDLearnError:
             raise
         except distributed.KilledWorker:
             raise ClusterError(
-                "Workers died again and again at the same block, for want of memory (use smaller blocks) or "
-                "because they cannot import what X or y is made with: their logs tell."
+                "Workers died repeatedly at the same block, for lack of memory (use smaller blocks) or because they "
+                "cannot import the libraries that X or y needs; see their logs."
             ) from None
         except Exception as error:
             if self.client.status != "running":
-                raise ClusterError("The Dask client was closed, or its scheduler ended, in the midst of it.") from error
+                raise ClusterError("The Dask client was closed, or its scheduler ended, during a round.") from error
             if not isinstance(error, CancelledError):
                 raise _task_error(error) from error
             failed = [future for future in distributed.futures_of(list(made_of)) if future.status == "error"]
@@ -203,8 +203,8 @@ class BlockRunner:
             ) from error
 
 
-class _WithMessage:
-    """A function that has been told the message, under its own name, by which Dask knows how long a task takes."""
+class _BoundFunction:
+    """A function with a bound message; it keeps its name, by which Dask groups the durations of tasks."""
 
     def __init__(self, function: Callable[..., Any], common: Any) -> None:
         self.function, self.common, self.__name__ = function, common, function.__name__
@@ -214,10 +214,10 @@ class _WithMessage:
 
 
 def _task_error(error: Any) -> ClusterError:
-    while error.__cause__ is not None:  # Dask wraps what happened
+    while error.__cause__ is not None:  # Dask wraps the original error
         error = error.__cause__
     what = " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(".")
-    return ClusterError(f"A task failed on the cluster ({what}); compute X and y by themselves to see where.")
+    return ClusterError(f"A task failed on the cluster ({what}); compute X and y separately to find the cause.")
 
 
 def _add(parts: Sequence[Sequence[Any]]) -> list[Any]:
@@ -229,7 +229,7 @@ def _add(parts: Sequence[Sequence[Any]]) -> list[Any]:
 
 @contextmanager
 def _ignore_size_warning() -> Iterator[None]:
-    """Coefficients of many labels are a large message, on purpose."""
+    """Coefficients of many labels are a large message by design."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Sending large graph")
         yield

@@ -1,4 +1,4 @@
-"""Dask collections as blocks of rows, X and y in step, or one sentence why not."""
+"""Dask collections as blocks of rows: validation, and alignment of X and y."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def is_frame(collection: Any) -> bool:
 
 
 def check_collection(collection: Any, name: str) -> None:
-    """Refuse anything but a Dask array or data frame with two axes, its columns known and numeric."""
+    """Raise InputError unless it is a 2-D Dask array or data frame with a known number of numeric columns."""
     if not (is_frame(collection) or isinstance(collection, da.Array)):
         raise InputError(
             f"{name} must be a Dask array or data frame, got {type(collection).__name__}; for data in memory use the "
@@ -41,15 +41,15 @@ def check_collection(collection: Any, name: str) -> None:
 
 
 def float_type(collection: Any) -> np.dtype[Any]:
-    """float32 if that holds every value of X, as on one machine, else float64."""
+    """float32 if all columns are float32, as for data in memory, else float64."""
     kinds = list(collection.dtypes) if is_frame(collection) else [collection.dtype]
-    # Types of pandas that know NA name that of their numbers.
+    # Nullable types of pandas have a numpy_dtype.
     narrow = all(getattr(kind, "numpy_dtype", kind) == np.float32 for kind in kinds)
     return np.dtype(np.float32 if narrow else np.float64)
 
 
 def check_sample_weight(sample_weight: Any) -> None:
-    """Refuse anything but a Dask array or series with one axis."""
+    """Raise InputError unless it is a Dask array or series with one axis."""
     if not is_dask_collection(sample_weight) or getattr(sample_weight, "ndim", None) != 1:
         raise InputError("sample_weight must be a Dask array or series, one number a row.")
 
@@ -57,7 +57,7 @@ def check_sample_weight(sample_weight: Any) -> None:
 def align_blocks(X: Any, y: Any, name: str = "y") -> tuple[list[Any], list[Any]]:
     """The blocks of X and of y, whole rows each, block k of y belonging to block k of X.
 
-    Lengths that are not known are not looked up: whether blocks have equally many rows shows when they are made.
+    Unknown lengths are not computed here: whether blocks have equally many rows is checked when they are computed.
     """
     known = _row_chunks(X), _row_chunks(y)
     if known[0] is not None and known[1] is not None and known[0] != known[1]:
@@ -74,7 +74,7 @@ def align_blocks(X: Any, y: Any, name: str = "y") -> tuple[list[Any], list[Any]]
 
 
 def row_blocks(collection: Any) -> list[Any]:
-    """Its blocks of whole rows, each a delayed object."""
+    """Blocks of whole rows, as delayed objects."""
     if not isinstance(collection, da.Array):
         return list(collection.to_delayed())
     whole = collection.rechunk({1: -1}) if collection.ndim == 2 else collection
@@ -87,7 +87,7 @@ def as_matrix(block: Any, kind: np.dtype[Any]) -> Any:
 
 
 def as_floats(collection: Any, blocks: list[Any]) -> list[Any]:
-    """Blocks of features as arrays of floats; those of an array of floats are themselves."""
+    """Blocks of features as arrays of floats; unchanged for arrays of floats."""
     kind = float_type(collection)
     if not is_frame(collection) and collection.dtype == kind:
         return blocks

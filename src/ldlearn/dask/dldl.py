@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ldlearn import joint
 from ldlearn.core.prototypes import fewest_positives, pseudo_distributions, purest_sums
 from ldlearn.core.simplex import Array, SampleWeight, log_softmax, normalize_rows
-from ldlearn.core.targets import check_labels_seen, count_ticks, shares_of_ticks
+from ldlearn.core.targets import check_labels_seen, count_positives, positive_rates
 from ldlearn.dask.estimator import DaskJointModel
 from ldlearn.dask.rows import BlockColumns, BlockObjective, Coefficients
 from ldlearn.dask.training import BlockTargets, TrainingBlocks
@@ -48,11 +48,11 @@ class DaskDLDL(DaskJointModel, joint.DLDL):
 
     Attributes
     ----------
-    label_distributions_ : Dask array of shape (n, c)
+    label_distributions_ : Dask array of shape (n_samples, n_labels)
         D, the recovered degrees, on the cluster.
-    gap_ : Dask array of shape (n,)
+    gap_ : Dask array of shape (n_samples,)
     n_rounds_ : int
-        How often something was asked of all blocks.
+        Number of rounds over all blocks.
     coef_, intercept_, objective_, objective_path_, weights_gap_, converged_, alpha_, beta_, gamma_, choice_, ...
         Those of `ldlearn.DLDL`.
 
@@ -89,13 +89,13 @@ class DaskDLDL(DaskJointModel, joint.DLDL):
 
     def _fit(self, training: TrainingBlocks) -> None:  # type: ignore[override]
         columns = BlockColumns(training, *self._map_features(training), self.fit_intercept)
-        targets = {name: getattr(self, name) for name in ("beta", "gamma", "ordered", "label_model", "max_iter")}
+        given = {name: getattr(self, name) for name in ("beta", "gamma", "ordered", "label_model", "max_iter")}
         needs_rows = self.beta is None or self.gamma is None or self.ordered is True
         sample = columns.selection_rows() if needs_rows else (None, None, None)
-        selected, self.ordered_ = select_penalties(*sample, **targets)
+        selected, self.ordered_ = select_penalties(*sample, **given)
         self.alpha_, self.beta_, self.gamma_ = 0.0, selected.beta, selected.gamma
         self.choice_ = selected.message
-        start = self._prototypes(training), self._tick_shares(training)
+        start = self._prototypes(training), self._positive_rates(training)
         degrees = training.runner.map_persist(_initial_degrees, training.X, training.targets, common=start)
         steps = _BlockSteps(columns, degrees, DegreeTerms(0.0, self.beta_, self.ordered_), self.gamma_, self.tol)
         found = alternate(steps, gamma=self.gamma_, tol=self.tol, max_iter=self.max_iter)
@@ -113,21 +113,21 @@ class DaskDLDL(DaskJointModel, joint.DLDL):
             setattr(self, name, self._array_of_rows(training, parts, shape, kind))
 
     def _prototypes(self, training: TrainingBlocks) -> Array | None:
-        """Those of the labels, for ``init="pseudo"``."""
+        """Class prototypes, for ``init="pseudo"``."""
         if self.init == "uniform":
             return None
-        # Which rows have the fewest positive labels is known only after a look at all blocks.
+        # The smallest number of positive labels has to be found over all blocks first.
         fewest = np.min(training.runner.map_compute(_fewest, training.targets), axis=0)
         sums, counts = training.runner.map_sum(_purest, training.X, training.targets, common=fewest)
         return np.asarray(sums / np.where(counts > 0, counts, 1.0)[:, None])
 
-    def _tick_shares(self, training: TrainingBlocks) -> Array | None:
-        """The share of rows that have each label, for rows where it is unknown."""
+    def _positive_rates(self, training: TrainingBlocks) -> Array | None:
+        """Fraction of rows in which each label is positive, the initial value of unknown labels."""
         if not training.has_unknown:
             return None
-        ticks, counts = training.runner.map_sum(_ticks, training.targets)
+        positives, counts = training.runner.map_sum(_count_positives, training.targets)
         check_labels_seen(self.label_names_, counts)
-        return shares_of_ticks(ticks, counts)
+        return positive_rates(positives, counts)
 
 
 class _BlockSteps:
@@ -148,8 +148,8 @@ class _BlockSteps:
 
     def update_D(self, W: SoftmaxFit) -> DegreeStep:
         # Blocks centre their features, and so need the intercept at the mean.
-        weights = Coefficients(self.columns.message(), W.coef, W.intercept + self.columns.mean @ W.coef)
-        common = self.degree_terms, weights, self.tol
+        coefficients = Coefficients(self.columns.message(), W.coef, W.intercept + self.columns.mean @ W.coef)
+        common = self.degree_terms, coefficients, self.tol
         self.degrees = self.runner.map_persist(
             _update_degrees, self.columns.blocks, self.targets, self.degrees, common=common
         )
@@ -161,8 +161,8 @@ class _BlockSteps:
 
 
 def _initial_degrees(X: Array, targets: BlockTargets, common: tuple[Array | None, Any]) -> _Degrees:
-    (Y, observed, weights), (prototypes, shares) = targets, common
-    D = Y.astype(float) if observed is None else np.where(observed, Y, shares)
+    (Y, observed, weights), (prototypes, rates) = targets, common
+    D = Y.astype(float) if observed is None else np.where(observed, Y, rates)
     if prototypes is not None:
         D = pseudo_distributions(X, Y, prototypes=prototypes) * D
     return _Degrees(normalize_rows(D), weights)
@@ -170,7 +170,7 @@ def _initial_degrees(X: Array, targets: BlockTargets, common: tuple[Array | None
 
 def _rows(targets: BlockTargets) -> DegreeRows:
     Y, observed, weights = targets
-    # A label that is unknown may have a degree.
+    # An unknown label may have a positive degree.
     return DegreeRows(Y if observed is None else Y | ~observed, sample_weight=weights)
 
 
@@ -181,8 +181,9 @@ def _terms(degrees: _Degrees, targets: BlockTargets, terms: DegreeTerms) -> floa
 def _update_degrees(
     X: Array, targets: BlockTargets, degrees: _Degrees, common: tuple[DegreeTerms, Coefficients, float]
 ) -> _Degrees:
-    terms, weights, tol = common
-    logP = log_softmax(Features(X, block_of=weights.columns).times(weights.W, weights.b, exact=True))
+    terms, coefficients, tol = common
+    features = Features(X, block_of=coefficients.columns)
+    logP = log_softmax(features.times(coefficients.W, coefficients.b, exact=True))
     step = terms.minimize(logP, _rows(targets), degrees.D, tol)
     return _Degrees(step.D, targets.weights, step)
 
@@ -210,5 +211,5 @@ def _purest(X: Array, targets: BlockTargets, fewest: NDArray[np.intp]) -> tuple[
     return purest_sums(X, targets.T, fewest, targets.weights)
 
 
-def _ticks(targets: BlockTargets, _: Any) -> tuple[Array, Array]:
-    return count_ticks(*targets)
+def _count_positives(targets: BlockTargets, _: Any) -> tuple[Array, Array]:
+    return count_positives(*targets)

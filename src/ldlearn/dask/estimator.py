@@ -1,4 +1,4 @@
-"""What estimators on Dask collections share: a client, lazy answers, and the way back to the ordinary estimator."""
+"""Base classes of estimators on Dask collections: client, lazy results, conversion to the local estimator."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ from ldlearn.joint.feature_map import make_feature_map
 
 
 class DaskEstimator(LabelEstimator):
-    """An ordinary estimator on collections in blocks of rows.
+    """Base class of estimators on Dask collections.
 
-    A class names this first and the ordinary estimator second; it takes the parameters of the latter, and ``client``.
+    A subclass inherits from this class and from the local estimator, whose parameters it takes, and ``client``.
     """
 
     client: Any
@@ -51,14 +51,14 @@ class DaskEstimator(LabelEstimator):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        if len(cls.__bases__) == 1:  # not an estimator, but what some have in common
+        if len(cls.__bases__) == 1:  # an intermediate base class
             return
         cls._local_class = cls.__bases__[1]
         cls._parameter_constraints = {**cls._local_class._parameter_constraints, "client": "no_validation"}  # type: ignore[dict-item]
         cls.__init__ = _with_client(cls._local_class.__init__)  # type: ignore[method-assign]
 
     def __sklearn_clone__(self) -> Self:
-        # A client cannot be copied, which is what scikit-learn would try.
+        # scikit-learn would copy the client, which is not possible.
         params = {name: clone(value, safe=False) for name, value in self._local_params().items()}
         return type(self)(**params, client=self.client)
 
@@ -69,10 +69,10 @@ class DaskEstimator(LabelEstimator):
         return {name: value for name, value in self.get_params(deep=False).items() if name != "client"}
 
     def _block_model(self) -> Any:
-        """The ordinary estimator as blocks need it: fitted if this one is, without what only this process can do."""
+        """The local estimator to send to blocks: fitted if this one is, without the client."""
         sent = self._local_class(**self._local_params())
         sent.__dict__.update(self._fitted_attributes())
-        sent._sklearn_output_config = {"transform": "default"}  # blocks are arrays; what is made of them is X's kind
+        sent._sklearn_output_config = {"transform": "default"}  # blocks are arrays; results get the kind of X
         return sent
 
     def _fitted_attributes(self) -> dict[str, Any]:
@@ -80,16 +80,16 @@ class DaskEstimator(LabelEstimator):
         return {name: value for name, value in vars(self).items() if name not in here}
 
     def to_local(self, training_rows: bool = True) -> Any:
-        """The ordinary estimator, fitted, for data in memory.
+        """The fitted local estimator, for data in memory.
 
-        It predicts, enhances and scores. Intervals and ``far_from_training`` are refused: they need sums over the
-        training rows that a fit in blocks does not make.
+        It predicts, enhances and scores. Intervals and ``far_from_training`` raise an error: they need sums over the
+        training rows that a fit in blocks does not compute.
 
         Parameters
         ----------
         training_rows : bool, default=True
-            Whether to bring along what there is for each training row, such as ``label_distributions_``. Without it
-            the estimator is small, and predicts, enhances and scores all the same.
+            Whether to fetch the attributes with an entry for each training row, such as ``label_distributions_``.
+            The estimator is smaller without them, and can still predict, enhance and score.
         """
         check_is_fitted(self)
         local = self._local_class(**self._local_params())
@@ -102,15 +102,15 @@ class DaskEstimator(LabelEstimator):
         return local
 
     def predict(self, X: Any) -> Any:
-        """Label distributions of new rows, not computed yet.
+        """Predict the label distributions of new rows, lazily.
 
         Parameters
         ----------
-        X : Dask array or data frame of shape (n, m)
+        X : Dask array or data frame of shape (n_samples, n_features)
 
         Returns
         -------
-        D : Dask array or data frame of shape (n, c)
+        D : Dask array or data frame of shape (n_samples, n_labels)
             Of the kind of X. Rows are non-negative and sum to one.
         """
         check_is_fitted(self)
@@ -118,14 +118,14 @@ class DaskEstimator(LabelEstimator):
         return self._map_lazily(_predicted, X, row_blocks(X))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The score of the ordinary estimator: a mean over all rows.
+        """The score of the local estimator: a mean over all rows.
 
         Parameters
         ----------
-        X : Dask array or data frame of shape (n, m)
-        y : Dask array or data frame of shape (n, c)
-        sample_weight : Dask array or series of shape (n,), default=None
-            How often each row counts in the mean.
+        X : Dask array or data frame of shape (n_samples, n_features)
+        y : Dask array or data frame of shape (n_samples, n_labels)
+        sample_weight : Dask array or series of shape (n_samples,), default=None
+            Sample weights.
         """
         check_is_fitted(self)
         self._check_columns(X)
@@ -139,17 +139,17 @@ class DaskEstimator(LabelEstimator):
         return float(total / n)
 
     def _check_columns(self, X: Any) -> None:
-        """Refuse other features than those of the fit now, and not when somebody computes the answer."""
+        """Raise InputError for other features than those of the fit, already before anything is computed."""
         check_collection(X, "X")
         row: Any = np.zeros((1, int(X.shape[1])))
         if is_frame(X):
             row = type(X._meta)(row, columns=X.columns)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # an array is taken after a fit on names, as on one machine
+            warnings.simplefilter("ignore")  # an array is accepted after a fit on named columns, as for data in memory
             self._block_model()._validate_features(row)
 
     def _map_lazily(self, function: Callable[..., Any], X: Any, *blocks: list[Any]) -> Any:
-        """A collection like X of what a function makes of its blocks, targets the small ordinary estimator."""
+        """A collection like X: the function applied to its blocks and the local estimator, lazily."""
         model = delayed(self._block_model(), pure=False, traverse=False)
         parts = [delayed(function, pure=False)(*block, model) for block in zip(*blocks, strict=True)]
         names, kind = [str(name) for name in self.label_names_], float_type(X)
@@ -180,41 +180,41 @@ class DaskEstimator(LabelEstimator):
 
     def _check_row_data(self, name: str, value: Any, X: Any) -> Any:
         if name == "sample_weight":
-            return X.set_sample_weight(value)  # X stands for all that there is of the rows
+            return X.set_sample_weight(value)  # X are the training blocks
         raise InputError(
             f"On Dask collections {name} cannot be given; leave it out, or fit {type(self).__name__} of ldlearn on "
             "rows in memory."
         )
 
     def _check_block_params(self) -> None:
-        """Refuse parameters that need all rows in one place."""
+        """Raise ParameterError for parameters that need all rows in memory."""
 
     def _fit_votes_of_blocks(self, training: TrainingBlocks) -> None:
-        """The number of votes of a joint model, learned on the rows that one machine would take."""
+        """Fit the number of votes of a joint model on the same sample of rows as in memory."""
         if isinstance(self, JointModel):
             X, targets = training.fetch_rows(np.arange(training.n)[vote_rows(training.n, len(self.label_names_))])
             self._fit_votes(X, targets.T, targets.weights, targets.observed)
-            self._total_weight = float(training.total)  # of all rows, not only of those that were brought
+            self._total_weight = float(training.total)  # of all rows, not only of the sample
 
 
 class DaskJointModel(DaskEstimator):
-    """What the joint models share: new rows with known labels, and a feature map."""
+    """Base class of the joint models: enhancement of new rows, and a feature map."""
 
     feature_map: Any
     random_state: Any
 
     def enhance(self, X: Any, y: Any) -> Any:
-        """Degrees of new rows whose logical labels are known, not computed yet.
+        """Recover the degrees of new rows from their logical labels, lazily.
 
         Parameters
         ----------
-        X : Dask array or data frame of shape (n, m)
-        y : Dask array or data frame of shape (n, c)
+        X : Dask array or data frame of shape (n_samples, n_features)
+        y : Dask array or data frame of shape (n_samples, n_labels)
             Logical labels of these rows; the columns of a data frame are matched by name.
 
         Returns
         -------
-        D : Dask array or data frame of shape (n, c)
+        D : Dask array or data frame of shape (n_samples, n_labels)
             Of the kind of X.
         """
         check_is_fitted(self)
@@ -230,7 +230,7 @@ class DaskJointModel(DaskEstimator):
             )
 
     def _map_features(self, training: TrainingBlocks) -> tuple[list[Any], Array]:
-        """What the predictor works on, and the sums of its columns."""
+        """Blocks of the mapped features, and their column sums."""
         self.feature_map_, self._offsets = None, None
         if self.feature_map is None:
             return training.X, training.sums
@@ -238,10 +238,10 @@ class DaskJointModel(DaskEstimator):
             self._offsets = BlockColumns(training, training.X, training.sums, True, weighted=False).offsets
         sample = LazyRows(training, training.X, training.m, offsets=self._offsets)
         unfitted = make_feature_map(self.feature_map, sample, self.random_state)
-        if not isinstance(unfitted.random_state, Integral):  # drawn from twice below
+        if not isinstance(unfitted.random_state, Integral):  # used twice below
             unfitted.random_state = check_random_state(unfitted.random_state).randint(2**31 - 1)
-        # The rows that Nystroem would draw, without all the others. It shuffles what it is given: these are handed over
-        # so that they come out in the order of the draw, which is that of the mapped columns.
+        # Fetch only the rows that Nystroem would draw. It shuffles its input: rows are ordered so that they come out in
+        # the order of the draw, which is that of the mapped columns.
         drawn = check_random_state(unfitted.random_state).permutation(training.n)[: unfitted.n_components]
         shuffled = check_random_state(unfitted.random_state).permutation(len(drawn))
         self.feature_map_ = unfitted.fit(sample[drawn[np.argsort(shuffled)]])
@@ -256,7 +256,7 @@ class DaskJointModel(DaskEstimator):
 
 
 def _array_of(parts: list[Any], lengths: Any, width: tuple[int, ...], kind: Any) -> Any:
-    """A Dask array of blocks of rows, each a row of this width."""
+    """A Dask array of blocks of rows, each row of this shape."""
     arrays = [da.from_delayed(part, (rows, *width), dtype=kind) for part, rows in zip(parts, lengths, strict=True)]
     return da.concatenate(arrays, axis=0, allow_unknown_chunksizes=True)
 
@@ -270,7 +270,7 @@ def _frame_of(parts: list[Any], names: list[str], kind: Any, divisions: Any) -> 
 
 
 def _with_client(construct: Any) -> Any:
-    """The constructor of the ordinary estimator with one more parameter, which scikit-learn finds in its signature."""
+    """The constructor of the local estimator with ``client`` as a further parameter, visible to scikit-learn."""
 
     def __init__(self: Any, *args: Any, client: Any = None, **params: Any) -> None:
         construct(self, *args, **params)
@@ -304,7 +304,7 @@ def _enhanced(X: Any, y: Any, model: Any) -> Any:
 
 
 def _score(X: Any, y: Any, weights: Any, model: Any) -> tuple[float, float]:
-    """Sum of the scores of the rows, and their number, both as often as they count."""
+    """Weighted sum of the scores of the rows, and the sum of the weights."""
     count = np.ones(len(X)) if weights is None else np.asarray(weights, dtype=np.float64)
     if not count.any():
         return 0.0, 0.0
@@ -313,8 +313,8 @@ def _score(X: Any, y: Any, weights: Any, model: Any) -> tuple[float, float]:
 
 def _mapped(X: Array, common: tuple[Any, Any]) -> Array:
     offsets, feature_map = common
-    near = X if offsets is None else subtract_offsets(X, offsets)
-    return np.asarray(feature_map.transform(near), dtype=X.dtype)
+    X_near_zero = X if offsets is None else subtract_offsets(X, offsets)
+    return np.asarray(feature_map.transform(X_near_zero), dtype=X.dtype)
 
 
 def _sums(X: Array, _: Any) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Rows in blocks on a cluster, as the solver of the W-step knows them: each answer is one round."""
+"""The objective of the W-step on rows in blocks on a cluster: each evaluation is one round."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ldlearn.core.scaling import column_sums, dense_offsets, deviation_sums, settled_moments
+from ldlearn.core.scaling import column_sums, dense_offsets, deviation_sums, refine_moments
 from ldlearn.core.simplex import Array
 from ldlearn.dask.training import BlockTargets, LazyRows, TrainingBlocks
 from ldlearn.joint.validation import project_rows, third_moments
@@ -17,26 +17,26 @@ from ldlearn.solvers.row_space import reduce_to_row_space
 from ldlearn.solvers.softmax_objective import LocalObjective
 from ldlearn.solvers.softmax_regression import ObjectiveAt
 
-_MAX_LOCAL_ROWS = 10_000  # may be looked at in one place
+_MAX_LOCAL_ROWS = 10_000  # fetched at once
 
 
 class BlockColumns(CentredColumns):
-    """What is known of the columns of features that lie in blocks."""
+    """Statistics of the columns of features in blocks."""
 
-    X: Any  # some rows are all that is asked for, of features and of weights
+    X: Any  # only some rows are ever fetched, of features and of sample weights
     sample_weight: Any = None
 
     def __init__(
         self, training: TrainingBlocks, X: Sequence[Any], sums: Any, fit_intercept: bool, weighted: bool = True
     ) -> None:
-        """The sums are those of the columns, each row counted once; if ``weighted``, moments count it as it should."""
+        """``sums`` are the unweighted column sums; with ``weighted``, the moments use the sample weights."""
         self.training, self.blocks, self._runner = training, X, training.runner
         n, total, weighted = training.n, float(training.n), weighted and training.has_weights
         if weighted:
             total, (sums,) = training.total, self._runner.map_sum(_weighted_sums, X, training.targets)
         away, squares = self._runner.map_sum(_deviations, X, training.targets, common=(sums / total, weighted))
-        mean, squares = settled_moments(total, sums / total, away, squares, training.dtype)
-        # Offsets come from squares of n rows; these are of as many as the rows count.
+        mean, squares = refine_moments(total, sums / total, away, squares, training.dtype)
+        # Offsets need the squares of n rows; these are weighted.
         super().__init__(n, mean, squares, dense_offsets(n, mean, squares * (n / total)), fit_intercept, total=total)
         self._sample: Features | None = None
 
@@ -46,7 +46,7 @@ class BlockColumns(CentredColumns):
         return np.asarray(scatter)
 
     def selection_rows(self) -> tuple[Any, Any, Any]:
-        """Features, labels and which of them are known, to select hyperparameters by; many rows are fetched lazily."""
+        """Features, labels and mask of observed labels for model selection; fetched lazily if rows are many."""
         if self.n <= _MAX_LOCAL_ROWS:
             X, targets = self.training.fetch_rows(np.arange(self.n), self.blocks)
             return reduce_to_row_space(Features(X, self.fit_intercept, targets.weights)), targets.T, targets.observed
@@ -57,7 +57,7 @@ class BlockColumns(CentredColumns):
         return self, LazyRows(training, self.blocks, n_labels, "T"), observed
 
     def sample(self) -> Features | None:
-        """Rows for a rough second derivative, brought here; None if there are not many more."""
+        """Rows for an approximate second derivative, fetched once; None if there are not many more."""
         rows = None if self._sample else self.sampled_rows()
         if rows is not None:
             X, targets = self.training.fetch_rows(rows, self.blocks)
@@ -75,38 +75,38 @@ class BlockColumns(CentredColumns):
         return np.concatenate(self._runner.map_compute(_project, self.blocks, common=(self.message(), direction)))
 
     def message(self) -> CentredColumns:
-        """What a block has to know."""
+        """The statistics that are sent to the blocks."""
         columns = self.mean, self.spread, self.offsets, self.fit_intercept
         return CentredColumns(self.n, *columns, total=self.total)
 
 
 class Coefficients(NamedTuple):
-    """What travels to the blocks in a round of the W-step."""
+    """The message to the blocks in a round of the W-step."""
 
     columns: CentredColumns
     W: Array
     b: Array
-    exact: bool = True  # in float64 even if the features are not
+    exact: bool = True  # compute in float64 even if the features are float32
 
-    def are(self, W: Array, b: Array, exact: bool) -> bool:
-        """Whether these weights are meant, at least as exactly."""
+    def match(self, W: Array, b: Array, exact: bool) -> bool:
+        """Whether these are the same coefficients, with at least this precision."""
         return self.exact >= exact and np.array_equal(self.W, W) and np.array_equal(self.b, b)
 
 
 class BlockObjective:
-    """Rows in blocks, with their degrees.
+    """The objective of softmax regression on rows in blocks; see `Objective`.
 
-    Nothing is kept of predictions: they are made from the weights wherever they are needed. That is one more product
-    with a block that has to be read anyway, and leaves nothing to be lost with a worker.
+    Predictions are not stored but recomputed from the coefficients. That costs one more product with a block that has
+    to be read anyway, and leaves no state that could be lost with a worker.
     """
 
     def __init__(self, columns: BlockColumns, degrees: Sequence[Any]) -> None:
         self.runner, self.X = columns.training.runner, columns.blocks
         self.features, self.degrees = columns, degrees
         self.n = columns.total
-        self.sampled = columns.sample() is not None  # second derivatives are taken from it, without a round
+        self.sampled = columns.sample() is not None  # second derivatives come from a sample, without a round
         self.n_products = 0  # two for each round
-        self._known: BlockObjectiveAt | None = None
+        self._latest: BlockObjectiveAt | None = None
 
     def mean_degrees(self) -> Array:
         """Column means of D."""
@@ -114,29 +114,29 @@ class BlockObjective:
         return np.asarray(sums / self.n)
 
     def at(self, W: Array, b: Array, *, logits: Any = None, exact: bool = False) -> BlockObjectiveAt:
-        """The rows at weights; asked for twice in a row, they cost one round."""
-        if self._known is None or not self._known.weights.are(W, b, exact):
-            self._known = BlockObjectiveAt(self, Coefficients(self.features.message(), W, b, exact))
-        return self._known
+        """The objective at coefficients; the latest one is cached."""
+        if self._latest is None or not self._latest.coefficients.match(W, b, exact):
+            self._latest = BlockObjectiveAt(self, Coefficients(self.features.message(), W, b, exact))
+        return self._latest
 
 
 class BlockObjectiveAt:
-    """Loss, gradient and curvature at some weights, all from one round."""
+    """Loss, gradient and curvature at given coefficients, from one round; see `ObjectiveAt`."""
 
     logits = None
 
-    def __init__(self, rows: BlockObjective, weights: Coefficients) -> None:
-        self.rows, self.weights, self.exact = rows, weights, weights.exact
-        found = rows.runner.map_sum(_sums_at, rows.X, rows.degrees, common=weights)
+    def __init__(self, rows: BlockObjective, coefficients: Coefficients) -> None:
+        self.rows, self.coefficients, self.exact = rows, coefficients, coefficients.exact
+        found = rows.runner.map_sum(_sums_at, rows.X, rows.degrees, common=coefficients)
         self.loss, self._gW, self._gb, self._excess, self._curvature = found
-        self._sampled: Any = None  # the sample at these weights
+        self._sampled: Any = None  # the objective of the sample at these coefficients
 
     def excess(self) -> Array:
         """Column sums of ``P - D``."""
         return np.asarray(self._excess)
 
     def gradient(self) -> tuple[Array, Array]:
-        """Of the loss in W and b."""
+        """Gradient of the loss in W and b."""
         return self._gW, self._gb
 
     def mean_curvature(self) -> Array:
@@ -148,28 +148,30 @@ class BlockObjectiveAt:
         sample = self.rows.features.sample()
         if self.rows.sampled and sample is not None:
             if self._sampled is None:
-                nothing = np.zeros((sample.n, W.shape[1]))  # a second derivative does not depend on degrees
-                self._sampled = LocalObjective(sample, nothing).at(self.weights.W, self.weights.b)
+                D = np.zeros((sample.n, W.shape[1]))  # the second derivative does not depend on degrees
+                self._sampled = LocalObjective(sample, D).at(self.coefficients.W, self.coefficients.b)
             part, factor = self._sampled.hessian_times(W, b), self.rows.n / sample.total
             return factor * part[0], factor * part[1]
-        hW, hb = self.rows.runner.map_sum(_hessian_times, self.rows.X, self.rows.degrees, common=(self.weights, W, b))
+        hW, hb = self.rows.runner.map_sum(
+            _hessian_times, self.rows.X, self.rows.degrees, common=(self.coefficients, W, b)
+        )
         return hW, hb
 
     def scatters(self) -> Iterable[Array]:
         """``Z' diag(p_j (1 - p_j)) Z`` for each label j."""
-        return self.rows.runner.map_sum(_scatters, self.rows.X, self.rows.degrees, common=self.weights)
+        return self.rows.runner.map_sum(_scatters, self.rows.X, self.rows.degrees, common=self.coefficients)
 
     def along(self, W: Array, b: Array) -> Callable[[float], ObjectiveAt]:
-        """The rows at the weights plus t times a direction."""
-        at = self.weights
+        """The objective at the coefficients plus t times a direction, as a function of t."""
+        at = self.coefficients
         return lambda t: self.rows.at(at.W + t * W, at.b + t * b, exact=at.exact)
 
     def shifted(self, b: Array) -> ObjectiveAt:
-        """The rows with another intercept, greater by b."""
-        return self.rows.at(self.weights.W, self.weights.b + b, exact=self.weights.exact)
+        """The objective with b added to the intercept."""
+        return self.rows.at(self.coefficients.W, self.coefficients.b + b, exact=self.coefficients.exact)
 
 
-# Functions of a block. ``degrees`` is whatever has the degrees of its rows as D, and how often they count.
+# Functions of a block. ``degrees`` has the attributes D and weights (sample weights or None).
 
 
 def _weighted_sums(X: Array, targets: BlockTargets, _: Any) -> Sequence[Any]:
@@ -197,21 +199,21 @@ def _column_sums(degrees: Any, _: Any) -> Sequence[Any]:
     return [column_sums(degrees.D, degrees.weights)[1]]
 
 
-def _sums_at(X: Array, degrees: Any, weights: Coefficients) -> Sequence[Any]:
-    at = _at(X, degrees, weights)
+def _sums_at(X: Array, degrees: Any, coefficients: Coefficients) -> Sequence[Any]:
+    at = _at(X, degrees, coefficients)
     # Back from a mean to a sum: means of blocks of different lengths do not add up.
     return [at.loss, *at.gradient(), at.excess(), at.objective.n * at.mean_curvature()]
 
 
 def _hessian_times(X: Array, degrees: Any, common: tuple[Coefficients, Array, Array]) -> Sequence[Any]:
-    weights, W, b = common
-    return list(_at(X, degrees, weights).hessian_times(W, b))
+    coefficients, W, b = common
+    return list(_at(X, degrees, coefficients).hessian_times(W, b))
 
 
-def _scatters(X: Array, degrees: Any, weights: Coefficients) -> Sequence[Any]:
-    return list(_at(X, degrees, weights).scatters())
+def _scatters(X: Array, degrees: Any, coefficients: Coefficients) -> Sequence[Any]:
+    return list(_at(X, degrees, coefficients).scatters())
 
 
-def _at(X: Array, degrees: Any, weights: Coefficients) -> Any:
-    rows = LocalObjective(Features(X, sample_weight=degrees.weights, block_of=weights.columns), degrees.D)
-    return rows.at(weights.W, weights.b, exact=weights.exact)
+def _at(X: Array, degrees: Any, coefficients: Coefficients) -> Any:
+    rows = LocalObjective(Features(X, sample_weight=degrees.weights, block_of=coefficients.columns), degrees.D)
+    return rows.at(coefficients.W, coefficients.b, exact=coefficients.exact)

@@ -1,4 +1,4 @@
-"""SA-BFGS on Dask collections: the W-step of DLDL, on degrees that are known."""
+"""SA-BFGS on Dask collections: the W-step of DLDL with given degrees."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from ldlearn.exceptions import ParameterError
 from ldlearn.solvers.softmax_regression import minimize
 
 
-class _Known(NamedTuple):
-    """The degrees of a block, and how often its rows count."""
+class _BlockDegrees(NamedTuple):
+    """Degrees and sample weights of a block."""
 
     D: Array
     weights: RowWeights | None
@@ -24,8 +24,8 @@ class _Known(NamedTuple):
 class DaskSABFGS(DaskEstimator, learning.SABFGS):
     """`ldlearn.SABFGS` on Dask arrays and data frames, their rows in blocks.
 
-    The same problem, solved by the same steps: the result is that of one machine to 1e-6, however rows are cut into
-    blocks. See `ldlearn.dask.DaskDLDL` for how it works.
+    The same problem, solved by the same steps: the result is that of `ldlearn.SABFGS` on all rows in memory, to 1e-6,
+    however they are divided into blocks. See `ldlearn.dask.DaskDLDL` for how it works.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class DaskSABFGS(DaskEstimator, learning.SABFGS):
     coef_, intercept_, objective_, weights_gap_, n_iter_, converged_, label_names_
         Those of `ldlearn.SABFGS`.
     n_rounds_ : int
-        How often something was asked of all blocks.
+        Number of rounds over all blocks.
     """
 
     def _check_block_params(self) -> None:
@@ -48,12 +48,12 @@ class DaskSABFGS(DaskEstimator, learning.SABFGS):
 
     def _fit(self, training: TrainingBlocks) -> None:  # type: ignore[override]
         columns = BlockColumns(training, training.X, training.sums, self.fit_intercept)
-        rows = BlockObjective(columns, training.runner.map_persist(_known, training.targets))
+        rows = BlockObjective(columns, training.runner.map_persist(_block_degrees, training.targets))
         fit = minimize(rows, l2=self.l2, start=None, tol=self.tol, max_iter=self.max_iter)
         self.coef_, self.intercept_ = fit.coef.T, fit.intercept
         self.objective_, self.weights_gap_ = fit.loss, fit.gap
         self.n_iter_, self.converged_ = fit.n_iter, fit.converged
 
 
-def _known(targets: BlockTargets, _: Any) -> _Known:
-    return _Known(targets.T, targets.weights)
+def _block_degrees(targets: BlockTargets, _: Any) -> _BlockDegrees:
+    return _BlockDegrees(targets.T, targets.weights)

@@ -1,4 +1,4 @@
-"""The rows of a fit: checked block by block, kept on the cluster while the fit lasts."""
+"""The training rows: validated block by block, persisted on the cluster during the fit."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from ldlearn.exceptions import InputError
 
 
 class BlockTargets(NamedTuple):
-    """The targets of the rows of a block, or of some rows, besides their features."""
+    """Targets and sample weights of the rows of a block, or of some rows."""
 
     T: Any  # 0/1 labels or degrees
-    observed: Mask | None = None  # labels that are not unknown; None if none is
-    weights: RowWeights | None = None  # how often each row counts; None if all once
+    observed: Mask | None = None  # mask of the observed labels; None if all are
+    weights: RowWeights | None = None  # sample weights; None if all are 1
 
     def at(self, places: NDArray[np.intp]) -> BlockTargets:
-        """Of some of the rows."""
+        """The targets of the rows at these positions."""
         parts: list[Any] = [None if part is None else part[places] for part in self]
         return BlockTargets(*parts)
 
@@ -43,17 +43,17 @@ class TrainingBlocks:
         Rows of each block.
     n, m, n_labels : int
     total : float
-        Rows, as often as they count.
+        Sum of the sample weights.
     dtype : dtype
         float64 or float32.
-    sums : ndarray of shape (m,)
-        Of the columns of X, each row counted once.
+    sums : ndarray of shape (n_features,)
+        Unweighted sums of the columns of X.
     has_unknown, has_weights : bool
-        Whether some labels are unknown, and whether rows count more or less than once.
+        Whether some labels are unknown, and whether there are sample weights.
     """
 
     def __init__(self, runner: BlockRunner, X: Any, y: Any, checks: Any) -> None:
-        """Check all rows in one round; ``checks`` is the ordinary estimator, which knows what it takes."""
+        """Validate all rows in one round by the methods of ``checks``, the local estimator."""
         check_collection(X, "X")
         check_collection(y, "y")
         self.runner, self.m, self.dtype, self._collection = runner, int(X.shape[1]), float_type(X), X
@@ -63,7 +63,7 @@ class TrainingBlocks:
         self.targets = runner.map_persist(_checked_targets, of_y, common=checks)
         found = runner.map_compute(_check_block, self.X, self.targets, common=checks)
         self.lengths = np.array([seen.rows for seen in found])
-        # Messages count all blocks, the empty ones too, as the user does.
+        # Messages count all blocks, including empty ones.
         self._filled = np.arange(len(found))
         self._refuse([seen.problem for seen in found])
         self._filled = np.flatnonzero(self.lengths)
@@ -77,12 +77,12 @@ class TrainingBlocks:
         self.total = float(self.n)
 
     def set_sample_weight(self, sample_weight: Any) -> None:
-        """Let rows count as often as a collection in step with X says."""
+        """Set the sample weights: a collection with the same blocks as X."""
         check_sample_weight(sample_weight)
         _, blocks = align_blocks(self._collection, sample_weight, "sample_weight")
         targets = self.runner.map_persist(_attach_weights, self.targets, [blocks[k] for k in self._filled])
         found = self.runner.map_compute(_sum_weights, targets)
-        self._refuse([answer if isinstance(answer, str) else "" for answer in found])
+        self._refuse([part if isinstance(part, str) else "" for part in found])
         self.targets, self.has_weights, self.total = targets, True, float(sum(found))
 
     def _refuse(self, problems: list[str]) -> None:
@@ -92,18 +92,20 @@ class TrainingBlocks:
                 raise InputError(f"Block {self._filled[block]} (from row {first} on): {problem}")
 
     def fetch_rows(self, positions: NDArray[np.intp], X: Sequence[Any] | None = None) -> tuple[Array, BlockTargets]:
-        """Features of some rows and the targets of them; positions are counted over all blocks and rise."""
+        """Features and targets of the rows at the given positions, sorted, counted over all blocks."""
         ends = np.cumsum(self.lengths)
         places = np.split(positions, np.searchsorted(positions, ends[:-1]))
-        chosen = [k for k, here in enumerate(places) if len(here)]
-        local = [places[k] - (ends[k] - self.lengths[k]) for k in chosen]
+        selected = [k for k, here in enumerate(places) if len(here)]
+        local = [places[k] - (ends[k] - self.lengths[k]) for k in selected]
         blocks = self.X if X is None else X
-        found = self.runner.map_compute(_rows, [blocks[k] for k in chosen], [self.targets[k] for k in chosen], local)
+        found = self.runner.map_compute(
+            _rows, [blocks[k] for k in selected], [self.targets[k] for k in selected], local
+        )
         return np.concatenate([X for X, _ in found]), _concatenate([targets for _, targets in found])
 
 
 def _concatenate(parts: Sequence[BlockTargets]) -> BlockTargets:
-    """The rows of all parts one after the other."""
+    """Concatenate the targets of several parts."""
     T = np.concatenate([part.T for part in parts])
     observed = weights = None
     if any(part.observed is not None for part in parts):
@@ -114,7 +116,7 @@ def _concatenate(parts: Sequence[BlockTargets]) -> BlockTargets:
 
 
 class LazyRows:
-    """Rows in blocks as an array that fetches only the rows at the positions that are asked for.
+    """Rows in blocks with the interface of an array; indexing fetches only the requested rows.
 
     ``part`` is "X" or a field of `BlockTargets`.
     """
@@ -138,7 +140,7 @@ class LazyRows:
 
 
 class _BlockCheck(NamedTuple):
-    """What a look at a block tells."""
+    """The result of the validation of a block."""
 
     rows: int
     problem: str
@@ -150,13 +152,13 @@ class _BlockCheck(NamedTuple):
 
 
 def _checked_targets(y: Any, checks: Any) -> Any:
-    """Targets as the estimator takes them, or the sentence that says why it does not."""
+    """Validated targets, or the error message."""
     if not len(y):
         return BlockTargets(np.empty((0, y.shape[1])))
     try:
         targets = checks._check_targets(y)
     except InputError as error:
-        # Not raised: of several wrong blocks the first is to be named, whichever is looked at first.
+        # Not raised here: of several invalid blocks the first one is reported.
         return str(error)
     return BlockTargets(*split_observed(targets)) if checks.capabilities().unknown_labels else BlockTargets(targets)
 
@@ -176,21 +178,21 @@ def _check_block(X: Array, targets: Any, checks: Any) -> _BlockCheck:
 
 
 def _attach_weights(targets: BlockTargets, sample_weight: Any, _: Any) -> Any:
-    """The targets with weights, or the sentence that says what is wrong with them."""
+    """The targets with sample weights, or an error message."""
     weights = np.asarray(sample_weight, dtype=np.float64)
     if len(weights) != len(targets.T):
         return f"X has {len(targets.T)} rows here and sample_weight has {len(weights)}; partition them alike."
     wrong = np.flatnonzero(~(np.isfinite(weights) & (weights > 0)))
     if len(wrong):
         return (
-            f"sample_weight must be positive and finite, got {weights[wrong[0]]:g} at row {wrong[0]}; leave rows out "
-            "that do not count."
+            f"sample_weight must be positive and finite, got {weights[wrong[0]]:g} at row {wrong[0]}; leave out "
+            "rows of weight 0."
         )
     return targets._replace(weights=weights)
 
 
 def _sum_weights(targets: Any, _: Any) -> Any:
-    """The sum of the weights, or the sentence in their place."""
+    """The sum of the sample weights, or the error message in place of the targets."""
     return targets if isinstance(targets, str) else float(targets.weights.sum())
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ldlearn import joint
 from ldlearn.core.simplex import Array
-from ldlearn.core.targets import check_labels_seen, count_ticks, shares_of_ticks
+from ldlearn.core.targets import check_labels_seen, count_positives, positive_rates
 from ldlearn.core.votes import label_counts
 from ldlearn.dask.estimator import DaskJointModel
 from ldlearn.dask.rows import BlockColumns
@@ -21,9 +21,9 @@ from ldlearn.solvers.vote_regression import Competing, Derivatives, Design, Labe
 class DaskVoteLDL(DaskJointModel, joint.VoteLDL):
     """`ldlearn.VoteLDL` on Dask arrays and data frames, their rows in blocks.
 
-    The same problem, solved by the same steps: the result is that of one machine to 1e-6, however rows are cut into
-    blocks. See `ldlearn.dask.DaskDLDL` for how it works. A Newton step takes a round for each step of conjugate
-    gradients, so runner are more than DLDL's.
+    The same problem, solved by the same steps: the result is that of `ldlearn.VoteLDL` on all rows in memory, to 1e-6,
+    however they are divided into blocks. See `ldlearn.dask.DaskDLDL` for how it works. Every conjugate gradient step
+    takes a round, so there are more rounds than in DLDL.
 
     Parameters
     ----------
@@ -34,25 +34,25 @@ class DaskVoteLDL(DaskJointModel, joint.VoteLDL):
 
     Attributes
     ----------
-    label_distributions_ : Dask array of shape (n, c)
+    label_distributions_ : Dask array of shape (n_samples, n_labels)
         The recovered degrees, on the cluster.
     coef_, intercept_, lambda_, gamma_, objective_, objective_path_, n_iter_, converged_, feature_map_, label_names_
         Those of `ldlearn.VoteLDL`.
     n_rounds_ : int
-        How often something was asked of all blocks.
+        Number of rounds over all blocks.
     """
 
     _row_attributes: ClassVar[tuple[str, ...]] = ("label_distributions_",)
 
     def enhance(self, X: Any, y: Any, n_raters: Any = None) -> Any:
-        """Degrees of new rows whose logical labels are known, not computed yet.
+        """Recover the degrees of new rows from their logical labels, lazily.
 
         Parameters
         ----------
         X, y : Dask arrays or data frames
             As for `ldlearn.dask.DaskDLDL.enhance`.
         n_raters : None
-            For one machine only.
+            Only supported by `ldlearn.VoteLDL`.
         """
         if n_raters is not None:
             self._check_row_data("n_raters", n_raters, X)
@@ -75,8 +75,8 @@ class DaskVoteLDL(DaskJointModel, joint.VoteLDL):
         return self._choose_gamma(*columns.selection_rows())
 
 
-class _At(NamedTuple):
-    """What travels to the blocks: where in the space of parameters they are to be looked at."""
+class _Parameters(NamedTuple):
+    """The message to the blocks: the parameters at which the loss is evaluated."""
 
     columns: CentredColumns
     W: Array
@@ -85,27 +85,27 @@ class _At(NamedTuple):
 
 
 class _BlockDesign(Design):
-    """Scores stay with their blocks: here they are known by the weights that make them, and so are slopes in them."""
+    """Scores stay in the blocks: here they are represented by their coefficients, and so are gradients in scores."""
 
     def apply(self, v: Any) -> tuple[Any, float]:
-        """The weights, and ln(lambda)."""
+        """The coefficients, and ln(lambda)."""
         return v[:-1], float(v[-1])
 
     def adjoint(self, R: Any, rate: float) -> Any:
-        """The slopes in the weights, which the blocks have made already, and in ln(lambda)."""
+        """The gradient in the coefficients, which the blocks have computed, and in ln(lambda)."""
         return np.append(R, rate)
 
 
 class _BlockVotes:
-    """Labels that compete for votes, in blocks; the row that is added to the data is looked after here."""
+    """Competing labels in blocks, and the pseudo-row that `vote_regression` adds to the data."""
 
     def __init__(self, columns: BlockColumns, label_names: Any) -> None:
         self.columns, self.runner, self.targets = columns, columns.training.runner, columns.training.targets
-        ticks, counts = self.runner.map_sum(_ticks, self.targets)
+        positives, counts = self.runner.map_sum(_count_positives, self.targets)
         check_labels_seen(label_names, counts)
-        # Rows as one machine counts them (`Labels.total`), and the one that is added.
+        # As `Labels.total`, including the pseudo-row.
         self.c, self.total = len(counts), float(counts.max()) + 1.0
-        self.votes = -np.log1p(-shares_of_ticks(ticks, counts))
+        self.votes = -np.log1p(-positive_rates(positives, counts))
         self.added = Competing(Labels(np.full((1, self.c), 0.5), None), 0.0)
 
     def constant(self) -> tuple[Any, float]:
@@ -113,58 +113,62 @@ class _BlockVotes:
         return np.log(self.votes / self.votes.sum()), float(np.log(self.votes.sum()))
 
     def at(self, Z: Any, log_rate: float) -> Point:
-        """The loss and its derivatives at some weights, in one round."""
+        """The loss and its derivatives at given coefficients, in one round."""
         W, b = self._split(Z)
-        place = _At(self.columns.message(), W, b, log_rate)
+        parameters = _Parameters(self.columns.message(), W, b, log_rate)
         loss, gW, gb, rate_slope, curvature = self.runner.map_sum(
-            _point, self.columns.blocks, self.targets, common=place
+            _point, self.columns.blocks, self.targets, common=parameters
         )
         added = self.added.at(b[None], log_rate)
         own = added.derivatives()
 
-        def curve(dZ: Any, drate: float) -> tuple[Any, float]:
+        def hessian_times(dZ: Any, drate: float) -> tuple[Any, float]:
             direction = (*self._split(dZ), drate)
-            hW, hb, h = self.runner.map_sum(_curve, self.columns.blocks, self.targets, common=(place, direction))
-            extra, extra_rate = own.curve(direction[1][None], drate)
+            hW, hb, h = self.runner.map_sum(
+                _hessian_times, self.columns.blocks, self.targets, common=(parameters, direction)
+            )
+            extra, extra_rate = own.hessian_times(direction[1][None], drate)
             return self._joined(hW, hb, extra), float(h) + extra_rate
 
         mean = (curvature + own.mean_curvature) / self.total
-        found = Derivatives(self._joined(gW, gb, own.slope), float(rate_slope) + own.rate_slope, curve, mean)
+        found = Derivatives(self._joined(gW, gb, own.slope), float(rate_slope) + own.rate_slope, hessian_times, mean)
         return Point(float(loss) + added.loss, lambda: found)
 
     def _split(self, Z: Any) -> tuple[Array, Array]:
         return Z[: -self.c].reshape(-1, self.c), Z[-self.c :]
 
     def _joined(self, gW: Array, gb: Array, added: Array) -> Any:
-        """A slope in the weights; the added row has the mean features, which are 0, so it moves intercepts alone."""
+        """Gradient in the coefficients; the pseudo-row has centred features 0, so it only affects intercepts."""
         return np.concatenate([gW.ravel(), gb + added[0] * self.columns.fit_intercept])
 
 
 # Functions of a block.
 
 
-def _ticks(targets: BlockTargets, _: Any) -> tuple[Array, Array]:
-    return count_ticks(*targets)
+def _count_positives(targets: BlockTargets, _: Any) -> tuple[Array, Array]:
+    return count_positives(*targets)
 
 
-def _at(X: Array, targets: BlockTargets, place: _At) -> tuple[Features, Competing, Point]:
-    features = Features(X, block_of=place.columns)
+def _at(X: Array, targets: BlockTargets, parameters: _Parameters) -> tuple[Features, Competing, Point]:
+    features = Features(X, block_of=parameters.columns)
     link = Competing(Labels(targets.T.astype(np.float64), label_counts(targets.weights, targets.observed)), 0.0)
-    return features, link, link.at(features.times(place.W, place.b), place.log_rate)
+    return features, link, link.at(features.times(parameters.W, parameters.b), parameters.log_rate)
 
 
-def _point(X: Array, targets: BlockTargets, place: _At) -> Sequence[Any]:
-    features, link, point = _at(X, targets, place)
+def _point(X: Array, targets: BlockTargets, parameters: _Parameters) -> Sequence[Any]:
+    features, link, point = _at(X, targets, parameters)
     found = point.derivatives()
     gradient = features.transpose_times(found.slope)
     # Back from a mean to a sum: means of blocks of different lengths do not add up.
     return [point.loss, *gradient, found.rate_slope, link.labels.total * found.mean_curvature]
 
 
-def _curve(X: Array, targets: BlockTargets, common: tuple[_At, tuple[Array, Array, float]]) -> Sequence[Any]:
-    place, (W, b, rate) = common
-    features, _, point = _at(X, targets, place)
-    curved, curved_rate = point.derivatives().curve(features.times(W, b), rate)
+def _hessian_times(
+    X: Array, targets: BlockTargets, common: tuple[_Parameters, tuple[Array, Array, float]]
+) -> Sequence[Any]:
+    parameters, (W, b, rate) = common
+    features, _, point = _at(X, targets, parameters)
+    curved, curved_rate = point.derivatives().hessian_times(features.times(W, b), rate)
     return [*features.transpose_times(curved), curved_rate]
 
 

@@ -125,7 +125,7 @@ class DLDL(SampleWeightMixin, IntervalMixin):
         likelihood of held-out labels, given beta and gamma.
     n_neighbors : int, default=20
         k of the graph.
-    neighbors : None, transformer or sparse matrix of shape (n, n), default=None
+    neighbors : None, transformer or sparse matrix of shape (n_samples, n_samples), default=None
         How the neighbours are found: exactly; by a transformer that yields a sparse graph of distances, as
         ``KNeighborsTransformer`` does and those of PyNNDescent and sklearn-ann, which are approximate and quick; or in
         such a graph itself. The ``n_neighbors`` nearest that it holds are used.
@@ -153,19 +153,19 @@ class DLDL(SampleWeightMixin, IntervalMixin):
 
     Attributes
     ----------
-    label_distributions_ : ndarray of shape (n, c)
+    label_distributions_ : ndarray of shape (n_samples, n_labels)
         D, the recovered degrees.
     coef_ : ndarray of shape (n_labels, n_features)
         W; m counts mapped features if there is a feature map.
-    intercept_ : ndarray of shape (c,)
+    intercept_ : ndarray of shape (n_labels,)
         b.
-    graph_ : csr_array of shape (n, n) or None
+    graph_ : csr_array of shape (n_samples, n_samples) or None
         A, the similarity matrix used; None if alpha is 0.
     objective_path_ : ndarray of shape (2 * n_iter_,)
         Value after every half-step. No step raises it by more than rounding.
     objective_ : float
         The last of them.
-    gap_ : ndarray of shape (n,)
+    gap_ : ndarray of shape (n_samples,)
         Frank-Wolfe gap of each row after the last D-step (with a graph, a bound of it). Their sum bounds from above how
         far the objective is from its minimum over D.
     weights_gap_ : float
@@ -190,7 +190,7 @@ class DLDL(SampleWeightMixin, IntervalMixin):
         Outer iterations done.
     n_newton_ : list of int
         Iterations of each D-step.
-    label_names_ : ndarray of shape (c,)
+    label_names_ : ndarray of shape (n_labels,)
 
     Notes
     -----
@@ -298,13 +298,13 @@ class DLDL(SampleWeightMixin, IntervalMixin):
 
         Parameters
         ----------
-        X : array-like, data frame or sparse matrix of shape (n, m)
+        X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
             Features.
-        y : array-like or data frame of shape (n, c)
+        y : array-like or data frame of shape (n_samples, n_labels)
             Logical labels: 1, 0, or NaN where it is unknown.
-        sample_weight : array-like of shape (n,), default=None
+        sample_weight : array-like of shape (n_samples,), default=None
             How often each row counts: 2 is the row twice (if alpha is 0), 0 no row at all.
-        degrees : array-like or data frame of shape (n, c), default=None
+        degrees : array-like or data frame of shape (n_samples, n_labels), default=None
             True degrees of the rows where they are known, NaN in the others. They are kept, whatever y says.
         **row_data
             Nothing else is used.

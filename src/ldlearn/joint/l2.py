@@ -73,11 +73,11 @@ class L2(SampleWeightMixin, JointModel):
     ----------
     coef_ : ndarray of shape (n_labels, n_features)
         W, of exactly low rank.
-    intercept_ : ndarray of shape (c,)
+    intercept_ : ndarray of shape (n_labels,)
         b.
-    scores_ : ndarray of shape (n, c)
+    scores_ : ndarray of shape (n_samples, n_labels)
         D, of the rows that count.
-    weights_ : csr_array of shape (n, n)
+    weights_ : csr_array of shape (n_samples, n_samples)
         S, of the same rows; empty if ``alpha = 0``.
     objective_path_ : ndarray of shape (n_iter_,)
         The objective after each iteration; never rises.
@@ -86,9 +86,9 @@ class L2(SampleWeightMixin, JointModel):
     n_iter_ : int
     converged_ : bool
         Whether D and P settled within ``tol``.
-    label_distributions_ : ndarray of shape (n, c)
+    label_distributions_ : ndarray of shape (n_samples, n_labels)
         ``softmax(D)``.
-    label_names_ : ndarray of shape (c,)
+    label_names_ : ndarray of shape (n_labels,)
 
     Notes
     -----

@@ -68,19 +68,19 @@ def score_predictions(
 
     Parameters
     ----------
-    truth : ndarray of shape (n, c)
+    truth : ndarray of shape (n_samples, n_labels)
         True distributions or 0/1 labels.
-    P : ndarray of shape (n, c)
+    P : ndarray of shape (n_samples, n_labels)
         Predictions.
-    mean : ndarray of shape (c,)
+    mean : ndarray of shape (n_labels,)
         The mean distribution of the training rows.
     metrics : sequence of str or "all", optional
         Names of `ldlearn.metrics`; by default the usual six, or all of those against 0/1 labels.
     logical : bool
         Whether ``truth`` holds 0/1 labels.
-    weights : ndarray of shape (n,), optional
+    weights : ndarray of shape (n_samples,), optional
         How often each row counts.
-    classifier : ndarray of shape (n, c), optional
+    classifier : ndarray of shape (n_samples, n_labels), optional
         What a classifier of the labels predicts.
     """
     beside = {"mean": np.tile(mean, (len(P), 1)), "uniform": np.full(P.shape, 1.0 / P.shape[1])}

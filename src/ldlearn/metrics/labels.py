@@ -180,7 +180,7 @@ def expected_label_absolute_error(
 
     Other Parameters
     ----------------
-    positions : array-like of shape (c,), optional
+    positions : array-like of shape (n_labels,), optional
         Where the labels stand, x above; 1, 2, ..., c by default (the range assumes these).
 
     Examples
@@ -207,7 +207,7 @@ def expected_label_squared_error(
 
     Other Parameters
     ----------------
-    positions : array-like of shape (c,), optional
+    positions : array-like of shape (n_labels,), optional
         Where the labels stand, x above; 1, 2, ..., c by default (the range assumes these).
     """
     return _expected_difference(D_true, D_pred, positions) ** 2

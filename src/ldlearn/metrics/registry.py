@@ -85,7 +85,7 @@ class Metric:
     def rows(
         self, D_true: ArrayLike, D_pred: ArrayLike, *, convention: Convention = "exact", **options: Any
     ) -> FloatArray:
-        """Return the value of every row, shape (n,)."""
+        """Return the value of every row, shape (n_samples,)."""
         return self._checked_rows(*check_pair(D_true, D_pred, unknown=self.against_labels), convention, options)
 
     def _checked_rows(
@@ -260,7 +260,7 @@ def per_row(
     ----------
     name : str
         A key of ``METRICS`` or of ``LABEL_METRICS``.
-    D_true, D_pred : array-like of shape (n, c)
+    D_true, D_pred : array-like of shape (n_samples, n_labels)
         True and predicted distributions.
     convention : {"exact", "pyldl", "dldl", "dldl-recovery"}
         What happens to zeros, see the metric.
@@ -269,7 +269,7 @@ def per_row(
 
     Returns
     -------
-    ndarray of shape (n,)
+    ndarray of shape (n_samples,)
 
     Examples
     --------
@@ -291,7 +291,7 @@ def score_all(
 
     Parameters
     ----------
-    D_true, D_pred : array-like of shape (n, c)
+    D_true, D_pred : array-like of shape (n_samples, n_labels)
         True and predicted distributions.
     names : sequence of str, optional
         Names of metrics; by default all of ``METRICS`` that need no order of the labels.
@@ -343,7 +343,7 @@ float
 
 
 _DISTRIBUTIONS = """
-D_true, D_pred : array-like of shape (n, c)
+D_true, D_pred : array-like of shape (n_samples, n_labels)
     True and predicted distributions: finite and not negative; rows sum to one, up to rounded shares.
 convention : {{"exact", "pyldl", "dldl", "dldl-recovery"}}
     What happens to zeros. "exact": 0/0 and 0 ln 0 count as 0. "pyldl": {pyldl}.
@@ -352,9 +352,9 @@ convention : {{"exact", "pyldl", "dldl", "dldl-recovery"}}
 """
 
 _LABELS = """
-D_true : array-like of shape (n, c)
+D_true : array-like of shape (n_samples, n_labels)
     The 0/1 labels; NaN where one is unknown, which then counts for nothing.
-D_pred : array-like of shape (n, c)
+D_pred : array-like of shape (n_samples, n_labels)
     Predicted distributions, or any scores that are not negative.
 convention : {"exact", "pyldl", "dldl", "dldl-recovery"}
     Changes nothing: it is about zeros of true distributions.

@@ -1,1 +1,1 @@
-"""Minimisers: they know arrays and functions, never estimators."""
+"""Solvers with optimality certificates: they work on arrays and functions, not on estimators."""

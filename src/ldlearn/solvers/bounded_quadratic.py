@@ -1,4 +1,4 @@
-"""Convex quadratics whose variables keep a sign and a distance from zero, several at once."""
+"""Convex quadratic problems with sign constraints ``|u| >= 1``, several at once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ldlearn.core.simplex import Array, Mask
 
 
 class BoundedFit(NamedTuple):
-    """Where `minimize_signed_quadratic` ended."""
+    """The result of `minimize_signed_quadratic`."""
 
     U: NDArray[np.float64]
     n_iter: int
@@ -23,9 +23,8 @@ def minimize_signed_quadratic(A: Any, signs: Array, tol: float = 1e-6, max_iter:
     r"""Minimise ``u' A u`` subject to ``s_i u_i >= 1`` for each column s of ``signs``.
 
     With ``v = s u`` these are quadratics over ``v >= 1``, solved by modified proportioning with reduced gradient
-    projection: conjugate gradients inside a face, a step along the gradient that may change the face, a step that
-    leaves the bounds which hold back most. Scaling to unit diagonal, which keeps bounds bounds, is the
-    preconditioner.
+    projection: conjugate gradients inside a face, a projected gradient step that may change the face, or a step that
+    releases active bounds. The preconditioner is a scaling to unit diagonal, which maps bounds to bounds.
 
     Parameters
     ----------
@@ -36,7 +35,7 @@ def minimize_signed_quadratic(A: Any, signs: Array, tol: float = 1e-6, max_iter:
     tol : float, default=1e-6
         Stop when the projected gradient of the scaled problem is this small relative to its bounds.
     max_iter : int, default=10000
-        ``converged`` says whether that was enough.
+        If it is reached, ``converged`` is False.
 
     References
     ----------
@@ -92,7 +91,7 @@ class _State:
         return np.asarray(S * (self.A @ (S * V)))
 
     def split(self) -> tuple[Array, Array]:
-        """The gradient of free entries, and that of bound entries which want to leave their bound."""
+        """Gradient of the free entries, and of the entries at a bound whose gradient points away from it."""
         bound = self.lower >= self.V
         return np.where(bound, 0.0, self.G), np.where(bound, np.minimum(self.G, 0.0), 0.0)
 
@@ -106,9 +105,9 @@ class _State:
                 setattr(self, name, getattr(self, name)[:, columns])
 
     def iterate(self) -> None:
-        # Names as in Dostál and Schöberl: `free` and `blocked` are their free and chopped gradient, `reduced` is what a
-        # projected step of the given length can use of the first. While that outweighs the second, the face is kept
-        # (`inside`); otherwise bounds that hold back most are left along the chopped gradient.
+        # In the terms of Dostál and Schöberl, `free` and `blocked` are the free and the chopped gradient, `reduced` the
+        # reduced free gradient of a projected step. While it dominates the chopped gradient, the face is kept
+        # (`inside`); otherwise active bounds are released along the chopped gradient.
         slack = self.V - self.lower
         reduced = np.minimum(slack / self.step, self.free)
         inside = _dots(self.blocked, self.blocked) <= _dots(reduced, self.free)
@@ -116,7 +115,7 @@ class _State:
         image = self.product(direction)
         curvature = _dots(direction, image)
         t = _dots(self.G, direction) / np.where(curvature > 0, curvature, 1.0)
-        # How far the step may go before the first entry meets its bound; the chopped gradient meets none.
+        # Largest step before an entry reaches its bound; the chopped gradient reaches none.
         room = np.where(direction > 0, slack / np.where(direction > 0, direction, 1.0), np.inf).min(axis=0)
         expand = inside & (t > room)
         t = np.where(expand, room, t)

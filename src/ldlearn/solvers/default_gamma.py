@@ -1,4 +1,4 @@
-"""The weight of a linear predictor's penalty that suits features of any number and unit."""
+"""Default penalty of a linear predictor, independent of the number and the units of the features."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from ldlearn.solvers.features import Features
 
 
 def default_gamma(features: Features) -> float:
-    """0.03 times the sum of the features' variances: 0.03 m if they are standardised.
+    """0.03 times the sum of the variances of the features: 0.03 n_features if they are standardised.
 
-    A prior on W that lets the logits vary by the same amount whatever the number and the unit of the features. The
-    objective sums over rows, and the best weight was found not to depend on their number.
+    Corresponds to a prior on W under which the variance of the logits does not depend on the number and the units of
+    the features. The objective is a sum over rows; empirically the best penalty does not depend on their number.
     """
     gamma = float(0.03 * features.spread.sum() / features.total)
     if not np.isfinite(gamma):

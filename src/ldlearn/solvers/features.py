@@ -31,27 +31,27 @@ class CentredColumns:
     ----------
     n : int
         Rows of X.
-    mean, squares : ndarrays of shape (m,)
+    mean, squares : ndarrays of shape (n_features,)
         Mean of each column, and the sum of squared deviations from it.
-    offsets : ndarray of shape (m,)
+    offsets : ndarray of shape (n_features,)
         Subtracted from X before products, so that no digits are lost; see `removable_offsets`.
     fit_intercept : bool, default=True
         If not, nothing is subtracted and ``mean`` is 0.
-    scatter : ndarray of shape (m, m), default=None
+    scatter : ndarray of shape (n_features, n_features), default=None
         ``(X - mean)' (X - mean)``, if already computed.
     total : float, default=None
         Sum of the sample weights; n by default.
 
     Attributes
     ----------
-    mean : ndarray of shape (m,)
-    spread : ndarray of shape (m,)
+    mean : ndarray of shape (n_features,)
+    spread : ndarray of shape (n_features,)
         Sum of squares of each column of ``X - mean``.
     """
 
     orthogonal = False  # whether the scatter matrix is diagonal, or nearly
     max_factorised = 2000  # features; beyond this only the diagonal of the scatter matrix is used
-    sampled_rows_per_feature = 50  # relative errors of a second derivative from so many rows are a few tenths
+    sampled_rows_per_feature = 50  # gives relative errors of a few tenths in the second derivative
 
     def __init__(
         self,
@@ -150,23 +150,23 @@ class Features(CentredColumns):
 
     Parameters
     ----------
-    X : {ndarray, csr_array} of shape (n, m)
+    X : {ndarray, csr_array} of shape (n_samples, n_features)
         float64 or float32.
     fit_intercept : bool, default=True
         If not, nothing is subtracted and ``mean`` is 0.
-    sample_weight : ndarray of shape (n,), default=None
+    sample_weight : ndarray of shape (n_samples,), default=None
         Positive.
     block_of : CentredColumns, default=None
-        Statistics of a larger matrix of which X holds some rows; X is centred by them.
+        Statistics of a larger matrix of which X contains some rows; X is centred by them.
     orthogonal : bool, default=False
-        Whether the columns are orthogonal, or those of a matrix of which X holds many rows.
+        Whether the columns are orthogonal, or X contains many rows of a matrix with orthogonal columns.
 
     Attributes
     ----------
     total : float
         Sum of the sample weights; n without any.
-    mean : ndarray of shape (m,)
-    spread : ndarray of shape (m,)
+    mean : ndarray of shape (n_features,)
+    spread : ndarray of shape (n_features,)
         Sum of squares of each column of ``X - mean``.
     """
 
@@ -191,9 +191,9 @@ class Features(CentredColumns):
         else:
             statistics = block_of.mean, block_of.spread, block_of.offsets, block_of.fit_intercept
             super().__init__(n, *statistics, total=total)
-        self._is_block = block_of is not None  # whoever has all rows draws the sample
+        self._is_block = block_of is not None  # the sample is drawn from all rows, not from a block
         self._is_sparse = sparse.issparse(X)
-        self._blocks: dict[int, list[slice]] = {}  # by the width of what is beside them
+        self._blocks: dict[int, list[slice]] = {}  # by the number of further columns
         self._sample: Sample | None = None
         self._float32: Features | None = None
         self._far = bool(self.offsets.any())
@@ -307,10 +307,10 @@ class Features(CentredColumns):
         def part(rows: slice) -> tuple[Any, ...]:
             block = self.block(rows, exact=True)
             if weights is None:
-                return _dense(block.T @ block), np.asarray(block.sum(axis=0)).ravel()  # BLAS knows that it is symmetric
+                return _dense(block.T @ block), np.asarray(block.sum(axis=0)).ravel()  # BLAS exploits the symmetry
             w = weights[rows]
-            counted = block.multiply(w[:, None]).tocsr() if self._is_sparse else block * w[:, None]
-            return _dense(block.T @ counted), block.T @ w
+            weighted = block.multiply(w[:, None]).tocsr() if self._is_sparse else block * w[:, None]
+            return _dense(block.T @ weighted), block.T @ w
 
         inner, moment = sum_in_threads(part, self.row_blocks())
         total = float(self.n if weights is None else weights.sum())

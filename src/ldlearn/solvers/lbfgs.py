@@ -16,7 +16,7 @@ LossAndGradient = Callable[..., tuple[float, Sequence[Array]]]
 
 @dataclass(frozen=True)
 class LbfgsFit:
-    """Where `minimize_lbfgs` ended."""
+    """The result of `minimize_lbfgs`."""
 
     arrays: list[NDArray[np.float64]]
     loss: float
@@ -33,7 +33,7 @@ def minimize_lbfgs(
     tol: float = 1e-8,
     memory: int = 10,
 ) -> LbfgsFit:
-    """Minimise a smooth function of several arrays; the loss never rises.
+    """Minimise a smooth function of several arrays; the loss never increases.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def minimize_lbfgs(
     tol : float, default=1e-8
         Stop when an iteration lowers the loss by less than this, relative to the loss (or to 1 if that is larger).
     memory : int, default=10
-        Pairs of steps and gradient changes that are remembered.
+        Number of stored pairs of steps and gradient changes.
 
     Examples
     --------
@@ -67,17 +67,17 @@ def minimize_lbfgs(
 
     path: list[float] = []
 
-    def remember(intermediate_result: optimize.OptimizeResult) -> None:
+    def record_loss(intermediate_result: optimize.OptimizeResult) -> None:
         path.append(float(intermediate_result.fun))
 
-    # The fall of the loss alone decides (gtol = 0): a gradient has the units of the variables. maxfun only ends line
-    # searches that go on for ever.
+    # Only the decrease of the loss is tested (gtol = 0), because a gradient has the units of the variables. maxfun only
+    # stops endless line searches.
     found = optimize.minimize(
         flat_loss,
         np.concatenate([np.asarray(array, dtype=np.float64).ravel() for array in start]),
         jac=True,
         method="L-BFGS-B",
-        callback=remember,
+        callback=record_loss,
         options={"maxiter": max_iter, "maxfun": 20 * max_iter, "ftol": tol, "gtol": 0.0, "maxcor": memory},
     )
     return LbfgsFit(unpack(found.x), float(found.fun), np.array(path), int(found.nit), bool(found.success))

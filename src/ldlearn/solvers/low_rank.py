@@ -1,4 +1,4 @@
-"""Steps of low-rank problems: thresholded singular values, shrunken columns, smoothing by a representation."""
+"""Building blocks of low-rank problems: singular value thresholding, column shrinkage, smoothing."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ldlearn.solvers.spd import solve_spd
 
 
 class ThinFactors(NamedTuple):
-    """Thin factors of a matrix with its rounding left out: ``X = basis diag(values) U'`` with orthonormal U."""
+    """Thin factors of a matrix, truncated at its numerical rank: ``X = basis diag(values) U'`` with orthonormal U."""
 
     basis: NDArray[np.float64]  # (n, r), orthonormal columns
     values: NDArray[np.float64]  # (r,), positive
@@ -25,14 +25,14 @@ class ThinFactors(NamedTuple):
 
 
 def thin_factors(X: Array) -> ThinFactors:
-    """Left singular vectors and singular values of X (n, m), as many as its rank."""
+    """Left singular vectors and singular values of X (n_samples, n_features), as many as its rank."""
     V, s, _ = linalg.svd(np.asarray(X, dtype=np.float64), full_matrices=False, check_finite=False)
     rank = int(np.sum(s > max(X.shape) * np.finfo(float).eps * max(s.max(initial=0.0), np.finfo(float).tiny)))
     return ThinFactors(np.ascontiguousarray(V[:, :rank]), s[:rank])
 
 
 def singular_value_threshold(A: Array, tau: float) -> NDArray[np.float64]:
-    """Every singular value lowered by tau, not below zero: the proximal map of tau times the nuclear norm.
+    """Reduce every singular value by tau, at least to zero: the proximal operator of tau times the nuclear norm.
 
     Works on the Gram matrix of the shorter side, which is several times faster than a decomposition of A and exact to
     about 1e-8 of the largest singular value.
@@ -93,7 +93,7 @@ class LowRankProduct(NamedTuple):
 
 
 class _SmoothingSystem:
-    """``I + weight (I - C)' (I - C)`` as `solve_spd` wants it."""
+    """``I + weight (I - C)' (I - C)`` with the interface that `solve_spd` needs."""
 
     def __init__(self, C: Any, weight: float) -> None:
         self.C, self.weight = C, weight

@@ -14,8 +14,8 @@ from ldlearn.core.logical import Support
 from ldlearn.core.resources import in_threads
 from ldlearn.core.simplex import Array, Mask
 
-# Arrays of shape (n, c) are in Fortran order: what is done to their short rows is done along long columns.
-_MAX_MULTIPLIER_STEPS = 30  # at most a dozen were ever needed
+# Arrays of shape (n_samples, n_labels) are in Fortran order: operations on short rows run along long columns.
+_MAX_MULTIPLIER_STEPS = 30  # at most a dozen were needed in tests
 
 
 @dataclass(frozen=True)
@@ -110,25 +110,25 @@ def newton_simplex(
     conjugate gradients in the inner product weighted by D, restricted to ``sum_j D_ij V_ij = 0``, and
     preconditioned by the diagonal of the Hessian together with that constraint (closed form per row). The step
     along V inverts the separable part ``ln d + q d`` exactly, so that with ``alpha = 0`` only one multiplier per row
-    is left to find.
+    remains to be found.
 
     Parameters
     ----------
-    log_prior : ndarray or csr_array of shape (n, c)
+    log_prior : ndarray or csr_array of shape (n_samples, n_labels)
         L; values off the support are ignored. Without a graph it may be sparse, its entries those of the support; then
         so are ``start`` and the result.
-    support : boolean ndarray of shape (n, c), or Support
+    support : boolean ndarray of shape (n_samples, n_labels), or Support
         At least one True in each row. Pass a `Support` to solve repeatedly with the same one.
-    laplacian : sparse array of shape (n, n), default=None
+    laplacian : sparse array of shape (n_samples, n_samples), default=None
         G, symmetric positive semi-definite. Ignored if ``alpha`` is 0.
     alpha : float, default=0
-    beta : float or ndarray of shape (n,), default=0
+    beta : float or ndarray of shape (n_samples,), default=0
         One value, or one for each row.
-    sample_weight : ndarray of shape (n,), default=None
+    sample_weight : ndarray of shape (n_samples,), default=None
         w: positive, all 1 by default. The graph term is not weighted.
-    between_labels : ndarray of shape (c, c), default=None
+    between_labels : ndarray of shape (n_labels, n_labels), default=None
         Q, symmetric positive semi-definite: a penalty on pairs of degrees of a row.
-    start : ndarray of shape (n, c), default=None
+    start : ndarray of shape (n_samples, n_labels), default=None
         Distributions for a warm start; by default ``exp(L)`` renormalised on the support. Whichever of the two is lower
         (row by row, if there is no graph) is used, so the result is never above ``U(start)``.
     tol : float, default=1e-9
@@ -231,7 +231,7 @@ def _by_multipliers(
         u += moving * ((nu - rest) / slope)
         np.minimum(u, 0.0, out=u)
     e /= total
-    # ln d is u - ln(total), and the gradient holds q d where the objective has q d^2 / 2.
+    # ln d is u - ln(total), and the gradient contains q d where the objective has q d^2 / 2.
     values = np.einsum("ij,ij->j", e, gradient - 0.5 * q * e) - np.log(total)
     if sample_weight is not None:
         gap, values = sample_weight * gap, sample_weight * values
@@ -255,7 +255,7 @@ def _solve(problem: _Problem, start: Array | None, tol: float, max_iter: int) ->
         rounding = 1e-15 * (np.abs(values) + problem.weigh(np.abs(problem.L)).max(axis=1))
         step = _line_search(problem, logD, D, V, slopes, values, rounding)
         moving_gap = gap[moving].sum()
-        # A gap of a thousand rounding errors that does not shrink will not shrink any more.
+        # A gap below a thousand rounding errors that did not decrease will not decrease any further.
         if step is None or previous_gap <= moving_gap <= 1e3 * rounding[moving].sum():
             break
         previous_gap = moving_gap
@@ -354,7 +354,7 @@ def _log_omega(z: Array) -> Array:
 def _line_search(
     problem: _Problem, logD: Array, D: Array, V: Array, slopes: Array, values: Array, rounding: Array
 ) -> _Point | None:
-    """Backtrack until U falls; without a graph every row has a step length of its own."""
+    """Backtrack until U decreases; without a graph every row has its own step length."""
     t = np.ones((len(D), 1))
     for _ in range(40):
         point = _point(problem, _retract(problem, logD, D, t * V))

@@ -1,4 +1,4 @@
-"""Regression with a penalty on the sum of the singular values of the weights."""
+"""Regression with a nuclear norm penalty: the sum of the singular values of the coefficients."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ldlearn.solvers.low_rank import nuclear_norm, singular_value_threshold
 
 RowLoss = Callable[[Array], tuple[float, Array]]
 
-_PATIENCE = 5  # small falls in a row; accelerated steps are uneven
+_PATIENCE = 5  # consecutive small decreases; accelerated steps are uneven
 
 
 class NuclearFit(NamedTuple):
@@ -30,7 +30,7 @@ class NuclearFit(NamedTuple):
 def nuclear_regression(
     X: Array,
     row_loss: RowLoss,
-    weight: float,
+    penalty: float,
     start: tuple[Array, Array],
     *,
     curvature: float,
@@ -39,33 +39,32 @@ def nuclear_regression(
     tol: float = 1e-7,
     max_iter: int = 1000,
 ) -> NuclearFit:
-    r"""Lower ``loss(X W + b) + weight |W|_*`` from a start, by accelerated proximal gradients.
+    r"""Minimise ``loss(X W + b) + penalty |W|_*`` by accelerated proximal gradients.
 
-    Momentum is dropped whenever the objective would rise, so that it never does. A loss that is not convex is only
-    followed downhill: small steps from one start end in one place, whatever rounding does. The weights have exactly
-    low rank, because every iterate is a thresholded matrix.
+    Momentum is reset whenever the objective would increase, so that it is monotone. For a non-convex loss the result is
+    a stationary point below the start. W has exactly low rank, because every iterate is a thresholded matrix.
 
     Parameters
     ----------
-    X : ndarray of shape (n, m)
+    X : ndarray of shape (n_samples, n_features)
         With an intercept: columns of (weighted) mean zero, for which W and b do not interact in the curvature.
     row_loss : callable
-        ``f(Z) -> (loss, gradient)`` for scores Z of shape (n, c).
-    weight : float
-    start : W of shape (m, c) and b of shape (c,)
+        ``f(Z) -> (loss, gradient)`` for scores Z of shape (n_samples, n_labels).
+    penalty : float
+    start : W of shape (n_features, n_labels) and b of shape (n_labels,)
     curvature : float
         Bound on the largest eigenvalue of the Hessian of the loss of a row.
     fit_intercept : bool, default=True
-        Whether b moves.
-    sample_weight : ndarray of shape (n,), default=None
-        How often ``row_loss`` counts each row, for the bounds on the curvature.
+        Whether b is optimised.
+    sample_weight : ndarray of shape (n_samples,), default=None
+        Weights of the rows in ``row_loss``, for the bounds on the curvature.
     tol : float, default=1e-7
-        Stop when some steps in a row lower the objective by less than this share of it.
+        Stop when several consecutive steps decrease the objective by less than this fraction of it.
     max_iter : int, default=1000
 
     Examples
     --------
-    Of two weights, 3 and 1, both are lowered by half of ``weight``:
+    Of two singular values, 3 and 1, both are reduced by half of ``penalty``:
 
     >>> import numpy as np
     >>> target = np.diag([3.0, 1.0])
@@ -76,7 +75,7 @@ def nuclear_regression(
     array([[2.5, 0. ],
            [0. , 0.5]])
     """
-    problem = _Problem(X, row_loss, weight, curvature, fit_intercept, sample_weight)
+    problem = _Problem(X, row_loss, penalty, curvature, fit_intercept, sample_weight)
     here = problem.point(*(np.asarray(array, dtype=np.float64) for array in start))
     objective = problem.row_loss(here.Z)[0] + problem.penalty(here)
     ahead, momentum, small, n_iter = here, 1.0, 0, 0
@@ -85,7 +84,7 @@ def nuclear_regression(
         there, loss = problem.step(ahead)
         reached = loss + problem.penalty(there)
         if reached > objective:
-            if momentum == 1.0:  # a plain step that rises: nothing is left but rounding
+            if momentum == 1.0:  # a step without momentum that increases the objective: only rounding is left
                 small = _PATIENCE
             ahead, momentum = here, 1.0
             continue
@@ -104,43 +103,43 @@ class _Point(NamedTuple):
 
 
 class _Problem:
-    """The objective, and proximal steps whose length adapts to the curvature that is met."""
+    """The objective, and proximal steps whose length adapts to the observed curvature."""
 
     def __init__(
         self,
         X: Array,
         row_loss: RowLoss,
-        weight: float,
+        penalty: float,
         curvature: float,
         fit_intercept: bool,
         sample_weight: SampleWeight | None,
     ) -> None:
-        self.X, self.row_loss, self.weight, self.fit_intercept = X, row_loss, weight, fit_intercept
+        self.X, self.row_loss, self.strength, self.fit_intercept = X, row_loss, penalty, fit_intercept
         counts = np.ones(len(X)) if sample_weight is None else sample_weight
         spectral = float(np.linalg.norm(X if sample_weight is None else X * np.sqrt(counts)[:, None], 2))
-        # The Hessian in W is at most curvature * X' diag(counts) X, that in b at most curvature * the number of rows.
+        # The Hessian in W is at most curvature * X' diag(counts) X, that in b at most curvature * sum(counts).
         self.bounds = curvature * (spectral**2 if spectral > 0 else 1.0), curvature * float(counts.sum())
-        # The curvature bound holds for the worst row; most rows are far flatter.
-        self.share = 2.0**-6
+        # The bound applies to the worst row; start with a fraction of it, because most rows have much less curvature.
+        self.bound_fraction = 2.0**-6
 
     def point(self, W: NDArray[np.float64], b: NDArray[np.float64]) -> _Point:
         return _Point(W, b, np.asarray(self.X @ W + b))
 
     def penalty(self, point: _Point) -> float:
-        return self.weight * nuclear_norm(point.W)
+        return self.strength * nuclear_norm(point.W)
 
     def step(self, point: _Point) -> tuple[_Point, float]:
         """The minimiser of a quadratic model with bounded curvature, plus the penalty; and the loss there."""
         value, slope = self.row_loss(point.Z)
         gradient, shift = self.X.T @ slope, slope.sum(axis=0) * self.fit_intercept
         while True:
-            bound_w, bound_b = (self.share * bound for bound in self.bounds)
-            W = singular_value_threshold(point.W - gradient / bound_w, self.weight / bound_w)
+            bound_w, bound_b = (self.bound_fraction * bound for bound in self.bounds)
+            W = singular_value_threshold(point.W - gradient / bound_w, self.strength / bound_w)
             new = self.point(W, point.b - shift / bound_b)
             dW, db = new.W - point.W, new.b - point.b
             model = value + np.vdot(gradient, dW) + shift @ db + 0.5 * (bound_w * np.sum(dW**2) + bound_b * (db @ db))
-            # At a share of 1 the bound is proven, at less it is tried; what was too little is not tried again.
+            # With the full bound the model is above the loss; a smaller fraction has to be checked and never decreases.
             loss, _ = self.row_loss(new.Z)
-            if self.share >= 1.0 or loss <= model:
+            if self.bound_fraction >= 1.0 or loss <= model:
                 return new, loss
-            self.share *= 2.0
+            self.bound_fraction *= 2.0

@@ -27,8 +27,8 @@ class RowSpace(Features):
     Attributes
     ----------
     keeps_digits : bool
-        Whether the differences between rows survive rounding. They do not if a row is far longer or far heavier than
-        others, nor if rows have far more in common than they differ by (far from zero without an intercept).
+        Whether the differences between rows are accurate. They are not if a row is much longer or has a much larger
+        weight than others, or if all rows are far from zero without an intercept.
 
     Examples
     --------

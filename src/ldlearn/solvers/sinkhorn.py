@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ldlearn.core.simplex import Array
 
 # Shapes: H, D, log_u, log_v (n, c), one pair of distributions a row; cost M and E = lam M (c, c); plans (n, c, c).
-_LARGEST_EXPONENT = 50.0  # beyond it exp(-lam M) and its inverse lose their digits: work on logarithms only
+_LARGEST_EXPONENT = 50.0  # beyond it exp(-lam M) loses precision: work on logarithms only
 _PLAIN_SWEEPS = 40  # sweeps on all rows before Newton's method takes over those that are slow
 _BLOCK_ENTRIES = 200_000  # of the arrays of plans worked on at a time
 
@@ -21,7 +21,7 @@ class Transport:
 
     log_u: NDArray[np.float64]
     log_v: NDArray[np.float64]  # -inf where D is zero
-    missed: float  # the most by which a row misses its marginal h, in total; d is met exactly
+    error: float  # largest L1 error of the marginal h of a row; the marginal d is exact
 
 
 def sinkhorn(
@@ -40,25 +40,25 @@ def sinkhorn(
         \qquad P 1 = h, \quad P^T 1 = d
 
     Sinkhorn's sweeps solve this in a few iterations if ``lam * max(M)`` is small, and in thousands if it is large. So
-    the rows that are slow are handed to Newton's method on the dual, on logarithms, with a sweep wherever a Newton step
-    does not raise the dual.
+    rows that converge slowly are solved by Newton's method on the dual, in logarithms, with a sweep wherever a Newton
+    step does not increase the dual.
 
     Parameters
     ----------
-    H : ndarray of shape (n, c)
+    H : ndarray of shape (n_samples, n_labels)
         Positive, rows sum to one.
-    D : ndarray of shape (n, c)
+    D : ndarray of shape (n_samples, n_labels)
         Non-negative, rows sum to one.
-    M : ndarray of shape (c, c)
+    M : ndarray of shape (n_labels, n_labels)
         Cost of moving from label a to label b, non-negative.
     lam : float
         Inverse temperature.
-    start : ndarray of shape (n, c), default=None
-        Logarithms of u to start from, such as those of a nearby problem.
+    start : ndarray of shape (n_samples, n_labels), default=None
+        Warm start: logarithms of u, such as those of a similar problem.
     tol : float, default=1e-8
-        Stop when no row misses its marginal h by more than this in total.
+        Stop when the L1 error of the marginal h is at most this in every row.
     max_iter : int, default=100
-        Newton steps at most.
+        Maximum number of Newton steps.
 
     Returns
     -------
@@ -75,55 +75,55 @@ def sinkhorn(
     """
     E = lam * M
     log_u = np.zeros(H.shape) if start is None else start - start.max(axis=1, keepdims=True)
-    missed = np.full(len(H), np.inf)
+    error = np.full(len(H), np.inf)
     if float(E.max()) <= _LARGEST_EXPONENT:
-        log_u, missed = _sweeps(H, D, np.exp(-E), log_u, tol)
-    slow = np.flatnonzero(missed > tol)
+        log_u, error = _sweeps(H, D, np.exp(-E), log_u, tol)
+    slow = np.flatnonzero(error > tol)
     step = max(1, _BLOCK_ENTRIES // M.size)
     for first in range(0, len(slow), step):
         rows = slow[first : first + step]
-        log_u[rows], missed[rows] = _newton(H[rows], D[rows], E, log_u[rows], tol, max_iter)
-    return Transport(log_u, _log_v(log_u, D, E), float(missed.max()))
+        log_u[rows], error[rows] = _newton(H[rows], D[rows], E, log_u[rows], tol, max_iter)
+    return Transport(log_u, _log_v(log_u, D, E), float(error.max()))
 
 
 def _sweeps(H: Array, D: Array, G: Array, log_u: Array, tol: float) -> tuple[Array, Array]:
-    """Sinkhorn's sweeps; logarithms of u and what each row misses of h."""
+    """Sinkhorn's sweeps; returns the logarithms of u and the L1 error of h in each row."""
     U = np.exp(log_u)
     for sweep in range(_PLAIN_SWEEPS + 1):
         marginal = (D / (U @ G)) @ G.T  # of the plan, over u
-        missed = np.abs(U * marginal - H).sum(axis=1)
-        if sweep == _PLAIN_SWEEPS or missed.max() <= tol:
+        error = np.abs(U * marginal - H).sum(axis=1)
+        if sweep == _PLAIN_SWEEPS or error.max() <= tol:
             break
         U = H / marginal
-    return np.log(U), missed
+    return np.log(U), error
 
 
 def _newton(H: Array, D: Array, E: Array, x: Array, tol: float, max_iter: int) -> tuple[Array, Array]:
     """Maximise the dual ``<x, h> - <d, log sum_a exp(x_a - E_ab)>`` of every row over x = log u."""
-    found, missed = np.array(x), np.empty(len(x))
-    shares, dual = _shares(H, D, E, x)
+    found, error = np.array(x), np.empty(len(x))
+    shares, dual = _fractions(H, D, E, x)
     active = np.arange(len(x))
     for left in range(max_iter, -1, -1):
         reached = np.maximum(np.einsum("iab,ib->ia", shares, D), np.finfo(np.float64).tiny)
-        found[active], missed[active] = x, np.abs(reached - H).sum(axis=1)
-        go_on = missed[active] > tol
+        found[active], error[active] = x, np.abs(reached - H).sum(axis=1)
+        go_on = error[active] > tol
         if left == 0 or not go_on.any():
             break
         if not go_on.all():
             active, H, D, x = active[go_on], H[go_on], D[go_on], x[go_on]
             shares, reached, dual = shares[go_on], reached[go_on], dual[go_on]
         stepped = x + _newton_step(H, D, shares, reached)
-        shares, new_dual = _shares(H, D, E, stepped)
+        shares, new_dual = _fractions(H, D, E, stepped)
         fails = ~(new_dual >= dual)
-        if fails.any():  # a sweep never lowers the dual
+        if fails.any():  # a sweep never decreases the dual
             stepped[fails] = x[fails] + np.log(H[fails]) - np.log(reached[fails])
-            shares[fails], new_dual[fails] = _shares(H[fails], D[fails], E, stepped[fails])
+            shares[fails], new_dual[fails] = _fractions(H[fails], D[fails], E, stepped[fails])
         x, dual = stepped, new_dual
-    return found, missed
+    return found, error
 
 
-def _shares(H: Array, D: Array, E: Array, x: Array) -> tuple[Array, Array]:
-    """What each label b receives from the labels a, as shares (n, a, b); and the dual of each row."""
+def _fractions(H: Array, D: Array, E: Array, x: Array) -> tuple[Array, Array]:
+    """Fractions of the mass of each label b that come from the labels a, shape (n, a, b); and the dual of each row."""
     shares = x[:, :, None] - E
     peak = shares.max(axis=1)
     shares -= peak[:, None, :]
@@ -167,7 +167,7 @@ def transport_cost(plan: Transport, H: Array, D: Array, lam: float) -> NDArray[n
 
 
 def total_plan(plan: Transport, M: Array, lam: float, weights: Array | None = None) -> NDArray[np.float64]:
-    """The sum of all rows' plans, each as often as its row counts, shape (c, c)."""
+    """The (weighted) sum of the plans of all rows, shape (n_labels, n_labels)."""
     total = np.zeros(M.shape)
     step = max(1, _BLOCK_ENTRIES // M.size)
     for first in range(0, len(plan.log_u), step):

@@ -18,7 +18,7 @@ class LocalObjective:
     Parameters
     ----------
     features : Features
-    D : ndarray of shape (n, c)
+    D : ndarray of shape (n_samples, n_labels)
         Rows sum to one; they are weighted by the sample weights of the features.
     """
 

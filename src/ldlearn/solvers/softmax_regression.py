@@ -15,8 +15,9 @@ from ldlearn.solvers.features import CentredColumns, Features, reciprocal
 from ldlearn.solvers.softmax_objective import LocalObjective
 from ldlearn.solvers.sparse_objective import LabelCurvatures, SparseObjective, balance_labels
 
-# Shapes: X (n, m), D and P (n, c), coef W (m, c), intercept b (c,). Arrays of shape (n, c) are in Fortran order: sums,
-# maxima and products over short rows are then sums, maxima and products of long columns.
+# Shapes: X (n_samples, n_features), D and P (n_samples, n_labels), coef W (n_features, n_labels), intercept b
+# (n_labels,). Arrays of shape (n_samples, n_labels) are in Fortran order: operations on short rows run along long
+# columns.
 _MAX_HALVINGS = 30  # of a step in a line search
 _ROUNDING = 1e-15  # an increase of the loss by this, relative to its terms, is rounding
 
@@ -75,8 +76,8 @@ def softmax_regression(
     Parameters
     ----------
     features : Features
-    D : ndarray or csr_array of shape (n, c)
-        Rows sum to one. If sparse, nothing of size (n, c) is held: ``logits`` of the fit are then sparse too, the
+    D : ndarray or csr_array of shape (n_samples, n_labels)
+        Rows sum to one. If sparse, no dense array of this shape is stored: ``logits`` of the fit are sparse, too: the
         log-predictions at the stored labels.
     l2 : float, default=0
     start : SoftmaxFit, default=None
@@ -321,11 +322,11 @@ class _Problem:
         """
         W, b = np.zeros_like(point.gW), np.zeros_like(point.gb)
         rW, rb = -point.gW, -point.gb
-        shares = []
+        coefficients = []
         for secant in reversed(self.secants):
-            share = _dot(secant.W, rW, secant.b, rb) / secant.product
-            rW, rb = rW - share * secant.gW, rb - share * secant.gb
-            shares.append(share)
+            coefficient = _dot(secant.W, rW, secant.b, rb) / secant.product
+            rW, rb = rW - coefficient * secant.gW, rb - coefficient * secant.gb
+            coefficients.append(coefficient)
         zW, zb = solve(rW, rb)
         sW, sb = zW, zb
         rho = initial = _dot(rW, zW, rb, zb)
@@ -343,8 +344,8 @@ class _Problem:
             zW, zb = solve(rW, rb)
             previous, rho = rho, _dot(rW, zW, rb, zb)
             sW, sb = zW + (rho / previous) * sW, zb + (rho / previous) * sb
-        for secant, share in zip(self.secants, reversed(shares), strict=True):
-            left = share - _dot(secant.gW, W, secant.gb, b) / secant.product
+        for secant, coefficient in zip(self.secants, reversed(coefficients), strict=True):
+            left = coefficient - _dot(secant.gW, W, secant.gb, b) / secant.product
             W, b = W + left * secant.W, b + left * secant.b
         # A step is expected to reduce the distance to the minimum by 100, or 20 with a sampled Hessian.
         near = point.bound <= (20.0 if self.objective.sampled else 100.0) * self.goal
@@ -386,7 +387,7 @@ class _Problem:
         """
         curvature = point.objective.mean_curvature()
         if isinstance(curvature, LabelCurvatures):
-            decoupled, means = self._diagonal_solve(curvature.shares), curvature.means
+            decoupled, means = self._diagonal_solve(curvature.mean_predictions), curvature.means
 
             def solve(gW: Array, gb: Array) -> tuple[Array, Array]:
                 step, step_b = decoupled(gW - means * gb, gb)

@@ -20,8 +20,8 @@ _SMALLEST_SUM = 1e-290  # of the predictions of a label; a ratio to it stays fin
 class LabelCurvatures(NamedTuple):
     """Second derivatives of each label, without the terms quadratic in predictions, which are small for many labels."""
 
-    shares: Array  # (c,): means of the predictions
-    means: Array  # (m, c): of the centred features, weighted by the predictions; 0 without an intercept
+    mean_predictions: Array  # (n_labels,)
+    means: Array  # (n_features, n_labels): centred features weighted by predictions; 0 without an intercept
 
 
 class SparseObjective:
@@ -33,7 +33,7 @@ class SparseObjective:
     Parameters
     ----------
     features : Features
-    D : csr_array of shape (n, c)
+    D : csr_array of shape (n_samples, n_labels)
         Rows sum to one; they are weighted by the sample weights of the features. Every positive label is stored.
     """
 
@@ -168,7 +168,7 @@ class _SparseObjectiveAt:
         raise NotImplementedError("one block for each of many labels is too much")
 
     def along(self, W: Array, b: Array) -> Callable[[float], _SparseObjectiveAt]:
-        self.predictions.clear()  # rarely needed once a direction is found, and as large as what is made next
+        self.predictions.clear()  # rarely needed once a direction is found, and as large as the next ones
         return lambda t: self.objective.at(self.W + t * W, self.b + t * b, exact=self.exact)
 
     def shifted(self, b: Array) -> _SparseObjectiveAt:
@@ -186,8 +186,8 @@ class _SparseObjectiveAt:
         factors = np.ones_like(self.sums)
         for _ in range(_MAX_SWEEPS):
             before, sums = factors, self.sums - self._lost_to_others(factors)
-            lacking = self.objective.degrees / np.maximum(sums, _SMALLEST_SUM)
-            factors = np.where(present, np.clip(lacking, 1.0 / max_factor, max_factor), 1.0)
+            correction = self.objective.degrees / np.maximum(sums, _SMALLEST_SUM)
+            factors = np.where(present, np.clip(correction, 1.0 / max_factor, max_factor), 1.0)
             if np.abs(factors / before - 1.0).max() <= accuracy:
                 break
         return np.asarray(np.log(factors))

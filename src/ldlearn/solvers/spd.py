@@ -14,14 +14,14 @@ from ldlearn.solvers.features import reciprocal
 
 Array = NDArray[np.floating]
 
-_ITERATIONS_PER_ROW = 10  # one each would do in exact arithmetic
+_ITERATIONS_PER_ROW = 10  # one per row suffices in exact arithmetic
 
 
 def solve_spd(A: Any, B: Array, tol: float = 1e-10) -> NDArray[np.float64]:
     """Solve ``A X = B`` for a symmetric positive definite A by conjugate gradients, all columns of B at once.
 
     Each column runs its own iteration with a diagonal (Jacobi) preconditioner; the columns share the products with A,
-    and one that is solved leaves the work. Nothing is factorised, so a sparse A costs no fill-in.
+    and converged columns are removed. Nothing is factorised, so a sparse A causes no fill-in.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def solve_spd(A: Any, B: Array, tol: float = 1e-10) -> NDArray[np.float64]:
         Q = A @ S
         curvature = _dots(S, Q)
         if not (curvature > 0).all():
-            raise InputError("solve_spd needs a positive definite matrix, but a direction of no curvature was met.")
+            raise InputError("solve_spd needs a positive definite matrix, but a curvature was not positive.")
         step = rho / curvature
         X[:, active] += step * S
         R = R - step * Q
@@ -76,15 +76,15 @@ def solve_spd(A: Any, B: Array, tol: float = 1e-10) -> NDArray[np.float64]:
         running = np.linalg.norm(R, axis=0) > goal[active]
         if not running.all():
             active, R, S, rho = active[running], R[:, running], S[:, running], rho[running]
-    warnings.warn(f"A linear system was not solved to tol={tol:g}; its condition is too bad.", LinAlgWarning, 2)
+    warnings.warn(f"A linear system was not solved to tol={tol:g}; it is too ill-conditioned.", LinAlgWarning, 2)
     return X
 
 
 def solve_semidefinite(A: NDArray[np.float64], B: Array) -> NDArray[np.float64]:
     """Solve ``A X = B`` for a small dense positive semi-definite A whose rows and columns may be of any scale.
 
-    A is first scaled to a unit diagonal, so that what rounding cannot tell from zero is judged beside its own column
-    and not beside the largest one. Directions along which A is flat then are left out of X.
+    A is first scaled to a unit diagonal, so that rounding errors are judged relative to their own column and not to the
+    largest one. Directions in the numerical null space of the scaled A are left out of X.
 
     Parameters
     ----------

@@ -8,15 +8,15 @@ from ldlearn.core.simplex import Array
 
 
 def align_unit_rows(Z: Array, C: Array, sweeps: int = 20) -> Array:
-    """Lower ``<Z Z', C>`` over matrices Z with rows of length one, for a stack of symmetric matrices C.
+    """Decrease ``<Z Z', C>`` over matrices Z with rows of unit length, for a stack of symmetric matrices C.
 
     ``Z Z'`` runs through the correlation matrices: positive semi-definite with unit diagonal. One row is minimised
-    over at a time, in closed form: it opposes the sum of the others, weighted by C. The value never rises.
+    over at a time, in closed form: it opposes the sum of the others, weighted by C. The value never increases.
 
     Parameters
     ----------
     Z : ndarray of shape (g, c, k)
-        Where to start; rows of length one.
+        Starting point; rows of unit length.
     C : ndarray of shape (g, c, c)
     sweeps : int, default=20
         Passes over the rows.

@@ -1,4 +1,4 @@
-"""Regression of 0/1 labels as votes: a label is positive if it gets any vote."""
+"""Regression of 0/1 labels by the vote model: a label is positive if it gets at least one vote."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from ldlearn.core.simplex import Array, Mask, log_softmax
-from ldlearn.core.votes import Vector, label_counts, losses, slopes, votes_of_shares
+from ldlearn.core.votes import Vector, label_counts, log_expected_votes, losses, slopes
 from ldlearn.solvers.features import Features, reciprocal
 
-# Shapes: X (n, m); scores Z = X W + b, expected votes exp(theta), labels Y (n, c); coef W (m, c), intercept b (c,).
+# Shapes: X (n_samples, n_features); scores Z = X W + b, expected votes exp(theta) and labels Y (n_samples, n_labels);
+# coef W (n_features, n_labels), intercept b (n_labels,).
 # P(y_j = 1) = 1 - exp(-exp(theta_j)), where
 #   competing labels:    theta = log_softmax(Z) + log_rate + offset,
-#   of so many raters:   theta = ln(-ln(1 - softmax(Z))) + log_rate + offset,
+#   fixed raters:        theta = ln(-ln(1 - softmax(Z))) + log_rate + offset,
 #   independent labels:  theta = Z.
-# What 0/1 labels say of votes is in `ldlearn.core.votes`.
+# The likelihood of 0/1 labels given theta is in `ldlearn.core.votes`.
 
 
 class Start(NamedTuple):
@@ -34,7 +35,7 @@ class VoteFit:
 
     coef: Array
     intercept: Array
-    log_rate: float  # ln(lambda); 0 for independent labels, whose intercepts hold it
+    log_rate: float  # ln(lambda); 0 for independent labels, whose intercepts include it
     scores: Array  # of the training rows
     loss: float  # negative log-likelihood plus penalty
     path: Vector  # the loss after every iteration, the start's first
@@ -73,18 +74,18 @@ def vote_regression(
     Parameters
     ----------
     features : Features
-    Y : boolean ndarray of shape (n, c)
+    Y : boolean ndarray of shape (n_samples, n_labels)
     l2 : float, default=0
     competing : bool, default=True
     fixed_raters : bool, default=False
         Whether every row has the same number of votes, so that ``P(y_j = 0) = (1 - p_j)^lambda``; else that number is
         random, and ``P(y_j = 0) = exp(-lambda p_j)``. Only for competing labels.
-    observed : boolean ndarray of shape (n, c), default=None
-        Where Y says anything; by default everywhere.
-    offset : float or ndarray of shape (n,), default=0
+    observed : boolean ndarray of shape (n_samples, n_labels), default=None
+        Mask of the observed labels; all by default.
+    offset : float or ndarray of shape (n_samples,), default=0
         Known part of ln(lambda) of each row, such as the log of its number of raters. Only for competing labels.
     start : VoteFit or Start, default=None
-        Where to start: an earlier fit on the same features, or any weights.
+        Warm start: an earlier fit on the same features, or any coefficients.
     tol : float, default=1e-8
         Stop when half of the squared Newton decrement, an estimate of the distance to the minimum, is at most this
         per row.
@@ -109,9 +110,9 @@ def vote_regression(
 def minimize(
     link: Link, design: Design, *, l2: float, start: VoteFit | Start | None = None, tol: float, max_iter: int
 ) -> VoteFit:
-    """What `vote_regression` does, for rows that may lie anywhere: only the link and the design know where.
+    """`vote_regression` for any link and design, which alone have access to the rows (in memory or on a cluster).
 
-    The scores of the result are whatever the design makes of parameters.
+    The scores of the result are those that the design computes from the parameters.
     """
     features = design.features
     v = design.start(link, start)
@@ -134,7 +135,7 @@ def minimize(
             break
         point, (Z, rate, v) = lower
         path.append(point.loss + l2 * design.penalty(v))
-        if converged:  # its direction being known, the last step is taken: it may be worth as much as all before it
+        if converged:  # the direction is known: take the last step, which may improve the fit considerably
             break
     W, b, log_rate = design.split(v)
     intercept = b - features.mean @ W
@@ -156,51 +157,51 @@ def _make_link(
 
 @dataclass(frozen=True)
 class Derivatives:
-    """Of the loss, as Newton's method needs them."""
+    """Derivatives of the loss for Newton's method."""
 
-    slope: Array  # in the scores
+    slope: Array  # gradient in the scores
     rate_slope: float  # and in ln(lambda)
-    curve: Callable[[Array, float], tuple[Array, float]]  # the Hessian times a change of (scores, ln(lambda))
+    hessian_times: Callable[[Array, float], tuple[Array, float]]  # the Hessian times a change of (scores, ln(lambda))
     mean_curvature: Vector  # (c + 1, c + 1): its mean over rows, ln(lambda) last, no negative part
 
 
 @dataclass(frozen=True)
 class Point:
-    """A model at one value of its parameters: its loss there and, once a step ends there, the derivatives."""
+    """The model at given parameters: its loss and, computed on demand, the derivatives."""
 
     loss: float
     derivatives: Callable[[], Derivatives]
 
 
 class Link(Protocol):
-    """How scores and ln(lambda) make the labels likely. It need not look at the scores: the design makes them."""
+    """The likelihood of the labels given scores and ln(lambda). Scores may be opaque: the design computes them."""
 
     def at(self, Z: Array, log_rate: float) -> Point:
-        """The model at some scores and ln(lambda)."""
+        """The model at the given scores and ln(lambda)."""
 
     def constant(self) -> tuple[Vector, float]:
         """The best scores, the same for all rows, and ln(lambda)."""
 
 
 class Labels:
-    """Labels, and how often each counts (`label_counts`)."""
+    """Labels and their weights (`label_counts`)."""
 
     def __init__(self, Y: Array, counts: Array | None) -> None:
         self.Y, self.counts = Y, counts
 
     def loss(self, theta: Array) -> float:
-        """Minus the log-likelihood."""
+        """Negative log-likelihood."""
         found = losses(theta, self.Y)
         return float((found if self.counts is None else found * self.counts).sum())
 
     def slopes(self, theta: Array) -> tuple[Array, Array]:
-        """First and second derivatives of each label's part of the loss."""
+        """First and second derivatives of the loss of each label."""
         first, second = slopes(theta, self.Y)
         return (first, second) if self.counts is None else (first * self.counts, second * self.counts)
 
     @property
     def total(self) -> float:
-        """Number of rows, as often as they count; a label that is unknown counts for part of a row."""
+        """Largest sum of weights of a label; the number of rows without weights."""
         return float(len(self.Y)) if self.counts is None else float(self.counts.sum(axis=0).max())
 
     def constant_votes(self) -> Vector:
@@ -211,7 +212,7 @@ class Labels:
 
 
 class _Independent:
-    """theta = Z: every label by itself."""
+    """theta = Z: independent labels."""
 
     def __init__(self, labels: Labels) -> None:
         self.labels = labels
@@ -222,26 +223,26 @@ class _Independent:
     def _derivatives(self, Z: Array) -> Derivatives:
         slope, curvature = self.labels.slopes(Z)
 
-        def curve(dZ: Array, drate: float) -> tuple[Array, float]:
+        def hessian_times(dZ: Array, drate: float) -> tuple[Array, float]:
             return curvature * dZ, 0.0
 
         mean = np.diag(np.append(curvature.sum(axis=0) / self.labels.total, 0.0))
-        return Derivatives(slope, 0.0, curve, mean)
+        return Derivatives(slope, 0.0, hessian_times, mean)
 
     def constant(self) -> tuple[Vector, float]:
         return np.log(self.labels.constant_votes()), 0.0
 
 
 class Competing:
-    """theta = votes_of_shares(log_softmax(Z)) + log_rate + offset: labels share the votes of their row."""
+    """theta = log_expected_votes(log_softmax(Z)) + log_rate + offset: labels compete for the votes of a row."""
 
     def __init__(self, labels: Labels, offset: float | Vector, fixed_raters: bool = False) -> None:
         self.labels, self.offset, self.fixed_raters = labels, offset, fixed_raters
 
     def at(self, Z: Array, log_rate: float) -> Point:
-        """Minus the log-likelihood, and its derivatives."""
+        """Negative log-likelihood and its derivatives."""
         logP = log_softmax(Z)
-        theta, rise, bend = votes_of_shares(logP, self.fixed_raters)
+        theta, rise, bend = log_expected_votes(logP, self.fixed_raters)
         theta = theta + np.reshape(log_rate + self.offset, (-1, 1))
         return Point(self.labels.loss(theta), lambda: self._derivatives(np.exp(logP), theta, rise, bend))
 
@@ -251,7 +252,7 @@ class Competing:
         k = f + u * bend
         U, H, h_total = s.sum(axis=1, keepdims=True), f.sum(axis=1, keepdims=True), h.sum()
 
-        def curve(dZ: Array, drate: float) -> tuple[Array, float]:
+        def hessian_times(dZ: Array, drate: float) -> tuple[Array, float]:
             weighted = P * dZ
             mean = weighted.sum(axis=1, keepdims=True)
             change = dZ - mean
@@ -266,16 +267,16 @@ class Competing:
         curvature[:-1, :-1] = np.diag(f.sum(axis=0) + (bent * P).sum(axis=0)) - cross - cross.T + ((H - bent) * P).T @ P
         curvature[:-1, -1] = curvature[-1, :-1] = (r - r.sum(axis=1, keepdims=True) * P).sum(axis=0)
         curvature[-1, -1] = h_total
-        return Derivatives(s - P * U, float(u.sum()), curve, curvature / self.labels.total)
+        return Derivatives(s - P * U, float(u.sum()), hessian_times, curvature / self.labels.total)
 
     def constant(self) -> tuple[Vector, float]:
-        """The shares without features, as scores, and ln(lambda)."""
+        """The degrees without features, as scores, and ln(lambda)."""
         votes = self.labels.constant_votes()
         return np.log(votes / votes.sum()), float(np.log(votes.sum()) - np.mean(self.offset))
 
 
 def _with_mean(offset: float | Vector, weights: Vector | None) -> Vector:
-    """The offsets of all rows and, last, their mean."""
+    """The offsets of all rows, followed by their mean."""
     values = np.asarray(offset, dtype=np.float64)
     return values if values.ndim == 0 else np.append(values, np.average(values, weights=weights))
 
@@ -283,19 +284,19 @@ def _with_mean(offset: float | Vector, weights: Vector | None) -> Vector:
 class Design:
     """The parameters (W, b, ln lambda) as one vector, and the linear map from them to scores."""
 
-    def __init__(self, features: Any, c: int) -> None:  # Features, or what is known of their columns
+    def __init__(self, features: Any, c: int) -> None:  # Features, or CentredColumns
         self.features, self.c = features, c
-        self.n_weights = features.m * c
+        self.n_coef = features.m * c
         free = np.append(np.full(c, features.fit_intercept), True)
-        self._free = np.outer(free, free)  # pairs of intercepts, ln(lambda) last, that are not held at 0
+        self._free = np.outer(free, free)  # pairs of intercepts, ln(lambda) last, that are not fixed at 0
 
     def split(self, v: Vector) -> tuple[Array, Array, float]:
         """W, b and ln(lambda)."""
-        W = v[: self.n_weights].reshape(self.features.m, self.c)
-        return W, v[self.n_weights : -1], float(v[-1])
+        W = v[: self.n_coef].reshape(self.features.m, self.c)
+        return W, v[self.n_coef : -1], float(v[-1])
 
     def join(self, W: Array, b: Array, rate: float) -> Vector:
-        """The vector of these parts."""
+        """Inverse of `split`."""
         return np.concatenate([W.ravel(), b, [rate]])
 
     def start(self, link: Link, earlier: VoteFit | Start | None) -> Vector:
@@ -309,30 +310,30 @@ class Design:
         return self.join(np.zeros((self.features.m, self.c)), b, rate)
 
     def apply(self, v: Vector) -> tuple[Array, float]:
-        """Scores of all rows, that of the mean of the features last, and ln(lambda)."""
+        """Scores of all rows, followed by those of the mean features, and ln(lambda)."""
         W, b, rate = self.split(v)
         Z = np.empty((self.features.n + 1, self.c), order="F")
         Z[:-1], Z[-1] = self.features.times(W, b), b
         return Z, rate
 
     def adjoint(self, R: Array, rate: float) -> Vector:
-        """A slope in the parameters, given that in the scores and in ln(lambda)."""
+        """The gradient in the parameters, given that in the scores and in ln(lambda)."""
         gW, gb = self.features.transpose_times(R[:-1])
         return self.join(gW, gb + R[-1] * self.features.fit_intercept, rate)
 
     def penalised(self, v: Vector) -> Vector:
         """W alone, the rest 0."""
-        weights = np.zeros_like(v)
-        weights[: self.n_weights] = v[: self.n_weights]
-        return weights
+        coef = np.zeros_like(v)
+        coef[: self.n_coef] = v[: self.n_coef]
+        return coef
 
     def penalty(self, v: Vector) -> float:
         """``|W|^2``."""
-        weights = v[: self.n_weights]
-        return float(weights @ weights)
+        coef = v[: self.n_coef]
+        return float(coef @ coef)
 
     def preconditioner(self, M: Vector, l2: float) -> Callable[[Vector], Vector]:
-        """Solve with ``scatter (x) C + 2 l2 I`` for the weights and ``n M`` for intercepts and rate; C is within M."""
+        """Solve with ``scatter (x) C + 2 l2 I`` for W and ``n M`` for intercepts and ln(lambda); C is a block of M."""
         values, U = np.linalg.eigh(M[:-1, :-1])
         scale, Q, scatter, identity = self.features.spectrum(ridge=2.0 * l2 * self.c)
         inverse = reciprocal(np.outer(scatter, np.maximum(values, 0.0)) + 2.0 * l2 * identity[:, None])
@@ -343,13 +344,13 @@ class Design:
             gW = column * self.split(g)[0]
             core = (gW if Q is None else Q.T @ gW) @ U * inverse
             step = column * ((core if Q is None else Q @ core) @ U.T)
-            return np.concatenate([step.ravel(), inner @ g[self.n_weights :]])
+            return np.concatenate([step.ravel(), inner @ g[self.n_coef :]])
 
         return solve
 
 
 def _pseudo_inverse(M: Vector) -> Vector:
-    """Of a small symmetric matrix: what `numpy.linalg.pinv` gives, which takes thrice as long to find that out."""
+    """Of a small symmetric matrix: as `numpy.linalg.pinv`, in a third of the time."""
     values, U = np.linalg.eigh(M)
     sizes = np.abs(values)
     kept = sizes > 1e-10 * sizes.max()
@@ -359,7 +360,7 @@ def _pseudo_inverse(M: Vector) -> Vector:
 def _newton_direction(
     design: Design, point: Derivatives, l2: float, gradient: Vector, max_steps: int = 200
 ) -> tuple[Vector, int]:
-    """Conjugate gradients for ``Hessian d = -gradient``, ended by accuracy or by a direction of negative curvature."""
+    """Conjugate gradients for ``Hessian d = -gradient``, until accurate or the curvature is negative."""
     solve = design.preconditioner(point.mean_curvature, l2)
     d = np.zeros_like(gradient)
     r = -gradient
@@ -369,7 +370,7 @@ def _newton_direction(
     for step in range(min(max_steps, len(gradient))):
         if rho <= 1e-2 * first:  # a relative accuracy of 0.1
             return d, step
-        hs = design.adjoint(*point.curve(*design.apply(s))) + 2.0 * l2 * design.penalised(s)
+        hs = design.adjoint(*point.hessian_times(*design.apply(s))) + 2.0 * l2 * design.penalised(s)
         curvature = float(s @ hs)
         if curvature <= 0.0:
             return (d if step else s), step + 1
@@ -387,7 +388,7 @@ _Place = tuple[Array, float, Vector]  # scores, ln(lambda), and the parameters t
 def _line_search(
     link: Link, design: Design, place: _Place, direction: Vector, l2: float, loss: float, decrement: float
 ) -> tuple[Point, _Place] | None:
-    """The first of 1, 1/2, 1/4, ... steps at which the loss has fallen enough; None if there is none."""
+    """The first of 1, 1/2, 1/4, ... steps with a sufficient decrease of the loss; None if there is none."""
     Z, rate, v = place
     dZ, drate = design.apply(direction)
     t = 1.0

@@ -16,7 +16,7 @@ from scipy.special import betaincinv, expit, exprel
 from scipy.stats import norm
 
 from ldlearn.core.simplex import Array, Mask, log_softmax
-from ldlearn.core.votes import LARGEST_THETA, Vector, votes_of_shares
+from ldlearn.core.votes import LARGEST_THETA, Vector, log_expected_votes
 from ldlearn.solvers.features import centred_blocks
 from ldlearn.uncertainty.rater_agreement import excess_variance, find_concentration
 
@@ -111,7 +111,7 @@ class VotePosterior:
 
     def concentration(self, n_raters: float, offset: float = 0.0) -> float:
         """How much the raters of a row agree, if there were so many: see `find_concentration`."""
-        votes = np.exp(self.log_rates[0] + offset + votes_of_shares(np.log(self.typical), self.fixed_raters[0])[0])
+        votes = np.exp(self.log_rates[0] + offset + log_expected_votes(np.log(self.typical), self.fixed_raters[0])[0])
         return find_concentration(self.typical, float(-np.expm1(-votes).mean()), n_raters)
 
     def share_intervals(self, X: Any, coverage: float, concentration: float | None = None) -> Bounds:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.special import exprel
 
 from ldlearn.core.simplex import Array, Mask, log_softmax
-from ldlearn.core.votes import LARGEST_THETA, Vector, label_counts, profile_log_rate, slopes, votes_of_shares
+from ldlearn.core.votes import LARGEST_THETA, Vector, label_counts, log_expected_votes, profile_log_rate, slopes
 from ldlearn.solvers.features import Features, reciprocal
 from ldlearn.solvers.row_space import RowSpace
 from ldlearn.solvers.vote_regression import Start, VoteFit, vote_regression
@@ -167,7 +167,7 @@ class _Information:
         cls, features: Features, fit: VoteFit, fixed_raters: bool, part: dict[str, Any], *, observed: bool = False
     ) -> _Information:
         logP = log_softmax(features.times(fit.coef, fit.intercept + features.mean @ fit.coef))
-        theta, rise, bend = votes_of_shares(logP, fixed_raters)
+        theta, rise, bend = log_expected_votes(logP, fixed_raters)
         theta = theta + np.reshape(fit.log_rate + part["offset"], (-1, 1))
         u, votes = np.zeros_like(theta), np.exp(np.minimum(theta, LARGEST_THETA))
         if observed:
