@@ -81,7 +81,7 @@ def test_errors_are_one_sentence_and_exit_code_2(plan_file, tmp_path, capsys):
     plan_file.write_text("datasets = ['vader_tweets']\n[methods.GLLE]\ngrid = {lamb = [1]}\n")
     code, out, err = ldlearn(capsys, "run", plan_file, "-o", tmp_path / "run")
     assert (code, out) == (2, "")
-    assert err.startswith("ldlearn: mine.toml: methods.GLLE.grid.lamb: GLLE has no parameter 'lamb'")
+    assert err.startswith("ldlearn: mine.toml: methods.GLLE.grid.lamb: there is no GLLE parameter 'lamb'")
     assert err.count("\n") == 1
     code, _, err = ldlearn(capsys, "run", "no-such-plan", "-o", tmp_path / "run")
     assert (code, err.count("\n")) == (2, 1)

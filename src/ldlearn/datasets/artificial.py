@@ -26,11 +26,11 @@ def artificial_distribution(X: ArrayLike) -> Array:
 
     Parameters
     ----------
-    X : array-like of shape (n, 3)
+    X : array-like of shape (n_samples, 3)
 
     Returns
     -------
-    D : ndarray of shape (n, 3)
+    D : ndarray of shape (n_samples, 3)
 
     Examples
     --------
@@ -101,8 +101,8 @@ def make_artificial(version: str = "training", n_samples: int = 500, *, random_s
 
 
 def _manifold_points() -> Array:
-    ticks = np.linspace(-1.0, 1.0, _SIDE)
-    x1, x2 = (grid.ravel() for grid in np.meshgrid(ticks, ticks, indexing="ij"))
+    axis = np.linspace(-1.0, 1.0, _SIDE)
+    x1, x2 = (grid.ravel() for grid in np.meshgrid(axis, axis, indexing="ij"))
     return np.column_stack([x1, x2, np.sin((x1 + x2) * np.pi)])
 
 
@@ -111,7 +111,7 @@ class DecorrelationStretch:
 
     Colours z with mean mu, standard deviations s and correlation matrix V L V' become
     mu + diag(s) V L^(-1/2) V' diag(1/s) (z - mu), and every channel is then stretched linearly so that the
-    share `saturated` of the fitted colours falls outside [0, 1] at each end, and clipped.
+    fraction `saturated` of the fitted colours falls outside [0, 1] at each end, and clipped.
 
     Fit it on the true distributions and use the same map for every recovered or predicted picture; otherwise
     the pictures cannot be compared.
@@ -133,7 +133,7 @@ class DecorrelationStretch:
         self.saturated = saturated
 
     def fit(self, colours: ArrayLike) -> DecorrelationStretch:
-        """Learn the map from colours of shape (n, 3)."""
+        """Learn the map from colours of shape (n_samples, 3)."""
         Z = np.asarray(colours, dtype=np.float64)
         self.mean_ = Z.mean(axis=0)
         self.matrix_ = _decorrelating_matrix(Z)
@@ -144,7 +144,7 @@ class DecorrelationStretch:
         return self
 
     def transform(self, colours: ArrayLike) -> Array:
-        """Colours in [0, 1] of shape (n, 3)."""
+        """Colours in [0, 1] of shape (n_samples, 3)."""
         Z = self._decorrelate(np.asarray(colours, dtype=np.float64))
         # a channel may be constant
         span = np.maximum(self.high_ - self.low_, np.finfo(float).tiny)

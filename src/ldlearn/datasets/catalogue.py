@@ -16,7 +16,7 @@ from ldlearn.tables.checksums import Checksum
 
 @dataclass(frozen=True)
 class DatasetInfo:
-    """What is known of a data set without loading it.
+    """Information on a data set that needs no loading.
 
     Attributes
     ----------
@@ -83,7 +83,7 @@ class CatalogueEntry(DatasetInfo):
 
 @cache
 def catalogue() -> dict[str, CatalogueEntry]:
-    """Every data set that can be had by name: first those that come with the package, then those in files elsewhere."""
+    """Every data set available by name: first those that come with the package, then those in files elsewhere."""
     content = tomllib.loads(files("ldlearn.datasets").joinpath("catalogue.toml").read_text(encoding="utf-8"))
     return {record["name"]: _entry(record) for record in content["embedded"] + content["dataset"]}
 

@@ -26,11 +26,11 @@ class LabelDataset:
 
     Parameters
     ----------
-    X : ndarray or CSR matrix of shape (n, m)
+    X : ndarray or CSR matrix of shape (n_samples, n_features)
         Features.
-    D : ndarray of shape (n, c), optional
+    D : ndarray of shape (n_samples, n_labels), optional
         Label distributions: rows are non-negative and sum to 1.
-    Y : ndarray of shape (n, c), optional
+    Y : ndarray of shape (n_samples, n_labels), optional
         Logical labels that come with the data, 0 or 1. At least one of `D` and `Y` is needed.
     feature_names, label_names : sequence of str, optional
         Names of the columns; if not given, those of the data frames that were, else ``x0, x1, ...`` and
@@ -41,7 +41,7 @@ class LabelDataset:
         ``"sha256:..."`` or ``"git:..."`` of the file it was read from; empty if there is none.
     description : str
         What a user should know before using it, its traps included.
-    counts : ndarray of shape (n, c), optional
+    counts : ndarray of shape (n_samples, n_labels), optional
         The votes of which `D` holds the shares.
 
     Examples
@@ -132,7 +132,7 @@ class LabelDataset:
 
         Returns
         -------
-        Y : ndarray of shape (n, c), int8
+        Y : ndarray of shape (n_samples, n_labels), int8
 
         Warns
         -----
@@ -149,7 +149,7 @@ class LabelDataset:
         if self.n_labels > 1 and positive >= 0.99 and rule == "threshold":
             warnings.warn(
                 f"Under degree > {delta:g}, {positive:.2%} of the labels of {self.name!r} are positive, so "
-                'they say next to nothing; use .logical(rule="cumulative"), which takes labels by descending '
+                'they contain almost no information; use .logical(rule="cumulative"), which takes labels by descending '
                 "degree until their sum exceeds 0.5.",
                 UserWarning,
                 stacklevel=2,
@@ -158,8 +158,8 @@ class LabelDataset:
 
     def take(self, rows: Any) -> LabelDataset:
         """Return the data set of these rows (indices, a slice or a boolean mask), names and origin kept."""
-        chosen: dict[str, Any] = {field: getattr(self, field)[rows] for field in ("X", *self._label_fields())}
-        return dataclasses.replace(self, **chosen)
+        parts: dict[str, Any] = {field: getattr(self, field)[rows] for field in ("X", *self._label_fields())}
+        return dataclasses.replace(self, **parts)
 
     def split(self, shares: Sequence[float] | str = (0.6, 0.2, 0.2), seed: int | None = 0) -> tuple[LabelDataset, ...]:
         """Split the rows at random into parts of given shares.
@@ -195,12 +195,24 @@ class LabelDataset:
         -------
         figures : dict
             ``n_samples``, ``n_features``, ``n_labels``; ``positives_mean``, ``positives_min`` and
-            ``positives_max`` (positive labels per row); ``sparsity`` (share of labels that are exactly 0);
-            ``entropy`` and ``relative_entropy`` (mean over the rows, in nats and as a share of the maximum
+            ``positives_max`` (positive labels per row); ``sparsity`` (fraction of labels that are exactly 0);
+            ``entropy`` and ``relative_entropy`` (mean over the rows, in nats and as a fraction of the maximum
             log c; only with distributions); ``one_hot_share`` (rows with all mass on one label, or with one
             positive label); ``duplicate_rows`` (rows whose features repeat an earlier row).
         """
-        return _describe(self.X, self.D, self.Y, delta)
+        degrees = self.Y if self.D is None else self.D
+        figures = {key: getattr(self, key) for key in ("n_samples", "n_features", "n_labels")}
+        if self.n_samples == 0:
+            return figures
+        positives = (self.Y if self.D is None else binarize(self.D, delta=delta)).sum(axis=1, dtype=np.int64)
+        figures |= {f"positives_{name}": getattr(positives, name)().item() for name in ("mean", "min", "max")}
+        figures["sparsity"] = float((degrees == 0).mean())
+        if self.D is not None:
+            figures["entropy"] = float(entr(self.D.astype(np.float64)).sum(axis=1).mean())
+            figures["relative_entropy"] = figures["entropy"] / np.log(max(self.n_labels, 2)).item()  # 0 for one label
+        figures["one_hot_share"] = float(((degrees != 0).sum(axis=1) == 1).mean())
+        figures["duplicate_rows"] = count_duplicates(self.X)
+        return figures
 
     def __repr__(self) -> str:
         kinds = [("distributions", self.D), ("votes", self.counts), ("logical", self.Y)]
@@ -249,29 +261,6 @@ def split_rows(n_rows: int, shares: Sequence[float], seed: int | None) -> list[N
     # The small number undoes rounding: 0.6 + 0.2 of 10 rows are 8, not 7.
     cuts = np.floor(np.cumsum(shares)[:-1] * n_rows + 1e-6).astype(np.intp)
     return np.split(np.random.default_rng(seed).permutation(n_rows), cuts)
-
-
-def _describe(X: Any, D: Any, Y: Any, delta: float) -> dict[str, Any]:
-    """Figures of (X, D or Y); see `LabelDataset.describe`."""
-    degrees = D if D is not None else Y
-    positives = (binarize(D, delta=delta) if D is not None else degrees).sum(axis=1, dtype=np.int64)
-    rows, n_labels = degrees.shape
-    figures: dict[str, Any] = {"n_samples": rows, "n_features": int(X.shape[1]), "n_labels": n_labels}
-    if rows == 0:
-        return figures
-    figures |= {
-        "positives_mean": float(positives.mean()),
-        "positives_min": int(positives.min()),
-        "positives_max": int(positives.max()),
-        "sparsity": float((degrees == 0).mean()),
-    }
-    if D is not None:
-        entropy = float(entr(D.astype(np.float64)).sum(axis=1).mean())
-        figures["entropy"] = entropy
-        figures["relative_entropy"] = entropy / float(np.log(n_labels)) if n_labels > 1 else 0.0
-    figures["one_hot_share"] = float(((degrees != 0).sum(axis=1) == 1).mean())
-    figures["duplicate_rows"] = count_duplicates(X)
-    return figures
 
 
 def count_duplicates(X: Any) -> int:

@@ -26,11 +26,11 @@ from ldlearn.exceptions import (
 
 
 class DatasetNotHereError(DatasetError):
-    """The data set is not on this machine; the message says how to get it."""
+    """The data set is not on this machine; the message explains how to get it."""
 
 
 def list_datasets() -> list[DatasetInfo]:
-    """Every data set that can be had by name, with its state: embedded, cached or not here.
+    """Every data set available by name, with its state: embedded, cached or not here.
 
     Returns
     -------
@@ -45,7 +45,7 @@ def list_datasets() -> list[DatasetInfo]:
 
 
 def dataset_info(name: str) -> DatasetInfo:
-    """What is known of one data set, without fetching it.
+    """Information on one data set, without fetching it.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def fetch_dataset(
 
 
 def dataset_name(name: str) -> str:
-    """The name of a data set, given in any spelling; an error with a hint if there is none of the name."""
+    """The name of a data set, given in any spelling; an error with a suggestion if there is none of that name."""
     known = catalogue()
     spellings = {
         normalize_name(word): key for key, entry in known.items() for word in (key, entry.title, *entry.aliases)
@@ -143,7 +143,7 @@ def _find(entry: CatalogueEntry) -> tuple[CatalogueFile, Path] | None:
         if found := _right(here):
             return found
         title = f"is not the {entry.title} of the catalogue"
-        # Reversed, so that of several versions with one file name the preferred one says what is wrong.
+        # Reversed, so that of several versions with one file name the preferred one is compared.
         if wrong := {path: f"{path} {title}: {file.checksum.problem(path)}" for file, path in reversed(here)}:
             raise DatasetError(f"{'; '.join(wrong.values())}. Replace or remove it, or unset LDLEARN_DATA.")
     with suppress(MissingDependencyError):  # then there is no cache

@@ -41,11 +41,11 @@ def read_dataset(
 ) -> LabelDataset:
     """Read a data set from a file.
 
-    The format is told by the ending: ``.csv``, ``.tsv``, ``.jsonl`` (these also packed, ``.csv.gz``), ``.parquet``,
-    ``.feather``, ``.xlsx``, ``.npz``, ``.npy`` (a pair of files, or one matrix), ``.mat`` (version 5 and 7.3),
+    The format follows from the suffix: ``.csv``, ``.tsv``, ``.jsonl`` (these also compressed, ``.csv.gz``),
+    ``.parquet``, ``.feather``, ``.xlsx``, ``.npz``, ``.npy`` (a pair of files, or one matrix), ``.mat`` (version 5 and 7.3),
     multi-label ``.arff`` (Mulan, MEKA) and ``.svm``, ``.libsvm``, ``.svmlight`` (LIBSVM, multi-label). What
     `write_dataset` wrote is read back without further arguments, but for plain tables (``.csv``, ``.tsv``, ``.jsonl``,
-    ``.xlsx``), which have no place to say which columns are the labels.
+    ``.xlsx``), which do not store which columns are the labels.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def read_dataset(
         Largest number of bytes that the arrays of a file may take.
     delimiter, decimal, encoding : str, optional
         How a text table is written: what separates its columns, ``"."`` or ``","`` before fractions, and an encoding
-        that Python knows. By default its first rows tell, and a warning says what is not the usual.
+        that Python knows. By default they are detected from its first rows, with a warning if they are unusual.
     separator : str, optional
         What stands between labels if one column holds lists of them (``sky|sea``); "json" for JSON lists.
     checksum : str, optional
@@ -88,8 +88,8 @@ def read_dataset(
 
     Notes
     -----
-    Files are not trusted: pickled objects are never loaded, announced sizes are compared with the size of the
-    file before memory is taken, and compressed files that expand more than 250 times are refused.
+    Files may come from unknown sources: pickled objects are never loaded, declared sizes are compared with the size of
+    the file before memory is taken, and compressed files that expand more than 250 times are refused.
 
     Examples
     --------
@@ -105,55 +105,55 @@ def read_dataset(
     """
     path, dialect = Path(path), Dialect(delimiter, decimal, encoding)
     try:
-        # Not by name: columns may also be chosen by position, where names are missing or occur twice.
+        # Not by name: columns may also be selected by position, where names are missing or occur twice.
         with (
             open_table(str(path), max_bytes=max_bytes, by_name=False, dialect=dialect) as source,
             reading(source.given),
         ):
-            parts = _choose(source, features, labels)
+            parts = _select_columns(source, features, labels)
             if separator is not None:
                 X, labels_read, label_names = _read_lists(source, parts, separator)
             else:
                 X, labels_read, label_names = _read_matrices(source, parts, str(path), kind, normalise)
-            told = {key: text for key, text in source.texts.items() if text}
+            texts = {key: text for key, text in source.texts.items() if text}
             return LabelDataset(
                 X=_as_features(X),
                 **labels_read,
                 feature_names=_names(source, "X", parts["X"]),
                 label_names=label_names,
                 checksum=checksum or (f"sha256:{sha256_of(path)}" if path.is_file() else ""),
-                # Who reads knows best, then the file itself, then its name.
-                **{"source": str(path), "name": path.stem} | told | ({"name": name} if name else {}),
+                # The argument comes first, then the file's own texts, then its name.
+                **{"source": str(path), "name": path.stem} | texts | ({"name": name} if name else {}),
             )
     except TableError as error:
         raise DatasetError(str(error)) from error
 
 
-def _choose(source: Source, features: Columns, labels: Columns) -> dict[str, list[int]]:
-    """Positions of the features ("X") and of the labels by what they hold."""
+def _select_columns(source: Source, features: Columns, labels: Columns) -> dict[str, list[int]]:
+    """Positions of the features ("X") and of the labels, by field."""
     by_field = dict(source.labels) if labels is None else {"auto": source.find(labels, "labels")}
     if not by_field:
         raise TableError(
-            "say which columns are the labels, e.g. labels=['calm', 'angry'], labels='emotion_*' or "
+            "name the columns that are the labels, e.g. labels=['calm', 'angry'], labels='emotion_*' or "
             f"labels=slice(-5, None); {source.listing()}."
         )
     taken = {i for positions in by_field.values() for i in positions}
-    chosen = source.rest(taken) if features is None else source.find(features, "features")
-    both = taken.intersection(chosen)
+    selected = source.rest(taken) if features is None else source.find(features, "features")
+    both = taken.intersection(selected)
     if both:
-        raise TableError(f"the column {source.names[min(both)]!r} was chosen as a feature and as a label.")
-    if not chosen:
+        raise TableError(f"the column {source.names[min(both)]!r} was selected as a feature and as a label.")
+    if not selected:
         raise TableError("no column is left for the features.")
-    return {"X": chosen, **by_field}
+    return {"X": selected, **by_field}
 
 
 def _read_lists(source: Source, parts: dict[str, list[int]], separator: str) -> tuple[Any, dict[str, Any], list[str]]:
     """Features, fields of 0/1 labels and their names, of a table whose labels stand in one column."""
-    chosen, listed = ([source.names[i] for i in positions] for positions in parts.values())
-    kinds: dict[str, Kind] = dict.fromkeys(chosen, "number")
+    features, listed = ([source.names[i] for i in positions] for positions in parts.values())
+    kinds: dict[str, Kind] = dict.fromkeys(features, "number")
     frame = source.read(kinds | dict.fromkeys(listed, "any"))
     table, labels, _ = expand_label_list(frame[listed], listed, separator)
-    return frame[chosen].to_numpy(dtype=np.float64), {"Y": table[labels].to_numpy().astype(np.int8)}, labels
+    return frame[features].to_numpy(dtype=np.float64), {"Y": table[labels].to_numpy().astype(np.int8)}, labels
 
 
 def _read_matrices(
@@ -165,9 +165,9 @@ def _read_matrices(
     X = matrices.pop("X")
     fields: dict[str, Any] = {}
     for field, matrix in matrices.items():
-        # A file may say what its matrices hold: one-hot degrees must not be taken for 0/1 labels.
-        chosen = kind if kind != "auto" else _KIND_OF_FIELD.get(field, "auto")
-        fields |= as_fields(_check_numbers(matrix, "labels"), chosen, label_names, where, normalise)
+        # A file may state what its matrices contain: one-hot degrees must not be taken for 0/1 labels.
+        kind_of_field = kind if kind != "auto" else _KIND_OF_FIELD.get(field, "auto")
+        fields |= as_fields(_check_numbers(matrix, "labels"), kind_of_field, label_names, where, normalise)
     return _check_numbers(X, "features"), fields, label_names
 
 
@@ -201,10 +201,10 @@ def write_dataset(data: LabelDataset, path: str | os.PathLike[str], *, mat_versi
     ----------
     data : LabelDataset
     path : str or path-like
-        The ending tells the format, as in `read_dataset`. ``.npz``, ``.mat``, ``.parquet`` and ``.feather``
+        The suffix determines the format, as in `read_dataset`. ``.npz``, ``.mat``, ``.parquet`` and ``.feather``
         keep everything; text tables keep numbers and names (two label matrices, or a label named like a feature, are
-        told apart by ``D:``, ``Y:`` or ``votes:`` before the name); ``.arff`` keeps one label matrix with names; LIBSVM
-        keeps logical labels and sixteen digits; ``name.npy`` becomes a pair ``name_X.npy`` and ``name_D.npy`` of
+        distinguished by ``D:``, ``Y:`` or ``votes:`` before the name); ``.arff`` keeps one label matrix with names;
+        LIBSVM keeps logical labels and sixteen digits; ``name.npy`` becomes a pair ``name_X.npy`` and ``name_D.npy`` of
         numbers only.
     mat_version : {"5", "7.3"}, optional
         Version of a .mat file; by default 5, or 7.3 for arrays that version 5 cannot hold.

@@ -97,7 +97,7 @@ def _unit_columns(W: NDArray[Any]) -> NDArray[Any]:
 
 
 def _support(logits: NDArray[Any], sparsity: float, rng: np.random.Generator) -> NDArray[np.bool_]:
-    """The largest logits of each row, as many as keep the expected share of zeros at `sparsity`."""
+    """The largest logits of each row, as many as keep the expected fraction of zeros at `sparsity`."""
     n_rows, n_labels = logits.shape
     # One label is always there; each of the others has this chance, so that zeros make up `sparsity` on average.
     others = (n_labels * (1 - sparsity) - 1) / max(n_labels - 1, 1)
@@ -162,7 +162,7 @@ def make_label_distributions(
         Sizes. Rows are made in blocks: beyond the result itself, memory does not grow with ``n_samples``.
         For sets larger than the memory use `iter_label_distributions`.
     sparsity : float, default=0.0
-        Expected share of degrees that are exactly 0, from 0 (full support) to 1 - 1 / n_labels (one label per
+        Expected fraction of degrees that are exactly 0, from 0 (full support) to 1 - 1 / n_labels (one label per
         row). A row keeps its largest logits; how many varies from row to row.
     snr : float, default=10.0
         Variance of the signal over variance of the noise, in the logits; ``np.inf`` for none, 0 for noise

@@ -106,7 +106,7 @@ def make_logical_labels(
 
     Parameters
     ----------
-    D : array-like of shape (n, c)
+    D : array-like of shape (n_samples, n_labels)
         Label distributions.
     labels : {"votes", "threshold", "top-k"}, default="votes"
         * ``"votes"``: each of ``n_raters`` raters votes for one label; positive is what got any vote.
@@ -124,7 +124,7 @@ def make_logical_labels(
 
     Returns
     -------
-    Y : ndarray of shape (n, c), int8
+    Y : ndarray of shape (n_samples, n_labels), int8
 
     Examples
     --------

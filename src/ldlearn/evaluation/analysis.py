@@ -167,7 +167,7 @@ class Curve:
     values : list
     mean, std : ndarray
         Over repeats, at each value.
-    chosen : list
+    selected : list
         The value that each repeat selected.
     """
 
@@ -176,7 +176,7 @@ class Curve:
     values: list[Any]
     mean: NDArray[np.float64]
     std: NDArray[np.float64]
-    chosen: list[Any]
+    selected: list[Any]
 
     @property
     def logarithmic(self) -> bool:
@@ -227,7 +227,7 @@ def _curve(records: Sequence[Record], parameter: str, task: Task) -> Curve:
         values=values,
         mean=np.array([math.nan if spread is None else spread.mean for spread in spreads]),
         std=np.array([math.nan if spread is None else spread.std for spread in spreads]),
-        chosen=[_hashable(params[parameter]) for params in selected if parameter in params],
+        selected=[_hashable(params[parameter]) for params in selected if parameter in params],
     )
 
 

@@ -47,7 +47,7 @@ class Method:
     is_reference : bool
         Was trained on the true degrees, so it does not compete.
     estimator, learner : str
-        What it is made of, if the records say so.
+        What it is made of, if the records contain it.
     """
 
     name: str

@@ -133,7 +133,7 @@ def drawn_places(method: MethodSpec, budget: int | None, seed: int) -> list[Plac
     method : MethodSpec
     budget : int or None
         Points at most; None for the whole grid. A pair of two steps has one budget for both: for the product of its
-        grids, or, if the first step is chosen alone, with at most half of it for the learner.
+        grids, or, if the first step is selected alone, with at most half of it for the learner.
     seed : int
 
     Examples

@@ -58,8 +58,8 @@ def plan_for_table(
     """
     # Up to the first point, as in data.csv.gz; a name that begins with one leaves nothing.
     name = Path(path).name.partition(".")[0] or "table"
-    chosen = {key: value for key, value in (columns or {}).items() if value is not None}
-    source = {"path": str(Path(path).resolve()), "preprocess": True, "labels": labels, **chosen}
+    given = {key: value for key, value in (columns or {}).items() if value is not None}
+    source = {"path": str(Path(path).resolve()), "preprocess": True, "labels": labels, **given}
     plan = Plan.from_dict(
         {
             "name": name,

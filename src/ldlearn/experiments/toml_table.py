@@ -73,7 +73,7 @@ class TomlTable:
         valid : collection of str
             The texts that are valid, if not all are.
         what : str
-            What these are names of, if the key does not say it.
+            What these are names of; the key by default.
         """
         value = self.raw(key, default)
         if value is None:

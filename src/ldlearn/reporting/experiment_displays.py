@@ -549,7 +549,7 @@ def _draw_curve(ax: Axes, curve: ev.Curve, look: dict[str, Any]) -> Any:
     if np.isfinite(curve.std).any():
         low, high = curve.mean - curve.std, curve.mean + curve.std
         ax.fill_between(curve.positions, low, high, color=look["color"], alpha=0.15, linewidth=0)
-    chosen = [i for i, value in enumerate(curve.values) if value in curve.chosen]
+    chosen = [i for i, value in enumerate(curve.values) if value in curve.selected]
     ring: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 9, "markerfacecolor": "none"}
     ax.plot(np.asarray(curve.positions)[chosen], curve.mean[chosen], markeredgecolor=look["color"], **ring)
     names = [format_value(value) for value in curve.values]

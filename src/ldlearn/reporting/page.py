@@ -135,7 +135,7 @@ def _curve(curve: Curve) -> dict[str, Any]:
         "x": curve.positions,
         "y": _rounded(curve.mean, ".6f"),
         "spread": _rounded(curve.std, ".6f"),
-        "chosen": [curve.chosen.count(value) for value in curve.values],
+        "chosen": [curve.selected.count(value) for value in curve.values],
     }
 
 
