@@ -42,8 +42,8 @@ def read_dataset(
     """Read a data set from a file.
 
     The format follows from the suffix: ``.csv``, ``.tsv``, ``.jsonl`` (these also compressed, ``.csv.gz``),
-    ``.parquet``, ``.feather``, ``.xlsx``, ``.npz``, ``.npy`` (a pair of files, or one matrix), ``.mat`` (version 5 and 7.3),
-    multi-label ``.arff`` (Mulan, MEKA) and ``.svm``, ``.libsvm``, ``.svmlight`` (LIBSVM, multi-label). What
+    ``.parquet``, ``.feather``, ``.xlsx``, ``.npz``, ``.npy`` (a pair of files, or one matrix), ``.mat`` (version 5 and
+    7.3), multi-label ``.arff`` (Mulan, MEKA) and ``.svm``, ``.libsvm``, ``.svmlight`` (LIBSVM, multi-label). What
     `write_dataset` wrote is read back without further arguments, but for plain tables (``.csv``, ``.tsv``, ``.jsonl``,
     ``.xlsx``), which do not store which columns are the labels.
 
