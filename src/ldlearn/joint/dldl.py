@@ -128,7 +128,7 @@ class DLDL(SampleWeightMixin, IntervalMixin):
     neighbors : None, transformer or sparse matrix of shape (n_samples, n_samples), default=None
         How the neighbours are found: exactly; by a transformer that yields a sparse graph of distances, as
         ``KNeighborsTransformer`` does and those of PyNNDescent and sklearn-ann, which are approximate and quick; or in
-        such a graph itself. The ``n_neighbors`` nearest that it holds are used.
+        such a graph itself. The ``n_neighbors`` nearest entries of a row are used.
     sigma : float, "median" or "mean", default="median"
         Width of the Gaussian similarity; the strings are statistics of the distances to the k nearest neighbours.
     fit_intercept : bool, default=True
@@ -146,7 +146,7 @@ class DLDL(SampleWeightMixin, IntervalMixin):
         ``1e4 * tol`` of what they gain is left, a tenth at most. The outer iterations end when one lowers the objective
         by at most ``tol`` per row and changes no degree by more than ``sqrt(tol)``.
     init : {"uniform", "pseudo"}, default="uniform"
-        First D: equal shares of the positive labels (an unknown label counts as its share of ticks elsewhere), or the
+        First D: equal degrees of the positive labels (an unknown label counts as its rate of positives), or the
         pseudo distributions of fast label enhancement, restricted to the positive labels.
     random_state : int, RandomState or None, default=None
         Seed of the RBF feature map; nothing else is random.
@@ -305,7 +305,7 @@ class DLDL(SampleWeightMixin, IntervalMixin):
         sample_weight : array-like of shape (n_samples,), default=None
             How often each row counts: 2 is the row twice (if alpha is 0), 0 no row at all.
         degrees : array-like or data frame of shape (n_samples, n_labels), default=None
-            True degrees of the rows where they are known, NaN in the others. They are kept, whatever y says.
+            True degrees of the rows where they are known, NaN in the others. They are kept, whatever y is.
         **row_data
             Nothing else is used.
 
@@ -359,7 +359,7 @@ class DLDL(SampleWeightMixin, IntervalMixin):
         observed: Mask | None = None,
         degrees: Array | None = None,
     ) -> None:
-        # Taken away from the model: once fitted, it is not to hold the features and the graph of a whole path.
+        # Removed from the model: a fitted model should not keep the features and the graph of a path.
         work = self.__dict__.pop("_work", None) or _SharedWork()
         G = self._fit_graph(X, work)
         features = self._fit_features(X, work, sample_weight)
@@ -474,7 +474,7 @@ class DLDL(SampleWeightMixin, IntervalMixin):
         beta: float | NDArray[np.float64] = self.beta_
         if self._index is not None and self.sigma_ is not None:
             distances, nearest = self._index.kneighbors(self._moved(X))
-            # The graph knows only rows that count: those of weight 0 have a place in D, none in the index.
+            # The index contains only rows of positive weight, D all rows.
             nearest = nearest if self._fitted_rows is None else self._fitted_rows[nearest]
             similarities = similarity(distances, self.sigma_)
             # alpha sum_j a_j |d - d_j|^2 is alpha (sum_j a_j) |d|^2 - 2 alpha <sum_j a_j d_j, d> and a constant: more

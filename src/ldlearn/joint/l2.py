@@ -32,8 +32,7 @@ class L2(SampleWeightMixin, JointModel):
     joint model that DLDL is compared with. Standardise the features: the result depends on their scale.
 
     **At its defaults it loses to equal shares** (`UniformLE`) where a 0 means a degree near 0: a softmax of scores
-    between 0 and 1 gives no label less than 1/e of another's degree. Its predictions are not
-    held back by that.
+    between 0 and 1 gives no label less than 1/e of another's degree. This does not limit its predictions.
 
     .. math::
 
@@ -43,7 +42,7 @@ class L2(SampleWeightMixin, JointModel):
     where :math:`S \ge 0` has rows that sum to one and are zero off the nearest neighbours, and :math:`|W|_*` is the sum
     of singular values. Recovered is ``softmax(D)``, predicted ``softmax(X W + b)``. Labels that are unknown (NaN in y)
     are left out of the term with Y. With ``sample_weight`` each row's first and third term count so often; the graph is
-    not weighted. A row of weight 0 is nobody's neighbour, and its degrees are those that it would have without any.
+    not weighted. A row of weight 0 is not in the graph; its degrees are those without neighbours.
 
     Parameters
     ----------
@@ -270,7 +269,7 @@ class L2(SampleWeightMixin, JointModel):
 
 
 class _Rows(NamedTuple):
-    """Centred features, labels, how often each row counts, and where its labels are known (None: everywhere)."""
+    """Centred features, labels, sample weights, and mask of the observed labels (None if all are)."""
 
     X: Array
     Y: Mask
@@ -289,7 +288,7 @@ class _Graph:
         self.weights, self.S = weights, weights_to_csr(weights, self.neighbors)
 
     def follow(self, D: Array) -> None:
-        """The best S for features and degrees together; the last one says which weights may stay zero."""
+        """The best S for features and degrees together; warm-started from the support of the last one."""
         self._take(simplex_weights(self.grams + local_grams(D, self.neighbors), start=self.weights > 0))
 
 

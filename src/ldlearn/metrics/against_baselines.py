@@ -77,9 +77,9 @@ def score_predictions(
     metrics : sequence of str or "all", optional
         Names of `ldlearn.metrics`; by default the usual six, or all of those against 0/1 labels.
     logical : bool
-        Whether ``truth`` holds 0/1 labels.
+        Whether ``truth`` contains 0/1 labels.
     weights : ndarray of shape (n_samples,), optional
-        How often each row counts.
+        Sample weights.
     classifier : ndarray of shape (n_samples, n_labels), optional
         What a classifier of the labels predicts.
     """
@@ -134,7 +134,7 @@ def judged_rows(truth: Matrix, logical: bool) -> NDArray[np.bool_]:
 
 
 def advantage_over_constant(truth: Matrix, P: Matrix, mean: Matrix, logical: bool) -> tuple[float, float]:
-    """How much better than one prediction for all rows, per row, and the standard error of that.
+    """Mean advantage per row over a constant prediction, and its standard error.
 
     Of true degrees: the gain in Kullback-Leibler divergence over their mean, which is the best constant. Of 0/1 labels:
     the slope of their vote log-likelihood on the way from the mean prediction to the predictions. It is 0 on average if
@@ -143,7 +143,7 @@ def advantage_over_constant(truth: Matrix, P: Matrix, mean: Matrix, logical: boo
     """
     if logical:
         shares = np.log(np.maximum(P, np.finfo(np.float64).tiny))
-        # The mean of the predictions, not of the training labels: only what varies from row to row is to be judged.
+        # The mean of the predictions, not of the training labels: only the variation between rows is evaluated.
         constant = np.log(np.maximum(P.mean(axis=0), np.finfo(np.float64).tiny)) + np.zeros_like(shares)
         step = 0.01  # for the slope
         moved = constant + step * (shares - constant)
@@ -151,9 +151,9 @@ def advantage_over_constant(truth: Matrix, P: Matrix, mean: Matrix, logical: boo
         gain = (ahead - behind) / step
     else:
         baseline = np.tile(mean, (len(P), 1))
-        # A degree of 0 where the truth has any would cost infinitely much, once, and decide alone.
+        # A predicted degree of 0 where the truth is positive would make the divergence infinite.
         gain = per_row("kl_divergence", truth, baseline + 1e-9) - per_row("kl_divergence", truth, P + 1e-9)
-    # One row tells no spread: with an infinite error nothing is clear.
+    # The standard error of a single row is unknown: infinite.
     return float(gain.mean()), float(gain.std(ddof=1) / np.sqrt(len(gain))) if len(gain) > 1 else float("inf")
 
 

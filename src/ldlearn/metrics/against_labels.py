@@ -98,7 +98,7 @@ def positive_mass(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
     against_labels=True,
 )
 def vote_likelihood(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
-    """How likely the 0/1 labels are if a label is ticked when it gets any vote and the prediction gives the shares.
+    """Log-likelihood of the 0/1 labels under the vote model, in which the prediction gives the shares of the votes.
 
     The number of votes, one for all rows, is the one under which these labels are likeliest. No probability is taken to
     be nearer to 0 or 1 than so many rows can tell, so that a degree of exactly 0 does not decide everything.
@@ -115,7 +115,7 @@ def vote_likelihood(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
     # A share of 0 has no logarithm; what it may cost is limited by the likelihood below.
     log_shares = np.log(np.maximum(D_pred, np.finfo(np.float64).tiny))
     theta = log_shares + profile_log_rate(log_shares, positive, counts=label_counts(None, observed))
-    # What so many rows can tell counts only rows of which something is known.
+    # Only rows with an observed label count.
     n_seen = len(positive) if observed is None else int(observed.any(axis=1).sum())
     return log_likelihood(theta, positive, n_seen=n_seen, observed=observed)
 

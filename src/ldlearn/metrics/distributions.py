@@ -93,7 +93,7 @@ def kl_divergence(D_true: FloatArray, D_pred: FloatArray, *, eps: float = EPS) -
     """
     if not 0 <= eps < math.inf:
         raise InputError(f"eps must be a finite number >= 0, got {eps!r}.")
-    # rel_entr knows 0 ln 0 = 0, so that only the prediction needs a lower limit.
+    # rel_entr uses 0 ln 0 = 0, so that only the prediction needs a lower limit.
     return _sum(rel_entr(D_true, np.maximum(D_pred, eps)))
 
 

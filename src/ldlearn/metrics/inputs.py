@@ -18,10 +18,10 @@ _DLDL_SHIFTS = {"dldl": (1, 1), "dldl-recovery": (1, 2)}
 
 
 def check_pair(D_true: ArrayLike, D_pred: ArrayLike, *, unknown: bool = False) -> tuple[FloatArray, FloatArray]:
-    """Return both matrices as float64, or say in one sentence why they cannot be compared.
+    """Validate both matrices and return them as float64.
 
-    Row sums are for the metric to check, which knows whether it compares with distributions or with 0/1 labels. Of the
-    latter some may be unknown (NaN).
+    Row sums are checked by the metric, which compares with distributions or with 0/1 labels. Some of the latter may be
+    unknown (NaN).
     """
     # while they still are frames: arrays have no names
     _check_same_label_order(D_true, D_pred)
@@ -47,7 +47,7 @@ def _check_one(D: ArrayLike, name: str, unknown: bool = False) -> FloatArray:
         raise InputError(f"{name} must be 2-D (rows are samples, columns are labels), got shape {raw.shape}.")
     if raw.size == 0:
         raise InputError(f"{name} has nothing to compare: its shape is {raw.shape}.")
-    # Frames whose columns differ in type become arrays of objects, which may still hold numbers.
+    # Frames whose columns differ in type become arrays of objects, which may still contain numbers.
     if raw.dtype.kind not in "biufO":
         raise InputError(f"{name} must hold real numbers, got dtype {raw.dtype}.")
     try:

@@ -94,7 +94,7 @@ class Metric:
         if self.against_labels:  # conventions are about zeros of true distributions
             _check_labels(D_true)
             values = self._rows(D_true, D_pred, **options)
-            return np.where(np.isnan(D_true).all(axis=1), np.nan, values)  # a row of which nothing is known
+            return np.where(np.isnan(D_true).all(axis=1), np.nan, values)  # no label of the row is observed
         _check_distributions(D_true, "truth")
         if convention == "exact":  # others measure whatever they are given, as their authors do
             _check_distributions(D_pred, "prediction")
@@ -118,7 +118,7 @@ _ROUNDED_SHARES = 0.05  # how far a row of shares may be from 1: ten printed per
 
 
 def _check_distributions(D: FloatArray, what: str) -> None:
-    """Refuse rows that do not sum to one: a distance from or to 0/1 labels, votes or per cents says nothing."""
+    """Raise InputError for rows that do not sum to one, such as 0/1 labels, votes or percentages."""
     sums = D.sum(axis=1)
     wrong = np.abs(sums - 1.0) > _ROUNDED_SHARES
     if not wrong.any():
@@ -225,7 +225,7 @@ def get_scorer(name: str, **options: Any) -> Any:
     Parameters
     ----------
     name : str
-        A key of ``METRICS``, or of ``LABEL_METRICS`` where ``y`` holds 0/1 labels.
+        A key of ``METRICS``, or of ``LABEL_METRICS`` where ``y`` contains 0/1 labels.
     **options
         Keyword arguments of the metric, for example ``convention="pyldl"``.
 
