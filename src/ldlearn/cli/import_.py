@@ -22,9 +22,7 @@ def import_(
     ] = "auto",
     item: Annotated[str | None, typer.Option(metavar="COL", help="Item column; default: found by name.")] = None,
     rater: Annotated[str | None, typer.Option(metavar="COL", help="Rater column; default: found by name.")] = None,
-    label: Annotated[
-        str | None, typer.Option(metavar="COL", help="Label column; in Label Studio, the question.")
-    ] = None,
+    label: Annotated[str | None, typer.Option(metavar="COL", help="Label column; in Label Studio: question.")] = None,
     format: opt.From = None,
     *,
     dialect: opt.DialectOptions,

@@ -69,8 +69,7 @@ def show_dataset(name: Name, as_json: Json = False) -> None:
 def fetch(
     name: Name,
     output: Annotated[
-        str | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Also write it to this file: .csv .npz .mat ..."),
+        str | None, typer.Option("--output", "-o", metavar="FILE", help="Also write this file: .csv .npz .mat ...")
     ] = None,
     as_json: Json = False,
 ) -> None:

@@ -42,8 +42,7 @@ def run_and_report(plan: Plan, output: Path, *, jobs: int, quiet: bool, log: boo
         raise typer.BadParameter(f"{output} is a file; name a folder.", param_hint="-o")
     # 120 columns if the output is no terminal. No markup: brackets in names of methods and data sets are text.
     console = Console(width=None if sys.stdout.isatty() else 120, markup=False, highlight=False)
-    live = console.is_terminal and not log
-    progress = RunProgress() if quiet else LiveProgress(console) if live else LogProgress()
+    progress = RunProgress() if quiet else LogProgress() if log or not console.is_terminal else LiveProgress(console)
     try:
         found = run_plan(plan, output, jobs=jobs, progress=progress, **options)
     except KeyboardInterrupt:

@@ -35,19 +35,10 @@ def render(results: Results, **context: Any) -> str:
     script = "\n".join(scripts)
     # The security policy of the page allows this script and no other, so that a name cannot inject one.
     digest = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode()
-    page = environment.get_template("report.html").render(
-        results=results,
-        tasks=TASKS,
-        run=summarize_run(results),
-        convergence=list(summarize_convergence(results)),
-        selected=selected_parameters(results),
-        grid_sizes=grid_sizes(results),
-        style=style_sheet,
-        script=script,
-        script_hash=f"sha256-{digest}",
-        **context,
-    )
-    return str(page)
+    context |= {"style": style_sheet, "script": script, "script_hash": f"sha256-{digest}", "tasks": TASKS}
+    context |= {"results": results, "run": summarize_run(results), "grid_sizes": grid_sizes(results)}
+    context |= {"convergence": list(summarize_convergence(results)), "selected": selected_parameters(results)}
+    return str(environment.get_template("report.html").render(context))
 
 
 @cache
@@ -55,13 +46,8 @@ def _environment() -> Any:
     """One for all pages, since compiling the template takes longer than filling it."""
     jinja2 = import_optional("jinja2", "report", "Reports")
     # A misspelled name in the template is an error, not an empty string on the page.
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("ldlearn.reporting"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    options = {"undefined": jinja2.StrictUndefined, "trim_blocks": True, "lstrip_blocks": True}
+    environment = jinja2.Environment(loader=jinja2.PackageLoader("ldlearn.reporting"), autoescape=True, **options)
     environment.filters |= {"number": number, "rank": rank_text, "duration": format_duration}
     environment.globals |= {"summarize": summarize, "summarize_dataset": summarize_dataset, "plural": plural}
     return environment
