@@ -119,7 +119,7 @@ def test_what_is_learned_from_columns_is_learned_from_training_rows(files):
     assert isinstance(table, PreparedTable)
     assert table.types.texts == ("caption",)
     train, rest = np.arange(20), np.arange(20, 60)
-    ours, others = table.numbers(train, rest)
+    ours, others = table.features(train, rest)
     height = table.frame["height"].to_numpy()[:20]
     filled = np.where(np.isnan(height), np.nanmedian(height), height)
     np.testing.assert_allclose(ours[:, 0], (filled - filled.mean()) / filled.std())
@@ -127,7 +127,7 @@ def test_what_is_learned_from_columns_is_learned_from_training_rows(files):
     moved = PreparedTable(
         **vars(table) | {"frame": table.frame.assign(height=table.frame["height"].where(table.frame.index <= 20, 1e6))}
     )
-    np.testing.assert_array_equal(moved.numbers(train, rest)[0], ours)
+    np.testing.assert_array_equal(moved.features(train, rest)[0], ours)
 
 
 def test_columns_are_treated_as_by_fit(files):
@@ -136,7 +136,7 @@ def test_columns_are_treated_as_by_fit(files):
     every = np.arange(60)
     expected = model.transform(pd.read_csv("logical.csv"))
     expected = expected.toarray() if hasattr(expected, "toarray") else expected
-    np.testing.assert_allclose(table.numbers(every)[0], expected)
+    np.testing.assert_allclose(table.features(every)[0], expected)
     assert joblib.hash(table) == joblib.hash(prepare_table("logical.csv", "sky:sun", id="photo"))
 
 

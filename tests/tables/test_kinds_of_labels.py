@@ -48,7 +48,7 @@ def test_a_label_that_is_ticked_or_empty_gets_advice(tables):
     ]
     said = "Labels that are 1 wherever they are known (write 0 where an empty cell means no): 'sea'."
     assert said in warnings
-    assert not any(sentence.startswith("Labels always there") for sentence in warnings)
+    assert not any(sentence.startswith("Labels always positive") for sentence in warnings)
 
 
 def test_an_empty_cell_is_an_unknown_label(tables, tmp_path):
@@ -69,7 +69,7 @@ def test_an_empty_cell_is_an_unknown_label(tables, tmp_path):
     beside(features, partial).to_csv(path, index=False)
     found = evaluate_table(str(path), model)
     assert found.rows == int((~hidden).any(axis=1).sum())
-    assert f"{hidden.sum()} empty label cells of 240 are unknown, and count for nothing." in found.messages
+    assert f"{hidden.sum()} empty label cells of 240 are unknown and not scored." in found.messages
     scores = {score.name: score.model for score in found.scores}
     assert scores["vote_likelihood"] == pytest.approx(vote_likelihood(partial, model.predict(features).to_numpy()))
 
@@ -105,9 +105,9 @@ def test_votes_are_degrees_with_their_number_as_weight(tables):
     again = VoteLDL(gamma=0.5).fit(raters.transform(features[kept]), counts[kept] > 0, n_raters=weights[kept])
     assert raters.estimator.lambda_ == pytest.approx(again.lambda_, rel=1e-6)
     assert learner.facts["label_kind"] == "votes"
-    assert learner.facts["warnings"] == ["1 rows without votes teach nothing."]
+    assert learner.facts["warnings"] == ["1 rows without votes are not used."]
     alike = TableModel.fit(table[kept], NAMES, estimator=AAKNN(3), kind="votes")
-    assert "takes no weights" in alike.facts["warnings"][0]
+    assert "takes no sample weights" in alike.facts["warnings"][0]
 
 
 def test_votes_in_files(tables, tmp_path):
@@ -123,14 +123,14 @@ def test_votes_in_files(tables, tmp_path):
     assert found.scores[0].model == pytest.approx(np.average(shared, weights=weights))
     with pytest.raises(TableError, match=r"sum to 7; .* for counts of votes say kind='votes'"):
         evaluate_table(str(path), model)
-    with pytest.raises(TableError, match="for counts say kind='votes'"):
+    with pytest.raises(TableError, match="for counts use kind='votes'"):
         fit_table(str(path), "sky:hill")
 
 
 def test_a_joint_model_that_takes_no_degrees_says_what_it_sees_of_votes(tables):
     features, counts = tables
     model = TableModel.fit(beside(features, counts), NAMES, estimator=EnhanceThenLearn(), kind="votes")
-    assert "EnhanceThenLearn cannot be told degrees: it sees which labels got any vote." in model.facts["warnings"]
+    assert "EnhanceThenLearn takes no degrees: it is fitted on which labels got any vote." in model.facts["warnings"]
 
 
 def test_degrees_of_some_rows_and_labels_of_the_rest(tables, tmp_path):
@@ -152,7 +152,7 @@ def test_degrees_of_some_rows_and_labels_of_the_rest(tables, tmp_path):
     assert evaluate_table(str(path), model, kind="mixed").rows == 80
     with pytest.raises(TableError, match=r"is neither 0 nor 1; DLDL .*for degrees of some rows kind='mixed'"):
         fit_table(str(path), ",".join(NAMES))
-    with pytest.raises(ParameterError, match="VoteLDL cannot be told the degrees of some rows; DLDL can"):
+    with pytest.raises(ParameterError, match="VoteLDL takes no degrees of some rows"):
         fit_table(str(path), ",".join(NAMES), kind="mixed", method="VoteLDL")
     mixed[4] = [0.5, 0.2, 0.1]
     with pytest.raises(TableError, match=r"row 4: .*sum to 0\.8"):

@@ -1,4 +1,4 @@
-"""Is there any signal? What rows held out say of 0/1 labels, by their vote likelihood."""
+"""Is there any signal? Scores of held-out rows with 0/1 labels by the vote likelihood."""
 
 import numpy as np
 import pandas as pd
@@ -66,4 +66,4 @@ def test_too_sharp_predictions_are_no_reason_for_an_alarm():
 def test_labels_that_never_differ_are_nothing_to_judge_by():
     table = pd.DataFrame({"x": np.random.default_rng(0).normal(size=60), "a": 1, "b": 1})
     model = fit_and_check(table, ["a", "b"])
-    assert any("Nothing to judge by" in text for text in model.facts["warnings"])
+    assert any("No evidence" in text for text in model.facts["warnings"])

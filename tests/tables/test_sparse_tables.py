@@ -114,7 +114,7 @@ def test_methods_are_compared_on_sparse_rows_where_they_take_them(files, tmp_pat
     )
     assert [method.takes_sparse for method in plan.methods] == [True, False]
     rows = np.arange(ROWS)
-    sparse, dense = (table.numbers(rows[:200], rows[200:], sparse=sparse) for sparse in (True, False))
+    sparse, dense = (table.features(rows[:200], rows[200:], sparse=sparse) for sparse in (True, False))
     assert all(map(scipy.sparse.issparse, sparse))
     np.testing.assert_allclose(dense[0].mean(axis=0), 0, atol=1e-12)
     given, numbers = [], type(table).numbers
@@ -135,7 +135,7 @@ def test_many_categories_stay_sparse_for_methods_that_take_them(tmp_path):
     frame = pd.DataFrame({"street": [f"street {k}" for k in codes], "a": codes % 2, "b": 1 - codes % 2})
     frame.to_csv(tmp_path / "x.csv", index=False)
     table, rows = prepare_table(str(tmp_path / "x.csv"), "a,b"), np.arange(200)
-    (sparse,), (dense,) = (table.numbers(rows, sparse=sparse) for sparse in (True, False))
+    (sparse,), (dense,) = (table.features(rows, sparse=sparse) for sparse in (True, False))
     assert scipy.sparse.issparse(sparse)
     np.testing.assert_array_equal(sparse.toarray(), dense)
 

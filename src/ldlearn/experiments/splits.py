@@ -107,7 +107,7 @@ def make_split(data: AnyDataset, spec: DatasetSpec, protocol: Protocol, repeat: 
             raise InputError(f"The {part} part of {spec.name!r} has no rows; it has only {data.n_samples} in all.")
     if isinstance(data, PreparedTable):
         # A table scales its columns itself, and learns everything it needs from the training rows.
-        features = data.numbers(*rows, sparse=sparse)
+        features = data.features(*rows, sparse=sparse)
     else:
         scaler = _make_scaler(protocol.scaling, data.X).fit(_copy_floats(data.X[rows[0]]))
         features = [scaler.transform(_copy_floats(data.X[part])) for part in rows]

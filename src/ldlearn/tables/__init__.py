@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from ldlearn.tables.embedding import NamedEmbedding as NamedEmbedding
     from ldlearn.tables.embedding import import_embedding as import_embedding
     from ldlearn.tables.features import TablePreprocessing as TablePreprocessing
+    from ldlearn.tables.labelled_table import PreparedTable as PreparedTable
+    from ldlearn.tables.labelled_table import prepare_table as prepare_table
     from ldlearn.tables.model_files import load_model as load_model
     from ldlearn.tables.model_files import load_table_model as load_table_model
     from ldlearn.tables.model_files import save_model as save_model
     from ldlearn.tables.onnx_export import export_onnx as export_onnx
-    from ldlearn.tables.prepared_table import PreparedTable as PreparedTable
-    from ldlearn.tables.prepared_table import prepare_table as prepare_table
     from ldlearn.tables.table_files import Evaluation as Evaluation
     from ldlearn.tables.table_files import enhance_table as enhance_table
     from ldlearn.tables.table_files import evaluate_table as evaluate_table
@@ -37,9 +37,9 @@ else:
         "description": ("describe_file", "describe_model"),
         "embedding": ("NamedEmbedding", "import_embedding"),
         "features": ("TablePreprocessing",),
+        "labelled_table": ("PreparedTable", "prepare_table"),
         "model_files": ("load_model", "load_table_model", "save_model"),
         "onnx_export": ("export_onnx",),
-        "prepared_table": ("PreparedTable", "prepare_table"),
         "table_files": ("Evaluation", "enhance_table", "evaluate_table", "predict_table"),
         "table_fit": ("fit_and_check", "fit_table"),
         "table_model": ("TableModel",),

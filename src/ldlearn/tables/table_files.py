@@ -23,10 +23,11 @@ from ldlearn.tables.column_types import CellReport
 from ldlearn.tables.columns import Columns, FeatureColumns, check_columns, find_kept
 from ldlearn.tables.delimited_dialect import Dialect
 from ldlearn.tables.formats import naming, open_output
-from ldlearn.tables.labelled_table import LabelledTable, TableInput, TableLabels, read_labelled
+from ldlearn.tables.labelled_table import LabelledTable, TableInput, read_labelled
 from ldlearn.tables.model_files import load_table_model
 from ldlearn.tables.progress import Progress, silent
 from ldlearn.tables.source import PIPE, Kind, OnMessage, Source
+from ldlearn.tables.table_labels import TableLabels
 from ldlearn.tables.table_model import TableModel
 from ldlearn.tables.values import import_pandas, to_labels
 from ldlearn.tables.writing import Writer, Writing, WrittenTable

@@ -1,4 +1,4 @@
-"""Fitting a model on a table or a table file, as the command `fit` does: with scores on rows held out, and warnings."""
+"""Fit a model on a table or a table file, as the command `fit` does: with scores on held-out rows, and warnings."""
 
 from __future__ import annotations
 
@@ -25,27 +25,13 @@ from ldlearn.tables.column_types import CellReport
 from ldlearn.tables.columns import Columns, FeatureColumns
 from ldlearn.tables.delimited_dialect import Dialect
 from ldlearn.tables.formats import check_output, naming
-from ldlearn.tables.labelled_table import (
-    LabelledTable,
-    TableInput,
-    TrainingTargets,
-    label_frame,
-    mean_distribution,
-    read_labelled,
-)
+from ldlearn.tables.labelled_table import LabelledTable, TableInput, label_frame, read_labelled
 from ldlearn.tables.model_files import save_model
 from ldlearn.tables.progress import Progress, silent
 from ldlearn.tables.source import OnMessage
+from ldlearn.tables.table_labels import TrainingTargets, mean_distribution
 from ldlearn.tables.table_model import TableModel
 from ldlearn.tables.values import are_logical
-
-_FEWEST_ROWS = 30
-_DUPLICATE_ROWS = 4000  # rows looked at
-_DUPLICATE_DIRECTIONS = 100
-_DUPLICATE_DISTANCE = 0.001  # of the typical distance between two rows
-_DUPLICATE_SHARE = 0.01
-_RARE = 5
-_SLOW_TO_CLASSIFY = 3_000_000  # entries of the features, for each label
 
 Matrix = NDArray[np.float64]
 
@@ -68,7 +54,7 @@ def fit_table(
     progress: Progress = silent,
     **columns: Unpack[FeatureColumns],
 ) -> TableModel:
-    """Fit a model on a table file, check it on rows held out, and write the model file.
+    """Fit a model on a table file, validate it on held-out rows, and write the model file.
 
     Parameters
     ----------
@@ -93,9 +79,9 @@ def fit_table(
     params : mapping, optional
         Parameters of the method.
     holdout : float, default=0.2
-        Share of the rows that a second fit is checked on; 0 for none.
+        Fraction of the rows that a second fit is validated on; 0 for none.
     kind : {"auto", "votes", "mixed"}, default="auto"
-        What the label columns hold: counts of votes, and 0/1 labels with the degrees of some rows, are said to be.
+        What the label columns hold: counts of votes, and 0/1 labels with the degrees of some rows, have to be declared.
     separator : str, optional
         What separates labels in one column of lists; found by default.
     format : str, optional
@@ -144,14 +130,14 @@ def fit_and_check(
     separator: str | None = None,
     **columns: Unpack[FeatureColumns],
 ) -> TableModel:
-    """Fit a `TableModel` and fill its ``facts``: figures of the data, scores on rows held out, warnings.
+    """Fit a `TableModel` and fill its ``facts``: figures of the data, scores on held-out rows, warnings.
 
     Parameters
     ----------
     table, labels, estimator, embedding, kind, separator
         As in `TableModel.fit`.
     holdout : float, default=0.2
-        Share of the rows that a second model, fitted on the others only, is scored on; 0 for none. The model
+        Fraction of the rows that a second model, fitted on the others only, is scored on; 0 for none. The model
         that is returned is fitted on all rows.
     seed : int, default=0
         Of the split.
@@ -172,31 +158,36 @@ def fit_and_check(
 
 
 def _fit_and_check(table: LabelledTable, estimator: Any, embedding: Any, holdout: float, seed: int = 0) -> TableModel:
-    # Kept with the model, so that whoever opens its file or its card reads them, too.
+    # Kept with the model, so that readers of its file or its card see the warnings, too.
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        model, X, given = TableModel.fit_labelled(table, estimator, embedding)
-    held = _hold_out(table, model, given, embedding, holdout, seed) if holdout > 0 else "not asked for"
-    model.facts["holdout"] = held if isinstance(held, dict) else None
+        model, X, targets = TableModel.fit_labelled(table, estimator, embedding)
+    held = _hold_out(table, model, targets, embedding, holdout, seed) if holdout > 0 else "not asked for"
+    if isinstance(held, dict):
+        model.facts["holdout"] = held
+        scores = [] if held["better_than_baselines"] else [describe_signal(held)]
+    else:
+        scores = [f"The model was not validated on held-out rows: {held}."]
     model.facts["warnings"] = [
         *dict.fromkeys(" ".join(str(warning.message).split()) for warning in caught),
-        *_about_labels(given.truth, model.labels),
+        *_check_labels(targets.truth, model.labels),
         *model.facts["warnings"],
-        *_about_duplicates(X),
-        *_about_scores(held),
+        *_check_duplicates(X),
+        *scores,
     ]
     return model
 
 
 def _hold_out(
-    table: LabelledTable, model: TableModel, given: TrainingTargets, embedding: Any, share: float, seed: int
+    table: LabelledTable, model: TableModel, targets: TrainingTargets, embedding: Any, share: float, seed: int
 ) -> dict[str, Any] | str:
-    """Scores of a model that has not seen some of the rows, or why there are none."""
-    n = len(given.y)
-    if n < _FEWEST_ROWS:
+    """Scores of a model fitted without some of the rows on these rows, or why there are none."""
+    n = len(targets.y)
+    if n < 30:
         return f"{n} rows are too few to hold some out"
     order = np.random.default_rng(seed).permutation(n)
-    test, train = np.sort(order[: max(1, round(share * n))]), np.sort(order[max(1, round(share * n)) :])
+    n_test = max(1, round(share * n))
+    test, train = np.sort(order[:n_test]), np.sort(order[n_test:])
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -208,116 +199,104 @@ def _hold_out(
     # Such as a label that is unknown in all remaining rows: then there is no check, but still a model.
     except ValueError as error:
         return f"a fit without them failed ({error})"
-    T, logical = given.truth, given.kind == "0/1"
-    usual = _classified(X, T[train], X_test) if logical else None
-    mean = mean_distribution(T[train])
-    known = judged_rows(T[test], logical)
+    logical, T, T_test = targets.kind == "0/1", targets.truth[train], targets.truth[test]
+    classifier = _predict_by_classifier(X, T, X_test) if logical else None
+    observed = judged_rows(T_test, logical)
     # A single row has no standard error.
-    if known.sum() < 2:
+    if observed.sum() < 2:
         return "hardly any of them has a label that is known"
-    test, P, usual = test[known], P[known], None if usual is None else usual[known]
-    truth = np.asarray(T[test] if logical else normalize_rows(T[test]), dtype=np.float64)
-    advantage, error_of = advantage_over_constant(truth, P, mean, logical)
+    P, mean = P[observed], mean_distribution(T)
+    classifier = None if classifier is None else classifier[observed]
+    truth = np.asarray(T_test[observed] if logical else normalize_rows(T_test[observed]), dtype=np.float64)
+    advantage, standard_error = advantage_over_constant(truth, P, mean, logical)
+    scores = score_predictions(truth, P, mean, logical=logical, classifier=classifier)
     return {
-        "rows": len(test),
+        "rows": len(P),
         "share": float(share),
         "seed": seed,
-        "scores": [score.as_dict() for score in score_predictions(truth, P, mean, logical=logical, classifier=usual)],
+        "scores": [score.as_dict() for score in scores],
         "advantage": advantage,
-        "standard_error": error_of,
-        "better_than_baselines": clearly_better(advantage, error_of),
+        "standard_error": standard_error,
+        "better_than_baselines": clearly_better(advantage, standard_error),
     }
 
 
-def _classified(X: Any, T: Matrix, X_test: Any) -> Matrix | None:
-    """What anyone would do first, classify each label and normalise, predicts for rows held out.
+def _predict_by_classifier(X: Any, T: Matrix, X_test: Any, max_size: int = 3_000_000) -> Matrix | None:
+    """Predictions of the obvious baseline, one classifier per label and normalisation.
 
-    None if it would be slow, or is not to be had: the check itself does not depend on it.
+    None if it would be slow (features times labels above ``max_size``) or fails: validation does not depend on it.
     """
     # A classifier refuses rows without a positive label.
-    ticked = np.nansum(T, axis=1) > 0
-    if ticked.sum() * X.shape[1] * T.shape[1] > _SLOW_TO_CLASSIFY:
+    rows = np.nansum(T, axis=1) > 0
+    if rows.sum() * X.shape[1] * T.shape[1] > max_size:
         return None
     from ldlearn.compose import FromClassifier
 
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return np.asarray(FromClassifier(link="votes").fit(X[ticked], T[ticked]).predict(X_test))
+            return np.asarray(FromClassifier(link="votes").fit(X[rows], T[rows]).predict(X_test))
     except ValueError:
         return None
 
 
-def _about_scores(held: dict[str, Any] | str) -> list[str]:
-    if isinstance(held, str):
-        return [f"The model was not checked on rows it has not seen: {held}."]
-    return [] if held["better_than_baselines"] else [describe_signal(held)]
-
-
 def describe_signal(held: dict[str, Any]) -> str:
-    """What rows held out say of the signal in the features, as sentences."""
-    rows, gain, error = f"{held['rows']:,} rows held out", held["advantage"], held["standard_error"]
-    if not any(score["name"] == "vote_likelihood" for score in held["scores"]):  # degrees, or a file of version 0.1.0
-        said = "the predictions are{} better than the same mean distribution for every row"
+    """Whether the features are informative, by the scores on held-out rows, as a sentence."""
+    rows, gain, error = f"{held['rows']:,} held-out rows", held["advantage"], held["standard_error"]
+    if any(score["name"] == "vote_likelihood" for score in held["scores"]):
+        finding = "labels are{} likelier under the predictions than under one prediction for all rows"
+        finding += f" (slope of the log-likelihood per row {gain:+.3f}, standard error {error:.3f})"
     else:
-        said = "labels are{} likelier under the predictions than under one prediction for all rows"
-        said += f" (slope of the log-likelihood per row {gain:+.3f}, standard error {error:.3f})"
+        finding = "the predictions are{} better than the same mean distribution for every row"
     if held["better_than_baselines"]:
-        return f"The features tell something: on {rows} {said.format('')}."
+        return f"Informative features: on {rows} {finding.format('')}."
     if gain == error == 0:
-        return f"Nothing to judge by: the labels of {rows} fit every prediction equally well."
+        return f"No evidence: the labels of {rows} fit every prediction equally well."
     if gain > error:
-        return f"Not certain: on {rows} {said.format('')}, but by no more than chance might give. More rows would tell."
-    return f"Uninformative features: on {rows} {said.format(' no')}. Do not trust differences between rows."
+        return f"Not significant: on {rows} {finding.format('')}, but the difference may be chance; use more rows."
+    return f"Uninformative features: on {rows} {finding.format(' no')}. Differences between rows are not reliable."
 
 
-def _about_labels(T: Matrix, labels: Sequence[str]) -> list[str]:
-    n, counts, seen = len(T), np.nansum(T, axis=0), (~np.isnan(T)).sum(axis=0)
-    if are_logical(T):
+def _check_labels(T: Matrix, labels: Sequence[str], rare: int = 5) -> list[str]:
+    """Warnings about labels that are constant or positive in few rows."""
+    n, counts, observed = len(T), np.nansum(T, axis=0), (~np.isnan(T)).sum(axis=0)
+    if not are_logical(T):
+        groups = {"Labels never seen (no degree above 0 in any row)": counts == 0}
+    else:
         groups = {
             "Labels never seen (0 in every row, so their degrees mean nothing)": counts == 0,
-            "Labels always there (1 in every row, which tells nothing about them)": counts == n,
+            "Labels always positive (1 in every row, which tells nothing about them)": counts == n,
             "Labels that are 1 wherever they are known (write 0 where an empty cell means no)": (
-                (counts > 0) & (counts == seen) & (seen < n)
+                (counts > 0) & (counts == observed) & (observed < n)
             ),
-            f"Rare labels (1 in fewer than {_RARE} rows, so their degrees are guesses)": (
-                (counts > 0) & (counts < min(_RARE, n))
+            f"Rare labels (1 in fewer than {rare} rows, so their degrees are unreliable)": (
+                (counts > 0) & (counts < min(rare, n))
             ),
         }
-    else:
-        groups = {"Labels never seen (no degree above 0 in any row)": counts == 0}
     return [
         f"{text}: {format_list(np.compress(found, labels).tolist())}." for text, found in groups.items() if found.any()
     ]
 
 
-def near_duplicate_share(X: Any) -> float:
-    """Share of the rows (of at most 4,000) that lie very near another row; X may be sparse."""
-    sample, rng = X, np.random.default_rng(0)
-    if X.shape[0] > _DUPLICATE_ROWS:
-        sample = X[np.sort(np.random.default_rng(0).permutation(X.shape[0])[:_DUPLICATE_ROWS])]
-    if sample.shape[1] > _DUPLICATE_DIRECTIONS:  # distances along that many random directions are enough to tell
-        sample = sample @ rng.normal(size=(sample.shape[1], _DUPLICATE_DIRECTIONS))
-    n = sample.shape[0]
-    if n < 2:
-        return 0.0
-    pairs = rng.integers(0, n, size=(2, 2000))
-    apart = pairs[:, pairs[0] != pairs[1]]
-    typical = float(np.median(row_norms(sample[apart[0]] - sample[apart[1]])))
-    nearest = neighbor_index(sample, 1)[0].kneighbors()[0][:, 0]
-    return float((nearest <= _DUPLICATE_DISTANCE * typical).mean())
-
-
-def _about_duplicates(X: Any) -> list[str]:
-    share = near_duplicate_share(X)
-    if share <= _DUPLICATE_SHARE:
+def _check_duplicates(X: Any, max_rows: int = 4000, max_features: int = 100) -> list[str]:
+    """A warning if more than 1 % of the rows, or of a sample, nearly equal another row; X may be sparse."""
+    rng = np.random.default_rng(0)
+    if X.shape[0] > max_rows:
+        X = X[np.sort(np.random.default_rng(0).permutation(X.shape[0])[:max_rows])]
+    if X.shape[1] > max_features:  # random projections preserve distances well enough
+        X = X @ rng.normal(size=(X.shape[1], max_features))
+    if X.shape[0] < 2:
         return []
-    return [
-        f"Near-duplicate rows: {share:.0%} of the rows lie very near another one; scores on rows held out are too good."
-    ]
+    pairs = rng.integers(0, X.shape[0], size=(2, 2000))
+    first, second = pairs[:, pairs[0] != pairs[1]]
+    typical = float(np.median(row_norms(X[first] - X[second])))
+    nearest = neighbor_index(X, 1)[0].kneighbors()[0][:, 0]
+    fraction = float((nearest <= 0.001 * typical).mean())
+    message = f"Near-duplicate rows: {fraction:.0%} of the rows nearly equal another one; held-out scores are too good."
+    return [message] if fraction > 0.01 else []
 
 
 def held_out_scores(facts: dict[str, Any]) -> list[Score]:
-    """The scores that a model keeps of rows held out; none if none were."""
+    """The scores on held-out rows that a model keeps; none if none were held out."""
     held = facts.get("holdout") or {}
     return [Score(**record) for record in held.get("scores", [])]

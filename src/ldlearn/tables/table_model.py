@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self, Unpack
 
@@ -17,15 +17,10 @@ from ldlearn.tables.column_types import CellReport, ColumnTypes
 from ldlearn.tables.columns import Columns, FeatureColumns, check_columns
 from ldlearn.tables.features import TablePreprocessing, clean_features, summarize_columns
 from ldlearn.tables.label_lists import LabelList, with_label_columns
-from ldlearn.tables.labelled_table import (
-    LabelledTable,
-    TrainingTargets,
-    as_frame,
-    label_frame,
-    mean_distribution,
-)
-from ldlearn.tables.uncertainty_columns import Uncertainty
+from ldlearn.tables.labelled_table import LabelledTable, as_frame, label_frame
+from ldlearn.tables.table_labels import TrainingTargets, mean_distribution
 from ldlearn.tables.values import check_all_known, check_logical_labels, check_some_label, import_pandas, to_labels
+from ldlearn.tables.writing import Uncertainty
 
 
 @dataclass
@@ -47,7 +42,7 @@ class TableModel:
     id : str or None
         A column that names the rows; it is no feature and comes back beside the predictions.
     facts : dict
-        What is known of the training: rows, label counts, column types, scores beside baselines, warnings.
+        Figures of the training: rows, label counts, column types, scores beside baselines, warnings.
     dates : dict of str to str
         The feature columns of dates, and the form of each.
     texts : tuple of str
@@ -127,34 +122,41 @@ class TableModel:
     def fit_labelled(
         cls, table: LabelledTable, estimator: Any, embedding: Any, types: ColumnTypes | None = None
     ) -> tuple[Self, Any, TrainingTargets]:
-        """The model of a table, and what its estimator saw: the numbers of the rows, and the labels."""
-        model, X, given = cls.learn_columns(table, estimator, embedding, types)
-        # A frame tells the estimator the names of the labels.
-        y = import_pandas().DataFrame(given.y, columns=list(model.labels))
-        model.estimator.fit(X, y, **given.row_data)
-        return model, X, given
+        """Fit preprocessing and estimator; also returns what the estimator was fitted on: features and targets."""
+        model, X, targets = cls.learn_columns(table, estimator, embedding, types)
+        # A frame gives the estimator the names of the labels.
+        y = import_pandas().DataFrame(targets.y, columns=list(model.labels))
+        model.estimator.fit(X, y, **targets.row_data)
+        return model, X, targets
 
     @classmethod
     def learn_columns(
         cls, table: LabelledTable, estimator: Any, embedding: Any = None, types: ColumnTypes | None = None
     ) -> tuple[Self, Any, TrainingTargets]:
-        """The same before the estimator is fitted; ``types`` of the columns are found unless they are known."""
+        """The same before the estimator is fitted; ``types`` of the columns are inferred unless they are given."""
         estimator = DLDL() if estimator is None else clone(estimator)
-        may_be_sparse = bool(get_tags(estimator).input_tags.sparse)
-        # Before types are found, which are found in another way for sparse columns.
-        table = table.dense(unless_sparse=may_be_sparse)
-        types = table.find_types() if types is None else types
+        sparse = bool(get_tags(estimator).input_tags.sparse)
+        cleaned, types, report = table.clean(types, sparse=sparse)
         if embedding is not None and not types.texts:
             raise TableError("no column is prose, which an embedding needs; name one with --text (text=...).")
-        given, report = table.labels.for_estimator(estimator), CellReport(decimal=table.decimal)
-        cleaned = clean_features(table.frame, types, report)
-        preprocessing, X = TablePreprocessing.fit(cleaned, types, sparse=may_be_sparse, embedding=embedding)
-        facts = training_summary(table.labels.names, given, X.shape[1]) | summarize_columns(cleaned, types, report)
-        facts["warnings"] = [*given.messages, *facts["warnings"]]
+        targets, labels = table.labels.for_estimator(estimator), tuple(table.labels.names)
+        preprocessing, X = TablePreprocessing.fit(cleaned, types, sparse=sparse, embedding=embedding)
+        T, columns = targets.truth, summarize_columns(cleaned, types, report)
+        facts = {
+            "rows": len(T),
+            "transformed_features": X.shape[1],
+            "label_kind": targets.kind,
+            "label_means": dict(zip(labels, np.nanmean(T, axis=0).tolist(), strict=True)),
+            "positives_per_row": float((T > 0).sum(axis=1).mean()),
+            "mean_distribution": mean_distribution(T).tolist(),
+            "holdout": None,
+            **columns,
+            "warnings": [*targets.messages, *columns["warnings"]],
+        }
         if table.listed is not None:
             facts["label_list"] = table.listed._asdict()
-        names = (types.numeric, types.categorical, tuple(table.labels.names), table.columns.id)
-        return cls(estimator, preprocessing, *names, facts, dict(types.dates), types.texts), X, given
+        names = (types.numeric, types.categorical, labels, table.columns.id)
+        return cls(estimator, preprocessing, *names, facts, dict(types.dates), types.texts), X, targets
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -186,8 +188,8 @@ class TableModel:
         ----------
         table : DataFrame
         report : CellReport, optional
-            Is told the cells that do not belong into their columns and count as missing; by default they become
-            a warning.
+            Collects malformed cells, which are treated as missing, and unseen categories; by default they become a
+            warning.
         """
         table = as_frame(table)
         check_columns(list(table.columns), self.features, "feature")
@@ -209,7 +211,7 @@ class TableModel:
         report : CellReport, optional
             As for `transform`.
         uncertainty : Uncertainty, optional
-            Columns that say how sure the degrees are.
+            Intervals and the flag of far rows, as further columns.
 
         Returns
         -------
@@ -219,8 +221,8 @@ class TableModel:
         """
         frame = as_frame(table)
         X = self.transform(frame, report)
-        said = [] if uncertainty is None else uncertainty.of(self.estimator, X)
-        return self._named(self.estimator.predict(X), frame, table, said)
+        further = {} if uncertainty is None else uncertainty.columns(self.estimator, X)
+        return self._to_frame(self.estimator.predict(X), frame, table, further)
 
     def enhance(self, table: Any, report: CellReport | None = None, *, uncertainty: Uncertainty | None = None) -> Any:
         """Degrees of rows whose 0/1 labels are known, as a table with the label names as columns.
@@ -246,8 +248,8 @@ class TableModel:
             check_all_known(Y, self.labels, frame.index)
         check_some_label(Y, frame.index, "drop such rows.")
         X = self.transform(frame, report)
-        said = [] if uncertainty is None else uncertainty.of(self.estimator, X, Y)
-        return self._named(self.estimator.enhance(X, Y), frame, table, said)
+        further = {} if uncertainty is None else uncertainty.columns(self.estimator, X, Y)
+        return self._to_frame(self.estimator.enhance(X, Y), frame, table, further)
 
     @property
     def label_list(self) -> LabelList | None:
@@ -261,25 +263,11 @@ class TableModel:
             return table
         return with_label_columns(table, found, self.labels)
 
-    def _named(self, distributions: Any, frame: Any, table: Any, said: list[Any]) -> Any:
-        """Degrees as a frame of the library that the table comes from, and what else is said of them."""
-        columns = dict(zip(self.labels, np.asarray(distributions).T, strict=True)) | dict(said)
+    def _to_frame(self, distributions: Any, frame: Any, table: Any, further: dict[str, Any]) -> Any:
+        """Degrees and further columns, as a frame of the library that the table comes from."""
+        columns = dict(zip(self.labels, np.asarray(distributions).T, strict=True)) | further
         # By name, because polars need not be installed.
         if type(table).__module__.partition(".")[0] != "polars":
             return import_pandas().DataFrame(columns, index=frame.index)
         ids = {self.id: table[self.id]} if self.id in table.columns else {}
         return type(table)(ids | columns)
-
-
-def training_summary(labels: Sequence[str], given: TrainingTargets, n_transformed: int) -> dict[str, Any]:
-    """Figures of a training table; `fit_and_check` adds scores and warnings."""
-    T = given.truth
-    return {
-        "rows": len(T),
-        "transformed_features": n_transformed,
-        "label_kind": given.kind,
-        "label_means": dict(zip(labels, np.nanmean(T, axis=0).tolist(), strict=True)),
-        "positives_per_row": float((T > 0).sum(axis=1).mean()),
-        "mean_distribution": mean_distribution(T).tolist(),
-        "holdout": None,
-    }

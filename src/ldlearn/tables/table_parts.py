@@ -18,14 +18,14 @@ from ldlearn.joint import DLDL, VoteLDL
 from ldlearn.tables.column_types import CellReport
 from ldlearn.tables.columns import Columns, FeatureColumns
 from ldlearn.tables.formats import check_output, format_of, naming
-from ldlearn.tables.labelled_table import TableInput, TableLabels, mean_distribution, read_labelled
+from ldlearn.tables.labelled_table import TableInput, read_labelled
 from ldlearn.tables.model_files import load_table_model, save_model
+from ldlearn.tables.sparse_table import SparseTable
 from ldlearn.tables.table_files import columns_to_read, predict_table
+from ldlearn.tables.table_labels import TableLabels, mean_distribution
 from ldlearn.tables.table_model import TableModel
 from ldlearn.tables.values import check_all_known, import_pandas, to_labels
 from ldlearn.tables.writing import WrittenTable
-
-_LEARNED_ON = 20_000  # rows that medians, scales and categories are learned on
 
 
 def fit_parts(
@@ -62,27 +62,29 @@ def fit_parts(
     parts = _parts(data)
     if output is not None:
         check_output(output, parts, overwrite=overwrite)
-    given = make_predictor(method, params)
-    if type(given) not in (DLDL, VoteLDL):
+    estimator = make_predictor(method, params)
+    if type(estimator) not in (DLDL, VoteLDL):
         raise ParameterError(f"On a cluster DLDL and VoteLDL are fitted, not {method}; leave --scheduler out.")
-    model = _learn_columns(parts, labels, columns, given)
+    model = _learn_columns(parts, labels, columns, estimator)
     cluster, client = _connect(scheduler)
     with client:
         runner = cluster.BlockRunner(client)
         X, Y = _collections(parts, model, model.facts["transformed_features"])
         X, Y = runner.persist([X, Y])  # files are read once
-        dask_class = getattr(cluster, f"Dask{type(given).__name__}")
-        fitted = dask_class(**given.get_params(deep=False), client=client).fit(X, Y)
-        sums, shares, positives = runner.compute([Y.sum(axis=0), _shares(Y), Y.sum()])
+        dask_class = getattr(cluster, f"Dask{type(estimator).__name__}")
+        fitted = dask_class(**estimator.get_params(deep=False), client=client).fit(X, Y)
+        chunks = ((1,) * Y.numblocks[0], (len(model.labels),))
+        distributions = Y.map_blocks(_sum_distributions, dtype=float, chunks=chunks).sum(axis=0)
+        positives, distributions = runner.compute([Y.sum(axis=0), distributions])
     model.estimator = fitted.to_local(training_rows=False)
     # The blocks are arrays, which have no names.
     model.estimator.label_names_ = np.asarray(model.labels, dtype=object)
     n = int(fitted._total_weight)
     model.facts |= {
         "rows": n,
-        "label_means": dict(zip(model.labels, (sums / n).tolist(), strict=True)),
-        "positives_per_row": float(positives / n),
-        "mean_distribution": (shares / n).tolist(),
+        "label_means": dict(zip(model.labels, (positives / n).tolist(), strict=True)),
+        "positives_per_row": float(positives.sum() / n),
+        "mean_distribution": (distributions / n).tolist(),
         "missing": {},
         "warnings": ["Medians, scales and categories were learned on a sample, and no rows were held out for a check."],
         "source": TableInput(data).identity(),
@@ -152,20 +154,22 @@ def _connect(scheduler: str) -> tuple[Any, Any]:
     return cluster, cluster.connect(scheduler)
 
 
-def _learn_columns(parts: list[str], labels: Columns, wanted: FeatureColumns, estimator: Any) -> TableModel:
-    """A model with the columns, kinds and preprocessing of the table, whose estimator is not fitted."""
-    tables = []
+def _learn_columns(
+    parts: list[str], labels: Columns, wanted: FeatureColumns, estimator: Any, sample_rows: int = 20_000
+) -> TableModel:
+    """A model with the columns, types and preprocessing of the table, whose estimator is not fitted."""
+    frames = []
     # A set, since of one or two files these are the same; rows may be sorted, so that one file alone would mislead.
     for name in sorted({parts[0], parts[len(parts) // 2], parts[-1]}):
-        table = read_labelled(TableInput(name), labels, wanted).dense(unless_sparse=False)
-        with naming(name):  # put together, nobody could tell which of them is wrong
+        table = read_labelled(TableInput(name), labels, wanted)
+        with naming(name):  # an error in the joined frame would not name the file
             if table.listed is not None:
                 raise TableError("on a cluster every label has a 0/1 column of its own.", column=table.listed.column)
             table.labels.check(estimator)
-        tables.append(table)
-    frame = import_pandas().concat([table.frame for table in tables], ignore_index=True)
-    if len(frame) > _LEARNED_ON:
-        frame = frame.sample(_LEARNED_ON, random_state=0)
+        frames.append(table.frame.to_frame() if isinstance(table.frame, SparseTable) else table.frame)
+    frame = import_pandas().concat(frames, ignore_index=True)
+    if len(frame) > sample_rows:
+        frame = frame.sample(sample_rows, random_state=0)
     found = TableLabels(table.labels.names, to_labels(frame, table.labels.names), frame.index)
     with naming(parts[0]):
         return TableModel.learn_columns(replace(table, frame=frame, labels=found), estimator)[0]
@@ -190,10 +194,6 @@ def _collections(parts: list[str], model: TableModel, width: int) -> tuple[Any, 
     return X, Y
 
 
-def _shares(Y: Any) -> Any:
-    return Y.map_blocks(_share_sums, dtype=float, chunks=((1,) * Y.numblocks[0], (Y.shape[1],))).sum(axis=0)
-
-
 # What a worker does to a file.
 
 
@@ -213,7 +213,7 @@ def _read_part(name: str, model: TableModel) -> tuple[Any, Any]:
     return np.concatenate(X), np.concatenate(Y).astype(np.int8)
 
 
-def _share_sums(Y: Any) -> Any:
+def _sum_distributions(Y: Any) -> Any:
     return len(Y) * mean_distribution(Y.astype(float))[None]
 
 

@@ -1,4 +1,4 @@
-"""Writing tables of degrees: to which file, in which form, and with what beside the degrees."""
+"""Tables of degrees to write: file, format, and the columns beside the degrees."""
 
 from __future__ import annotations
 
@@ -9,19 +9,17 @@ from typing import Any, TypedDict
 import numpy as np
 
 from ldlearn.core.simplex import round_rows
-from ldlearn.exceptions import ParameterError
+from ldlearn.exceptions import ParameterError, TableError, format_list
 from ldlearn.tables.columns import Columns
 from ldlearn.tables.formats import check_output, format_of
-from ldlearn.tables.uncertainty_columns import Uncertainty
 from ldlearn.tables.values import import_pandas
 
-_FORMULA_MARKS = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet takes a text that begins so for a formula
+_FORMULA_MARKS = ("=", "+", "-", "@", "\t", "\r")  # at the beginning of a text that spreadsheets run
 _TEXT_FORMATS = ("csv", "tsv")
-_MOST_DIGITS = 15  # of a double
 
 
 class Writing(TypedDict, total=False):
-    """What may be said of the way degrees are written; `predict_table` tells what it means."""
+    """Options of the table that is written; see `predict_table`."""
 
     to: str | None
     round: int | None
@@ -53,9 +51,69 @@ class WrittenTable:
     messages: list[str]
 
 
+@dataclass(frozen=True)
+class Uncertainty:
+    """The columns about uncertainty that are asked for besides the degrees of some labels.
+
+    Attributes
+    ----------
+    labels : sequence of str
+    interval : float or None
+        Nominal coverage of the intervals ``LABEL_low`` to ``LABEL_high``; None for no such columns.
+    flag_far : bool
+        Whether there is a column ``far``, 1 for rows far from the training rows.
+    raters : float or None
+        How many raters voted on a row, if that is known.
+    """
+
+    labels: Sequence[str] = ()
+    interval: float | None = None
+    flag_far: bool = False
+    raters: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.interval is not None and not 0 < self.interval < 1:
+            raise ParameterError(f"interval must be above 0 and below 1, for example 0.9, got {self.interval:g}.")
+        if self.raters is not None and self.interval is None:
+            raise ParameterError("raters only affect intervals; ask for these too, for example interval=0.9.")
+        taken = [name for name in self.names if name in set(self.labels)]
+        if taken:
+            raise TableError(
+                f"labels have the names of columns that would be added: {format_list(taken)}; rename them."
+            )
+
+    def __bool__(self) -> bool:
+        return self.interval is not None or self.flag_far
+
+    @property
+    def names(self) -> list[str]:
+        """The columns, in order."""
+        ends = [] if self.interval is None else [f"{label}_{end}" for label in self.labels for end in ("low", "high")]
+        return ends + ["far"] * self.flag_far
+
+    def check(self, estimator: Any, verb: str) -> None:
+        """Refuse an estimator without intervals, before any work is done; ``verb`` is what it will do."""
+        if self and not hasattr(estimator, f"{verb}_interval"):
+            raise ParameterError(
+                f"{type(estimator).__name__} gives no intervals and no flag of far rows; use DLDL, DLDLCV or VoteLDL."
+            )
+
+    def columns(self, estimator: Any, X: Any, Y: Any = None) -> dict[str, Any]:
+        """The columns for rows whose degrees are predicted, or recovered from the labels Y."""
+        verb, inputs = ("predict", (X,)) if Y is None else ("enhance", (X, Y))
+        self.check(estimator, verb)
+        columns: list[Any] = []
+        if self.interval is not None:
+            ends = getattr(estimator, f"{verb}_interval")(*inputs, coverage=self.interval, n_raters=self.raters)
+            columns += np.stack(ends, axis=-1).reshape(-1, 2 * len(self.labels)).T  # both ends of a label side by side
+        if self.flag_far:
+            columns.append(estimator.far_from_training(X).astype(np.int8))
+        return dict(zip(self.names, columns, strict=True))
+
+
 @dataclass
 class Writer:
-    """Where degrees go, and in which form; refuses what would be lost or ignored before any work is done.
+    """Writes degrees to a file; refuses what would be lost or ignored before any work is done.
 
     Attributes
     ----------
@@ -84,31 +142,29 @@ class Writer:
         self.format = format_of(self.output, self.to)
         if self.safe_csv and self.format not in _TEXT_FORMATS:
             raise ParameterError(f"safe_csv is for CSV and TSV; {self.format} needs no such thing, leave it out.")
-        if self.round is not None and not 0 <= self.round <= _MOST_DIGITS:
-            raise ParameterError(f"round must be from 0 to {_MOST_DIGITS} decimals, got {self.round}.")
+        if self.round is not None and not 0 <= self.round <= np.finfo(np.float64).precision:
+            raise ParameterError(f"round must be from 0 to 15 decimals, got {self.round}.")
 
     def uncertainty(self, labels: Sequence[str]) -> Uncertainty:
         """What is asked for besides the degrees of these labels."""
         return Uncertainty(labels, self.interval, self.flag_far, self.raters)
 
     def rows(self, frame: Any, degrees: Any, id: str | None, kept: Sequence[str], n_labels: int) -> Any:
-        """Degrees with the ids of their rows and the kept columns before them, as they came; uncertainty follow."""
+        """Degrees after the ids of their rows and the kept columns, and followed by uncertainty columns."""
         if self.round is not None:
             labels = list(degrees.columns[:n_labels])
-            shares = round_rows(degrees[labels].to_numpy(dtype=np.float64), self.round)
+            rounded = round_rows(degrees[labels].to_numpy(dtype=np.float64), self.round)
             # Ends of intervals are rounded one by one; only degrees have to sum to one.
             degrees = degrees.round(self.round)
-            degrees[labels] = shares
-        before = ([] if id is None else [id]) + list(kept)
-        for place, name in enumerate(before):
+            degrees[labels] = rounded
+        for place, name in enumerate([*([] if id is None else [id]), *kept]):
             values = frame[name]
-            numbers = name != id and values.dtype.kind in "iuf"
-            degrees.insert(place, name, self._numbers(values) if numbers else self._texts(values))
+            if name == id or values.dtype.kind not in "iuf":
+                column = self._texts(values)
+            else:  # in files with types, chunks of a column must not differ in them
+                column = values.to_numpy(dtype=None if self.format in _TEXT_FORMATS else np.float64)
+            degrees.insert(place, name, column)
         return degrees
-
-    def _numbers(self, values: Any) -> Any:
-        """Numbers; in files with types, pieces of a column must not differ in them."""
-        return values.to_numpy() if self.format in _TEXT_FORMATS else values.to_numpy(dtype=np.float64)
 
     def _texts(self, values: Any) -> Any:
         """Texts; only a missing one stays empty."""

@@ -1,0 +1,200 @@
+"""Labels of a table: what an estimator is fitted on, and what predictions are compared with."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldlearn.core.simplex import normalize_rows
+from ldlearn.core.targets import fill_unknown, split_observed, votes_to_degrees
+from ldlearn.exceptions import ParameterError, TableError
+from ldlearn.tables.values import (
+    are_logical,
+    check_all_known,
+    check_degrees,
+    check_logical_labels,
+    check_some_label,
+    check_votes,
+)
+
+Matrix = NDArray[np.float64]
+
+_TAKES_DISTRIBUTIONS = "learner"
+_KINDS = ("auto", "votes", "mixed")
+
+
+@dataclass(frozen=True)
+class TrainingTargets:
+    """Labels of a table as an estimator takes them.
+
+    Attributes
+    ----------
+    y : ndarray of shape (n_samples, n_labels)
+        What ``fit`` gets.
+    row_data : dict
+        What else it gets, by row: sample weights, degrees, numbers of raters.
+    truth : ndarray of shape (n_samples, n_labels)
+        What predictions are compared with: 0/1 labels or degrees, NaN where unknown.
+    kind : {"0/1", "degrees", "votes"}
+    messages : list of str
+        What the user should know.
+    """
+
+    y: Matrix
+    row_data: dict[str, Any]
+    truth: Matrix
+    kind: str
+    messages: list[str]
+
+
+@dataclass(frozen=True)
+class TableLabels:
+    """The label columns of a table as numbers.
+
+    Attributes
+    ----------
+    names : sequence of str
+    values : ndarray of shape (n_samples, n_labels)
+        Whatever the columns hold, NaN where they are empty.
+    rows : sequence
+        The names of the rows in messages.
+    kind : {"auto", "votes", "mixed"}
+        What the columns hold: counts of votes; 0/1 labels with the true degrees of some rows.
+    """
+
+    names: Sequence[str]
+    values: Matrix
+    rows: Any
+    kind: str = "auto"
+
+    def __post_init__(self) -> None:
+        if self.kind not in _KINDS:
+            raise ParameterError(f"kind must be one of {', '.join(_KINDS)}, got {self.kind!r}.")
+
+    def take(self, rows: NDArray[np.intp]) -> TableLabels:
+        """Those of some rows."""
+        return replace(self, values=self.values[rows], rows=self.rows[rows])
+
+    @property
+    def is_logical(self) -> bool:
+        """Whether they are 0/1 labels, with or without degrees of some rows."""
+        return self.kind == "mixed" or (self.kind == "auto" and are_logical(self.values))
+
+    def for_estimator(self, estimator: Any) -> TrainingTargets:
+        """The labels as an estimator takes them; anything else is refused by row and column.
+
+        Counts of votes become degrees with the number of votes as sample weight: for a learner, and for a joint model
+        that takes degrees. Any other joint model is given the 0/1 labels that votes are when only some or none are
+        counted, and the number of raters if it takes that. Degrees of some rows are for DLDL, which keeps them.
+        """
+        if self.kind == "votes":
+            return self._votes(estimator)
+        row_data, values, messages = {}, self.values, []
+        if self.kind == "mixed":
+            if "degrees" not in inspect.signature(estimator.fit).parameters:
+                raise ParameterError(f"{type(estimator).__name__} takes no degrees of some rows; DLDL does.")
+            # Of a row with a single 1 both readings are the same: all of its degree is there.
+            given = ~(np.isin(values, (0.0, 1.0)) | np.isnan(values)).all(axis=1)
+            degrees = np.full(values.shape, np.nan)
+            degrees[given] = check_degrees(values[given], self.names, self.rows[given])
+            values, row_data = _to_logical(values), {"degrees": degrees} if given.any() else {}
+            messages = [f"True degrees of {int(given.sum())} rows, 0/1 labels of {int((~given).sum())}."]
+            if not given.any():
+                messages = ["No row has degrees: kind mixed was not needed."]
+        y = replace(self, values=values).check(estimator)
+        if unknown := int(np.isnan(y).sum()):
+            messages.append(f"{unknown} empty label cells of {y.size} are unknown: neither 0 nor 1.")
+        return TrainingTargets(y, row_data, y, "0/1" if are_logical(y) else "degrees", messages)
+
+    def _votes(self, estimator: Any) -> TrainingTargets:
+        check_votes(self.values, self.names, self.rows)
+        degrees, totals = votes_to_degrees(self.values)
+        voted = totals > 0
+        if not voted.any():
+            raise TableError("there are no votes: every count is 0.")
+        messages = [] if voted.all() else [f"{int((~voted).sum())} rows without votes are not used."]
+        name, accepted = type(estimator).__name__, inspect.signature(estimator.fit).parameters
+        row_data = {"sample_weight": totals}
+        if estimator.kind == _TAKES_DISTRIBUTIONS:
+            # A row without votes has sample weight 0, so that any distribution will do for it.
+            y = np.where(voted[:, None], degrees, 1.0 / len(self.names))
+        else:
+            y = np.where(voted[:, None], self.values > 0, np.nan)
+            if "n_raters" in accepted:
+                # Of a row without votes every label is unknown, so that any number will do.
+                row_data = {"n_raters": np.maximum(totals, 1.0)}
+            elif "degrees" in accepted:
+                row_data["degrees"] = degrees
+            else:
+                row_data = {}
+                messages.append(f"{name} takes no degrees: it is fitted on which labels got any vote.")
+        if row_data.keys() - accepted.keys():
+            messages.append(f"{name} takes no sample weights: every row counts once, whatever its number of votes.")
+        row_data = {key: value for key, value in row_data.items() if key in accepted}
+        return TrainingTargets(y, row_data, degrees, "votes", messages)
+
+    def check(self, estimator: Any) -> Matrix:
+        """The labels, which must be of the kind that the estimator takes."""
+        if estimator.kind == _TAKES_DISTRIBUTIONS:
+            return check_degrees(self.values, self.names, self.rows)
+        name = type(estimator).__name__
+        advice = f"{name} learns from 0/1 labels; for counts use kind='votes' (--kind votes), for degrees of some rows "
+        advice += "kind='mixed' (--kind mixed), for degrees of all rows use a learner such as SABFGS."
+        check_logical_labels(self.values, self.names, self.rows, advice)
+        if not estimator.capabilities().unknown_labels:
+            advice = f"write 0 or 1: {name} takes no unknown labels, DLDL does."
+            check_all_known(self.values, self.names, self.rows, advice)
+        # Of a single label every 0 is an empty row: that sentence would not help.
+        if (self.values == 0).any():
+            check_two_labels(self.names)
+        check_some_label(self.values, self.rows, "drop such rows.")
+        return self.values
+
+    def truth(self) -> tuple[Matrix, Matrix | None, bool, list[str]]:
+        """What predictions of other rows are compared with.
+
+        Returns
+        -------
+        truth : ndarray of shape (n_samples, n_labels)
+            NaN where nothing can be compared.
+        sample_weight : ndarray of shape (n_samples,) or None
+            The number of votes of each row.
+        logical : bool
+            Whether these are 0/1 labels.
+        messages : list of str
+        """
+        if self.kind == "votes":
+            check_votes(self.values, self.names, self.rows)
+            degrees, totals = votes_to_degrees(self.values)
+            unvoted = int((totals == 0).sum())
+            return degrees, totals, False, [f"{unvoted} rows without votes are left out."] if unvoted else []
+        if not self.is_logical:
+            return check_degrees(self.values, self.names, self.rows), None, False, []
+        T = _to_logical(self.values)
+        n = int(np.isnan(T).sum())
+        return T, None, True, [f"{n} empty label cells of {T.size} are unknown and not scored."] if n else []
+
+
+def _to_logical(values: Matrix) -> Matrix:
+    return np.where(np.isnan(values), np.nan, values > 0)
+
+
+def check_two_labels(labels: Sequence[str]) -> None:
+    """Refuse a single label: there is nothing to share."""
+    if len(labels) == 1:
+        raise TableError("one label has degree 1 in every row; name at least two.", column=labels[0])
+
+
+def mean_distribution(T: Matrix) -> Matrix:
+    """Mean over the rows of the degrees, or of equal shares of the positive labels; a row without any counts as all.
+
+    An unknown label counts as its mean over the other rows, a row of unknown degrees not at all.
+    """
+    if np.isnan(T).any():
+        T = fill_unknown(*split_observed(T)) if are_logical(T) else T[~np.isnan(T).any(axis=1)]
+    return np.asarray(normalize_rows(np.where(T.any(axis=1, keepdims=True), T, 1.0)).mean(axis=0), dtype=np.float64)
