@@ -117,13 +117,13 @@ def test_methods_are_compared_on_sparse_rows_where_they_take_them(files, tmp_pat
     sparse, dense = (table.features(rows[:200], rows[200:], sparse=sparse) for sparse in (True, False))
     assert all(map(scipy.sparse.issparse, sparse))
     np.testing.assert_allclose(dense[0].mean(axis=0), 0, atol=1e-12)
-    given, numbers = [], type(table).numbers
+    given, features = [], type(table).features
 
     def noted(self, *rows, sparse):
         given.append(sparse)
-        return numbers(self, *rows, sparse=sparse)
+        return features(self, *rows, sparse=sparse)
 
-    monkeypatch.setattr(type(table), "numbers", noted)
+    monkeypatch.setattr(type(table), "features", noted)
     found = run_plan(plan, tmp_path, loaded={plan.datasets[0].name: table})
     assert given == [True, False]
     assert all(record.is_ok for record in found.records)

@@ -21,7 +21,7 @@ from ldlearn.metrics.against_baselines import score_predictions
 from ldlearn.tables import TableModel, export_onnx, fit_and_check, load_model, save_model
 from ldlearn.tables.column_types import CellReport
 from ldlearn.tables.linear import linear_softmax, strongest_features
-from ldlearn.tables.table_fit import held_out_scores
+from ldlearn.tables.table_fit import _predict_by_classifier, held_out_scores
 from ldlearn.tables.values import is_numeric, to_labels, to_numbers, to_texts
 
 FEATURES = ["height", "wet", "place"]
@@ -185,7 +185,7 @@ def test_the_check_up_finds_signal_and_its_absence():
     assert any("too few" in w for w in few.facts["warnings"])
 
 
-def test_a_classifier_of_each_label_stands_beside_the_baselines_where_it_is_quick(tmp_path, monkeypatch):
+def test_a_classifier_of_each_label_stands_beside_the_baselines_where_it_is_quick(tmp_path):
     rng = np.random.default_rng(2)
     x = rng.normal(size=(120, 2))
     labels = pd.DataFrame((x + 0.3 * rng.normal(size=x.shape) > -0.5).astype(int), columns=["low", "high"])
@@ -196,8 +196,7 @@ def test_a_classifier_of_each_label_stands_beside_the_baselines_where_it_is_quic
     scores = {score.name: score for score in held_out_scores(load_model(tmp_path / "m.ldl").facts)}
     likely = scores["vote_likelihood"]
     assert likely.mean < likely.classifier < 0
-    monkeypatch.setattr("ldlearn.tables.table_fit._SLOW_TO_CLASSIFY", 100)
-    assert all(score.classifier is None for score in held_out_scores(fit_and_check(table, ["low", "high"]).facts))
+    assert _predict_by_classifier(x, labels.to_numpy(dtype=float), x, max_size=100) is None
     exact = fit_and_check(table.assign(low=0.25, high=0.75), ["low", "high"], estimator=SABFGS())
     assert all(score.classifier is None for score in held_out_scores(exact.facts))
 

@@ -6,11 +6,11 @@ Public names are imported on first use: reading a file must not pay for scikit-l
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ldlearn.tables.card import write_card as write_card
     from ldlearn.tables.comparison import Comparison as Comparison
     from ldlearn.tables.comparison import compare_tables as compare_tables
     from ldlearn.tables.description import describe_file as describe_file
     from ldlearn.tables.description import describe_model as describe_model
+    from ldlearn.tables.description import write_card as write_card
     from ldlearn.tables.embedding import NamedEmbedding as NamedEmbedding
     from ldlearn.tables.embedding import import_embedding as import_embedding
     from ldlearn.tables.features import TablePreprocessing as TablePreprocessing
@@ -32,9 +32,8 @@ else:
     from importlib import import_module
 
     _MODULES = {
-        "card": ("write_card",),
         "comparison": ("Comparison", "compare_tables"),
-        "description": ("describe_file", "describe_model"),
+        "description": ("describe_file", "describe_model", "write_card"),
         "embedding": ("NamedEmbedding", "import_embedding"),
         "features": ("TablePreprocessing",),
         "labelled_table": ("PreparedTable", "prepare_table"),

@@ -1,4 +1,4 @@
-"""Is a file the one that was meant: SHA-256 and git blob ids."""
+"""Checksums of files: SHA-256 and git blob ids."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def git_blob_id(path: Path) -> str:
 
 @dataclass(frozen=True)
 class Checksum:
-    """What is known of a file's content: at best its SHA-256, else the id of its git blob.
+    """Expected checksum of a file: its SHA-256 if known, else the id of its git blob.
 
     A git blob id is a SHA-1: it finds every accident, but a forger with great means could meet it.
     """
@@ -38,13 +38,13 @@ class Checksum:
         return f"git:{self.git}" if self.git else ""
 
     def problem(self, path: Path) -> str:
-        """Say in a few words how the file differs from the one meant; empty if it is that file."""
+        """How a file differs from the expected one; empty if it does not."""
         size = path.stat().st_size
-        # The size first: it costs nothing, and says more of a download that broke off than two digests do.
+        # The size first: it is cheap, and informative about an incomplete download.
         if self.size not in (None, size):
             return f"it has {size:,} bytes instead of {self.size:,}"
-        kind, meant, digest = "git blob id", self.git, git_blob_id
+        kind, expected, digest = "git blob id", self.git, git_blob_id
         if self.sha256:
-            kind, meant, digest = "SHA-256", self.sha256, sha256_of
-        found = digest(path) if meant else ""
-        return "" if found == meant else f"its {kind} is {found} instead of {meant}"
+            kind, expected, digest = "SHA-256", self.sha256, sha256_of
+        found = digest(path) if expected else ""
+        return "" if found == expected else f"its {kind} is {found} instead of {expected}"

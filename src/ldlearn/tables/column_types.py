@@ -27,7 +27,6 @@ MAX_CATEGORIES = 1000
 EMPTY, CONSTANT = "no value in any row", "the same value in every row"
 ROW_COUNTER = "a row counter, which identifies rows"
 _MAX_MALFORMED = 0.1  # of the cells of a numeric column
-_NEARLY_UNIQUE = 0.8  # distinct texts, as a fraction of the cells
 _MIN_CELLS = 5  # fewer cells do not show how often texts are repeated
 # A word, or one character of a script that writes without spaces.
 WORD = r"[\u3040-\u30ff\u3400-\u9fff]|[^\W\u3040-\u30ff\u3400-\u9fff]+"
@@ -111,13 +110,10 @@ def find_column_types(
     table: Any,
     features: Sequence[str],
     *,
-    numeric: Sequence[str] = (),
-    categorical: Sequence[str] = (),
-    date: Sequence[str] | Mapping[str, str] = (),
-    text: Sequence[str] = (),
     decimal: str | None = None,
+    **given: Sequence[str] | Mapping[str, str],
 ) -> ColumnTypes:
-    """Infer the types of columns; those that the caller gives, and the decimal mark, are taken as given.
+    """Infer the types of columns, except those ``given`` as numeric, categorical, date (with formats) or text.
 
     Raises
     ------
@@ -126,11 +122,9 @@ def find_column_types(
     """
     if isinstance(table, SparseTable):
         rest = [name for name in features if name not in table.place]
-        given: dict[str, Any] = {"numeric": numeric, "categorical": categorical, "date": date, "text": text}
-        others = find_column_types(table.frame, rest, **given, decimal=decimal)
+        others = find_column_types(table.frame, rest, decimal=decimal, **given)
         return _with_sparse(others, table.take_columns([name for name in features if name in table.place]))
-    types = dict.fromkeys(numeric, "numeric") | dict.fromkeys(categorical, "categorical")
-    types |= dict.fromkeys(text, "text") | dict.fromkeys(date, "date")
+    types = {name: type_ for type_, names in given.items() for name in names}
     plain = {name for name, dtype in zip(table.columns, table.dtypes, strict=True) if dtype.kind in "iuf"}
     inferred = [name for name in features if name not in types]
     left_out = _without_content(table, inferred, [name for name in inferred if name in plain])
@@ -141,20 +135,19 @@ def find_column_types(
     for name in inferred:
         if name not in left_out and name not in types:
             types[name] = "numeric" if name in plain else _infer_type(table[name], name, decimal)
-    of = {type_: tuple(name for name in features if types.get(name) == type_) for type_ in set(types.values())}
-    left_out |= dict.fromkeys(of.get(ROW_COUNTER, ()), ROW_COUNTER)
-    forms = date if isinstance(date, Mapping) else {}
-    dates = {name: forms.get(name) or _date_format(table[name], name) for name in of.get("date", ())}
-    for name in of.get("categorical", ()):
+    numeric, categorical, date, text, counters = (
+        tuple(name for name in features if types.get(name) == type_)
+        for type_ in ("numeric", "categorical", "date", "text", ROW_COUNTER)
+    )
+    for name in categorical:
         _check_categories(table[name], name)
-    return ColumnTypes(of.get("numeric", ()), of.get("categorical", ()), dates, of.get("text", ()), left_out)
-
-
-def _date_format(series: Any, column: str) -> str:
-    form = find_form(series, column)
-    if form is None:
-        raise TableError("nothing in it reads as dates; write them as 2024-03-31.", column=column)
-    return form
+    dates, forms = {}, given.get("date")
+    for name in date:
+        form = (forms.get(name) if isinstance(forms, Mapping) else None) or find_form(table[name], name)
+        if form is None:
+            raise TableError("nothing in it reads as dates; write them as 2024-03-31.", column=name)
+        dates[name] = form
+    return ColumnTypes(numeric, categorical, dates, text, left_out | dict.fromkeys(counters, ROW_COUNTER))
 
 
 def _check_categories(series: Any, column: str) -> None:
@@ -234,7 +227,7 @@ def _infer_type(series: Any, column: str, decimal: str | None) -> str:
     if has_digits and find_form(series, column) is not None:
         return "date"
     count = _count_distinct(present)
-    if len(present) < _MIN_CELLS or (count < _NEARLY_UNIQUE * len(present) and count <= MAX_CATEGORIES):
+    if len(present) < _MIN_CELLS or count < min(0.8 * len(present), MAX_CATEGORIES + 1):
         return "categorical"
     if _words_per_cell(present) >= 3:
         return "text"

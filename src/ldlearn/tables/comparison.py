@@ -62,7 +62,7 @@ def compare_tables(
     labels : str or sequence, optional
         The label columns; by default all that are not the id. They are matched by name.
     id : str, optional
-        A column that names the rows, which are then matched by it. By default the one column of texts that both files
+        A column of identifiers, by which rows are then matched. By default the one column of texts that both files
         have, or a first column of distinct whole numbers; if there is none, rows are matched by their order.
     metrics : sequence of str or "all", optional
         Names of `ldlearn.metrics`; by default all that need no order of the labels.
@@ -76,11 +76,11 @@ def compare_tables(
     if convention not in CONVENTIONS:
         raise ParameterError(f"convention must be one of {', '.join(CONVENTIONS)}, got {convention!r}.")
     tables = [_read(file, labels, format, dialect, on_message) for file in (truth, other)]
-    id = _common_texts(tables) or _common_numbers(tables) if id is None else id
-    names = _label_names(tables, id)
+    id = _find_id([table.frame for table in tables]) if id is None else id
+    names = _label_names(tables[0], tables[1], id)
     if id is not None:
         for table in tables:
-            table.name_rows(id)
+            table.index_by(id)
         _check_same_rows(*tables)
         tables[1].frame = tables[1].frame.loc[tables[0].frame.index]
     elif len(tables[0].frame) != len(tables[1].frame):
@@ -99,8 +99,8 @@ class _Table:
     frame: Any
     labels: list[str]
 
-    def name_rows(self, id: str) -> None:
-        """Let the ids be the names of the rows."""
+    def index_by(self, id: str) -> None:
+        """Make the ids the index of the frame."""
         with naming(self.file):
             check_columns(list(self.frame.columns), [id], "id")
             ids = to_texts(self.frame[id], id)
@@ -134,19 +134,14 @@ def _read(
         return _Table(file, frame, [source.names[i] for i in chosen])
 
 
-def _common_texts(tables: Sequence[_Table]) -> str | None:
-    """The one column that both tables have and that holds no numbers, as that of the ids which `predict` writes."""
-    texts = [{name for name in table.frame.columns if not is_numeric(table.frame[name])} for table in tables]
-    common = texts[0] & texts[1]
-    return str(common.pop()) if len(common) == 1 else None
-
-
-def _common_numbers(tables: Sequence[_Table]) -> str | None:
-    """A first column that both tables have and that names their rows by whole numbers, as ids that `predict` writes."""
-    for name in (table.frame.columns[0] for table in tables):
-        if all(name in table.frame.columns and _counts_rows(table.frame[name]) for table in tables):
-            return str(name)
-    return None
+def _find_id(frames: Sequence[Any]) -> str | None:
+    """The one column of texts that both tables have, or a first column of distinct whole numbers."""
+    common = [name for name in frames[0].columns if name in frames[1].columns]
+    texts = [name for name in common if not any(is_numeric(frame[name]) for frame in frames)]
+    if len(texts) == 1:
+        return str(texts[0])
+    first = [name for frame in frames for name in frame.columns[:1] if name in common]
+    return next((name for name in first if all(_counts_rows(frame[name]) for frame in frames)), None)
 
 
 def _counts_rows(column: Any) -> bool:
@@ -155,16 +150,14 @@ def _counts_rows(column: Any) -> bool:
     return bool(column.is_unique and (numbers % 1 == 0).all() and (numbers > 1).any())
 
 
-def _label_names(tables: Sequence[_Table], id: str | None) -> list[str]:
-    names = [[name for name in table.labels if name != id] for table in tables]
-    alone = sorted(set(names[0]) ^ set(names[1]))
-    if alone:
-        first, second = (table.file for table in tables)
+def _label_names(first: _Table, second: _Table, id: str | None) -> list[str]:
+    names, others = ([name for name in table.labels if name != id] for table in (first, second))
+    if unmatched := sorted(set(names) ^ set(others)):
         raise TableError(
-            f"{first} and {second} must have the same label columns, but {alone[0]!r} is only in "
-            f"{first if alone[0] in names[0] else second}; choose the labels."
+            f"{first.file} and {second.file} must have the same label columns, but {unmatched[0]!r} is only in "
+            f"{(first if unmatched[0] in names else second).file}; choose the labels."
         )
-    return names[0]
+    return names
 
 
 def _check_same_rows(first: _Table, second: _Table) -> None:

@@ -1,22 +1,26 @@
-"""The description of a table model as plain values: for JSON, for the terminal and for the model card."""
+"""The description of a table model: as plain values for JSON and the terminal, and as a model card in HTML."""
 
 from __future__ import annotations
 
 import os
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ldlearn.compose.method_names import method_name
-from ldlearn.exceptions import ModelFileError
+from ldlearn.exceptions import ModelFileError, import_optional
+from ldlearn.tables.atomic import writing
 from ldlearn.tables.checksums import sha256_of
+from ldlearn.tables.column_types import columns_by_type
 from ldlearn.tables.features import PREPROCESSING_STEPS
 from ldlearn.tables.linear import linear_softmax, strongest_features
 from ldlearn.tables.model_files import load_table_model
+from ldlearn.tables.table_fit import describe_signal, held_out_scores
 from ldlearn.tables.table_model import TableModel
 
-_TOLD_ELSEWHERE = ("holdout", "warnings", "columns", "source")
+_OWN_SECTIONS = ("holdout", "warnings", "columns", "source")
 
 
 def describe_model(model: TableModel) -> dict[str, Any]:
@@ -35,7 +39,7 @@ def describe_model(model: TableModel) -> dict[str, Any]:
         "preprocessing": list(PREPROCESSING_STEPS),
         "strongest_features": strongest(model),
         "degrees": training_degrees(model),
-        "data": {key: value for key, value in model.facts.items() if key not in _TOLD_ELSEWHERE},
+        "data": {key: value for key, value in model.facts.items() if key not in _OWN_SECTIONS},
         "holdout": model.facts.get("holdout"),
         "warnings": model.facts.get("warnings", []),
     }
@@ -60,12 +64,12 @@ def certified_gap(estimator: Any) -> dict[str, float] | None:
 
 
 def strongest(model: TableModel) -> dict[str, list[tuple[str, float]]] | None:
-    """The features that push each label up, if the model is linear."""
+    """The features with the largest coefficients for each label, if the model is linear."""
     found = linear_softmax(model.estimator)
     if found is None:
         return None
-    pushes = strongest_features(found[0], model.preprocessing.feature_names())
-    return dict(zip(model.labels, pushes, strict=True))
+    largest = strongest_features(found[0], model.preprocessing.feature_names())
+    return dict(zip(model.labels, largest, strict=True))
 
 
 def training_degrees(model: TableModel) -> dict[str, dict[str, Any]] | None:
@@ -79,7 +83,7 @@ def training_degrees(model: TableModel) -> dict[str, dict[str, Any]] | None:
 
 
 def _learned(estimator: Any) -> dict[str, Any]:
-    """Fitted attributes that are single numbers: weights chosen, iterations done."""
+    """Fitted attributes that are single numbers: selected penalties, numbers of iterations."""
     learned = (name for name in vars(estimator) if name.endswith("_") and not name.startswith("_"))
     found = {name: getattr(estimator, name) for name in learned if name != "n_features_in_"}
     return _plain_items({name: value for name, value in found.items() if isinstance(value, int | float | np.number)})
@@ -93,3 +97,35 @@ def _plain(value: Any) -> Any:
     if isinstance(value, np.generic):
         value = value.item()
     return value if value is None or isinstance(value, bool | int | float | str) else repr(value)
+
+
+def write_card(description: dict[str, Any], path: str | os.PathLike[str]) -> None:
+    """Write the page about a model, as `describe_file` describes it."""
+    with writing(path) as file:
+        file.write(render_card(description).encode())
+
+
+def render_card(description: dict[str, Any]) -> str:
+    """The page as text; markup in names of labels and columns is escaped."""
+    jinja2 = import_optional("jinja2", "report", "Model cards")
+    template = files("ldlearn.tables").joinpath("card.html.j2").read_text(encoding="utf-8")
+    # Strict: a missing key is an error, not an empty place in the page.
+    environment = jinja2.Environment(
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    scores = held_out_scores({"holdout": description["holdout"]})
+    derived = {"scores": scores, "verdict": _verdict(description), "types": columns_by_type(description["columns"])}
+    return str(environment.from_string(template).render(description, **derived))
+
+
+def _verdict(description: dict[str, Any]) -> dict[str, str]:
+    """Whether the model can be relied on, in a sentence."""
+    held = description["holdout"]
+    if held is None:
+        return {"class": "unknown", "text": "Not validated on held-out rows: its degrees may be unreliable."}
+    text = describe_signal(held)
+    if not held["better_than_baselines"]:
+        return {"class": "bad", "text": text}
+    if description["warnings"]:
+        return {"class": "unknown", "text": text + " Read the warnings first."}
+    return {"class": "good", "text": text}

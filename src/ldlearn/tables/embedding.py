@@ -1,4 +1,4 @@
-"""Embeddings of texts that the user names: a model file keeps the name alone, and nothing is imported for its sake."""
+"""Text embeddings given by name: a model file stores only the name, and loading it imports nothing."""
 
 from __future__ import annotations
 
@@ -17,44 +17,44 @@ from ldlearn.exceptions import ParameterError, TableError, import_optional
 _SENTENCES = "sentence-transformers"
 _PROBE = ["A text that tells embeddings apart."]
 
-# What the user has named in this process: the only thing that a model which needs an embedding can find.
-_named: dict[str, Callable[[list[str]], Any]] = {}
+# Embeddings that were imported in this process; a model can use only these.
+_imported: dict[str, Callable[[list[str]], Any]] = {}
 
 
 @dataclass
 class NamedEmbedding:
-    """Makes numbers of texts by something outside the model; see `import_embedding`.
+    """A text embedding outside the model; see `import_embedding`.
 
     Attributes
     ----------
     name : str
         ``module:attribute``, or ``sentence-transformers:MODEL``.
     probe : ndarray of shape (1, width)
-        What it made of a fixed text at the fit, so that another version is noticed.
+        The embedding of a fixed text at the fit, to detect another version.
     """
 
     name: str
     probe: NDArray[np.float64] = field(default_factory=lambda: np.empty((1, 0)))
 
     def transform(self, texts: Sequence[str]) -> NDArray[np.float64]:
-        """The numbers of texts, a row each."""
+        """The embeddings of texts, a row each."""
         # Loose enough for another processor, which rounds otherwise.
-        if not np.allclose(self._numbers(_PROBE), self.probe, rtol=1e-3, atol=1e-5):
+        if not np.allclose(self._embed(_PROBE), self.probe, rtol=1e-3, atol=1e-5):
             raise TableError(f"the embedding {self.name!r} gives other numbers than at the fit; install that version.")
-        return self._numbers(texts)
+        return self._embed(texts)
 
     def get_feature_names_out(self) -> list[str]:
         """Numbers have no names."""
         return [str(k) for k in range(self.probe.shape[1])]
 
-    def _numbers(self, texts: Sequence[str]) -> NDArray[np.float64]:
-        if self.name not in _named:
+    def _embed(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        if self.name not in _imported:
             raise TableError(
                 f"the model needs the embedding {self.name!r:.80}, which is not part of it; if you know and trust that "
                 "code, name it again (--embedding, or ldlearn.tables.import_embedding)."
             )
         try:
-            found = np.asarray(_named[self.name](list(texts)), dtype=np.float64)
+            found = np.asarray(_imported[self.name](list(texts)), dtype=np.float64)
         except Exception as error:
             reason = f"{type(error).__name__}: {error}"
             raise TableError(f"the embedding {self.name!r} fails on a list of texts ({reason}).") from error
@@ -86,10 +86,10 @@ def import_embedding(name: str) -> NamedEmbedding:
     module, _, attribute = name.partition(":")
     if not module or not attribute:
         raise ParameterError(f"An embedding is named as module:attribute or {_SENTENCES}:MODEL, got {name!r}.")
-    _named[name] = _sentence_model(attribute) if module == _SENTENCES else _function(_find(module, attribute), name)
-    made = NamedEmbedding(name)
-    made.probe = made._numbers(_PROBE)
-    return made
+    _imported[name] = _sentence_model(attribute) if module == _SENTENCES else _function(_find(module, attribute), name)
+    embedding = NamedEmbedding(name)
+    embedding.probe = embedding._embed(_PROBE)
+    return embedding
 
 
 def _sentence_model(name: str) -> Callable[[list[str]], Any]:

@@ -34,7 +34,6 @@ Matrix = NDArray[np.float64]
 
 _MAX_NUMBER = 1e100  # squares of such numbers, summed over any table, are still finite
 SPARSE_BELOW = 0.3  # fraction of nonzero features below which a sparse matrix pays
-_BLOCK_SIZE = 2**18  # numbers that are copied at a time, to stay in cache
 MAX_WORDS = 2000
 PREPROCESSING_STEPS = (
     "numeric: a missing value becomes the median, then mean 0 and variance 1",
@@ -98,7 +97,7 @@ class TablePreprocessing:
         modes = [_most_frequent(cleaned[name]) for name in types.categorical]
         names = [name for name in cleaned.columns if name not in of_texts]
         medians, means, scales = _moments(cleaned, names)
-        made = cls(
+        preprocessing = cls(
             tuple(names),
             types.categorical,
             types.texts,
@@ -109,12 +108,12 @@ class TablePreprocessing:
             [sorted({*cleaned[name].dropna(), mode}) for name, mode in zip(types.categorical, modes, strict=True)],
             {name: _fit_encoder(cleaned[name], name, embedding) for name in types.texts},
         )
-        parts = made._parts(cleaned)
+        parts = preprocessing._parts(cleaned)
         size = sum(part.shape[0] * part.shape[1] for part in parts)
         nonzero = sum(part.nnz if scipy.sparse.issparse(part) else part.size for part in parts)
-        # A table that came sparse was found to pay; made dense, it may not fit into memory.
-        made.sparse = isinstance(cleaned, SparseTable) or (sparse and nonzero < SPARSE_BELOW * size)
-        return made, made._joined(parts)
+        # A sparse table stays sparse: made dense, it may not fit into memory.
+        preprocessing.sparse = isinstance(cleaned, SparseTable) or (sparse and nonzero < SPARSE_BELOW * size)
+        return preprocessing, preprocessing._join(parts)
 
     @property
     def embedded(self) -> bool:
@@ -126,7 +125,7 @@ class TablePreprocessing:
 
         Categories that training did not have are added to ``report``.
         """
-        return self._joined(self._parts(cleaned, report))
+        return self._join(self._parts(cleaned, report))
 
     def feature_names(self) -> list[str]:
         """Names of the features that the estimator sees."""
@@ -165,7 +164,7 @@ class TablePreprocessing:
             np.divide(filled, self.scales[which], out=scaled[rows])
         return scaled
 
-    def _joined(self, parts: list[Any]) -> Any:
+    def _join(self, parts: list[Any]) -> Any:
         if self.sparse:
             return scipy.sparse.hstack([scipy.sparse.csr_array(part) for part in parts], format="csr")
         dense = [part.toarray() if scipy.sparse.issparse(part) else np.asarray(part) for part in parts]
@@ -190,7 +189,8 @@ def _moments(cleaned: Any, names: list[str]) -> Matrix:
             scales = np.sqrt(column_moments(values)[1] / values.shape[0])
             found.append(np.vstack([np.zeros((2, len(scales))), np.where(scales > 0, scales, 1.0)]))
         else:
-            batches = gen_batches(values.shape[1], max(1, _BLOCK_SIZE // max(1, len(values))))
+            # Copies of 2 MB at a time stay in cache.
+            batches = gen_batches(values.shape[1], max(1, 2**18 // max(1, len(values))))
             found += [_dense_moments(values.T[batch]) for batch in batches]
     return np.hstack(found)
 

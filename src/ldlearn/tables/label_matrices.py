@@ -1,4 +1,4 @@
-"""Label matrices: are they distributions, votes or logical labels, and are their rows sound."""
+"""Label matrices of data sets: distributions, votes or logical labels, checked row by row."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from ldlearn.exceptions import DatasetError, describe_rows
 KINDS = ("auto", "distribution", "votes", "logical")
 
 
-def guess_kind(matrix: NDArray[Any]) -> str:
+def infer_kind(matrix: NDArray[Any]) -> str:
     """Logical if all entries are 0 or 1 (or -1 or 1), votes if whole and not negative, else distribution.
 
     Examples
     --------
-    >>> guess_kind(np.array([[0, 1], [1, 1]])), guess_kind(np.array([[3.0, 1.0]])), guess_kind(np.array([[0.5, 0.5]]))
+    >>> infer_kind(np.array([[0, 1], [1, 1]])), infer_kind(np.array([[3.0, 1.0]])), infer_kind(np.array([[0.5, 0.5]]))
     ('logical', 'votes', 'distribution')
     """
     if _is_logical(matrix):
@@ -40,11 +40,11 @@ def as_fields(
     if kind not in KINDS:
         raise DatasetError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}.")
     names = label_names or default_label_names(matrix.shape[1])
-    # Before anything is guessed: with NaN among them, 0/1 labels would pass for degrees.
+    # Before the kind is inferred: with NaN among them, 0/1 labels would pass for degrees.
     if kind in ("auto", "logical"):
         _refuse_unknown(matrix, names, where)
     if kind == "auto":
-        kind = guess_kind(matrix)
+        kind = infer_kind(matrix)
     if kind == "logical":
         if not _is_logical(matrix):
             raise_not_logical(matrix, names, where, first_row=1)
@@ -111,21 +111,19 @@ def raise_row_problems(
     """Raise a `DatasetError` that lists the rows of D that are no distributions, if there are any."""
     problems = find_row_problems(D, sums=sums)
     if problems:
-        parts = [_in_words(kind, mark, D, label_names, first_row) for kind, mark in problems.items()]
+        parts = [_describe_problem(kind, mark, D, label_names, first_row) for kind, mark in problems.items()]
         message = f"{where}: {'; '.join(parts)} (rows counted from {first_row}). {advice}"
         raise DatasetError(message, {kind: np.flatnonzero(mark).tolist() for kind, mark in problems.items()})
 
 
-def _in_words(kind: str, mark: NDArray[np.bool_], D: NDArray[Any], label_names: Sequence[str], first_row: int) -> str:
-    first = int(np.argmax(mark))
-    row = D[first]
-    if kind == "not finite":
-        example = f"NaN or infinite degree, first of label {label_names[int(np.argmax(~np.isfinite(row)))]!r}"
-    elif kind == "negative degree":
-        column = int(np.argmax(row < 0))
-        example = f"negative degree, first {row[column]:.6g} of label {label_names[column]!r}"
-    elif kind == "sums to 0":
-        example = "degrees that sum to 0"
-    else:
-        example = f"degrees that do not sum to 1, first {row.sum():.6g}"
-    return f"{describe_rows(mark, range(first_row, first_row + len(D)))}: {example}"
+def _describe_problem(
+    kind: str, mark: NDArray[np.bool_], D: NDArray[Any], label_names: Sequence[str], first_row: int
+) -> str:
+    row = D[int(np.argmax(mark))]
+    not_finite, lowest = int(np.argmax(~np.isfinite(row))), int(np.argmax(row < 0))
+    problem = {
+        "not finite": f"NaN or infinite degree, first of label {label_names[not_finite]!r}",
+        "negative degree": f"negative degree, first {row[lowest]:.6g} of label {label_names[lowest]!r}",
+        "sums to 0": "degrees that sum to 0",
+    }.get(kind, f"degrees that do not sum to 1, first {row.sum():.6g}")
+    return f"{describe_rows(mark, range(first_row, first_row + len(D)))}: {problem}"

@@ -36,8 +36,6 @@ MAGIC = b"ldlearn-model "
 VERSION = 1
 _MAX_JSON_BYTES = 32 << 20
 _MAX_CONTAINERS = 200_000  # lists and dicts in the JSON: each takes far more memory than the two bytes it is written in
-_MAX_DEPTH = 20
-_MAX_NEIGHBOR_INDICES = 4  # each is built again from its rows, which may be the same array
 _ARRAY_KINDS = "biuf"
 _PICKLE_STARTS = (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")
 
@@ -192,7 +190,7 @@ class _Decoder:
 
     def decode(self, value: Any, depth: int = 0) -> Any:
         """The object that JSON values stand for."""
-        if depth > _MAX_DEPTH:
+        if depth > 20:
             raise ModelFileError("it is nested too deeply")
         if isinstance(value, list):
             return [self.decode(child, depth + 1) for child in value]
@@ -226,7 +224,7 @@ class _Decoder:
         if schema is None:
             raise ModelFileError(f"it names {str(name)[:80]!r}, which is not among the classes a model file may hold")
         self._n_indices += name == "NearestNeighbors"
-        if self._n_indices > _MAX_NEIGHBOR_INDICES:
+        if self._n_indices > 4:  # each is built again from its rows, which may be the same array
             raise ModelFileError("it holds more neighbour indices than any model needs")
         attributes = self._items(state, depth)
         schema.check(params, attributes)

@@ -14,8 +14,6 @@ from ldlearn.tables.linear import Matrix, linear_softmax
 from ldlearn.tables.table_model import TableModel
 from ldlearn.tables.values import TRUTH_SPELLINGS
 
-_OPSET, _ML_OPSET, _IR_VERSION = 17, 3, 8
-
 
 def export_onnx(model: TableModel, path: str | os.PathLike[str]) -> None:
     """Write a linear model as an ONNX file that any ONNX runtime can run without Python.
@@ -120,8 +118,8 @@ class _Graph:
         ]
         output = helper.make_tensor_value_info("degrees", types.DOUBLE, [None, len(model.labels)])
         graph = helper.make_graph(self._nodes, "ldlearn", inputs, [output], self._constants)
-        opsets = [helper.make_opsetid("", _OPSET), helper.make_opsetid("ai.onnx.ml", _ML_OPSET)]
-        made = helper.make_model(graph, opset_imports=opsets, ir_version=_IR_VERSION, producer_name="ldlearn")
+        opsets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 3)]
+        made = helper.make_model(graph, opset_imports=opsets, ir_version=8, producer_name="ldlearn")
         names = {"numbers": model.numeric, "texts": model.categorical, "degrees": model.labels}
         helper.set_model_props(made, {key: "\n".join(value) for key, value in names.items()})
         self._onnx.checker.check_model(made)

@@ -1,4 +1,4 @@
-"""Progress of long work: the interface that is told of it, and one that tells nobody."""
+"""Reports of progress: the interface, and an implementation that reports nothing."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ Advance = Callable[[int], None]
 
 
 class Progress(Protocol):
-    """Opens a task; what it gives is told every amount that has been done."""
+    """Opens a task; the callable that it returns is called with every amount of work done."""
 
     def __call__(self, task: str, total: int | None, *, is_bytes: bool = False) -> AbstractContextManager[Advance]:
-        """Begin a task of this many parts; None if nobody knows."""
+        """Begin a task of this size; None if that is unknown."""
 
 
 @contextmanager
 def silent(task: str, total: int | None, *, is_bytes: bool = False) -> Iterator[Advance]:
-    """Tell nobody."""
+    """Report nothing."""
     yield lambda amount: None

@@ -83,7 +83,7 @@ def predict_table(
     output : str, default="-"
         The table to write; standard output by default.
     id : str, optional
-        A column that names the rows; by default that of the fit, if the table has it.
+        The identifier column; by default that of the fit, if the table has it.
     format, to : str, optional
         Formats of the two tables where their names do not tell.
     dialect, on_message
@@ -91,7 +91,7 @@ def predict_table(
     round : int, optional
         Decimals of the degrees, which still sum to 1; by default all that a double has.
     interval : float, optional
-        Write also ``LABEL_low`` and ``LABEL_high`` for each label: intervals that hold this share of the degrees.
+        Nominal coverage of intervals, which are written as ``LABEL_low`` and ``LABEL_high`` for each label.
     raters : float, optional
         How many raters voted on a row, if that is known: intervals are then for the degrees of the very row.
     flag_far : bool, default=False
@@ -204,8 +204,7 @@ def evaluate_table(
     table_input = TableInput(data, format, dialect, on_message, progress)
     truths, predictions, rows, report = [], [], [], CellReport(decimal=table_input.decimal)
     with table_input.opened("rows") as source:
-        # The id is read for the word of a total, which is no row.
-        kinds, messages = columns_to_read(source, loaded, loaded.labels, _id_column(source, loaded, None))
+        kinds, messages = columns_to_read(source, loaded, loaded.labels)
         for frame in source.chunks(kinds, sparse=True):
             truths.append(to_labels(loaded.with_label_columns(frame), loaded.labels))
             predictions.append(loaded.predict(frame, report).to_numpy())
@@ -214,10 +213,10 @@ def evaluate_table(
             raise TableError("the table has no rows.")
         P = np.concatenate(predictions)
         truth, weights, logical, left_out = TableLabels(loaded.labels, np.concatenate(truths), rows, kind).truth()
-    judged = judged_rows(truth, logical)
-    if not judged.any():
+    observed = judged_rows(truth, logical)
+    if not observed.any():
         raise TableError("no row has a label that is known, so there is nothing to compare with.")
-    truth, P, weights = truth[judged], P[judged], None if weights is None else weights[judged]
+    truth, P, weights = truth[observed], P[observed], None if weights is None else weights[observed]
     mean = np.asarray(loaded.facts["mean_distribution"])
     scores = score_predictions(truth, P, mean, metrics, logical=logical, weights=weights)
     better = clearly_better(*advantage_over_constant(truth, P, mean, logical))
@@ -234,8 +233,8 @@ def _enhance_by_fitting(table: LabelledTable, estimator: Any, writer: Writer, wh
     # What the fit recovered: not every method can enhance rows as if they were new.
     degrees = import_pandas().DataFrame(model.estimator.label_distributions_, columns=columns.labels)
     if uncertainty:
-        said = model.enhance(table.frame, CellReport(decimal=table.decimal), uncertainty=uncertainty)
-        degrees[uncertainty.names] = said[uncertainty.names].to_numpy()
+        enhanced = model.enhance(table.frame, CellReport(decimal=table.decimal), uncertainty=uncertainty)
+        degrees[uncertainty.names] = enhanced[uncertainty.names].to_numpy()
     with open_output(writer.output, columns.labels, writer.format) as sink:
         sink.write(writer.rows(table.frame, degrees, columns.id, columns.kept, len(columns.labels)))
     return WrittenTable(len(degrees), columns.labels, writer.output, model.facts["warnings"])
@@ -244,34 +243,34 @@ def _enhance_by_fitting(table: LabelledTable, estimator: Any, writer: Writer, wh
 def _stream(
     table_input: TableInput,
     model: TableModel,
-    work: Callable[..., Any],
+    apply: Callable[..., Any],
     labels: tuple[str, ...],
     writer: Writer,
     id: str | None,
 ) -> WrittenTable:
-    """Send a table through a model, piece by piece; ``labels`` are columns needed besides the features."""
+    """Apply a model to a table in chunks; ``labels`` are columns needed besides the features."""
     count, report, n_labels = 0, CellReport(decimal=table_input.decimal), len(model.labels)
     uncertainty = writer.uncertainty(model.labels)
     uncertainty.check(model.estimator, "enhance" if labels else "predict")
     with table_input.opened("rows") as source:
-        named = _id_column(source, model, id)
-        kept = find_kept(source, writer.keep, named, model.labels)
-        kinds, messages = columns_to_read(source, model, labels, named, kept)
+        id = _id_column(source, model, id)
+        kept = find_kept(source, writer.keep, id, model.labels)
+        kinds, messages = columns_to_read(source, model, labels, id, kept)
         with open_output(writer.output, model.labels, writer.format) as sink:
             for frame in source.chunks(kinds, sparse=True):
-                sink.write(writer.rows(frame, work(frame, report, uncertainty=uncertainty), named, kept, n_labels))
+                sink.write(writer.rows(frame, apply(frame, report, uncertainty=uncertainty), id, kept, n_labels))
                 count += len(frame)
             if not count:  # a table without rows still has columns
                 pandas, degrees = import_pandas(), [*model.labels, *uncertainty.names]
                 frame, nothing = pandas.DataFrame(columns=list(kinds)), pandas.DataFrame(columns=degrees, dtype=float)
-                sink.write(writer.rows(frame, nothing, named, kept, n_labels))
+                sink.write(writer.rows(frame, nothing, id, kept, n_labels))
     return WrittenTable(count, list(model.labels), writer.output, messages + report.messages())
 
 
 def columns_to_read(
     source: Source, model: TableModel, labels: tuple[str, ...], id: str | None = None, kept: Sequence[str] = ()
 ) -> tuple[dict[str, Kind], list[str]]:
-    """The columns to read; missing ones are an error, superfluous ones a note."""
+    """The columns to read; missing ones are an error, superfluous ones a message."""
     check_columns(source.names, model.features, "feature")
     if labels and model.label_list is not None and model.label_list.column in source.names:
         labels = (model.label_list.column,)
@@ -280,12 +279,9 @@ def columns_to_read(
     known = {*model.features, *model.facts.get("columns", ()), *model.labels, *labels, id, model.id, *kept}
     ignored = [name for name in source.names if name not in known]
     messages = [f"columns that the model does not know are ignored: {format_list(ignored)}."] if ignored else []
-    kinds: dict[str, Kind] = dict.fromkeys(model.numeric, "any")
+    kinds: dict[str, Kind] = {name: "text" for name in (id, *kept) if name is not None}
     kinds |= dict.fromkeys((*model.categorical, *model.dates, *model.texts), "text")
-    kinds |= dict.fromkeys(labels, "any")
-    aside = [name for name in (id, *kept) if name is not None and name not in kinds]
-    texts: dict[str, Kind] = dict.fromkeys(aside, "text")
-    return texts | kinds, messages
+    return kinds | dict.fromkeys((*model.numeric, *labels), "any"), messages
 
 
 def _id_column(source: Source, model: TableModel, id: str | None) -> str | None:

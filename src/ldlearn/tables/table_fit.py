@@ -73,7 +73,7 @@ def fit_table(
     embedding : transformer, optional
         What makes numbers of prose; see `TableModel.fit` and `import_embedding`.
     id : str, optional
-        A column that names the rows.
+        The identifier column.
     method : str, default="DLDL"
         See `ldlearn.compose.method_names`.
     params : mapping, optional

@@ -40,7 +40,7 @@ class TableModel:
     labels : tuple of str
         The label columns.
     id : str or None
-        A column that names the rows; it is no feature and comes back beside the predictions.
+        The identifier column; it is no feature and is returned with the predictions.
     facts : dict
         Figures of the training: rows, label counts, column types, scores beside baselines, warnings.
     dates : dict of str to str
@@ -100,7 +100,7 @@ class TableModel:
         features : str or sequence, optional
             The feature columns; by default all that are neither labels nor the id. A column is taken for what it looks
             like: numbers (a few cells that are none count as missing), dates, categories, prose; it is left out if
-            it has the same value in every row, and refused if it looks like names of the rows.
+            it has the same value in every row, and refused if it looks like an identifier.
         estimator : estimator, optional
             Anything of the library that predicts, unfitted; by default `DLDL`.
         numeric, categorical, date, text, ignore : str or sequence, optional
@@ -110,9 +110,9 @@ class TableModel:
             What makes numbers of prose, unfitted: anything like scikit-learn's vectorisers, which takes a series of
             texts. By default TF-IDF. A model file can hold only that and what `import_embedding` gives.
         id : str, optional
-            A column that names the rows.
+            The identifier column.
         kind : {"auto", "votes", "mixed"}, default="auto"
-            What the label columns hold: counts of votes, and 0/1 labels with the degrees of some rows, are said to be.
+            What the label columns hold; counts of votes, and 0/1 labels with degrees of some rows, must be declared.
         separator : str, optional
             What separates labels in one column of lists; found by default, see `expand_label_list`.
         """
@@ -168,14 +168,9 @@ class TableModel:
         """What the feature columns are taken for."""
         return ColumnTypes(self.numeric, self.categorical, self.dates, self.texts)
 
-    @property
-    def can_enhance(self) -> bool:
-        """Whether the model gives degrees to new rows whose 0/1 labels are known."""
-        return hasattr(self.estimator, "enhance")
-
     def check_can_enhance(self) -> None:
-        """Refuse a model that cannot."""
-        if not self.can_enhance:
+        """Refuse a model that cannot give degrees to new rows with 0/1 labels."""
+        if not hasattr(self.estimator, "enhance"):
             raise TableError(
                 f"{type(self.estimator).__name__} gives degrees only to the rows it was fitted on; fit it on this "
                 "table (`ldlearn enhance --labels ... --method ...`), or use a model fitted with DLDL."
