@@ -174,4 +174,4 @@ def alternate(steps: Steps, *, gamma: float, tol: float, max_iter: int, start: S
         # The last W is certified; one before it only has to be accurate compared with what it gains.
         W = steps.update_W(W, rtol=min(1e4 * tol, 0.1) if n_iter + 1 < max_iter else 0.0)
     solved = W.converged and D.converged
-    return Alternation(first_W, W, D, np.array(path), n_newton, solved, converged and solved)
+    return Alternation(first_W, W, D, np.array(path), n_newton, bool(solved), bool(converged and solved))
