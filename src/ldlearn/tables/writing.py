@@ -105,7 +105,8 @@ class Uncertainty:
         columns: list[Any] = []
         if self.interval is not None:
             ends = getattr(estimator, f"{verb}_interval")(*inputs, coverage=self.interval, n_raters=self.raters)
-            columns += np.stack(ends, axis=-1).reshape(-1, 2 * len(self.labels)).T  # both ends of a label side by side
+            # Both ends of a label side by side.
+            columns.extend(np.stack(ends, axis=-1).reshape(-1, 2 * len(self.labels)).T)
         if self.flag_far:
             columns.append(estimator.far_from_training(X).astype(np.int8))
         return dict(zip(self.names, columns, strict=True))
