@@ -203,7 +203,7 @@ def test_a_feature_that_looks_like_a_label_stays_a_feature():
 def test_names_that_occur_twice_are_refused_where_they_would_be_confused(tmp_path):
     data = LabelDataset(X=np.ones((2, 2)), D=np.eye(2), feature_names=["a", "a"])
     for name in ("x.csv", "x.parquet", "x.arff"):
-        with pytest.raises(DatasetError, match="'a' occurs twice"):
+        with pytest.raises(DatasetError, match="'a': two columns"):
             write_dataset(data, tmp_path / name)
     assert list(tmp_path.iterdir()) == []
 

@@ -204,7 +204,7 @@ def test_the_format_of_a_name():
     assert format_of("/dev/stdout", "tsv") == "tsv"
     with pytest.raises(TableError, match=r"a\.xls: the suffix '\.xls' is none of \.csv"):
         format_of("a.xls")
-    with pytest.raises(TableError, match="/dev/stdout: its name has no ending that tells the format"):
+    with pytest.raises(TableError, match="/dev/stdout: its name has no ending that shows the format"):
         format_of("/dev/stdout")
     with pytest.raises(FileError, match="it is a folder"):
         format_of("/")

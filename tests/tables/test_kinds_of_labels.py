@@ -121,7 +121,7 @@ def test_votes_in_files(tables, tmp_path):
     degrees, weights = votes_to_degrees(counts)
     shared = np.minimum(degrees, model.predict(features)).sum(axis=1)
     assert found.scores[0].model == pytest.approx(np.average(shared, weights=weights))
-    with pytest.raises(TableError, match=r"sum to 7; .* for counts of votes say kind='votes'"):
+    with pytest.raises(TableError, match=r"sum to 7; .* for counts of votes use kind='votes'"):
         evaluate_table(str(path), model)
     with pytest.raises(TableError, match="for counts use kind='votes'"):
         fit_table(str(path), "sky:hill")

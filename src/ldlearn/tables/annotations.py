@@ -94,9 +94,9 @@ def read_annotations(
         The columns of a long table; by default those with usual names. In exports of Label Studio, `label` is the name
         of the question, needed where there are several.
     format : str, optional
-        Format of the files if their names do not tell.
+        Format of the files if their names do not show it.
     dialect : Dialect, optional
-        Separator, decimal mark and encoding of a text table, where its first rows do not tell.
+        Separator, decimal mark and encoding of a text table, if it is not to be detected.
 
     Returns
     -------
@@ -125,8 +125,7 @@ def read_annotations(
         raise ParameterError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}.")
     files = [paths] if isinstance(paths, str) else list(paths)
     _check_distinct_files(files)
-    tally = _Tally()
-    columns = {"item": item, "rater": rater, "label": label}
+    tally, columns = _Tally(), {"item": item, "rater": rater, "label": label}
     for path in files:
         with naming(path):
             if format_of(path, format) in ("json", "jsonl"):
@@ -186,9 +185,9 @@ class _Tally:
         """Add the objects of a JSON file: tasks, or rows; ``columns`` are those that the user gives."""
         if is_task(objects[0]):
             self.add_tasks(objects, columns["label"])
-            return
-        names = list(dict.fromkeys(name for row in objects for name in row))
-        self.add_rows(objects, find_long_format(names, columns, single_file))
+        else:
+            names = list(dict.fromkeys(name for row in objects for name in row))
+            self.add_rows(objects, find_long_format(names, columns, single_file))
 
     def add_rows(self, rows: Iterable[Mapping[str, Any]], columns: LongFormat) -> None:
         """Add rows of one annotation each."""

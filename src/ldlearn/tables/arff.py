@@ -18,8 +18,8 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from ldlearn.exceptions import TableError
-from ldlearn.tables.columns import is_number
-from ldlearn.tables.content import Content, check_names
+from ldlearn.tables.columns import MARKS, check_distinct, is_number
+from ldlearn.tables.content import Content
 from ldlearn.tables.formats import Format
 from ldlearn.tables.limits import check_declared, check_total
 from ldlearn.tables.sink import WholeSink
@@ -39,21 +39,22 @@ Cells = Mapping[int, str]
 class ArffSource(RowSource):
     """The attributes of an ARFF file.
 
-    Which of them are the labels is told by a Mulan file of the same name that ends in .xml, or by the option -C that
+    The labels are those of a Mulan file of the same name that ends in .xml, or those counted by the option -C that
     MEKA puts into the name of the relation.
     """
 
     def __init__(self, given: Input) -> None:
         super().__init__(given)
         self._file = given.stack.enter_context(given.path.open(encoding="utf-8-sig", newline=""))
-        self._relation, self._field = "", ""
+        self._relation, self._field = "", "auto"
         self.names = []
         self._categories: list[Categories] = []
         self._read_header()
         self.texts = {"name": _unquote(self._relation).split(": -C")[0]}
         # The .xml names each label; the option only counts them.
         labels = self._mulan_labels() or self._meka_labels()
-        self.labels = {self._kind(labels): labels} if labels else {}
+        is_categorical = all(self._categories[i] is not None for i in labels)
+        self.labels = {"Y" if is_categorical else self._field: labels} if labels else {}
         lines = (text for line in self._file if (text := line.strip()) and text[0] != "%")
         first = list(islice(lines, 1))
         self._is_sparse = bool(first) and first[0].startswith("{")
@@ -72,7 +73,7 @@ class ArffSource(RowSource):
                 self._categories.append(categories)
             elif keyword.startswith("@data"):
                 return
-            elif text.startswith(_MARK):
+            elif text.startswith(_MARK) and text.removeprefix(_MARK) in MARKS:
                 self._field = text.removeprefix(_MARK)
             elif text and not text.startswith("%"):
                 raise TableError(f"the line {text[:60]!r} stands before @data and is no attribute.")
@@ -86,17 +87,11 @@ class ArffSource(RowSource):
         return self.find([html.unescape(name[1:-1]) for name in found], companion.name) if found else []
 
     def _meka_labels(self) -> list[int]:
-        counts = _MEKA_COUNT.findall(self._relation)
         # The last one: the name of the set, which stands before it, may hold the like.
-        count = int(counts[-1]) if counts else 0
+        count = int((_MEKA_COUNT.findall(self._relation) or ["0"])[-1])
         positions = list(range(len(self.names)))
         # Below 0 the labels stand last: MEKA's convention.
         return positions[count:] if count < 0 else positions[:count]
-
-    def _kind(self, labels: list[int]) -> str:
-        if all(self._categories[i] is not None for i in labels):
-            return "Y"
-        return self._field if self._field in ("D", "Y", "counts") else "auto"
 
     def _dense_cells(self, text: str, row: int) -> Cells:
         cells = text.split(",") if "'" not in text and '"' not in text else _split_quoted(text)
@@ -117,14 +112,9 @@ class ArffSource(RowSource):
     def _column(self, rows: list[Cells], position: int, kind: Kind, first: int) -> NDArray[Any]:
         # A sparse row leaves out zeros.
         texts = [self._text(cells.get(position, "0"), position, row) for row, cells in enumerate(rows, first)]
-        values = np.array(texts, dtype=object)
-        words = self._categories[position]
-        if kind == "text" or (words is not None and not all(is_number(word) for word in words)):
-            return values
-        try:
-            return np.array([np.nan if text is None else text for text in texts], dtype=np.float64)
-        except ValueError:
-            return self._as_numbers(values, position, first)  # which names the cell
+        values, words = np.array(texts, dtype=object), self._categories[position]
+        is_text = kind == "text" or (words is not None and not all(map(is_number, words)))
+        return values if is_text else self._as_numbers(values, position, first)
 
     def _text(self, cell: str, position: int, row: int) -> str | None:
         text, words = _unquote(cell.strip()), self._categories[position]
@@ -182,7 +172,7 @@ def _unquote(text: str) -> str:
 
 
 class ArffSink(WholeSink):
-    """Writes for MEKA: features first, then the labels, as many as -C says.
+    """Writes for MEKA: features first, then the labels, counted by -C.
 
     Degrees, or the votes behind them, become numeric labels.
     """
@@ -192,7 +182,7 @@ class ArffSink(WholeSink):
         self.numbers_only(content)
         field, labels = next(iter(content.labels.items()))
         names = [*content.feature_names, *content.label_names]
-        check_names(names, self.output.name)
+        check_distinct(names, self.output.name)
         kind = "{0,1}" if field == "Y" else "numeric"
         kinds = ["numeric"] * len(content.feature_names) + [kind] * len(content.label_names)
         relation = self._quote(f"{content.texts.get('name', 'table')}: -C -{len(content.label_names)}")

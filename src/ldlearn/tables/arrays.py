@@ -6,7 +6,7 @@ The columns of a matrix are named by what this library wrote beside it, or by th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -45,18 +45,18 @@ class ArraySource(Source):
         self.texts = known.pop("texts", {})
         self._arrays = {name: array for name, array in arrays.items() if _is_column_or_matrix(array)}
         matrices = [name for name, array in self._arrays.items() if array.ndim == 2]
-        features = _first_present(_USUAL_NAMES["X"], matrices)
-        fields = _label_fields([name for name in matrices if name != features])
-        # A single matrix called labels may hold degrees, ticks or votes: its values must tell.
+        features = _first_present("X", matrices)
+        others = [name for name in matrices if name != features]
+        fields = {field: name for field in MARKS if (name := _first_present(field, others))}
+        # A single matrix called labels may hold degrees, 0/1 labels or votes: its values decide.
         kinds = {field: field if own or len(fields) > 1 else "auto" for field in fields}
         held = {features: "X"} | {name: kinds[field] for field, name in fields.items()}
         self._name_columns(known, held)
-        if features:
-            self.features = self._groups[features]
+        self.features = self._groups.get(features)
         self.labels = {kinds[field]: self._groups[name] for field, name in fields.items()}
 
     def _name_columns(self, known: dict[str, list[str]], held: dict[str, str]) -> None:
-        """``held`` says what matrices hold: features, then the labels of each kind."""
+        """``held`` maps matrices to what they hold: features, then the labels of each kind."""
         made_up: set[int] = set()
         self.names, self._groups = [], {}
         self._places: list[tuple[str, int | None]] = []
@@ -117,18 +117,11 @@ class ArraySource(Source):
             return super().read(kinds)
         from ldlearn.tables.sparse_table import SparseTable
 
-        rest = {name: kind for name, kind in kinds.items() if name not in names}
-        (owner,) = {self._places[i][0] for i in names.values()}
-        matrix = scipy.sparse.csr_array(self._arrays[owner])
-        others = {self._places[i][0] for i in self._positions(rest)}
-        self._common_length({owner: matrix} | {name: self._arrays[name] for name in others})
-        frame = super().read(rest)
-        if not rest:
-            # A frame without columns has no rows either, and rows are counted from 1.
-            frame = frame.reindex(range(1, matrix.shape[0] + 1))
-        chosen = [self._places[i][1] for i in names.values()]
-        whole = chosen == list(range(matrix.shape[1]))
-        return SparseTable(frame, matrix if whole else matrix[:, chosen], list(names))
+        n_rows = self._common_length(dict.fromkeys(self._places[i][0] for i in self._positions(kinds)))
+        # A frame without columns has no rows either, and rows are counted from 1.
+        frame = super().read({name: kind for name, kind in kinds.items() if name not in names})
+        frame = frame.reindex(range(1, n_rows + 1))
+        return SparseTable(frame, scipy.sparse.csr_array(self._joined([*names.values()])), list(names))
 
     def _sparse_columns(self, kinds: Mapping[str, Kind]) -> dict[str, int]:
         """Those that stay sparse, and their positions."""
@@ -136,14 +129,13 @@ class ArraySource(Source):
         issparse = {name: scipy.sparse.issparse(array) for name, array in self._arrays.items()}
         return {name: i for name, (i, kind) in found if kind == "any" and issparse[self._places[i][0]]}
 
-    def _common_length(self, arrays: Mapping[str, Any]) -> int:
-        lengths = {name: array.shape[0] for name, array in arrays.items()}
-        if len(set(lengths.values())) > 1:
-            (first, n), (other, m) = next((a, b) for a in lengths.items() for b in lengths.items() if a[1] != b[1])
-            raise TableError(
-                f"the array {first!r} has {n} rows, but {other!r} has {m}; a table needs the same for all."
-            )
-        return next(iter(lengths.values()), 0)
+    def _common_length(self, names: Iterable[str]) -> int:
+        (first, n), *others = [(name, self._arrays[name].shape[0]) for name in names] or [("", 0)]
+        for other, m in others:
+            if m != n:
+                problem = f"the array {first!r} has {n} rows, but {other!r} has {m}; a table needs the same for all."
+                raise TableError(problem)
+        return int(n)
 
     def _column(self, pieces: Mapping[str, NDArray[Any]], position: int) -> NDArray[Any]:
         name, j = self._places[position]
@@ -151,20 +143,17 @@ class ArraySource(Source):
 
     def matrices(self, parts: Mapping[str, list[int]]) -> dict[str, Any]:
         """See `Source.matrices`; a matrix that is wanted whole is not copied, and X may stay sparse."""
-        found = {field: self._joined(positions) for field, positions in parts.items()}
-        return {field: matrix if field == "X" else dense(matrix) for field, matrix in found.items()}
+        return {field: self._joined(p) if field == "X" else dense(self._joined(p)) for field, p in parts.items()}
 
     def _joined(self, positions: list[int]) -> Any:
-        owners = {self._places[i][0] for i in positions}
+        owners = dict.fromkeys(self._places[i][0] for i in positions)
         for name in owners:
             if self._arrays[name].dtype.kind not in "biuf":
                 raise TableError(f"the array {name!r} holds no numbers.")
-        whole = next(iter(owners))
-        if len(owners) == 1 and self._groups.get(whole) == positions:
-            return self._arrays[whole]
-        if len(owners) == 1 and whole in self._groups:
-            return self._arrays[whole][:, [self._places[i][1] for i in positions]]
-        self._common_length({name: self._arrays[name] for name in owners})
+        if len(owners) == 1 and (name := next(iter(owners))) in self._groups:
+            chosen = [self._places[i][1] for i in positions]
+            return self._arrays[name] if self._groups[name] == positions else self._arrays[name][:, chosen]
+        self._common_length(owners)
         pieces = {name: dense(self._arrays[name]) for name in owners}
         return np.column_stack([self._column(pieces, i) for i in positions])
 
@@ -185,18 +174,12 @@ def _known_names(arrays: dict[str, Any]) -> tuple[dict[str, Any], bool]:
     return {key: [str(name) for name in np.ravel(names)] for key, names in given.items()}, False
 
 
-def _label_fields(names: Sequence[str]) -> dict[str, str]:
-    """Arrays that are label matrices by their usual names: by field, the most telling first."""
-    found = {field: _first_present(_USUAL_NAMES[field], names) for field in MARKS}
-    return {field: name for field, name in found.items() if name}
-
-
-def _first_present(candidates: Sequence[str], present: Sequence[str]) -> str:
-    """The first candidate among the present names, in any case of letters; empty if there is none."""
+def _first_present(field: str, present: Sequence[str]) -> str:
+    """The first usual name of a field among the present names, in any case of letters; empty if there is none."""
     # The exact name wins: x and X may both be there. Reversed, so that of several spellings the first is found.
-    spelled = {name.lower(): name for name in reversed(present)}
-    exact = [name for name in candidates if name in present]
-    return (exact or [spelled[name.lower()] for name in candidates if name.lower() in spelled] or [""])[0]
+    spelled = {name.lower(): name for name in reversed(present)} | {name: name for name in present}
+    usual = _USUAL_NAMES[field]
+    return next((spelled[name] for name in (*usual, *map(str.lower, usual)) if name in spelled), "")
 
 
 def join_sparse(arrays: dict[str, Any]) -> dict[str, Any]:
@@ -209,7 +192,7 @@ def join_sparse(arrays: dict[str, Any]) -> dict[str, Any]:
         return arrays
     data, indices, starts, shape = (arrays.pop(name) for name in _SPARSE_PARTS)
     matrix = scipy.sparse.csr_matrix((data, indices, starts), shape=tuple(int(n) for n in shape))
-    # scipy believes indices, and its compiled loops would go beyond the arrays.
+    # scipy does not check indices, and its compiled loops would go beyond the arrays.
     matrix.check_format(full_check=True)
     return {"X": matrix} | arrays
 

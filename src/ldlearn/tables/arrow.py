@@ -96,7 +96,7 @@ class ArrowSource(Source):
             arrays[field] = np.empty((n_rows, len(positions)), dtype=np.float32 if is_single else np.float64)
         for pass_ in np.array_split(np.arange(len(columns)), min(12, len(columns))):
             chosen, start = [columns[j] for j in pass_], 0
-            for block in self._numeric_blocks(dict.fromkeys([i for i, _, _ in chosen], "number")):
+            for block in self._guarded(dict.fromkeys([i for i, _, _ in chosen], "number")):
                 stop = start + len(block[0])
                 for (_, field, k), values in zip(chosen, block, strict=True):
                     arrays[field][start:stop, k] = values[: n_rows - start]
@@ -202,7 +202,7 @@ class ArrowSink(Sink):
         piece = arrow_table(columns_of(table)).replace_schema_metadata(self._metadata)
         if self._writer is None:
             self._writer = self._new_file(self.output.file, piece.schema)
-        # An empty piece has told the columns, which is all that a table without rows needs.
+        # The schema was written with the header; a table without rows needs no more.
         if len(piece):
             self._writer.write_table(piece)
 

@@ -49,7 +49,7 @@ def writing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
                 # On disk before the rename: a crash after it must not find an empty file under the name.
                 file.flush()
                 os.fsync(file.fileno())
-            # Only now: what is half written is nobody else's business.
+            # Only now: an incomplete file stays private.
             os.chmod(draft, _permissions(target))
             os.replace(draft, target)
         except BaseException:
@@ -69,7 +69,7 @@ def write_file(path: str | os.PathLike[str], content: str | bytes) -> Path:
 def naming_system_errors(path: str | os.PathLike[str], done: str) -> Iterator[None]:
     """Turn an error of the system into a `FileError` that names the file; ``done`` is "read" or "written".
 
-    A broken pipe stays what it is: nobody wants to be told that the reader has left.
+    A broken pipe stays what it is: that the reader has left is no fault of the file.
     """
     try:
         yield

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from ldlearn.tables.source import Source
 
 # Marks before label names in headings, where plain names would not do: two label matrices, or a name that occurs twice.
-# Version 0.1.0 marked all of them.
 MARKS = {"D": "D:", "Y": "Y:", "counts": "votes:"}
 FEATURE_MARK = "X:"
 
@@ -59,8 +58,7 @@ def find_columns(names: Sequence[str], choice: Columns, option: str = "labels") 
     if not found:
         raise TableError(f"{option} names no column; the columns are {format_list(names)}.")
     if len(set(found)) < len(found):
-        seen: set[int] = set()
-        twice = next(i for i in found if i in seen or seen.add(i))  # type: ignore[func-returns-value]
+        twice = next(i for k, i in enumerate(found) if i in found[:k])
         raise TableError(f"{option} names the column {names[twice]!r} twice.")
     return found
 
@@ -92,7 +90,7 @@ class TableColumns:
     ----------
     labels, features : list of str
     kinds : dict of str to list of str
-        Features that the user says something of, by what is said: numeric, categorical, date, text. Of dates it may be
+        Features whose type the user gives, by type: numeric, categorical, date, text. Of dates it may be
         a mapping, to the form in which each is written.
     id : str or None
     kept : list of str
@@ -146,17 +144,15 @@ def choose_columns(
     chosen = [i for i in chosen if i not in ignored]
     if not chosen:
         raise TableError("no column is left for the features.")
-    said = {"numeric": numeric, "categorical": categorical, "date": date, "text": text}
-    kinds = _find_kinds(source, {kind: choice for kind, choice in said.items() if _names_any(choice)}, set(chosen))
+    given = {"numeric": numeric, "categorical": categorical, "date": date, "text": text}
+    kinds = _find_kinds(source, {kind: choice for kind, choice in given.items() if _names_any(choice)}, set(chosen))
     return TableColumns([names[i] for i in labelled], [names[i] for i in chosen], kinds, names[ids[0]] if ids else None)
 
 
-def _find_kinds(source: Source, said: Mapping[str, Any], features: set[int]) -> dict[str, Any]:
-    """The features that something is said of, by what is said; every one at most once."""
-    found = {
-        kind: source.find(list(choice) if isinstance(choice, Mapping) else choice, kind)
-        for kind, choice in said.items()
-    }
+def _find_kinds(source: Source, given: Mapping[str, Any], features: set[int]) -> dict[str, Any]:
+    """The features whose type the user gives, by type; every one at most once."""
+    # Keys of a mapping are choices, too.
+    found = {kind: source.find(list(c) if isinstance(c, Mapping) else c, kind) for kind, c in given.items()}
     names, seen = source.names, dict[int, str]()
     for kind, positions in found.items():
         for i in positions:
@@ -166,7 +162,7 @@ def _find_kinds(source: Source, said: Mapping[str, Any], features: set[int]) -> 
                 raise TableError(f"{seen[i]} and {kind} both name {names[i]!r}.")
             seen[i] = kind
     kinds: dict[str, Any] = {kind: [names[i] for i in positions] for kind, positions in found.items()}
-    if isinstance(date := said.get("date"), Mapping):  # a prefix may name several columns of one form
+    if isinstance(date := given.get("date"), Mapping):  # a prefix may name several columns of one form
         kinds["date"] = {names[i]: form for choice, form in date.items() for i in source.find(choice, "date")}
     return kinds
 
@@ -179,19 +175,16 @@ def _names_any(choice: Any) -> bool:
 def find_kept(source: Source, keep: Columns | None, id: str | None, labels: Sequence[str]) -> list[str]:
     """The columns that are written beside the degrees, the id aside; their names must be free."""
     chosen = [] if keep is None else [source.names[i] for i in source.find(keep, "keep")]
-    both = [name for name in chosen if name in labels]
-    if both:
+    if both := [name for name in chosen if name in labels]:
         raise TableError(f"keep names the label {both[0]!r}, and its degrees are written under that name.")
     return [name for name in chosen if name != id]
 
 
-def check_distinct(names: Sequence[str]) -> None:
+def check_distinct(names: Sequence[str], where: str | None = None) -> None:
     """Refuse a table with two columns of one name."""
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
-            raise TableError("two columns have this name; rename one.", column=name)
-        seen.add(name)
+    if len(set(names)) < len(names):
+        twice = next(name for k, name in enumerate(names) if name in names[:k])
+        raise TableError("two columns have this name; rename one.", column=twice, where=where)
 
 
 def check_columns(present: Sequence[str], needed: Sequence[str], kind: str) -> None:
@@ -218,7 +211,7 @@ def _parts(names: Sequence[str], choice: Any) -> list[Any]:
 def _find(names: Sequence[str], part: Any, option: str) -> list[int]:
     if isinstance(part, slice):
         return list(range(len(names)))[part]
-    # True is an int to Python, but nobody means column 1 by it.
+    # True is an int to Python, but not meant as column 1.
     if isinstance(part, int | np.integer) and not isinstance(part, bool):
         if not -len(names) <= part < len(names):
             raise TableError(f"{option}: there is no column {part}; there are {len(names)} columns.")
@@ -250,8 +243,7 @@ def _find_text(names: Sequence[str], part: str, option: str) -> list[int]:
 
 
 def _end(names: Sequence[str], end: str, default: int, option: str) -> int:
-    end = end.strip()
-    if not end:
+    if not (end := end.strip()):
         return default
     # Before positions: a column may be called 3.
     if end in names:
@@ -269,18 +261,18 @@ def _alike(names: Sequence[str], part: str, option: str) -> int:
     advice = suggest_name(part, names, "the columns are")
     # The usual cause of a table with one column is a separator that was not found.
     if len(names) == 1:
-        advice = f"the only one is {format_list(names)}; of a text table --delimiter tells what separates columns."
+        advice = f"the only one is {format_list(names)}; of a text table --delimiter sets what separates columns."
     raise TableError(f"{option}: there is no column {part!r}; {advice}")
 
 
 def _as_seen(name: str) -> str:
-    """A name without what nobody sees: how accents are stored, marks of direction, spaces of no width."""
+    """A name without invisible differences: how accents are stored, marks of direction, spaces of no width."""
     return "".join(sign for sign in unicodedata.normalize("NFC", name) if unicodedata.category(sign) != "Cf")
 
 
 def marked_labels(names: Sequence[str]) -> dict[str, list[int]]:
     """Positions of the columns that are marked as labels, by what they hold."""
-    found = {field: [i for i, name in enumerate(names) if name.startswith(mark)] for field, mark in MARKS.items()}
+    found = {f: [i for i, name in enumerate(names) if name.startswith(mark)] for f, mark in MARKS.items()}
     return {field: positions for field, positions in found.items() if positions}
 
 
@@ -292,12 +284,6 @@ def plain_name(name: str, field: str) -> str:
 def safe_name(name: str, field: str) -> str:
     """A heading of which `plain_name` makes ``name``, though it begins as if it had a mark."""
     return name if plain_name(name, field) == name else (FEATURE_MARK if field == "X" else MARKS[field]) + name
-
-
-def tidy_names(names: Sequence[str]) -> list[str]:
-    """Headings without the spaces around them, where they stay distinct."""
-    tidy = [name.strip() for name in names]
-    return tidy if len(set(tidy)) == len(set(names)) else list(names)
 
 
 def sorted_labels(names: Iterable[str]) -> list[str]:
@@ -314,8 +300,7 @@ def sorted_labels(names: Iterable[str]) -> list[str]:
 
 def is_number(text: str) -> bool:
     """Whether a text reads as a number."""
-    try:
+    with suppress(ValueError):
         float(text)
-    except ValueError:
-        return False
-    return True
+        return True
+    return False

@@ -12,7 +12,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from ldlearn.exceptions import TableError
-from ldlearn.tables.columns import FEATURE_MARK, MARKS, is_number
+from ldlearn.tables.columns import FEATURE_MARK, MARKS, check_distinct, is_number
 
 META = "ldlearn_meta"  # where rich formats keep names and origin, as JSON
 TEXT_FIELDS = ("name", "source", "licence", "citation", "description")
@@ -61,12 +61,12 @@ class Content:
             and len(set(plain)) == len(plain)
             and all(plain)
             and not any(name.startswith(reserved) for name in plain)
-            and not all(is_number(name) for name in plain)
+            and not all(map(is_number, plain))
         ):
             return plain
         features = [FEATURE_MARK + n if not n or n.startswith(reserved) else n for n in self.feature_names]
         made = features + [MARKS[field] + name for field in self.labels for name in self.label_names]
-        check_names(made)
+        check_distinct(made)
         return made
 
     def table(self, rows: slice) -> dict[str, NDArray[Any]]:
@@ -89,13 +89,6 @@ def from_table(table: Mapping[str, NDArray[Any]], labels: Sequence[str]) -> Cont
         # NumPy would pickle objects.
         others={name: values.astype(str) for name, values in rest.items() if name not in numbers},
     )
-
-
-def check_names(names: Sequence[str], where: str | None = None) -> None:
-    """Refuse a name that occurs twice, for formats that would confuse them."""
-    if len(set(names)) < len(names):
-        twice = next(name for i, name in enumerate(names) if name in names[:i])
-        raise TableError(f"The name {twice!r} occurs twice; this format needs distinct names.", where=where)
 
 
 def parse_meta(text: str) -> dict[str, Any]:

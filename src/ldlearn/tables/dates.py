@@ -13,9 +13,6 @@ from ldlearn.tables.values import import_pandas, is_missing
 
 NATIVE = "dates"  # the form of a column that holds dates already
 _WITH_TIME = " %H:%M"
-_MAX_MALFORMED = 0.1
-_LONGEST = 40
-_LOOKED_AT = 50
 _FORMS = (
     "%Y-%m-%d", "%Y/%m/%d", "%Y.%m.%d", "%d.%m.%Y", "%d.%m.%y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y",
     "%d %b %Y", "%d-%b-%Y", "%b %d, %Y", "%b %d %Y", "%d %B %Y", "%B %d, %Y", "%Y-%m",
@@ -36,19 +33,18 @@ def find_form(series: Any, column: str) -> str | None:
     Raises
     ------
     TableError
-        If days and months cannot be told apart: 03/04/2024 in every row.
+        If days and months cannot be distinguished: 03/04/2024 in every row.
     """
     if series.dtype.kind == "M":
         return NATIVE + (_WITH_TIME if _has_times(series) else "")
     present = series[~is_missing(series)]
-    first = present.head(_LOOKED_AT)
-    likely = [isinstance(cell, str) and len(cell) <= _LONGEST and any(map(str.isdigit, cell)) for cell in first]
+    first = present.head(50)  # most columns are no dates, and a few cells show it
+    likely = [isinstance(cell, str) and len(cell) <= 40 and any(map(str.isdigit, cell)) for cell in first]
     if not likely or sum(likely) <= len(likely) / 2:
         return None
     parts, some_parts = None, _split(first)
     counts: dict[str, int] = {}
     for form in _FORMS:
-        # most columns are no dates, and a few cells tell
         if _dates(some_parts["date"], form).notna().sum() < len(first) / 2:
             continue
         parts = _split(present) if parts is None else parts
@@ -57,8 +53,8 @@ def find_form(series: Any, column: str) -> str | None:
     if parts is None or not _are_nearly_all(parts["date"], best[0], counts[best[0]]):
         return None
     if best[0].translate(_DAY_AND_MONTH_SWAPPED) in best[1:]:
-        doubt = f"its dates may begin with the day or with the month ({present.iloc[0]!r})"
-        raise TableError(f"{doubt}; write them as 2024-03-31, or leave the column out (ignore).", column=column)
+        problem = f"its dates may begin with the day or with the month ({present.iloc[0]!r})"
+        raise TableError(f"{problem}; write them as 2024-03-31, or leave the column out (ignore).", column=column)
     return best[0] + (_WITH_TIME if parts["hour"].notna().any() else "")
 
 
@@ -71,7 +67,7 @@ class DateParts(NamedTuple):
 
 def _are_nearly_all(texts: Any, form: str, count: int) -> bool:
     """Whether few cells have neither this form nor one in which nothing can be mistaken."""
-    enough = (1 - _MAX_MALFORMED) * len(texts)
+    enough = 0.9 * len(texts)  # as for numbers, up to 10 % of the cells may be malformed
     return count >= enough or int(_dates_of_plain_forms(texts, form).notna().sum()) >= enough
 
 
@@ -82,12 +78,7 @@ def date_parts(series: Any, form: str) -> DateParts:
     """
     when, malformed = _moments(series, form)
     days = (when - import_pandas().Timestamp(0).as_unit("us")).dt.total_seconds().to_numpy(dtype=np.float64) / 86_400
-    parts = {
-        "year": when.dt.year,
-        "month": when.dt.month,
-        "weekday": when.dt.day_of_week,
-        "days": days,
-    }
+    parts = {"year": when.dt.year, "month": when.dt.month, "weekday": when.dt.day_of_week, "days": days}
     if form.endswith(_WITH_TIME):
         parts["hour"] = (days % 1) * 24
     numbers = {name: np.asarray(values, dtype=np.float64) for name, values in parts.items()}
@@ -150,10 +141,8 @@ def _dates(texts: Any, form: str) -> Any:
 
 
 def _zone_minutes(zones: Any) -> Any:
-    sign = zones.str[0].map({"+": 1, "-": -1})
-    digits = zones.str.replace(":", "").str[1:]
-    to_numeric = import_pandas().to_numeric
-    return (sign * (to_numeric(digits.str[:2]) * 60 + to_numeric(digits.str[2:]))).fillna(0)
+    numbers = import_pandas().to_numeric(zones.str.replace(":", ""))  # +0530 is 5 hours and 30 minutes
+    return (np.sign(numbers) * (numbers.abs() // 100 * 60 + numbers.abs() % 100)).fillna(0)
 
 
 def _has_times(series: Any) -> bool:

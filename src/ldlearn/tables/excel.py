@@ -6,6 +6,7 @@ import datetime
 import re
 import zipfile
 from collections.abc import Sequence
+from functools import reduce
 from typing import Any
 
 from numpy.typing import NDArray
@@ -86,10 +87,7 @@ def _check_size(given: Input) -> None:
 
 
 def _column_number(letters: bytes) -> int:
-    number = 0
-    for letter in letters.upper():
-        number = 26 * number + letter - ord("A") + 1
-    return number
+    return reduce(lambda number, letter: 26 * number + letter - ord("A") + 1, letters.upper(), 0)
 
 
 def _count_filled(row: Row) -> int:

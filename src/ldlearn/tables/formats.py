@@ -55,7 +55,7 @@ class Format:
     sink : callable
         Makes a `Sink` of an `Output`.
     is_text : bool
-        Whether `Dialect` says how it is written.
+        Whether it has a `Dialect`.
     is_stream : bool
         Whether it is read from the first byte to the last, so that it may be packed (``.gz``).
     """
@@ -68,7 +68,7 @@ class Format:
 
 
 def format_of(name: str, given: str | None = None, default: str = "csv") -> str:
-    """The format of a table: that of its ending, or the one given where that does not tell; a pipe has a default."""
+    """The format of a table: that of its ending, or the one given; a pipe has a default."""
     if given is not None and given not in FORMATS:
         raise TableError(f"the format {given!r} is none of {', '.join(FORMATS)}.")
     if name == PIPE:
@@ -84,7 +84,7 @@ def format_of(name: str, given: str | None = None, default: str = "csv") -> str:
         if Path(name).is_dir():
             raise FileError(f"{name}: it is a folder, not a table.")
         known = ", ".join("." + ending for ending in FORMATS)
-        problem = f"the suffix {suffix!r} is none of" if suffix else "its name has no ending that tells the format:"
+        problem = f"the suffix {suffix!r} is none of" if suffix else "its name has no ending that shows the format:"
         advice = "; save it as .xlsx or .csv" if suffix in _OTHER_SPREADSHEETS else ""
         advice += "; a text table may be renamed to .csv, or read with --from csv" if suffix in _PLAIN_TEXTS else ""
         raise TableError(f"{problem} {known}{advice}.", where=name)
@@ -92,7 +92,7 @@ def format_of(name: str, given: str | None = None, default: str = "csv") -> str:
 
 
 def ending_of(name: str) -> str:
-    """The ending that tells the format; that of the packed file where it is packed (``.csv.gz``)."""
+    """The ending that shows the format; that of the packed file where it is packed (``.csv.gz``)."""
     ending = Path(name).suffix.lower()
     packed = Path(name[: -len(ending)]).suffix.lower() if is_gzip(name) else ""
     return packed if packed[1:] in FORMATS and find_format(packed[1:]).is_stream else ending
@@ -123,7 +123,7 @@ def open_table(
     name : str
         The file, or "-".
     given : str, optional
-        The format, if the ending does not tell.
+        The format, if the ending does not show it.
     on_progress : callable, optional
         Called with the number of bytes of every read.
     max_bytes : int
@@ -131,7 +131,7 @@ def open_table(
     by_name : bool
         Whether the columns are going to be found by their names, which then must be there and be distinct.
     dialect : Dialect, optional
-        Separator, decimal mark and encoding of a text table; by default its first rows tell.
+        Separator, decimal mark and encoding of a text table; by default detected in its first rows.
     on_message : callable, optional
         Called with messages about anything unusual in the file; by default they become warnings.
     """
@@ -184,7 +184,7 @@ def check_output(name: str, inputs: Sequence[str] = (), *, overwrite: bool = Tru
     if name == PIPE:
         return
     if name in _STANDARD_OUTPUT:
-        raise FileError(f"{name}: standard output is written {PIPE!r} here; its format is csv unless you say another.")
+        raise FileError(f"{name}: standard output is written {PIPE!r} here; its format is csv unless you name another.")
     path = Path(name)
     if path.is_file():
         for other in inputs:
@@ -222,7 +222,7 @@ def open_output(
     labels : sequence of str
         The columns that hold degrees of labels.
     given : str, optional
-        The format, if the ending does not tell.
+        The format, if the ending does not show it.
     mat_version : {"5", "7.3"}, optional
         Version of a .mat file.
     """

@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ldlearn.exceptions import TableError, format_list
 from ldlearn.tables.columns import sorted_labels
@@ -94,9 +93,8 @@ def with_label_columns(table: Any, found: LabelList, names: Sequence[str]) -> An
                 )
             Y[i, place[name]] = 1.0
     rest = table.drop(columns=[found.column])
-    clash = next((name for name in names if name in rest.columns), None)
-    if clash is not None:
-        raise TableError(f"the label {clash!r} is the name of a column too; rename one.", column=found.column)
+    if both := [name for name in names if name in rest.columns]:
+        raise TableError(f"the label {both[0]!r} is the name of a column too; rename one.", column=found.column)
     return import_pandas().concat([rest, import_pandas().DataFrame(Y, index=table.index, columns=list(names))], axis=1)
 
 
@@ -104,9 +102,9 @@ def holds_lists(series: Any, separator: str | None = None) -> bool:
     """Whether a label column holds texts other than yes/no, or lists."""
     if getattr(series.dtype, "kind", "O") in "biufc":
         return False
-    present = series[~is_missing(series)]
     if separator is not None:
         return True
+    present = series[~is_missing(series)]
     words = present.map(lambda v: isinstance(v, bool | np.bool_) or is_label_word(v))
     return bool(len(present)) and not is_numeric(present[~words.to_numpy(dtype=bool)]) and not words.all()
 
@@ -119,11 +117,8 @@ def _find_separator(series: Any) -> str:
 
 
 def _cells(series: Any, found: LabelList) -> list[list[str]]:
-    missing: NDArray[np.bool_] = is_missing(series)
-    return [
-        [] if gone else _names(value, found, row)
-        for value, gone, row in zip(series.tolist(), missing, series.index, strict=True)
-    ]
+    cells = zip(series.tolist(), is_missing(series), series.index, strict=True)
+    return [[] if missing else _names(value, found, row) for value, missing, row in cells]
 
 
 def _names(value: Any, found: LabelList, row: object) -> list[str]:

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-from numpy.typing import NDArray
 
 from ldlearn.exceptions import TableError
 from ldlearn.tables.arrays import ArraySource
@@ -27,12 +26,13 @@ class LibsvmSource(ArraySource):
 
     def __init__(self, given: Input) -> None:
         from sklearn.datasets import load_svmlight_file  # slow to import, and rarely needed
+        from sklearn.preprocessing import MultiLabelBinarizer
 
         comment = _own_comment(given.path)
         known = parse_meta(comment) if comment else {"feature_names": [], "label_names": []}
-        # Before the parser, which believes an index and makes a matrix that wide.
+        # Before the parser, which does not check an index and makes a matrix that wide.
         _check_indices(given.path)
-        # The lines tell neither of last features that are 0 everywhere, nor whether indices begin at 0.
+        # The lines show neither last features that are 0 everywhere, nor whether indices begin at 0.
         own = {"n_features": len(known["feature_names"]), "zero_based": False} if known["feature_names"] else {}
         X, targets = load_svmlight_file(str(given.path), multilabel=True, **own)
         numbers = sorted({number for row in targets for number in row})
@@ -40,16 +40,21 @@ class LibsvmSource(ArraySource):
             raise TableError("a label is no finite number.")
         if known["label_names"]:
             # Labels that no row has keep their columns.
+            if unnamed := set(numbers) - set(range(len(known["label_names"]))):
+                raise TableError(f"it has the label {min(unnamed):g}, which has no name.")
             numbers = [float(j) for j in range(len(known["label_names"]))]
         # The labels are made dense.
         check_declared(X.shape[0] * len(numbers), given.size)
-        arrays: dict[str, Any] = {"X": X, "Y": _indicator(targets, numbers)}
+        arrays: dict[str, Any] = {
+            "X": X,
+            "Y": MultiLabelBinarizer(classes=numbers).fit_transform(targets).astype(np.int8),
+        }
         if comment:
-            super().__init__(given, arrays | {META: comment})
-            return
-        names = {"label_names": [f"{number:g}" for number in numbers]}
-        names["feature_names"] = [f"x{j}" for j in range(X.shape[1])]
-        super().__init__(given, arrays | {key: np.array(found) for key, found in names.items()})
+            arrays[META] = comment
+        else:
+            arrays["label_names"] = np.array([f"{number:g}" for number in numbers])
+            arrays["feature_names"] = np.array([f"x{j}" for j in range(X.shape[1])])
+        super().__init__(given, arrays)
         # A single label matrix may hold anything elsewhere; here it can only be 0/1.
         self.labels = {"Y": self._groups["Y"]}
 
@@ -74,17 +79,6 @@ def _check_indices(path: Path) -> None:
                 # By its length first: Python refuses to make a number of thousands of digits.
                 if len(index) > 18 or int(index) > MOST_NAMES:
                     raise TableError(f"the feature index {index[:30].decode()} is beyond {MOST_NAMES:,}.")
-
-
-def _indicator(targets: list[tuple[float, ...]], numbers: list[float]) -> NDArray[np.int8]:
-    column = {number: j for j, number in enumerate(numbers)}
-    Y = np.zeros((len(targets), len(numbers)), dtype=np.int8)
-    for i, row in enumerate(targets):
-        for number in row:
-            if number not in column:
-                raise TableError(f"it has the label {number:g}, which has no name.", row=i + 1)
-            Y[i, column[number]] = 1
-    return Y
 
 
 class LibsvmSink(WholeSink):

@@ -7,7 +7,7 @@ from ldlearn.exceptions import TableError
 DEFAULT_MAX_BYTES = 16 << 30
 # Deflate reaches 1,032 to 1; real data of mostly zeros stay below 200 (the Movie set has 170).
 MOST_EXPANSION = 250
-ALWAYS_ALLOWED = 64 << 20  # whatever the ratio: a small file of nothing but zeros is honest, and so much hurts nobody
+ALWAYS_ALLOWED = 64 << 20  # bytes, whatever the ratio: a small file may hold nothing but zeros
 MOST_NAMES = 1_000_000  # a column costs a name even where a file stores no number of it
 
 

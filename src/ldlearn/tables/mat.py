@@ -24,8 +24,7 @@ _CLASS_OF_DTYPE = {"f8": "double", "f4": "single", "i1": "int8", "u1": "uint8", 
 
 
 def _source(given: Input) -> ArraySource:
-    read = read_mat73 if is_mat73(given.path) else read_mat5
-    return ArraySource(given, read(given.path, given.max_bytes))
+    return ArraySource(given, (read_mat73 if is_mat73(given.path) else read_mat5)(given.path, given.max_bytes))
 
 
 class MatSink(WholeSink):
@@ -65,12 +64,10 @@ def read_mat73(path: Path, max_bytes: int) -> dict[str, Any]:
     arrays = {}
     with h5py.File(path, "r") as file:
         # MATLAB keeps what cells and objects refer to under names such as #refs#.
-        names = [name for name in file if not name.startswith("#")]
-        for name in names:
+        for name in (name for name in file if not name.startswith("#")):
             if not isinstance(file.get(name, getlink=True), h5py.HardLink):
                 raise TableError(f"{name!r} points at another file, which is not followed.")
-            value = _load(h5py, file[name], path, max_bytes)
-            if value is not None:
+            if (value := _load(h5py, file[name], path, max_bytes)) is not None:
                 arrays[name] = value
     return arrays
 
@@ -115,7 +112,7 @@ def _load_sparse(h5py: Any, group: Any, path: Path, max_bytes: int) -> Any:
         return scipy.sparse.csr_matrix((n_rows, len(starts) - 1))
     values, rows = (np.ravel(_numbers(item, path, max_bytes)) for item in items[:2])
     matrix = scipy.sparse.csc_matrix((values, rows.astype(np.int64), starts), shape=(n_rows, len(starts) - 1))
-    # scipy believes indices, and its compiled loops would go beyond the arrays.
+    # scipy does not check indices, and its compiled loops would go beyond the arrays.
     matrix.check_format(full_check=True)
     return matrix.tocsr()
 

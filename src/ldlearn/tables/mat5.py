@@ -10,9 +10,8 @@ import math
 import struct
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
@@ -60,8 +59,7 @@ class _Parts:
         return np.frombuffer(content, dtype=dtype)
 
 
-@dataclass(frozen=True)
-class _Head:
+class _Head(NamedTuple):
     """What stands at the beginning of a matrix."""
 
     array_class: int
@@ -84,21 +82,17 @@ def _read_head(parts: _Parts) -> _Head:
 
 def read_mat5(path: Path, max_bytes: int) -> dict[str, Any]:
     """Numeric matrices (and texts, as str) of a file; cells, structures and objects are passed over."""
-    size = path.stat().st_size
+    size, arrays = path.stat().st_size, {}
     with path.open("rb") as file:
-        endian = _endian(file.read(128))
-        return dict(
-            _load(content, compressed, size, endian, max_bytes)
-            for content, compressed in _elements(file, size, endian)
-            if _is_numeric(content, compressed, endian)
-        )
-
-
-def _endian(header: bytes) -> str:
-    mark = header[126:128]
-    if len(header) < 128 or mark not in (b"IM", b"MI"):
-        raise TableError("this is no MATLAB file of version 5")
-    return "<" if mark == b"IM" else ">"
+        endian = {b"IM": "<", b"MI": ">"}.get(file.read(128)[126:])
+        if endian is None:
+            raise TableError("this is no MATLAB file of version 5")
+        for content, compressed in _elements(file, size, endian):
+            # 4 kB hold flags, shape and name: MATLAB's names have at most 63 letters.
+            beginning = zlib.decompressobj().decompress(content, 1 << 12)[8:] if compressed else content
+            if content and _read_head(_Parts(beginning, endian)).array_class in (*_CLASSES, _CHAR, _SPARSE):
+                name, arrays[name] = _load(content, compressed, size, endian, max_bytes)
+    return arrays
 
 
 def _elements(file: IO[bytes], size: int, endian: str) -> Iterator[tuple[bytes, bool]]:
@@ -110,14 +104,6 @@ def _elements(file: IO[bytes], size: int, endian: str) -> Iterator[tuple[bytes, 
         if kind not in (_MATRIX, _COMPRESSED) or file.tell() + length > size:
             raise TableError("the file is cut off, or not made of matrices")
         yield file.read(length), kind == _COMPRESSED
-
-
-def _is_numeric(content: bytes, compressed: bool, endian: str) -> bool:
-    # 4 kB hold flags, shape and name: MATLAB's names have at most 63 letters.
-    beginning = zlib.decompressobj().decompress(content, 1 << 12)[8:] if compressed else content
-    if not content:
-        return False
-    return _read_head(_Parts(beginning, endian)).array_class in (*_CLASSES, _CHAR, _SPARSE)
 
 
 def _load(content: bytes, compressed: bool, size: int, endian: str, max_bytes: int) -> tuple[str, Any]:
@@ -157,9 +143,8 @@ def _inflate(content: bytes, size: int, endian: str, max_bytes: int) -> bytes:
 def _text(parts: _Parts) -> str:
     kind, content = parts.next()
     if kind in _ENCODINGS:
-        little = parts.endian == "<"
         # Texts have no byte order mark, and without one Python would take the order of this machine.
-        suffix = "" if kind == 16 else ("-le" if little else "-be")
+        suffix = "" if kind == 16 else ("-le" if parts.endian == "<" else "-be")
         return bytes(content).decode(_ENCODINGS[kind] + suffix)
     if kind not in _DTYPES or _DTYPES[kind][0] == "f":
         raise TableError(f"a text is stored as the unknown type {kind}")
@@ -168,18 +153,17 @@ def _text(parts: _Parts) -> str:
 
 def _sparse(parts: _Parts, head: _Head) -> Any:
     rows, starts, values = parts.numbers(), parts.numbers(), parts.numbers()
-    n_rows, n_columns = head.shape[0], head.shape[1]
-    # Own checks, because scipy believes indices. There may be more room than entries (MATLAB's nzmax).
+    # Own checks, because scipy does not check indices. There may be more room than entries (MATLAB's nzmax).
     sound = (
         len(head.shape) == 2
-        and len(starts) == n_columns + 1
+        and len(starts) == head.shape[1] + 1
         and starts[0] == 0
         and (np.diff(starts.astype(np.int64)) >= 0).all()
         and starts[-1] <= min(len(rows), len(values))
-        and (len(rows) == 0 or (rows.min() >= 0 and rows.max() < n_rows))
+        and (len(rows) == 0 or (rows.min() >= 0 and rows.max() < head.shape[0]))
     )
     if not sound:
         raise TableError(f"the sparse array {head.name!r} contradicts itself")
     stored = int(starts[-1])
     parts_of_matrix = (values[:stored].astype(np.float64), rows[:stored].astype(np.int64), starts.astype(np.int64))
-    return scipy.sparse.csc_matrix(parts_of_matrix, shape=(n_rows, n_columns)).tocsr()
+    return scipy.sparse.csc_matrix(parts_of_matrix, shape=head.shape).tocsr()

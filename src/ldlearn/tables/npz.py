@@ -1,4 +1,4 @@
-"""NumPy files: .npz archives and .npy matrices, read without pickles and without trust in their headers."""
+"""NumPy files: .npz archives and .npy matrices, read without pickles; their headers are checked."""
 
 from __future__ import annotations
 
@@ -21,15 +21,17 @@ from ldlearn.tables.limits import MOST_NAMES, check_declared, check_total
 from ldlearn.tables.sink import WholeSink
 from ldlearn.tables.source import PIPE, Input
 
-_PLAIN = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # all that NumPy writes
-
 
 def read_npz(path: Path, max_bytes: int) -> dict[str, NDArray[Any]]:
     """All arrays of an .npz archive."""
     with zipfile.ZipFile(path) as archive:
         members = archive.infolist()
         for member in members:
-            _check_member(member)
+            if not member.filename.endswith(".npy"):
+                raise TableError(f"it holds {member.filename!r}, which is no NumPy array.")
+            # NumPy itself writes no other kinds.
+            if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) or member.flag_bits & 1:
+                raise TableError(f"{member.filename!r} is packed or encrypted in a way no NumPy archive is.")
         declared = sum(member.file_size for member in members)
         check_declared(declared, path.stat().st_size)
         check_total(declared, max_bytes)
@@ -39,13 +41,6 @@ def read_npz(path: Path, max_bytes: int) -> dict[str, NDArray[Any]]:
                 name = member.filename.removesuffix(".npy")
                 arrays[name] = read_array(file, member.file_size, f"the array {name!r}")
     return arrays
-
-
-def _check_member(member: zipfile.ZipInfo) -> None:
-    if not member.filename.endswith(".npy"):
-        raise TableError(f"it holds {member.filename!r}, which is no NumPy array.")
-    if member.compress_type not in _PLAIN or member.flag_bits & 1:
-        raise TableError(f"{member.filename!r} is packed or encrypted in a way no NumPy archive is.")
 
 
 def read_npy(path: Path, max_bytes: int) -> NDArray[Any]:
@@ -91,7 +86,7 @@ class NpySource(ArraySource):
         found = {field: part for field, part in parts.items() if part.is_file()}
         if "X" in found and len(found) > 1:
             arrays = {field: read_npy(part, given.max_bytes) for field, part in found.items()}
-            # The endings of the names tell what the labels are, as the description in a file of ours would.
+            # The endings of the names show what the labels are, as the description in a file of ours would.
             super().__init__(given, arrays | {META: "{}"})
             return
         matrix = read_npy(given.path, given.max_bytes)
@@ -120,7 +115,7 @@ class NpzSink(WholeSink):
     def save(self, content: Content) -> None:
         """See `Sink.save`."""
         arrays = split_sparse(arrays_of(content))
-        if not content.texts:  # a plain table says its names in arrays that others can read
+        if not content.texts:  # a plain table has its names in arrays that others can read
             del arrays[META]
             arrays |= {"feature_names": np.array(content.feature_names)} if len(content.feature_names) else {}
             arrays |= {**content.others, "label_names": np.array(content.label_names)}
@@ -149,9 +144,5 @@ def write_npy(file: IO[bytes], array: Any) -> None:
     npy_format.write_array(file, np.asarray(array), allow_pickle=False)
 
 
-def _npz_source(given: Input) -> ArraySource:
-    return ArraySource(given, join_sparse(read_npz(given.path, given.max_bytes)))
-
-
-NPZ = Format("NPZ", _npz_source, NpzSink)
+NPZ = Format("NPZ", lambda given: ArraySource(given, join_sparse(read_npz(given.path, given.max_bytes))), NpzSink)
 NPY = Format("a NumPy array", NpySource, NpySink)

@@ -72,9 +72,8 @@ def _with_points(texts: list[str], has_points: bool, points_only: bool) -> list[
 
 def _most_frequent_unit(units: list[str | None], n_plain: int) -> str | None:
     """The unit that more than half of the numbers of a column have, if there is one."""
-    named = [unit for unit in units if unit is not None]
-    unit = max(set(named), key=named.count, default=None)
-    return unit if 2 * sum(name == unit for name in named) > n_plain + len(units) else None
+    unit = max(set(filter(None, units)), key=units.count, default=None)
+    return unit if 2 * units.count(unit) > n_plain + len(units) else None
 
 
 def _value(match: re.Match[str], refused: set[str], unit: str | None) -> float:

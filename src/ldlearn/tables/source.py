@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ldlearn.exceptions import FileError, LDLearnError, TableError, format_list
 from ldlearn.tables.atomic import naming_system_errors
-from ldlearn.tables.columns import Columns, find_columns, marked_labels, tidy_names
+from ldlearn.tables.columns import Columns, find_columns, marked_labels
 from ldlearn.tables.delimited_dialect import Dialect
 from ldlearn.tables.limits import DEFAULT_MAX_BYTES, check_declared, check_total
 from ldlearn.tables.values import import_pandas, to_numbers
@@ -43,10 +43,10 @@ class Source:
     names : list of str
         The columns.
     labels : dict of str to list of int
-        The columns that the file itself tells to be labels, by what they hold: "D" (degrees), "Y" (0/1), "counts"
-        (votes), or "auto" where the values must tell.
+        The columns that the file itself marks as labels, by what they hold: "D" (degrees), "Y" (0/1), "counts"
+        (votes), or "auto" where the values decide.
     features : list of int or None
-        The columns that the file itself tells to be the features.
+        The columns that the file itself marks as features.
     made_up : collection of int
         Columns that have no name in the file.
     texts : dict of str to str
@@ -103,7 +103,7 @@ class Source:
         return find_columns(self.names, choice, option)
 
     def rest(self, taken: set[int]) -> list[int]:
-        """The features where none were chosen: what the file says, or all columns that are not something else."""
+        """The features where none were chosen: those marked in the file, or all columns that are not something else."""
         known = range(len(self.names)) if self.features is None else self.features
         other = {i for positions in self.labels.values() for i in positions} | taken
         return [i for i in known if i not in other]
@@ -113,21 +113,16 @@ class Source:
         return f"the columns are {format_list(self.names, 12)}"
 
     def _guarded(self, kinds: Mapping[int, Kind]) -> Iterator[list[NDArray[Any]]]:
-        """The blocks; only what happens while one is read counts as trouble with the file."""
-        blocks = self._numeric_blocks(kinds)
+        """The blocks with texts converted to numbers; only errors while a block is read are errors of the file."""
+        blocks, row = self.blocks(kinds), 1
         while True:
             with reading(self.given):
                 block = next(blocks, None)
-            if block is None:
-                return
+                if block is None:
+                    return
+                columns = zip(kinds.items(), block, strict=True)
+                block = [self._as_numbers(v, i, row) if kind == "number" else v for (i, kind), v in columns]
             yield block
-
-    def _numeric_blocks(self, kinds: Mapping[int, Kind]) -> Iterator[list[NDArray[Any]]]:
-        """The blocks, numbers converted where the format gives them as texts or objects."""
-        row = 1
-        for block in self.blocks(kinds):
-            columns = zip(kinds.items(), block, strict=True)
-            yield [self._as_numbers(v, i, row) if kind == "number" else v for (i, kind), v in columns]
             row += len(block[0]) if block else 0
 
     def _as_numbers(self, values: NDArray[Any], position: int, row: int) -> NDArray[Any]:
@@ -138,9 +133,10 @@ class Source:
         return to_numbers(pandas.Series(values, dtype=object, index=index), self.names[position])
 
     def _take_names(self, names: list[str]) -> None:
-        """Take the names of a header, without the spaces around them: that is said, and which of them mark labels."""
-        self.names = tidy_names(names)
-        if spaced := [name for name, tidy in zip(names, self.names, strict=True) if name != tidy]:
+        """Take the names of a header, stripped where they stay distinct, and find those that mark labels."""
+        stripped = [name.strip() for name in names]
+        self.names = stripped if len(set(stripped)) == len(set(names)) else names
+        if spaced := [name for name, taken in zip(names, self.names, strict=True) if name != taken]:
             self.given.log(f"spaces around the names of columns are left out: {format_list(spaced)}")
         self.labels = marked_labels(self.names)
 
@@ -211,7 +207,7 @@ class Input:
     title : str
         What the format is called in messages.
     dialect : Dialect
-        How a text table is written, as far as the user says.
+        Dialect of a text table, as far as the user gives it.
     on_message : callable, optional
         Called with messages about anything unusual in the file; by default they become warnings.
     """
@@ -233,17 +229,20 @@ class Input:
     @cached_property
     def file(self) -> CountedFile:
         """The bytes, from the first to the last."""
-        return CountedFile(sys.stdin.buffer, self.on_progress) if self.name == PIPE else self._opened(self.on_progress)
-
-    def _opened(self, on_progress: OnProgress | None) -> CountedFile:
-        file = CountedFile(self.stack.enter_context(self.path.open("rb")), on_progress)
+        if self.name == PIPE:
+            return CountedFile(sys.stdin.buffer, self.on_progress)
+        file = CountedFile(self.stack.enter_context(self.path.open("rb")), self.on_progress)
         return _unpacked(file, self.size) if is_gzip(self.name) else file
 
     @cached_property
     def path(self) -> Path:
         """A file that can be read from its end, which a pipe does not have: that is copied first."""
         if self.name != PIPE:
-            return _existing(Path(self.name))
+            path = Path(self.name)
+            if path.is_dir() or not path.exists():
+                problem = "it is a folder, not a table" if path.is_dir() else "there is no such file"
+                raise FileError(f"{path}: {problem}.")
+            return path
         spooled = self.stack.enter_context(tempfile.NamedTemporaryFile(prefix="ldlearn-"))  # noqa: SIM115
         shutil.copyfileobj(self.file, spooled)
         spooled.flush()
@@ -275,14 +274,10 @@ class CountedFile:
         self._returned = data[end:]
         return data[:end]
 
-    def give_back(self, data: bytes) -> None:
-        """Let the next read begin with these bytes."""
-        self._returned = data + self._returned
-
     def peek(self, size: int) -> bytes:
         """What the next reads will give, up to ``size`` bytes."""
         data = self.read(size)
-        self.give_back(data)
+        self._returned = data + self._returned
         return data
 
     def readline(self, size: int = -1) -> bytes:
@@ -321,14 +316,6 @@ def _warn(sentence: str) -> None:
     warnings.warn(sentence, UserWarning, stacklevel=2)
 
 
-def _existing(path: Path) -> Path:
-    if path.is_dir():
-        raise FileError(f"{path}: it is a folder, not a table.")
-    if not path.exists():
-        raise FileError(f"{path}: there is no such file.")
-    return path
-
-
 @contextmanager
 def reading(given: Input) -> Iterator[None]:
     """Turn whatever goes wrong while a file is read into one sentence that names the file.
@@ -340,7 +327,7 @@ def reading(given: Input) -> Iterator[None]:
             yield
     except TableError as error:
         raise error.within(given.where) from None
-    # These say themselves what to do; a missing package is no fault of the file.
+    # These contain their remedy; a missing package is no fault of the file.
     except (LDLearnError, ImportError):
         raise
     except Exception as error:

@@ -38,18 +38,15 @@ def import_pandas() -> Any:
 
 def is_missing(series: Any) -> NDArray[np.bool_]:
     """Where a column has no value: null, NaN, or one of the words in ``MISSING``."""
-    missing = series.isna().to_numpy()
-    if not _is_plain_number(series):
-        # infinities and the like are left to whoever reads the numbers
-        missing = missing | series.isin(MISSING).to_numpy()
-    return np.asarray(missing, dtype=bool)
+    missing = series.isna()
+    if not _is_plain_number(series):  # in which infinities would be found too
+        missing |= series.isin(MISSING)
+    return missing.to_numpy(dtype=bool)  # type: ignore[no-any-return]
 
 
 def is_numeric(series: Any) -> bool:
     """Whether every value that is not missing reads as a number (truth values do not)."""
-    if _is_plain_number(series):
-        return True
-    return bool(np.all(~np.isnan(_parse(series)) | is_missing(series)))
+    return _is_plain_number(series) or bool(np.all(~np.isnan(_parse(series)) | is_missing(series)))
 
 
 def read_numbers(series: Any, decimal: str | None = None) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
@@ -59,15 +56,15 @@ def read_numbers(series: Any, decimal: str | None = None) -> tuple[NDArray[np.fl
     are parsed by `ldlearn.tables.number_parsing`. Truth values are no numbers. ``decimal`` is the decimal mark if the
     user gives it.
     """
+    numbers = _parse(series)
     if _is_plain_number(series):
-        return series.to_numpy(dtype=np.float64, na_value=np.nan), np.zeros(len(series), dtype=bool)
-    numbers = _parse(series).copy()  # pandas may give a view, or one that is read-only
-    other = np.flatnonzero(np.isnan(numbers) & ~is_missing(series))
-    cells = series.iloc[other].tolist()
+        return numbers, np.zeros(len(series), dtype=bool)
+    malformed = np.isnan(numbers) & ~is_missing(series)
+    cells = series[malformed].tolist()
     if any(isinstance(cell, str) and _DIGIT.search(cell) for cell in cells):
-        numbers[other] = parse_number_cells(cells, numbers[~np.isnan(numbers)], decimal)
-    malformed = np.zeros(len(series), dtype=bool)
-    malformed[other] = np.isnan(numbers[other])
+        numbers = numbers.copy()  # pandas may give a view, or one that is read-only
+        numbers[malformed] = parse_number_cells(cells, numbers[~np.isnan(numbers)], decimal)
+        malformed &= np.isnan(numbers)
     return numbers, malformed
 
 
@@ -77,7 +74,7 @@ def is_padded(value: Any) -> bool:
 
 
 def is_placeholder(value: Any) -> bool:
-    """Whether a cell says that there is no number in it."""
+    """Whether a cell is a usual sign for a missing number."""
     return isinstance(value, str) and value.strip().casefold() in _PLACEHOLDERS
 
 
@@ -89,7 +86,7 @@ def to_numbers(series: Any, column: str, advice: str = _ADVICE) -> NDArray[np.fl
     TableError
         Naming the first value that is no finite number.
     """
-    numbers = series.to_numpy(dtype=np.float64, na_value=np.nan) if _is_plain_number(series) else _parse(series)
+    numbers = _parse(series)
     missing = is_missing(series)
     bad = ~np.isfinite(numbers) & ~missing
     if bad.any():
@@ -123,11 +120,9 @@ def _text(value: Any, row: Callable[[], object], column: str) -> str:
     if isinstance(value, str):
         return TRUTH_SPELLINGS.get(value.strip(), value.strip())
     if isinstance(value, bool | np.bool_):
-        return "true" if value else "false"
-    if isinstance(value, int | np.integer):
-        return str(int(value))
-    if isinstance(value, float | np.floating):
-        return str(int(value)) if float(value).is_integer() else repr(float(value))
+        return str(value).lower()
+    if isinstance(value, int | float | np.integer | np.floating):
+        return str(int(value)) if value % 1 == 0 else repr(float(value))
     problem = f"a value of type {type(value).__name__} is neither a number nor a text"
     raise TableError(f"{problem}; convert it, or leave the column out.", row=row(), column=column)
 
@@ -143,25 +138,21 @@ def to_labels(frame: Any, labels: Sequence[str]) -> NDArray[np.float64]:
 
 
 def _to_label(series: Any, column: str) -> NDArray[np.float64]:
-    pandas = import_pandas()
-    if series.dtype == bool:
-        return np.asarray(series.to_numpy(), dtype=np.float64)
     if not _is_plain_number(series):
-        words = series.map(_label)
-        series = pandas.Series(words.to_numpy(dtype=object), index=series.index)
+        series = series.astype(object).map(_label).astype(object)
     advice = "write 0 or 1, yes or no, true or false, nothing if it is unknown, or drop the row."
     return to_numbers(series, column, advice)
 
 
 def _label(value: Any) -> Any:
-    """What a cell of a label column says: words for 0 and 1, degrees with a decimal comma, percentages."""
+    """The value of a label cell: words for 0 and 1, degrees with a decimal comma, percentages."""
     text = str(value).strip().lower()
     if text in _AS_LABEL:
         return _AS_LABEL[text]
     if _COMMA_DEGREE.fullmatch(text):
         return text.replace(",", ".")
-    share = _PERCENTAGE.fullmatch(text)
-    return value if share is None else float(share[1].replace(",", ".")) / 100
+    percentage = _PERCENTAGE.fullmatch(text)
+    return value if percentage is None else float(percentage[1].replace(",", ".")) / 100
 
 
 def are_logical(targets: NDArray[np.float64]) -> bool:
@@ -178,7 +169,7 @@ def check_all_known(targets: NDArray[np.float64], labels: Sequence[str], rows: A
 def _refuse_first(
     bad: NDArray[np.bool_], targets: NDArray[np.float64], problem: str, labels: Sequence[str], rows: Any
 ) -> None:
-    """Name the first bad cell; the problem may tell its value."""
+    """Name the first bad cell; the problem may contain its value."""
     if bad.any():
         i, j = np.argwhere(bad)[0]
         raise TableError(problem.format(f"{targets[i, j]:g}"), row=rows[i], column=labels[j])
@@ -186,9 +177,9 @@ def _refuse_first(
 
 def check_votes(counts: NDArray[np.float64], labels: Sequence[str], rows: Any) -> None:
     """Refuse what is no count of votes, naming the first cell."""
-    check_all_known(counts, labels, rows, "write 0 where nobody voted.")
+    check_all_known(counts, labels, rows, "write 0 where there are no votes.")
     bad = (counts < 0) | (counts % 1 != 0)
-    advice = "for 0/1 labels with degrees of some rows say kind='mixed' (--kind mixed), for degrees of all rows none."
+    advice = "for 0/1 labels with degrees of some rows use kind='mixed' (--kind mixed), for degrees of all rows none."
     _refuse_first(bad, counts, "{} is no count of votes; " + advice, labels, rows)
 
 
@@ -203,14 +194,13 @@ def check_degrees(
 ) -> NDArray[np.float64]:
     """Label distributions, rescaled to sum exactly to one; anything else is refused by row.
 
-    ``may_be_other`` says whether the user can say that labels are of another kind.
+    ``may_be_other``: whether the user can choose another kind of labels.
     """
     check_all_known(targets, labels, rows, "write its degree, or drop the row.")
     problems, sums = find_row_problems(targets), targets.sum(axis=1)
     if "does not sum to 1" in problems:
         problems["does not sum to 1"] &= np.abs(sums - 1) > _rounding(targets)
-    if "negative degree" in problems:
-        _refuse_first(targets < 0, targets, "the degree {} is negative.", labels, rows)
+    _refuse_first(targets < 0, targets, "the degree {} is negative.", labels, rows)
     off = np.logical_or.reduce([*problems.values(), np.zeros(len(sums), dtype=bool)])
     if off.any():
         first = int(np.argmax(off))
@@ -237,12 +227,12 @@ def _rounding(degrees: NDArray[np.float64]) -> float:
 
 
 def _other_kind(targets: NDArray[np.float64], row: int) -> str:
-    """What labels may be instead of degrees, as advice, judged by a row that does not sum to one."""
+    """What labels may be instead of degrees, as advice, from a row that does not sum to one."""
     if np.isin(targets[row], (0.0, 1.0)).all():
-        return "; for 0/1 labels with degrees of some rows say kind='mixed' (--kind mixed)"
+        return "; for 0/1 labels with degrees of some rows use kind='mixed' (--kind mixed)"
     if np.allclose(targets.sum(axis=1), 100, atol=1):
         return "; if they are percentages, divide them by 100"
-    return "" if (targets % 1).any() else "; for counts of votes say kind='votes' (--kind votes)"
+    return "" if (targets % 1).any() else "; for counts of votes use kind='votes' (--kind votes)"
 
 
 def check_some_label(targets: NDArray[np.float64], rows: Any, advice: str) -> None:
@@ -257,7 +247,9 @@ def _is_plain_number(series: Any) -> bool:
 
 
 def _parse(series: Any) -> NDArray[np.float64]:
-    numbers = import_pandas().to_numeric(series.map(_spelled), errors="coerce")
+    numbers = series
+    if not _is_plain_number(series):
+        numbers = import_pandas().to_numeric(series.map(_spelled), errors="coerce")
     return np.asarray(numbers.to_numpy(dtype=np.float64, na_value=np.nan))
 
 
