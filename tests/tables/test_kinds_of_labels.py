@@ -191,7 +191,7 @@ def test_the_kind_that_is_advised_is_one_that_the_table_can_hold():
     }.items():
         with pytest.raises(TableError) as refused:
             check_degrees(np.array(table, dtype=float), NAMES, rows)
-        assert f"say {advice}" in str(refused.value)
+        assert f"use {advice}" in str(refused.value)
         with pytest.raises(TableError) as refused:
             check_degrees(np.array(table, dtype=float), NAMES, rows, may_be_other=False)
         assert "kind=" not in str(refused.value)

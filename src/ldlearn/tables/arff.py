@@ -113,8 +113,12 @@ class ArffSource(RowSource):
         # A sparse row leaves out zeros.
         texts = [self._text(cells.get(position, "0"), position, row) for row, cells in enumerate(rows, first)]
         values, words = np.array(texts, dtype=object), self._categories[position]
-        is_text = kind == "text" or (words is not None and not all(map(is_number, words)))
-        return values if is_text else self._as_numbers(values, position, first)
+        if kind == "text" or (words is not None and not all(map(is_number, words))):
+            return values
+        try:
+            return np.array([np.nan if text is None else text for text in texts], dtype=np.float64)
+        except ValueError:
+            return self._as_numbers(values, position, first)  # which names the cell
 
     def _text(self, cell: str, position: int, row: int) -> str | None:
         text, words = _unquote(cell.strip()), self._categories[position]
