@@ -54,11 +54,11 @@ def find_estimator(name: str) -> type[LabelEstimator]:
     >>> find_estimator("dldl")
     <class 'ldlearn.joint.dldl.DLDL'>
     """
-    known = dict(all_estimators())
-    lower = {other.lower(): other for other in known}
-    if name.lower() in lower:
-        return known[lower[name.lower()]]
-    advice = did_you_mean(nearest_names(name, known), "see them all with `ldlearn methods`.")
+    estimators = dict(all_estimators())
+    for other, cls in estimators.items():
+        if other.lower() == name.lower():
+            return cls
+    advice = did_you_mean(nearest_names(name, estimators), "see them all with `ldlearn methods`.")
     raise ParameterError(f"there is no method {name!r}; {advice}")
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from functools import cache, wraps
-from numbers import Integral
+from functools import cache, partial, wraps
+from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple, Self, TypeVar, cast
 
 import numpy as np
@@ -80,10 +80,8 @@ def wrap_output(method: _Method) -> _Method:
         adapter = get_container_adapter("transform", self)
         if adapter is None:
             return degrees
-        names = list(self.label_names_)
-        if isinstance(degrees, tuple):
-            return tuple(adapter.create_container(part, X, columns=names, inplace=False) for part in degrees)
-        return adapter.create_container(degrees, X, columns=names, inplace=False)
+        wrap = partial(adapter.create_container, X_original=X, columns=list(self.label_names_), inplace=False)
+        return tuple(map(wrap, degrees)) if isinstance(degrees, tuple) else wrap(degrees)
 
     return cast(_Method, wrapped)
 
@@ -102,7 +100,9 @@ class LabelEstimator(BaseEstimator):
 
     kind: ClassVar[str]
     label_names_: NDArray[np.object_]
+    _fit: Callable[..., None]
     _predict: Callable[..., NDArray[Any]]  # of learners and joint models
+    _check_targets: Callable[[Any], NDArray[Any]]
     is_baseline: ClassVar[bool] = False  # a reference that looks at no feature, or does what anyone would do first
     can_enhance: ClassVar[bool] = False  # has `enhance` for new rows with 0/1 labels
     path_params: ClassVar[tuple[str, ...]] = ()  # what `fit_path` varies at little cost
@@ -113,11 +113,14 @@ class LabelEstimator(BaseEstimator):
     # Parameters that mean the same in every method that has them.
     _common_constraints: ClassVar[dict[str, list[Any]]] = {
         "fit_intercept": ["boolean"],
+        "l2": [Interval(Real, 0, None, closed="left")],
+        "lam": [Interval(Real, 0, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "normalize": [StrOptions(set(OUTPUT_MAPS))],
         "random_state": ["random_state"],
         "standardize": ["boolean"],
+        "tol": [Interval(Real, 0, None, closed="left")],
     }
     _convergence_advice: ClassVar[str] = "raise max_iter, or loosen tol."  # the end of the warning
 
@@ -153,10 +156,8 @@ class LabelEstimator(BaseEstimator):
         for name in params:
             own = name.partition("__")[0]
             if own not in valid:
-                raise ParameterError(
-                    f"Invalid parameter {own!r} for estimator {type(self).__name__}: there is none of this name; "
-                    f"{suggest_name(own, valid)}"
-                )
+                problem = f"Invalid parameter {own!r} for estimator {type(self).__name__}"
+                raise ParameterError(f"{problem}: there is none of this name; {suggest_name(own, valid)}")
         return super().set_params(**params)  # type: ignore[no-any-return]
 
     def fit(self, X: Any, y: Any, **row_data: Any) -> Self:
@@ -180,7 +181,8 @@ class LabelEstimator(BaseEstimator):
         try:
             self._validate_params()
             with array_output():
-                self._fit_rows(X, y, {name: value for name, value in row_data.items() if value is not None})
+                given = {name: value for name, value in row_data.items() if value is not None}
+                self._fit_rows(*self._validate_rows(X, y, given))
         except BaseException:
             self.__dict__.clear()
             self.__dict__.update(before)
@@ -215,40 +217,29 @@ class LabelEstimator(BaseEstimator):
         for point in points:
             yield clone(self).set_params(**point).fit(X, y, **row_data)
 
-    def _fit_rows(self, X: Any, y: Any, row_data: RowData) -> None:
-        """Validate the rows, call ``_fit`` and complete what it learned, as the kind of estimator needs it."""
-        raise NotImplementedError
-
-    def _fit(self, *rows: Any, **row_data: Any) -> None:
-        raise NotImplementedError
-
-    def _validate_rows(self, X: Any, y: Any, row_data: RowData) -> tuple[Any, NDArray[Any], RowData]:
+    def _validate_rows(self, X: Any, y: Any, row_data: RowData) -> tuple[Any, Any, RowData]:
         """Features, targets and row data of the training rows."""
-        features = self._validate_features(X, reset=True)
-        targets = self._check_targets(y)
+        X, T = self._validate_features(X, reset=True), self._check_targets(y)
         with raise_input_errors():
-            check_consistent_length(features, targets)
-        self.label_names_ = label_names(y, targets.shape[1])
-        return (
-            features,
-            targets,
-            {name: self._check_row_data(name, value, features) for name, value in row_data.items()},
-        )
+            check_consistent_length(X, T)
+        self.label_names_ = label_names(y, T.shape[1])
+        return X, T, {name: self._check_row_data(name, value, X) for name, value in row_data.items()}
+
+    def _fit_rows(self, X: Any, T: Any, row_data: RowData) -> None:
+        """Call ``_fit`` with validated rows; a kind of estimator adds what comes before or after."""
+        with explain_overflow(X):
+            self._fit(X, T, **row_data)
 
     def _validate_features(self, X: Any, reset: bool = False) -> Any:
         accept_sparse = "csr" if self.capabilities().sparse else False
         with raise_input_errors():
             return validate_data(self, X, reset=reset, dtype=[np.float64, np.float32], accept_sparse=accept_sparse)
 
-    def _check_targets(self, y: Any) -> NDArray[Any]:
-        raise NotImplementedError
-
     def _check_row_data(self, name: str, value: Any, X: Any) -> Any:
         """Validated ``sample_weight``; a method that takes more checks that itself."""
         if name != "sample_weight" or not self.capabilities().sample_weight:
-            raise InputError(
-                f"{type(self).__name__} cannot use {name!r} in fit; leave it out, or choose a method that can."
-            )
+            advice = "leave it out, or choose a method that can."
+            raise InputError(f"{type(self).__name__} cannot use {name!r} in fit; {advice}")
         return validate_sample_weight(value, X)
 
     def _match_labels(self, y: Any, check: Callable[[Any], NDArray[Any]]) -> NDArray[Any]:
@@ -257,10 +248,8 @@ class LabelEstimator(BaseEstimator):
         if order is not None:
             return targets[:, order]
         if targets.shape[1] != len(self.label_names_):
-            raise InputError(
-                f"y has {targets.shape[1]} label columns, but {type(self).__name__} was fitted with "
-                f"{len(self.label_names_)}."
-            )
+            fitted = f"{type(self).__name__} was fitted with {len(self.label_names_)}"
+            raise InputError(f"y has {targets.shape[1]} label columns, but {fitted}.")
         return targets
 
     def __sklearn_tags__(self) -> Tags:
@@ -333,9 +322,8 @@ def explain_overflow(X: Any) -> Iterator[None]:
         largest = float(abs(X).max())
         if largest < 1e150:
             raise
-        raise InputError(
-            f"X holds {largest:.2g}, too large to compute with: divide its column, or correct it."
-        ) from None
+        problem = f"X holds {largest:.2g}, too large to compute with"
+        raise InputError(f"{problem}: divide its column, or correct it.") from None
 
 
 def _shorten(message: str) -> str:

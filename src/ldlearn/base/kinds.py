@@ -10,15 +10,8 @@ from numpy.typing import NDArray
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from ldlearn.base.estimator import (
-    LabelEstimator,
-    RowData,
-    explain_overflow,
-    raise_input_errors,
-    validate_sample_weight,
-    wrap_output,
-)
-from ldlearn.core.simplex import Array
+from ldlearn.base.estimator import LabelEstimator, RowData, raise_input_errors, validate_sample_weight, wrap_output
+from ldlearn.core.simplex import Array, Mask, SampleWeight
 from ldlearn.core.targets import check_distributions, check_labels_seen, check_logical, check_matrix, split_observed
 from ldlearn.core.votes import label_counts, log_likelihood, profile_log_rate
 from ldlearn.exceptions import InputError
@@ -51,14 +44,10 @@ class Learner(LabelEstimator):
     kind = LEARNER
     predict = predict
 
-    def _fit_rows(self, X: Any, y: Any, row_data: RowData) -> None:
-        X, D, row_data = self._validate_rows(X, y, row_data)
-        X, D, row_data, _ = drop_zero_weight_rows(X, D, row_data)
-        with explain_overflow(X):
-            self._fit(X, D, **row_data)
+    _check_targets = staticmethod(check_distributions)
 
-    def _check_targets(self, y: Any) -> NDArray[np.float64]:
-        return check_distributions(y)
+    def _fit_rows(self, X: Any, D: Array, row_data: RowData) -> None:
+        super()._fit_rows(*drop_zero_weight_rows(X, D, row_data)[:3])
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Mean intersection of ``predict(X)`` with ``y``: 1 is perfect, 0 the worst.
@@ -85,16 +74,11 @@ class Enhancer(LabelEstimator):
     kind = ENHANCER
     label_distributions_: Array
 
-    def _fit_rows(self, X: Any, y: Any, row_data: RowData) -> None:
-        X, Y, row_data = self._validate_rows(X, y, row_data)
-        self._fit_labels(X, Y, row_data)
-
-    def _fit_labels(self, X: Any, Y: NDArray[np.bool_], row_data: RowData) -> None:
-        with explain_overflow(X):
-            self._fit(X, Y, **row_data)
+    def _fit_rows(self, X: Any, Y: Mask, row_data: RowData) -> None:
+        super()._fit_rows(X, Y, row_data)
         self.label_distributions_ = self.label_distributions_.astype(X.dtype, copy=False)
 
-    def _validate_rows(self, X: Any, y: Any, row_data: RowData) -> tuple[Any, NDArray[Any], RowData]:
+    def _validate_rows(self, X: Any, y: Any, row_data: RowData) -> tuple[Any, Any, RowData]:
         X, targets, row_data = super()._validate_rows(X, y, row_data)
         Y, observed = split_observed(targets)
         if observed is not None:
@@ -143,34 +127,24 @@ class JointModel(Enhancer):
     _enhance: Callable[..., Array]
     _fitted_rows: NDArray[np.intp] | None = None  # training rows whose sample weight is not 0; None if all
 
-    def _fit_labels(self, X: Any, Y: NDArray[np.bool_], row_data: RowData) -> None:
-        if hasattr(self, "_enhance"):
-            fitted_X, fitted_Y, fitted_data, kept = drop_zero_weight_rows(X, Y, row_data)
-        else:
-            fitted_X, fitted_Y, fitted_data, kept = X, Y, row_data, None
+    def _fit_rows(self, X: Any, Y: Mask, row_data: RowData) -> None:
         self._fitted_rows = None
-        super()._fit_labels(fitted_X, fitted_Y, fitted_data)
-        self._fit_votes(fitted_X, fitted_Y, fitted_data.get("sample_weight"), fitted_data.get("observed"))
+        kept_X, kept_Y, kept_data, kept = X, Y, row_data, None
+        if hasattr(self, "_enhance"):
+            kept_X, kept_Y, kept_data, kept = drop_zero_weight_rows(X, Y, row_data)
+        super()._fit_rows(kept_X, kept_Y, kept_data)
+        self._fit_votes(kept_X, kept_Y, kept_data.get("sample_weight"), kept_data.get("observed"))
         if kept is not None:
             others = {name: value[~kept] for name, value in row_data.items() if name != "sample_weight"}
             D = np.empty(Y.shape, dtype=self.label_distributions_.dtype)
             D[kept], D[~kept] = self.label_distributions_, self._enhance(X[~kept], Y[~kept], **others)
             self.label_distributions_, self._fitted_rows = D, np.flatnonzero(kept)
 
-    def _fit_votes(
-        self,
-        X: Any,
-        Y: NDArray[np.bool_],
-        sample_weight: NDArray[np.float64] | None,
-        observed: NDArray[np.bool_] | None,
-    ) -> None:
+    def _fit_votes(self, X: Any, Y: Mask, sample_weight: SampleWeight | None, observed: Mask | None) -> None:
         """Learn the number of votes per row, on some of the rows if they are many."""
-        rows = vote_rows(*Y.shape)
-        counts = label_counts(sample_weight, observed)
-        log_rate = profile_log_rate(
-            _log(self._predict(X[rows])), Y[rows], counts=None if counts is None else counts[rows]
-        )
-        self.votes_per_row_ = float(np.exp(log_rate))
+        rows, counts = vote_rows(*Y.shape), label_counts(sample_weight, observed)
+        counts = None if counts is None else counts[rows]
+        self.votes_per_row_ = float(np.exp(profile_log_rate(_log(self._predict(X[rows])), Y[rows], counts=counts)))
         self._total_weight = float(len(Y) if sample_weight is None else sample_weight.sum())
 
     @available_if(lambda self: self.can_enhance)  # type: ignore[untyped-decorator]
@@ -196,7 +170,7 @@ class JointModel(Enhancer):
         features, Y, labels = self._validate_new_rows(X, y)
         return np.asarray(self._enhance(features, Y, **labels, **row_data), dtype=features.dtype)
 
-    def _validate_new_rows(self, X: Any, y: Any) -> tuple[Any, NDArray[np.bool_], RowData]:
+    def _validate_new_rows(self, X: Any, y: Any) -> tuple[Any, Mask, RowData]:
         """Features and labels of rows to enhance, and the mask of observed labels as ``_enhance`` takes it."""
         check_is_fitted(self)
         features = self._validate_features(X)
@@ -228,15 +202,13 @@ class JointModel(Enhancer):
             check_consistent_length(predicted, Y)
         return weighted_mean(self._label_likelihoods(predicted, Y, observed), sample_weight)
 
-    def _label_likelihoods(
-        self, P: Array, Y: NDArray[np.bool_], observed: NDArray[np.bool_] | None = None
-    ) -> NDArray[np.float64]:
+    def _label_likelihoods(self, P: Array, Y: Mask, observed: Mask | None = None) -> NDArray[np.float64]:
         """Log-likelihood of the 0/1 labels of each row under the predictions P."""
         log_votes = _log(P) + np.log(self.votes_per_row_)
         return log_likelihood(log_votes, Y, n_seen=self._total_weight, observed=observed)
 
 
-def drop_zero_weight_rows(X: Any, T: Any, row_data: RowData) -> tuple[Any, Any, RowData, NDArray[np.bool_] | None]:
+def drop_zero_weight_rows(X: Any, T: Any, row_data: RowData) -> tuple[Any, Any, RowData, Mask | None]:
     """Everything without the rows of sample weight 0, and the mask of the others; None if all are kept."""
     sample_weight = row_data.get("sample_weight")
     if sample_weight is None or sample_weight.all():
@@ -253,9 +225,8 @@ def vote_rows(n_samples: int, n_labels: int, max_rows: int = 2000, max_labels: i
 
 def weighted_mean(values: NDArray[np.float64], sample_weight: Any) -> float:
     """Mean over rows, each counted as often as its sample weight says."""
-    return float(
-        np.average(values, weights=None if sample_weight is None else validate_sample_weight(sample_weight, values))
-    )
+    weights = None if sample_weight is None else validate_sample_weight(sample_weight, values)
+    return float(np.average(values, weights=weights))
 
 
 def _check_scored_labels(y: Any) -> NDArray[np.float64]:

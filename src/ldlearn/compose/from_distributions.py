@@ -10,14 +10,14 @@ from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from ldlearn.base import Capabilities, Learner, SampleWeightMixin, check_distributions
+from ldlearn.base import Capabilities, Learner, SampleWeightMixin
 from ldlearn.base.estimator import RowData, wrap_output
 from ldlearn.base.kinds import weighted_mean
 from ldlearn.base.sklearn_private import HasMethods, Interval, StrOptions
 from ldlearn.compose.enhance_then_learn import find_capabilities
 from ldlearn.core.logical import binarize
 from ldlearn.core.simplex import Array
-from ldlearn.core.targets import check_matrix
+from ldlearn.core.targets import check_distributions, check_matrix
 from ldlearn.joint import DLDL
 from ldlearn.metrics import per_row
 
@@ -81,9 +81,8 @@ class FromDistributions(SampleWeightMixin, Learner):
         """Those of the inner estimator, but for labels, which are distributions here."""
         return find_capabilities(self._inner)._replace(unknown_labels=False, keeps_zeros=False)
 
-    def _fit_rows(self, X: Any, y: Any, row_data: RowData) -> None:
+    def _fit_rows(self, X: Any, D: Array, row_data: RowData) -> None:
         # The inner estimator gets all rows, also those of sample weight 0, and recovers the degrees of each.
-        X, D, row_data = self._validate_rows(X, y, row_data)
         self.estimator_ = clone(self._inner).fit(X, binarize(D, delta=self.threshold), **row_data)
         if hasattr(self.estimator_, "label_distributions_"):
             self.label_distributions_ = self.estimator_.label_distributions_

@@ -157,7 +157,7 @@ class DaskEstimator(LabelEstimator):
             return _frame_of(parts, names, kind, X.divisions)
         return _array_of(parts, X.chunks[0], (len(names),), kind)
 
-    def _fit_rows(self, X: Any, y: Any, row_data: RowData) -> None:
+    def _validate_rows(self, X: Any, y: Any, row_data: RowData) -> tuple[Any, Any, RowData]:
         self._check_block_params()
         runner = BlockRunner(current_client(self.client))
         check_workers(runner.client)
@@ -168,9 +168,15 @@ class DaskEstimator(LabelEstimator):
         self.label_names_ = label_names(y, int(y.shape[1]))
         for name, value in row_data.items():
             self._check_row_data(name, value, training)
-        self._fit(training)
-        self._fit_votes_of_blocks(training)
-        self.n_rounds_ = runner.n_rounds
+        return training, None, {}
+
+    def _fit_rows(self, X: Any, T: Any, row_data: RowData) -> None:
+        self._fit(X)
+        if isinstance(self, JointModel):  # votes are fitted on the same sample of rows as in memory
+            rows, targets = X.fetch_rows(np.arange(X.n)[vote_rows(X.n, len(self.label_names_))])
+            self._fit_votes(rows, targets.T, targets.weights, targets.observed)
+            self._total_weight = float(X.total)  # of all rows, not only of the sample
+        self.n_rounds_ = X.runner.n_rounds
 
     def _validate_features(self, X: Any, reset: bool = False) -> Any:
         raise InputError(
@@ -188,13 +194,6 @@ class DaskEstimator(LabelEstimator):
 
     def _check_block_params(self) -> None:
         """Raise ParameterError for parameters that need all rows in memory."""
-
-    def _fit_votes_of_blocks(self, training: TrainingBlocks) -> None:
-        """Fit the number of votes of a joint model on the same sample of rows as in memory."""
-        if isinstance(self, JointModel):
-            X, targets = training.fetch_rows(np.arange(training.n)[vote_rows(training.n, len(self.label_names_))])
-            self._fit_votes(X, targets.T, targets.weights, targets.observed)
-            self._total_weight = float(training.total)  # of all rows, not only of the sample
 
 
 class DaskJointModel(DaskEstimator):

@@ -91,7 +91,6 @@ class BDLE(SampleWeightMixin, Enhancer):
     )
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "alpha": [Interval(Real, 0, None, closed="left")],
-        "lam": [Interval(Real, 0, None, closed="left")],
         "sigma": [StrOptions({"median", "mean"}), Interval(Real, 0, None, closed="neither")],
     }
 

@@ -96,7 +96,6 @@ class FCM(SampleWeightMixin, Enhancer):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_clusters": [None, Interval(Integral, 1, None, closed="left")],
         "b": [Interval(Real, 1, None, closed="neither")],
-        "tol": [Interval(Real, 0, None, closed="left")],
     }
 
     def __init__(

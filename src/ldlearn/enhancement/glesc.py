@@ -96,7 +96,6 @@ class GLESC(Enhancer):
     _test_params = ({}, {"beta": 0.1, "orientation": "released", "standardize": False})
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "beta": [Interval(Real, 0, None, closed="neither")],
-        "lam": [Interval(Real, 0, None, closed="left")],
         "orientation": [StrOptions({"stated", "released"})],
         "tol": [Interval(Real, 0, None, closed="neither")],
     }

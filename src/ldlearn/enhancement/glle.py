@@ -132,12 +132,9 @@ class GLLE(Enhancer):
         {"n_neighbors": 3, "solver": "lbfgs", "tol": 0.1, "normalize": "shift_l1", "random_state": 0},
     )
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "lam": [Interval(Real, 0, None, closed="left")],
         "sigma": [StrOptions({"median", "mean"}), Interval(Real, 0, None, closed="neither")],
-        "l2": [Interval(Real, 0, None, closed="left")],
         "n_groups": [None, Interval(Integral, 1, None, closed="left")],
         "solver": [StrOptions({"exact", "lbfgs"})],
-        "tol": [Interval(Real, 0, None, closed="left")],
     }
 
     def __init__(

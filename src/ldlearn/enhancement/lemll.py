@@ -108,7 +108,6 @@ class LEMLL(Enhancer):
     _test_params = ({"n_neighbors": 3, "tol": 1e-5}, {"n_neighbors": 5, "l2": 4.0, "eps": 0.0})
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "l1": [Interval(Real, 0, None, closed="left")],
-        "l2": [Interval(Real, 0, None, closed="left")],
         "l3": [Interval(Real, 0, None, closed="neither")],
         "eps": [Interval(Real, 0, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="neither")],

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, MinMaxScaler, StandardScaler
 
-from ldlearn.base import check_distributions
 from ldlearn.core.logical import binarize
+from ldlearn.core.targets import check_distributions
 from ldlearn.datasets.dataset import split_rows
 from ldlearn.exceptions import InputError, describe_rows
 from ldlearn.experiments.plan import Protocol

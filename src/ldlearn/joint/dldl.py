@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -234,12 +234,9 @@ class DLDL(SampleWeightMixin, IntervalMixin):
         "gamma": [Interval(Real, 0, None, closed="left"), None],
         "label_model": [StrOptions(set(LABEL_MODELS))],
         "ordered": ["boolean", Interval(Real, 0, None, closed="left")],
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "neighbors": [HasMethods(["fit_transform", "transform"]), "sparse matrix", None],
         "sigma": [Interval(Real, 0, None, closed="neither"), StrOptions({"median", "mean"})],
-        "fit_intercept": ["boolean"],
         "feature_map": [StrOptions({"rbf"}), HasMethods(["fit_transform", "transform"]), None],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "init": [StrOptions({"uniform", "pseudo"})],
         "random_state": ["random_state"],

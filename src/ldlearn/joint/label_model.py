@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 from sklearn.utils import check_array, check_consistent_length
 
-from ldlearn.base import check_logical
 from ldlearn.base.estimator import explain_overflow, raise_input_errors
 from ldlearn.core.resources import in_threads
 from ldlearn.core.simplex import Array
-from ldlearn.core.targets import fill_unknown, split_observed
+from ldlearn.core.targets import check_logical, fill_unknown, split_observed
 from ldlearn.core.votes import competing_votes
 from ldlearn.joint.validation import VALIDATION_TOL, Split, paired_z, validation_splits, validation_weights
 from ldlearn.solvers.default_gamma import default_gamma

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -118,9 +118,7 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
     )
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "gamma": [Interval(Real, 0, None, closed="left"), None],
-        "fit_intercept": ["boolean"],
         "feature_map": [StrOptions({"rbf"}), HasMethods(["fit_transform", "transform"]), None],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "random_state": ["random_state"],
     }

@@ -103,10 +103,8 @@ class AABP(SampleWeightMixin, Learner):
         "hidden_layer_sizes": ["array-like"],
         "output": [StrOptions({"softmax", "linear-abs"})],
         "solver": [StrOptions({"lbfgs", "gd"})],
-        "l2": [Interval(Real, 0, None, closed="left")],
         "learning_rate": [Interval(Real, 0, None, closed="neither")],
         "goal": [Interval(Real, 0, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
     }
 
     def __init__(
@@ -172,19 +170,15 @@ class AABP(SampleWeightMixin, Learner):
         path: list[float] = []
         _, gradient = network.loss_and_gradient(layers)
         while network.error > self.goal and len(path) < self.max_iter:
-            layers = [
-                (W - self.learning_rate * gW, b - self.learning_rate * gb)
-                for (W, b), (gW, gb) in zip(layers, gradient, strict=True)
-            ]
+            steps, rate = zip(layers, gradient, strict=True), self.learning_rate
+            layers = [(W - rate * gW, b - rate * gb) for (W, b), (gW, gb) in steps]
             # Too long a step overflows, which raises the error below.
             with np.errstate(over="ignore", invalid="ignore"):
                 loss, gradient = network.loss_and_gradient(layers)
             path.append(loss)
             if not np.isfinite(loss):
-                raise InputError(
-                    f"Gradient descent diverged with learning_rate={self.learning_rate:g}; lower it, scale the "
-                    "features, or use solver='lbfgs'."
-                )
+                problem = f"Gradient descent diverged with learning_rate={self.learning_rate:g}"
+                raise InputError(f"{problem}; lower it, scale the features, or use solver='lbfgs'.")
         self.converged_ = network.error <= self.goal
         return layers, np.array(path)
 
@@ -271,10 +265,9 @@ def _nguyen_widrow(low: Array, high: Array, size: int, rng: Any) -> tuple[Array,
     W *= 2.0 * 0.7 * size ** (1.0 / len(low)) / np.linalg.norm(W, axis=0)  # tanh is active on [-2, 2]
     reach = np.linalg.norm(W, axis=0)
     b = reach * (np.linspace(-1.0, 1.0, size) if size > 1 else np.zeros(1)) * np.sign(W[0])
-    width = high - low
-    constant = width <= 0
-    scale = np.where(constant, 0.0, 2.0 / np.where(constant, 1.0, width))  # the box onto [-1, 1]
-    shift = np.where(constant, 0.0, 1.0 - high * scale)
+    varies = high > low
+    scale = np.divide(2.0, high - low, out=np.zeros(len(low)), where=varies)  # the box onto [-1, 1]
+    shift = np.where(varies, 1.0 - high * scale, 0.0)
     return W * scale[:, None], b + shift @ W
 
 

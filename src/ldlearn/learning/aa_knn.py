@@ -68,9 +68,7 @@ class AAKNN(Learner):
         {"n_neighbors": 3, "metric": "manhattan"},
         {"n_neighbors": 3, "metric": "angle"},
     )
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "metric": [StrOptions(set(_METRICS))],
-    }
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {"metric": [StrOptions(set(_METRICS))]}
 
     def __init__(self, n_neighbors: int = 10, *, metric: str = "euclidean") -> None:
         self.n_neighbors = n_neighbors
@@ -83,18 +81,15 @@ class AAKNN(Learner):
     def _fit(self, X: Any, D: Array) -> None:
         n = X.shape[0]
         if self.n_neighbors > n:
-            raise InputError(
-                f"AAKNN averages n_neighbors={self.n_neighbors} training rows but got n_samples={n}; lower n_neighbors "
-                "or add rows."
-            )
+            problem = f"AAKNN averages n_neighbors={self.n_neighbors} training rows but got n_samples={n}"
+            raise InputError(f"{problem}; lower n_neighbors or add rows.")
         # Angles are measured at the origin, and a centred sparse row would not stay sparse.
         can_centre = self.metric != "angle" and not sparse.issparse(X)
         self._mean = X.mean(axis=0, dtype=np.float64) if can_centre else np.zeros(X.shape[1])
         self._rows = self._centred(X)
         # One neighbour more than needed shows whether the last one is tied.
-        self._index = NearestNeighbors(n_neighbors=min(self.n_neighbors + 1, n), metric=_METRICS[self.metric]).fit(
-            self._rows
-        )
+        index = NearestNeighbors(n_neighbors=min(self.n_neighbors + 1, n), metric=_METRICS[self.metric])
+        self._index = index.fit(self._rows)
         self.training_distributions_ = D
 
     def _predict(self, X: Any) -> Array:

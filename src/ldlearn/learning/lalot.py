@@ -108,9 +108,7 @@ class LALOT(SampleWeightMixin, Learner):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "lam": [Interval(Real, 0, None, closed="neither")],
         "C": [Interval(Real, 0, None, closed="neither")],
-        "l2": [Interval(Real, 0, None, closed="left")],
         "steps": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
     }
 
     def __init__(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
@@ -115,7 +115,6 @@ class LDLForest(SampleWeightMixin, Learner):
         "n_outputs": [Interval(Integral, 1, None, closed="left")],
         "leaf_updates": [Interval(Integral, 1, None, closed="left")],
         "split_steps": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
     }
 
     def __init__(
@@ -155,9 +154,15 @@ class LDLForest(SampleWeightMixin, Learner):
         leaves, loss = update_leaves(Z @ theta + theta0, D, self.nodes_, uniform, self.leaf_updates)
         path: list[float] = []
         self.converged_ = False
+
+        def loss_and_gradient(theta: Array, theta0: Array) -> tuple[float, list[Array]]:
+            loss, gF = forest_loss_and_gradient(Z @ theta + theta0, D, self.nodes_, leaves)
+            return loss, [Z.T @ gF, self.fit_intercept * gF.sum(axis=0)]
+
         while not self.converged_ and len(path) < self.max_iter:
-            theta, theta0 = self._improve_splits(Z, D, leaves, theta, theta0)
-            before = loss
+            # A few steps only: the leaves will be moved before the splits are at their best.
+            splits = minimize_lbfgs(loss_and_gradient, [theta, theta0], max_iter=self.split_steps, tol=0.0)
+            (theta, theta0), before = splits.arrays, loss
             leaves, loss = update_leaves(Z @ theta + theta0, D, self.nodes_, leaves, self.leaf_updates)
             path.append(loss)
             self.converged_ = before - loss <= self.tol * abs(loss)
@@ -173,17 +178,6 @@ class LDLForest(SampleWeightMixin, Learner):
                 f"least n_outputs={n_splits} instead of n_outputs={self.n_outputs}, or a smaller max_depth."
             )
         return np.array([rng.permutation(self.n_outputs)[:n_splits] for _ in range(self.n_estimators)], dtype=np.intp)
-
-    def _improve_splits(
-        self, Z: Array, D: Array, leaves: Array, theta: Array, theta0: Array
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        def loss_and_gradient(theta: Array, theta0: Array) -> tuple[float, list[Array]]:
-            loss, gF = forest_loss_and_gradient(Z @ theta + theta0, D, self.nodes_, leaves)
-            return loss, [Z.T @ gF, self.fit_intercept * gF.sum(axis=0)]
-
-        # A few steps only: the leaves will be moved before the splits are at their best.
-        fit = minimize_lbfgs(loss_and_gradient, [theta, theta0], max_iter=self.split_steps, tol=0.0)
-        return fit.arrays[0], fit.arrays[1]
 
     def _predict(self, X: Any) -> Array:
         F = X @ self.coef_.T + self.intercept_
@@ -250,23 +244,18 @@ def _split_gradient(S: Array, shares: Array) -> Array:
 
 
 def update_leaves(F: Array, D: Array, nodes: NDArray[np.intp], leaves: Array, n_updates: int) -> tuple[Array, float]:
-    """Multiplicative updates of the leaves with the splits held fixed, and the loss of the forest afterwards."""
+    """Updates ``q_lj <- sum_i D_ij R_li q_lj / g_ij``, normalised, of the leaves, and the loss afterwards."""
     updated, loss = np.array(leaves), 0.0
     S, d = _probabilities(F), np.ascontiguousarray(D.T)
     for tree, columns in enumerate(nodes):
         R = route(S[columns])
         q = updated[tree]
         for _ in range(n_updates):
-            q = _leaf_update(R, d, q)
+            # The step of expectation and maximisation for a mixture: how much of every degree each leaf explains
+            # becomes its new distribution. No step raises the loss; a leaf that no row reaches keeps what it has.
+            new = q * (R @ (d / np.maximum(q.T @ R, _TINY)).T)
+            mass = new.sum(axis=1, keepdims=True)
+            q = np.where(mass > _TINY, new / np.maximum(mass, _TINY), q)
         updated[tree] = q
         loss -= float(np.vdot(d, np.log(np.maximum(q.T @ R, _TINY)))) / (len(F) * len(nodes))
     return updated, loss
-
-
-def _leaf_update(R: Array, d: Array, q: Array) -> Array:
-    """``q_lj <- sum_i D_ij R_li q_lj / g_ij``, normalised; a leaf that no row reaches keeps what it has."""
-    # The step of expectation and maximisation for a mixture: how much of every degree each leaf explains becomes its
-    # new distribution; no step raises the loss.
-    new = q * (R @ (d / np.maximum(q.T @ R, _TINY)).T)
-    mass = new.sum(axis=1, keepdims=True)
-    return np.asarray(np.where(mass > _TINY, new / np.maximum(mass, _TINY), q))

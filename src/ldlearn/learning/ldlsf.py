@@ -105,20 +105,11 @@ class LDLSF(SampleWeightMixin, Learner):
 
     _test_params = (
         {},
-        {
-            "correlation": "code",
-            "lam1": 0.1,
-            "lam2": 0.1,
-            "lam3": 0.01,
-            "fit_intercept": False,
-            "standardize": False,
-            "tol": 1e-3,
-        },
+        {"correlation": "code", "lam1": 0.1, "lam2": 0.1, "lam3": 0.01, "tol": 1e-3}
+        | {"fit_intercept": False, "standardize": False},
     )
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "lam1": [Interval(Real, 0, None, closed="left")],
-        "lam2": [Interval(Real, 0, None, closed="left")],
-        "lam3": [Interval(Real, 0, None, closed="left")],
+        **{key: [Interval(Real, 0, None, closed="left")] for key in ("lam1", "lam2", "lam3")},
         "rho": [Interval(Real, 0, None, closed="neither")],
         "correlation": [StrOptions({"laplacian", "code"})],
         "tol": [Interval(Real, 0, None, closed="neither")],
@@ -161,9 +152,8 @@ class LDLSF(SampleWeightMixin, Learner):
             # On centred data the problem falls apart into one for the mean prediction and one for W.
             d_mean = np.average(D, axis=0, weights=sample_weight)
             offset = _mean_prediction(d_mean, B)
-            constant = (
-                0.5 * float(np.vdot(root, root)) * float(offset @ B @ offset - 2.0 * offset @ d_mean + d_mean @ d_mean)
-            )
+            deviation = float(offset @ B @ offset - 2.0 * offset @ d_mean + d_mean @ d_mean)
+            constant = 0.5 * float(np.vdot(root, root)) * deviation
         w_step = WStep(root * scaling.apply(X), root * (D - d_mean), B)
         S, C, path = self._admm(w_step, self.lam1 / units[:, None], self.lam2 / units[:, None])
         self.objective_path_ = np.array(path) + constant
@@ -175,26 +165,20 @@ class LDLSF(SampleWeightMixin, Learner):
     def _require_convexity(self, B: Array) -> None:
         smallest = float(np.linalg.eigvalsh(B)[0])
         if smallest <= 0.0:
-            raise InputError(
-                f"lam3={self.lam3:g} makes the problem non-convex for the correlations of these labels; give a lam3 "
-                f"below {self.lam3 / (1.0 - smallest):.3g}."
-            )
+            problem = f"lam3={self.lam3:g} makes the problem non-convex for the correlations of these labels"
+            raise InputError(f"{problem}; give a lam3 below {self.lam3 / (1.0 - smallest):.3g}.")
 
     def _admm(self, w_step: WStep, box: Array, ball: Array) -> tuple[Array, Array, list[float]]:
         """S, C and the objective after each iteration; ``box`` and ``ball`` penalise each row of S and of C."""
         rho, first = float(self.rho), 0.0
-        S: Array
-        C: Array
-        N: Array
-        S = C = N = np.zeros(w_step.shape)
-        V = np.zeros(w_step.shape)
-        path: list[float] = []
+        zeros: Array = np.zeros(w_step.shape)
+        S, C, N, V, path = zeros, zeros, zeros, zeros, list[float]()
         self.converged_ = False
         while not self.converged_ and len(path) < self.max_iter:
             W = w_step.solve(rho * N - V, rho)
             S, C = split(W + V / rho, box / rho, ball / rho)
             before, N = N, S + C
-            V += rho * (W - N)
+            V = V + rho * (W - N)
             path.append(w_step.smooth(N) + float(np.sum(box * np.abs(S)) + ball[:, 0] @ linalg.norm(C, axis=1)))
             first = first or float(linalg.norm(W))
             # W of 1 % of its first length needs no relative accuracy.
@@ -297,6 +281,5 @@ def _shrinking(R: Array, box: Array, ball: Array) -> NDArray[np.float64]:
     t = np.sqrt(room / np.maximum(squares, 1e-150))
     # With the right number cut, t is too small for the next entry to reach the box: the first such number is right.
     fits = t * descending <= box * (1.0 + 1e-12)  # equality must not fail by rounding: the next t may be 0
-    first = np.argmax(fits, axis=1)
-    chosen = t[np.arange(len(R)), first]
+    chosen = t[np.arange(len(R)), np.argmax(fits, axis=1)]
     return np.minimum(np.where(fits.any(axis=1), chosen, 1.0), 1.0)

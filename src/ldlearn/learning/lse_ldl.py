@@ -109,13 +109,9 @@ class LSELDL(SampleWeightMixin, Learner):
 
     _test_params = ({"n_neighbors": 3, "tol": 0.01}, {"beta": 0.0, "n_latent": 2, "n_kept": 2, "tol": 0.01})
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "alpha": [Interval(Real, 0, None, closed="neither")],
+        **{key: [Interval(Real, 0, None, closed="neither")] for key in ("alpha", "gamma", "delta")},
         "beta": [Interval(Real, 0, None, closed="left")],
-        "gamma": [Interval(Real, 0, None, closed="neither")],
-        "delta": [Interval(Real, 0, None, closed="neither")],
-        "n_latent": [Interval(Integral, 1, None, closed="left"), None],
-        "n_kept": [Interval(Integral, 1, None, closed="left"), None],
-        "tol": [Interval(Real, 0, None, closed="left")],
+        **{key: [Interval(Integral, 1, None, closed="left"), None] for key in ("n_latent", "n_kept")},
     }
 
     def __init__(
@@ -160,7 +156,9 @@ class LSELDL(SampleWeightMixin, Learner):
         self.objective_path_, self.objective_, self.n_iter_ = np.array(path), path[-1], len(path)
         self.encoding_, self.latent_, self.theta_ = state.W, state.V, state.theta
         self.feature_scores_ = linalg.norm(state.W, axis=1)
-        coef = self._kept()[:, None] * (state.W @ state.theta)
+        coef = state.W @ state.theta
+        if self.n_kept is not None:  # of equal features the first are kept
+            coef[np.argsort(-self.feature_scores_, kind="stable")[self.n_kept :]] = 0.0
         self.coef_, self.intercept_ = coef.T, state.b - mean @ coef
 
     def _graph(self, X: Array) -> sparse.csr_array:
@@ -168,18 +166,9 @@ class LSELDL(SampleWeightMixin, Learner):
         if self.beta == 0.0:
             return sparse.csr_array((n, n))
         if self.n_neighbors >= n:
-            raise InputError(
-                f"n_neighbors={self.n_neighbors} must be less than the number of rows, got n_samples={n}; lower it, or "
-                "set beta=0 to do without the graph."
-            )
+            problem = f"n_neighbors={self.n_neighbors} must be less than the number of rows, got n_samples={n}"
+            raise InputError(f"{problem}; lower it, or set beta=0 to do without the graph.")
         return laplacian(knn_graph(X, self.n_neighbors))
-
-    def _kept(self) -> NDArray[np.bool_]:
-        """Marks the features used for prediction; of equal ones the first."""
-        m = len(self.feature_scores_)
-        kept = np.zeros(m, dtype=bool)
-        kept[np.argsort(-self.feature_scores_, kind="stable")[: self.n_kept or m]] = True
-        return kept
 
     def _predict(self, X: Any) -> Array:
         return softmax(X @ self.coef_.T + self.intercept_)
@@ -247,11 +236,9 @@ class LatentProblem:
 
     def _regress(self, state: LatentState) -> LatentState:
         """theta and b: softmax regression on V."""
-        logits = state.V @ state.theta + state.b
-        now = SoftmaxFit(state.theta, state.b, logits)
-        fit = softmax_regression(
-            Features(state.V, sample_weight=self.counts), self.D, l2=self.delta, start=now, tol=1e-8
-        )
+        start = SoftmaxFit(state.theta, state.b, state.V @ state.theta + state.b)
+        features = Features(state.V, sample_weight=self.counts)
+        fit = softmax_regression(features, self.D, l2=self.delta, start=start, tol=1e-8)
         return replace(state, theta=fit.coef, b=fit.intercept)
 
     def rescale(self, state: LatentState) -> LatentState:
@@ -288,9 +275,8 @@ class LatentProblem:
         """W by one step of iteratively reweighted least squares."""
         # |w| <= (|w|^2 / l + l) / 2 with equality at l = |w|: the weighted square lies above the penalty and touches it
         # at the present W, so that its minimum cannot raise the objective.
-        return replace(
-            state, W=self._reweighted_solve(state.V, np.maximum(linalg.norm(state.W, axis=1), _HUBER_LENGTH))
-        )
+        lengths = np.maximum(linalg.norm(state.W, axis=1), _HUBER_LENGTH)
+        return replace(state, W=self._reweighted_solve(state.V, lengths))
 
     def _reweighted_solve(self, V: Array, lengths: Array) -> NDArray[np.float64]:
         """Minimise ``alpha |X W - V|^2 + gamma/2 sum_k |W_k|^2 / lengths_k`` by the smaller of two systems."""

@@ -77,7 +77,6 @@ class SABFGS(SampleWeightMixin, Learner):
 
     _test_params = ({}, {"solver": "lbfgs", "max_iter": 1000, "fit_intercept": False})
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "l2": [Interval(Real, 0, None, closed="left")],
         "solver": [StrOptions({"newton", "lbfgs"})],
         "tol": [Interval(Real, 0, None, closed="neither")],
     }

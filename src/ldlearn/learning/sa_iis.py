@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,7 +10,7 @@ from numpy.polynomial.chebyshev import chebvander
 from sklearn.utils import gen_batches
 
 from ldlearn.base import Capabilities, Learner, SampleWeightMixin
-from ldlearn.base.sklearn_private import Interval, StrOptions
+from ldlearn.base.sklearn_private import StrOptions
 from ldlearn.core.scaling import Scaling, feature_scaling
 from ldlearn.core.simplex import Array, SampleWeight, log_softmax, mean_logits, softmax
 
@@ -92,10 +91,7 @@ class SAIIS(SampleWeightMixin, Learner):
     """
 
     _test_params = ({"tol": 0.01}, {"tol": 0.01, "fit_intercept": False})
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "init": [StrOptions({"zeros", "eye"})],
-    }
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {"init": [StrOptions({"zeros", "eye"})]}
 
     def __init__(
         self, max_iter: int = 1000, *, tol: float = 2e-4, fit_intercept: bool = True, init: str = "zeros"
@@ -110,7 +106,9 @@ class SAIIS(SampleWeightMixin, Learner):
         return super().capabilities()._replace(sparse=True, label_invariant=self.init == "zeros")
 
     def _fit(self, X: Any, D: Array, sample_weight: SampleWeight | None = None) -> None:
-        scaling = feature_scaling(X, weights=sample_weight) if self.fit_intercept else _identity_scaling(X.shape[1])
+        m = X.shape[1]
+        unscaled = Scaling(np.zeros(m), np.ones(m))
+        scaling = feature_scaling(X, weights=sample_weight) if self.fit_intercept else unscaled
         problem = _Scaling(X, D, scaling, self.fit_intercept, sample_weight)
         W = np.eye(*problem.shape) if self.init == "eye" else np.zeros(problem.shape)
         if self.fit_intercept:
@@ -134,9 +132,7 @@ class SAIIS(SampleWeightMixin, Learner):
 class _Scaling:
     """The steps of iterative scaling on one training set, whose rows are scaled (and made dense) block by block."""
 
-    def __init__(
-        self, X: Any, D: Array, scaling: Scaling, fit_intercept: bool, weights: SampleWeight | None = None
-    ) -> None:
+    def __init__(self, X: Any, D: Array, scaling: Scaling, fit_intercept: bool, weights: SampleWeight | None) -> None:
         self.X, self.scaling, self.fit_intercept = X, scaling, fit_intercept
         self.counts = np.ones((len(D), 1)) if weights is None else weights[:, None]
         self.D = D * self.counts
@@ -192,15 +188,8 @@ class _Scaling:
             spread = (P[:, :, None] * self.weights[block, None, :]).reshape(-1, c * r)
             up += np.maximum(Z, 0.0).T @ spread
             down += np.maximum(-Z, 0.0).T @ spread
-        return _nodes_first(up, c), _nodes_first(down, c)
-
-
-def _nodes_first(masses: Array, c: int) -> Array:
-    return np.ascontiguousarray(masses.reshape(len(masses), c, -1).transpose(2, 0, 1))
-
-
-def _identity_scaling(n_features: int) -> Scaling:
-    return Scaling(np.zeros(n_features), np.ones(n_features))
+        up, down = (np.ascontiguousarray(part.reshape(m, c, r).transpose(2, 0, 1)) for part in (up, down))
+        return up, down
 
 
 def _interpolate(lengths: Array) -> tuple[Array, Array]:

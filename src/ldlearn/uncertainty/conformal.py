@@ -10,9 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from ldlearn.base import check_distributions
 from ldlearn.base.estimator import set_output, wrap_output
-from ldlearn.core.targets import check_matrix, label_order
+from ldlearn.core.targets import check_distributions, check_matrix, label_order
 from ldlearn.exceptions import InputError, ParameterError
 from ldlearn.uncertainty.intervals import check_share
 
