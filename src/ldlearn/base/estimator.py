@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from functools import cache, partial, wraps
+from functools import partial, wraps
 from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple, Self, TypeVar, cast
 
@@ -113,14 +113,11 @@ class LabelEstimator(BaseEstimator):
     # Parameters that mean the same in every method that has them.
     _common_constraints: ClassVar[dict[str, list[Any]]] = {
         "fit_intercept": ["boolean"],
-        "l2": [Interval(Real, 0, None, closed="left")],
-        "lam": [Interval(Real, 0, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        **{name: [Interval(Real, 0, None, closed="left")] for name in ("l2", "lam", "tol")},
+        **{name: [Interval(Integral, 1, None, closed="left")] for name in ("max_iter", "n_neighbors")},
         "normalize": [StrOptions(set(OUTPUT_MAPS))],
         "random_state": ["random_state"],
         "standardize": ["boolean"],
-        "tol": [Interval(Real, 0, None, closed="left")],
     }
     _convergence_advice: ClassVar[str] = "raise max_iter, or loosen tol."  # the end of the warning
 
@@ -129,12 +126,6 @@ class LabelEstimator(BaseEstimator):
     def capabilities(self) -> Capabilities:
         """What the estimator accepts and promises with its current parameters."""
         return Capabilities()
-
-    @classmethod
-    @cache
-    def _get_param_names(cls) -> list[str]:
-        """Looked up once: scikit-learn inspects the signature for every copy, fit and check of parameters."""
-        return super()._get_param_names()  # type: ignore[no-any-return]
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)

@@ -232,10 +232,8 @@ def weighted_mean(values: NDArray[np.float64], sample_weight: Any) -> float:
 def _check_scored_labels(y: Any) -> NDArray[np.float64]:
     Y = check_matrix(y, "0/1 labels", nan="allow")
     if not (np.isin(Y, (0.0, 1.0)) | np.isnan(Y)).all():
-        raise InputError(
-            "The score of a joint model compares with 0/1 labels, and y holds other numbers; for true degrees D use "
-            "ldlearn.metrics.intersection(D, model.predict(X))."
-        )
+        advice = "for true degrees D use ldlearn.metrics.intersection(D, model.predict(X))."
+        raise InputError(f"The score of a joint model compares with 0/1 labels, and y holds other numbers; {advice}")
     return Y
 
 

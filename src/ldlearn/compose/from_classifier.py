@@ -74,10 +74,7 @@ class FromClassifier(SampleWeightMixin, JointModel):
     """
 
     is_baseline = True
-    _test_params: ClassVar[tuple[dict[str, Any], ...]] = (
-        {},
-        {"classifier": LogisticRegression(), "link": "votes"},
-    )
+    _test_params: ClassVar[tuple[dict[str, Any], ...]] = ({}, {"classifier": LogisticRegression(), "link": "votes"})
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "classifier": [HasMethods(["fit", "predict_proba"]), None],
         "link": [StrOptions({"probability", "votes"})],
@@ -122,19 +119,15 @@ class FromClassifier(SampleWeightMixin, JointModel):
                 self.classifier_.append(_fitted(classifier, near[rows], column[rows], weights, what))
         self.label_distributions_ = self._enhance(X, Y, observed)
 
-    def _probabilities(self, X: Any) -> Array:
+    def _predict(self, X: Any) -> Array:
         P = np.tile(self.shares_, (X.shape[0], 1))
         X = subtract_offsets(X, self._offsets)
         if isinstance(self.classifier_, list):
-            parts = [_of_one(one, X) for one in self.classifier_]
-            found = np.column_stack(parts) if parts else np.empty((X.shape[0], 0))
+            for j, classifier in zip(self.varied_, self.classifier_, strict=True):
+                P[:, j] = _of_one(classifier, X)
         else:
-            found = _of_several(self.classifier_.predict_proba(X))
-        P[:, self.varied_] = found
-        return np.asarray(np.clip(P, self._surest, 1.0 - self._surest))
-
-    def _predict(self, X: Any) -> Array:
-        P = self._probabilities(X)
+            P[:, self.varied_] = _of_several(self.classifier_.predict_proba(X))
+        P = np.clip(P, self._surest, 1.0 - self._surest)
         return normalize_rows(-np.log1p(-P) if self.link == "votes" else P)
 
     def _enhance(self, X: Any, Y: Mask, observed: Mask | None = None) -> Array:

@@ -15,9 +15,7 @@ from ldlearn.learning import SABFGS
 DEFAULT_METHOD = "DLDL"
 
 
-def make_predictor(
-    method: str = DEFAULT_METHOD, params: Mapping[str, Any] | None = None, *, logical: bool = True
-) -> Any:
+def make_predictor(method: str = DEFAULT_METHOD, params: Mapping[str, Any] | None = None, logical: bool = True) -> Any:
     """An unfitted estimator that predicts, from its name and parameters.
 
     Parameters
@@ -61,30 +59,25 @@ def _find(name: str) -> type[LabelEstimator]:
 
 
 def _compose(classes: list[type[LabelEstimator]], method: str, logical: bool) -> Any:
-    kinds = [cls.kind for cls in classes]
-    if len(classes) == 1:
-        (cls,), (kind,) = classes, kinds
-        if kind == "enhancer":
-            return EnhanceThenLearn(cls(), SABFGS())
-        if kind == "learner" and logical:
-            return EnhanceThenLearn(UniformLE(), cls())
-        return cls()
-    if len(classes) == 2 and kinds[0] in ("enhancer", "joint") and kinds[1] == "learner":
-        return EnhanceThenLearn(classes[0](), classes[1]())
-    raise ParameterError(
-        f"{method!r} is no method; two steps are written ENHANCER+LEARNER, for example UniformLE+SABFGS."
-    )
+    match [(cls.kind, cls()) for cls in classes]:
+        case [("enhancer", enhancer)]:
+            return EnhanceThenLearn(enhancer, SABFGS())
+        case [("learner", learner)] if logical:
+            return EnhanceThenLearn(UniformLE(), learner)
+        case [(_, estimator)]:
+            return estimator
+        case [("enhancer" | "joint", enhancer), ("learner", learner)]:
+            return EnhanceThenLearn(enhancer, learner)
+    advice = "two steps are written ENHANCER+LEARNER, for example UniformLE+SABFGS."
+    raise ParameterError(f"{method!r} is no method; {advice}")
 
 
 def _with_params(estimator: Any, params: Mapping[str, Any]) -> Any:
     estimator.set_params(**{_full_name(estimator, name): value for name, value in params.items()})
-    for part in (estimator, *_steps(estimator)):
-        part._validate_params()
+    for part in (estimator, *estimator.get_params().values()):
+        if isinstance(part, LabelEstimator):
+            part._validate_params()
     return estimator
-
-
-def _steps(estimator: Any) -> list[LabelEstimator]:
-    return [value for value in estimator.get_params().values() if isinstance(value, LabelEstimator)]
 
 
 def _full_name(estimator: Any, name: str) -> str:
