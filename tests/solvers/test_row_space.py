@@ -132,7 +132,7 @@ def test_the_covariance_is_that_of_all_weights(monkeypatch):
     exact = np.einsum("ni,ijkl,nk->njl", new, matrix, new)
     found = information.in_row_space(rows, l2)
     np.testing.assert_allclose(found.of_scores(new) - found.intercept, exact, rtol=1e-4, atol=1e-6)
-    monkeypatch.setattr(module, "_MOST_NUMBERS", 10 * 50)  # of fewer directions: never surer than that
+    monkeypatch.setattr(module, "_MAX_BASIS_ENTRIES", 10 * 50)  # of fewer directions: never surer than that
     fewer = information.in_row_space(rows, l2)
     assert fewer.basis.shape == (50, 10)
     more = np.einsum("njj->nj", fewer.of_scores(new) - found.of_scores(new))

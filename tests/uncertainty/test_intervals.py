@@ -71,7 +71,7 @@ def test_the_number_of_raters_shows_how_much_they_agree(R, kappa):
         train, new = slice(0, 600), slice(600, None)
         Y = votes > 0
         model.fit(X[train], Y[train])
-        assert kappa / 3 < model._find_agreement(R) < kappa * 3
+        assert kappa / 3 < model._find_concentration(R) < kappa * 3
         ticked = Y[new] & (Y[new].sum(axis=1, keepdims=True) > 1)
         realised = votes[new] / R
         held_by.append(
@@ -292,7 +292,7 @@ def test_intervals_are_there_after_an_interrupt_and_follow_a_second_fit(data, mo
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(DLDL, "_learn_doubt", interrupted)
+        patched.setattr(DLDL, "_compute_posterior_state", interrupted)
         with pytest.raises(KeyboardInterrupt):
             model.predict_interval(data.X[:5])
     first = model.predict_interval(data.X[:5])[0]

@@ -6,21 +6,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from ldlearn.uncertainty.rater_agreement import chance_of_no_vote, excess_variance, find_concentration
+from ldlearn.uncertainty.rater_agreement import excess_variance, find_concentration, probability_of_no_vote
 
 SHARES = np.random.default_rng(0).dirichlet([0.8] * 4, size=50).ravel()
 positive = st.floats(0.1, 100.0)
 
 
 @given(R=st.integers(1, 50), kappa=positive, p=st.floats(0.01, 0.99))
-def test_the_chance_of_no_vote_is_that_of_a_beta_binomial(R, kappa, p):
+def test_the_probability_of_no_vote_is_that_of_a_beta_binomial(R, kappa, p):
     theirs = stats.betabinom.pmf(0, R, kappa * p, kappa * (1 - p))
-    np.testing.assert_allclose(chance_of_no_vote(np.array([p]), R, kappa), [theirs], rtol=1e-6, atol=1e-12)
+    np.testing.assert_allclose(probability_of_no_vote(np.array([p]), R, kappa), [theirs], rtol=1e-6, atol=1e-12)
 
 
 @given(R=st.integers(2, 50), kappa=positive)
 def test_raters_who_agree_tick_fewer_labels_and_independent_ones_tick_most(R, kappa):
-    some, more, none = (chance_of_no_vote(SHARES, R, k) for k in (kappa, kappa / 2, 1e4))
+    some, more, none = (probability_of_no_vote(SHARES, R, k) for k in (kappa, kappa / 2, 1e4))
     assert (some <= more + 1e-12).all()
     assert (none <= some + 1e-12).all()
     np.testing.assert_allclose(none, (1 - SHARES) ** R, atol=R * R / 1e4)
@@ -28,7 +28,7 @@ def test_raters_who_agree_tick_fewer_labels_and_independent_ones_tick_most(R, ka
 
 @given(R=st.integers(2, 50), kappa=positive)
 def test_ticks_and_raters_tell_the_concentration(R, kappa):
-    ticks = 1 - chance_of_no_vote(SHARES, R, kappa).mean()
+    ticks = 1 - probability_of_no_vote(SHARES, R, kappa).mean()
     assert find_concentration(SHARES, ticks, R) == pytest.approx(kappa, rel=1e-3)
 
 

@@ -72,7 +72,7 @@ def test_labels_tell_whether_all_rows_have_as_many_votes(fixed):
     X, votes, _ = rows_of_votes(3000, rate=5, fixed=fixed)
     posterior = vote_posterior(Features(X), votes > 0, l2=1.0)
     assert posterior.fixed_raters[0] is fixed
-    assert posterior.chances[0] > 0.9
+    assert posterior.link_probabilities[0] > 0.9
     assert np.exp(posterior.log_rates[0]) == pytest.approx(5.0, rel=0.1)
 
 
@@ -82,12 +82,12 @@ def test_where_the_links_differ_and_none_is_surely_right_intervals_hold_both():
     W, b, rate = posterior.coefs[0], posterior.intercepts[0], posterior.log_rates[0]
     both = {"coefs": np.stack([W, 2.0 * W]), "intercepts": np.stack([b, b]), "log_rates": np.array([rate, rate])}
     one, other, undecided = (
-        replace(posterior, **both, fixed_raters=[False, True], chances=np.array(chances))
+        replace(posterior, **both, fixed_raters=[False, True], link_probabilities=np.array(chances))
         for chances in ([1.0, 0.0], [0.0, 1.0], [0.5, 0.5])
     )
-    lower, upper = undecided.share_intervals(X, 0.9)
+    lower, upper = undecided.degree_intervals(X, 0.9)
     for certain in (one, other):
-        a, b = certain.share_intervals(X, 0.9)
+        a, b = certain.degree_intervals(X, 0.9)
         middle = (a + b) / 2
         assert ((lower <= middle) & (middle <= upper)).mean() > 0.99
 
@@ -95,7 +95,7 @@ def test_where_the_links_differ_and_none_is_surely_right_intervals_hold_both():
 def test_the_penalty_does_not_depend_on_where_the_search_begins():
     X, votes, _ = rows_of_votes(400)
     narrow, wide = (vote_posterior(Features(X), votes > 0, l2=l2) for l2 in (0.3, 30.0))
-    for a, b in zip(narrow.share_intervals(X, 0.9), wide.share_intervals(X, 0.9), strict=True):
+    for a, b in zip(narrow.degree_intervals(X, 0.9), wide.degree_intervals(X, 0.9), strict=True):
         np.testing.assert_allclose(a, b, atol=0.02)
 
 
@@ -103,7 +103,7 @@ def test_many_rows_are_no_less_sure_than_the_rows_that_curvature_is_learned_on()
     """Rows beyond 2,000 count: four times the rows, half the width."""
     few, many = (rows_of_votes(n)[:2] for n in (2000, 8000))
     widths = [
-        np.subtract(*vote_posterior(Features(X), votes > 0, l2=1.0).share_intervals(few[0][:200], 0.9)[::-1]).mean()
+        np.subtract(*vote_posterior(Features(X), votes > 0, l2=1.0).degree_intervals(few[0][:200], 0.9)[::-1]).mean()
         for X, votes in (few, many)
     ]
     assert 1.7 < widths[0] / widths[1] < 2.4
@@ -113,9 +113,9 @@ def test_rows_in_blocks_are_rows_alone(monkeypatch):
     X, votes, _ = rows_of_votes(150)
     Y = votes > 0
     posterior = vote_posterior(Features(X), Y, l2=1.0)
-    whole = [*posterior.share_intervals(X, 0.8), *posterior.vote_intervals(X, Y, 0.8)]
+    whole = [*posterior.degree_intervals(X, 0.8), *posterior.vote_intervals(X, Y, 0.8)]
     for i in (0, 77, 149):
-        alone = [*posterior.share_intervals(X[[i]], 0.8), *posterior.vote_intervals(X[[i]], Y[[i]], 0.8)]
+        alone = [*posterior.degree_intervals(X[[i]], 0.8), *posterior.vote_intervals(X[[i]], Y[[i]], 0.8)]
         for a, b in zip(whole, alone, strict=True):
             np.testing.assert_allclose(a[[i]], b, atol=1e-9)
 
@@ -154,7 +154,7 @@ def test_labels_that_never_differ_say_nothing_of_features(Y):
     X = np.random.default_rng(0).normal(size=(60, 20))
     posterior = vote_posterior(Features(X), Y, l2=1.0)
     assert np.abs(posterior.coefs).max() < 1e-3
-    lower, upper = posterior.share_intervals(X, 0.9)
+    lower, upper = posterior.degree_intervals(X, 0.9)
     assert np.isfinite(lower).all()
     assert (lower < upper).all()
 
@@ -163,10 +163,10 @@ def test_where_the_search_begins_does_not_matter():
     X, votes, _ = rows_of_votes(2500)
     Y, features, rng = votes > 0, Features(X), np.random.default_rng(1)
     plain, other = (
-        vote_posterior(features, Y, l2=1.0, weights=weights)
+        vote_posterior(features, Y, l2=1.0, start_coef=weights)
         for weights in (None, (rng.normal(size=(3, 4)), rng.normal(size=4)))
     )
-    for ours, theirs in zip(plain.share_intervals(X[:50], 0.9), other.share_intervals(X[:50], 0.9), strict=True):
+    for ours, theirs in zip(plain.degree_intervals(X[:50], 0.9), other.degree_intervals(X[:50], 0.9), strict=True):
         np.testing.assert_allclose(ours, theirs, atol=1e-3)
 
 

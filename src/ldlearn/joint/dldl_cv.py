@@ -286,9 +286,9 @@ class DLDLCV(SampleWeightMixin, IntervalMixin):
         ]
         return points, rule.label_model or model.label_model
 
-    def _find_doubt(self) -> PosteriorState:
-        doubt: PosteriorState = self.best_estimator_._find_doubt()
-        return doubt
+    def _find_posterior_state(self) -> PosteriorState:
+        state: PosteriorState = self.best_estimator_._find_posterior_state()
+        return state
 
     def _mapped(self, X: Any) -> Any:
         return self.best_estimator_._mapped(X)

@@ -20,7 +20,7 @@ from ldlearn.joint.validation import VALIDATION_TOL, Split, paired_z, validation
 from ldlearn.solvers.default_gamma import default_gamma
 from ldlearn.solvers.features import Features
 from ldlearn.solvers.vote_regression import VoteFit, vote_regression
-from ldlearn.uncertainty.intervals import check_share
+from ldlearn.uncertainty.intervals import check_fraction
 
 _PENALTY_RATIOS = (300.0, 60.0, 12.0, 2.4, 0.5, 0.1)  # to DLDL's default gamma
 
@@ -122,7 +122,7 @@ def competition_test(X: Any, y: Any, *, fit_intercept: bool = True, level: float
     >>> competition_test(presence.X, presence.Y).competing
     False
     """
-    check_share("level", level)
+    check_fraction("level", level)
     Y, observed = split_observed(check_logical(y, nan="allow"))
     with raise_input_errors():
         X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])

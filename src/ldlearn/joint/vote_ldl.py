@@ -222,17 +222,17 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
         lower, upper : ndarrays of shape (n, c)
             For the shares of the votes that the rows did get: see `DLDL.enhance_interval`.
         """
-        agreement = self._find_agreement(n_raters)
+        agreement = self._find_concentration(n_raters)
         if n_raters is None or not self._knows_raters:
             return self._vote_intervals(X, y, coverage, agreement, self._typical_offset)
         offset = self._log_raters(n_raters, y)
         return self._vote_intervals(X, y, coverage, agreement, offset, n_raters=offset)
 
-    def _find_agreement(self, n_raters: Any) -> float | None:
+    def _find_concentration(self, n_raters: Any) -> float | None:
         """Known, if the numbers of raters were known to the fit."""
         check_is_fitted(self)
         if not self._knows_raters:
-            return super()._find_agreement(n_raters)
+            return super()._find_concentration(n_raters)
         if n_raters is not None:
             log_raters(n_raters, np.size(n_raters))
         return self._find_posterior().concentration(float(np.exp(self._typical_offset)), self._typical_offset)

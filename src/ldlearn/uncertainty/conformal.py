@@ -1,4 +1,4 @@
-"""Intervals with a guarantee for any estimator that predicts, where the true degrees of some rows are known."""
+"""Split conformal prediction for any estimator with ``predict``, if the true degrees of some rows are known."""
 
 from __future__ import annotations
 
@@ -13,33 +13,29 @@ from sklearn.utils.validation import check_is_fitted
 from ldlearn.base.estimator import set_output, wrap_output
 from ldlearn.core.targets import check_distributions, check_matrix, label_order
 from ldlearn.exceptions import InputError, ParameterError
-from ldlearn.uncertainty.intervals import check_share
-
-Bounds = tuple[NDArray[np.float64], NDArray[np.float64]]
-_LEAST_SPREAD = 0.1  # of a degree, as a standard deviation: that of a share of 0.01
+from ldlearn.uncertainty.intervals import Bounds, check_fraction
 
 
 class ConformalIntervals(BaseEstimator):
     """Intervals around the degrees that a fitted estimator predicts, calibrated on rows with true degrees.
 
-    Split conformal prediction: if the calibration rows and the new rows come from the same source in no particular
-    order, and the estimator has not seen the calibration rows, the intervals of a label hold its true degree with at
-    least the chance ``coverage``, whatever the estimator is and however wrong. That is an average over
-    rows: some kinds of rows may be held less often than others.
+    Split conformal prediction: if calibration rows and new rows are exchangeable, and the estimator was not fitted on
+    the calibration rows, the intervals of a label contain its true degree with a probability of at least ``coverage``,
+    whatever the estimator. This coverage is an average over rows: for some kinds of rows it may be lower.
 
     Parameters
     ----------
     estimator : fitted estimator
         Anything of the library with ``predict``.
     simultaneous : bool, default=False
-        Whether the promise is for all degrees of a row at once; by default it is for each label by itself.
+        Whether the coverage holds for all degrees of a row at once; by default it holds for each label separately.
 
     Attributes
     ----------
-    residuals_ : ndarray of shape (n, c) or (n, 1)
-        ``|d - p| / sqrt(p (1 - p))`` of the calibration rows, sorted down each column; no p counts as nearer to 0 or 1
-        than 0.01. If the promise is simultaneous, the largest of each row.
-    label_names_ : ndarray of shape (c,)
+    residuals_ : ndarray of shape (n_samples, n_labels) or (n_samples, 1)
+        ``|d - p| / sqrt(p (1 - p))`` of the calibration rows, sorted in each column; the square root is at least
+        0.1, its value at p = 0.01. If ``simultaneous``, the largest of each row.
+    label_names_ : ndarray of shape (n_labels,)
         Those of the estimator.
 
     Examples
@@ -48,8 +44,8 @@ class ConformalIntervals(BaseEstimator):
     >>> from ldlearn.datasets import make_label_distributions
     >>> data = make_label_distributions(900, 10, 4, labels="votes")
     >>> model = DLDL().fit(data.X[:300], data.Y[:300])
-    >>> sure = ConformalIntervals(model).fit(data.X[300:500], data.D[300:500])
-    >>> lower, upper = sure.predict_interval(data.X[500:], coverage=0.9)
+    >>> conformal = ConformalIntervals(model).fit(data.X[300:500], data.D[300:500])
+    >>> lower, upper = conformal.predict_interval(data.X[500:], coverage=0.9)
     >>> bool(0.85 < ((lower <= data.D[500:]) & (data.D[500:] <= upper)).mean() < 0.95)
     True
     """
@@ -65,9 +61,9 @@ class ConformalIntervals(BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n, m)
+        X : array-like of shape (n_samples, n_features)
             Rows that the estimator was not fitted on.
-        y : array-like or data frame of shape (n, c)
+        y : array-like or data frame of shape (n_samples, n_labels)
             Their true degrees; the columns of a data frame are matched by name. Rows of NaN are left out.
         """
         if not hasattr(self.estimator, "predict"):
@@ -92,14 +88,13 @@ class ConformalIntervals(BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n, m)
+        X : array-like of shape (n_samples, n_features)
         coverage : float, default=0.9
-            Chance with which an interval is to hold the true degree. With fewer than ``coverage / (1 - coverage)``
-            calibration rows nothing can be promised, and intervals are [0, 1].
+            Nominal coverage. With fewer than ``coverage / (1 - coverage)`` calibration rows intervals are [0, 1].
 
         Returns
         -------
-        lower, upper : ndarrays of shape (n, c)
+        lower, upper : ndarrays of shape (n_samples, n_labels)
             ``0 <= lower <= predict(X) <= upper <= 1``; data frames if `set_output` asks for them.
         """
         check_is_fitted(self, "residuals_")
@@ -115,16 +110,16 @@ def conformal_intervals(
 
     Parameters
     ----------
-    known, truth : array-like of shape (n, c)
-        Degrees that a method gave to calibration rows, and the true ones.
-    new : array-like of shape (n_new, c)
-        Degrees that the method gave to other rows.
+    known, truth : array-like of shape (n_samples, n_labels)
+        Degrees of calibration rows according to a method, and the true ones.
+    new : array-like of shape (n_new, n_labels)
+        Degrees of other rows according to the method.
     coverage, simultaneous
         As for `ConformalIntervals`.
 
     Returns
     -------
-    lower, upper : ndarrays of shape (n_new, c)
+    lower, upper : ndarrays of shape (n_new, n_labels)
 
     Examples
     --------
@@ -138,8 +133,8 @@ def conformal_intervals(
 
 
 def _spread(P: NDArray[np.float64]) -> NDArray[np.float64]:
-    """How far a degree may be off, up to a factor: shares near 0 and 1 vary less."""
-    return np.asarray(np.maximum(np.sqrt(np.maximum(P * (1.0 - P), 0.0)), _LEAST_SPREAD))
+    """Standard deviation of a degree up to a factor: degrees near 0 and 1 vary less."""
+    return np.asarray(np.sqrt(np.maximum(P * (1.0 - P), 0.01)))
 
 
 def _residuals(P: NDArray[np.float64], D: NDArray[np.float64], simultaneous: bool) -> NDArray[np.float64]:
@@ -150,9 +145,9 @@ def _residuals(P: NDArray[np.float64], D: NDArray[np.float64], simultaneous: boo
 
 
 def _intervals(residuals: NDArray[np.float64], P: NDArray[np.float64], coverage: float) -> Bounds:
-    check_share("coverage", coverage)
+    check_fraction("coverage", coverage)
     n = len(residuals)
-    # A new row is as likely as any other to have any rank among n + 1; rounding must not cost a rank.
+    # The rank of a new row among n + 1 is uniformly distributed; rounding must not cost a rank.
     rank = math.ceil((n + 1) * coverage - 1e-9)
     reach = np.full(residuals.shape[1], np.inf) if rank > n else residuals[rank - 1]
     return np.maximum(P - reach * _spread(P), 0.0), np.minimum(P + reach * _spread(P), 1.0)

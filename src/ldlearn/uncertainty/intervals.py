@@ -1,9 +1,9 @@
-"""How sure are the degrees? Intervals, and a flag for rows far from the training rows, for linear joint models."""
+"""Credible intervals of degrees, and detection of rows far from the training rows, for linear joint models."""
 
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
@@ -24,16 +24,15 @@ from ldlearn.uncertainty.vote_intervals import VotePosterior
 from ldlearn.uncertainty.vote_posterior import vote_posterior
 
 Bounds = tuple[Array, Array]
-# A row's scores have a c x c covariance; with more labels than this, keeping a model would cost far more than its fit.
-_MOST_LABELS = 200
-_GLIMPSE = 200  # rows by which one sees whether the arrays of a fit are still what they were
+# The scores of a row have a covariance of n_labels x n_labels: with more labels it would cost far more than the fit.
+_MAX_LABELS = 200
 
 
 @dataclass(frozen=True)
 class TrainingRows:
-    """The rows of a fit, until somebody asks how sure it is.
+    """The rows of a fit, kept until the posterior is computed from them.
 
-    X and weights may be the caller's own arrays: copies of some rows are kept to notice a change by.
+    X and weights may be the caller's own arrays: copies of some rows are kept, to detect later changes.
     """
 
     X: Any
@@ -41,43 +40,39 @@ class TrainingRows:
     weights: NDArray[np.float64] | None = None
     observed: Mask | None = None
     offset: float | NDArray[np.float64] = 0.0
-    features: Features | None = (
-        None  # of the fit; only those of `reduce_to_row_space`, which are small and took time, are kept
-    )
-    checksum_rows: tuple[Any, Any] = field(init=False)
+    features: Features | None = None  # of the fit; kept only if made by `reduce_to_row_space`: small, and slow to make
 
     def __post_init__(self) -> None:
         if self.features is not None and self.features.original is self.features:
             object.__setattr__(self, "features", None)
-        X, weights = self._some_rows()
-        object.__setattr__(self, "checksum_rows", (X.copy(), None if weights is None else weights.copy()))
+        copies = tuple(None if rows is None else rows.copy() for rows in self._sampled_rows())
+        object.__setattr__(self, "_copies", copies)
 
-    @property
-    def are_unchanged(self) -> bool:
-        """Whether nobody has written into the arrays since the fit, as far as some of their rows tell."""
-        (X, weights), (seen_X, seen_weights) = self._some_rows(), self.checksum_rows
-        same_X = (seen_X != X).nnz == 0 if sparse.issparse(X) else np.array_equal(X, seen_X)
-        return bool(same_X and np.array_equal(weights, seen_weights))
+    def is_unchanged(self) -> bool:
+        """Whether the arrays are the same as at the time of the fit, judged by some of their rows."""
+        (X, weights), (old_X, old_weights) = self._sampled_rows(), vars(self)["_copies"]
+        same_X = (old_X != X).nnz == 0 if sparse.issparse(X) else np.array_equal(X, old_X)
+        return bool(same_X and np.array_equal(weights, old_weights))
 
-    def _some_rows(self) -> tuple[Any, Any]:
-        some = slice(None, None, -(-self.X.shape[0] // _GLIMPSE))
-        return self.X[some], None if self.weights is None else self.weights[some]
+    def _sampled_rows(self) -> tuple[Any, Any]:
+        rows = slice(None, None, -(-self.X.shape[0] // 200))
+        return self.X[rows], None if self.weights is None else self.weights[rows]
 
 
 @dataclass(frozen=True)
 class PosteriorState:
-    """What intervals and the flag need: about m^2 numbers for m features, whatever the number of rows."""
+    """What intervals and `far_from_training` need: about n_features^2 numbers, whatever the number of rows."""
 
-    posterior: VotePosterior | None  # None if labels are too many for it
-    cloud: LeverageModel
+    posterior: VotePosterior | None  # None if there are too many labels
+    leverage: LeverageModel
 
 
 class IntervalMixin(JointModel):
-    """Also says how sure its degrees are.
+    """Adds credible intervals and `far_from_training` to a joint model.
 
-    A method whose predictor is a softmax of linear scores sets ``_training`` in ``_fit``, and writes ``_mapped(X)``:
-    what its predictor works on. The posterior is computed when an interval is first asked for; until then the
-    rows of the fit are kept, in memory and in pickles and model files too.
+    The predictor has to be a softmax of linear scores; ``_fit`` sets ``_training``, and ``_mapped(X)`` returns the
+    features that the predictor uses. The posterior is computed for the first interval; until then the rows of the fit
+    are kept, in memory and in pickles and model files too.
     """
 
     coef_: Any
@@ -85,90 +80,88 @@ class IntervalMixin(JointModel):
     feature_map_: Any
     fit_intercept: bool
     _training: TrainingRows
-    _doubt: PosteriorState
+    _posterior_state: PosteriorState
 
     @wrap_output
     def predict_interval(self, X: Any, coverage: float = 0.9, n_raters: Any = None) -> Bounds:
         """Intervals for the degrees that ``predict`` gives.
 
-        They hold the share ``coverage`` of what they are meant for, if 0/1 labels are votes (see `VoteLDL`) and the
-        predictor can express their mean. Without ``n_raters`` that is p(x), the degrees that rows with these features
-        have on average. How much a single row differs from others like it cannot be seen in 0/1 labels alone. Their
-        number of raters shows it: where raters of a row agree, the same p(x) leaves fewer ticks. So with ``n_raters``
-        intervals are meant for the degrees of the very row, and are wider. `ConformalIntervals` is for these too, where
-        some true degrees are known.
+        They have the nominal coverage if 0/1 labels are votes (see `VoteLDL`) and the linear model holds. Without
+        ``n_raters`` they are for p(x), the mean degrees of rows with these features. How much a single row differs from
+        this mean cannot be estimated from 0/1 labels alone, but with the number of raters: if the raters of a row
+        agree, the same p(x) gives fewer positive labels. So with ``n_raters`` intervals are for the degrees of the
+        individual row, and are wider. `ConformalIntervals` are for these too, if some true degrees are known.
 
         Parameters
         ----------
-        X : array-like of shape (n, m)
+        X : array-like of shape (n_samples, n_features)
         coverage : float, default=0.9
-            Share of degrees that the intervals are to hold; above 0 and below 1.
+            Nominal coverage; above 0 and below 1.
         n_raters : float, default=None
-            How many raters voted on a typical row of the training data, if that is known.
+            Number of raters who voted on a typical training row, if known.
 
         Returns
         -------
-        lower, upper : ndarrays of shape (n, c)
+        lower, upper : ndarrays of shape (n_samples, n_labels)
             ``0 <= lower <= predict(X) <= upper <= 1``; data frames if `set_output` asks for them.
         """
         check_is_fitted(self)
-        check_share("coverage", coverage)
+        check_fraction("coverage", coverage)
         features = self._validate_features(X)
-        concentration = None if n_raters is None else self._find_agreement(n_raters)
-        bounds = self._find_posterior().share_intervals(self._mapped(features), coverage, concentration)
-        return _around(self._predict(features), bounds, features.dtype)
+        concentration = None if n_raters is None else self._find_concentration(n_raters)
+        bounds = self._find_posterior().degree_intervals(self._mapped(features), coverage, concentration)
+        return _include(self._predict(features), bounds, features.dtype)
 
     @wrap_output
     def enhance_interval(self, X: Any, y: Any, coverage: float = 0.9, n_raters: Any = None) -> Bounds:
         """Intervals for the degrees that ``enhance`` gives.
 
-        They are meant for the shares of the votes that the rows did get, given which labels got any: a label that is 0
-        has the interval [0, 0], the only label of a row [1, 1]. The more the raters of a row agree, the more these
-        shares vary. 0/1 labels do not show how much they agree; their number of raters does. Without it a little
-        agreement is assumed.
+        They are for the shares of the votes that the rows did get, given their 0/1 labels: a negative label has the
+        interval [0, 0], the only positive label of a row [1, 1]. The more overdispersed votes are, the more these
+        shares vary. Overdispersion cannot be estimated from 0/1 labels alone, but with the number of raters; without
+        it, votes are assumed to be slightly overdispersed.
 
         Parameters
         ----------
-        X : array-like of shape (n, m)
-        y : array-like or data frame of shape (n, c)
+        X : array-like of shape (n_samples, n_features)
+        y : array-like or data frame of shape (n_samples, n_labels)
             Logical labels of these rows; the columns of a data frame are matched by name.
         coverage : float, default=0.9
-            Share of the degrees of positive labels that the intervals are to hold; above 0 and below 1.
+            Nominal coverage of the degrees of positive labels; above 0 and below 1.
         n_raters : float, default=None
-            How many raters voted on a typical row of the training data, if that is known.
+            Number of raters who voted on a typical training row, if known.
 
         Returns
         -------
-        lower, upper : ndarrays of shape (n, c)
+        lower, upper : ndarrays of shape (n_samples, n_labels)
             ``0 <= lower <= enhance(X, y) <= upper <= 1``; data frames if `set_output` asks for them.
         """
-        return self._vote_intervals(X, y, coverage, self._find_agreement(n_raters))
+        return self._vote_intervals(X, y, coverage, self._find_concentration(n_raters))
 
     def far_from_training(self, X: Any, level: float = 0.99) -> NDArray[np.bool_]:
-        """Whether rows lie so far from the training rows that what is said of them is a guess.
+        """Whether rows are so far from the training rows that predictions are extrapolations.
 
-        A row is far if its leverage (its Mahalanobis distance from the mean of the training rows, squared) is larger
-        than that of the share ``level`` of the training rows. Only directions and distances count: a row in a gap
-        between training rows is not noticed.
+        A row is far if its leverage (its squared Mahalanobis distance from the mean of the training rows) exceeds the
+        quantile ``level`` of the leverages of the training rows. A row in a gap between training rows is not detected.
 
         Parameters
         ----------
-        X : array-like of shape (n, m)
+        X : array-like of shape (n_samples, n_features)
         level : float, default=0.99
-            Of new rows from the same source, about the share ``1 - level`` is flagged.
+            About the fraction ``1 - level`` of new rows from the same distribution is flagged.
 
         Returns
         -------
-        far : boolean ndarray of shape (n,)
+        far : boolean ndarray of shape (n_samples,)
         """
         check_is_fitted(self)
-        check_share("level", level)
+        check_fraction("level", level)
         features = self._validate_features(X)
-        far: NDArray[np.bool_] = self._find_doubt().cloud.is_far(features, level)
+        far: NDArray[np.bool_] = self._find_posterior_state().leverage.is_far(features, level)
         return far
 
-    def _find_agreement(self, n_raters: Any) -> float | None:
-        """The concentration of the raters of a row, if there are so many; None if their number is not known."""
+    def _find_concentration(self, n_raters: Any) -> float | None:
+        """Concentration of the votes of a row with this number of raters; None if the number is None."""
         check_is_fitted(self)
         if n_raters is None:
             return None
@@ -179,71 +172,68 @@ class IntervalMixin(JointModel):
     def _vote_intervals(
         self, X: Any, y: Any, coverage: float, concentration: float | None, offset: Any = 0.0, **row_data: Any
     ) -> Bounds:
-        check_share("coverage", coverage)
+        check_fraction("coverage", coverage)
         features, Y, labels = self._validate_new_rows(X, y)
-        posterior = self._find_posterior()
-        bounds = posterior.vote_intervals(
-            self._mapped(features), Y, coverage, offset, labels.get("observed"), concentration
-        )
-        return _around(self._enhance(features, Y, **labels, **row_data), bounds, features.dtype)
+        given: dict[str, Any] = {"observed": labels.get("observed"), "concentration": concentration}
+        bounds = self._find_posterior().vote_intervals(self._mapped(features), Y, coverage, offset, **given)
+        return _include(self._enhance(features, Y, **labels, **row_data), bounds, features.dtype)
 
     def _find_posterior(self) -> VotePosterior:
-        posterior = self._find_doubt().posterior
+        posterior = self._find_posterior_state().posterior
         if posterior is None:
             raise InputError(
-                f"Intervals are given for at most {_MOST_LABELS} labels, and this model has {len(self.label_names_)}; "
+                f"Intervals are given for at most {_MAX_LABELS} labels, and this model has {len(self.label_names_)}; "
                 "ConformalIntervals has no such limit, if some true degrees are known."
             )
         return posterior
 
-    def _find_doubt(self) -> PosteriorState:
-        """Computed once; the rows of the fit are let go then, and not before: another thread may ask meanwhile."""
+    def _find_posterior_state(self) -> PosteriorState:
+        """Computed once; only then are the rows of the fit deleted, because another thread may need them meanwhile."""
         rows = vars(self).get("_training")
-        if rows is not None and rows.are_unchanged:
-            self._doubt = self._learn_doubt(rows)
+        if rows is not None and rows.is_unchanged():
+            self._posterior_state = self._compute_posterior_state(rows)
         elif rows is not None:
-            self.__dict__.pop("_doubt", None)  # that of an earlier fit
+            self.__dict__.pop("_posterior_state", None)  # of an earlier fit
         self.__dict__.pop("_training", None)
-        if "_doubt" not in vars(self):
+        if "_posterior_state" not in vars(self):
             raise InputError(
                 f"This {type(self).__name__} does not hold what intervals need, because it was fitted on Dask "
                 "collections, or its training arrays were changed after the fit; fit it again."
             )
-        return self._doubt
+        return self._posterior_state
 
-    def _learn_doubt(self, rows: TrainingRows) -> PosteriorState:
+    def _compute_posterior_state(self, rows: TrainingRows) -> PosteriorState:
         features = rows.features
-        if features is None:  # the fit had no row space, or the rows come from a model file
+        if features is None:  # the fit did not reduce its features, or the rows come from a model file
             features = reduce_to_row_space(Features(self._mapped(rows.X), self.fit_intercept, rows.weights))
-        # Only where the search for the likeliest penalty begins; of constant features there is no size to go by.
-        l2 = 3.0 * default_gamma(features) or 1.0
-        # A kernel takes all rows far away to the same place: how far they are shows in the features themselves.
+        l2 = 3.0 * default_gamma(features) or 1.0  # start of the search for the penalty; 1 for constant features
+        # A kernel maps all distant rows to the same point, so leverages are those of the features themselves.
         plain = features.original if self.feature_map_ is None else Features(rows.X, sample_weight=rows.weights)
         posterior = None
-        if rows.Y.shape[1] <= _MOST_LABELS:
-            given: dict[str, Any] = {"observed": rows.observed, "offset": rows.offset}
-            posterior = vote_posterior(features, rows.Y, l2=l2, weights=(self.coef_.T, self.intercept_), **given)
+        if rows.Y.shape[1] <= _MAX_LABELS:
+            labels: dict[str, Any] = {"Y": rows.Y, "observed": rows.observed, "offset": rows.offset}
+            posterior = vote_posterior(features, **labels, l2=l2, start_coef=(self.coef_.T, self.intercept_))
         return PosteriorState(posterior, LeverageModel.of(plain))
 
     def __getstate__(self) -> Any:
         rows = vars(self).get("_training")
-        # The rows are kept, because learning the posterior takes longer than the fit. They are let go where they were
-        # changed, or where labels are too many for intervals.
-        if rows is not None and (not rows.are_unchanged or rows.Y.shape[1] > _MOST_LABELS):
+        # The rows are kept, because computing the posterior takes longer than the fit, unless they were changed or
+        # there are too many labels for intervals.
+        if rows is not None and (not rows.is_unchanged() or rows.Y.shape[1] > _MAX_LABELS):
             with suppress(InputError):
-                self._find_doubt()
+                self._find_posterior_state()
         return super().__getstate__()
 
     def _mapped(self, X: Any) -> Any:
         raise NotImplementedError
 
 
-def check_share(name: str, value: Any) -> None:
-    """Refuse what is no share."""
+def check_fraction(name: str, value: Any) -> None:
+    """Raise an error unless the value is a number above 0 and below 1."""
     if not (isinstance(value, Real) and 0.0 < float(value) < 1.0):
         raise ParameterError(f"{name} must be above 0 and below 1, got {value!r}.")
 
 
-def _around(point: Array, bounds: Bounds, dtype: Any) -> Bounds:
-    """Intervals that also hold the point itself: a method may believe otherwise than the votes say."""
+def _include(point: Array, bounds: Bounds, dtype: Any) -> Bounds:
+    """Extend intervals to the point estimate, which may be that of another model than the vote model."""
     return np.minimum(bounds[0], point).astype(dtype), np.maximum(bounds[1], point).astype(dtype)

@@ -1,8 +1,8 @@
-"""Where the training rows lie, so that rows far from them can be told."""
+"""Leverage of rows, to detect those far from the training rows."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,17 +12,15 @@ from ldlearn.core.simplex import Array
 from ldlearn.solvers.features import Features, centred_blocks, reciprocal
 
 Vector = NDArray[np.float64]
-_MOST_ROWS = 2000  # whose distances are kept
-_RIDGE = 0.01  # of the mean spread: how much a direction counts in which the training rows hardly differ
 
 
 @dataclass(frozen=True)
 class LeverageModel:
-    """Mean and scatter of the training rows, and how far from their mean they lie themselves.
+    """Mean and scatter of the training rows, and their leverages.
 
-    The distance is the leverage of a row, ``(x - mean)' (scatter + ridge I)^-1 (x - mean)``: the squared Mahalanobis
-    distance, but for a factor and a ridge. Training rows are measured as if they were new, without their own share
-    in the scatter: ``h / (1 - h)``.
+    The leverage of a row is ``(x - mean)' (scatter + ridge I)^-1 (x - mean)``: its squared Mahalanobis distance, up to
+    a factor and a ridge. Training rows are treated as new rows, without their own contribution to the scatter:
+    ``h / (1 - h)``.
 
     Examples
     --------
@@ -36,21 +34,21 @@ class LeverageModel:
     scale: Vector  # of each column
     basis: NDArray[np.float32] | None  # of the scaled columns; None stands for the identity
     inverse: Vector  # of the scatter in that basis
-    distances: Vector  # of training rows, sorted
+    distances: Vector  # of at most 2,000 training rows, sorted
 
     @classmethod
     def of(cls, features: Features) -> LeverageModel:
-        """Of the rows of a matrix."""
-        ridge = max(_RIDGE * float(features.spread.mean()), np.finfo(float).tiny)
+        """Compute the model of training rows."""
+        # A direction without spread has the ridge instead: 1 % of the mean spread.
+        ridge = max(0.01 * float(features.spread.mean()), np.finfo(float).tiny)
         scale, basis, scatter, identity = features.spectrum(ridge)
         narrow = None if basis is None else basis.astype(np.float32)
-        empty = cls(features.mean, scale, narrow, reciprocal(scatter + ridge * identity), np.empty(0))
-        some = slice(None, None, -(-features.n // _MOST_ROWS))
-        leverage = np.minimum(empty.distance(features.X[some]), 1.0 - 1e-9)
-        return cls(empty.mean, scale, narrow, empty.inverse, np.sort(leverage / (1.0 - leverage)))
+        model = cls(features.mean, scale, narrow, reciprocal(scatter + ridge * identity), np.empty(0))
+        leverage = np.minimum(model.distance(features.X[:: -(-features.n // 2000)]), 1.0 - 1e-9)
+        return replace(model, distances=np.sort(leverage / (1.0 - leverage)))
 
     def distance(self, X: Any) -> Vector:
-        """Leverage of each row, were it new."""
+        """Leverage of each row as a new row."""
         found = np.empty(X.shape[0])
         for rows, centred in centred_blocks(X, self.mean, len(self.mean)):
             parts: Array = centred * self.scale
@@ -59,5 +57,5 @@ class LeverageModel:
         return found
 
     def is_far(self, X: Any, level: float) -> NDArray[np.bool_]:
-        """Whether each row is farther away than the share ``level`` of the training rows."""
+        """Whether the leverage of each row exceeds the quantile ``level`` of those of the training rows."""
         return np.asarray(self.distance(X) > np.quantile(self.distances, level))

@@ -1,11 +1,10 @@
-"""Intervals of shares, from what a vote regression knows of its weights and of the raters.
+"""Credible intervals of degrees from the posterior distribution of a vote regression, which `vote_posterior` computes.
 
-Shapes: rows x - mean (n, m); scores Z (n, c); a covariance of scores (n, c, c). `vote_posterior` learns what is needed.
+In short comments n, m and c are n_samples, n_features and n_labels; scores are logits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -21,66 +20,46 @@ from ldlearn.solvers.features import centred_blocks
 from ldlearn.uncertainty.rater_agreement import excess_variance, find_concentration
 
 Bounds = tuple[NDArray[np.float64], NDArray[np.float64]]
-_Ends = Callable[[Array, Array, float], tuple[Array, Array]]  # of a centre and a variance of log-odds
-_SMALLEST = 1e-12  # of 1 - p, and of votes
-_NO_DEGREE = 0.01  # less does not count as one anywhere in the library: see `binarize`
-_VAGUE, _CERTAIN = 0.5, 1e8  # concentrations of a Beta distribution that is nearly all of [0, 1], or a point
+_SMALLEST = 1e-12  # value of 1 - p, and of an expected number of votes
 
 
 @dataclass(frozen=True)
 class KroneckerCovariance:
-    """Covariance of the weights from the inverse of ``scatter (x) information + 2 l2 I``."""
+    """Covariance of the coefficients as the inverse of ``scatter (x) information + 2 l2 I``.
 
-    scale: Vector  # of each column
-    basis: NDArray[np.float32] | None  # of the scaled columns; None stands for the identity
-    variances: Vector  # (m, c): of the weight of a basis vector in a direction of the labels
+    For wide features the basis spans the differences of the training rows; outside of it the prior variance holds.
+    """
+
+    scale: Vector  # (m,): factor of each column
+    basis: NDArray[np.float32] | None  # (m, k), of the scaled columns; None stands for the identity
+    variances: Vector  # (k, c): of the coefficient of a basis vector in a direction of the labels, less the prior's
+    prior: float  # variance of a coefficient outside of the basis; 0 if the basis is complete
     directions: Vector  # (c, c), orthogonal
     intercept: Vector  # (c, c): covariance of the intercepts
 
     def of_scores(self, centred: Array) -> Array:
-        """Covariance of the scores of each row."""
+        """Covariance of the scores of each row, of shape (n_samples, n_labels, n_labels)."""
         rows = centred * self.scale
         parts = np.asarray(rows if self.basis is None else rows @ self.basis, dtype=np.float64) ** 2 @ self.variances
+        if self.prior:
+            parts = np.maximum(self.prior * (centred**2).sum(axis=1, keepdims=True) + parts, 0.0)
         V = np.einsum("jk,nk,lk->njl", self.directions, parts, self.directions, optimize=True)
         return np.asarray(V + self.intercept)
 
     @property
     def width(self) -> int:
-        """Numbers that a row needs."""
+        """How many numbers a row needs."""
         return max(len(self.scale), len(self.directions) ** 2)
 
 
 @dataclass(frozen=True)
-class RowSpaceCovariance:
-    """The same for wide features, from the span of the training rows: elsewhere weights are what the prior says."""
-
-    basis: NDArray[np.float32]  # (m, k), orthonormal: the directions in which training rows differ most
-    gains: Vector  # (k, c): by how much the variance of a basis vector's weight is less than that of the prior
-    prior: float  # variance of any weight before labels were seen
-    directions: Vector  # (c, c), orthogonal
-    intercept: Vector  # (c, c): covariance of the intercepts
-
-    def of_scores(self, centred: Array) -> Array:
-        """Covariance of the scores of each row."""
-        gained = np.asarray(centred @ self.basis, dtype=np.float64) ** 2 @ self.gains
-        parts = np.maximum(self.prior * (centred**2).sum(axis=1, keepdims=True) - gained, 0.0)
-        V = np.einsum("jk,nk,lk->njl", self.directions, parts, self.directions, optimize=True)
-        return np.asarray(V + self.intercept)
-
-    @property
-    def width(self) -> int:
-        """Numbers that a row needs."""
-        return max(len(self.basis), len(self.directions) ** 2)
-
-
-@dataclass(frozen=True)
 class FullCovariance:
-    """Covariance of weights and intercepts as it is."""
+    """Covariance of coefficients and intercepts without an approximation."""
 
-    matrix: NDArray[Any]  # (m + 1, c, m + 1, c), m without an intercept; in single precision where that can hold it
+    matrix: NDArray[Any]  # (m + 1, c, m + 1, c), or (m, c, m, c) without an intercept; float32 where possible
 
     def of_scores(self, centred: Array) -> Array:
-        """Covariance of the scores of each row."""
+        """Covariance of the scores of each row, of shape (n_samples, n_labels, n_labels)."""
         k, c = self.matrix.shape[:2]
         rows = np.hstack([centred, np.ones((len(centred), k - centred.shape[1]))])
         half = (rows @ self.matrix.reshape(k, -1)).reshape(len(rows), c, k, c)
@@ -88,53 +67,57 @@ class FullCovariance:
 
     @property
     def width(self) -> int:
-        """Numbers that a row needs."""
+        """How many numbers a row needs."""
         return int(self.matrix.shape[1] * np.prod(self.matrix.shape[2:]))
 
 
 @dataclass(frozen=True)
 class VotePosterior:
-    """What 0/1 labels say of the shares of rows: the weights, how sure they are, and how sure the link is.
+    """Posterior distribution of the coefficients of a vote regression, for one or two link functions.
 
-    Made by `vote_posterior`. Small enough to be kept in a model file: about m^2 numbers, m being the features that
-    the predictor works on.
+    Computed by `vote_posterior`. It has about n_features^2 numbers, whatever the number of rows, so that a model file
+    can hold it.
     """
 
     mean: Vector  # of the features
-    coefs: Vector  # (links, m, c), the likelier link first
-    intercepts: Vector  # (links, c), of centred features
-    log_rates: Vector  # (links,)
-    fixed_raters: list[bool]  # (links,)
-    chances: Vector  # (links,): of being the right one
-    covariance: KroneckerCovariance | RowSpaceCovariance | FullCovariance
-    typical: Vector  # quantiles of the training rows' shares
+    coefs: Vector  # (n_links, m, c), the more probable link first
+    intercepts: Vector  # (n_links, c), of centred features
+    log_rates: Vector  # (n_links,)
+    fixed_raters: list[bool]  # of each link
+    link_probabilities: Vector  # (n_links,), posterior
+    covariance: KroneckerCovariance | FullCovariance
+    degree_quantiles: Vector  # of the predictions for the training rows
 
     def concentration(self, n_raters: float, offset: float = 0.0) -> float:
-        """How much the raters of a row agree, if there were so many: see `find_concentration`."""
-        votes = np.exp(self.log_rates[0] + offset + log_expected_votes(np.log(self.typical), self.fixed_raters[0])[0])
-        return find_concentration(self.typical, float(-np.expm1(-votes).mean()), n_raters)
+        """Concentration of the votes of a row, given the number of raters: see `find_concentration`."""
+        log_votes = log_expected_votes(np.log(self.degree_quantiles), self.fixed_raters[0])[0]
+        positive = -np.expm1(-np.exp(self.log_rates[0] + offset + log_votes))
+        return find_concentration(self.degree_quantiles, float(positive.mean()), n_raters)
 
-    def share_intervals(self, X: Any, coverage: float, concentration: float | None = None) -> Bounds:
-        """Lower and upper ends for the shares of every row.
+    def degree_intervals(self, X: Any, coverage: float, concentration: float | None = None) -> Bounds:
+        """Intervals of the degrees of each row.
 
-        Without a concentration those of p(x), normal intervals of ln p / (1 - p). With one, those of the row's own
-        shares q, which are drawn from a Dirichlet distribution around p(x).
+        Without a concentration they are for the mean p(x): normal intervals of ln p / (1 - p). With one they are for
+        the row's own degrees, which have a Dirichlet distribution around p(x).
         """
-        own_variance, ends = (0.0, _normal_ends) if concentration is None else (1.0 / concentration, _beta_ends)
-        bounds = _empty_bounds(X.shape[0], self.coefs.shape[2])
+        row_variance = 0.0 if concentration is None else 1.0 / concentration
+        bounds = np.empty((2, X.shape[0], self.coefs.shape[2]))
         for rows, centred in centred_blocks(X, self.mean, self.covariance.width):
             scores = self._scores(centred)
-            P = _below_one(np.exp(log_softmax(scores[0])))
+            P = np.minimum(np.exp(log_softmax(scores[0])), 1.0 - _SMALLEST)
             V = self.covariance.of_scores(centred)
             # d ln p_j / (1 - p_j) = <e_j - p, dz> / (1 - p_j)
             pV = np.einsum("nk,nkl->nl", P, V)
             spread = np.einsum("njj->nj", V) - 2.0 * pV + np.einsum("nk,nk->n", pV, P)[:, None]
-            odds = np.stack([_log_odds(np.exp(log_softmax(Z))) for Z in scores])
-            spread = spread / (1.0 - P) ** 2 + own_variance / np.maximum(P * (1.0 - P), _SMALLEST)
-            self._fill(bounds, rows, odds, spread, coverage, ends)
+            spread = spread / (1.0 - P) ** 2 + row_variance / np.maximum(P * (1.0 - P), _SMALLEST)
+            P_links = np.exp([log_softmax(Z) for Z in scores])
+            odds = np.log(np.maximum(P_links, np.finfo(float).tiny)) - np.log(np.maximum(1.0 - P_links, _SMALLEST))
+            centre, variance = self._average_links(odds, spread)
+            bounds[:, rows] = (_normal_bounds if concentration is None else _beta_bounds)(centre, variance, coverage)
         if concentration is not None:
-            bounds[0][bounds[0] < _NO_DEGREE] = 0.0  # where raters agree, a label may have no vote at all
-        return bounds
+            # Where raters agree, a label may have no vote at all; a degree below 0.01 counts as 0 (see `binarize`).
+            bounds[0][bounds[0] < 0.01] = 0.0
+        return bounds[0], bounds[1]
 
     def vote_intervals(
         self,
@@ -145,130 +128,114 @@ class VotePosterior:
         observed: Mask | None = None,
         concentration: float | None = None,
     ) -> Bounds:
-        """Lower and upper ends for the shares of the votes that every row did get, given which labels got any.
+        """Intervals of the shares of votes that each row did get, given its 0/1 labels.
 
-        A label without a vote has share 0. The votes of the others are zero-truncated, and over-dispersed as those of
-        raters who agree by this concentration (None: a little); a Beta distribution stands for that of a share.
+        A negative label has share 0. The votes of positive labels are zero-truncated, and overdispersed according to
+        the concentration (None: slightly); the distribution of a share is approximated by a Beta distribution.
         """
-        bounds = _empty_bounds(*Y.shape)
-        ticked = Y if observed is None else Y | ~observed
-        surely = ticked if observed is None else Y & observed
+        bounds = np.empty((2, *Y.shape))
+        possible = Y if observed is None else Y | ~observed
+        positive = possible if observed is None else Y & observed
         rates = self.log_rates[:, None] + np.broadcast_to(offset, len(Y))
         for rows, centred in centred_blocks(X, self.mean, self.covariance.width):
             scores = self._scores(centred)
             votes = [
                 _Votes(
                     log_softmax(Z) + rate[rows, None],
-                    ticked[rows],
-                    surely[rows],
+                    possible[rows],
+                    positive[rows],
                     excess_variance(np.exp(rate[rows, None]), concentration),
                 )
                 for Z, rate in zip(scores, rates, strict=True)
             ]
             V = self.covariance.of_scores(centred)
             spread = votes[0].noise() + votes[0].spread(np.exp(log_softmax(scores[0])), V)
-            self._fill(bounds, rows, np.stack([some.log_odds() for some in votes]), spread, coverage, _beta_ends)
-        # A label alone in its row has all of it, one without a vote nothing.
-        alone = ticked & (ticked.sum(axis=1, keepdims=True) == 1)
-        for bound in bounds:
-            bound[~ticked] = 0.0
-            bound[alone] = 1.0
-        return bounds
+            centre, variance = self._average_links(np.stack([each.log_odds() for each in votes]), spread)
+            bounds[:, rows] = _beta_bounds(centre, variance, coverage)
+        # The only possible label of a row has degree 1, a negative label 0.
+        bounds[:, ~possible] = 0.0
+        bounds[:, possible & (possible.sum(axis=1, keepdims=True) == 1)] = 1.0
+        return bounds[0], bounds[1]
 
     def _scores(self, centred: Array) -> Array:
-        """Scores under every link: (links, n, c)."""
+        """Scores under every link, of shape (n_links, n_samples, n_labels)."""
         return np.stack([centred @ W + b for W, b in zip(self.coefs, self.intercepts, strict=True)])
 
-    def _fill(self, bounds: Bounds, rows: slice, odds: Array, spread: Array, coverage: float, ends: _Ends) -> None:
-        """Intervals around the mean over the links, as wide as they are unsure and as they differ."""
-        chances = self.chances[:, None, None]
-        centre = (chances * odds).sum(axis=0)
-        between = (chances * (odds - centre) ** 2).sum(axis=0)
-        bounds[0][rows], bounds[1][rows] = ends(centre, np.maximum(spread, 0.0) + between, coverage)
+    def _average_links(self, odds: Array, spread: Array) -> tuple[Array, Array]:
+        """Mean of the log-odds over the links, and their variance within and between links."""
+        probabilities = self.link_probabilities[:, None, None]
+        centre = (probabilities * odds).sum(axis=0)
+        return centre, np.maximum(spread, 0.0) + (probabilities * (odds - centre) ** 2).sum(axis=0)
 
 
 @dataclass(frozen=True)
 class _Votes:
-    """Votes of labels, given which got any: their means, and how these follow the shares."""
+    """Votes of labels given which got any: their means, variances and derivatives."""
 
-    theta: Array  # ln of the votes expected before any label was seen
-    ticked: Mask  # labels that may have votes
-    surely: Mask  # those that have at least one
+    theta: Array  # log of the expected votes before any label was seen
+    possible: Mask  # labels that may have votes
+    positive: Mask  # labels that have at least one
     excess: float | Vector  # variance of votes over that of Poisson votes: see `excess_variance`
 
     @cached_property
     def means(self) -> Array:
+        """Expected votes of each label."""
         mu = np.exp(np.minimum(self.theta, LARGEST_THETA))
-        return np.asarray(self.ticked * np.where(self.surely, 1.0 / exprel(-mu), mu))
+        return np.asarray(self.possible * np.where(self.positive, 1.0 / exprel(-mu), mu))
 
     @cached_property
     def rest(self) -> Array:
-        """Votes of the other labels of the row; never 0, so that a label alone does no harm."""
+        """Expected votes of the other labels of the row; never 0, even for the only label."""
         return np.asarray(np.maximum(self.means.sum(axis=1, keepdims=True) - self.means, _SMALLEST))
 
-    @cached_property
-    def elasticity(self) -> Array:
-        """d ln means / d theta."""
-        mu = np.exp(np.minimum(self.theta, LARGEST_THETA))
-        return np.asarray(np.where(self.surely, np.maximum(1.0 + mu - self.means, 0.0), 1.0) * self.ticked)
-
     def log_odds(self) -> Array:
-        """Of the share of each label."""
+        """Log-odds of the share of each label."""
         return np.asarray(np.log(np.maximum(self.means, _SMALLEST)) - np.log(self.rest))
 
     def noise(self) -> Array:
-        """Variance of the log-odds because votes are random.
+        """Variance of the log-odds due to the randomness of votes.
 
-        Before any label was seen, votes have mean mu and variance ``excess * mu``, in a unit that shares do not know.
+        Before any label was seen, votes have mean mu and variance ``excess * mu``, in a unit that cancels in shares.
         Given that there is one, E[v^2] and E[v] grow by ``1 / (1 - exp(-mu))``: var / mean^2 is
         ``(1 - exp(-mu)) (excess / mu + 1) - 1``.
         """
         mu = np.exp(np.clip(self.theta, np.log(_SMALLEST), LARGEST_THETA))
-        relative = np.where(self.surely, -np.expm1(-mu) * (self.excess / mu + 1.0) - 1.0, self.excess / mu)
-        relative = self.ticked * np.maximum(relative, 0.0)
+        relative = np.where(self.positive, -np.expm1(-mu) * (self.excess / mu + 1.0) - 1.0, self.excess / mu)
+        relative = self.possible * np.maximum(relative, 0.0)
         variances = relative * self.means**2
         others = variances.sum(axis=1, keepdims=True) - variances
         return np.asarray(relative + others / self.rest**2)
 
     def spread(self, P: Array, V: Array) -> Array:
-        """Variance of the log-odds because the scores, of covariance V, are not known."""
+        """Variance of the log-odds due to the covariance V of the scores."""
+        mu = np.exp(np.minimum(self.theta, LARGEST_THETA))
+        elasticity = np.where(self.positive, np.maximum(1.0 + mu - self.means, 0.0), 1.0) * self.possible
+        derivatives = elasticity * self.means  # of the means in theta; the elasticity is that of their logarithms
         found = np.empty_like(P)
-        pulls = self.elasticity * self.means
         for j in range(P.shape[1]):
-            slope = -pulls / self.rest[:, [j]]  # of the log-odds of label j in the theta of every label
-            slope[:, j] = self.elasticity[:, j]
+            slope = -derivatives / self.rest[:, [j]]  # of the log-odds of label j in theta of every label
+            slope[:, j] = elasticity[:, j]
             slope -= slope.sum(axis=1, keepdims=True) * P  # and in the scores
             found[:, j] = np.einsum("nk,nkl,nl->n", slope, V, slope, optimize=True)
         return found
 
 
-def _empty_bounds(n: int, c: int) -> Bounds:
-    return np.empty((n, c)), np.empty((n, c))
-
-
-def _normal_ends(centre: Array, variance: Array, coverage: float) -> tuple[Array, Array]:
-    """Of shares whose log-odds are normal."""
+def _normal_bounds(centre: Array, variance: Array, coverage: float) -> tuple[Array, Array]:
+    """Quantiles of degrees whose log-odds are normally distributed."""
     reach = norm.ppf(0.5 + 0.5 * coverage) * np.sqrt(variance)
     return expit(centre - reach), expit(centre + reach)
 
 
-def _beta_ends(centre: Array, variance: Array, coverage: float) -> tuple[Array, Array]:
-    """Of shares that are Beta distributed: few votes make them skewed, and they may lie near 0 or 1.
+def _beta_bounds(centre: Array, variance: Array, coverage: float) -> tuple[Array, Array]:
+    """Quantiles of degrees with a Beta distribution, which is skewed if votes are few and may lie near 0 or 1.
 
     Let ``v / (v + w)`` be a share, v and w gamma variables of shapes a and b. It has the Beta distribution of a and b,
-    with the mean ``m = a / (a + b)``, and 1/a + 1/b, the sum of the relative variances of v and w, is what small
-    changes make of the variance of its log-odds: ``1 / ((a + b) m (1 - m))``.
+    with the mean ``m = a / (a + b)``, and 1/a + 1/b, the sum of the relative variances of v and w, is the
+    linear approximation of the variance of its log-odds: ``1 / ((a + b) m (1 - m))``.
     """
     m = np.clip(expit(centre), _SMALLEST, 1.0 - _SMALLEST)
-    size = np.clip(1.0 / np.maximum(m * (1.0 - m) * variance, _SMALLEST), _VAGUE, _CERTAIN)
+    # Between nearly all of [0, 1] and a point.
+    size = np.clip(1.0 / np.maximum(m * (1.0 - m) * variance, _SMALLEST), 0.5, 1e8)
     tail = 0.5 - 0.5 * coverage
     a, b = size * m, size * (1.0 - m)
     return np.asarray(betaincinv(a, b, tail)), np.asarray(betaincinv(a, b, 1.0 - tail))
-
-
-def _log_odds(P: Array) -> Array:
-    return np.asarray(np.log(np.maximum(P, np.finfo(float).tiny)) - np.log(np.maximum(1.0 - P, _SMALLEST)))
-
-
-def _below_one(P: Array) -> Array:
-    return np.asarray(np.minimum(P, 1.0 - _SMALLEST))
