@@ -561,3 +561,11 @@ def test_neighbours_found_by_others_are_used_for_training_rows_and_new_ones():
         given = clone(model).set_params(neighbors=neighbors).fit(X[:-5], Y[:-5])
         np.testing.assert_allclose(given.label_distributions_, exact.label_distributions_, atol=1e-6)
         np.testing.assert_allclose(given.enhance(X[-5:], Y[-5:]), exact.enhance(X[-5:], Y[-5:]), atol=1e-6)
+
+
+def test_a_path_with_a_feature_map_keeps_the_offsets_of_the_features():
+    X, _, Y = make_problem()
+    points = [{"beta": 1.0, "gamma": 1.0}, {"beta": 3.0, "gamma": 1.0}]
+    for model in DLDL(feature_map="rbf", random_state=0).fit_path(X + 1e8, Y, points):
+        alone = clone(model).fit(X + 1e8, Y)
+        np.testing.assert_allclose(model.predict(X + 1e8), alone.predict(X + 1e8), atol=1e-3)

@@ -72,7 +72,7 @@ class DaskVoteLDL(DaskJointModel, joint.VoteLDL):
         self.label_distributions_ = self._array_of_rows(training, degrees, (len(self.label_names_),), training.dtype)
 
     def _gamma_of_blocks(self, columns: BlockColumns) -> float:
-        return self._choose_gamma(*columns.selection_rows())
+        return self._select_gamma(*columns.selection_rows())
 
 
 class _Parameters(NamedTuple):

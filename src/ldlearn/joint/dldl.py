@@ -17,20 +17,20 @@ from ldlearn.base import Capabilities, SampleWeightMixin
 from ldlearn.base.sklearn_private import HasMethods, Interval, StrOptions
 from ldlearn.core.graph import NeighborGraph, laplacian, neighbor_graph, similarity
 from ldlearn.core.logical import Support, has_few_positives
-from ldlearn.core.neighbors import common_offsets, subtract_offsets
+from ldlearn.core.neighbors import subtract_offsets
 from ldlearn.core.prototypes import pseudo_distributions
 from ldlearn.core.resources import limit_blas_threads
 from ldlearn.core.simplex import Array, Mask, SampleWeight, log_softmax, normalize_rows
 from ldlearn.core.targets import check_some_degrees, fill_unknown
 from ldlearn.joint.alternation import DegreeRows, DegreeStep, DegreeTerms, alternate
-from ldlearn.joint.feature_map import make_feature_map
+from ldlearn.joint.feature_map import FeatureMapMixin
 from ldlearn.joint.hyperparameters import LABEL_MODELS, Hyperparameters, select_hyperparameters
 from ldlearn.joint.ordered_labels import select_ordered_penalty
 from ldlearn.solvers.features import Features, linear_scores, linear_softmax
 from ldlearn.solvers.newton_simplex import newton_simplex
 from ldlearn.solvers.row_space import reduce_to_row_space
 from ldlearn.solvers.softmax_regression import SoftmaxFit, softmax_regression
-from ldlearn.uncertainty.intervals import IntervalMixin, TrainingRows
+from ldlearn.uncertainty.intervals import TrainingRows
 
 _log = logging.getLogger(__name__)
 
@@ -41,6 +41,7 @@ class _SharedWork:
 
     graph: NeighborGraph | None = None
     feature_map: Any = None
+    offsets: NDArray[np.float64] | None = None  # of the feature map
     features: Features | None = None
     first_W: SoftmaxFit | None = None  # the first W-step: the same for equal gamma, a warm start for others
 
@@ -86,7 +87,7 @@ def select_penalties(
     return replace(selected, message="; ".join(part for part in (selected.message, message) if part)), penalty
 
 
-class DLDL(SampleWeightMixin, IntervalMixin):
+class DLDL(SampleWeightMixin, FeatureMapMixin):
     r"""Label distribution learning directly from logical labels.
 
     Assumes that degrees are zero on negative labels, that a softmax of linear scores predicts them, and (if
@@ -221,7 +222,6 @@ class DLDL(SampleWeightMixin, IntervalMixin):
     path_params = ("alpha", "beta", "gamma")
     _convergence_advice = "loosen tol, or use less extreme values of alpha, beta and gamma."
     _work: _SharedWork | None = None  # only while `fit_path` fits
-    _offsets: NDArray[np.float64] | None = None  # common to all rows, subtracted where distances are computed
     _test_params: ClassVar[tuple[dict[str, Any], ...]] = (
         {"max_iter": 2},  # weights are chosen here; where they are given, a fit takes a tenth of the time
         {"alpha": 0.1, "beta": 10.0, "gamma": 1.0, "n_neighbors": 1, "init": "pseudo", "fit_intercept": False},
@@ -404,23 +404,12 @@ class DLDL(SampleWeightMixin, IntervalMixin):
 
     def _fit_features(self, X: Any, work: _SharedWork, weights: SampleWeight | None) -> Features:
         if work.features is None:
-            work.feature_map = self._make_feature_map(X)
-            mapped = X if work.feature_map is None else work.feature_map.fit_transform(self._map_input(X))
+            work.feature_map, mapped = self._fit_feature_map(X)
+            work.offsets = self._offsets
             work.features = reduce_to_row_space(Features(mapped, self.fit_intercept, weights))
         self.feature_map_ = work.feature_map
+        self._offsets = self._offsets if work.offsets is None else work.offsets
         return work.features
-
-    def _make_feature_map(self, X: Any) -> Any:
-        if isinstance(self.feature_map, str):
-            self._offsets = common_offsets(X)
-        return make_feature_map(self.feature_map, self._map_input(X), self.random_state)
-
-    def _map_input(self, X: Any) -> Any:
-        """What the feature map is given; that of a kernel of distances, rows without their common offsets."""
-        return self._moved(X) if isinstance(self.feature_map, str) else X
-
-    def _moved(self, X: Any) -> Any:
-        return X if self._offsets is None else subtract_offsets(X, self._offsets)
 
     def _initial_degrees(
         self,
@@ -447,9 +436,6 @@ class DLDL(SampleWeightMixin, IntervalMixin):
         # Which rows have equally many positive labels is found once, for the D-steps of all iterations.
         return DegreeRows(mask if self.ordered else Support(mask), G, sample_weight), D
 
-    def _mapped(self, X: Any) -> Any:
-        return X if self.feature_map_ is None else self.feature_map_.transform(self._map_input(X))
-
     def _logits(self, X: Any) -> Array:
         return linear_scores(self._mapped(X), self.coef_.T, self.intercept_)
 
@@ -470,7 +456,8 @@ class DLDL(SampleWeightMixin, IntervalMixin):
         logP = log_softmax(self._logits(X))
         beta: float | NDArray[np.float64] = self.beta_
         if self._index is not None and self.sigma_ is not None:
-            distances, nearest = self._index.kneighbors(self._moved(X))
+            near_zero = X if self._offsets is None else subtract_offsets(X, self._offsets)
+            distances, nearest = self._index.kneighbors(near_zero)
             # The index contains only rows of positive weight, D all rows.
             nearest = nearest if self._fitted_rows is None else self._fitted_rows[nearest]
             similarities = similarity(distances, self.sigma_)

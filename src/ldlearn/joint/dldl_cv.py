@@ -83,7 +83,7 @@ class DLDLCV(SampleWeightMixin, IntervalMixin):
         if degrees are known, the mean intersection with those held out, and the likelihood is
         ``mean_test_log_likelihood``.
     choice_ : str
-        What was selected, and why.
+        The selected hyperparameters, and the reason.
     label_distributions_ : ndarray of shape (n_samples, n_labels)
         The recovered degrees.
     n_splits_ : int
@@ -213,7 +213,7 @@ class DLDLCV(SampleWeightMixin, IntervalMixin):
             return super()._check_row_data(name, value, X)
         D = check_some_degrees(value, self.label_names_, X.shape[0])
         if np.isnan(D).all():
-            raise InputError("degrees are unknown in every row; leave the argument out to choose by 0/1 labels alone.")
+            raise InputError("degrees are unknown in every row; leave the argument out to select by 0/1 labels alone.")
         return D
 
     def _fit(
@@ -257,7 +257,7 @@ class DLDLCV(SampleWeightMixin, IntervalMixin):
         self.label_distributions_ = self.best_estimator_.label_distributions_
 
     def _folds(self, X: Any, D: Array | None) -> list[Fold]:
-        """Rows with known degrees are dealt out first, so that every fold has its share of them."""
+        """Rows with known degrees are assigned first, so that every fold gets equally many."""
         rows = sort_by_features(Features(X))[0][np.random.default_rng(1).permutation(X.shape[0])]
         if D is not None:
             rows = rows[np.argsort(np.isnan(D[rows, 0]), kind="stable")]
@@ -271,8 +271,11 @@ class DLDLCV(SampleWeightMixin, IntervalMixin):
         given: dict[str, Any] = {name: getattr(model, name) for name in ("beta", "gamma", "label_model", "max_iter")}
         features = model.make_features(rows.X, rows.weights)
         rule, _ = select_penalties(features, rows.Y, rows.observed, **given, ordered=False)
-        judged = rows.degrees is not None  # without true degrees, only the values of the rule could be selected
-        default_betas, default_ratios = (rule.beta, *(_BETAS if judged else ())), (1.0, *(_RATIOS if judged else ()))
+        have_degrees = rows.degrees is not None  # without true degrees, only the values of the rule could be selected
+        default_betas, default_ratios = (
+            (rule.beta, *(_BETAS if have_degrees else ())),
+            (1.0, *(_RATIOS if have_degrees else ())),
+        )
         betas = [float(beta) for beta in (default_betas if self.betas is None else self.betas)]
         ratios = default_ratios if self.gamma_ratios is None else self.gamma_ratios
         gammas = [float(ratio) * rule.gamma for ratio in ratios]
@@ -307,7 +310,7 @@ def _nearest(values: list[float], wanted: float) -> float:
 
 @dataclass(frozen=True)
 class _Rows:
-    """Everything that is known of the training rows."""
+    """The training rows."""
 
     X: Any
     Y: Mask
@@ -321,7 +324,7 @@ class _Rows:
         return self.X[part], Y if self.observed is None else np.where(self.observed[part], Y, np.nan)
 
     def given(self, part: Any = slice(None)) -> dict[str, Any]:
-        """What else `fit` takes of these rows."""
+        """Other arguments of `fit` for these rows."""
         data = {"sample_weight": self.weights, "degrees": self.degrees}
         return {name: value[part] for name, value in data.items() if value is not None}
 

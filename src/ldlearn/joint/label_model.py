@@ -1,4 +1,4 @@
-"""What a 1 means: do the labels of a row share its votes, or are they independent? Held-out 0/1 labels decide."""
+"""Test whether the labels of a row compete for its votes or are independent, by the likelihood of held-out labels."""
 
 from __future__ import annotations
 
@@ -92,8 +92,8 @@ class CompetitionResult:
 def competition_test(X: Any, y: Any, *, fit_intercept: bool = True, level: float = 0.05) -> CompetitionResult:
     r"""Test whether the labels of a row compete for its votes or are independent of each other.
 
-    Two models of 0/1 labels with the same link are compared on held-out rows: ``P(y_j = 1) = 1 - exp(-lambda p_j)``,
-    p a softmax of linear scores, and ``1 - exp(-exp(x w_j + b_j))``, each with the penalty that suits it best. The
+    Compare two models of 0/1 labels with the same link on held-out rows: ``P(y_j = 1) = 1 - exp(-lambda p_j)``,
+    p a softmax of linear scores, and ``1 - exp(-exp(x w_j + b_j))``, each with its best penalty. The
     statistic is the mean difference of their log-likelihoods over its standard error. Labels are called independent if
     it is large, unless nearly all rows have equally many positive labels: such labels compete whatever link suits them.
 
