@@ -8,12 +8,12 @@ of the row's own. Counted are, of new rows,
 - the p(x) that ``predict_interval`` holds;
 - the shares of the votes that rows did get that ``enhance_interval`` holds (labels with a vote, in rows with two of
   them or more);
-- both again when the number of raters is told (``n_raters=``): now the q of the rows, and the shares of the votes;
+- both again when the number of raters is given (``n_raters=``): now the q of the rows, and the shares of the votes;
 - and their mean widths.
 
 Real sets: labels where a degree exceeds 0.01, 60 % of the rows to fit. The truth of a row is its own, which differs
 from that of other rows with the same features; conformal intervals, calibrated on a fifth of the rows, are for that.
-Where degrees are shares of votes, the number of raters is told too. Sets other than the embedded ones are read from a
+Where degrees are shares of votes, the number of raters is given too. Sets other than the embedded ones are read from a
 folder beside the repository if they are there.
 """
 
@@ -114,7 +114,12 @@ def row(name: str, found: Sequence[Sequence[tuple[float, float]]]) -> str:
 
 
 def simulated(make: type[DLDL | VoteLDL], seeds: int, coverage: float) -> None:
-    kinds = ("predicts p(x)", "recovers votes", "told, predicts the row", "told, recovers votes")
+    kinds = (
+        "prediction, p(x)",
+        "recovery, votes",
+        "with `n_raters`: prediction, row",
+        "with `n_raters`: recovery, votes",
+    )
     print(f"| {make.__name__}: votes; rows, features, labels | {' | '.join(kinds)} |")
     print("|---|---|---|---|---|")
     for name, setting in SETTINGS.items():
@@ -137,7 +142,8 @@ def simulated(make: type[DLDL | VoteLDL], seeds: int, coverage: float) -> None:
 
 
 def real(names: list[str], seeds: int, coverage: float) -> None:
-    print("| set | predicts | recovers | told, predicts | told, recovers | conformal, around predictions |")
+    columns = ("prediction", "recovery", "with `n_raters`: prediction", "with `n_raters`: recovery")
+    print(f"| set | {' | '.join(columns)} | conformal, prediction |")
     print("|---|---|---|---|---|---|")
     for name in names:
         found = []
