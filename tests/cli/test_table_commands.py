@@ -261,7 +261,7 @@ def test_a_model_that_learned_nothing_says_so(here, run):
     assert "Uninformative features" in card.message
     with open("card.html") as file:
         page = file.read()
-    assert "Do not trust differences between rows" in page
+    assert "Differences between rows are not reliable" in page
     assert "no better" in page
 
 
