@@ -26,7 +26,7 @@ def test_reasons_are_given_of_the_right_methods(listings):
     _, nearly, _, none = (set(named_in(row)) for row in listings.weights().splitlines()[2:])
     below = PAGE.read_text(encoding="utf-8").partition("```{listing} weights\n```\n")[2].partition("\n## ")[0]
     graph, drawn, stepwise, other_rows = (
-        set(named_in(part)) for part in re.split(r"What is drawn|; (?=`LSELDL`)|step by step\.", below)
+        set(named_in(part)) for part in re.split(r"Results are|(?=`LSELDL` updates)|iteratively\.", below)
     )
     sometimes = {
         name

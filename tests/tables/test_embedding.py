@@ -37,7 +37,7 @@ nothing = 3
 def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
-    monkeypatch.setattr(embedding, "_named", {})
+    monkeypatch.setattr(embedding, "_imported", {})
     monkeypatch.delitem(sys.modules, "own_letters", raising=False)
     (tmp_path / "own_letters.py").write_text(MODULE)
     rng = np.random.default_rng(0)
@@ -56,7 +56,7 @@ def command(*words):
 def test_from_the_command_line(here, monkeypatch, capfd):
     fit = ["fit", "data.csv", "-l", ",".join(LABELS), "--id", "key", "--text", "note", "-o", "m.ldl", "--holdout", "0"]
     assert command(*fit, "--embedding", "own_letters:lengths") == 0
-    monkeypatch.setattr(embedding, "_named", {})
+    monkeypatch.setattr(embedding, "_imported", {})
     Path("imported").unlink()
     del sys.modules["own_letters"]
     model = load_model("m.ldl")
@@ -94,7 +94,7 @@ def test_another_version_is_noticed(here, monkeypatch):
     made = import_embedding("own_letters:lengths")
     model = TableModel.fit(here, LABELS, id="key", text=["note"], embedding=made)
     save_model(model, "m.ldl")
-    monkeypatch.setitem(embedding._named, "own_letters:lengths", lambda texts: 2.0 * np.ones((len(texts), 2)))
+    monkeypatch.setitem(embedding._imported, "own_letters:lengths", lambda texts: 2.0 * np.ones((len(texts), 2)))
     with pytest.raises(TableError, match="gives other numbers than at the fit"):
         load_model("m.ldl").predict(here)
 

@@ -1,13 +1,17 @@
-"""Gaussian kernels whose width is the mean distance between rows."""
+"""Gaussian kernels whose width is the mean distance between rows, and feature maps of linear predictors."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import gen_batches
+from sklearn.kernel_approximation import Nystroem
+from sklearn.metrics.pairwise import euclidean_distances
+from sklearn.utils import check_random_state, gen_batches
 
+from ldlearn.core.neighbors import clone_for_arrays
 from ldlearn.core.resources import require_memory
 
 Array = NDArray[np.floating]
@@ -127,3 +131,17 @@ def _centred(X: Array, reference: Array) -> NDArray[np.float64]:
 
 def _blocks(n_rows: int, n_columns: int) -> Iterator[slice]:
     return gen_batches(n_rows, max(1, _BLOCK_ENTRIES // max(n_columns, 1)))  # type: ignore[no-any-return]
+
+
+def make_feature_map(feature_map: Any, X: Any, random_state: Any) -> Any:
+    """The transformer that ``feature_map`` asks for, not fitted yet; None for the features themselves."""
+    if feature_map is None:
+        return None
+    if not isinstance(feature_map, str):
+        return clone_for_arrays(feature_map)
+    rng = check_random_state(random_state)
+    n = X.shape[0]
+    sample = X[np.sort(rng.permutation(n)[:1000])]
+    # The mean distance between different rows of the sample; where all rows are equal any width will do.
+    width = float(euclidean_distances(sample).sum()) / max(sample.shape[0] * (sample.shape[0] - 1), 1) or 1.0
+    return Nystroem(gamma=1.0 / width**2, n_components=min(500, n), random_state=rng.randint(2**31 - 1))

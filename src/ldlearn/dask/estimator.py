@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from ldlearn.base import LabelEstimator
 from ldlearn.base.estimator import RowData
 from ldlearn.base.kinds import JointModel, vote_rows
+from ldlearn.core.kernels import make_feature_map
 from ldlearn.core.neighbors import subtract_offsets
 from ldlearn.core.scaling import column_sums
 from ldlearn.core.simplex import Array
@@ -35,7 +36,6 @@ from ldlearn.dask.collections import (
 from ldlearn.dask.rows import BlockColumns
 from ldlearn.dask.training import LazyRows, TrainingBlocks
 from ldlearn.exceptions import InputError, ParameterError
-from ldlearn.joint.feature_map import make_feature_map
 
 
 class DaskEstimator(LabelEstimator):

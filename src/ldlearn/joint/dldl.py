@@ -23,14 +23,13 @@ from ldlearn.core.resources import limit_blas_threads
 from ldlearn.core.simplex import Array, Mask, SampleWeight, log_softmax, normalize_rows
 from ldlearn.core.targets import check_some_degrees, fill_unknown
 from ldlearn.joint.alternation import DegreeRows, DegreeStep, DegreeTerms, alternate
-from ldlearn.joint.feature_map import FeatureMapMixin
 from ldlearn.joint.hyperparameters import LABEL_MODELS, Hyperparameters, select_hyperparameters
 from ldlearn.joint.ordered_labels import select_ordered_penalty
 from ldlearn.solvers.features import Features, linear_scores, linear_softmax
 from ldlearn.solvers.newton_simplex import newton_simplex
 from ldlearn.solvers.row_space import reduce_to_row_space
 from ldlearn.solvers.softmax_regression import SoftmaxFit, softmax_regression
-from ldlearn.uncertainty.intervals import TrainingRows
+from ldlearn.uncertainty.intervals import IntervalMixin, TrainingRows
 
 _log = logging.getLogger(__name__)
 
@@ -87,7 +86,7 @@ def select_penalties(
     return replace(selected, message="; ".join(part for part in (selected.message, message) if part)), penalty
 
 
-class DLDL(SampleWeightMixin, FeatureMapMixin):
+class DLDL(SampleWeightMixin, IntervalMixin):
     r"""Label distribution learning directly from logical labels.
 
     Assumes that degrees are zero on negative labels, that a softmax of linear scores predicts them, and (if

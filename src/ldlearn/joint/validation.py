@@ -66,6 +66,8 @@ def sort_by_features(features: Any) -> tuple[Rows, Rows]:
     local = isinstance(features, Features)
     weights = features.sample_weight
     moments = third_moments(features.X, features, weights) if local else features.third_moments()
+    if not np.isfinite(moments).all():
+        raise OverflowError("The squares of the features overflow.")
     direction = np.empty(features.m)
     # Rounded, so that rounding errors do not rank columns.
     ranked = np.argsort(np.round(moments / (features.total * features.m), 9), kind="stable")

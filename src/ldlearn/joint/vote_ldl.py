@@ -15,17 +15,16 @@ from ldlearn.base.sklearn_private import HasMethods, Interval, StrOptions
 from ldlearn.core.simplex import Array, Mask, SampleWeight, normalize_rows, softmax
 from ldlearn.core.votes import competing_votes, expected_votes
 from ldlearn.exceptions import InputError
-from ldlearn.joint.feature_map import FeatureMapMixin
 from ldlearn.joint.label_model import validate_label_model
 from ldlearn.joint.validation import validation_splits
 from ldlearn.solvers.default_gamma import default_gamma
 from ldlearn.solvers.features import Features
 from ldlearn.solvers.row_space import reduce_to_row_space
 from ldlearn.solvers.vote_regression import vote_regression
-from ldlearn.uncertainty.intervals import Bounds, TrainingRows
+from ldlearn.uncertainty.intervals import Bounds, IntervalMixin, TrainingRows
 
 
-class VoteLDL(SampleWeightMixin, FeatureMapMixin):
+class VoteLDL(SampleWeightMixin, IntervalMixin):
     r"""Label distributions from 0/1 labels, a label being positive if it got at least one vote.
 
     Assumes that the labels of a row compete for about :math:`\lambda` votes, of which label j gets

@@ -14,6 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from ldlearn.base import JointModel
 from ldlearn.base.estimator import wrap_output
+from ldlearn.core.kernels import make_feature_map
+from ldlearn.core.neighbors import common_offsets, subtract_offsets
 from ldlearn.core.simplex import Array, Mask
 from ldlearn.exceptions import InputError, ParameterError
 from ldlearn.solvers.default_gamma import default_gamma
@@ -70,15 +72,18 @@ class PosteriorState:
 class IntervalMixin(JointModel):
     """Adds credible intervals and `far_from_training` to a joint model.
 
-    The predictor has to be a softmax of linear scores; ``_fit`` sets ``_training``, and ``_mapped(X)`` returns the
-    features that the predictor uses. The posterior is computed for the first interval; until then the rows of the fit
-    are kept, in memory and in pickles and model files too.
+    The predictor has to be a softmax of linear scores of mapped features; ``_fit`` sets ``_training``.
+    The posterior is computed for the first interval; until then the rows of the fit are kept, in memory and in pickles
+    and model files too.
     """
 
     coef_: Any
     intercept_: Any
+    feature_map: Any
     feature_map_: Any
+    random_state: Any
     fit_intercept: bool
+    _offsets: NDArray[np.float64] | None = None  # common to all rows, subtracted where distances are computed
     _training: TrainingRows
     _posterior_state: PosteriorState
 
@@ -224,8 +229,21 @@ class IntervalMixin(JointModel):
                 self._find_posterior_state()
         return super().__getstate__()
 
+    def _fit_feature_map(self, X: Any) -> tuple[Any, Any]:
+        """The fitted feature map and the mapped features; None and X if there is no map."""
+        if isinstance(self.feature_map, str):
+            self._offsets = common_offsets(X)
+        feature_map = make_feature_map(self.feature_map, self._map_input(X), self.random_state)
+        return feature_map, X if feature_map is None else feature_map.fit_transform(self._map_input(X))
+
+    def _map_input(self, X: Any) -> Any:
+        """Input of the feature map; without common offsets if the map is a kernel of distances."""
+        if self._offsets is None or not isinstance(self.feature_map, str):
+            return X
+        return subtract_offsets(X, self._offsets)
+
     def _mapped(self, X: Any) -> Any:
-        raise NotImplementedError
+        return X if self.feature_map_ is None else self.feature_map_.transform(self._map_input(X))
 
 
 def check_fraction(name: str, value: Any) -> None:
