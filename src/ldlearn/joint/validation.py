@@ -66,8 +66,6 @@ def sort_by_features(features: Any) -> tuple[Rows, Rows]:
     local = isinstance(features, Features)
     weights = features.sample_weight
     moments = third_moments(features.X, features, weights) if local else features.third_moments()
-    if not np.isfinite(moments).all():
-        raise OverflowError("The squares of the features overflow.")
     direction = np.empty(features.m)
     # Rounded, so that rounding errors do not rank columns.
     ranked = np.argsort(np.round(moments / (features.total * features.m), 9), kind="stable")
@@ -103,6 +101,8 @@ def project_rows(X: Any, columns: CentredColumns, direction: Array) -> Array:
 
 def _inverse_deviations(columns: CentredColumns) -> Array:
     """The reciprocal of each column's standard deviation; 0 for a constant column."""
+    if not np.isfinite(columns.spread).all():
+        raise OverflowError("The squares of the features overflow.")
     varying = columns.spread > 0.0
     return np.where(varying, np.sqrt(columns.total / np.where(varying, columns.spread, 1.0)), 0.0)
 
