@@ -84,9 +84,10 @@ class DelimitedSource(Source):
         options: dict[str, Any] = {}
         if tuple(map(int, pandas.__version__.split(".")[:2])) < (3, 1):
             options["float_precision"] = "round_trip"  # the default of later versions
+        file = _RowLengthCheck(self._file, self._width, self._dialect.delimiter)
         try:
             reader = pandas.read_csv(
-                _RowLengthCheck(self._file, self._width, self._dialect.delimiter),
+                file,
                 sep=self._dialect.delimiter,
                 decimal=self._dialect.decimal,
                 header=None,
@@ -104,6 +105,8 @@ class DelimitedSource(Source):
             with reader:
                 yield from (self._columns(frame, kinds) for frame in reader if len(frame))
         except pandas.errors.ParserError as error:
+            if file.interrupt is not None:  # pandas replaces it
+                raise file.interrupt from None
             if found := re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", str(error)):
                 _check_width(int(found[3]), int(found[1]), int(found[2]))
             raise
@@ -147,12 +150,20 @@ class _RowLengthCheck:
         self._file, self._width, self._delimiter = file, width, delimiter.encode()
         self._is_checked = width > 1 and len(self._delimiter) == 1
         self._rest, self._n_rows = b"", 0
+        self.interrupt: KeyboardInterrupt | None = None
 
     def __iter__(self) -> Iterator[bytes]:  # pandas asks whether there is such a method
         raise NotImplementedError
 
     def read(self, size: int = -1) -> bytes:
         """Read and check some bytes."""
+        try:
+            return self._read(size)
+        except KeyboardInterrupt as interrupt:
+            self.interrupt = interrupt
+            raise
+
+    def _read(self, size: int) -> bytes:
         block = self._file.read(size)
         self._is_checked = self._is_checked and b'"' not in block
         if self._is_checked:
