@@ -59,15 +59,13 @@ def metrics() -> str:
     from ldlearn.metrics import LABEL_METRICS, METRICS
 
     lines = [
-        "| function | for a row, d true (y true 0/1 labels) and p predicted | better | best |",
-        "|---|---|---|--:|",
+        "| function | for a row, d true (y true 0/1 labels) and p predicted | better |",
+        "|---|---|---|",
     ]
     for metric in [*METRICS.values(), *LABEL_METRICS.values()]:
-        low, high = metric.range(5)
-        best = high if metric.greater_is_better else low
         formula = metric.formula.replace("|", "\\|")
         better = "greater" if metric.greater_is_better else "smaller"
-        lines.append(f"| {{py:obj}}`~ldlearn.metrics.{metric.name}` | `{formula}` | {better} | {best:g} |")
+        lines.append(f"| {{py:obj}}`~ldlearn.metrics.{metric.name}` | `{formula}` | {better} |")
     return "\n".join(lines)
 
 

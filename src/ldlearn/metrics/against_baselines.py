@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ldlearn.core.simplex import softmax
 from ldlearn.exceptions import InputError, format_list
-from ldlearn.metrics.registry import LABEL_METRICS, METRICS, USUAL_METRICS, Metric, get_metric, per_row
+from ldlearn.metrics.registry import LABEL_METRICS, METRICS, USUAL_METRICS, Metric, get_metric, mean_of_defined, per_row
 
 Matrix = NDArray[np.float64]
 
@@ -91,19 +91,11 @@ def score_predictions(
             metric.name,
             metric.title,
             metric.greater_is_better,
-            _mean(metric.rows(truth, P), weights),
-            **{name: _mean(metric.rows(truth, other), weights) for name, other in beside.items()},
+            mean_of_defined(metric.rows(truth, P), weights),
+            **{name: mean_of_defined(metric.rows(truth, other), weights) for name, other in beside.items()},
         )
         for metric in choose_metrics(metrics, logical)
     ]
-
-
-def _mean(rows: Matrix, weights: Matrix | None) -> float:
-    """Of the rows that have a value."""
-    defined = ~np.isnan(rows)
-    if not defined.any():
-        return float("nan")
-    return float(np.average(rows[defined], weights=None if weights is None else weights[defined]))
 
 
 def wants_all(metrics: Sequence[str] | str | None) -> bool:

@@ -10,8 +10,8 @@ from ldlearn.metrics.registry import register
 
 
 @register(
-    title="Average precision",
-    formula="mean over positives j of |positives ranked as high as j| / |labels ranked as high as j|",
+    "Average precision",
+    "mean over positives j of |positives ranked as high as j| / |labels ranked as high as j|",
     greater_is_better=True,
     against_labels=True,
 )
@@ -33,7 +33,7 @@ def average_precision(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
     return np.asarray(np.where(count > 0, total / np.maximum(count, 1), 1.0))
 
 
-@register(title="Ranking loss", formula="share of pairs (positive j, negative k) with p_k >= p_j", against_labels=True)
+@register("Ranking loss", "share of pairs (positive j, negative k) with p_k >= p_j", against_labels=True)
 def ranking_loss(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
     """Share of the pairs of a positive and a negative label in which the negative one ranks at least as high.
 
@@ -52,7 +52,7 @@ def ranking_loss(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
     return np.asarray(wrong / np.maximum(pairs, 1))
 
 
-@register(title="Top label is not positive", formula="1 - y_(argmax p)", against_labels=True)
+@register("Top label is not positive", "1 - y_(argmax p)", against_labels=True)
 def top_label_error(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
     """Whether the predicted top label is a negative one: the one-error of multi-label learning.
 
@@ -71,7 +71,7 @@ def top_label_error(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
     return 1.0 - np.take_along_axis(D_true, top, axis=1)[:, 0]
 
 
-@register(title="Mass on the positive labels", formula="sum_j y_j p_j", greater_is_better=True, against_labels=True)
+@register("Mass on the positive labels", "sum_j y_j p_j", greater_is_better=True, against_labels=True)
 def positive_mass(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
     """Predicted mass that lies on positive labels.
 
@@ -91,9 +91,8 @@ def positive_mass(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
 
 
 @register(
-    title="Vote log-likelihood",
-    formula="sum_j y_j ln(1 - exp(-v p_j)) - (1 - y_j) v p_j, v the likeliest number of votes of all rows",
-    bounds=lambda c: (-np.inf, 0.0),
+    "Vote log-likelihood",
+    "sum_j y_j ln(1 - exp(-v p_j)) - (1 - y_j) v p_j, v the likeliest number of votes of all rows",
     greater_is_better=True,
     against_labels=True,
 )

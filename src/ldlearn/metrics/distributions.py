@@ -10,7 +10,7 @@ from ldlearn.metrics.inputs import EPS, FloatArray
 from ldlearn.metrics.registry import register
 
 
-@register(title="Chebyshev", formula="max_j |d_j - p_j|")
+@register("Chebyshev", "max_j |d_j - p_j|")
 def chebyshev(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
     """Largest difference between two degrees of the same label.
 
@@ -24,12 +24,7 @@ def chebyshev(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
     return largest
 
 
-@register(
-    title="Clark",
-    formula="sqrt(sum_j (d_j - p_j)^2 / (d_j + p_j)^2)",
-    bounds=lambda c: (0.0, math.sqrt(c)),
-    clipped_by_pyldl=True,
-)
+@register("Clark", "sqrt(sum_j (d_j - p_j)^2 / (d_j + p_j)^2)", clipped_by_pyldl=True)
 def clark(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
     """Euclidean length of the relative differences.
 
@@ -50,12 +45,7 @@ def clark(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
     return np.sqrt(_sum(_relative_differences(D_true, D_pred) ** 2))
 
 
-@register(
-    title="Canberra",
-    formula="sum_j |d_j - p_j| / (d_j + p_j)",
-    bounds=lambda c: (0.0, float(c)),
-    clipped_by_pyldl=True,
-)
+@register("Canberra", "sum_j |d_j - p_j| / (d_j + p_j)", clipped_by_pyldl=True)
 def canberra(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
     """Sum of the relative differences.
 
@@ -68,12 +58,7 @@ def canberra(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
     return _sum(_relative_differences(D_true, D_pred))
 
 
-@register(
-    title="Kullback-Leibler",
-    formula="sum_j d_j ln(d_j / p_j)",
-    bounds=lambda c: (0.0, math.inf),
-    clipped_by_pyldl=True,
-)
+@register("Kullback-Leibler", "sum_j d_j ln(d_j / p_j)", clipped_by_pyldl=True)
 def kl_divergence(D_true: FloatArray, D_pred: FloatArray, *, eps: float = EPS) -> FloatArray:
     """Kullback-Leibler divergence of the prediction from the truth, in nats.
 
@@ -97,7 +82,7 @@ def kl_divergence(D_true: FloatArray, D_pred: FloatArray, *, eps: float = EPS) -
     return _sum(rel_entr(D_true, np.maximum(D_pred, eps)))
 
 
-@register(title="Cosine", formula="sum_j d_j p_j / (|d|_2 |p|_2)", greater_is_better=True)
+@register("Cosine", "sum_j d_j p_j / (|d|_2 |p|_2)", greater_is_better=True)
 def cosine(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
     """Cosine of the angle between the two rows; 0 if one of them is all zeros.
 
@@ -114,7 +99,7 @@ def cosine(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
     return np.minimum(_ratio(_sum(d * p), lengths), 1.0)
 
 
-@register(title="Intersection", formula="sum_j min(d_j, p_j)", greater_is_better=True)
+@register("Intersection", "sum_j min(d_j, p_j)", greater_is_better=True)
 def intersection(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
     """Mass that the two rows share.
 
@@ -127,7 +112,7 @@ def intersection(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
     return _sum(np.minimum(D_true, D_pred))
 
 
-@register(title="Euclidean", formula="|d - p|_2", bounds=lambda c: (0.0, math.sqrt(2)))
+@register("Euclidean", "|d - p|_2")
 def euclidean(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
     """Euclidean distance.
 
@@ -140,52 +125,37 @@ def euclidean(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
     return np.sqrt(_sum((D_true - D_pred) ** 2))
 
 
-@register(title="Sørensen", formula="sum_j |d_j - p_j| / sum_j (d_j + p_j)", clipped_by_pyldl=True)
+@register("Sørensen", "sum_j |d_j - p_j| / sum_j (d_j + p_j)", clipped_by_pyldl=True)
 def sorensen(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
     """Share of the total mass that differs; one minus the intersection for distributions."""
     return _ratio(_sum(np.abs(D_true - D_pred)), _sum(D_true + D_pred))
 
 
-@register(
-    title="Squared χ²",
-    formula="sum_j (d_j - p_j)^2 / (d_j + p_j)",
-    bounds=lambda c: (0.0, 2.0),
-    clipped_by_pyldl=True,
-)
+@register("Squared χ²", "sum_j (d_j - p_j)^2 / (d_j + p_j)", clipped_by_pyldl=True)
 def squared_chi2(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
     """Symmetric squared chi-square distance."""
     return _sum(np.abs(D_true - D_pred) * _relative_differences(D_true, D_pred))
 
 
-@register(title="Fidelity", formula="sum_j sqrt(d_j p_j)", greater_is_better=True)
+@register("Fidelity", "sum_j sqrt(d_j p_j)", greater_is_better=True)
 def fidelity(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
     """Bhattacharyya coefficient."""
     return _sum(np.sqrt(D_true) * np.sqrt(D_pred))
 
 
-@register(title="Squared chord", formula="sum_j (sqrt(d_j) - sqrt(p_j))^2", bounds=lambda c: (0.0, 2.0))
+@register("Squared chord", "sum_j (sqrt(d_j) - sqrt(p_j))^2")
 def squared_chord(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
     """Squared distance of the square roots; 2 - 2 fidelity for distributions."""
     return _sum((np.sqrt(D_true) - np.sqrt(D_pred)) ** 2)
 
 
-@register(
-    title="Wave-Hedges",
-    formula="sum_j |d_j - p_j| / max(d_j, p_j)",
-    bounds=lambda c: (0.0, float(c)),
-    clipped_by_pyldl=True,
-)
+@register("Wave-Hedges", "sum_j |d_j - p_j| / max(d_j, p_j)", clipped_by_pyldl=True)
 def wave_hedges(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
     """Sum of the differences relative to the larger degree."""
     return _sum(_ratio(np.abs(D_true - D_pred), np.maximum(D_true, D_pred)))
 
 
-@register(
-    title="Jensen-Shannon",
-    formula="(KL(d, m) + KL(p, m)) / 2, m = (d + p) / 2",
-    bounds=lambda c: (0.0, math.log(2)),
-    clipped_by_pyldl=True,
-)
+@register("Jensen-Shannon", "(KL(d, m) + KL(p, m)) / 2, m = (d + p) / 2", clipped_by_pyldl=True)
 def jensen_shannon(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
     """Jensen-Shannon divergence in nats (not its square root).
 
@@ -200,13 +170,13 @@ def jensen_shannon(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
     return _sum(kl_div(2 * D_true, twice_middle) + kl_div(2 * D_pred, twice_middle)) / 4
 
 
-@register(title="Mean squared error", formula="sum_j (d_j - p_j)^2 / c", bounds=lambda c: (0.0, 2.0 / c))
+@register("Mean squared error", "sum_j (d_j - p_j)^2 / c")
 def mean_squared_error(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
     """Squared difference, averaged over the labels."""
     return _mean((D_true - D_pred) ** 2)
 
 
-@register(title="Mean absolute error", formula="sum_j |d_j - p_j| / c", bounds=lambda c: (0.0, 2.0 / c))
+@register("Mean absolute error", "sum_j |d_j - p_j| / c")
 def mean_absolute_error(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
     """Absolute difference, averaged over the labels."""
     return _mean(np.abs(D_true - D_pred))

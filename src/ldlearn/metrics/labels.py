@@ -11,7 +11,7 @@ from ldlearn.metrics.inputs import FloatArray, round_for_ranking
 from ldlearn.metrics.registry import register
 
 
-@register(title="0/1 loss", formula="[argmax p != argmax d]")
+@register("0/1 loss", "[argmax p != argmax d]")
 def zero_one_loss(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
     """Whether the top labels differ; among equal degrees the first label is the top one.
 
@@ -25,7 +25,7 @@ def zero_one_loss(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
     return np.asarray(top_true != top_pred, dtype=np.float64)
 
 
-@register(title="Error probability", formula="1 - d_(argmax p)")
+@register("Error probability", "1 - d_(argmax p)")
 def error_probability(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
     """Chance that a label drawn from the truth is not the predicted top label.
 
@@ -39,7 +39,7 @@ def error_probability(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
     return 1.0 - np.take_along_axis(D_true, top, axis=1)[:, 0]
 
 
-@register(title="Threshold error (DLDL's one-error)", formula="sum_j [(d_j > delta) != (p_j > delta)] / c")
+@register("Threshold error (DLDL's one-error)", "sum_j [(d_j > delta) != (p_j > delta)] / c")
 def threshold_error(D_true: FloatArray, D_pred: FloatArray, *, delta: float = 0.01) -> FloatArray:
     """Share of the labels on which the two rows, cut at a threshold, disagree.
 
@@ -67,7 +67,7 @@ def threshold_error(D_true: FloatArray, D_pred: FloatArray, *, delta: float = 0.
     return _share_of_disagreement(D_true, D_pred, delta)
 
 
-@register(title="Threshold agreement", formula="sum_j [(d_j > delta) == (p_j > delta)] / c", greater_is_better=True)
+@register("Threshold agreement", "sum_j [(d_j > delta) == (p_j > delta)] / c", greater_is_better=True)
 def threshold_agreement(D_true: FloatArray, D_pred: FloatArray, *, delta: float = 0.01) -> FloatArray:
     """Share of the labels on which the two rows, cut at a threshold, agree.
 
@@ -89,12 +89,7 @@ def _share_of_disagreement(D_true: FloatArray, D_pred: FloatArray, delta: float)
     return share
 
 
-@register(
-    title="Spearman",
-    formula="Pearson correlation of the mid-ranks of d and p",
-    bounds=lambda c: (-1.0, 1.0),
-    greater_is_better=True,
-)
+@register("Spearman", "Pearson correlation of the mid-ranks of d and p", greater_is_better=True)
 def spearman(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
     """Spearman's rank correlation over the labels.
 
@@ -116,10 +111,7 @@ def spearman(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
 
 
 @register(
-    title="Kendall",
-    formula="sum_(j<k) sgn(d_j - d_k) sgn(p_j - p_k) / number of pairs (tau-b: untied pairs)",
-    bounds=lambda c: (-1.0, 1.0),
-    greater_is_better=True,
+    "Kendall", "sum_(j<k) sgn(d_j - d_k) sgn(p_j - p_k) / number of pairs (tau-b: untied pairs)", greater_is_better=True
 )
 def kendall(D_true: FloatArray, D_pred: FloatArray, *, variant: Literal["b", "a"] = "b") -> FloatArray:
     """Kendall's rank correlation over the pairs of labels.
@@ -167,12 +159,7 @@ def _correlation(product: FloatArray, square_true: FloatArray, square_pred: Floa
     return np.clip(result, -1.0, 1.0, out=result)
 
 
-@register(
-    title="Expected-label absolute error",
-    formula="|sum_j x_j d_j - sum_j x_j p_j|",
-    bounds=lambda c: (0.0, c - 1.0),
-    ordinal_only=True,
-)
+@register("Expected-label absolute error", "|sum_j x_j d_j - sum_j x_j p_j|", ordinal_only=True)
 def expected_label_absolute_error(
     D_true: FloatArray, D_pred: FloatArray, *, positions: ArrayLike | None = None
 ) -> FloatArray:
@@ -194,12 +181,7 @@ def expected_label_absolute_error(
     return np.abs(_expected_difference(D_true, D_pred, positions))
 
 
-@register(
-    title="Expected-label squared error",
-    formula="(sum_j x_j d_j - sum_j x_j p_j)^2",
-    bounds=lambda c: (0.0, (c - 1.0) ** 2),
-    ordinal_only=True,
-)
+@register("Expected-label squared error", "(sum_j x_j d_j - sum_j x_j p_j)^2", ordinal_only=True)
 def expected_label_squared_error(
     D_true: FloatArray, D_pred: FloatArray, *, positions: ArrayLike | None = None
 ) -> FloatArray:

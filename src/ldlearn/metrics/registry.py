@@ -2,11 +2,12 @@
 
 import inspect
 import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import wraps
 from types import MappingProxyType
-from typing import Any, Protocol, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,17 +15,6 @@ from sklearn.metrics import make_scorer
 
 from ldlearn.exceptions import InputError, did_you_mean, nearest_names
 from ldlearn.metrics.inputs import Convention, FloatArray, apply_convention, check_pair
-
-
-class MetricFunction(Protocol):
-    """``(D_true, D_pred, *, convention="exact", **options) -> float``, the mean over rows."""
-
-    __name__: str
-
-    def __call__(
-        self, D_true: ArrayLike, D_pred: ArrayLike, *, convention: Convention = "exact", **options: Any
-    ) -> float:
-        """Return the mean of the metric over the rows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,8 +31,6 @@ class Metric:
         Its value for one row, d true and p predicted, c labels.
     greater_is_better : bool
         Direction; ``symbol`` shows it as an arrow.
-    bounds : callable
-        Number of labels -> (lowest, highest) value that two distributions can have; see ``range``.
     function : callable
         ``(D_true, D_pred, *, convention="exact", **options) -> float``, the mean over rows.
     ordinal_only : bool
@@ -56,10 +44,9 @@ class Metric:
     name: str
     title: str
     formula: str
-    greater_is_better: bool
-    bounds: Callable[[int], tuple[float, float]] = field(repr=False)
-    function: MetricFunction = field(repr=False)
+    function: Callable[..., float] = field(repr=False)
     _rows: Callable[..., FloatArray] = field(repr=False)
+    greater_is_better: bool = False
     ordinal_only: bool = False
     clipped_by_pyldl: bool = False
     against_labels: bool = False
@@ -77,10 +64,6 @@ class Metric:
     def sort_key(self, value: float) -> tuple[bool, float]:
         """Return what sorts values from best to worst, NaN last."""
         return math.isnan(value), -value if self.greater_is_better else value
-
-    def range(self, n_labels: int) -> tuple[float, float]:
-        """Return the (lowest, highest) value for two distributions over ``n_labels`` labels."""
-        return self.bounds(n_labels)
 
     def rows(
         self, D_true: ArrayLike, D_pred: ArrayLike, *, convention: Convention = "exact", **options: Any
@@ -148,49 +131,30 @@ METRICS: Mapping[str, Metric] = MappingProxyType(_BETWEEN_DISTRIBUTIONS)
 LABEL_METRICS: Mapping[str, Metric] = MappingProxyType(_AGAINST_LABELS)
 
 
-def register(
-    *,
-    title: str,
-    formula: str,
-    bounds: Callable[[int], tuple[float, float]] = lambda c: (0.0, 1.0),
-    greater_is_better: bool = False,
-    ordinal_only: bool = False,
-    clipped_by_pyldl: bool = False,
-    against_labels: bool = False,
-) -> Callable[[Callable[..., FloatArray]], MetricFunction]:
-    """Turn a function of two checked matrices that returns row values into a public metric."""
+def register(title: str, formula: str, **facts: bool) -> Callable[[Callable[..., FloatArray]], Callable[..., float]]:
+    """Turn a function of two checked matrices that returns row values into a public metric; facts as in `Metric`."""
 
-    def decorate(row_values: Callable[..., FloatArray]) -> MetricFunction:
+    def decorate(row_values: Callable[..., FloatArray]) -> Callable[..., float]:
         @wraps(row_values)
         def mean_over_rows(
             D_true: ArrayLike, D_pred: ArrayLike, *, convention: Convention = "exact", **options: Any
         ) -> float:
             return mean_of_defined(metric.rows(D_true, D_pred, convention=convention, **options))
 
-        function = cast(MetricFunction, mean_over_rows)
-        metric = Metric(
-            name=row_values.__name__,
-            title=title,
-            formula=formula,
-            greater_is_better=greater_is_better,
-            bounds=bounds,
-            function=function,
-            _rows=row_values,
-            ordinal_only=ordinal_only,
-            clipped_by_pyldl=clipped_by_pyldl,
-            against_labels=against_labels,
-        )
+        metric = Metric(row_values.__name__, title, formula, mean_over_rows, row_values, **facts)
         _describe(mean_over_rows, row_values, metric)
-        (_AGAINST_LABELS if against_labels else _BETWEEN_DISTRIBUTIONS)[metric.name] = metric
-        return function
+        (_AGAINST_LABELS if metric.against_labels else _BETWEEN_DISTRIBUTIONS)[metric.name] = metric
+        return mean_over_rows
 
     return decorate
 
 
-def mean_of_defined(rows: FloatArray) -> float:
-    """Return the mean of the values that are not NaN; NaN if there are none."""
-    defined = rows[~np.isnan(rows)]
-    return float(defined.mean()) if defined.size else float("nan")
+def mean_of_defined(values: FloatArray, weights: FloatArray | None = None) -> float:
+    """Return the (weighted) mean of the values that are not NaN; NaN if there are none."""
+    defined = ~np.isnan(values)
+    if not defined.any():
+        return math.nan
+    return float(np.average(values[defined], weights=None if weights is None else weights[defined]))
 
 
 def get_metric(name: str) -> Metric:
@@ -209,13 +173,15 @@ def get_metric(name: str) -> Metric:
     --------
     >>> from ldlearn.metrics import get_metric
     >>> metric = get_metric("intersection")
-    >>> metric.heading, metric.range(5)
-    ('Intersection ↑', (0.0, 1.0))
+    >>> metric.heading, metric.formula
+    ('Intersection ↑', 'sum_j min(d_j, p_j)')
     """
     found = METRICS.get(name) or LABEL_METRICS.get(name)
     if found is not None:
         return found
-    advice = did_you_mean(_near_names(str(name)), f"known are {', '.join(METRICS)}.")
+    query, known = re.sub("[ -]", "_", str(name).lower()), [*METRICS, *LABEL_METRICS]
+    near = [other for other in known if query and query in other] or nearest_names(query, known)
+    advice = did_you_mean(near, f"known are {', '.join(METRICS)}.")
     raise InputError(f"There is no metric named {name!r}; {advice}")
 
 
@@ -316,24 +282,13 @@ def score_all(
     return {metric.name: mean_of_defined(metric._checked_rows(*pair, convention, {})) for metric in metrics}
 
 
-def _near_names(name: str) -> list[str]:
-    """Names that the query abbreviates, or that share most of its letters."""
-    query = name.lower().replace(" ", "_").replace("-", "_")
-
-    def is_short_for(metric: Metric) -> bool:
-        title = metric.title.lower().replace(" ", "_").replace("-", "_")
-        initials = "".join(word[0] for word in metric.name.split("_"))
-        return query == initials or (bool(query) and (query in metric.name or query in title))
-
-    known = {**METRICS, **LABEL_METRICS}
-    longer = [other for other, metric in known.items() if is_short_for(metric)]
-    return list(dict.fromkeys([*longer, *nearest_names(query, known, n=2)]))[:3]
-
-
 _SHARED_SECTIONS = """
 Parameters
 ----------
-{pair}
+D_true, D_pred : array-like of shape (n_samples, n_labels)
+    {truth} and predicted distributions.
+convention : {{"exact", "pyldl", "dldl", "dldl-recovery"}}
+    How zeros of distributions are treated, see `ldlearn.metrics`.
 
 Returns
 -------
@@ -342,33 +297,13 @@ float
 """
 
 
-_DISTRIBUTIONS = """
-D_true, D_pred : array-like of shape (n_samples, n_labels)
-    True and predicted distributions: finite and not negative; rows sum to one, up to rounded shares.
-convention : {{"exact", "pyldl", "dldl", "dldl-recovery"}}
-    What happens to zeros. "exact": 0/0 and 0 ln 0 count as 0. "pyldl": {pyldl}.
-    "dldl": the paper's demo for predictions, machine epsilon added to both. "dldl-recovery": the
-    demo for recovered distributions, epsilon added once to the truth and twice to the other.
-"""
-
-_LABELS = """
-D_true : array-like of shape (n_samples, n_labels)
-    The 0/1 labels; NaN where one is unknown, which then counts for nothing.
-D_pred : array-like of shape (n_samples, n_labels)
-    Predicted distributions, or any scores that are not negative.
-convention : {"exact", "pyldl", "dldl", "dldl-recovery"}
-    Changes nothing: it is about zeros of true distributions.
-"""
-
-
 def _describe(function: Callable[..., float], row_values: Callable[..., FloatArray], metric: Metric) -> None:
     """Give the public function its signature and a docstring in which shared sections are not typed again."""
     summary, _, rest = inspect.cleandoc(row_values.__doc__ or "").partition("\n\n")
     direction = "Greater" if metric.greater_is_better else "Smaller"
-    pyldl = "both clipped to [epsilon, 1]" if metric.clipped_by_pyldl else "nothing changes for this metric"
     law = f"For a row: ``{metric.formula}``. {direction} is better."
-    pair = _LABELS if metric.against_labels else _DISTRIBUTIONS.format(pyldl=pyldl)
-    function.__doc__ = "\n".join([summary, "", law, _SHARED_SECTIONS.format(pair=pair.strip()), rest, ""])
+    truth = "0/1 labels, NaN where one is unknown," if metric.against_labels else "True"
+    function.__doc__ = "\n".join([summary, "", law, _SHARED_SECTIONS.format(truth=truth), rest, ""])
 
     D_true, D_pred, *own = inspect.signature(row_values).parameters.values()
     convention = inspect.signature(function, follow_wrapped=False).parameters["convention"]
