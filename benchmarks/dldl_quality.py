@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ldlearn import DLDL, DLDLCV, SABFGS, EnhanceThenLearn, FromClassifier, PriorLE, ProjectedPriorLE, UniformLE
+from ldlearn import DLDL, SABFGS, EnhanceThenLearn, FromClassifier, PriorLE, ProjectedPriorLE, UniformLE
 from ldlearn.joint import dldl_path
 from ldlearn.metrics import intersection
 
@@ -73,7 +73,6 @@ def rows(split: Split) -> dict[str, tuple[float, float]]:
     found["two steps (UniformLE, SABFGS)"] = scores(two_steps, split)
     found["two steps, tuned"] = (nothing, on_truth(split, uniform))
     found["DLDL(), no tuning"] = scores(DLDL().fit(split.X, split.Y), split)
-    found["DLDLCV(), chosen by labels"] = scores(DLDLCV(random_state=0).fit(split.X, split.Y), split)
     found["DLDL, tuned"] = tuned(dldl_path(split.X, split.Y, alpha=ALPHA, beta=BETA, gamma=gamma), split)
     found['DLDL(feature_map="rbf"), no tuning'] = scores(DLDL(**rbf).fit(split.X, split.Y), split)
     path = dldl_path(split.X, split.Y, beta=BETA, gamma=GAMMA_RBF, **rbf)

@@ -122,7 +122,7 @@ def study(case: Case) -> dict[str, Any]:
         "with known rows": with_known_rows(case, models, grid),
         "beta": chosen.beta_,
         "gamma ratio": chosen.gamma_ / unit,
-        "message": chosen.choice_,
+        "message": chosen.selection_summary_,
     }
 
 

@@ -20,8 +20,6 @@ ROWS = 6
 # What these settings make light, for checks that fit often, is as it comes here.
 AS_IT_COMES: dict[str, dict[str, Any]] = {
     "DLDL-0": {"max_iter": 5},
-    "DLDLCV-0": {"estimator": None},
-    "DLDLCV-1": {"feature_maps": (None, "rbf"), "estimator__max_iter": 5},
     "L2-0": {"tol": 1e-3},
     "VoteLDL-2": {"gamma": None},
 }

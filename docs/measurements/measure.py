@@ -48,7 +48,7 @@ def make_plan(folder: Path) -> Plan:
             "metrics": list(METRICS),
             "protocol": {"repeats": REPEATS, "scaling": "standard"},
             "datasets": datasets,
-            "discover": {"kinds": ["joint", "enhancer", "learner"], "then": ["SABFGS"], "exclude": ["DLDLCV"]},
+            "discover": {"kinds": ["joint", "enhancer", "learner"], "then": ["SABFGS"]},
             "methods": {"FromClassifier (votes)": {"estimator": "FromClassifier", "params": {"link": "votes"}}},
         },
         folder,

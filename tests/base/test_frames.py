@@ -12,7 +12,7 @@ from sklearn.neighbors import KNeighborsTransformer
 from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import FunctionTransformer, PolynomialFeatures, StandardScaler
 
-from ldlearn import DLDL, DLDLCV, SABFGS, ConformalIntervals, EnhanceThenLearn, FromDistributions, UniformLE, VoteLDL
+from ldlearn import DLDL, SABFGS, ConformalIntervals, EnhanceThenLearn, FromDistributions, UniformLE, VoteLDL
 from ldlearn.exceptions import ParameterError
 from ldlearn.tables import TableModel, load_model, save_model
 
@@ -152,7 +152,6 @@ INNER = {
     "votes": VoteLDL(feature_map="rbf", random_state=0),
     "pipeline": DLDL(feature_map=make_pipeline(StandardScaler(), PolynomialFeatures()), **FIXED),
     "union": DLDL(feature_map=make_union(Doubled(), PolynomialFeatures()), **FIXED),
-    "search": DLDLCV(DLDL(**FIXED, random_state=0), cv=2),
     "neighbors": DLDL(neighbors=KNeighborsTransformer(n_neighbors=4), n_neighbors=3, **FIXED | {"alpha": 0.1}),
     "two steps": EnhanceThenLearn(DLDL(**FIXED), SABFGS(max_iter=2)),
 }

@@ -288,8 +288,8 @@ def test_inspect_and_the_model_card(model, run):
         assert part in page
     known = json.loads(run("inspect", model, "--json").out)
     assert known["certified_gap"]["per_row"] < 1e-5
-    assert "beta=" in known["choice"]
-    assert known["choice"] in page
+    assert "beta=" in known["selection_summary"]
+    assert known["selection_summary"] in page
     assert known["features"] == {"numbers": ["height", "wet"], "texts": ["place"]}
     assert known["columns"] == {"height": "numeric", "wet": "numeric", "place": "categorical"}
     source = known["source"]

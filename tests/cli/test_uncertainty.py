@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ldlearn.tables import TableModel, enhance_table, load_table_model, predict_table
+from ldlearn.tables import load_table_model, predict_table
 
 LABELS = ["sky", "mountain", "sea"]
 ENDS = [f"{label}_{end}" for label in LABELS for end in ("low", "high")]
@@ -84,13 +84,3 @@ def test_what_is_no_share_and_names_that_clash_are_refused_before_any_work(run, 
     clash = run("enhance", "named.csv", "-l", "sky,mountain,sky_low", "--id", "key", "--interval", "0.9", "-o", "o.csv")
     assert clash.code == 2
     assert "sky_low" in clash.err
-
-
-def test_a_search_goes_through_the_command_line(run, here):
-    settings = ["--set", "cv=2", "--set", "gamma_ratios=[1.0]", "--set", "feature_maps=[None]"]
-    fit = run("fit", "data.csv", "-l", ",".join(LABELS), "--id", "key", "--method", "DLDLCV", *settings, "-o", "m.ldl")
-    assert fit.code == 0, fit.err
-    assert run("predict", "data.csv", "-m", "m.ldl", "--interval", "0.9", "-o", "out.csv").code == 0
-    assert held(pd.read_csv("out.csv"))
-    assert isinstance(load_table_model("m.ldl"), TableModel)
-    assert enhance_table("data.csv", "again.csv", model="m.ldl", interval=0.5).rows == len(pd.read_csv("data.csv"))

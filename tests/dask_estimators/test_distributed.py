@@ -99,7 +99,7 @@ def test_other_parameters_mean_the_same(rows, client, params):
     X, Y = (in_blocks(A[:, :4], UNEVEN[3]) for A in rows)
     model = ld.DaskDLDL(**params, client=client).fit(X, Y)
     local = DLDL(**params).fit(rows[0][:, :4], rows[1])
-    assert (model.beta_, model.choice_) == (local.beta_, local.choice_)
+    assert (model.beta_, model.selection_summary_) == (local.beta_, local.selection_summary_)
     assert model.gamma_ == pytest.approx(local.gamma_, rel=1e-9)
     D = client.compute(model.label_distributions_, sync=True)
     np.testing.assert_allclose(D, local.label_distributions_, atol=1e-6)
@@ -126,7 +126,7 @@ def test_weights_of_many_rows_are_chosen_on_the_sample_that_one_machine_takes(cl
     X, rest = in_blocks(data.X, (1000, 2000)), da.from_array(weights, chunks=1000)
     model = ld.DaskDLDL(max_iter=1, client=client).fit(X, in_blocks(Y, (1000, 2000)), sample_weight=rest)
     local = DLDL(max_iter=1).fit(data.X, Y, sample_weight=weights)
-    assert (model.beta_, model.choice_) == (local.beta_, local.choice_)
+    assert (model.beta_, model.selection_summary_) == (local.beta_, local.selection_summary_)
     np.testing.assert_allclose(model.coef_, local.coef_, atol=1e-6)
 
 
@@ -171,7 +171,7 @@ def test_weights_and_unknown_labels_count_as_on_one_machine(rows, partly, client
     X, Y, weights = in_blocks(rows[0], UNEVEN[3]), in_blocks(partly[0], UNEVEN[3]), da.from_array(partly[1], chunks=300)
     model = ld.DaskDLDL(**params, client=client).fit(X, Y, sample_weight=weights)
     local = DLDL(**params).fit(rows[0], partly[0], sample_weight=partly[1])
-    assert (model.beta_, model.choice_) == (local.beta_, local.choice_)
+    assert (model.beta_, model.selection_summary_) == (local.beta_, local.selection_summary_)
     np.testing.assert_allclose(model.coef_, local.coef_, atol=1e-6)
     np.testing.assert_allclose(model.objective_path_, local.objective_path_, rtol=1e-9)
     D = client.compute(model.label_distributions_, sync=True)

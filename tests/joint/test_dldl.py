@@ -384,7 +384,7 @@ def test_progress_is_logged(caplog):
     with caplog.at_level("INFO", "ldlearn.joint"):
         model = DLDL().fit(X, Y)
     choice, *steps = caplog.messages
-    assert choice == model.choice_
+    assert choice == model.selection_summary_
     assert [float(step.split()[-1]) for step in steps] == pytest.approx(model.objective_path_[1::2], abs=1e-6)
 
 

@@ -54,7 +54,7 @@ def test_presence_means_equal_shares():
     data = make_label_distributions(800, 15, 6, labels="presence")
     model = DLDL().fit(data.X, data.Y)
     assert model.beta_ == 100
-    assert "independent" in model.choice_
+    assert "independent" in model.selection_summary_
     equal = UniformLE().fit_enhance(data.X, data.Y)
     assert intersection(equal, model.label_distributions_) > 0.97
 
@@ -64,7 +64,7 @@ def test_the_user_can_say_what_a_1_means():
     votes, presence = (DLDL(label_model=meaning).fit(data.X, data.Y) for meaning in ("votes", "presence"))
     assert presence.beta_ == 100
     assert votes.beta_ < 10
-    assert "label_model='presence'" in presence.choice_
+    assert "label_model='presence'" in presence.selection_summary_
     with pytest.raises(ValueError, match="label_model"):
         DLDL(label_model="maybe").fit(data.X, data.Y)
 
@@ -72,15 +72,15 @@ def test_the_user_can_say_what_a_1_means():
 def test_weights_that_are_given_stay():
     X, _, Y = make_problem()
     both = DLDL(beta=0.7, gamma=0.2).fit(X, Y)
-    assert (both.beta_, both.gamma_, both.choice_) == (0.7, 0.2, "")
+    assert (both.beta_, both.gamma_, both.selection_summary_) == (0.7, 0.2, "")
     one = DLDL(beta=0.7).fit(X, Y)
     assert one.beta_ == 0.7
-    assert "gamma=" in one.choice_
-    assert "beta=" not in one.choice_
+    assert "gamma=" in one.selection_summary_
+    assert "beta=" not in one.selection_summary_
     other = DLDL(gamma=0.2).fit(X, Y)
     assert other.gamma_ == 0.2
-    assert "beta=" in other.choice_
-    assert "gamma=" not in other.choice_
+    assert "beta=" in other.selection_summary_
+    assert "gamma=" not in other.selection_summary_
 
 
 def test_the_same_values_are_selected_every_time_and_for_any_order_of_rows():
@@ -89,7 +89,11 @@ def test_the_same_values_are_selected_every_time_and_for_any_order_of_rows():
     first, again, moved = (
         DLDL().fit(X, Y) for X, Y in ((data.X, data.Y), (data.X, data.Y), (data.X[order], data.Y[order]))
     )
-    assert (first.beta_, first.gamma_, first.choice_) == (again.beta_, again.gamma_, again.choice_)
+    assert (first.beta_, first.gamma_, first.selection_summary_) == (
+        again.beta_,
+        again.gamma_,
+        again.selection_summary_,
+    )
     assert moved.beta_ == pytest.approx(first.beta_, rel=1e-4)
     assert moved.gamma_ == pytest.approx(first.gamma_)
 
@@ -124,7 +128,7 @@ def test_a_handful_of_rows_gets_defaults():
     model = DLDL().fit(X, Y)
     assert model.beta_ == 1.0
     assert model.gamma_ == pytest.approx(0.03 * X.var(axis=0).sum())
-    assert "too few rows" in model.choice_
+    assert "too few rows" in model.selection_summary_
 
 
 def test_no_more_than_2000_rows_are_looked_at():
@@ -177,10 +181,10 @@ def test_the_same_number_of_positives_in_every_row_means_equal_degrees():
     data = make_label_distributions(500, 10, 6, labels="top-k", k=2)
     model = DLDL().fit(data.X, data.Y)
     assert model.beta_ == 100
-    assert "equally many positive labels" in model.choice_
-    assert "equally many" not in DLDL(label_model="votes").fit(data.X, data.Y).choice_
+    assert "equally many positive labels" in model.selection_summary_
+    assert "equally many" not in DLDL(label_model="votes").fit(data.X, data.Y).selection_summary_
     votes = make_label_distributions(500, 10, 6, labels="votes", n_raters=5)
-    assert "equally many" not in DLDL().fit(votes.X, votes.Y).choice_
+    assert "equally many" not in DLDL().fit(votes.X, votes.Y).selection_summary_
 
 
 def test_the_result_is_the_best_of_the_grid():

@@ -57,7 +57,7 @@ def test_the_weight_is_chosen_by_the_labels_alone():
     X, D, Y = tweets(500)
     model = DLDL(ordered=True).fit(X, Y)
     assert model.ordered_ > 0
-    assert f"ordered={model.ordered_:g}: held-out log-likelihood" in model.choice_
+    assert f"ordered={model.ordered_:g}: held-out log-likelihood" in model.selection_summary_
     plain = DLDL(beta=model.beta_, gamma=model.gamma_).fit(X, Y)
     recovered = intersection(D, model.label_distributions_)
     assert recovered > intersection(D, plain.label_distributions_) + 0.003

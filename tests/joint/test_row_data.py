@@ -61,8 +61,8 @@ def test_the_choice_of_weights_follows_the_rows_that_count():
     other = make_label_distributions(700, labels="presence", random_state=0)
     X, Y = np.vstack([some.X, other.X + 1e-9]), np.vstack([some.Y, other.Y])
     first = np.arange(1400) < 700
-    assert "compete, as votes do" in DLDL().fit(X, Y, sample_weight=first).choice_
-    assert "independent" in DLDL().fit(X, Y, sample_weight=~first).choice_
+    assert "compete, as votes do" in DLDL().fit(X, Y, sample_weight=first).selection_summary_
+    assert "independent" in DLDL().fit(X, Y, sample_weight=~first).selection_summary_
 
 
 def stated_objective(model, X, D, G, w):

@@ -254,6 +254,18 @@ class TestSensitivity:
         with pytest.raises(ValueError, match="hold no grid"):
             SensitivityDisplay.from_records(RECORDS, "yeast", "GLLE")
 
+    def test_a_search_of_scikit_learn_is_drawn(self):
+        scores = {"mean_test_score": [0.1, 0.4, 0.3, 0.2], "std_test_score": [0.0] * 4}
+        tried = {"param_beta": [1.0, 1.0, 2.0, 2.0], "param_gamma": [5.0] * 4}
+        search = SimpleNamespace(cv_results_=tried | scores, best_params_={"beta": 1.0, "gamma": 5.0})
+        display = SensitivityDisplay.from_estimator(search)
+        assert display.parameters == ["beta"]
+        np.testing.assert_allclose(display.lines_["beta", "search"].get_ydata(), [0.4, 0.3])
+        with pytest.raises(ValueError, match="nothing to draw"):
+            SensitivityDisplay.from_estimator(
+                SimpleNamespace(cv_results_={"param_gamma": [5.0] * 4} | scores, best_params_={"gamma": 5.0})
+            )
+
     def test_too_few_axes_are_refused(self):
         with pytest.raises(ValueError, match="6 panels, but 2 axes"):
             SensitivityDisplay.from_records(RECORDS, "yeast", "DLDL", ax=Figure().subplots(1, 2))

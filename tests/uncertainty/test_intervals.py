@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse
 from sklearn.kernel_approximation import Nystroem
 
-from ldlearn import DLDL, DLDLCV, VoteLDL
+from ldlearn import DLDL, VoteLDL
 from ldlearn.core import softmax
 from ldlearn.datasets import make_label_distributions
 from ldlearn.exceptions import InputError, ParameterError
@@ -159,13 +159,6 @@ def test_known_numbers_of_raters_narrow_what_is_recovered(data):
     assert (few[1] - few[0])[judged].mean() > (many[1] - many[0])[judged].mean() + 0.05
     usual = model.enhance_interval(data.X, data.Y)
     np.testing.assert_allclose(usual, model.enhance_interval(data.X, data.Y, n_raters=np.full(400, 10)), atol=1e-12)
-
-
-def test_a_search_is_as_sure_as_its_best_model(data):
-    search = DLDLCV(gamma_ratios=(1.0,), feature_maps=(None,), cv=2).fit(data.X, data.Y)
-    for a, b in zip(search.predict_interval(data.X), search.best_estimator_.predict_interval(data.X), strict=True):
-        np.testing.assert_array_equal(a, b)
-    assert search.far_from_training(data.X).shape == (400,)
 
 
 @EVERY

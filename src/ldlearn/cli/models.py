@@ -54,7 +54,7 @@ def _overview(known: dict[str, Any]) -> dict[str, str]:
         "missing values": ", ".join(f"{name} {count:,}" for name, count in data["missing"].items()) or "none",
         "parameters": ", ".join(f"{name}={value}" for name, value in known["parameters"].items()),
         "learned": ", ".join(f"{name}={value}" for name, value in learned.items()),
-        "chosen by the labels": known["choice"] or "nothing",
+        "selected by the labels": known["selection_summary"] or "nothing",
         "certified gap": "none for this method" if gap is None else f"{gap['per_row']:.2e} per row",
         "sha256": known["sha256"],
     }

@@ -75,8 +75,8 @@ def fit(
         console.print_result(f"  {line}")
     if missing := model.facts["missing"]:
         console.print_result(f"  missing values: {sum(missing.values()):,}, in {format_list(list(missing))}")
-    if choice := getattr(model.estimator, "choice_", ""):
-        console.print_result(f"Chosen by the 0/1 labels: {choice}.")
+    if selected := getattr(model.estimator, "selection_summary_", ""):
+        console.print_result(f"Selected by the 0/1 labels: {selected}.")
     console.report_quality(model.facts)
 
 

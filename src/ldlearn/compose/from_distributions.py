@@ -52,13 +52,20 @@ class FromDistributions(SampleWeightMixin, Learner):
 
     Examples
     --------
-    >>> from sklearn.model_selection import cross_validate
+    >>> from sklearn.model_selection import GridSearchCV, cross_validate
     >>> from ldlearn import DLDL, FromDistributions
     >>> from ldlearn.datasets import load_vader_tweets
     >>> tweets = load_vader_tweets()
     >>> result = cross_validate(FromDistributions(DLDL()), tweets.X[:600], tweets.D[:600], cv=3)
     >>> bool(result["test_score"].mean() > 0.5)
     True
+
+    Hyperparameters selected by true degrees:
+
+    >>> grid = {"estimator__beta": [0.3, 100.0]}
+    >>> search = GridSearchCV(FromDistributions(DLDL(gamma=10.0)), grid, cv=3).fit(tweets.X[:300], tweets.D[:300])
+    >>> search.best_params_
+    {'estimator__beta': 0.3}
     """
 
     _test_params: ClassVar[tuple[dict[str, Any], ...]] = ({"estimator": DLDL(beta=10.0, gamma=1.0)},)

@@ -53,7 +53,7 @@ class DaskDLDL(DaskJointModel, joint.DLDL):
     gap_ : Dask array of shape (n_samples,)
     n_rounds_ : int
         Number of rounds over all blocks.
-    coef_, intercept_, objective_, objective_path_, weights_gap_, converged_, alpha_, beta_, gamma_, choice_, ...
+    coef_, intercept_, objective_, objective_path_, weights_gap_, converged_, alpha_, beta_, gamma_, ...
         Those of `ldlearn.DLDL`.
 
     See Also
@@ -94,7 +94,7 @@ class DaskDLDL(DaskJointModel, joint.DLDL):
         sample = columns.selection_rows() if needs_rows else (None, None, None)
         selected, self.ordered_ = select_penalties(*sample, **given)
         self.alpha_, self.beta_, self.gamma_ = 0.0, selected.beta, selected.gamma
-        self.choice_ = selected.message
+        self.selection_summary_ = selected.message
         start = self._prototypes(training), self._positive_rates(training)
         degrees = training.runner.map_persist(_initial_degrees, training.X, training.targets, common=start)
         steps = _BlockSteps(columns, degrees, DegreeTerms(0.0, self.beta_, self.ordered_), self.gamma_, self.tol)

@@ -101,7 +101,7 @@ class DLDL(SampleWeightMixin, IntervalMixin):
     G is the Laplacian of the similarity graph A of the k nearest neighbours. The steps in W and in D are convex; each
     is solved exactly, in turn, ending with D.
 
-    A label may be unknown (NaN in y): then ``D <= 1`` there, and it is no part of any choice. Rows whose degrees are
+    A label may be unknown (NaN in y): then ``D <= 1`` there, and no part of model selection. Rows whose degrees are
     known (``degrees`` in ``fit``) keep them. With ``sample_weight`` each row's divergence and ``|d|^2`` count so often;
     the graph term does not, for a graph with a row twice is another graph.
 
@@ -181,7 +181,7 @@ class DLDL(SampleWeightMixin, IntervalMixin):
         The weights used.
     ordered_ : float
         The weight of the second differences; 0 if labels are not ordered.
-    choice_ : str
+    selection_summary_ : str
         What was concluded from the labels to choose beta and gamma, and why; empty if both were given.
     sigma_ : float or None
         The width used; None if alpha is 0.
@@ -361,7 +361,7 @@ class DLDL(SampleWeightMixin, IntervalMixin):
         features = self._fit_features(X, work, sample_weight)
         selected, self.ordered_ = self._select_penalties(features, Y, observed)
         self.alpha_, self.beta_, self.gamma_ = float(self.alpha), selected.beta, selected.gamma
-        self.choice_ = selected.message
+        self.selection_summary_ = selected.message
         rows, D = self._initial_degrees(X, Y, G, sample_weight, observed, degrees)
         steps = _LocalSteps(features, rows, D, self._degree_terms(), self.gamma_, self.tol)
         found = alternate(steps, gamma=self.gamma_, tol=self.tol, max_iter=self.max_iter, start=work.first_W)
@@ -395,11 +395,6 @@ class DLDL(SampleWeightMixin, IntervalMixin):
             work.graph = neighbor_graph(X, self.n_neighbors, self.sigma, self.neighbors)
         self.graph_, self.sigma_, self._index, self._offsets = work.graph
         return laplacian(self.graph_)
-
-    def make_features(self, X: Any, weights: SampleWeight | None = None) -> Features:
-        """What the W-step would work on if the model were fitted on the rows of X."""
-        unfitted: Self = clone(self)
-        return unfitted._fit_features(X, _SharedWork(), weights)
 
     def _fit_features(self, X: Any, work: _SharedWork, weights: SampleWeight | None) -> Features:
         if work.features is None:

@@ -507,7 +507,7 @@ class SensitivityDisplay(Display):
 
     @classmethod
     def from_estimator(cls, search: Any, *, ax: Any = None) -> SensitivityDisplay:
-        """Draw the surface of a fitted search: `DLDLCV`, or a search of scikit-learn.
+        """Draw the scores of a fitted search of scikit-learn, such as `GridSearchCV`.
 
         Parameters
         ----------

@@ -29,7 +29,7 @@ def describe_model(model: TableModel) -> dict[str, Any]:
         "method": method_name(model.estimator),
         "parameters": _plain_items(model.estimator.get_params()),
         "learned": _learned(model.estimator),
-        "choice": getattr(model.estimator, "choice_", ""),
+        "selection_summary": getattr(model.estimator, "selection_summary_", ""),
         "certified_gap": certified_gap(model.estimator),
         "features": {"numbers": list(model.numeric), "texts": list(model.categorical)},
         "columns": model.types.describe() | model.facts.get("columns", {}),

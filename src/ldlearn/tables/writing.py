@@ -95,7 +95,7 @@ class Uncertainty:
         """Refuse an estimator without intervals, before any work is done; ``verb`` is what it will do."""
         if self and not hasattr(estimator, f"{verb}_interval"):
             raise ParameterError(
-                f"{type(estimator).__name__} gives no intervals and no flag of far rows; use DLDL, DLDLCV or VoteLDL."
+                f"{type(estimator).__name__} gives no intervals and no flag of far rows; use DLDL or VoteLDL."
             )
 
     def columns(self, estimator: Any, X: Any, Y: Any = None) -> dict[str, Any]:
