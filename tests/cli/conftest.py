@@ -64,7 +64,7 @@ def model_bytes(tmp_path_factory):
     make_table().to_csv(folder / "data.csv", index=False)
     words = ["fit", f"{folder}/data.csv", "-l", ",".join(LABELS), "--id", "key", "-o", f"{folder}/model.ldl"]
     with pytest.raises(SystemExit) as ended:
-        main(words)
+        main([*words, "--intervals"])
     assert ended.value.code == 0
     return (folder / "model.ldl").read_bytes()
 

@@ -84,3 +84,16 @@ def test_what_is_no_share_and_names_that_clash_are_refused_before_any_work(run, 
     clash = run("enhance", "named.csv", "-l", "sky,mountain,sky_low", "--id", "key", "--interval", "0.9", "-o", "o.csv")
     assert clash.code == 2
     assert "sky_low" in clash.err
+
+
+def test_only_a_model_fitted_with_intervals_gives_them(run, here):
+    words = ["fit", "data.csv", "-l", ",".join(LABELS), "--id", "key", "-o", "m.ldl"]
+    predict = ["predict", "data.csv", "-m", "m.ldl", "--interval", "0.9", "-o", "out.csv"]
+    assert run(*words).code == 0
+    refused = run(*predict)
+    assert refused.code == 2
+    assert "--intervals" in refused.message
+    assert "gives no intervals" in run(*words, "--intervals", "--method", "PriorLE+SABFGS").message
+    assert run(*words, "--intervals").code == 0
+    assert run(*predict).code == 0
+    assert held(pd.read_csv("out.csv"))

@@ -288,7 +288,7 @@ def test_the_way_back_to_one_machine(rows, local, fitted):
     np.testing.assert_allclose(ordinary.predict(rows[0]), local.predict(rows[0]), atol=1e-6)
     small = pickle.loads(pickle.dumps(fitted.to_local(training_rows=False)))
     assert not hasattr(small, "label_distributions_")
-    with pytest.raises(InputError, match="fitted on Dask collections"):
+    with pytest.raises(InputError, match="instead of on Dask collections"):
         small.far_from_training(rows[0])
     np.testing.assert_array_equal(small.enhance(*rows), ordinary.enhance(*rows))
 

@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse
 from sklearn.kernel_approximation import Nystroem
 
-from ldlearn import DLDL, VoteLDL
+from ldlearn import DLDL, SABFGS, VoteLDL
 from ldlearn.core import softmax
 from ldlearn.datasets import make_label_distributions
 from ldlearn.exceptions import InputError, ParameterError
@@ -164,14 +164,26 @@ def test_known_numbers_of_raters_narrow_what_is_recovered(data):
 @EVERY
 def test_a_file_and_a_pickle_give_the_same_intervals(model, data, tmp_path):
     asked_before = model.fit(data.X, data.Y).predict_interval(data.X)
-    model.fit(data.X, data.Y)  # saved before any interval was computed
-    save_model(model, tmp_path / "model.ldl")
-    for again in (load_model(tmp_path / "model.ldl"), pickle.loads(pickle.dumps(model))):
+    pickled = pickle.dumps(model.fit(data.X, data.Y))  # before any interval was computed
+    save_model(model, tmp_path / "model.ldl", intervals=True)
+    for again in (load_model(tmp_path / "model.ldl"), pickle.loads(pickled)):
         for a, b in zip(asked_before, again.predict_interval(data.X), strict=True):
             np.testing.assert_allclose(a, b, atol=1e-6)
-        assert "_training" not in vars(again)
         np.testing.assert_array_equal(again.far_from_training(data.X), model.far_from_training(data.X))
         again.enhance_interval(data.X, data.Y)
+
+
+@EVERY
+def test_a_file_without_intervals_holds_no_training_rows(model, data, tmp_path):
+    model.fit(data.X, data.Y).predict_interval(data.X[:5])  # of an earlier fit, which must not get into the file
+    save_model(model.fit(data.X + 1.0, data.Y), tmp_path / "model.ldl")
+    assert (data.X + 1.0)[0].tobytes() not in (tmp_path / "model.ldl").read_bytes()
+    again = load_model(tmp_path / "model.ldl")
+    for use in (again.predict_interval, again.far_from_training):
+        with pytest.raises(InputError, match="--intervals"):
+            use(data.X)
+    with pytest.raises(ParameterError, match="SABFGS gives no intervals"):
+        save_model(SABFGS().fit(data.X, data.D), tmp_path / "other.ldl", intervals=True)
 
 
 @pytest.mark.parametrize("container", [np.array, sparse.csr_array], ids=["dense", "sparse"])

@@ -30,6 +30,9 @@ def fit(
     kind: opt.LabelKind = "auto",
     separator: opt.Separator = None,
     holdout: Annotated[float | None, typer.Option(metavar="F", help="Fraction held out; default 0.2.")] = None,
+    intervals: Annotated[
+        bool, typer.Option("--intervals", help="Store what --interval and --flag-far of predict need.")
+    ] = False,
     format: opt.From = None,
     dialect: opt.DialectOptions,
     scheduler: opt.Scheduler = None,
@@ -51,6 +54,7 @@ def fit(
     wanted: dict[str, Any] = {"method": method or DEFAULT_METHOD, "overwrite": not no_clobber, **vars(features)}
     wanted["params"] = dict(set or ())
     local = {"kind": kind, "separator": separator, "embedding": embedding, "format": format, "holdout": holdout}
+    local["intervals"] = intervals or None
     given: dict[str, Any] = {name: value for name, value in local.items() if value not in (None, "auto")}
     if scheduler is not None:
         if refused := [*given, *(name for name, value in vars(dialect).items() if value)]:

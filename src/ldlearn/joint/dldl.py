@@ -375,7 +375,7 @@ class DLDL(SampleWeightMixin, IntervalMixin):
         self.objective_path_, self.objective_ = found.objective_path, float(found.objective_path[-1])
         self.n_newton_, self.n_iter_, self.weights_gap_ = found.n_newton, len(found.n_newton), found.W.gap
         self.steps_converged_, self.converged_ = found.steps_converged, found.converged
-        self._training = TrainingRows(X, Y, sample_weight, observed, features=features)
+        self._posterior_state = TrainingRows(X, Y, sample_weight, observed, features=features)
 
     def _select_penalties(self, features: Features, Y: Mask, observed: Mask | None) -> tuple[Hyperparameters, float]:
         given = {name: getattr(self, name) for name in ("beta", "gamma", "ordered", "label_model", "max_iter")}

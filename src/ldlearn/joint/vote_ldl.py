@@ -261,7 +261,7 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
         self.converged_, self.n_iter_ = fit.converged, fit.n_iter
         # If the numbers of raters are given, lambda is that of one rater and the offset makes it that of the row.
         self.label_distributions_ = self._degrees(fit.scores, Y, offset, observed)
-        self._training = TrainingRows(X, Y, sample_weight, **given, features=features)
+        self._posterior_state = TrainingRows(X, Y, sample_weight, **given, features=features)
 
     def _select_gamma(self, features: Features, Y: Mask, observed: Mask | None) -> float:
         splits = validation_splits(features, Y, observed)

@@ -31,6 +31,7 @@ from ldlearn.tables.column_types import CellReport
 from ldlearn.tables.model_schema import find_schema, schema_of
 from ldlearn.tables.table_model import TableModel
 from ldlearn.tables.values import import_pandas
+from ldlearn.tables.writing import check_gives_intervals
 
 MAGIC = b"ldlearn-model "
 VERSION = 1
@@ -40,18 +41,20 @@ _ARRAY_KINDS = "biuf"
 _PICKLE_STARTS = (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")
 
 
-def save_model(model: Any, path: str | os.PathLike[str]) -> None:
+def save_model(model: Any, path: str | os.PathLike[str], *, intervals: bool = False) -> None:
     """Write a fitted model to a file that is safe to share.
 
-    Loading the file runs no code of it. It holds everything the model holds: for most methods that includes the degrees
-    of the training rows, for methods that look up neighbours or give intervals also their features. A random generator
-    is stored as None.
+    Loading the file runs no code of it. It holds the fitted attributes: for most methods that includes the degrees of
+    the training rows, for methods that look up neighbours also their features. A random generator is stored as None.
 
     Parameters
     ----------
     model : TableModel or fitted estimator of this library
     path : str or path-like
         By custom it ends in ``.ldl``. An existing file is replaced once the new one is complete.
+    intervals : bool, default=False
+        Whether the loaded model gives intervals and `far_from_training`. If they were not asked for yet, the posterior
+        is computed now, which takes about the time of the fit.
 
     Raises
     ------
@@ -60,6 +63,10 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
     """
     if not isinstance(model, TableModel | LabelEstimator):
         raise ModelFileError(f"Only a TableModel or an estimator of ldlearn can be saved, not {type(model).__name__}.")
+    if intervals:
+        estimator = model.estimator if isinstance(model, TableModel) else model
+        check_gives_intervals(estimator)
+        estimator.compute_posterior()
     encoder = _Encoder()
     content = {
         "made_with": installed_versions(),

@@ -18,6 +18,7 @@ from scipy import sparse
 from ldlearn.base.discovery import all_estimators
 from ldlearn.base.sklearn_private import InvalidParameterError, validate_parameter_constraints
 from ldlearn.exceptions import ModelFileError
+from ldlearn.uncertainty.intervals import TrainingRows
 
 _SCALARS: dict[str, tuple[type, ...]] = {
     "None": (type(None),), "bool": (bool,), "int": (int,), "float": (float, int), "str": (str,)
@@ -55,13 +56,15 @@ class Schema:
         """Parameters and attributes of an instance that a file stores."""
         if dataclasses.is_dataclass(value):
             names = [field.name for field in dataclasses.fields(value) if field.init]
-            return {}, {name: getattr(value, name) for name in names if self.attributes[name] != "None"}
+            return {}, {name: getattr(value, name) for name in names}
         given: Any = value.get_params(deep=False) if hasattr(value, "get_params") else {}
         params = {name: given[name] for name in (given if self.params is None else self.params) if name in given}
         # The state that an estimator of ours would pickle; of others only what their predictions need.
         held = value.__getstate__() if self.module is None else vars(value)
         stored = held if self.module is None else [name for name in self.attributes if name in held]
-        return params, {name: held[name] for name in stored if name not in given}
+        # Training rows are kept in memory only, until the posterior is computed from them.
+        is_stored = {name: name not in given and not isinstance(held[name], TrainingRows) for name in stored}
+        return params, {name: held[name] for name in stored if is_stored[name]}
 
     def check(self, params: dict[str, Any], state: dict[str, Any]) -> None:
         """Refuse parameters and attributes that no instance has; called before one is made."""

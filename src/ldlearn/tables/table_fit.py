@@ -32,6 +32,7 @@ from ldlearn.tables.source import OnMessage
 from ldlearn.tables.table_labels import TrainingTargets, mean_distribution
 from ldlearn.tables.table_model import TableModel
 from ldlearn.tables.values import are_logical
+from ldlearn.tables.writing import check_gives_intervals
 
 Matrix = NDArray[np.float64]
 
@@ -45,6 +46,7 @@ def fit_table(
     method: str = DEFAULT_METHOD,
     params: Mapping[str, Any] | None = None,
     holdout: float = 0.2,
+    intervals: bool = False,
     kind: str = "auto",
     separator: str | None = None,
     format: str | None = None,
@@ -80,6 +82,8 @@ def fit_table(
         Parameters of the method.
     holdout : float, default=0.2
         Fraction of the rows that a second fit is validated on; 0 for none.
+    intervals : bool, default=False
+        Whether the model file is to hold what intervals and the flag of far rows need; see `save_model`.
     kind : {"auto", "votes", "mixed"}, default="auto"
         What the label columns hold: counts of votes, and 0/1 labels with the degrees of some rows, have to be declared.
     separator : str, optional
@@ -103,7 +107,9 @@ def fit_table(
         raise ParameterError(f"holdout must be at least 0 and below 1, got {holdout:g}.")
     if output is not None:
         check_output(output, [data], overwrite=overwrite)
-    make_predictor(method, params)  # wrong parameters fail before the table is read
+    estimator = make_predictor(method, params)  # wrong parameters fail before the table is read
+    if intervals:
+        check_gives_intervals(estimator)
     table_input = TableInput(data, format, dialect, on_message, progress)
     table = read_labelled(table_input, labels, columns, kind=kind, separator=separator)
     with naming(table_input.where):
@@ -114,7 +120,7 @@ def fit_table(
             table_input.log(table.listed.describe_order(model.labels))
         model.facts["source"] = table_input.identity()
     if output is not None:
-        save_model(model, output)
+        save_model(model, output, intervals=intervals)
     return model
 
 

@@ -93,10 +93,8 @@ class Uncertainty:
 
     def check(self, estimator: Any, verb: str) -> None:
         """Refuse an estimator without intervals, before any work is done; ``verb`` is what it will do."""
-        if self and not hasattr(estimator, f"{verb}_interval"):
-            raise ParameterError(
-                f"{type(estimator).__name__} gives no intervals and no flag of far rows; use DLDL or VoteLDL."
-            )
+        if self:
+            check_gives_intervals(estimator, verb)
 
     def columns(self, estimator: Any, X: Any, Y: Any = None) -> dict[str, Any]:
         """The columns for rows whose degrees are predicted, or recovered from the labels Y."""
@@ -110,6 +108,14 @@ class Uncertainty:
         if self.flag_far:
             columns.append(estimator.far_from_training(X).astype(np.int8))
         return dict(zip(self.names, columns, strict=True))
+
+
+def check_gives_intervals(estimator: Any, verb: str = "predict") -> None:
+    """Refuse an estimator without intervals of what it predicts, or enhances."""
+    if not hasattr(estimator, f"{verb}_interval"):
+        raise ParameterError(
+            f"{type(estimator).__name__} gives no intervals and no flag of far rows; use DLDL or VoteLDL."
+        )
 
 
 @dataclass

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -72,9 +71,9 @@ class PosteriorState:
 class IntervalMixin(JointModel):
     """Adds credible intervals and `far_from_training` to a joint model.
 
-    The predictor has to be a softmax of linear scores of mapped features; ``_fit`` sets ``_training``.
-    The posterior is computed for the first interval; until then the rows of the fit are kept, in memory and in pickles
-    and model files too.
+    The predictor has to be a softmax of linear scores of mapped features; ``_fit`` sets ``_posterior_state``.
+    The posterior is computed for the first interval; until then the rows of the fit are kept, in memory and in pickles.
+    Model files hold the posterior if it was computed, and never the rows.
     """
 
     coef_: Any
@@ -84,8 +83,7 @@ class IntervalMixin(JointModel):
     random_state: Any
     fit_intercept: bool
     _offsets: NDArray[np.float64] | None = None  # common to all rows, subtracted where distances are computed
-    _training: TrainingRows
-    _posterior_state: PosteriorState
+    _posterior_state: TrainingRows | PosteriorState | None  # None if the rows were changed after the fit
 
     @wrap_output
     def predict_interval(self, X: Any, coverage: float = 0.9, n_raters: Any = None) -> Bounds:
@@ -162,7 +160,7 @@ class IntervalMixin(JointModel):
         check_is_fitted(self)
         check_fraction("level", level)
         features = self._validate_features(X)
-        far: NDArray[np.bool_] = self._find_posterior_state().leverage.is_far(features, level)
+        far: NDArray[np.bool_] = self.compute_posterior().leverage.is_far(features, level)
         return far
 
     def _find_concentration(self, n_raters: Any) -> float | None:
@@ -184,7 +182,7 @@ class IntervalMixin(JointModel):
         return _include(self._enhance(features, Y, **labels, **row_data), bounds, features.dtype)
 
     def _find_posterior(self) -> VotePosterior:
-        posterior = self._find_posterior_state().posterior
+        posterior = self.compute_posterior().posterior
         if posterior is None:
             raise InputError(
                 f"Intervals are given for at most {_MAX_LABELS} labels, and this model has {len(self.label_names_)}; "
@@ -192,24 +190,23 @@ class IntervalMixin(JointModel):
             )
         return posterior
 
-    def _find_posterior_state(self) -> PosteriorState:
-        """Computed once; only then are the rows of the fit deleted, because another thread may need them meanwhile."""
-        rows = vars(self).get("_training")
-        if rows is not None and rows.is_unchanged():
-            self._posterior_state = self._compute_posterior_state(rows)
-        elif rows is not None:
-            self.__dict__.pop("_posterior_state", None)  # of an earlier fit
-        self.__dict__.pop("_training", None)
-        if "_posterior_state" not in vars(self):
+    def compute_posterior(self) -> PosteriorState:
+        """Compute what intervals and `far_from_training` need, unless that was done before; then forget the rows."""
+        state = vars(self).get("_posterior_state")
+        if isinstance(state, TrainingRows):
+            state = self._compute_posterior_state(state) if state.is_unchanged() else None
+            self._posterior_state = state
+        if state is None:
             raise InputError(
-                f"This {type(self).__name__} does not hold what intervals need, because it was fitted on Dask "
-                "collections, or its training arrays were changed after the fit; fit it again."
+                f"This {type(self).__name__} does not hold what intervals and far_from_training need; fit it again: "
+                "for a model file with --intervals (intervals=True), in memory instead of on Dask collections, and "
+                "without changing the training arrays afterwards."
             )
-        return self._posterior_state
+        return state
 
     def _compute_posterior_state(self, rows: TrainingRows) -> PosteriorState:
         features = rows.features
-        if features is None:  # the fit did not reduce its features, or the rows come from a model file
+        if features is None:  # the fit did not reduce its features
             features = reduce_to_row_space(Features(self._mapped(rows.X), self.fit_intercept, rows.weights))
         l2 = 3.0 * default_gamma(features) or 1.0  # start of the search for the penalty; 1 for constant features
         # A kernel maps all distant rows to the same point, so leverages are those of the features themselves.
@@ -219,15 +216,6 @@ class IntervalMixin(JointModel):
             labels: dict[str, Any] = {"Y": rows.Y, "observed": rows.observed, "offset": rows.offset}
             posterior = vote_posterior(features, **labels, l2=l2, start_coef=(self.coef_.T, self.intercept_))
         return PosteriorState(posterior, LeverageModel.of(plain))
-
-    def __getstate__(self) -> Any:
-        rows = vars(self).get("_training")
-        # The rows are kept, because computing the posterior takes longer than the fit, unless they were changed or
-        # there are too many labels for intervals.
-        if rows is not None and (not rows.is_unchanged() or rows.Y.shape[1] > _MAX_LABELS):
-            with suppress(InputError):
-                self._find_posterior_state()
-        return super().__getstate__()
 
     def _fit_feature_map(self, X: Any) -> tuple[Any, Any]:
         """The fitted feature map and the mapped features; None and X if there is no map."""
