@@ -274,7 +274,7 @@ def test_inspect_and_the_model_card(model, run):
         page = file.read()
     parts = (
         "Model card",
-        "What was chosen by the 0/1 labels",
+        "Hyperparameters selected by the 0/1 labels",
         "Certified gap",
         "beta_",
         "Warnings",

@@ -77,7 +77,7 @@ def test_methods_and_grid_points_share_one_search_and_nothing_changes():
 def test_other_rows_other_numbers_and_other_kinds_of_matrix_are_told_apart():
     changed = X.copy()
     changed[7] += 1.0
-    with SharedNeighbors() as shared:
+    with SharedNeighbors(max_searches=5) as shared:
         for matrix, k in ((X, 5), (X, 6), (changed, 5), (X.astype(np.float32), 5), (sparse.csr_array(X), 5)):
             found = nearest_rows(matrix, k)
             assert found.shape == (40, k)
@@ -86,7 +86,7 @@ def test_other_rows_other_numbers_and_other_kinds_of_matrix_are_told_apart():
 
 
 def test_memory_is_bounded_and_the_latest_is_kept():
-    with SharedNeighbors(max_bytes=5 * 40 * 16 + 1) as shared:
+    with SharedNeighbors(max_searches=1) as shared:
         for k in (5, 4, 5, 5):
             nearest_rows(X, k)
     assert shared.n_searches == 3

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import OrderedDict
 from contextlib import suppress
 from contextvars import ContextVar, Token
 from typing import Any, Self, TypeAlias
 
+import joblib
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.neighbors import NearestNeighbors
+from sklearn.neighbors import NearestNeighbors, sort_graph_by_row_values
 from sklearn.pipeline import Pipeline
 
-from ldlearn.core.exact_neighbors import exact_neighbors
 from ldlearn.core.scaling import column_moments, removable_offsets, without_offsets
 from ldlearn.exceptions import InputError
 
@@ -129,15 +128,13 @@ def nearest_in_graph(
     values = np.asarray(graph.data, dtype=np.float64)
     if exclude_self:
         values = np.where(rows == graph.indices, np.inf, values)
-    if (counts == counts[0]).all():  # the usual case: many short sorts are faster than one long sort
-        order = np.argsort(values.reshape(n, -1), axis=1, kind="stable").ravel() + np.repeat(graph.indptr[:-1], counts)
-    else:
-        order = np.lexsort((values, rows))
+    graph = sparse.csr_array((values, graph.indices, graph.indptr), shape=graph.shape)
+    graph = sort_graph_by_row_values(graph, copy=True, warn_when_not_sorted=False)
     places = np.arange(len(rows)) - np.repeat(graph.indptr[:-1], counts)
     near = places < n_neighbors
     distances, indices = np.full((n, n_neighbors), np.inf), np.zeros((n, n_neighbors), dtype=np.intp)
-    distances[rows[near], places[near]] = values[order[near]]
-    indices[rows[near], places[near]] = graph.indices[order[near]]
+    distances[rows[near], places[near]] = graph.data[near]
+    indices[rows[near], places[near]] = graph.indices[near]
     return distances, indices
 
 
@@ -149,8 +146,8 @@ class SharedNeighbors:
 
     Parameters
     ----------
-    max_bytes : int, default=2**28
-        Maximum size of the cache; the least recently used entries are dropped first.
+    max_searches : int, default=4
+        Results in the cache; the least recently used one is dropped first.
 
     Examples
     --------
@@ -163,8 +160,8 @@ class SharedNeighbors:
     1
     """
 
-    def __init__(self, max_bytes: int = 2**28) -> None:
-        self.max_bytes = max_bytes
+    def __init__(self, max_searches: int = 4) -> None:
+        self.max_searches = max_searches
         self.n_searches = 0
         self._found: OrderedDict[tuple[str, int], Found] = OrderedDict()
         self._tokens: list[Token[SharedNeighbors | None]] = []
@@ -178,13 +175,14 @@ class SharedNeighbors:
 
     def look_up(self, index: NearestNeighbors, X: Any) -> Found:
         """Distances and indices of the neighbours of each row of X, given the index of X."""
-        key = _digest(X), int(index.n_neighbors)
+        key = joblib.hash(X), int(index.n_neighbors)
         if key not in self._found:
             self.n_searches += 1
-            self._found[key] = _make_read_only(_search(index, X))
+            self._found[key] = index.kneighbors()
+            for array in self._found[key]:
+                array.flags.writeable = False
         self._found.move_to_end(key)
-        # The latest entry stays, however large.
-        while len(self._found) > 1 and sum(map(_size, self._found.values())) > self.max_bytes:
+        if len(self._found) > self.max_searches:
             self._found.popitem(last=False)
         return self._found[key]
 
@@ -204,31 +202,4 @@ def own_neighbors(index: NearestNeighbors, X: Any) -> Found:
         Identified by its content within `SharedNeighbors`.
     """
     shared = _active.get()
-    return _search(index, X) if shared is None else shared.look_up(index, X)
-
-
-def _search(index: NearestNeighbors, X: Any) -> Found:
-    # Up to 15 features scikit-learn builds a tree, which avoids comparing all pairs of rows.
-    by_matrix_products = not sparse.issparse(X) and X.shape[1] > 15
-    found = exact_neighbors(X, index.n_neighbors) if by_matrix_products else None
-    return index.kneighbors() if found is None else found
-
-
-def _digest(X: Any) -> str:
-    """A hash of the content: equal for arrays that are equal in every bit."""
-    parts = (X.data, X.indices, X.indptr) if sparse.issparse(X) else (X,)
-    digest = hashlib.blake2b(repr((X.shape, [str(part.dtype) for part in parts])).encode())
-    for part in parts:
-        digest.update(np.ascontiguousarray(part).data)
-    return digest.hexdigest()
-
-
-def _make_read_only(found: Found) -> Found:
-    """Protect cached arrays from being modified."""
-    for array in found:
-        array.flags.writeable = False
-    return found
-
-
-def _size(found: Found) -> int:
-    return sum(array.nbytes for array in found)
+    return index.kneighbors() if shared is None else shared.look_up(index, X)
