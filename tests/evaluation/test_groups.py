@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ldlearn.evaluation import maximal_cliques, maximal_runs, nemenyi
+from ldlearn.evaluation import maximal_runs, nemenyi
 
 NAMES = "abcdef"
 
@@ -28,20 +28,17 @@ def test_bars_of_a_diagram():
 
 
 def test_nothing_and_everything_differs():
-    assert maximal_runs(NAMES, lambda a, b: True) == maximal_cliques(NAMES, lambda a, b: True) == ()
+    assert maximal_runs(NAMES, lambda a, b: True) == ()
     assert maximal_runs(NAMES, lambda a, b: False) == (tuple(NAMES),)
-    assert maximal_cliques(NAMES, lambda a, b: False) == (tuple(NAMES),)
 
 
-def test_a_clique_that_no_bar_can_show():
-    differ = from_pairs(["ab", "bc"])
-    assert maximal_cliques("abc", differ) == (("a", "c"),)
-    assert maximal_runs("abc", differ) == ()
+def test_methods_that_are_no_neighbours_have_no_bar():
+    assert maximal_runs("abc", from_pairs(["ab", "bc"])) == ()
 
 
 @settings(deadline=None, max_examples=80)
 @given(DIFFERENCES)
-def test_runs_and_cliques_by_enumeration(differ):
+def test_runs_by_enumeration(differ):
     def alike(group):
         return not any(differ(a, b) for a, b in itertools.combinations(group, 2))
 
@@ -50,7 +47,6 @@ def test_runs_and_cliques_by_enumeration(differ):
 
     subsets = [g for size in range(2, 7) for g in itertools.combinations(NAMES, size) if alike(g)]
     stretches = [g for g in subsets if "".join(g) in NAMES]
-    assert set(maximal_cliques(NAMES, differ)) == largest(subsets)
     assert set(maximal_runs(NAMES, differ)) == largest(stretches)
     assert len(maximal_runs(NAMES, differ)) == len(largest(stretches))
 
@@ -67,4 +63,3 @@ def test_nemenyi_groups_are_runs_within_the_critical_difference(seed):
         if result.average_ranks[ordered[j - 1]] - result.average_ranks[ordered[i]] <= result.critical_difference
     ]
     assert set(result.groups) == {g for g in within if not any(set(g) < set(h) for h in within)}
-    assert set(result.groups) == set(result.cliques)

@@ -75,15 +75,12 @@ def test_nemenyi_against_scikit_posthocs(scores):
         assert pair.significant == (abs(pair.rank_difference) > result.critical_difference)
 
 
-@pytest.mark.parametrize(
-    ("adjust", "statsmodels_name"),
-    [("bonferroni", "bonferroni"), ("holm", "holm"), ("hochberg", "simes-hochberg")],
-)
-def test_control_tests_against_scikit_posthocs(scores, adjust, statsmodels_name):
+@pytest.mark.parametrize("adjust", ["bonferroni", "holm"])
+def test_control_tests_against_scikit_posthocs(scores, adjust):
     import pandas as pd
 
     frame = pd.DataFrame(scores, columns=list("abcde"))
-    expected = scikit_posthocs.posthoc_demsar(frame, control="b", p_adjust=statsmodels_name)
+    expected = scikit_posthocs.posthoc_demsar(frame, control="b", p_adjust=adjust)
     result = bonferroni_dunn(frame, "b", greater_is_better=False, adjust=adjust)
     assert [pair.second for pair in result.comparisons] == list("acde")
     for pair in result.comparisons:
@@ -102,24 +99,23 @@ def test_control_by_number_is_control_by_name(scores):
             bonferroni_dunn(scores, wrong, greater_is_better=True, methods=list("vwxyz"))
 
 
-def test_step_procedures_find_at_least_as_much(scores):
+def test_holm_finds_at_least_as_much(scores):
     found = {
         adjust: {
             pair.second
             for pair in bonferroni_dunn(scores, 0, greater_is_better=False, adjust=adjust).comparisons
             if pair.significant
         }
-        for adjust in ("bonferroni", "holm", "hochberg")
+        for adjust in ("bonferroni", "holm")
     }
-    assert found["bonferroni"] <= found["holm"] <= found["hochberg"]
+    assert found["bonferroni"] <= found["holm"]
 
 
 def test_adjustments_by_hand():
     p = [0.01, 0.04, 0.03, 0.5]
     assert adjust_p_values(p, "bonferroni") == pytest.approx([0.04, 0.16, 0.12, 1.0])
     assert adjust_p_values(p, "holm") == pytest.approx([0.04, 0.09, 0.09, 0.5])
-    assert adjust_p_values(p, "hochberg") == pytest.approx([0.04, 0.08, 0.08, 0.5])
-    with pytest.raises(ValueError, match="method must be one of bonferroni, holm, hochberg, got 'fdr'"):
+    with pytest.raises(ValueError, match="method must be one of bonferroni, holm, got 'fdr'"):
         adjust_p_values(p, "fdr")
     with pytest.raises(ValueError, match="between 0 and 1"):
         adjust_p_values([0.1, 1.1])
@@ -151,7 +147,7 @@ def test_result_reads_well(scores):
     assert result.average_ranks[result.ordered[0]] == min(result.average_ranks.values())
     assert result.not_different_from_control == ()
     control = bonferroni_dunn(scores, "a", greater_is_better=False, methods=list("abcde"))
-    assert control.groups == control.cliques == ()
+    assert control.groups == ()
     assert "against a" in repr(control)
     with pytest.raises(ValueError, match="Bonferroni-Dunn did not compare 'b' with 'c'"):
         control.comparison("b", "c")

@@ -62,8 +62,6 @@ def test_frames_name_the_methods(library):
         ([[0.1], [0.2]], {}, "at least 2 data sets and 2 methods, got 2 and 1"),
         ([[0.1, 0.2], [np.nan, 0.1]], {}, "score of method '0' on data set 1 is nan; leave out"),
         ([[0.1, 0.2]] * 2, {"ties": "min"}, "ties must be 'mid' or 'paper', got 'min'"),
-        ([[0.1, 0.2]] * 2, {"std": [[0.1, 0.1]] * 2}, 'std is used by ties="paper" only'),
-        ([[0.1, 0.2]] * 2, {"ties": "paper", "std": [[0.1] * 3] * 2}, r"std must have the shape of scores"),
     ],
 )
 def test_bad_input(scores, options, sentence):

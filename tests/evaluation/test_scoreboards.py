@@ -13,16 +13,16 @@ BOARDS = scoreboards(Results(RECORDS), ["chebyshev", "intersection"])
 def test_there_is_a_board_for_each_task_of_a_data_set_best_method_first():
     assert [board.title for board in BOARDS] == ["scut_fbp: recovery", "scut_fbp: prediction"]
     for board in BOARDS:
-        shown = [float(entries[0].text.partition(" ")[0]) for _, entries in board.rows]
+        shown = [float(cells[1].text.partition(" ")[0]) for _, cells in board.rows]
         assert shown == sorted(shown)
-        assert (len(board.headings), board.note) == (2, "")
+        assert (len(board.head), board.legend) == (3, "")
 
 
 def test_what_has_seen_the_truth_is_never_the_best():
     prediction = BOARDS[1]
-    assert prediction.rows[0][0].name == "SABFGS on truth"
-    for column in range(2):
-        assert [method.name for method, entries in prediction.rows if entries[column].best] == ["DLDL (paper)"]
+    assert prediction.rows[0][1][0].text == "SABFGS on truth (true distributions)"
+    for column in (1, 2):
+        assert [cells[0].text for _, cells in prediction.rows if cells[column].bold] == ["DLDL (paper)"]
 
 
 def record(method, value, repeat=0, status="ok"):
@@ -35,6 +35,6 @@ def test_entries_are_means_and_deviations_of_finished_repeats():
     records += [record("c", None), record("b", 9.0, 2, status="failed")]
     for metric, first in (("chebyshev", "0.2000 ±0.000"), ("intersection", "0.8000 ±0.000")):
         (board,) = scoreboards(Results(records), [metric])
-        assert [method.name for method, _ in board.rows] == ["b", "a", "c"]
-        texts = [entries[0].text for _, entries in board.rows]
-        assert (texts[0], texts[1].partition(" ")[2], texts[2]) == (first, "±0.141", "-")
+        assert [cells[0].text for _, cells in board.rows] == ["b", "a", "c"]
+        texts = [cells[1].text for _, cells in board.rows]
+        assert (texts[0], texts[1].partition(" ")[2], texts[2]) == (first, "±0.141", "–")

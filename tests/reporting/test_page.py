@@ -10,10 +10,10 @@ import pytest
 from synthetic_records import DATASETS, HOSTILE, METHODS, hostile_records, make_records
 
 from ldlearn.evaluation import Results
+from ldlearn.evaluation.text_tables import number
 from ldlearn.reporting import Report
 from ldlearn.reporting.page import page_data, samples, script_json
 from ldlearn.reporting.run_summary import summarize_convergence
-from ldlearn.reporting.text_tables import number
 
 RECORDS = make_records(repeats=2, failed=[("yeast", "FCM")])
 PLAN = """

@@ -5,9 +5,9 @@ import re
 import pytest
 from synthetic_records import DATASETS, METHODS, make_records
 
+from ldlearn.evaluation.text_tables import TextTable, latex, markdown_text
 from ldlearn.metrics import METRICS
 from ldlearn.reporting import Report
-from ldlearn.reporting.text_tables import TextTable, latex, markdown_text
 
 REPORT = Report(make_records(repeats=2, failed=[("yeast", "FCM")]))
 TABLE = REPORT.tables["recovery", "chebyshev"]

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ldlearn.cli.options import Jobs, Log, Quiet
-from ldlearn.evaluation import Record, Results, Scoreboard, scoreboards
+from ldlearn.evaluation import Record, Results, TextTable, scoreboards
 from ldlearn.evaluation.formatting import format_duration
 from ldlearn.exceptions import LDLearnError
 from ldlearn.experiments import LogProgress, Plan, RunProgress, RunSummary, load_plan, run_plan
@@ -59,8 +59,8 @@ def _print_summary(console: Console, plan: Plan, found: RunSummary) -> None:
     for board in scoreboards(Results(found.records), plan.metrics):
         if board.rows:
             console.print(_score_table(board), "")
-        if board.note:
-            console.print(board.note)
+        if board.legend:
+            console.print(board.legend)
     finished = {record.method for record in found.records if record.is_ok}
     # The first message of each method without a finished cell; reversed, because the last value of a key is kept.
     failed = {record.method: record.message for record in reversed(found.records) if record.method not in finished}
@@ -73,14 +73,14 @@ def _print_summary(console: Console, plan: Plan, found: RunSummary) -> None:
     console.print(f"Records: {found.path / 'records.jsonl'}", soft_wrap=True)
 
 
-def _score_table(board: Scoreboard) -> Table:
+def _score_table(board: TextTable) -> Table:
     """A row for each method: baselines are dim, the best of a column is bold."""
-    table = Table("Method", title=board.title, box=None, title_justify="left", title_style="bold cyan")
-    for heading in board.headings:
+    table = Table(board.head[0], title=board.title, box=None, title_justify="left", title_style="bold cyan")
+    for heading in board.head[1:]:
         table.add_column(heading, justify="right")
-    for method, entries in board.rows:
-        texts = [Text(entry.text, style="bold" if entry.best else "") for entry in entries]
-        table.add_row(method.name, *texts, style="dim" if method.is_baseline else "")
+    for is_baseline, cells in board.rows:
+        texts = [Text(cell.text, style="bold" if cell.bold else "") for cell in cells]
+        table.add_row(*texts, style="dim" if is_baseline else "")
     return table
 
 

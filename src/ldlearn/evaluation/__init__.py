@@ -6,7 +6,6 @@ from ldlearn.evaluation.analysis import (
     Curve,
     Difference,
     agreement,
-    best_baseline,
     best_baselines,
     costs,
     difference,
@@ -21,25 +20,23 @@ from ldlearn.evaluation.pairwise_tests import (
     bonferroni_dunn,
     critical_difference,
     effect_sizes,
-    maximal_cliques,
     maximal_runs,
     nemenyi,
-    rank_biserial,
     wilcoxon_holm,
 )
 from ldlearn.evaluation.ranking import FriedmanResult, TooFewDatasetsWarning, average_ranks, friedman, ranks
 from ldlearn.evaluation.record import TASKS, Convergence, GridPoint, Record, Samples, Task
 from ldlearn.evaluation.record_files import RunFolderError, append_records, read_records
-from ldlearn.evaluation.scoreboards import Scoreboard, scoreboards
 from ldlearn.evaluation.summary import Dataset, Method, Results, Score, Spread, TaskTable
+from ldlearn.evaluation.text_tables import TextTable, scoreboards
 
 # Records · summaries of a run · analyses of a run · statistics between methods over data sets
 __all__ = [
     "Record", "GridPoint", "Samples", "Convergence", "Task", "TASKS", "read_records", "append_records",
-    "RunFolderError", "Results", "Method", "Dataset", "Score", "Spread", "TaskTable", "Scoreboard", "scoreboards",
-    "Difference", "difference", "best_baseline", "best_baselines", "Agreement", "agreement", "Cost", "costs",
+    "RunFolderError", "Results", "Method", "Dataset", "Score", "Spread", "TaskTable", "TextTable", "scoreboards",
+    "Difference", "difference", "best_baselines", "Agreement", "agreement", "Cost", "costs",
     "Curve", "search_curves", "sensitivity_curves",
     "ranks", "average_ranks", "friedman", "FriedmanResult", "critical_difference", "nemenyi", "bonferroni_dunn",
-    "wilcoxon_holm", "PostHocResult", "Comparison", "adjust_p_values", "effect_sizes", "rank_biserial", "Effect",
-    "maximal_runs", "maximal_cliques", "TooFewDatasetsWarning",
+    "wilcoxon_holm", "PostHocResult", "Comparison", "adjust_p_values", "effect_sizes", "Effect",
+    "maximal_runs", "TooFewDatasetsWarning",
 ]  # fmt: skip

@@ -75,15 +75,14 @@ def _scored_ratio(record: Record, task: Task) -> float:
     return scored / others if others else 1.0
 
 
-def best_baseline(table: TaskTable, dataset: str) -> str | None:
-    """The baseline with the best mean on a data set."""
-    baselines = [method.name for method in table.baselines]
-    return min(baselines, key=lambda name: table.metric.sort_key(table.score(name, dataset).mean), default=None)
-
-
 def best_baselines(table: TaskTable) -> dict[str, str]:
     """By data set, the baseline with the best mean; empty if no baseline is ranked."""
-    return {dataset: baseline for dataset in table.datasets if (baseline := best_baseline(table, dataset))}
+    names = [method.name for method in table.baselines]
+
+    def best(dataset: str) -> str:
+        return min(names, key=lambda name: table.metric.sort_key(table.score(name, dataset).mean))
+
+    return {dataset: best(dataset) for dataset in table.datasets if names}
 
 
 @dataclass(frozen=True)

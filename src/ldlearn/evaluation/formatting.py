@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Sequence
 from typing import Any
 
@@ -34,3 +35,9 @@ def format_duration(seconds: float | None) -> str:
 def format_value(value: Any) -> str:
     """A value of a hyperparameter as text: 0.001, 10, 1e-05; None is the default of the method."""
     return "default" if value is None else f"{value:g}" if is_number(value) else str(value)
+
+
+def strip_control_chars(name: object) -> str:
+    """A name on one line, without control characters, which no image format can hold."""
+    text = " ".join(str(name).split())
+    return "".join("\N{REPLACEMENT CHARACTER}" if unicodedata.category(sign) in ("Cc", "Cs") else sign for sign in text)

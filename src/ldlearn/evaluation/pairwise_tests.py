@@ -7,7 +7,7 @@ have both.
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, TypeAlias, get_args
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,10 +17,9 @@ from ldlearn.evaluation import ranking
 from ldlearn.evaluation.ranking import FloatArray, ScoreMatrix, check_alpha, check_scores
 from ldlearn.exceptions import InputError
 
-Adjustment: TypeAlias = Literal["bonferroni", "holm", "hochberg"]
-Zeros: TypeAlias = Literal["zsplit", "wilcox", "pratt"]
+Adjustment: TypeAlias = Literal["bonferroni", "holm"]
 Groups: TypeAlias = tuple[tuple[str, ...], ...]
-_NAMES: dict[Adjustment, str] = {"bonferroni": "Bonferroni-Dunn", "holm": "Holm", "hochberg": "Hochberg"}
+_NAMES: dict[Adjustment, str] = {"bonferroni": "Bonferroni-Dunn", "holm": "Holm"}
 
 
 @dataclass(frozen=True)
@@ -112,15 +111,9 @@ class PostHocResult:
 
         Each is a longest run of neighbours in rank of which no two differ.
         """
-        return () if self.control is not None else maximal_runs(self.ordered, self._differ)
-
-    @property
-    def cliques(self) -> Groups:
-        """All largest sets of methods of which no two differ, also those that no bar can show."""
-        return () if self.control is not None else maximal_cliques(self.ordered, self._differ)
-
-    def _differ(self, first: str, second: str) -> bool:
-        return self.comparison(first, second).significant
+        if self.control is not None:
+            return ()
+        return maximal_runs(self.ordered, lambda first, second: self.comparison(first, second).significant)
 
     def __repr__(self) -> str:
         against = "all pairs" if self.control is None else f"against {self.control}"
@@ -146,16 +139,6 @@ def maximal_runs(ordered: Sequence[str], differ: Callable[[str, str], bool]) -> 
     return tuple(runs)
 
 
-def maximal_cliques(ordered: Sequence[str], differ: Callable[[str, str], bool]) -> Groups:
-    """Return all largest sets of at least two methods of which no two differ, neighbours or not."""
-    cliques: set[frozenset[int]] = {frozenset()}
-    for new, method in enumerate(ordered):
-        alike = {old for old in range(new) if not differ(ordered[old], method)}
-        grown = cliques | {clique & alike | {new} for clique in cliques}
-        cliques = {clique for clique in grown if not any(clique < other for other in grown)}
-    return tuple(tuple(ordered[i] for i in clique) for clique in sorted(map(sorted, cliques)) if len(clique) > 1)
-
-
 def adjust_p_values(p_values: ArrayLike, method: Adjustment = "holm") -> FloatArray:
     """Adjust p-values so that each can be compared with the level of the whole family.
 
@@ -163,9 +146,9 @@ def adjust_p_values(p_values: ArrayLike, method: Adjustment = "holm") -> FloatAr
     ----------
     p_values : array-like of shape (m,)
         Raw p-values.
-    method : {"bonferroni", "holm", "hochberg"}
-        Bonferroni multiplies by m; Holm (step-down, always valid and never weaker) and Hochberg (step-up,
-        for independent or positively dependent tests) multiply the i-th smallest by m - i + 1.
+    method : {"bonferroni", "holm"}
+        Bonferroni multiplies by m; Holm (step-down, always valid and never weaker) multiplies the i-th smallest by
+        m - i + 1.
 
     Returns
     -------
@@ -176,8 +159,6 @@ def adjust_p_values(p_values: ArrayLike, method: Adjustment = "holm") -> FloatAr
     >>> from ldlearn.evaluation import adjust_p_values
     >>> adjust_p_values([0.01, 0.04, 0.03], "holm")
     array([0.03, 0.06, 0.06])
-    >>> adjust_p_values([0.01, 0.04, 0.03], "hochberg")
-    array([0.03, 0.04, 0.04])
     """
     p = np.asarray(p_values, dtype=np.float64)
     if p.ndim != 1 or not ((p >= 0) & (p <= 1)).all():
@@ -187,12 +168,9 @@ def adjust_p_values(p_values: ArrayLike, method: Adjustment = "holm") -> FloatAr
     if method == "bonferroni":
         return np.minimum(1.0, p.size * p)
     order = np.argsort(p)
-    steps = p[order] * np.arange(p.size, 0, -1)
-    # An adjusted p-value must not fall below that of a smaller raw one (step-down), nor exceed that of a larger one
-    # (step-up), or the order of the tests would change.
-    step_up, step_down = np.minimum.accumulate(steps[::-1])[::-1], np.maximum.accumulate(steps)
     adjusted = np.empty_like(p)
-    adjusted[order] = np.minimum(1.0, step_down if method == "holm" else step_up)
+    # An adjusted p-value must not fall below that of a smaller raw one, or the order of the tests would change.
+    adjusted[order] = np.minimum(1.0, np.maximum.accumulate(p[order] * np.arange(p.size, 0, -1)))
     return adjusted
 
 
@@ -305,9 +283,9 @@ def bonferroni_dunn(
         Names of the columns.
     alpha : float
         Level of significance of all comparisons together.
-    adjust : {"bonferroni", "holm", "hochberg"}
-        "bonferroni" is the test of Bonferroni and Dunn and has a critical difference; the other two adjust
-        the same p-values step by step, find at least as much, and have none.
+    adjust : {"bonferroni", "holm"}
+        "bonferroni" is the test of Bonferroni and Dunn and has a critical difference; "holm" adjusts the same p-values
+        step by step, finds at least as much, and has none.
 
     Returns
     -------
@@ -348,9 +326,8 @@ def _compare_ranks(
         name, adjusted = "Nemenyi", np.minimum(stats.studentized_range.sf(np.abs(z) * math.sqrt(2), k, np.inf), 1.0)
     else:
         name, adjusted = _NAMES[adjust], adjust_p_values(p, adjust)
-    # Step procedures compare each difference with a limit of its own, so that no band can be drawn for them.
-    shown = None if adjust in ("holm", "hochberg") else limit
-    return _post_hoc_result(name, table, alpha, control, (z, p, adjusted), shown)
+    # Holm's procedure compares each difference with a limit of its own, so that no band can be drawn.
+    return _post_hoc_result(name, table, alpha, control, (z, p, adjusted), None if adjust == "holm" else limit)
 
 
 def _post_hoc_result(
@@ -382,9 +359,10 @@ def wilcoxon_holm(
     greater_is_better: bool,
     methods: Sequence[str] | None = None,
     alpha: float = 0.05,
-    zeros: Zeros = "zsplit",
 ) -> PostHocResult:
     """Compare pairs of methods by the signed ranks of their differences, adjusted after Holm.
+
+    The rank of a data set on which two methods score the same is shared between both sides (Demšar's rule).
 
     Parameters
     ----------
@@ -398,14 +376,11 @@ def wilcoxon_holm(
         Names of the columns.
     alpha : float
         Level of significance of all comparisons together.
-    zeros : {"zsplit", "wilcox", "pratt"}
-        Data sets on which two methods score the same. "zsplit": their ranks are shared between both sides
-        (Demšar's rule). "wilcox": they are left out. "pratt": they are ranked, then left out.
 
     Returns
     -------
     PostHocResult
-        ``groups`` and ``cliques`` hold methods that do not differ significantly. p-values are exact up to 200 data
+        ``groups`` hold methods that do not differ significantly. p-values are exact up to 200 data
         sets, also with ties and zeros: the fraction of all ways to swap the two methods on some of the data sets that
         give a statistic at least as extreme.
 
@@ -433,33 +408,17 @@ def wilcoxon_holm(
         gets = f"gets the adjusted p-value {min(1.0, lowest_p):.3g}, above alpha = {alpha:g}"
         reason = f"even a method that wins on all of them {gets}"
         ranking.warn_too_few_datasets(len(table.values), f"{len(pairs)} comparisons", reason)
-    tests = [signed_rank_test(table.values[:, i], table.values[:, j], zeros) for i, j in pairs]
-    p = [test.p_value for test in tests]
-    # The smaller sum, as printed tables of the test have it.
-    smaller = [min(test.first_greater, test.second_greater) for test in tests]
+    smaller, p = zip(*(signed_rank_test(table.values[:, i], table.values[:, j]) for i, j in pairs), strict=True)
     return _post_hoc_result("Wilcoxon-Holm", table, alpha, control, (smaller, p, adjust_p_values(p, "holm")))
 
 
-class SignedRanks(NamedTuple):
-    """Rank sums of the differences in either direction, and the two-sided p-value."""
-
-    first_greater: float
-    second_greater: float
-    p_value: float
-
-
-def signed_rank_test(first: ArrayLike, second: ArrayLike, zeros: Zeros = "zsplit") -> SignedRanks:
-    """Test whether paired scores differ, exactly for the ranks at hand (ties and zeros included)."""
-    if zeros not in get_args(Zeros):
-        raise InputError(f"zeros must be one of {', '.join(get_args(Zeros))}, got {zeros!r}.")
+def signed_rank_test(first: ArrayLike, second: ArrayLike) -> tuple[float, float]:
+    """Test whether paired scores differ, exactly for the ranks at hand; return the smaller rank sum and the p-value."""
     d = paired_differences(first, second)
-    if zeros == "wilcox":
-        d = d[d != 0]
-    r = stats.rankdata(np.abs(d)) if d.size else np.zeros(0)
-    shared = r[d == 0].sum() / 2 if zeros == "zsplit" else 0.0
-    sums = float(r[d > 0].sum() + shared), float(r[d < 0].sum() + shared)
+    r = stats.rankdata(np.abs(d))
+    difference = abs(float((np.sign(d) * r).sum()))
     # Swapping the two scores of a data set turns the sign of a difference; a zero stays one.
-    return SignedRanks(*sums, _two_sided_p(r[d != 0], abs(sums[0] - sums[1])))
+    return (float(r.sum()) - difference) / 2, _two_sided_p(r[d != 0], difference)
 
 
 def paired_differences(first: ArrayLike, second: ArrayLike) -> FloatArray:
@@ -558,37 +517,11 @@ def effect_sizes(
     table, effects = check_scores(scores, greater_is_better, methods), []
     sign = 1.0 if greater_is_better else -1.0
     for i, j in table.pairs(control):
-        first, second = sign * table.values[:, i], sign * table.values[:, j]
         # Rounded as in the test, so that a tie is the same thing in both.
-        advantage = paired_differences(first, second)
+        advantage = sign * paired_differences(table.values[:, i], table.values[:, j])
         wins, ties, losses = (int(found.sum()) for found in (advantage > 0, advantage == 0, advantage < 0))
-        biserial = rank_biserial(first, second, greater_is_better=True)
+        r = stats.rankdata(np.abs(advantage[advantage != 0]))
+        biserial = float((np.sign(advantage[advantage != 0]) * r).sum() / r.sum()) if r.size else 0.0
         names = table.methods[i], table.methods[j]
         effects.append(Effect(*names, wins, ties, losses, biserial, float(np.median(advantage))))
     return tuple(effects)
-
-
-def rank_biserial(first: ArrayLike, second: ArrayLike, *, greater_is_better: bool) -> float:
-    """Return the matched-pairs rank-biserial correlation of two methods' scores.
-
-    Parameters
-    ----------
-    first, second : array-like of shape (n_datasets,)
-        Scores of the two methods on the same data sets.
-    greater_is_better : bool
-        Direction of the score.
-
-    Returns
-    -------
-    float
-        (favourable - unfavourable rank sum) / (their sum), equal scores left out; 0 if all are equal.
-
-    Examples
-    --------
-    >>> from ldlearn.evaluation import rank_biserial
-    >>> rank_biserial([0.1, 0.2, 0.3], [0.2, 0.5, 0.25], greater_is_better=False)
-    0.6666...
-    """
-    greater, smaller, _ = signed_rank_test(first, second, zeros="wilcox")
-    advantage = (greater - smaller) / (greater + smaller) if greater + smaller else 0.0
-    return advantage if greater_is_better else -advantage

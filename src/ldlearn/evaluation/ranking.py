@@ -130,15 +130,11 @@ def ranks(
     """
     table = check_scores(scores, greater_is_better)
     if ties == "mid":
-        if std is not None:
-            raise InputError('std is used by ties="paper" only; leave it out or ask for that rule.')
         return table.ranks
     if ties != "paper":
         raise InputError(f"ties must be 'mid' or 'paper', got {ties!r}.")
     costs = table.costs
     deviations = np.zeros_like(costs) if std is None else check_scores(std, False).values
-    if deviations.shape != costs.shape:
-        raise InputError(f"std must have the shape of scores, {costs.shape}, got {deviations.shape}.")
     mine, other = costs[:, :, np.newaxis], costs[:, np.newaxis, :]
     smaller_std = deviations[:, np.newaxis, :] < deviations[:, :, np.newaxis]
     # "1, 1, 3", not mid-ranks: equal ones share the smallest rank, and a smaller printed deviation breaks the tie.

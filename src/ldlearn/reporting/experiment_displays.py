@@ -12,7 +12,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from numpy.typing import ArrayLike
 
 from ldlearn import evaluation as ev
-from ldlearn.evaluation.formatting import format_value
+from ldlearn.evaluation.formatting import format_value, strip_control_chars
 from ldlearn.exceptions import InputError
 from ldlearn.metrics import get_metric
 from ldlearn.reporting import style
@@ -144,7 +144,7 @@ class CriticalDifferenceDisplay(Display):
         ordered = self.result.ordered
         self.names_: dict[str, Any] = {}
         for place, method in enumerate(ordered):
-            rank, name = self.result.average_ranks[method], style.strip_control_chars(method)
+            rank, name = self.result.average_ranks[method], strip_control_chars(method)
             if place < len(self._name_heights):
                 edge, side, y, text = left, "right", self._name_heights[place], f"{name}{gap * 3}{rank:.2f}{gap}"
             else:

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from ldlearn.core import targets
 from ldlearn.datasets import artificial_picture, make_artificial
 from ldlearn.evaluation import Results
+from ldlearn.evaluation.formatting import strip_control_chars
 from ldlearn.exceptions import InputError
 from ldlearn.reporting import style
 from ldlearn.reporting.display import Display, Names, Panels, Records
@@ -301,7 +302,7 @@ class TernaryDisplay(Display):
         ax.plot(*_CORNERS[[0, 1, 2, 0]].T, color=style.INK, linewidth=1.0)
         places = ((-0.04, "left", "top"), (-0.04, "right", "top"), (0.03, "center", "bottom"))
         for (x, y), name, (dy, ha, va) in zip(_CORNERS, self.label_names, places, strict=True):
-            style.write(ax, x, y + dy, style.strip_control_chars(name), size=style.NORMAL, ha=ha, va=va)
+            style.write(ax, x, y + dy, strip_control_chars(name), size=style.NORMAL, ha=ha, va=va)
         # else equal differences of degrees would have different lengths
         ax.set_aspect("equal")
         ax.set_axis_off()

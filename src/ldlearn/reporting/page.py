@@ -15,11 +15,11 @@ from typing import Any
 from ldlearn.evaluation import TASKS, Curve, Record, Results, Samples, sensitivity_curves
 from ldlearn.evaluation.formatting import format_duration, format_value, plural
 from ldlearn.evaluation.record import is_number
+from ldlearn.evaluation.text_tables import number, rank_text
 from ldlearn.exceptions import import_optional
 from ldlearn.reporting import style
 from ldlearn.reporting.conclusions import summarize, summarize_dataset
 from ldlearn.reporting.run_summary import grid_sizes, selected_parameters, summarize_convergence, summarize_run
-from ldlearn.reporting.text_tables import number, rank_text
 
 # Colours of the displays, and their names in the style sheet of the page.
 _THEME = {getattr(style, name.upper()): name for name in ("ink", "muted", "rule", "band")}

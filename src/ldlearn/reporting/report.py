@@ -16,6 +16,7 @@ from typing import Any
 from ldlearn.evaluation import TASKS, Record, Results, Task, TaskTable, agreement, costs, read_records
 from ldlearn.evaluation.formatting import plural
 from ldlearn.evaluation.record_files import find_records
+from ldlearn.evaluation.text_tables import agreement_table, cost_table, markdown_text, score_table
 from ldlearn.exceptions import InputError
 from ldlearn.metrics import HEADLINE_METRICS
 from ldlearn.reporting import experiment_displays as displays
@@ -24,7 +25,6 @@ from ldlearn.reporting.display import Display
 from ldlearn.reporting.model_displays import DistributionBarsDisplay
 from ldlearn.reporting.page import inline_svg, page_data, render, script_json
 from ldlearn.reporting.run_summary import describe_evaluation, describe_selection, summarize_run
-from ldlearn.reporting.text_tables import agreement_table, cost_table, markdown_text, score_table
 from ldlearn.tables.atomic import write_file
 
 FORMATS = ("svg", "png", "pdf")

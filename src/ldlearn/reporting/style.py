@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Sequence
 from typing import Any, Literal
 
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure, SubFigure
+
+from ldlearn.evaluation.formatting import strip_control_chars
 
 INK = "#1f2430"
 MUTED = "#667085"
@@ -42,12 +43,6 @@ def tidy(ax: Axes, *, grid: Literal["x", "y", "both"] | None = "y") -> None:
     ax.set_axisbelow(True)
     if grid is not None:
         ax.grid(axis=grid, color=RULE, linewidth=0.6, alpha=0.7)
-
-
-def strip_control_chars(name: object) -> str:
-    """A name on one line, without control characters, which no image format can hold."""
-    text = " ".join(str(name).split())
-    return "".join("\N{REPLACEMENT CHARACTER}" if unicodedata.category(sign) in ("Cc", "Cs") else sign for sign in text)
 
 
 def write(ax: Axes, x: float, y: float, text: str, *, size: float = SMALL, color: str = INK, **options: Any) -> Any:
