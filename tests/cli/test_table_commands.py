@@ -251,8 +251,8 @@ def test_a_model_that_learned_nothing_says_so(here, run):
     for warning in (
         "Uninformative features",
         "Labels never seen (0 in every row, so their degrees mean nothing): 'never'",
-        "Columns without any value, left out: 'empty'",
-        "Columns with the same value in every row, left out: 'flat'",
+        "Columns left out (no value in any row): 'empty'",
+        "Columns left out (the same value in every row): 'flat'",
         "Near-duplicate rows: 33% of the rows",
     ):
         assert warning in result.message

@@ -395,37 +395,12 @@ def test_the_command_in_a_pipe(export, capsys):
     assert command("import", export, "-o", "-", "--json") == 2
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "labels", "roles"),
-    [
-        ("long.csv", "item,rater,label\na,1,sky\na,2,sea\nb,1,sky\nb,2,sky\n", "label", "item rater label"),
-        ("long.csv", "item,rater,label\na,1,sky\na,2,sea\nb,1,sky\nb,2,sky\n", "sky,sea", "item rater label"),
-        ("stars.csv", "photo,judge,stars\na,1,5\na,2,4\nb,1,2\nb,2,1\n", "stars --id photo", "photo judge stars"),
-        ("users.jsonl", [{"id": i // 2, "user": i, "label": ["sky"]} for i in range(8)], "label", "id user label"),
-        ("old.jsonl", [{"id": 1, "text": "a", "annotations": [{"label": 1, "user": 2}]}], "label", None),
-    ],
-)
-def test_fit_says_what_to_type_first(write, capsys, name, content, labels, roles):
-    """And what it says can be typed."""
-    path = write(name, content)
-    assert command("fit", path, "--labels", *labels.split(), "-o", "never.ldl") == 2
+def test_fit_refuses_tasks_and_says_what_to_type_first(write, capsys):
+    path = write("old.jsonl", [{"id": 1, "text": "a", "annotations": [{"label": 1, "user": 2}]}])
+    assert command("fit", path, "--labels", "label", "-o", "never.ldl") == 2
     typed = capsys.readouterr().err.strip().partition("first run: ldlearn ")[2]
-    named = [] if roles is None else zip(("--item", "--rater", "--label"), roles.split(), strict=True)
-    options = [word for pair in named for word in pair]
-    assert typed.split() == ["import", path, *options, "-o", "table.csv"]
+    assert typed.split() == ["import", path, "-o", "table.csv"]
     assert command(*typed.split()[:-2]) == 0
-
-
-def test_items_that_differ_between_rows_are_no_answers(write):
-    """Trials of one task by many people: the reaction time is a feature of the row, so that the row is the item."""
-    rng = np.random.default_rng(0)
-    rows = [(i % 4, i, rng.normal(), "fast" if i % 3 else "slow") for i in range(40)]
-    path = write("trials.csv", "task,user,time,label\n" + "".join(f"{t},u{u},{x},{y}\n" for t, u, x, y in rows))
-    said = []
-    model = fit_table(
-        path, "label", ignore="user", holdout=0.0, params={"beta": 1.0, "gamma": 1.0}, on_message=said.append
-    )
-    assert model.labels == ("fast", "slow")
 
 
 def test_json_lists_are_labels_and_no_features(write):

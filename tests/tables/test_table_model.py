@@ -133,10 +133,10 @@ def test_numbers_survive_any_spelling(values):
 
 def test_texts_are_the_same_from_every_source():
     for values in ([1, 2, None], [1.0, 2.0, np.nan], ["1", "2", "NA"]):
-        assert to_texts(pd.Series(values, dtype=object), "x").tolist()[:2] == ["1", "2"]
+        assert to_texts(pd.Series(values, dtype=object), "x")[:2] == ["1", "2"]
         assert pd.isna(to_texts(pd.Series(values, dtype=object), "x")[2])
-    assert to_texts(pd.Series([True, False]), "x").tolist() == ["true", "false"]
-    assert to_texts(pd.Series(["TRUE", "False"]), "x").tolist() == ["true", "false"]
+    assert to_texts(pd.Series([True, False]), "x") == ["true", "false"]
+    assert to_texts(pd.Series(["TRUE", "False"]), "x") == ["true", "false"]
     assert not is_numeric(pd.Series([True, False], dtype=object))
     with pytest.raises(TableError, match="row 1, column 'x': a value of type dict"):
         to_texts(pd.Series(["a", {}], dtype=object), "x")

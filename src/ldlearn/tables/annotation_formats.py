@@ -11,7 +11,6 @@ import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from shlex import quote
 from typing import Any
 
 from ldlearn.exceptions import TableError, format_list, normalize_name
@@ -157,11 +156,6 @@ class LongFormat:
         found = ", ".join(f"{role} {name!r}" for role, name in self.roles.items())
         return f"one annotation a row: {found}" + ("" if self.item else "; each row is an item of its own")
 
-    def import_command(self, path: str) -> str:
-        """The command that makes a table with one row an item of such a file."""
-        options = " ".join(f"--{role} {quote(name)}" for role, name in self.roles.items())
-        return f"ldlearn import {quote(path)} {options} -o table.csv"
-
 
 def find_long_format(names: Sequence[str], given: Mapping[str, str | None], single_file: bool) -> LongFormat:
     """Find the columns: those that the user gives, or those with usual names."""
@@ -187,31 +181,3 @@ def _first_named(names: Sequence[str], usual: Sequence[str], taken: set[str]) ->
     # Reversed, so that of two columns spelled alike the first is found.
     by_spelling = {normalize_name(name): name for name in reversed(names) if name not in taken}
     return next((by_spelling[spelling] for spelling in usual if spelling in by_spelling), None)
-
-
-def refuse_long_rows(path: str, table: Any, label: str, id: str | None = None) -> None:
-    """Refuse a table with one label column whose rows seem to be annotations instead of items.
-
-    That is so if there are 1.5 rows for each item, and only rater and label differ between the rows of an item.
-    """
-    names = list(table.columns)
-    item = id or _first_named(names, _ITEM, {label})
-    if item is None or len(table) < 1.5 * table[item].nunique():
-        return
-    rater = _first_named(names, _RATER, {label, item})
-    features = _features(names, {item, rater, label})
-    if features and (table.groupby(item)[features].nunique() > 1).to_numpy().any():
-        return
-    command = LongFormat(item, rater, label, features).import_command(path)
-    raise TableError(
-        f"the values of {item!r} recur with other labels, so that a row is an annotation and not an item; "
-        f"first run: {command}"
-    )
-
-
-def refuse_long_table(path: str, names: Sequence[str]) -> None:
-    """Refuse a table whose columns have the usual names of annotations."""
-    item, rater, label = (_first_named(names, usual, set()) for usual in (_ITEM, _RATER, _LABEL))
-    if item is not None and rater is not None and label is not None:
-        found = LongFormat(item, rater, label, [])
-        raise TableError(f"a row is an annotation ({found.describe()}); first run: {found.import_command(path)}")

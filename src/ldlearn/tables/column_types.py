@@ -11,17 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldlearn.exceptions import TableError, format_list
-from ldlearn.tables.dates import find_form
+from ldlearn.tables.dates import find_date_format
 from ldlearn.tables.sparse_table import SparseTable
-from ldlearn.tables.values import (
-    import_pandas,
-    is_missing,
-    is_padded,
-    is_placeholder,
-    read_numbers,
-    repr_cell,
-    to_texts,
-)
+from ldlearn.tables.values import is_missing, is_padded, read_numbers, repr_cell
 
 MAX_CATEGORIES = 1000
 EMPTY, CONSTANT = "no value in any row", "the same value in every row"
@@ -118,49 +110,28 @@ def find_column_types(
     Raises
     ------
     TableError
-        If a column looks like an identifier, which says nothing of other rows, or has too many categories.
+        If a column looks like an identifier, which says nothing of other rows.
     """
     if isinstance(table, SparseTable):
         rest = [name for name in features if name not in table.place]
         others = find_column_types(table.frame, rest, decimal=decimal, **given)
         return _with_sparse(others, table.take_columns([name for name in features if name in table.place]))
     types = {name: type_ for type_, names in given.items() for name in names}
-    plain = {name for name, dtype in zip(table.columns, table.dtypes, strict=True) if dtype.kind in "iuf"}
+    numbers = {name for name, dtype in zip(table.columns, table.dtypes, strict=True) if dtype.kind in "iuf"}
     inferred = [name for name in features if name not in types]
-    left_out = _without_content(table, inferred, [name for name in inferred if name in plain])
-    # A mark where something holds and nothing elsewhere is constant only among the cells that are filled.
-    checkboxes = [name for name in left_out if left_out[name] == CONSTANT and is_checkbox(table[name])]
-    types |= dict.fromkeys(checkboxes, "categorical")
-    left_out = {name: reason for name, reason in left_out.items() if name not in types}
-    for name in inferred:
-        if name not in left_out and name not in types:
-            types[name] = "numeric" if name in plain else _infer_type(table[name], name, decimal)
-    numeric, categorical, date, text, counters = (
-        tuple(name for name in features if types.get(name) == type_)
-        for type_ in ("numeric", "categorical", "date", "text", ROW_COUNTER)
+    types |= _infer_number_types(table, [name for name in inferred if name in numbers])
+    types |= {name: _infer_type(table[name], name, decimal) for name in inferred if name not in numbers}
+    numeric, categorical, date, text = (
+        tuple(name for name in features if types[name] == type_) for type_ in ("numeric", "categorical", "date", "text")
     )
-    for name in categorical:
-        _check_categories(table[name], name)
-    dates, forms = {}, given.get("date")
+    dates, formats = {}, given.get("date")
     for name in date:
-        form = (forms.get(name) if isinstance(forms, Mapping) else None) or find_form(table[name], name)
+        form = (formats.get(name) if isinstance(formats, Mapping) else None) or find_date_format(table[name], name)
         if form is None:
             raise TableError("nothing in it reads as dates; write them as 2024-03-31.", column=name)
         dates[name] = form
-    return ColumnTypes(numeric, categorical, dates, text, left_out | dict.fromkeys(counters, ROW_COUNTER))
-
-
-def _check_categories(series: Any, column: str) -> None:
-    if _count_distinct(series) <= MAX_CATEGORIES:
-        return
-    # Cells that differ may be spellings of one category.
-    count = len(set(to_texts(series, column)[~is_missing(series)]))
-    if count > MAX_CATEGORIES:
-        raise TableError(
-            f"{count:,} different texts in {len(series):,} rows are too many for categories; name it as the id or "
-            "as text, or leave it out of the features (ignore).",
-            column=column,
-        )
+    left_out = {name: types[name] for name in features if types[name] in (EMPTY, CONSTANT, ROW_COUNTER)}
+    return ColumnTypes(numeric, categorical, dates, text, left_out)
 
 
 def _with_sparse(others: ColumnTypes, table: SparseTable) -> ColumnTypes:
@@ -172,61 +143,55 @@ def _with_sparse(others: ColumnTypes, table: SparseTable) -> ColumnTypes:
     return replace(others, numeric=(*used, *others.numeric), left_out=constant | dict(others.left_out))
 
 
-def _without_content(table: Any, names: Sequence[str], numbers: list[str]) -> dict[str, str]:
-    """Columns without any value, with the same in every row, or that count the rows; ``numbers`` are plain ones."""
+def _infer_number_types(table: Any, names: list[str]) -> dict[str, str]:
+    """The types of columns of numbers, or why they are left out."""
     # As one block: a call for each of thousands of columns would take most of the time.
-    values = table[numbers].to_numpy(dtype=np.float64, na_value=np.nan)
+    values = table[names].to_numpy(dtype=np.float64, na_value=np.nan)
     lowest, highest = np.fmin.reduce(values, axis=0), np.fmax.reduce(values, axis=0)  # of what is known
+    types = dict.fromkeys(names, "numeric")
+    types |= {names[j]: EMPTY for j in np.flatnonzero(np.isnan(lowest))}
     # A single row does not show that a column is constant.
-    reasons = {EMPTY: np.isnan(lowest), CONSTANT: (lowest == highest) & (len(values) > 1)}
-    found = {numbers[int(j)]: reason for reason, marked in reasons.items() for j in np.flatnonzero(marked)}
+    for j in np.flatnonzero((lowest == highest) & (len(values) > 1)):
+        types[names[j]] = _type_of_constant(np.isnan(values[:, j]))
     for j in np.flatnonzero(np.isin(lowest, (0, 1)) & (highest < len(values) + 1)):
-        if is_row_counter(values[:, j]):
-            found[numbers[int(j)]] = ROW_COUNTER
-    for name in set(names).difference(numbers):
-        present = table[name][~is_missing(table[name])]
-        if not len(present):
-            found[name] = EMPTY
-        elif len(table) > 1 and _count_distinct(present) == 1:
-            found[name] = CONSTANT
-    return {name: found[name] for name in names if name in found}
+        if _is_row_counter(values[:, j]):
+            types[names[j]] = ROW_COUNTER
+    return types
 
 
-def is_checkbox(series: Any) -> bool:
-    """Whether a column has a single value where it has any, and many missing values, which then are a second one."""
-    missing = is_missing(series)
-    return bool(missing.mean() >= _MAX_MALFORMED) and _count_distinct(series[~missing]) == 1
+def _type_of_constant(missing: Mask) -> str:
+    """A column with one value: a missing one is a second, as in a column of check boxes."""
+    return "categorical" if missing.any() else CONSTANT
 
 
-def is_row_counter(values: NDArray[np.float64], min_rows: int = 20) -> bool:
+def _is_row_counter(values: NDArray[np.float64], min_rows: int = 20) -> bool:
     """Whether numbers count the rows from 0 or 1, in any order; of a few rows 1, 2, 3 may be anything."""
     values = values[~np.isnan(values)]
-    if len(values) < min_rows or values.min() not in (0, 1):
+    if len(values) < min_rows:
         return False
     return bool(np.array_equal(np.sort(values), np.arange(len(values)) + values.min()))
 
 
-def _count_distinct(present: Any) -> int:
-    try:
-        return int(present.nunique())
-    except TypeError:  # something that cannot even be compared, such as a list; whoever reads it will complain
-        return len(present)
-
-
 def _infer_type(series: Any, column: str, decimal: str | None) -> str:
-    """The type of a column that is neither plain numbers nor without content."""
-    if getattr(series.dtype, "kind", "O") == "M":
+    """The type of a column that is not plain numbers, or why it is left out."""
+    missing = is_missing(series)
+    present = series[~missing]
+    try:
+        count = present.nunique()
+    except TypeError:
+        raise TableError(
+            "a list is no feature; leave the column out (ignore).", row=present.index[0], column=column
+        ) from None
+    if not count:
+        return EMPTY
+    if count == 1 and len(series) > 1:
+        return _type_of_constant(missing)
+    if series.dtype.kind == "M":
         return "date"
-    present = series[~is_missing(series)]
-    if not _has_leading_zeros(present) and _is_nearly_numeric(series, decimal):
-        plain = import_pandas().to_numeric(series, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
-        return ROW_COUNTER if is_row_counter(plain) else "numeric"
-    first = present.head(_MIN_CELLS).tolist()
-    has_digits = any(isinstance(cell, str) and any(map(str.isdigit, cell)) for cell in first)
-    # Trying all date formats is slow, and most columns of texts have no digit in their first cells.
-    if has_digits and find_form(series, column) is not None:
+    if not _has_leading_zeros(present) and _is_nearly_numeric(present, decimal):
+        return "numeric"
+    if find_date_format(series, column) is not None:
         return "date"
-    count = _count_distinct(present)
     if len(present) < _MIN_CELLS or count < min(0.8 * len(present), MAX_CATEGORIES + 1):
         return "categorical"
     if _words_per_cell(present) >= 3:
@@ -245,24 +210,30 @@ def _has_leading_zeros(present: Any) -> bool:
     return all(isinstance(cell, str) and cell.strip().isdigit() for cell in cells) and any(map(is_padded, cells))
 
 
-def _is_nearly_numeric(series: Any, decimal: str | None) -> bool:
+def _is_nearly_numeric(present: Any, decimal: str | None) -> bool:
     # About a thousand cells distinguish most texts from numbers; only what passes is parsed as a whole.
-    step = len(series) // 1000
-    likely = step < 2 or _malformed_fraction(series.iloc[::step], decimal) <= 0.5
-    return likely and _malformed_fraction(series, decimal) <= _MAX_MALFORMED
-
-
-def _malformed_fraction(series: Any, decimal: str | None) -> float:
-    """Fraction of cells that are no numbers, among those that are not missing."""
-    numbers, malformed = read_numbers(series, decimal)
-    n_numbers = int((~np.isnan(numbers)).sum())
-    other = sum(not is_placeholder(cell) for cell in series[malformed].tolist())
-    return other / (n_numbers + other) if n_numbers else 1.0
+    step = max(1, len(present) // 1000)
+    return all(
+        read_numbers(cells, decimal)[1].mean() <= limit
+        for cells, limit in ((present.iloc[::step], 0.5), (present, _MAX_MALFORMED))
+    )
 
 
 def _words_per_cell(present: Any) -> float:
     cells = present.head(1000).tolist()
     return sum(len(_LETTERS.findall(cell)) for cell in cells if isinstance(cell, str)) / len(cells)
+
+
+def check_categories(cleaned: Any, columns: Sequence[str]) -> None:
+    """Refuse cleaned categorical columns with too many categories."""
+    for name in columns:
+        count = cleaned[name].nunique()
+        if count > MAX_CATEGORIES:
+            raise TableError(
+                f"{count:,} different texts in {len(cleaned):,} rows are too many for categories; name it as the id or "
+                "as text, or leave it out of the features (ignore).",
+                column=name,
+            )
 
 
 def check_malformed(

@@ -10,21 +10,10 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.utils import gen_batches
 
 from ldlearn.core.scaling import column_moments
 from ldlearn.exceptions import TableError, format_list
-from ldlearn.tables.column_types import (
-    CONSTANT,
-    EMPTY,
-    ROW_COUNTER,
-    WORD,
-    CellReport,
-    ColumnTypes,
-    check_malformed,
-    columns_by_type,
-    is_checkbox,
-)
+from ldlearn.tables.column_types import WORD, CellReport, ColumnTypes, check_malformed, columns_by_type
 from ldlearn.tables.dates import date_parts, example
 from ldlearn.tables.embedding import NamedEmbedding
 from ldlearn.tables.sparse_table import SparseTable
@@ -35,6 +24,7 @@ Matrix = NDArray[np.float64]
 _MAX_NUMBER = 1e100  # squares of such numbers, summed over any table, are still finite
 SPARSE_BELOW = 0.3  # fraction of nonzero features below which a sparse matrix pays
 MAX_WORDS = 2000
+_MISSING_VALUE_CODES = [sign * (10.0**k - 1) for k in range(2, 7) for sign in (-1, 1)]  # 99, -99, 999, ...
 PREPROCESSING_STEPS = (
     "numeric: a missing value becomes the median, then mean 0 and variance 1",
     "categorical: a missing value becomes the most frequent one (in a column with a single value, another one), then "
@@ -96,7 +86,8 @@ class TablePreprocessing:
         of_texts = {*types.categorical, *types.texts}
         modes = [_most_frequent(cleaned[name]) for name in types.categorical]
         names = [name for name in cleaned.columns if name not in of_texts]
-        medians, means, scales = _moments(cleaned, names)
+        moments = [_moments(values) for values, _ in _number_blocks(cleaned, names)]
+        medians, means, scales = np.hstack([np.empty((3, 0)), *moments])
         preprocessing = cls(
             tuple(names),
             types.categorical,
@@ -142,7 +133,7 @@ class TablePreprocessing:
     def _parts(self, cleaned: Any, report: CellReport | None = None) -> list[Any]:
         if isinstance(cleaned, SparseTable) and self.means[: len(cleaned.names)].any():
             cleaned = cleaned.to_frame()  # of a model whose numbers had no such zeros
-        parts = [self._scaled(values, which) for values, which in _number_columns(cleaned, self.numbers)]
+        parts = [self._scaled(values, which) for values, which in _number_blocks(cleaned, self.numbers)]
         for name, mode, values in zip(self.categorical, self.modes, self.categories, strict=True):
             known = import_pandas().Index(values, dtype=object)
             codes = np.asarray(known.get_indexer(cleaned[name].where(cleaned[name].notna(), mode)))
@@ -152,17 +143,15 @@ class TablePreprocessing:
         return parts + [encoder.transform(cleaned[name].tolist()) for name, encoder in self.encoders.items()]
 
     def _scaled(self, values: Any, which: slice) -> Any:
-        """Row after row, as solvers read them; frames have column after column. Sparse ones have mean 0."""
-        if scipy.sparse.issparse(values):
+        scales = self.scales[which]
+        if scipy.sparse.issparse(values):  # their means are 0
             return scipy.sparse.csr_array(
-                (values.data / self.scales[values.indices], values.indices, values.indptr), shape=values.shape
+                (values.data / scales[values.indices], values.indices, values.indptr), shape=values.shape
             )
-        scaled = np.empty(values.shape)
-        for rows in gen_batches(max(1, len(values)), 64):
-            filled = np.where(np.isnan(values[rows]), self.medians[which], values[rows])
-            filled -= self.means[which]
-            np.divide(filled, self.scales[which], out=scaled[rows])
-        return scaled
+        scaled = np.where(np.isnan(values), self.medians[which], values)
+        scaled -= self.means[which]
+        scaled /= scales
+        return np.ascontiguousarray(scaled)
 
     def _join(self, parts: list[Any]) -> Any:
         if self.sparse:
@@ -171,41 +160,28 @@ class TablePreprocessing:
         return dense[0] if len(dense) == 1 else np.hstack(dense)
 
 
-def _number_columns(cleaned: Any, names: Sequence[str]) -> list[tuple[Any, slice]]:
+def _number_blocks(cleaned: Any, names: Sequence[str]) -> list[tuple[Any, slice]]:
     """The numbers of a cleaned table, as one array or as a sparse one and an array; and which columns they are."""
     if not isinstance(cleaned, SparseTable):
         return [(cleaned[list(names)].to_numpy(dtype=np.float64), slice(None))] if names else []
     k = len(cleaned.names)
-    rest = _number_columns(cleaned.frame, names[k:])
+    rest = _number_blocks(cleaned.frame, names[k:])
     return [(cleaned.matrix, slice(0, k)), *((values, slice(k, None)) for values, _ in rest)]
 
 
-def _moments(cleaned: Any, names: list[str]) -> Matrix:
-    """Medians, means and standard deviations of the numbers, a row each; sparse columns keep their zeros: mean 0."""
-    found = [np.empty((3, 0))]
-    for values, _ in _number_columns(cleaned, names):
-        if scipy.sparse.issparse(values):
-            # In two passes: in one, a constant column would be divided by its rounding error.
-            scales = np.sqrt(column_moments(values)[1] / values.shape[0])
-            found.append(np.vstack([np.zeros((2, len(scales))), np.where(scales > 0, scales, 1.0)]))
-        else:
-            # Copies of 2 MB at a time stay in cache.
-            batches = gen_batches(values.shape[1], max(1, 2**18 // max(1, len(values))))
-            found += [_dense_moments(values.T[batch]) for batch in batches]
-    return np.hstack(found)
+def _moments(values: Any) -> Matrix:
+    """Medians of the columns, and mean and standard deviation of the columns so filled, a row each.
 
-
-def _dense_moments(columns: Matrix) -> Matrix:
-    """Of each column its median over what is known, 0 where nothing is; mean and spread of the column so filled."""
-    columns = np.ascontiguousarray(columns)  # several times faster than along the first axis
-    medians = np.median(columns, axis=1) if columns.shape[1] else np.zeros(len(columns))
-    # The median of a column with gaps is NaN, so that they are found without a pass of their own.
-    incomplete = np.flatnonzero(np.isnan(medians))
-    columns = columns.copy() if len(incomplete) else columns
-    for j in incomplete:
-        missing = np.isnan(columns[j])
-        medians[j] = 0.0 if missing.all() else np.median(columns[j][~missing])
-        columns[j][missing] = medians[j]
+    Sparse columns keep their zeros: median and mean 0.
+    """
+    if scipy.sparse.issparse(values):
+        # In two passes: in one, a constant column would be divided by its rounding error.
+        scales = np.sqrt(column_moments(values)[1] / values.shape[0])
+        return np.vstack([np.zeros((2, len(scales))), np.where(scales > 0, scales, 1.0)])
+    columns = np.ascontiguousarray(values.T)  # several times faster than along the first axis
+    known, medians = ~np.isnan(columns).all(axis=1), np.zeros(len(columns))
+    medians[known] = np.nanmedian(columns[known], axis=1, overwrite_input=True)
+    columns = np.where(np.isnan(columns), medians[:, None], columns)
     means, scales = columns.mean(axis=1), columns.std(axis=1)
     # What is left of a constant after rounding is no spread.
     scales[scales <= np.finfo(np.float64).eps * columns.shape[1] * np.abs(means)] = 1.0
@@ -213,9 +189,10 @@ def _dense_moments(columns: Matrix) -> Matrix:
 
 
 def _most_frequent(series: Any) -> str:
-    """The most frequent text, of several the first in the alphabet; "missing" in a column with a single value."""
-    counts = series.dropna().value_counts()
-    return "missing" if is_checkbox(series) else str(min(counts.index[counts == counts.max()], default=""))
+    """The most frequent text, of several the first in the alphabet; "missing" beside a single value."""
+    if series.nunique() == 1 and series.isna().any():
+        return "missing"
+    return str(min(series.mode(), default=""))
 
 
 def _one_hot(codes: NDArray[np.intp], width: int) -> Any:
@@ -278,7 +255,7 @@ def clean_features(table: Any, types: ColumnTypes, report: CellReport) -> Any:
         sparse = table.take_columns([name for name in types.numeric if name in table.place])
         _check_sparse(sparse)
         return replace(sparse, frame=clean_features(table.frame, rest, report))
-    parts = [_clean_numbers(table, types, report)]
+    parts = [_clean_numbers(table, list(types.numeric), report)]
     if types.dates:
         parts.append(_clean_dates(table, types, report))
     texts: dict[str, Any] = {name: to_texts(table[name], name) for name in types.categorical}
@@ -299,20 +276,16 @@ def _check_sparse(table: SparseTable) -> None:
         raise TableError(problem, row=table.index[row], column=table.names[table.matrix.indices[k]])
 
 
-def _clean_numbers(table: Any, types: ColumnTypes, report: CellReport) -> Any:
+def _clean_numbers(table: Any, names: list[str], report: CellReport) -> Any:
     """All numeric columns as one block, because work on every column by itself would take most of the time."""
-    names = list(types.numeric)
     chosen = table[names]
     if all(dtype.kind in "iuf" for dtype in set(chosen.dtypes)):
         values = chosen.to_numpy(dtype=np.float64, na_value=np.nan)
     else:
         values = np.column_stack([report.read_numbers(chosen[name], name) for name in names])
-    largest = np.fmax(np.fmax.reduce(values, axis=None, initial=0.0), -np.fmin.reduce(values, axis=None, initial=0.0))
-    if not largest <= _MAX_NUMBER:
-        i, j = np.argwhere(np.abs(values) > _MAX_NUMBER)[0]
-        number = values[i, j]
-        size = "too large to compute with" if np.isfinite(number) else "not a finite number"
-        problem = f"{number:g} is {size}; correct it, or leave the cell empty if the value is unknown."
+    for i, j in np.argwhere(np.abs(values) > _MAX_NUMBER)[:1]:
+        size = "too large to compute with" if np.isfinite(values[i, j]) else "not a finite number"
+        problem = f"{values[i, j]:g} is {size}; correct it, or leave the cell empty if the value is unknown."
         raise TableError(problem, row=table.index[i], column=names[j])
     return import_pandas().DataFrame(values, index=table.index, columns=names)
 
@@ -320,12 +293,12 @@ def _clean_numbers(table: Any, types: ColumnTypes, report: CellReport) -> Any:
 def _clean_dates(table: Any, types: ColumnTypes, report: CellReport) -> Any:
     columns: dict[str, Matrix] = {}
     for name, form in types.dates.items():
-        found = date_parts(table[name], form)
+        numbers, malformed = date_parts(table[name], form)
         also = ", or as 2024-03-31" if example(form) != "2024-03-31" else ""
         advice = f"dates were written as {example(form)} in training; write them so{also}."
-        check_malformed(table[name], name, found.malformed, advice)
-        report.add(report.malformed, table[name], name, found.malformed)
-        columns |= {f"{name} ({part})": values for part, values in found.numbers.items()}
+        check_malformed(table[name], name, malformed, advice)
+        report.add(report.malformed, table[name], name, malformed)
+        columns |= {f"{name} ({part})": values for part, values in numbers.items()}
     return import_pandas().DataFrame(columns, index=table.index)
 
 
@@ -339,31 +312,22 @@ def summarize_columns(cleaned: Any, types: ColumnTypes, report: CellReport) -> d
     """The types of the feature columns, how many values are missing, and what the user should know."""
     frame = cleaned.frame if isinstance(cleaned, SparseTable) else cleaned
     missing = {str(name): int(count) for name, count in frame.isna().sum().items() if count}
-    left_out = columns_by_type(types.left_out)
-    groups = {
-        "Columns without any value, left out": left_out.get(EMPTY),
-        "Columns with the same value in every row, left out": left_out.get(CONSTANT),
-        "Row counters, left out (name one as id, or as numeric if it counts)": left_out.get(ROW_COUNTER),
-        "Columns of which more than half is missing": [n for n, count in missing.items() if 2 * count > len(cleaned)],
-    }
-    present = set(frame.columns)  # of a sparse matrix missing values are 0
-    numbers = [name for name in types.numeric if name in present]
-    codes = _missing_value_codes(frame[numbers].to_numpy(dtype=np.float64), numbers) if numbers else []
-    lists = [f"{text}: {format_list(names)}." for text, names in groups.items() if names]
-    return {"missing": missing, "columns": types.describe(), "warnings": [*report.messages(), *codes, *lists]}
+    codes = _missing_value_codes(frame[[name for name in types.numeric if name in frame]])
+    groups = columns_by_type(types.left_out)
+    left_out = [f"Columns left out ({why}): {format_list(names)}." for why, names in groups.items()]
+    return {"missing": missing, "columns": types.describe(), "warnings": [*report.messages(), *codes, *left_out]}
 
 
-def _missing_value_codes(values: NDArray[np.float64], names: Sequence[str]) -> list[str]:
+def _missing_value_codes(numbers: Any) -> list[str]:
     """Warnings about outliers such as -999 that occur several times: possible missing-value codes."""
-    codes = [sign * (10.0**k - 1) for k in range(2, 7) for sign in (-1, 1)]  # 99, 999, ...
     found = []
     # What lies far from all others is the smallest or the largest.
-    for end in (np.fmin.reduce(values, axis=0), np.fmax.reduce(values, axis=0)):
-        for j in np.flatnonzero(np.isin(end, codes)).tolist():
-            column, value = values[:, j], end[j]
-            rest, count = column[(column != value) & ~np.isnan(column)], int((column == value).sum())
+    for extremes in (numbers.min(), numbers.max()):
+        for name, value in extremes[extremes.isin(_MISSING_VALUE_CODES)].items():
+            column = numbers[name].dropna()
+            count, rest = int((column == value).sum()), column[column != value]
             # Once it may be an outlier, and in most rows a value like any other.
-            if 1 < count < len(rest) and np.abs(rest - value).min() > 2 * np.ptp(rest):
-                cells = f"Column {names[j]!r}: {count:,} cells are {value:g}"
+            if 1 < count < len(rest) and (rest - value).abs().min() > 2 * np.ptp(rest):
+                cells = f"Column {name!r}: {count:,} cells are {value:g}"
                 found.append(f"{cells}, far from all others: possible missing-value code; if so, leave them empty.")
     return found

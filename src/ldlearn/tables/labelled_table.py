@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from ldlearn.base.discovery import installed_versions
 from ldlearn.exceptions import TableError, format_list
 from ldlearn.tables.checksums import sha256_of
-from ldlearn.tables.column_types import CellReport, ColumnTypes, columns_by_type, find_column_types
+from ldlearn.tables.column_types import CellReport, ColumnTypes, check_categories, columns_by_type, find_column_types
 from ldlearn.tables.columns import Columns, FeatureColumns, TableColumns, check_distinct, choose_columns, find_kept
 from ldlearn.tables.delimited_dialect import Dialect
 from ldlearn.tables.features import SPARSE_BELOW, TablePreprocessing, clean_features
 from ldlearn.tables.formats import naming, open_table
-from ldlearn.tables.label_lists import LabelList, expand_label_list, holds_lists
+from ldlearn.tables.label_lists import LabelList, expand_label_list
 from ldlearn.tables.label_matrices import as_fields
 from ldlearn.tables.progress import Progress, silent
 from ldlearn.tables.source import PIPE, Kind, OnMessage, Source
@@ -120,7 +120,9 @@ class LabelledTable:
             reasons = columns_by_type(types.left_out).items()
             why = "; ".join(f"{reason}: {format_list(names)}" for reason, names in reasons)
             raise TableError(f"no column is left for the features ({why}).")
-        return clean_features(table, types, report), types, report
+        cleaned = clean_features(table, types, report)
+        check_categories(cleaned, types.categorical)
+        return cleaned, types, report
 
 
 def label_frame(
@@ -130,7 +132,7 @@ def label_frame(
     frame = as_frame(table)
     if not len(frame):
         raise TableError("the table has no rows.")
-    return _with_labels(frame, choose_columns(_Frame(frame), labels, **wanted), kind, separator)
+    return _with_labels(frame, choose_columns(_FrameSource(frame), labels, **wanted), kind, separator)
 
 
 def read_labelled(
@@ -144,24 +146,10 @@ def read_labelled(
 ) -> LabelledTable:
     """Read the columns of a file that are wanted, and its labels; logs how a column of lists was read."""
     with table_input.opened("reading") as source:
-        try:
-            columns = choose_columns(source, labels, **wanted)
-        except TableError:
-            from ldlearn.tables.annotation_formats import refuse_long_table
-
-            # For a table of annotations, the names of missing columns would be no help.
-            refuse_long_table(table_input.name, source.names)
-            raise
+        columns = choose_columns(source, labels, **wanted)
         named = columns.labels if len(columns.labels) > 1 else []  # a column of lists gives its name to no degrees
         columns = replace(columns, kept=find_kept(source, keep, columns.id, named))
         table = _read_columns(source, columns)
-        _refuse_lists(table.frame if isinstance(table, SparseTable) else table, set(columns.features))
-        label = table[columns.labels[0]]
-        # 0/1 in one column is a label of items; only names or other numbers can be annotations.
-        if len(columns.labels) == 1 and (holds_lists(label) or not label.isin((0, 1)).all()):
-            from ldlearn.tables.annotation_formats import refuse_long_rows
-
-            refuse_long_rows(table_input.name, table, columns.labels[0], columns.id)
         found = replace(_with_labels(table, columns, kind, separator), decimal=table_input.decimal)
     if found.listed is not None:
         table_input.log(found.listed.describe(found.columns.labels))
@@ -193,21 +181,11 @@ def as_frame(table: Any) -> Any:
     return table.set_axis(names, axis=1) if names != list(table.columns) else table
 
 
-class _Frame(Source):
+class _FrameSource(Source):
     """A table in memory, whose columns are chosen as those of a file."""
 
     def __init__(self, frame: Any) -> None:
         self.names = list(frame.columns)
-
-
-def _refuse_lists(table: Any, features: set[str]) -> None:
-    """Only labels come as lists, and a column of lists is one from its first cell on."""
-    for name, kind in zip(table.columns, table.dtypes, strict=True):
-        if kind.kind != "O" or name not in features:
-            continue
-        row, first = next(((row, cell) for row, cell in table[name].items() if cell is not None), (0, None))
-        if isinstance(first, list):
-            raise TableError("a list is no feature; leave the column out (ignore).", row=row, column=name)
 
 
 def _read_columns(source: Source, columns: TableColumns) -> Any:

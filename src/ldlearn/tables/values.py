@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,21 +14,11 @@ from ldlearn.exceptions import TableError, describe_rows, format_list, import_op
 from ldlearn.tables.number_parsing import parse_number_cells
 
 MISSING = ("", "NA", "N/A", "#N/A", "NaN", "nan", "NULL", "null", "None")
-# What people write into a column of numbers where there is none; a column of nothing else is a column of texts.
-_PLACEHOLDERS = frozenset(
-    ("?", "??", "-", "--", "---", "–", "—", ".", "..", "*", "/", "n/a", "na", "n.a.", "n.a", "n.d.", "nil", "none",
-     "null", "unknown", "missing", "#n/a", "#value!", "#div/0!", "#ref!", "#name?", "#num!", "#null!")
-)  # fmt: skip
 _DIGIT = re.compile(r"\d")
 _PADDED = re.compile(r"0\d+")
 # As Python and spreadsheets write them; the same value must be the same category.
 TRUTH_SPELLINGS = {"True": "true", "TRUE": "true", "False": "false", "FALSE": "false"}
-_YES = ("true", "yes", "y", "t", "on", "ja", "oui", "si", "sí", "sim")
-_NO = ("false", "no", "n", "f", "off", "nein", "nee", "non", "não")
-_AS_LABEL = dict.fromkeys(_YES, 1.0) | dict.fromkeys(_NO, 0.0)
-_COMMA_DEGREE = re.compile(r"0,\d+|1,0+")  # 1,234 may be votes
-_PERCENTAGE = re.compile(r"(\d+(?:[.,]\d+)?)\s*%")
-_ADVICE = "correct it, or leave the cell empty if the value is unknown."
+_LABEL_WORDS = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
 
 
 def import_pandas() -> Any:
@@ -73,12 +63,7 @@ def is_padded(value: Any) -> bool:
     return isinstance(value, str) and _PADDED.fullmatch(value.strip()) is not None
 
 
-def is_placeholder(value: Any) -> bool:
-    """Whether a cell is a usual sign for a missing number."""
-    return isinstance(value, str) and value.strip().casefold() in _PLACEHOLDERS
-
-
-def to_numbers(series: Any, column: str, advice: str = _ADVICE) -> NDArray[np.float64]:
+def to_numbers(series: Any, column: str) -> NDArray[np.float64]:
     """A column as floats, NaN where missing.
 
     Raises
@@ -86,7 +71,11 @@ def to_numbers(series: Any, column: str, advice: str = _ADVICE) -> NDArray[np.fl
     TableError
         Naming the first value that is no finite number.
     """
-    numbers = _parse(series)
+    advice = "correct it, or leave the cell empty if the value is unknown."
+    return _check_finite(_parse(series), series, column, advice)
+
+
+def _check_finite(numbers: NDArray[np.float64], series: Any, column: str, advice: str) -> NDArray[np.float64]:
     missing = is_missing(series)
     bad = ~np.isfinite(numbers) & ~missing
     if bad.any():
@@ -96,27 +85,16 @@ def to_numbers(series: Any, column: str, advice: str = _ADVICE) -> NDArray[np.fl
     return np.where(missing, np.nan, numbers)
 
 
-def to_texts(series: Any, column: str) -> NDArray[np.object_]:
+def to_texts(series: Any, column: str) -> list[Any]:
     """A column as texts, NaN where missing; the same value gives the same text whatever file it comes from.
 
     Spaces around a text are not part of it.
     """
-    missing = is_missing(series)
-    present = series[~missing]
-    try:
-        # Each distinct value is spelled once: columns of categories have few.
-        codes, values = import_pandas().factorize(present.to_numpy(dtype=object))
-    except TypeError:  # something that cannot even be compared, such as a list
-        codes, values = np.arange(len(present)), present.to_numpy(dtype=object)
-    spelled = np.empty(len(values), dtype=object)
-    for k, value in enumerate(values):
-        spelled[k] = _text(value, lambda k=k: present.index[int(np.argmax(codes == k))], column)  # type: ignore[misc]
-    texts = np.full(len(series), np.nan, dtype=object)
-    texts[~missing] = spelled[codes]
-    return texts
+    cells = zip(series.tolist(), is_missing(series), series.index, strict=True)
+    return [np.nan if missing else _text(cell, row, column) for cell, missing, row in cells]
 
 
-def _text(value: Any, row: Callable[[], object], column: str) -> str:
+def _text(value: Any, row: object, column: str) -> str:
     if isinstance(value, str):
         return TRUTH_SPELLINGS.get(value.strip(), value.strip())
     if isinstance(value, bool | np.bool_):
@@ -124,12 +102,12 @@ def _text(value: Any, row: Callable[[], object], column: str) -> str:
     if isinstance(value, int | float | np.integer | np.floating):
         return str(int(value)) if value % 1 == 0 else repr(float(value))
     problem = f"a value of type {type(value).__name__} is neither a number nor a text"
-    raise TableError(f"{problem}; convert it, or leave the column out.", row=row(), column=column)
+    raise TableError(f"{problem}; convert it, or leave the column out.", row=row, column=column)
 
 
 def is_label_word(value: Any) -> bool:
     """Whether a text is one of the words that stand for 0 and 1."""
-    return str(value).strip().lower() in _AS_LABEL
+    return str(value).strip().lower() in _LABEL_WORDS
 
 
 def to_labels(frame: Any, labels: Sequence[str]) -> NDArray[np.float64]:
@@ -138,21 +116,14 @@ def to_labels(frame: Any, labels: Sequence[str]) -> NDArray[np.float64]:
 
 
 def _to_label(series: Any, column: str) -> NDArray[np.float64]:
+    numbers = read_numbers(series)[0]
     if not _is_plain_number(series):
-        series = series.astype(object).map(_label).astype(object)
+        texts = series.astype(str).str.strip().str.lower()
+        words = texts.map(_LABEL_WORDS).to_numpy(dtype=np.float64)
+        numbers = np.where(texts.str.endswith("%"), numbers / 100, numbers)
+        numbers = np.where(np.isnan(words), numbers, words)
     advice = "write 0 or 1, yes or no, true or false, nothing if it is unknown, or drop the row."
-    return to_numbers(series, column, advice)
-
-
-def _label(value: Any) -> Any:
-    """The value of a label cell: words for 0 and 1, degrees with a decimal comma, percentages."""
-    text = str(value).strip().lower()
-    if text in _AS_LABEL:
-        return _AS_LABEL[text]
-    if _COMMA_DEGREE.fullmatch(text):
-        return text.replace(",", ".")
-    percentage = _PERCENTAGE.fullmatch(text)
-    return value if percentage is None else float(percentage[1].replace(",", ".")) / 100
+    return _check_finite(numbers, series, column, advice)
 
 
 def are_logical(targets: NDArray[np.float64]) -> bool:
