@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 # start many processes.
 TEST_ENV := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 SCIPY_ARRAY_API=1 PYTHONDONTWRITEBYTECODE=
 
-.PHONY: run test test-everywhere mutants lint types layers unit bench bench-scale bench-dask docs paper audit walk clean
+.PHONY: run test test-everywhere mutants lint types layers unit bench bench-scale bench-dask docs coverage dist paper audit walk clean
 
 run: $(VENV)/.run
 	$(BIN)/ldlearn run quick -o results/quick --jobs 2
@@ -28,6 +28,7 @@ mutants: $(VENV)/.dev
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/repo-review --show err .
 
 types: $(VENV)/.dev
 	$(BIN)/mypy
@@ -37,6 +38,13 @@ layers: $(VENV)/.dev
 
 unit: $(VENV)/.dev
 	$(TEST_ENV) $(BIN)/pytest -n 2 --dist worksteal
+
+coverage: $(VENV)/.dev
+	$(TEST_ENV) $(BIN)/pytest -n 2 --dist worksteal --cov --cov-report=term --cov-report=xml
+
+# Wheel and source archive in dist/, checked, installed in a fresh environment and tried there
+dist: $(VENV)/.dist
+	$(BIN)/python tools/check_dist.py
 
 # The table of scale: minutes, two idle cores, 8 GB
 bench-scale: $(VENV)/.dev
@@ -92,6 +100,10 @@ $(VENV)/.dev: $(VENV)/bin/python pyproject.toml
 
 $(VENV)/.docs: $(VENV)/bin/python pyproject.toml
 	$(call install,docs)
+	touch $@
+
+$(VENV)/.dist: $(VENV)/bin/python pyproject.toml
+	$(call install,dist)
 	touch $@
 
 clean:
