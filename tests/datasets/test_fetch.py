@@ -10,7 +10,6 @@ import scipy.io
 from ldlearn.datasets import (
     DatasetError,
     LabelDataset,
-    Patience,
     dataset_info,
     fetch,
     fetch_dataset,
@@ -194,10 +193,9 @@ def test_embedded_sets_are_fetched_by_name_too(cache):
 
 def test_the_first_fetch_shows_the_terms_and_the_second_uses_the_cache(local_entry, cache, capsys):
     entry, asked, D = local_entry
-    patience = Patience(timeout=3)
-    data = fetch_dataset("TY", patience=patience, progress=True)
+    data = fetch_dataset("TY", timeout=3, progress=True)
     np.testing.assert_array_equal(data.D, D)
-    assert asked == [(entry.files[0].url, {"patience": patience, "progress": True})]
+    assert asked == [(entry.files[0].url, {"progress": True, "timeout": 3, "retries": 4})]
     shown = capsys.readouterr().err
     for part in (entry.title, entry.terms, entry.terms_note, entry.citation):
         assert part in shown

@@ -2,11 +2,8 @@
 
 import errno
 import os
-import signal
 import stat
-import subprocess
 import sys
-import textwrap
 
 import pytest
 
@@ -99,32 +96,6 @@ def test_links_keep_pointing_and_devices_stay(tmp_path):
 def test_long_names_of_any_script(tmp_path):
     for name in ("x" * 251 + ".csv", "微" * 83 + ".csv"):
         assert write_file(tmp_path / name, "1").read_text() == "1"
-
-
-KILLED = """
-    import os, signal, sys
-    from ldlearn.tables.atomic import writing
-    with writing(sys.argv[1]) as file:
-        file.write(b"half")
-        file.flush()
-        os.kill(os.getpid(), signal.SIGKILL)
-"""
-
-
-def test_drafts_of_killed_processes_go_at_the_next_write(tmp_path):
-    path, other = tmp_path / "m.ldl", tmp_path / "m.ldl-2"
-    for target in (path, other):
-        ended = subprocess.run([sys.executable, "-c", textwrap.dedent(KILLED), target], check=False)
-        assert ended.returncode == -signal.SIGKILL
-    assert len(names(tmp_path)) == 2, "a killed process can only leave its draft"
-    with writing(path) as file:
-        file.write(b"whole")
-        write_file(path, "inner")  # the outer draft belongs to a process that lives
-    assert path.read_bytes() == b"whole"
-    left = names(tmp_path)
-    assert left[-1] == "m.ldl"
-    assert len(left) == 2, "the draft of another file is not ours to remove"
-    assert left[0].startswith(".m.ldl-2-")
 
 
 def full(*_):

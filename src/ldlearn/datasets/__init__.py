@@ -8,7 +8,6 @@ from ldlearn.datasets.artificial import (
 )
 from ldlearn.datasets.catalogue import DatasetInfo
 from ldlearn.datasets.dataset import LabelDataset
-from ldlearn.datasets.download import Patience
 from ldlearn.datasets.embedded import load_uk_budget_shares, load_vader_tweets, load_yeast
 from ldlearn.datasets.fetch import DatasetNotHereError, dataset_info, dataset_name, fetch_dataset, list_datasets
 from ldlearn.datasets.files import read_dataset, write_dataset
@@ -22,6 +21,6 @@ __all__ = [
     "load_vader_tweets", "load_uk_budget_shares", "load_yeast",
     "make_artificial", "artificial_distribution", "artificial_picture", "DecorrelationStretch",
     "make_label_distributions", "make_logical_labels", "iter_label_distributions",
-    "list_datasets", "dataset_info", "dataset_name", "DatasetInfo", "fetch_dataset", "Patience",
+    "list_datasets", "dataset_info", "dataset_name", "DatasetInfo", "fetch_dataset",
     "read_dataset", "write_dataset", "read_annotations", "Annotations",
 ]  # fmt: skip

@@ -9,11 +9,12 @@ from contextlib import suppress
 from dataclasses import fields
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from ldlearn.datasets import embedded
 from ldlearn.datasets.catalogue import CatalogueEntry, CatalogueFile, DatasetInfo, catalogue
 from ldlearn.datasets.dataset import LabelDataset
-from ldlearn.datasets.download import Patience, Progress, download
+from ldlearn.datasets.download import Progress, download
 from ldlearn.datasets.files import read_dataset
 from ldlearn.exceptions import (
     DatasetError,
@@ -64,7 +65,8 @@ def fetch_dataset(
     name: str,
     *,
     progress: bool | Progress = False,
-    patience: Patience | None = None,
+    timeout: float = 30.0,
+    retries: int = 4,
     on_message: Callable[[str], None] | None = None,
     download: bool = True,
 ) -> LabelDataset:
@@ -80,8 +82,10 @@ def fetch_dataset(
         Of `list_datasets`, in any spelling.
     progress : bool or callable, default=False
         True draws a bar on standard error; a callable gets (bytes so far, bytes in all or None).
-    patience : Patience, optional
-        Timeout and retries.
+    timeout : float, default=30.0
+        Seconds without a byte after which a connection counts as stalled.
+    retries : int, default=4
+        Further attempts after the first.
     on_message : callable, optional
         Receives the terms of the data set before its first download; by default they go to standard error.
     download : bool, default=True
@@ -113,8 +117,10 @@ def fetch_dataset(
             "the environment variable LDLEARN_DATA names."
         )
         raise DatasetNotHereError(f"{entry.title} is not on this machine. {how}")
-    file, path = found or _download(entry, progress, patience, on_message or partial(print, file=sys.stderr))
-    return _load(entry, file, path)
+    if found is None:
+        on_message = on_message or partial(print, file=sys.stderr)
+        found = _download(entry, on_message, progress=progress, timeout=timeout, retries=retries)
+    return _load(entry, *found)
 
 
 def dataset_name(name: str) -> str:
@@ -160,9 +166,7 @@ def _right(files: list[tuple[CatalogueFile, Path]]) -> tuple[CatalogueFile, Path
     return next(((file, path) for file, path in files if not file.checksum.problem(path)), None)
 
 
-def _download(
-    entry: CatalogueEntry, progress: bool | Progress, patience: Patience | None, on_message: Callable[[str], None]
-) -> tuple[CatalogueFile, Path]:
+def _download(entry: CatalogueEntry, on_message: Callable[[str], None], **options: Any) -> tuple[CatalogueFile, Path]:
     if entry.manual:
         raise DatasetError(f"{entry.title} cannot be downloaded ({entry.terms}: {entry.terms_note}) {entry.manual}")
     folder = _cache_folder()
@@ -171,8 +175,7 @@ def _download(
     failures = []
     for file in entry.files:
         try:
-            arrived = download(file.url, folder, file.names[0], file.checksum, patience=patience, progress=progress)
-            return file, arrived
+            return file, download(file.url, folder, file.names[0], file.checksum, **options)
         except DatasetError as error:
             failures.append(str(error))
     raise DatasetError(" ".join(failures))

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
-import platform
-import re
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -15,16 +12,13 @@ from typing import IO
 
 from ldlearn.exceptions import FileError, LDLearnError
 
-_LONGEST_NAME = 120  # bytes of the target's name that a draft repeats; a file system allows 255 for all of it
-
 
 @contextmanager
 def writing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """A binary file that takes the place of ``path`` when the block ends, and vanishes if the block fails.
 
     The draft lies in the same folder, because only a rename within one file system is atomic. What is no file, such as
-    a named pipe or /dev/null, is written to directly and never replaced. Drafts that killed processes have left behind
-    are removed by the next write to the same file.
+    a named pipe or /dev/null, is written to directly and never replaced.
 
     Parameters
     ----------
@@ -41,8 +35,7 @@ def writing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
             with target.open("wb") as file:
                 yield file
             return
-        _remove_leftovers(target)
-        draft = target.with_name(f"{_stem(target)}{os.getpid()}-{secrets.token_hex(4)}.part")
+        draft = target.with_name(f".{secrets.token_hex(8)}.part")
         try:  # around the making of it too: Ctrl-C may come at once
             with open(draft, "xb", opener=_closed_to_others) as file:
                 yield file
@@ -84,35 +77,6 @@ def naming_system_errors(path: str | os.PathLike[str], done: str) -> Iterator[No
 
 def _closed_to_others(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
-
-
-def _stem(target: Path) -> str:
-    """How the names of all drafts of a file begin on this machine; the number of the process follows."""
-    # In a folder that machines share, the number of a process says nothing about those of another machine.
-    machine = hashlib.sha256(platform.node().encode()).hexdigest()[:6]
-    name = os.fsencode(target.name)[:_LONGEST_NAME].decode(errors="ignore")
-    return f".{name}-{machine}-"
-
-
-def _remove_leftovers(target: Path) -> None:
-    pattern = re.compile(re.escape(_stem(target)) + r"(\d+)-\w+\.part")
-    for name in os.listdir(target.parent):
-        draft = pattern.fullmatch(name)
-        if draft is not None and not _is_alive(int(draft[1])):
-            with suppress(OSError):
-                os.unlink(target.parent / name)
-
-
-def _is_alive(process: int) -> bool:
-    if os.name == "nt":  # pragma: no cover  (there, asking would send a signal)
-        return True
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:  # it is there, and another user's
-        pass
-    return True
 
 
 def _permissions(target: Path) -> int:
