@@ -10,7 +10,7 @@ import typer
 
 from ldlearn.cli.app import load_command
 from ldlearn.datasets import load_vader_tweets
-from ldlearn.tables.formats import open_output
+from ldlearn.tables.formats import write_table
 from ldlearn.tables.values import import_pandas
 
 _N_TRAIN = 3000
@@ -60,8 +60,7 @@ def _write_tables(place: Path, rows: int) -> None:
     test, train = slice(_N_TRAIN, None), slice(min(rows, _N_TRAIN))
     labelled = tweets.join((degrees > 0).astype(int))
     for name, table in {"train": labelled[train], "test": tweets[test], "truth": tweets.join(degrees)[test]}.items():
-        with open_output(str(place / f"{name}.csv")) as sink:
-            sink.write(table)
+        write_table(str(place / f"{name}.csv"), [table])
 
 
 def _draw(place: Path) -> None:

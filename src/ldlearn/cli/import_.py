@@ -10,7 +10,7 @@ import typer
 from ldlearn.cli import options as opt
 from ldlearn.cli.console import check_one_stdout, log, print_json, print_result
 from ldlearn.tables.annotations import read_annotations
-from ldlearn.tables.formats import check_output, open_output
+from ldlearn.tables.formats import check_output, write_table
 from ldlearn.tables.source import PIPE
 
 
@@ -42,8 +42,7 @@ def import_(
     check_one_stdout(output, as_json)
     check_output(output, files, overwrite=not no_clobber)
     found = read_annotations(files, kind, item=item, rater=rater, label=label, format=format, dialect=dialect)
-    with open_output(output, found.labels, to) as sink:
-        sink.write(found.table)
+    write_table(output, [found.table], found.labels, to)
     for message in found.messages:
         log(f"{message}.")
     if as_json:

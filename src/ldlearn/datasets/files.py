@@ -15,11 +15,11 @@ from ldlearn.tables.checksums import sha256_of
 from ldlearn.tables.columns import Columns, plain_name
 from ldlearn.tables.content import TEXT_FIELDS, Content
 from ldlearn.tables.delimited_dialect import Dialect
-from ldlearn.tables.formats import open_output, open_table
+from ldlearn.tables.formats import open_table, write_content
 from ldlearn.tables.label_lists import expand_label_list
 from ldlearn.tables.label_matrices import as_fields
 from ldlearn.tables.limits import DEFAULT_MAX_BYTES
-from ldlearn.tables.source import Kind, Source, reading
+from ldlearn.tables.source import Source, reading, to_matrix
 
 _KIND_OF_FIELD = {"D": "distribution", "Y": "logical", "counts": "votes"}
 
@@ -150,10 +150,9 @@ def _select_columns(source: Source, features: Columns, labels: Columns) -> dict[
 def _read_lists(source: Source, parts: dict[str, list[int]], separator: str) -> tuple[Any, dict[str, Any], list[str]]:
     """Features, fields of 0/1 labels and their names, of a table whose labels stand in one column."""
     features, listed = ([source.names[i] for i in positions] for positions in parts.values())
-    kinds: dict[str, Kind] = dict.fromkeys(features, "number")
-    frame = source.read(kinds | dict.fromkeys(listed, "any"))
+    frame = source.read(dict.fromkeys([*features, *listed], "any"))
     table, labels, _ = expand_label_list(frame[listed], listed, separator)
-    return frame[features].to_numpy(dtype=np.float64), {"Y": table[labels].to_numpy().astype(np.int8)}, labels
+    return to_matrix(frame[features], features), {"Y": table[labels].to_numpy().astype(np.int8)}, labels
 
 
 def _read_matrices(
@@ -210,8 +209,7 @@ def write_dataset(data: LabelDataset, path: str | os.PathLike[str], *, mat_versi
         Version of a .mat file; by default 5, or 7.3 for arrays that version 5 cannot hold.
     """
     try:
-        with open_output(os.fspath(path), data.label_names, mat_version=mat_version) as sink:
-            sink.save(_content(data))
+        write_content(os.fspath(path), _content(data), mat_version=mat_version)
     except TableError as error:
         raise DatasetError(str(error)) from error
 

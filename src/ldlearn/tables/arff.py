@@ -9,6 +9,7 @@ import csv
 import html
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -22,8 +23,9 @@ from ldlearn.tables.columns import MARKS, check_distinct, is_number
 from ldlearn.tables.content import Content
 from ldlearn.tables.formats import Format
 from ldlearn.tables.limits import check_declared, check_total
-from ldlearn.tables.sink import WholeSink
+from ldlearn.tables.sink import Output, check_numbers_only, refusal
 from ldlearn.tables.source import PIPE, Input, Kind, RowSource
+from ldlearn.tables.values import import_pandas, to_numbers
 
 _NUMERIC = ("numeric", "real", "integer")
 _ATTRIBUTE = re.compile(r"""@attribute\s+('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^\s{]+)\s*(.+)""", re.IGNORECASE)
@@ -115,10 +117,10 @@ class ArffSource(RowSource):
         values, words = np.array(texts, dtype=object), self._categories[position]
         if kind == "text" or (words is not None and not all(map(is_number, words))):
             return values
-        try:
+        with suppress(ValueError):
             return np.array([np.nan if text is None else text for text in texts], dtype=np.float64)
-        except ValueError:
-            return self._as_numbers(values, position, first)  # which names the cell
+        pandas = import_pandas()
+        return to_numbers(pandas.Series(values, pandas.RangeIndex(first, first + len(rows))), self.names[position])
 
     def _text(self, cell: str, position: int, row: int) -> str | None:
         text, words = _unquote(cell.strip()), self._categories[position]
@@ -175,32 +177,26 @@ def _unquote(text: str) -> str:
     return text
 
 
-class ArffSink(WholeSink):
-    """Writes for MEKA: features first, then the labels, counted by -C.
+def _write(output: Output, content: Content) -> None:
+    """Write for MEKA: features first, then the labels, counted by -C; degrees, or votes, become numeric labels."""
+    check_numbers_only(output, content)
+    field, labels = next(iter(content.labels.items()))
+    names = [*content.feature_names, *content.label_names]
+    check_distinct(names, output.name)
+    relation = f"{content.texts.get('name', 'table')}: -C -{len(content.label_names)}"
+    for name in (relation, *names):
+        if "\n" in name or "\r" in name:
+            raise refusal(output, f"ARFF cannot hold the name {name!r}, which has a line break.")
+    kinds = ["numeric"] * len(content.feature_names) + ["{0,1}" if field == "Y" else "numeric"] * labels.shape[1]
+    head = [f"{_MARK}{field}", f"@relation {_quote(relation)}", ""]
+    head += [f"@attribute {_quote(name)} {kind}" for name, kind in zip(names, kinds, strict=True)]
+    output.file.write("\n".join([*head, "", "@data", ""]).encode())
+    for x, y in zip(content.X, labels, strict=True):
+        output.file.write(_row(x, y).encode() + b"\n")
 
-    Degrees, or the votes behind them, become numeric labels.
-    """
 
-    def save(self, content: Content) -> None:
-        """See `Sink.save`."""
-        self.numbers_only(content)
-        field, labels = next(iter(content.labels.items()))
-        names = [*content.feature_names, *content.label_names]
-        check_distinct(names, self.output.name)
-        kind = "{0,1}" if field == "Y" else "numeric"
-        kinds = ["numeric"] * len(content.feature_names) + [kind] * len(content.label_names)
-        relation = self._quote(f"{content.texts.get('name', 'table')}: -C -{len(content.label_names)}")
-        head = [f"{_MARK}{field}", f"@relation {relation}", ""]
-        head += [f"@attribute {self._quote(name)} {kind}" for name, kind in zip(names, kinds, strict=True)]
-        file = self.output.file
-        file.write("\n".join([*head, "", "@data", ""]).encode())
-        for x, y in zip(content.X, labels, strict=True):
-            file.write(_row(x, y).encode() + b"\n")
-
-    def _quote(self, text: str) -> str:
-        if "\n" in text or "\r" in text:
-            raise self.refusal(f"ARFF cannot hold the name {text!r}, which has a line break.")
-        return "'" + re.sub(r"(['\\])", r"\\\1", text) + "'"
+def _quote(text: str) -> str:
+    return "'" + re.sub(r"(['\\])", r"\\\1", text) + "'"
 
 
 def _row(x: Any, y: NDArray[Any]) -> str:
@@ -217,4 +213,4 @@ def _digits(value: Any) -> str:
     return "?" if value != value else repr(value)
 
 
-ARFF = Format("ARFF", ArffSource, ArffSink)
+ARFF = Format("ARFF", ArffSource, write_content=_write)

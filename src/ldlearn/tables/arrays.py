@@ -6,18 +6,18 @@ The columns of a matrix are named by what this library wrote beside it, or by th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import scipy.sparse
-from numpy.typing import NDArray
 
 from ldlearn.exceptions import TableError
 from ldlearn.tables.columns import MARKS, Columns, safe_name
 from ldlearn.tables.content import META, Content, dense, parse_meta
 from ldlearn.tables.limits import MOST_NAMES, check_total
-from ldlearn.tables.source import CHUNK_ROWS, Input, Kind, Source
+from ldlearn.tables.source import Input, Kind, Source, make_frame
+from ldlearn.tables.sparse_table import SparseTable
 
 _USUAL_NAMES = {
     "X": ("X", "features", "feature", "data"),
@@ -59,13 +59,13 @@ class ArraySource(Source):
         """``held`` maps matrices to what they hold: features, then the labels of each kind."""
         made_up: set[int] = set()
         self.names, self._groups = [], {}
-        self._places: list[tuple[str, int | None]] = []
+        self._places: list[tuple[str, int]] = []
         shared = list(held)[2:]  # two label matrices cannot share names
         for name, array in self._arrays.items():
             start = len(self.names)
             if array.ndim == 1:
                 self.names.append(name)
-                self._places.append((name, None))
+                self._places.append((name, 0))
                 continue
             field = held.get(name, "")
             names = known["feature_names" if field == "X" else "label_names"] if field else []
@@ -91,71 +91,44 @@ class ArraySource(Source):
         shapes = [f"{name!r} {array.shape}" for name, array in self._arrays.items()]
         return f"it has the arrays {', '.join(shapes[:12])}" if shapes else "it has no array of one or two dimensions"
 
-    def blocks(self, kinds: Mapping[int, Kind]) -> Iterator[list[NDArray[Any]]]:
-        """See `Source.blocks`."""
-        arrays = {name: self._arrays[name] for name in dict.fromkeys(self._places[i][0] for i in kinds)}
-        n_rows = self._common_length(arrays)
-        # What is sparse in the file becomes dense here.
-        check_total(8 * n_rows * len(kinds), self.given.max_bytes)
-        for start in range(0, n_rows, CHUNK_ROWS):
-            pieces = {name: dense(array[start : start + CHUNK_ROWS]) for name, array in arrays.items()}
-            yield [self._column(pieces, i) for i in kinds]
+    def blocks(self, kinds: Mapping[int, Kind]) -> Iterator[Any]:
+        """See `Source.blocks`: one block."""
+        sparse = [i for i in kinds if scipy.sparse.issparse(self._arrays[self._places[i][0]])]
+        columns = {i: self._columns([i])[:, 0] for i in kinds if i not in set(sparse)}
+        n_rows = self._common_length(list(kinds))
+        frame = make_frame(columns, 1).reindex(range(1, n_rows + 1))  # a frame without columns has no rows
+        yield SparseTable(frame, scipy.sparse.csr_array(self._columns(sparse)), sparse) if sparse else frame
 
-    def chunks(self, kinds: Mapping[str, Kind], *, sparse: bool = False) -> Iterator[Any]:
-        """See `Source.chunks`."""
-        if not sparse or not self._sparse_columns(kinds):
-            yield from super().chunks(kinds)
-            return
-        table = self.read(kinds, sparse=True)
-        for start in range(0, len(table), CHUNK_ROWS):
-            yield table.iloc[start : start + CHUNK_ROWS]
+    def matrices(self, parts: Mapping[str, list[int]]) -> dict[str, Any]:
+        """See `Source.matrices`; a matrix that is wanted whole is not copied, and X may stay sparse."""
+        for name in {self._places[i][0] for positions in parts.values() for i in positions}:
+            if self._arrays[name].dtype.kind not in "biuf":
+                raise TableError(f"the array {name!r} holds no numbers.")
+        found = {field: self._columns(positions) for field, positions in parts.items()}
+        return {field: matrix if field == "X" else dense(matrix) for field, matrix in found.items()}
 
-    def read(self, kinds: Mapping[str, Kind], *, sparse: bool = False) -> Any:
-        """See `Source.read`."""
-        names = self._sparse_columns(kinds) if sparse else {}
-        if not names:
-            return super().read(kinds)
-        from ldlearn.tables.sparse_table import SparseTable
+    def _columns(self, positions: list[int]) -> Any:
+        """These columns side by side."""
+        names = dict.fromkeys(self._places[i][0] for i in positions)
+        if len(names) == 1:
+            (name,) = names
+            columns = [self._places[i][1] for i in positions]
+            array = self._arrays[name].reshape(-1, 1) if self._arrays[name].ndim == 1 else self._arrays[name]
+            return array if columns == list(range(array.shape[1])) else array[:, columns]
+        self._common_length(positions)
+        return np.column_stack([dense(self._columns([i])) for i in positions])
 
-        n_rows = self._common_length(dict.fromkeys(self._places[i][0] for i in self._positions(kinds)))
-        # A frame without columns has no rows either, and rows are counted from 1.
-        frame = super().read({name: kind for name, kind in kinds.items() if name not in names})
-        frame = frame.reindex(range(1, n_rows + 1))
-        return SparseTable(frame, scipy.sparse.csr_array(self._joined([*names.values()])), list(names))
-
-    def _sparse_columns(self, kinds: Mapping[str, Kind]) -> dict[str, int]:
-        """Those that stay sparse, and their positions."""
-        found = zip(kinds, self._positions(kinds).items(), strict=True)
-        issparse = {name: scipy.sparse.issparse(array) for name, array in self._arrays.items()}
-        return {name: i for name, (i, kind) in found if kind == "any" and issparse[self._places[i][0]]}
-
-    def _common_length(self, names: Iterable[str]) -> int:
-        (first, n), *others = [(name, self._arrays[name].shape[0]) for name in names] or [("", 0)]
+    def _common_length(self, positions: list[int]) -> int:
+        """Number of rows, which all arrays that hold these columns must have."""
+        lengths = {self._places[i][0]: self._arrays[self._places[i][0]].shape[0] for i in positions}
+        (first, n), *others = lengths.items()
         for other, m in others:
             if m != n:
                 problem = f"the array {first!r} has {n} rows, but {other!r} has {m}; a table needs the same for all."
                 raise TableError(problem)
+        # What is sparse in the file may become dense.
+        check_total(8 * n * len(positions), self.given.max_bytes)
         return int(n)
-
-    def _column(self, pieces: Mapping[str, NDArray[Any]], position: int) -> NDArray[Any]:
-        name, j = self._places[position]
-        return pieces[name] if j is None else pieces[name][:, j]
-
-    def matrices(self, parts: Mapping[str, list[int]]) -> dict[str, Any]:
-        """See `Source.matrices`; a matrix that is wanted whole is not copied, and X may stay sparse."""
-        return {field: self._joined(p) if field == "X" else dense(self._joined(p)) for field, p in parts.items()}
-
-    def _joined(self, positions: list[int]) -> Any:
-        owners = dict.fromkeys(self._places[i][0] for i in positions)
-        for name in owners:
-            if self._arrays[name].dtype.kind not in "biuf":
-                raise TableError(f"the array {name!r} holds no numbers.")
-        if len(owners) == 1 and (name := next(iter(owners))) in self._groups:
-            chosen = [self._places[i][1] for i in positions]
-            return self._arrays[name] if self._groups[name] == positions else self._arrays[name][:, chosen]
-        self._common_length(owners)
-        pieces = {name: dense(self._arrays[name]) for name in owners}
-        return np.column_stack([self._column(pieces, i) for i in positions])
 
 
 def _is_column_or_matrix(array: Any) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ldlearn.exceptions import TableError
 from ldlearn.tables.columns import FEATURE_MARK, MARKS, check_distinct, is_number
+from ldlearn.tables.source import CHUNK_ROWS
 
 META = "ldlearn_meta"  # where rich formats keep names and origin, as JSON
 TEXT_FIELDS = ("name", "source", "licence", "citation", "description")
@@ -41,11 +42,6 @@ class Content:
     texts: Mapping[str, str] = field(default_factory=dict)
     others: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return int(self.X.shape[0])
-
     def meta(self) -> str:
         """Names, origin and the kinds of labels as plain ASCII text."""
         names = {"feature_names": list(self.feature_names), "label_names": list(self.label_names)}
@@ -69,15 +65,18 @@ class Content:
         check_distinct(made)
         return made
 
-    def table(self, rows: slice) -> dict[str, NDArray[Any]]:
-        """Some rows as named columns."""
-        columns = [*np.asarray(self.X[rows]).T]
-        columns += [column for matrix in self.labels.values() for column in np.asarray(matrix[rows]).T]
-        return dict(zip(self.headings(), columns, strict=True))
+    def pieces(self) -> Iterator[dict[str, NDArray[Any]]]:
+        """Some rows at a time as named columns; at least one piece, so that a set without rows has a header."""
+        names = self.headings()
+        for start in range(0, max(self.X.shape[0], 1), CHUNK_ROWS):
+            parts = [matrix[start : start + CHUNK_ROWS] for matrix in (self.X, *self.labels.values())]
+            yield dict(zip(names, [column for part in parts for column in np.asarray(part).T], strict=True))
 
 
-def from_table(table: Mapping[str, NDArray[Any]], labels: Sequence[str]) -> Content:
+def from_pieces(pieces: Iterable[Mapping[str, NDArray[Any]]], labels: Sequence[str]) -> Content:
     """The content of a table of degrees: its label columns, its numbers as features, its texts."""
+    kept = list(pieces)
+    table = {name: np.concatenate([piece[name] for piece in kept]) for name in kept[0]}
     rest = {name: values for name, values in table.items() if name not in set(labels)}
     numbers = {name: values for name, values in rest.items() if values.dtype.kind in "biuf"}
     n_rows = len(next(iter(table.values())))

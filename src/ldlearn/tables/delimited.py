@@ -15,8 +15,8 @@ from ldlearn.exceptions import TableError
 from ldlearn.tables.columns import is_number
 from ldlearn.tables.delimited_dialect import SAMPLE_BYTES, detect_dialect
 from ldlearn.tables.formats import Format
-from ldlearn.tables.sink import Output, Sink, Table, columns_of
-from ldlearn.tables.source import CHUNK_BYTES, CHUNK_ROWS, CountedFile, Input, Kind, Source
+from ldlearn.tables.sink import Output, Table
+from ldlearn.tables.source import CHUNK_BYTES, CHUNK_ROWS, CountedFile, Input, Kind, Source, make_frame
 from ldlearn.tables.values import MISSING, import_pandas, is_padded
 
 _LONGEST_HEADER = 16 << 20
@@ -70,7 +70,7 @@ class DelimitedSource(Source):
         while rows and not self.names[-1] and not any("".join(row[len(self.names) - 1 :]).strip() for row in rows):
             self.names.pop()
 
-    def blocks(self, kinds: Mapping[int, Kind]) -> Iterator[list[NDArray[Any]]]:
+    def blocks(self, kinds: Mapping[int, Kind]) -> Iterator[Any]:
         """See `Source.blocks`; a column of kind "any" becomes numbers if all of its values in the block are.
 
         Columns whose first rows hold codes with leading zeros (01067) stay texts.
@@ -103,7 +103,7 @@ class DelimitedSource(Source):
                 **options,
             )
             with reader:
-                yield from (self._columns(frame, kinds) for frame in reader if len(frame))
+                yield from (self._block(frame, kinds) for frame in reader if len(frame))
         except pandas.errors.ParserError as error:
             if file.interrupt is not None:  # pandas replaces it
                 raise file.interrupt from None
@@ -111,12 +111,13 @@ class DelimitedSource(Source):
                 _check_width(int(found[3]), int(found[1]), int(found[2]))
             raise
 
-    def _columns(self, frame: Any, kinds: Mapping[int, Kind]) -> list[NDArray[Any]]:
+    def _block(self, frame: Any, kinds: Mapping[int, Kind]) -> Any:
         numeric = [i for i, dtype in zip(frame.columns, frame.dtypes, strict=True) if dtype.kind in "iuf"]
         # Converted at once: a call for each of 10,000 columns is slow.
         matrix = (frame if len(numeric) == frame.shape[1] else frame[numeric]).to_numpy(np.float64)
-        numbers = dict(zip(numeric, matrix.T, strict=True))
-        return [numbers[i] if i in numbers else self._texts(frame[i], kind) for i, kind in kinds.items()]
+        columns = dict(zip(numeric, matrix.T, strict=True))
+        columns |= {i: self._texts(frame[i], kinds[i]) for i in frame.columns.difference(numeric)}
+        return make_frame({i: columns[i] for i in kinds}, int(frame.index[0]) + 1)
 
     def _texts(self, column: Any, kind: Kind) -> NDArray[Any]:
         if column.dtype == bool:
@@ -221,39 +222,26 @@ def _is_row_of_numbers(names: list[str]) -> bool:
     return numbers != [numbers[0] + i for i in range(len(numbers))]
 
 
-class DelimitedSink(Sink):
-    """Writes a text table, with enough digits to read the same numbers back."""
+def write_delimited(output: Output, tables: Iterator[Table], delimiter: str) -> None:
+    """Write a text table, with enough digits to read the same numbers back."""
+    from pyarrow import csv as arrow_csv
 
-    def __init__(self, output: Output, delimiter: str) -> None:
-        super().__init__(output)
-        self._delimiter = delimiter
-        self._is_header_due = True
+    from ldlearn.tables.arrow import arrow_table
 
-    def write(self, table: Table) -> None:
-        """Append rows."""
-        from pyarrow import csv as arrow_csv
-
-        from ldlearn.tables.arrow import arrow_table
-
-        columns = columns_of(table)
-        if self._is_header_due:
-            # Not by Arrow, which puts every name in quotes.
-            self.output.file.write((self._delimiter.join(map(self._quote, columns)) + "\n").encode())
-            self._is_header_due = False
-        # a single has fewer digits than the double that it is read back as
-        columns = {n: v.astype(np.float64) if v.dtype == np.float32 else v for n, v in columns.items()}
-        options = arrow_csv.WriteOptions(include_header=False, delimiter=self._delimiter, quoting_style="needed")
-        arrow_csv.write_csv(arrow_table(columns), self.output.file, options)
-
-    def _quote(self, name: str) -> str:
-        if any(mark in name for mark in (self._delimiter, '"', "\n", "\r", "\0")):
-            return '"' + name.replace('"', '""') + '"'
-        return name
+    special = re.compile(f'["\\n\\r\\0{delimiter}]')
+    options = arrow_csv.WriteOptions(include_header=False, delimiter=delimiter, quoting_style="needed")
+    for k, table in enumerate(tables):
+        if k == 0:  # not by Arrow, which puts every name in quotes
+            quoted = ['"' + name.replace('"', '""') + '"' if special.search(name) else name for name in table]
+            output.file.write((delimiter.join(quoted) + "\n").encode())
+        # A float32 has fewer digits than the float64 that it is read back as.
+        columns = {n: v.astype(np.float64) if v.dtype == np.float32 else v for n, v in table.items()}
+        arrow_csv.write_csv(arrow_table(columns), output.file, options)
 
 
 def _format(delimiter: str) -> Format:
-    source, sink = partial(DelimitedSource, delimiter=delimiter), partial(DelimitedSink, delimiter=delimiter)
-    return Format("a text table", source, sink, is_text=True, is_stream=True)
+    source, write = partial(DelimitedSource, delimiter=delimiter), partial(write_delimited, delimiter=delimiter)
+    return Format("a text table", source, write, is_text=True, is_stream=True)
 
 
 CSV, TSV = _format(","), _format("\t")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import re
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import reduce
 from typing import Any
 
@@ -15,7 +15,7 @@ from ldlearn.exceptions import TableError, import_optional
 from ldlearn.tables.atomic import naming_system_errors
 from ldlearn.tables.formats import Format
 from ldlearn.tables.limits import check_declared, check_total
-from ldlearn.tables.sink import Output, Sink, Table, columns_of
+from ldlearn.tables.sink import Output, Table
 from ldlearn.tables.source import Input, Kind, RowSource, as_column
 
 Row = Sequence[Any]
@@ -103,30 +103,18 @@ def _plain(cell: Any) -> Any:
     return None if cell == "" else cell
 
 
-class ExcelSink(Sink):
-    """Writes one sheet."""
-
-    def __init__(self, output: Output) -> None:
-        super().__init__(output)
-        self._book = import_optional("openpyxl", "tables", "Excel files").Workbook(write_only=True)
-        self._sheet = self._book.create_sheet("table")
-        self._is_header_due = True
-
-    def write(self, table: Table) -> None:
-        """Append rows."""
-        columns = columns_of(table)
+def _write(output: Output, tables: Iterator[Table]) -> None:
+    """Write one sheet."""
+    book = import_optional("openpyxl", "tables", "Excel files").Workbook(write_only=True)
+    sheet = book.create_sheet("table")
+    for k, table in enumerate(tables):
         # openpyxl keeps the rows in a file of its own, which may find no room before ours does.
-        with naming_system_errors(self.output.name, "written"):
-            if self._is_header_due:
-                self._sheet.append(list(columns))
-                self._is_header_due = False
-            for row in zip(*(column.tolist() for column in columns.values()), strict=True):
-                # A workbook has no NaN.
-                self._sheet.append([None if cell != cell else cell for cell in row])
-
-    def close(self) -> None:
-        """Write the workbook."""
-        self._book.save(self.output.seekable)
+        with naming_system_errors(output.name, "written"):
+            if k == 0:
+                sheet.append(list(table))
+            for row in zip(*(column.tolist() for column in table.values()), strict=True):
+                sheet.append([None if cell != cell else cell for cell in row])  # a workbook has no NaN
+    book.save(output.seekable)
 
 
-EXCEL = Format("an Excel workbook", ExcelSource, ExcelSink)
+EXCEL = Format("an Excel workbook", ExcelSource, _write)

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from ldlearn.exceptions import FileError, TableError
 from ldlearn.tables.columns import check_distinct
+from ldlearn.tables.content import Content, from_pieces
 from ldlearn.tables.delimited_dialect import Dialect
 from ldlearn.tables.limits import DEFAULT_MAX_BYTES
-from ldlearn.tables.sink import Output, Sink
+from ldlearn.tables.sink import Output, Table, check_dense
 from ldlearn.tables.source import PIPE, Input, OnMessage, OnProgress, Source, is_gzip, reading
 
 # Ending of a file: module and name of its `Format`. A new format is one file and one line here, and then works in
@@ -52,8 +56,10 @@ class Format:
         What it is called in messages.
     source : callable
         Makes a `Source` of an `Input`.
-    sink : callable
-        Makes a `Sink` of an `Output`.
+    write_rows : callable, optional
+        Writes tables of the same columns, one after the other, to an `Output`.
+    write_content : callable, optional
+        Writes a `Content`: for formats that are written as a whole.
     is_text : bool
         Whether it has a `Dialect`.
     is_stream : bool
@@ -62,7 +68,8 @@ class Format:
 
     title: str
     source: Callable[[Input], Source]
-    sink: Callable[[Output], Sink]
+    write_rows: Callable[[Output, Iterator[Table]], None] | None = None
+    write_content: Callable[[Output, Content], None] | None = None
     is_text: bool = False
     is_stream: bool = False
 
@@ -209,28 +216,47 @@ def _is_from(path: Path, given: str) -> bool:
         return False
 
 
-@contextmanager
-def open_output(
-    name: str, labels: Sequence[str] = (), given: str | None = None, *, mat_version: str | None = None
-) -> Iterator[Sink]:
-    """A table to write, complete or not at all; to standard output for "-".
+def write_table(name: str, tables: Iterable[Any], labels: Sequence[str] = (), given: str | None = None) -> None:
+    """Write a table, complete or not at all; to standard output for "-".
 
     Parameters
     ----------
     name : str
         The file, or "-".
+    tables : iterable of data frames or mappings of names to columns
+        The rows in pieces, at least one.
     labels : sequence of str
-        The columns that hold degrees of labels.
+        The columns that hold degrees of labels, for formats that keep them apart.
     given : str, optional
         The format, if the ending does not show it.
-    mat_version : {"5", "7.3"}, optional
-        Version of a .mat file.
     """
+    pieces = ({str(name): np.asarray(table[name]) for name in table} for table in tables)
+    with _open_output(name, given) as (format, output):
+        if format.write_content is not None:
+            format.write_content(output, from_pieces(pieces, labels))
+        elif format.write_rows is not None:
+            format.write_rows(output, pieces)
+
+
+def write_content(name: str, content: Content, *, mat_version: str | None = None) -> None:
+    """Write a data set as `write_table` writes a table."""
+    with _open_output(name, None, mat_version, content.meta()) as (format, output):
+        if format.write_content is not None:
+            format.write_content(output, content)
+        elif format.write_rows is not None:
+            check_dense(output, content)
+            format.write_rows(output, content.pieces())
+
+
+@contextmanager
+def _open_output(
+    name: str, given: str | None, mat_version: str | None = None, meta: str | None = None
+) -> Iterator[tuple[Format, Output]]:
     format = find_format(format_of(name, given))
-    output = Output(name, labels, mat_version)
+    if format.write_rows is None and format.write_content is None:
+        raise TableError(f"{format.title} can only be read; write JSON lines, .jsonl.", where=name)
+    output = Output(name, mat_version, meta)
     with output.stack:
-        sink = format.sink(output)
-        yield sink
+        yield format, output
         # Before the stack is left, which puts the file in its place; an error on the way leaves what was there.
-        sink.close()
         output.finish()

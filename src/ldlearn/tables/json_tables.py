@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator
 from itertools import chain, islice
 from shlex import quote
-from typing import Any, NoReturn
+from typing import Any
 
 from numpy.typing import NDArray
 
@@ -18,7 +18,7 @@ from ldlearn.tables.annotation_formats import is_task
 from ldlearn.tables.columns import marked_labels
 from ldlearn.tables.formats import Format
 from ldlearn.tables.limits import check_total
-from ldlearn.tables.sink import Output, Sink, Table, columns_of
+from ldlearn.tables.sink import Output, Table, refusal
 from ldlearn.tables.source import CHUNK_ROWS, PIPE, Input, Kind, RowSource, as_column
 
 _LONGEST_LINE = 64 << 20
@@ -98,24 +98,17 @@ def _parse(text: bytes, what: str, row: int | None = None) -> Any:
         raise TableError(f"the {what} is no JSON ({reason}).", row=row) from None
 
 
-class JsonLinesSink(Sink):
-    """Writes one JSON object a row; NaN becomes null."""
-
-    def write(self, table: Table) -> None:
-        """Append rows."""
-        columns = columns_of(table)
-        plain = [[None if value != value else value for value in column.tolist()] for column in columns.values()]
+def _write_lines(output: Output, tables: Iterator[Table]) -> None:
+    """Write one JSON object a row; NaN becomes null."""
+    for table in tables:
+        plain = [[None if value != value else value for value in column.tolist()] for column in table.values()]
         for values in zip(*plain, strict=True):
             try:
-                line = json.dumps(dict(zip(columns, values, strict=True)), ensure_ascii=False, allow_nan=False)
+                line = json.dumps(dict(zip(table, values, strict=True)), ensure_ascii=False, allow_nan=False)
             except ValueError:
-                raise self.refusal("JSON has no infinite numbers; use another format.") from None
-            self.output.file.write(line.encode() + b"\n")
+                raise refusal(output, "JSON has no infinite numbers; use another format.") from None
+            output.file.write(line.encode() + b"\n")
 
 
-def _refuse(output: Output) -> NoReturn:
-    raise TableError("a .json file can only be read; write JSON lines, .jsonl.", where=output.name)
-
-
-JSONL = Format("JSON lines", JsonLinesSource, JsonLinesSink, is_stream=True)
-JSON = Format("JSON", JsonSource, _refuse, is_stream=True)
+JSONL = Format("JSON lines", JsonLinesSource, _write_lines, is_stream=True)
+JSON = Format("JSON", JsonSource, is_stream=True)

@@ -14,7 +14,7 @@ from ldlearn.tables.arrays import ArraySource
 from ldlearn.tables.content import META, Content, parse_meta
 from ldlearn.tables.formats import Format
 from ldlearn.tables.limits import MOST_NAMES, check_declared
-from ldlearn.tables.sink import WholeSink
+from ldlearn.tables.sink import Output, refusal
 from ldlearn.tables.source import Input
 
 _MARK = "ldlearn "
@@ -81,21 +81,16 @@ def _check_indices(path: Path) -> None:
                     raise TableError(f"the feature index {index[:30].decode()} is beyond {MOST_NAMES:,}.")
 
 
-class LibsvmSink(WholeSink):
-    """Writes features, with sixteen digits, and logical labels; names and origin go into a comment."""
+def _write(output: Output, content: Content) -> None:
+    """Write features, with sixteen digits, and logical labels; names and origin go into a comment."""
+    from sklearn.datasets import dump_svmlight_file
 
-    def save(self, content: Content) -> None:
-        """See `Sink.save`."""
-        from sklearn.datasets import dump_svmlight_file
-
-        if "Y" not in content.labels:
-            raise self.refusal(
-                "LIBSVM files hold logical labels only; make them first, e.g. LabelDataset(X, Y=data.logical())."
-            )
-        Y = scipy.sparse.csr_matrix(content.labels["Y"])
-        X = _without_empty_rows(scipy.sparse.csr_matrix(content.X))
-        comment = _MARK + content.meta()
-        dump_svmlight_file(X, Y, self.output.file, zero_based=False, comment=comment, multilabel=True)
+    if "Y" not in content.labels:
+        advice = "make them first, e.g. LabelDataset(X, Y=data.logical())."
+        raise refusal(output, f"LIBSVM files hold logical labels only; {advice}")
+    X, Y = (scipy.sparse.csr_matrix(matrix) for matrix in (content.X, content.labels["Y"]))
+    comment = _MARK + content.meta()
+    dump_svmlight_file(_without_empty_rows(X), Y, output.file, zero_based=False, comment=comment, multilabel=True)
 
 
 def _without_empty_rows(X: Any) -> Any:
@@ -106,4 +101,4 @@ def _without_empty_rows(X: Any) -> Any:
     return scipy.sparse.csr_matrix(parts, shape=X.shape)
 
 
-LIBSVM = Format("LIBSVM", LibsvmSource, LibsvmSink)
+LIBSVM = Format("LIBSVM", LibsvmSource, write_content=_write)

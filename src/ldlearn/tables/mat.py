@@ -15,7 +15,7 @@ from ldlearn.tables.content import Content
 from ldlearn.tables.formats import Format
 from ldlearn.tables.limits import check_declared, check_total
 from ldlearn.tables.mat5 import read_mat5
-from ldlearn.tables.sink import Output, WholeSink
+from ldlearn.tables.sink import Output, check_numbers_only
 from ldlearn.tables.source import Input
 
 _PREFACE = 512
@@ -27,24 +27,18 @@ def _source(given: Input) -> ArraySource:
     return ArraySource(given, (read_mat73 if is_mat73(given.path) else read_mat5)(given.path, given.max_bytes))
 
 
-class MatSink(WholeSink):
-    """Writes version 5, or 7.3 for arrays that version 5 cannot hold."""
-
-    def __init__(self, output: Output) -> None:
-        super().__init__(output)
-        if output.mat_version not in (None, "5", "7.3"):
-            raise ParameterError(f"mat_version must be '5' or '7.3', got {output.mat_version!r}.")
-
-    def save(self, content: Content) -> None:
-        """See `Sink.save`."""
-        self.numbers_only(content)
-        size = content.X.data.nbytes if scipy.sparse.issparse(content.X) else content.X.nbytes
-        # MATLAB itself keeps larger arrays in version 7.3 only.
-        version = self.output.mat_version or ("5" if size < 1 << 31 else "7.3")
-        if version == "7.3":
-            write_mat73(self.output.seekable, arrays_of(content))
-        else:
-            scipy.io.savemat(self.output.seekable, arrays_of(content), do_compression=True)
+def _write(output: Output, content: Content) -> None:
+    """Write version 5, or 7.3 for arrays that version 5 cannot hold."""
+    check_numbers_only(output, content)
+    size = content.X.data.nbytes if scipy.sparse.issparse(content.X) else content.X.nbytes
+    # MATLAB itself keeps larger arrays in version 7.3 only.
+    version = output.mat_version or ("5" if size < 1 << 31 else "7.3")
+    if version == "7.3":
+        write_mat73(output.seekable, arrays_of(content))
+    elif version == "5":
+        scipy.io.savemat(output.seekable, arrays_of(content), do_compression=True)
+    else:
+        raise ParameterError(f"mat_version must be '5' or '7.3', got {version!r}.")
 
 
 def _import_h5py() -> Any:
@@ -153,4 +147,4 @@ def _store_sparse(group: Any, matrix: Any) -> None:
         group.create_dataset("ir", data=matrix.indices.astype(np.uint64))
 
 
-MAT = Format("a MATLAB file", _source, MatSink)
+MAT = Format("a MATLAB file", _source, write_content=_write)

@@ -18,7 +18,7 @@ from ldlearn.tables.columns import MARKS, Columns
 from ldlearn.tables.content import META, Content
 from ldlearn.tables.formats import Format
 from ldlearn.tables.limits import MOST_NAMES, check_declared, check_total
-from ldlearn.tables.sink import WholeSink
+from ldlearn.tables.sink import Output, check_dense, check_numbers_only, refusal
 from ldlearn.tables.source import PIPE, Input
 
 
@@ -109,34 +109,28 @@ def _part(path: Path, field: str) -> Path:
     return path.with_name(f"{path.stem.removesuffix('_X')}_{field}.npy")
 
 
-class NpzSink(WholeSink):
-    """Writes an archive: a data set with names and origin; of a table the degrees as ``D`` with ``label_names``."""
-
-    def save(self, content: Content) -> None:
-        """See `Sink.save`."""
-        arrays = split_sparse(arrays_of(content))
-        if not content.texts:  # a plain table has its names in arrays that others can read
-            del arrays[META]
-            arrays |= {"feature_names": np.array(content.feature_names)} if len(content.feature_names) else {}
-            arrays |= {**content.others, "label_names": np.array(content.label_names)}
-        np.savez_compressed(self.output.file, **arrays)
+def _write_npz(output: Output, content: Content) -> None:
+    """Write an archive: a data set with names and origin; of a table the degrees as ``D`` with ``label_names``."""
+    arrays = split_sparse(arrays_of(content))
+    if not content.texts:  # a plain table has its names in arrays that others can read
+        del arrays[META]
+        arrays |= {"feature_names": np.array(content.feature_names)} if len(content.feature_names) else {}
+        arrays |= {**content.others, "label_names": np.array(content.label_names)}
+    np.savez_compressed(output.file, **arrays)
 
 
-class NpySink(WholeSink):
-    """Writes ``name_X.npy`` and ``name_D.npy`` (or ``_Y``, ``_counts``); degrees alone go into one file."""
-
-    def save(self, content: Content) -> None:
-        """See `Sink.save`; names are not kept."""
-        self.numbers_only(content)
-        self.dense_only(content)
-        if not content.X.shape[1]:
-            write_npy(self.output.file, next(iter(content.labels.values())))
-            return
-        if self.output.name == PIPE:
-            raise self.refusal("features and labels are two .npy files, which a pipe cannot hold; use .npz.")
-        # all files are complete before the first takes its place
-        for field, matrix in {"X": content.X, **content.labels}.items():
-            write_npy(self.output.beside(_part(Path(self.output.name), field)), matrix)
+def _write_npy(output: Output, content: Content) -> None:
+    """Write ``name_X.npy`` and ``name_D.npy`` (or ``_Y``, ``_counts``), without names; degrees alone as one file."""
+    check_numbers_only(output, content)
+    check_dense(output, content)
+    if not content.X.shape[1]:
+        write_npy(output.file, next(iter(content.labels.values())))
+        return
+    if output.name == PIPE:
+        raise refusal(output, "features and labels are two .npy files, which a pipe cannot hold; use .npz.")
+    # all files are complete before the first takes its place
+    for field, matrix in {"X": content.X, **content.labels}.items():
+        write_npy(output.beside(_part(Path(output.name), field)), matrix)
 
 
 def write_npy(file: IO[bytes], array: Any) -> None:
@@ -144,5 +138,9 @@ def write_npy(file: IO[bytes], array: Any) -> None:
     npy_format.write_array(file, np.asarray(array), allow_pickle=False)
 
 
-NPZ = Format("NPZ", lambda given: ArraySource(given, join_sparse(read_npz(given.path, given.max_bytes))), NpzSink)
-NPY = Format("a NumPy array", NpySource, NpySink)
+NPZ = Format(
+    "NPZ",
+    lambda given: ArraySource(given, join_sparse(read_npz(given.path, given.max_bytes))),
+    write_content=_write_npz,
+)
+NPY = Format("a NumPy array", NpySource, write_content=_write_npy)

@@ -1,4 +1,4 @@
-"""What all tables that are written have in common: rows in pieces, or a whole data set."""
+"""Where tables are written to, and what formats refuse."""
 
 from __future__ import annotations
 
@@ -6,22 +6,21 @@ import gzip
 import shutil
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
 from typing import IO, Any, cast
 
-import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
 from ldlearn.exceptions import TableError
 from ldlearn.tables.atomic import writing
-from ldlearn.tables.content import Content, from_table
-from ldlearn.tables.source import CHUNK_ROWS, PIPE, is_gzip
+from ldlearn.tables.content import Content
+from ldlearn.tables.source import PIPE, is_gzip
 
-Table = Mapping[str, Any]
+Table = Mapping[str, NDArray[Any]]  # columns by name
 
 
 class Output:
@@ -31,14 +30,14 @@ class Output:
     ----------
     name : str
         The file, or "-" for standard output.
-    labels : sequence of str
-        Which columns are degrees of labels, for formats that keep them apart.
     mat_version : {"5", "7.3"}, optional
         Version of a .mat file.
+    meta : str, optional
+        Names and origin of a data set, for formats of rows that can keep them.
     """
 
-    def __init__(self, name: str, labels: Sequence[str] = (), mat_version: str | None = None) -> None:
-        self.name, self.labels, self.mat_version = name, list(labels), mat_version
+    def __init__(self, name: str, mat_version: str | None = None, meta: str | None = None) -> None:
+        self.name, self.mat_version, self.meta = name, mat_version, meta
         self.stack = ExitStack()
 
     @cached_property
@@ -70,67 +69,19 @@ class Output:
         self.file.flush()
 
 
-class Sink:
-    """A table that is written once. A format implements `write`; `close` and `save` have defaults.
-
-    Parameters
-    ----------
-    output : Output
-    """
-
-    def __init__(self, output: Output) -> None:
-        self.output = output
-
-    def write(self, table: Table) -> None:
-        """Append rows: a data frame, or any mapping of names to columns."""
-        raise NotImplementedError
-
-    def save(self, content: Content) -> None:
-        """Write a data set, row by row."""
-        self.dense_only(content)
-        from sklearn.utils import gen_batches
-
-        # At least one piece, so that a set without rows still has a header.
-        for rows in gen_batches(max(content.n_rows, 1), CHUNK_ROWS):
-            self.write(content.table(rows))
-
-    def close(self) -> None:
-        """Write what is due at the end."""
-
-    def dense_only(self, content: Content) -> None:
-        """Refuse sparse features."""
-        if scipy.sparse.issparse(content.X):
-            raise self.refusal("this format holds no sparse features; use .npz, .mat, .arff or .svm.")
-
-    def refusal(self, problem: str, column: str | None = None) -> TableError:
-        """An error about what the format cannot hold."""
-        return TableError(problem, column=column, where=self.output.name)
+def refusal(output: Output, problem: str, column: str | None = None) -> TableError:
+    """An error about what the format cannot hold."""
+    return TableError(problem, column=column, where=output.name)
 
 
-class WholeSink(Sink):
-    """A format that is written as a whole: it implements `save`, and rows are kept until the end."""
-
-    def __init__(self, output: Output) -> None:
-        super().__init__(output)
-        self._kept: list[dict[str, NDArray[Any]]] = []
-
-    def write(self, table: Table) -> None:
-        """Keep the rows until the end."""
-        self._kept.append(columns_of(table))
-
-    def close(self) -> None:
-        """Write the rows that were kept."""
-        if self._kept:
-            joined = {name: np.concatenate([piece[name] for piece in self._kept]) for name in self._kept[0]}
-            self.save(from_table(joined, self.output.labels))
-
-    def numbers_only(self, content: Content) -> None:
-        """Refuse columns of texts."""
-        if content.others:
-            problem = "this format holds numbers only; write .csv, .jsonl, .parquet or .npz."
-            raise self.refusal(problem, next(iter(content.others)))
+def check_dense(output: Output, content: Content) -> None:
+    """Refuse sparse features."""
+    if scipy.sparse.issparse(content.X):
+        raise refusal(output, "this format holds no sparse features; use .npz, .mat, .arff or .svm.")
 
 
-def columns_of(table: Table) -> dict[str, NDArray[Any]]:
-    """The columns of a frame or mapping as arrays."""
-    return {str(name): np.asarray(table[name]) for name in table}
+def check_numbers_only(output: Output, content: Content) -> None:
+    """Refuse columns of texts."""
+    for name in content.others:
+        problem = "this format holds numbers only; write .csv, .jsonl, .parquet or .npz."
+        raise refusal(output, problem, name)

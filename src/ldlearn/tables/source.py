@@ -7,7 +7,7 @@ import shutil
 import sys
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cached_property
 from itertools import islice
@@ -22,13 +22,14 @@ from ldlearn.tables.atomic import naming_system_errors
 from ldlearn.tables.columns import Columns, find_columns, marked_labels
 from ldlearn.tables.delimited_dialect import Dialect
 from ldlearn.tables.limits import DEFAULT_MAX_BYTES, check_declared, check_total
+from ldlearn.tables.sparse_table import SparseTable, rename_columns
 from ldlearn.tables.values import import_pandas, to_numbers
 
 PIPE = "-"
 CHUNK_ROWS = 8192
 CHUNK_BYTES = 128 << 20  # of wide rows; pandas spends most of a smaller chunk on its columns
 
-Kind = Literal["number", "text", "any"]
+Kind = Literal["text", "any"]  # "any": numbers where all cells are numbers
 OnProgress = Callable[[int], None]
 OnMessage = Callable[[str], None]
 
@@ -62,41 +63,46 @@ class Source:
     def __init__(self, given: Input) -> None:
         self.given = given
 
-    def blocks(self, kinds: Mapping[int, Kind]) -> Iterator[list[NDArray[Any]]]:
-        """The rows in pieces: of each piece one array for every position in ``kinds``, in that order.
+    def blocks(self, kinds: Mapping[int, Kind]) -> Iterator[Any]:
+        """The rows in one or more data frames with the columns in ``kinds``, named by their positions.
 
-        Numbers may come as texts, which are then converted; texts and "any" as whatever the file holds.
+        The index counts rows from 1 (a header is no row). Sparse matrices come as a `SparseTable`.
         """
         raise NotImplementedError
 
     def matrices(self, parts: Mapping[str, list[int]]) -> dict[str, Any]:
         """Groups of columns as matrices of numbers; features may come sparse."""
-        kinds: dict[int, Kind] = dict.fromkeys([i for positions in parts.values() for i in positions], "number")
-        place = {position: k for k, position in enumerate(kinds)}
-        pieces, rows = [], 0
-        for block in self._guarded(kinds):
-            pieces.append(np.column_stack(block))
-            rows += len(pieces[-1])
-            check_total(rows * len(kinds) * 8, self.given.max_bytes)
-        table = np.concatenate(pieces) if pieces else np.empty((0, len(kinds)))
-        return {field: table[:, [place[i] for i in positions]] for field, positions in parts.items()}
+        matrices: dict[str, NDArray[Any]] = {}
+        n_rows, wanted = 0, [i for positions in parts.values() for i in positions]
+        for block in self._guarded(dict.fromkeys(wanted, "any")):
+            check_total((n_rows + len(block)) * len(wanted) * 8, self.given.max_bytes)
+            for field, positions in parts.items():
+                piece = to_matrix(block[positions], [self.names[i] for i in positions])
+                matrix = matrices.setdefault(field, np.empty((0, len(positions)), dtype=piece.dtype))
+                matrix.resize((n_rows + len(piece), len(positions)), refcheck=False)  # moves pages, copies nothing
+                matrix[n_rows:] = piece
+            n_rows += len(block)
+        return matrices or {field: np.empty((0, len(positions))) for field, positions in parts.items()}
 
-    def chunks(self, kinds: Mapping[str, Kind], *, sparse: bool = False) -> Iterator[Any]:
-        """Data frames with the columns in ``kinds``; their index counts rows from 1 (a header is no row).
-
-        Where ``sparse`` allows it, formats that hold sparse matrices give a `SparseTable`.
-        """
-        row = 1
-        for block in self._guarded(self._positions(kinds)):
-            frame = _frame(dict(zip(kinds, block, strict=True)), row)
-            row += len(frame)
-            yield frame
+    def chunks(self, kinds: Mapping[str, Kind]) -> Iterator[Any]:
+        """The columns in ``kinds`` in tables of a limited number of rows: frames, or a `SparseTable` each."""
+        for table in self._tables(kinds):
+            for start in range(0, len(table), CHUNK_ROWS):
+                yield table.iloc[start : start + CHUNK_ROWS]
 
     def read(self, kinds: Mapping[str, Kind], *, sparse: bool = False) -> Any:
-        """All rows in one frame, or as in `chunks`."""
-        blocks = list(self._guarded(self._positions(kinds)))
-        columns = [np.concatenate(arrays) for arrays in zip(*blocks, strict=True)] or [np.empty(0) for _ in kinds]
-        return _frame(dict(zip(kinds, columns, strict=True)), 1)
+        """All rows in one frame, or in a `SparseTable` where there is one and ``sparse`` allows it."""
+        tables = list(self._tables(kinds))
+        if len(tables) == 1:
+            return tables[0].to_frame() if isinstance(tables[0], SparseTable) and not sparse else tables[0]
+        pandas = import_pandas()
+        return pandas.concat(tables) if tables else pandas.DataFrame(columns=list(kinds))
+
+    def _tables(self, kinds: Mapping[str, Kind]) -> Iterator[Any]:
+        # Reversed, so that of two columns of one name the first is taken.
+        place = {name: i for i, name in reversed(list(enumerate(self.names)))}
+        for block in self._guarded({place[name]: kind for name, kind in kinds.items()}):
+            yield rename_columns(block, self.names)
 
     def find(self, choice: Columns, option: str = "labels") -> list[int]:
         """Positions of chosen columns; see `ldlearn.tables.columns`."""
@@ -112,25 +118,15 @@ class Source:
         """What there is to choose from, for messages."""
         return f"the columns are {format_list(self.names, 12)}"
 
-    def _guarded(self, kinds: Mapping[int, Kind]) -> Iterator[list[NDArray[Any]]]:
-        """The blocks with texts converted to numbers; only errors while a block is read are errors of the file."""
-        blocks, row = self.blocks(kinds), 1
+    def _guarded(self, kinds: Mapping[int, Kind]) -> Iterator[Any]:
+        """The blocks; only errors while a block is read are errors of the file."""
+        blocks = self.blocks(kinds)
         while True:
             with reading(self.given):
                 block = next(blocks, None)
-                if block is None:
-                    return
-                columns = zip(kinds.items(), block, strict=True)
-                block = [self._as_numbers(v, i, row) if kind == "number" else v for (i, kind), v in columns]
+            if block is None:
+                return
             yield block
-            row += len(block[0]) if block else 0
-
-    def _as_numbers(self, values: NDArray[Any], position: int, row: int) -> NDArray[Any]:
-        if values.dtype.kind in "biuf":
-            return values
-        pandas = import_pandas()
-        index = pandas.RangeIndex(row, row + len(values))
-        return to_numbers(pandas.Series(values, dtype=object, index=index), self.names[position])
 
     def _take_names(self, names: list[str]) -> None:
         """Take the names of a header, stripped where they stay distinct, and find those that mark labels."""
@@ -140,22 +136,17 @@ class Source:
             self.given.log(f"spaces around the names of columns are left out: {format_list(spaced)}")
         self.labels = marked_labels(self.names)
 
-    def _positions(self, kinds: Mapping[str, Kind]) -> dict[int, Kind]:
-        # Reversed, so that of two columns of one name the first is taken.
-        place = {name: i for i, name in reversed(list(enumerate(self.names)))}
-        return {place[name]: kind for name, kind in kinds.items()}
-
 
 class RowSource(Source):
     """A table of a format that gives one row after the other; it sets ``_rows`` and implements `_column`."""
 
     _rows: Iterator[Any]
 
-    def blocks(self, kinds: Mapping[int, Kind]) -> Iterator[list[NDArray[Any]]]:
+    def blocks(self, kinds: Mapping[int, Kind]) -> Iterator[Any]:
         """See `Source.blocks`."""
         first = 1
         while rows := list(islice(self._rows, CHUNK_ROWS)):
-            yield [self._column(rows, i, kind, first) for i, kind in kinds.items()]
+            yield make_frame({i: self._column(rows, i, kind, first) for i, kind in kinds.items()}, first)
             first += len(rows)
 
     def _column(self, rows: list[Any], position: int, kind: Kind, first: int) -> NDArray[Any]:
@@ -173,24 +164,28 @@ def as_column(cells: list[Any], kind: Kind) -> NDArray[Any]:
     return values
 
 
-def _frame(columns: Mapping[str, NDArray[Any]], first_row: int) -> Any:
+def make_frame(columns: Mapping[int, NDArray[Any]], first_row: int) -> Any:
     """A frame of numbers and Python objects, whatever the version of pandas prefers."""
     pandas = import_pandas()
-    n_rows = len(next(iter(columns.values()))) if columns else 0
-    index = pandas.RangeIndex(first_row, first_row + n_rows)
-    numbers = {name: values for name, values in columns.items() if values.dtype == np.float64}
-    others = {
-        name: pandas.Series(values, index=index, dtype=object if values.dtype.kind in "OU" else values.dtype)
-        for name, values in columns.items()
-        if name not in numbers
-    }
+    index = pandas.RangeIndex(first_row, first_row + len(next(iter(columns.values()), ())))
+    numbers = [i for i, values in columns.items() if values.dtype == np.float64]
     # As one block: a frame of thousands of arrays is slow to make and slow to use.
-    block = np.stack([*numbers.values()]).T if numbers else np.empty((n_rows, 0))
-    # Names as Python objects: those of Arrow's kind are slow to go through.
-    frame = pandas.DataFrame(block, index=index, columns=pandas.Index(list(numbers), dtype=object), copy=False)
-    if others:
-        frame = pandas.concat([frame, pandas.DataFrame(others, index=index)], axis=1)
-    return frame[list(columns)] if list(frame.columns) != list(columns) else frame
+    block = np.stack([columns[i] for i in numbers]).T if numbers else None
+    frame = pandas.DataFrame(block, index=index, columns=numbers)
+    if len(numbers) == len(columns):
+        return frame
+    types = {i: object if values.dtype.kind in "OU" else values.dtype for i, values in columns.items()}
+    others = {i: pandas.Series(columns[i], index, types[i]) for i in columns if i not in frame.columns}
+    return pandas.concat([frame, pandas.DataFrame(others)], axis=1)[list(columns)]
+
+
+def to_matrix(frame: Any, names: Sequence[str]) -> NDArray[Any]:
+    """The numbers of a frame whose columns have these names in messages; float32 if all of them are."""
+    dtypes = list(frame.dtypes)
+    if not all(dtype.kind in "biuf" for dtype in dtypes):
+        columns = zip(frame.items(), names, strict=True)
+        return np.column_stack([to_numbers(values, name) for (_, values), name in columns])
+    return np.asarray(frame.to_numpy(dtype=np.result_type(np.float32, *dtypes)))
 
 
 class Input:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -26,7 +27,7 @@ class SparseTable:
 
     frame: Any
     matrix: Any
-    names: list[str]
+    names: list[Any]
 
     @property
     def columns(self) -> list[str]:
@@ -80,6 +81,14 @@ class SparseTable:
         names = pandas.Index(self.names, dtype=object)
         dense = pandas.DataFrame(self.matrix.toarray(), index=self.index, columns=names)
         return pandas.concat([dense, self.frame], axis=1)
+
+
+def rename_columns(table: Any, names: Sequence[str]) -> Any:
+    """A frame or `SparseTable` whose columns are positions, with these names instead."""
+    if isinstance(table, SparseTable):
+        return replace(table, frame=rename_columns(table.frame, names), names=[names[i] for i in table.names])
+    # Names as Python objects: those of Arrow's kind are slow to go through.
+    return table.set_axis(import_pandas().Index([names[i] for i in table.columns], dtype=object), axis=1)
 
 
 @dataclass(frozen=True)

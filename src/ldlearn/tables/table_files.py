@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Unpack
 
@@ -22,7 +22,7 @@ from ldlearn.metrics.against_baselines import (
 from ldlearn.tables.column_types import CellReport
 from ldlearn.tables.columns import Columns, FeatureColumns, check_columns, find_kept
 from ldlearn.tables.delimited_dialect import Dialect
-from ldlearn.tables.formats import naming, open_output
+from ldlearn.tables.formats import naming, write_table
 from ldlearn.tables.labelled_table import LabelledTable, TableInput, read_labelled
 from ldlearn.tables.model_files import load_table_model
 from ldlearn.tables.progress import Progress, silent
@@ -205,7 +205,7 @@ def evaluate_table(
     truths, predictions, rows, report = [], [], [], CellReport(decimal=table_input.decimal)
     with table_input.opened("rows") as source:
         kinds, messages = columns_to_read(source, loaded, loaded.labels)
-        for frame in source.chunks(kinds, sparse=True):
+        for frame in source.chunks(kinds):
             truths.append(to_labels(loaded.with_label_columns(frame), loaded.labels))
             predictions.append(loaded.predict(frame, report).to_numpy())
             rows.extend(frame.index)
@@ -235,8 +235,8 @@ def _enhance_by_fitting(table: LabelledTable, estimator: Any, writer: Writer, wh
     if uncertainty:
         enhanced = model.enhance(table.frame, CellReport(decimal=table.decimal), uncertainty=uncertainty)
         degrees[uncertainty.names] = enhanced[uncertainty.names].to_numpy()
-    with open_output(writer.output, columns.labels, writer.format) as sink:
-        sink.write(writer.rows(table.frame, degrees, columns.id, columns.kept, len(columns.labels)))
+    rows = writer.rows(table.frame, degrees, columns.id, columns.kept, len(columns.labels))
+    write_table(writer.output, [rows], columns.labels, writer.format)
     return WrittenTable(len(degrees), columns.labels, writer.output, model.facts["warnings"])
 
 
@@ -256,14 +256,18 @@ def _stream(
         id = _id_column(source, model, id)
         kept = find_kept(source, writer.keep, id, model.labels)
         kinds, messages = columns_to_read(source, model, labels, id, kept)
-        with open_output(writer.output, model.labels, writer.format) as sink:
-            for frame in source.chunks(kinds, sparse=True):
-                sink.write(writer.rows(frame, apply(frame, report, uncertainty=uncertainty), id, kept, n_labels))
+
+        def tables() -> Iterator[Any]:
+            nonlocal count
+            for frame in source.chunks(kinds):
                 count += len(frame)
+                yield writer.rows(frame, apply(frame, report, uncertainty=uncertainty), id, kept, n_labels)
             if not count:  # a table without rows still has columns
                 pandas, degrees = import_pandas(), [*model.labels, *uncertainty.names]
                 frame, nothing = pandas.DataFrame(columns=list(kinds)), pandas.DataFrame(columns=degrees, dtype=float)
-                sink.write(writer.rows(frame, nothing, id, kept, n_labels))
+                yield writer.rows(frame, nothing, id, kept, n_labels)
+
+        write_table(writer.output, tables(), model.labels, writer.format)
     return WrittenTable(count, list(model.labels), writer.output, messages + report.messages())
 
 
