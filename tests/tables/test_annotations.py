@@ -149,7 +149,7 @@ def test_nested_data_of_a_task(write):
     path = write("n.json", [task(1, answer(1, choice(["a"])), text="t", about={"source": "web"}, boxes=[1, 2])])
     found = read_annotations(path)
     assert list(found.table.columns) == ["id", "text", "about.source", "a"]
-    assert "columns left out, because they hold lists: 'boxes'" in found.messages
+    assert any("hold lists" in text and "'boxes'" in text for text in found.messages)
 
 
 @pytest.mark.parametrize("key", ["label", "labels", "cats"])
@@ -211,7 +211,7 @@ def test_a_long_table(write):
     assert "item 'Item ID', rater 'Worker', label 'label'" in said
     assert "1 repeated annotations" in said
     assert "1 annotations without a label" in said
-    assert "they differ between the annotations of one item: 'when'" in said
+    assert "differ between the annotations of one item: 'when'" in said
 
 
 def test_ratings_are_in_the_order_of_numbers(write):
@@ -272,7 +272,7 @@ def test_no_file_counts_twice(write, tmp_path):
     path = write("a.jsonl", [{"id": 1, "label": ["x"]}])
     (tmp_path / "link.jsonl").symlink_to(path)
     for again in (path, str(tmp_path / "link.jsonl")):
-        with pytest.raises(FileError, match=r"it is the same file as .*a\.jsonl; name it once"):
+        with pytest.raises(FileError, match="it is the same file as another; name it once"):
             read_annotations([path, again])
 
 
@@ -409,7 +409,7 @@ def test_json_lists_are_labels_and_no_features(write):
     said = []
     settings = {"holdout": 0.0, "params": {"beta": 1.0, "gamma": 1.0, "ordered": 0.1}, "on_message": said.append}
     assert fit_table(path, "tags", ignore="y", **settings).labels == ("sea", "sky")
-    assert "ordered takes the labels of the column 'tags' as sea, sky, sorted by name" in said[-1]
+    assert "the column 'tags' holds lists of labels" in said[-1]
     with pytest.raises(TableError, match="row 1, column 'tags': a list is no feature; leave the column out"):
         fit_table(path, "y")
     spans = write("spans.jsonl", [{"x": 1.0, "label": [[0, 4, "sky"]]}])

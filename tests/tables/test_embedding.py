@@ -103,11 +103,11 @@ def test_another_version_is_noticed(here, monkeypatch):
     ("name", "error", "message"),
     [
         ("own_letters", ParameterError, "is named as module:attribute"),
-        ("own_letters:none", ParameterError, "has no 'none'"),
+        ("own_letters:none", ParameterError, "'own_letters:none' cannot be imported"),
         ("own_letters:nothing", ParameterError, "no function, and has no method"),
         ("own_letters:fails", TableError, "fails on a list of texts"),
         ("own_letters:flat", TableError, "a row of finite numbers for each text"),
-        ("no_such:thing", ParameterError, "'no_such' cannot be imported"),
+        ("no_such:thing", ParameterError, "'no_such:thing' cannot be imported"),
         ("sentence-transformers:mini", MissingDependencyError, "pip install sentence-transformers"),
     ],
 )

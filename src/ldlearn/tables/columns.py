@@ -15,11 +15,10 @@ a list        several of all these
 from __future__ import annotations
 
 import csv
-import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import numpy as np
 
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
 # Marks before label names in headings, where plain names would not do: two label matrices, or a name that occurs twice.
 MARKS = {"D": "D:", "Y": "Y:", "counts": "votes:"}
 FEATURE_MARK = "X:"
+_TYPES = ("numeric", "categorical", "date", "text")
 
 Columns = str | int | slice | Sequence[str | int | slice] | None
 
@@ -64,34 +64,32 @@ def find_columns(names: Sequence[str], choice: Columns, option: str = "labels") 
 
 
 def quote_columns(names: Sequence[str], positions: Sequence[int]) -> str:
-    """Neighbouring columns as `find_columns` takes them: ``joy:fear``, or positions where names would not do.
+    """Neighbouring columns as `find_columns` takes them.
 
     Examples
     --------
     >>> quote_columns(["id", "joy", "fear"], [1, 2])
     'joy:fear'
     >>> quote_columns(["id", "joy, calm", "fear"], [1, 2])
-    '2:3'
+    '"joy, calm","fear"'
     """
-    first, last = names[positions[0]], names[positions[-1]]
-    one_by_one = ",".join('"' + names[i].replace('"', '""') + '"' for i in positions)
-    for choice in (first if first == last else f"{first}:{last}", f"{positions[0] + 1}:{positions[-1] + 1}"):
-        with suppress(TableError):
-            if find_columns(names, choice) == list(positions):  # else a name is read as something else
-                return choice
-    return one_by_one
+    choice = f"{names[positions[0]]}:{names[positions[-1]]}"
+    with suppress(TableError):
+        if find_columns(names, choice) == list(positions):  # else a name is read as something else
+            return choice
+    return ",".join('"' + names[i].replace('"', '""') + '"' for i in positions)
 
 
 @dataclass(frozen=True)
 class TableColumns:
-    """Columns by name; every column is at most one thing.
+    """Columns by name.
 
     Attributes
     ----------
     labels, features : list of str
-    kinds : dict of str to list of str
+    types : dict of str to list of str
         Features whose type the user gives, by type: numeric, categorical, date, text. Of dates it may be
-        a mapping, to the form in which each is written.
+        a mapping, to the format of each.
     id : str or None
     kept : list of str
         Columns to be written beside the degrees; these may be features too.
@@ -99,13 +97,13 @@ class TableColumns:
 
     labels: list[str]
     features: list[str]
-    kinds: dict[str, Any]
+    types: dict[str, Any]
     id: str | None
     kept: list[str] = field(default_factory=list)
 
 
 class FeatureColumns(TypedDict, total=False):
-    """Which columns are features, what some of them are taken for, and which names the rows: see `fit_table`."""
+    """Which columns are features, the types of some of them, and which column names the rows: see `fit_table`."""
 
     features: Columns
     numeric: Columns
@@ -116,60 +114,48 @@ class FeatureColumns(TypedDict, total=False):
     id: str | None
 
 
-def choose_columns(
-    source: Source,
-    labels: Columns,
-    *,
-    features: Columns = None,
-    numeric: Columns = None,
-    categorical: Columns = None,
-    date: Columns | Mapping[str, str] = None,
-    text: Columns = None,
-    ignore: Columns = None,
-    id: str | None = None,
-) -> TableColumns:
+def choose_columns(source: Source, labels: Columns, **wanted: Unpack[FeatureColumns]) -> TableColumns:
     """Find the columns that are wanted: by name, prefix (``emb_*``), range (``x1:x20``) or position."""
     names = source.names
-    labelled = source.find(labels, "labels")
-    ids = [] if id is None else source.find(id, "id")[:1]
-    taken = {*labelled, *ids}
-    ignored = {*source.find(ignore, "ignore")} if _names_any(ignore) else set()
-    if set(ids) & set(labelled):
-        raise TableError(f"the column {names[ids[0]]!r} is a label and the id at once.")
-    if both := ignored & set(labelled):
-        raise TableError(f"ignore names {names[min(both)]!r}, which is a label; leave it out of one.")
-    chosen = source.rest(taken) if features is None else source.find(features, "features")
-    if twice := [names[i] for i in chosen if i in taken]:
-        raise TableError(f"the column {twice[0]!r} is a feature and a label (or the id) at once.")
-    chosen = [i for i in chosen if i not in ignored]
-    if not chosen:
-        raise TableError("no column is left for the features.")
-    given = {"numeric": numeric, "categorical": categorical, "date": date, "text": text}
-    kinds = _find_kinds(source, {kind: choice for kind, choice in given.items() if _names_any(choice)}, set(chosen))
-    return TableColumns([names[i] for i in labelled], [names[i] for i in chosen], kinds, names[ids[0]] if ids else None)
-
-
-def _find_kinds(source: Source, given: Mapping[str, Any], features: set[int]) -> dict[str, Any]:
-    """The features whose type the user gives, by type; every one at most once."""
+    given: dict[str, Any] = {option: choice for option, choice in wanted.items() if _is_given(option, choice)}
     # Keys of a mapping are choices, too.
-    found = {kind: source.find(list(c) if isinstance(c, Mapping) else c, kind) for kind, c in given.items()}
-    names, seen = source.names, dict[int, str]()
-    for kind, positions in found.items():
-        for i in positions:
-            if i not in features:
-                raise TableError(f"{kind} names {names[i]!r}, which is no feature.")
+    found = {
+        option: source.find(list(choice) if isinstance(choice, Mapping) else choice, option)
+        for option, choice in {"labels": labels, **given}.items()
+    }
+    found["id"] = found.get("id", [])[:1]
+    features = found.setdefault("features", source.rest({*found["labels"], *found["id"]}))
+    _check_disjoint(names, found, ("labels", "id", "features"))
+    _check_disjoint(names, found, ("labels", "ignore"))
+    _check_disjoint(names, found, _TYPES)
+    features = [i for i in features if i not in set(found.get("ignore", ()))]
+    if not features:
+        raise TableError("no column is left for the features.")
+    types: dict[str, Any] = {option: [names[i] for i in found[option]] for option in _TYPES if option in found}
+    for option, chosen in types.items():
+        if other := [name for name in chosen if name not in {names[i] for i in features}]:
+            raise TableError(f"{option} names {other[0]!r}, which is no feature.")
+    if isinstance(formats := wanted.get("date"), Mapping):  # a prefix may name several columns of one format
+        types["date"] = {names[i]: form for choice, form in formats.items() for i in source.find(choice, "date")}
+    labelled, chosen, ids = ([names[i] for i in part] for part in (found["labels"], features, found["id"]))
+    return TableColumns(labelled, chosen, types, ids[0] if ids else None)
+
+
+def _is_given(option: str, choice: Any) -> bool:
+    """Whether there is a choice at all; a list of columns of a type may turn out empty."""
+    return choice is not None and (
+        option in ("features", "id") or isinstance(choice, str | int | slice) or len(choice) > 0
+    )
+
+
+def _check_disjoint(names: Sequence[str], found: Mapping[str, list[int]], options: Sequence[str]) -> None:
+    """Refuse a column that two options name."""
+    seen: dict[int, str] = {}
+    for option in options:
+        for i in found.get(option, ()):
             if i in seen:
-                raise TableError(f"{seen[i]} and {kind} both name {names[i]!r}.")
-            seen[i] = kind
-    kinds: dict[str, Any] = {kind: [names[i] for i in positions] for kind, positions in found.items()}
-    if isinstance(date := given.get("date"), Mapping):  # a prefix may name several columns of one form
-        kinds["date"] = {names[i]: form for choice, form in date.items() for i in source.find(choice, "date")}
-    return kinds
-
-
-def _names_any(choice: Any) -> bool:
-    """Whether there is a choice at all; a list may turn out empty, a text is never meant to be."""
-    return choice is not None and (isinstance(choice, str | int | slice) or len(choice) > 0)
+                raise TableError(f"{seen[i]} and {option} both name {names[i]!r}; leave it out of one.")
+            seen[i] = option
 
 
 def find_kept(source: Source, keep: Columns | None, id: str | None, labels: Sequence[str]) -> list[str]:
@@ -190,13 +176,11 @@ def check_distinct(names: Sequence[str], where: str | None = None) -> None:
 def check_columns(present: Sequence[str], needed: Sequence[str], kind: str) -> None:
     """Refuse a table that lacks columns the model was fitted on."""
     known = set(present)
-    missing = [name for name in needed if name not in known]
-    if not missing:
-        return
-    near = nearest_names(missing[0], [name for name in present if name not in set(needed)], n=1)
-    perhaps = f"; is {near[0]!r} the column {missing[0]!r}? Then rename it" if near else ""
-    are = "columns are" if len(missing) > 1 else "column is"
-    raise TableError(f"{len(missing)} {kind} {are} missing: {format_list(missing)}{perhaps}.")
+    if missing := [name for name in needed if name not in known]:
+        near = nearest_names(missing[0], known - set(needed), n=1)
+        perhaps = f"; is {near[0]!r} the column {missing[0]!r}? Then rename it" if near else ""
+        are = "columns are" if len(missing) > 1 else "column is"
+        raise TableError(f"{len(missing)} {kind} {are} missing: {format_list(missing)}{perhaps}.")
 
 
 def _parts(names: Sequence[str], choice: Any) -> list[Any]:
@@ -239,7 +223,7 @@ def _find_text(names: Sequence[str], part: str, option: str) -> list[int]:
         if start > stop:
             raise TableError(f"{option}: in the range {part!r} the first column comes after the last.")
         return list(range(start, stop + 1))
-    return [_alike(names, part, option)]
+    raise _no_such_column(names, part, option)
 
 
 def _end(names: Sequence[str], end: str, default: int, option: str) -> int:
@@ -250,24 +234,15 @@ def _end(names: Sequence[str], end: str, default: int, option: str) -> int:
         return list(names).index(end)
     if end.isascii() and end.isdigit() and 1 <= int(end) <= len(names):
         return int(end) - 1
-    return _alike(names, end, option)
+    raise _no_such_column(names, end, option)
 
 
-def _alike(names: Sequence[str], part: str, option: str) -> int:
-    """The only column whose name looks the same, or an error."""
-    alike = [i for i, name in enumerate(names) if _as_seen(name) == _as_seen(part)]
-    if len(alike) == 1:
-        return alike[0]
+def _no_such_column(names: Sequence[str], part: str, option: str) -> TableError:
     advice = suggest_name(part, names, "the columns are")
     # The usual cause of a table with one column is a separator that was not found.
     if len(names) == 1:
         advice = f"the only one is {format_list(names)}; of a text table --delimiter sets what separates columns."
-    raise TableError(f"{option}: there is no column {part!r}; {advice}")
-
-
-def _as_seen(name: str) -> str:
-    """A name without invisible differences: how accents are stored, marks of direction, spaces of no width."""
-    return "".join(sign for sign in unicodedata.normalize("NFC", name) if unicodedata.category(sign) != "Cf")
+    return TableError(f"{option}: there is no column {part!r}; {advice}")
 
 
 def marked_labels(names: Sequence[str]) -> dict[str, list[int]]:

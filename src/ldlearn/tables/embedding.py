@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
+from pkgutil import resolve_name
 from typing import Any
 
 import numpy as np
@@ -86,7 +86,7 @@ def import_embedding(name: str) -> NamedEmbedding:
     module, _, attribute = name.partition(":")
     if not module or not attribute:
         raise ParameterError(f"An embedding is named as module:attribute or {_SENTENCES}:MODEL, got {name!r}.")
-    _imported[name] = _sentence_model(attribute) if module == _SENTENCES else _function(_find(module, attribute), name)
+    _imported[name] = _sentence_model(attribute) if module == _SENTENCES else _function(_import(name), name)
     embedding = NamedEmbedding(name)
     embedding.probe = embedding._embed(_PROBE)
     return embedding
@@ -104,16 +104,13 @@ def _sentence_model(name: str) -> Callable[[list[str]], Any]:
         ) from None
 
 
-def _find(module: str, attribute: str) -> Any:
+def _import(name: str) -> Any:
     if (here := os.getcwd()) not in sys.path:
         sys.path.append(here)  # after everything else; it stays, for what the module imports later
     try:
-        found = import_module(module)
+        return resolve_name(name)
     except Exception as error:
-        raise ParameterError(f"The module {module!r} cannot be imported ({type(error).__name__}: {error}).") from None
-    if not hasattr(found, attribute):
-        raise ParameterError(f"The module {module!r} has no {attribute!r}.")
-    return getattr(found, attribute)
+        raise ParameterError(f"{name!r} cannot be imported ({type(error).__name__}: {error}).") from None
 
 
 def _function(found: Any, name: str) -> Callable[[list[str]], Any]:

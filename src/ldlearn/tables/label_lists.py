@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.preprocessing import MultiLabelBinarizer
 
 from ldlearn.exceptions import TableError, format_list
 from ldlearn.tables.columns import sorted_labels
@@ -30,14 +31,6 @@ class LabelList(NamedTuple):
         """A sentence for the user."""
         how = "in brackets" if self.separator == _JSON else f"separated by {self.separator!r}"
         return f"the column {self.column!r} holds lists of labels, {how}: {format_list(names)}."
-
-    def describe_order(self, names: Sequence[str]) -> str:
-        """What an order of the labels means here: a list has none."""
-        order = ", ".join(names) if len(names) <= 12 else f"{names[0]}, {names[1]}, ..., {names[-1]}"
-        return (
-            f"ordered takes the labels of the column {self.column!r} as {order}, sorted by name (numbers by size); for "
-            "another order give each label a 0/1 column, in that order."
-        )
 
 
 def expand_label_list(
@@ -61,7 +54,7 @@ def expand_label_list(
         Sorted by name, or by size where all are numbers.
     found : LabelList or None
     """
-    if len(labels) != 1 or labels[0] not in table.columns or not holds_lists(table[labels[0]], separator):
+    if len(labels) != 1 or not _holds_lists(table[labels[0]], separator):
         if separator is not None and labels:
             raise TableError(f"separator is for one label column of texts; {format_list(labels)} hold numbers.")
         return table, list(labels), None
@@ -83,30 +76,24 @@ def with_label_columns(table: Any, found: LabelList, names: Sequence[str]) -> An
     """The table with a 0/1 column for each of these labels in place of the column of lists."""
     if isinstance(table, SparseTable):
         return replace(table, frame=with_label_columns(table.frame, found, names))
-    cells, place = _cells(table[found.column], found), {name: j for j, name in enumerate(names)}
-    Y = np.zeros((len(table), len(names)))
-    for i, cell in enumerate(cells):
-        for name in cell:
-            if name not in place:
-                raise TableError(
-                    f"{name!r} is none of the labels {format_list(names)}.", row=table.index[i], column=found.column
-                )
-            Y[i, place[name]] = 1.0
+    cells = _cells(table[found.column], found)
+    for row, cell in zip(table.index, cells, strict=True):
+        if unknown := [name for name in cell if name not in names]:
+            problem = f"{unknown[0]!r} is none of the labels {format_list(names)}."
+            raise TableError(problem, row=row, column=found.column)
+    Y = MultiLabelBinarizer(classes=list(names)).fit_transform(cells).astype(np.float64)
     rest = table.drop(columns=[found.column])
     if both := [name for name in names if name in rest.columns]:
         raise TableError(f"the label {both[0]!r} is the name of a column too; rename one.", column=found.column)
     return import_pandas().concat([rest, import_pandas().DataFrame(Y, index=table.index, columns=list(names))], axis=1)
 
 
-def holds_lists(series: Any, separator: str | None = None) -> bool:
+def _holds_lists(series: Any, separator: str | None = None) -> bool:
     """Whether a label column holds texts other than yes/no, or lists."""
     if getattr(series.dtype, "kind", "O") in "biufc":
         return False
-    if separator is not None:
-        return True
-    present = series[~is_missing(series)]
-    words = present.map(lambda v: isinstance(v, bool | np.bool_) or is_label_word(v))
-    return bool(len(present)) and not is_numeric(present[~words.to_numpy(dtype=bool)]) and not words.all()
+    others = series[~is_missing(series) & ~series.map(is_label_word).to_numpy(dtype=bool)]
+    return separator is not None or not is_numeric(others)
 
 
 def _find_separator(series: Any) -> str:

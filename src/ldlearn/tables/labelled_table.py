@@ -115,7 +115,7 @@ class LabelledTable:
         if isinstance(table, SparseTable) and not (sparse and table.density < SPARSE_BELOW):
             table = table.to_frame()
         if types is None:
-            types = find_column_types(table, self.columns.features, **self.columns.kinds, decimal=self.decimal)
+            types = find_column_types(table, self.columns.features, **self.columns.types, decimal=self.decimal)
         if len(types.left_out) == len(self.columns.features):
             reasons = columns_by_type(types.left_out).items()
             why = "; ".join(f"{reason}: {format_list(names)}" for reason, names in reasons)
@@ -191,7 +191,7 @@ class _FrameSource(Source):
 def _read_columns(source: Source, columns: TableColumns) -> Any:
     """Those columns, all rows, as a data frame."""
     # As text: codes keep leading zeros, and dates their form.
-    as_text = [name for kind in ("categorical", "date", "text") for name in columns.kinds.get(kind, ())]
+    as_text = [name for kind in ("categorical", "date", "text") for name in columns.types.get(kind, ())]
     as_text += [] if columns.id is None else [columns.id]
     # The last one counts: a kept column that is a feature is read as a feature, and the id always as text.
     types: dict[str, Kind] = dict.fromkeys(columns.kept, "text")

@@ -116,8 +116,6 @@ def fit_table(
         estimator = make_predictor(method, params, logical=table.labels.is_logical)
         with progress("fitting", None):
             model = _fit_and_check(table, estimator, embedding, holdout)
-        if table.listed is not None and getattr(estimator, "ordered", False):
-            table_input.log(table.listed.describe_order(model.labels))
         model.facts["source"] = table_input.identity()
     if output is not None:
         save_model(model, output, intervals=intervals)
