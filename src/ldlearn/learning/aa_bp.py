@@ -155,18 +155,6 @@ class AABP(SampleWeightMixin, Learner):
         return sizes
 
     def _descend(self, network: _Network, layers: Layers) -> tuple[Layers, Array]:
-        n, m = network.X.shape
-        if m > n and self.l2 == 0:
-            # Steps stay in the span of the rows, and are the same in any orthonormal coordinates of it, which are fewer
-            # than the features.
-            basis, coordinates = np.linalg.qr(network.X.T)
-            (W, b), *others = layers
-            start = basis.T @ W
-            ((end, b), *others), path = self._steps(network.on(coordinates.T), [(start, b), *others])
-            return [(W + basis @ (end - start), b), *others], path
-        return self._steps(network, layers)
-
-    def _steps(self, network: _Network, layers: Layers) -> tuple[Layers, Array]:
         path: list[float] = []
         _, gradient = network.loss_and_gradient(layers)
         while network.error > self.goal and len(path) < self.max_iter:
@@ -205,10 +193,6 @@ class _Network:
         self.shares = np.full((len(D), 1), 1.0 / len(D)) if weights is None else (weights / weights.sum())[:, None]
         self.ones = np.ones(len(D))
         self.error = np.inf  # mean squared error at the last weights asked for
-
-    def on(self, X: Array) -> _Network:
-        """The same objective, of the same rows written in other features."""
-        return _Network(np.ascontiguousarray(X), self.D, self.is_softmax, self.l2, self.shares[:, 0])
 
     def loss_and_gradient(self, layers: Layers) -> tuple[float, Layers]:
         *hidden, Z = _activations(self.X, layers)

@@ -1,4 +1,4 @@
-"""A feature matrix for solvers of linear models: centred and scaled implicitly, copied to float32 if that is faster."""
+"""A feature matrix for solvers of linear models: centred and scaled without a copy."""
 
 from __future__ import annotations
 
@@ -97,12 +97,9 @@ class CentredColumns:
     def sample_of(self, X: Any, sample_weight: NDArray[np.float64] | None = None) -> Features:
         """Features of some rows, in single precision and centred by the statistics of all rows."""
         X = without_offsets(X, self.offsets).astype(np.float32)
-        return Features(X, sample_weight=sample_weight, block_of=self._near_zero())
-
-    def _near_zero(self) -> CentredColumns:
-        """The columns without their offsets."""
         rest = self.mean - self.offsets
-        return CentredColumns(self.n, rest, self.spread, np.zeros(self.m), self.fit_intercept)
+        columns = CentredColumns(self.n, rest, self.spread, np.zeros(self.m), self.fit_intercept)
+        return Features(X, sample_weight=sample_weight, block_of=columns)
 
     def spectrum(self, ridge: float) -> Spectrum:
         """Eigenvectors of ``scatter + ridge I``, its columns and rows first scaled if their spreads differ much.
@@ -138,7 +135,7 @@ class CentredColumns:
 
 
 class Features(CentredColumns):
-    """X for the solvers: centred and scaled without a copy, except for a float32 copy for fast products (`as_float32`).
+    """X for the solvers: centred and scaled without a copy.
 
     Construction costs a pass over X, and a factorisation on first use; every fit on the same X, whatever its targets,
     can share it.
@@ -170,8 +167,6 @@ class Features(CentredColumns):
         Sum of squares of each column of ``X - mean``.
     """
 
-    min_copied_entries = 2**19  # of a dense X, from which faster products make up for a copy
-
     def __init__(
         self,
         X: Any,
@@ -195,7 +190,6 @@ class Features(CentredColumns):
         self._is_sparse = sparse.issparse(X)
         self._blocks: dict[int, list[slice]] = {}  # by the number of further columns
         self._sample: Sample | None = None
-        self._float32: Features | None = None
         self._far = bool(self.offsets.any())
         self._rest = self.mean - self.offsets  # what is left of the mean, small compared with the spread
         # Whether products are always in float64: columns far from zero need it.
@@ -223,26 +217,6 @@ class Features(CentredColumns):
         """Rows of X without offsets, in float64 if ``exact`` (or `is_exact`), else as they are."""
         block = without_offsets(self.X[rows], self.offsets) if self._far else self.X[rows]
         return block.astype(np.float64, copy=False) if exact or self.is_exact else block
-
-    def as_float32(self) -> Features:
-        """A copy in single precision without offsets if X is large and dense; else these features.
-
-        Products in single precision take a half to a third of the time; results have to be refined in float64.
-        """
-        if self._float32 is None:
-            eligible = self.is_exact and self.fit_intercept and not (self._is_sparse or self._is_block)
-            worthwhile = eligible and self.X.size >= self.min_copied_entries and self.fit_single_precision()
-            self._float32 = self._float32_copy() if worthwhile else self
-        return self._float32
-
-    def _float32_copy(self) -> Features:
-        X = np.empty(self.X.shape, dtype=np.float32)
-
-        def fill(rows: slice) -> None:
-            X[rows] = self.block(rows)
-
-        in_threads(fill, self.row_blocks())
-        return Features(X, sample_weight=self.sample_weight, block_of=self._near_zero())
 
     def sample(self) -> Sample | None:
         """Rows for an approximate second derivative, in single precision; None if X has not many more.

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import optimize
 from scipy.special import expit
 
 from ldlearn.core.simplex import Array
@@ -15,7 +16,7 @@ def platt_sigmoid(decisions: Array, positive: NDArray[Any], negative: NDArray[An
     r"""Slope A and offset B of ``P(+ | f) = 1 / (1 + exp(A f + B))`` by regularised maximum likelihood.
 
     The targets are :math:`(N_+ + 1) / (N_+ + 2)` for positive and :math:`1 / (N_- + 2)` for negative examples, so that
-    separable scores do not make A infinite. Newton's method with backtracking.
+    separable scores do not make A infinite.
 
     Parameters
     ----------
@@ -45,23 +46,16 @@ def platt_sigmoid(decisions: Array, positive: NDArray[Any], negative: NDArray[An
         z = design @ v
         return float(np.vdot(mass, z) + np.vdot(weights, np.logaddexp(0.0, -z)))
 
-    v = np.array([0.0, np.log((n_negative + 1.0) / (n_positive + 1.0))])
-    value = loss(v)
-    for _ in range(100):  # this and the other limits are LIBSVM's
+    def gradient(v: Array) -> Array:
+        return np.asarray(design.T @ (mass - weights * expit(-(design @ v))))
+
+    def hessian(v: Array) -> Array:
         p = expit(-(design @ v))
-        gradient = design.T @ (mass - weights * p)
-        if np.abs(gradient).max() < 1e-5:
-            break
-        hessian = (design * (weights * p * (1.0 - p))[:, None]).T @ design + 1e-12 * np.eye(2)
-        direction = -np.linalg.solve(hessian, gradient)
-        step = 1.0
-        while loss(v + step * direction) >= value + 1e-4 * step * float(gradient @ direction):
-            step *= 0.5
-            if step < 1e-10:
-                return float(v[0]), float(v[1])
-        v = v + step * direction
-        value = loss(v)
-    return float(v[0]), float(v[1])
+        return np.asarray((design * (weights * p * (1.0 - p))[:, None]).T @ design)
+
+    start = np.array([0.0, np.log((n_negative + 1.0) / (n_positive + 1.0))])
+    found = optimize.minimize(loss, start, method="trust-ncg", jac=gradient, hess=hessian, options={"gtol": 1e-5})
+    return float(found.x[0]), float(found.x[1])
 
 
 def couple_pairs(R: Array) -> Array:

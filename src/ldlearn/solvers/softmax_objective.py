@@ -24,20 +24,14 @@ class LocalObjective:
 
     def __init__(self, features: Features, D: Array) -> None:
         self.features = features
-        self.fast = features.as_float32()  # for all products but the last
         self.D = np.asfortranarray(features.weigh(D))  # a row with weight w sums to w
-        self.fast_D = self.D if self.fast.is_exact else self.D.astype(np.float32)
         self.degrees = np.asarray(self.D.sum(axis=0, dtype=np.float64))
         self.n = features.total
         self.n_products = 0
-        self.blocks = self.fast.row_blocks(D.shape[1])
+        self.blocks = features.row_blocks(D.shape[1])
         self.sample = features.sample()
         self.sampled = self.sample is not None  # second derivatives are taken from it
         self._latest: _LocalObjectiveAt | None = None
-
-    def select_precision(self, exact: bool) -> tuple[Features, Array]:
-        """Features and degrees, in float64 if ``exact``."""
-        return (self.features, self.D) if exact else (self.fast, self.fast_D)
 
     def mean_degrees(self) -> Array:
         """Column means of D."""
@@ -45,7 +39,7 @@ class LocalObjective:
 
     def at(self, W: Array, b: Array, *, logits: Any = None, exact: bool = False) -> _LocalObjectiveAt:
         """The objective at coefficients, whose logits may be given; ``exact`` demands float64 throughout."""
-        exact = exact or self.fast.is_exact
+        exact = exact or self.features.is_exact
         latest = self._latest
         if latest is not None and latest.exact >= exact and np.array_equal(latest.W, W) and np.array_equal(latest.b, b):
             return latest
@@ -60,7 +54,7 @@ class LocalObjective:
     ) -> _LocalObjectiveAt:
         """The objective at coefficients with logits Z, or Z plus a multiple of a change."""
         logits, P = (np.empty_like(Z) if step else Z), np.empty_like(Z)
-        features, D = self.select_precision(exact)
+        features, D = self.features, self.D
 
         def part(rows: slice) -> tuple[Any, ...]:
             if step is not None:
@@ -76,7 +70,7 @@ class LocalObjective:
     def times(self, W: Array, b: Array, exact: bool) -> Array:
         """Logits ``(X - mean) W + b``."""
         Z = np.empty(self.D.shape, dtype=_precision(exact), order="F")
-        features, _ = self.select_precision(exact)
+        features = self.features
         multiply = features.multiplier(W, b, exact=exact, dtype=Z.dtype)
 
         def part(rows: slice) -> tuple[Any, ...]:
@@ -107,7 +101,7 @@ class _LocalObjectiveAt:
         return np.asarray(self.sums - self.objective.degrees)
 
     def gradient(self) -> tuple[Array, Array]:
-        features, D = self.objective.select_precision(self.exact)
+        features, D = self.objective.features, self.objective.D
 
         def part(rows: slice) -> tuple[Any, ...]:
             R = features.weigh(self.P[rows], rows) - D[rows]
@@ -118,7 +112,7 @@ class _LocalObjectiveAt:
         return features.centred(product, self.excess())
 
     def hessian_times(self, W: Array, b: Array) -> tuple[Array, Array]:
-        sample, (features, _), P = self.objective.sample, self.objective.select_precision(self.exact), self.P
+        sample, features, P = self.objective.sample, self.objective.features, self.P
         blocks = self.objective.blocks
         if self.objective.sampled and sample is not None:
             features = sample.features
@@ -159,7 +153,7 @@ class _LocalObjectiveAt:
         if np.abs(b).max() > 30.0:  # factors might overflow
             return self.objective.evaluate(self.W, self.b + b, self.Z + b.astype(self.Z.dtype), self.exact)
         # P is proportional to P exp(b): no new exponentials.
-        features, _ = self.objective.select_precision(self.exact)
+        features = self.objective.features
         Z, P, factors = np.empty_like(self.Z), np.empty_like(self.P), np.exp(b).astype(self.P.dtype)
 
         def part(rows: slice) -> tuple[Any, ...]:
