@@ -135,7 +135,7 @@ def test_progress_on_a_terminal(tmp_path):
     shown = read_terminal(leader)
     assert process.wait(timeout=60) == 0
     assert b"6 cells, 0 of them" in shown
-    assert b"left" in shown
+    assert b"6/6" in shown
     assert b"4 ok, 2 failed" in shown
     assert b"made [/y] / [/bad] / 0 failed: " in shown
     assert b"made [/y]: recovery" in shown

@@ -170,4 +170,4 @@ def test_formats_of_numbers_and_names():
     assert (plural(1, "data set"), plural(2, "data set")) == ("1 data set", "2 data sets")
     assert enumerate_names(["A"]) == "A"
     assert enumerate_names(["A", "B", "C"]) == "A, B and C"
-    assert [format_duration(s) for s in (None, 0.2, 65, 3725)] == ["unknown", "0 s", "1 min 05 s", "1 h 02 min"]
+    assert [format_duration(s) for s in (0.2, 65, 3725)] == ["0 s", "1 min 05 s", "1 h 02 min"]

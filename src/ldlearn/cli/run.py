@@ -8,13 +8,13 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.markup import escape
+from rich.progress import MofNCompleteColumn, Progress
 from rich.table import Table
 from rich.text import Text
 
 from ldlearn.cli.options import Jobs, Log, Quiet
 from ldlearn.evaluation import Record, Results, TextTable, scoreboards
-from ldlearn.evaluation.formatting import format_duration
 from ldlearn.exceptions import LDLearnError
 from ldlearn.experiments import LogProgress, Plan, RunProgress, RunSummary, load_plan, run_plan
 from ldlearn.experiments.cells import Cell
@@ -84,20 +84,18 @@ def _score_table(board: TextTable) -> Table:
     return table
 
 
-class LiveProgress(LogProgress):
-    """Progress on a terminal: a bar of cells, the last cell, and the time left."""
+class LiveProgress(RunProgress):
+    """Progress on a terminal: the last cell, a bar of cells, and the time left."""
 
     def __init__(self, console: Console) -> None:
-        super().__init__()
-        left, last_cell = TextColumn("{task.fields[left]}"), TextColumn("{task.description}", style="dim", markup=False)
-        bar = (SpinnerColumn(), BarColumn(bar_width=None), MofNCompleteColumn())
         # transient: removed before the tables are printed
-        self._bar = Progress(*bar, left, TimeElapsedColumn(), last_cell, console=console, transient=True)
+        columns = (*Progress.get_default_columns(), MofNCompleteColumn())
+        self._bar = Progress(*columns, console=console, transient=True)
 
-    def begin(self, n_cells: int, n_recorded: int, todo: list[Cell]) -> None:
+    def begin(self, n_cells: int, n_recorded: int) -> None:
         """Draw the bar."""
-        super().begin(n_cells, n_recorded, todo)
-        self._task = self._bar.add_task("", total=n_cells, completed=n_recorded, left="")
+        self.message(f"{n_cells} cells, {n_recorded} of them recorded before")
+        self._task = self._bar.add_task("", total=n_cells, completed=n_recorded)
         self._bar.start()
 
     def message(self, text: str) -> None:
@@ -105,10 +103,8 @@ class LiveProgress(LogProgress):
         self._bar.console.print(text, style="yellow", highlight=False, markup=False)
 
     def recorded(self, cell: Cell, record: Record) -> None:
-        """Advance the bar and update the time left."""
-        self._left.recorded(cell, record.seconds.get("select", 0.0))
-        left = f"{format_duration(self._left.seconds())} left"
-        self._bar.update(self._task, advance=1, description=str(cell), left=left)
+        """Advance the bar."""
+        self._bar.update(self._task, advance=1, description=escape(str(cell)))
         if record.status == "failed":
             self.message(f"{cell} failed: {record.message}")
 

@@ -21,10 +21,8 @@ def enumerate_names(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def format_duration(seconds: float | None) -> str:
-    """A duration as text: ``2 min 05 s``; None is unknown."""
-    if seconds is None:
-        return "unknown"
+def format_duration(seconds: float) -> str:
+    """A duration as text: ``2 min 05 s``."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     if hours:

@@ -133,7 +133,7 @@ class _Run:
         todo = [cell for key, cell in self.cells.items() if not self.is_done(key)]
         data, absent = self._load({cell.dataset.name for cell in todo}, loaded)
         present = [cell for cell in todo if cell.dataset.name in data]
-        self.progress.begin(len(self.cells), len(self.cells) - len(todo), present)
+        self.progress.begin(len(self.cells), len(self.cells) - len(todo))
         for name, (status, reason) in absent.items():
             self.progress.message(f"{name} is {'skipped' if status == 'missing' else 'unusable'}: {reason}")
         for cell in todo:
