@@ -139,18 +139,6 @@ def test_without_baselines_nothing_is_said_about_them():
     assert not any("baseline" in sentence for sentence in summarize(*table_of(make_records(methods=methods))))
 
 
-@pytest.mark.parametrize("metric", ["chebyshev", "intersection"])
-def test_a_baseline_that_knows_the_truth_is_compared_without_a_rank(metric):
-    methods = {
-        "DLDL": ("joint", False, 0.05, True),
-        "L2": ("joint", False, 1.0, False),
-        "MeanLDL on truth": ("learner", True, 0.5, False),
-    }
-    said = summarize(*table_of(make_records(methods=methods), metric, "prediction"))[-1]
-    assert said.startswith("Better than MeanLDL on truth, a baseline fitted on true distributions")
-    assert said.endswith(": DLDL.")
-
-
 def test_tests_are_those_of_stats():
     conclusion = compare_methods(LARGE, "DLDL")
     names = [method.name for method in LARGE.ranked]

@@ -126,11 +126,6 @@ class TaskTable:
         """Most repeats behind a score."""
         return max((score.spread.n for score in self.scores.values() if score.spread), default=0)
 
-    def beats(self, first: str, second: str, dataset: str) -> bool:
-        """Whether a method has a strictly better mean than another on a data set."""
-        a, b = self.score(first, dataset).mean, self.score(second, dataset).mean
-        return a > b if self.metric.greater_is_better else a < b
-
     def matrix(self, methods: Sequence[str] | None = None) -> tuple[NDArray[np.float64], list[str]]:
         """Mean scores, shape (n_datasets, n_methods), with the names of the columns.
 

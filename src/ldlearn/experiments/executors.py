@@ -126,29 +126,16 @@ def run_on_dask(tasks: Iterable[Task], address: str) -> Iterator[list[Record]]:
     ----------
     tasks : iterable of (tuple of Cell, AnyDataset)
     address : str
-        Of its scheduler, ``"tcp://host:8786"``. Its workers need the same versions of this package and of numpy, and
+        Of its scheduler, ``"tcp://host:8786"``. Its workers need the same version of this package, and
         run one task at a time each, whatever their number of threads.
     """
     cluster = import_optional("ldlearn.dask", "dask", "Dask schedulers")
     client = cluster.connect(address)
     try:
-        cluster.versions_of_workers(client)  # can they import it at all?
-        _compare_versions(client.run(installed_versions))
+        cluster.check_workers(client)
         yield from _results(client, tasks)
     finally:
         client.close()
-
-
-def _compare_versions(theirs: dict[str, dict[str, str]]) -> None:
-    ours = installed_versions()
-    for worker, found in theirs.items():
-        other = [f"{name} {found.get(name)}" for name in ours if found.get(name) != ours[name]]
-        if other:
-            warnings.warn(
-                f"Worker {worker} has other versions than this process ({', '.join(other)}): scores may differ.",
-                UserWarning,
-                stacklevel=2,
-            )
 
 
 def _results(client: Any, tasks: Iterable[Task]) -> Iterator[list[Record]]:

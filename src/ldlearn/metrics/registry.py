@@ -107,14 +107,9 @@ def _check_distributions(D: FloatArray, what: str) -> None:
     if not wrong.any():
         return
     row = int(np.argmax(wrong))
-    if np.isin(D, (0.0, 1.0)).all():
-        raise InputError(
-            f"The {what} must hold distributions, but it holds 0/1 labels and row {row} sums to {sums[row]:g}; compare "
-            "with true degrees, or use a metric against labels such as average_precision."
-        )
     raise InputError(
         f"The {what} must hold distributions, but row {row} sums to {sums[row]:g} instead of 1; divide each row by its "
-        "sum (ldlearn.core.normalize_rows)."
+        "sum, or for 0/1 labels use a metric against labels such as average_precision."
     )
 
 

@@ -6,13 +6,11 @@ import base64
 import hashlib
 import json
 import re
-from bisect import bisect
 from collections.abc import Iterable
 from functools import cache
-from itertools import accumulate, zip_longest
 from typing import Any
 
-from ldlearn.evaluation import TASKS, Curve, Record, Results, Samples, sensitivity_curves
+from ldlearn.evaluation import TASKS, Curve, Results, Samples, sensitivity_curves
 from ldlearn.evaluation.formatting import format_duration, format_value, plural
 from ldlearn.evaluation.record import is_number
 from ldlearn.evaluation.text_tables import number, rank_text
@@ -24,7 +22,6 @@ from ldlearn.reporting.run_summary import grid_sizes, selected_parameters, summa
 # Colours of the displays, and their names in the style sheet of the page.
 _THEME = {getattr(style, name.upper()): name for name in ("ink", "muted", "rule", "band")}
 _THEME |= {color: f"c{i}" for i, color in enumerate(style.PALETTE)}
-_Group = list[tuple[Record, Samples]]  # the samples of one repeat on one data set
 
 
 def render(results: Results, **context: Any) -> str:
@@ -58,49 +55,32 @@ def page_data(results: Results) -> dict[str, Any]:
     runs = {dataset.name: results.convergence(dataset.name) for dataset in results.present}
     # Of the first repeat. Significant digits, not decimals: objectives are of any size and change little at the end.
     convergence = {
-        dataset: {method: _rounded(repeats[0].objective, ".8g") for method, repeats in found.items()}
+        dataset: {method: _round_all(repeats[0].objective, ".8g") for method, repeats in found.items()}
         for dataset, found in runs.items()
         if found
     }
     return {"samples": samples(results), "sensitivity": sensitivity(results), "convergence": convergence}
 
 
-def samples(results: Results, max_numbers: int = 400_000) -> dict[str, Any]:
-    """By data set: the stored rows with truth, logical labels and the degrees recovered by each method.
-
-    Repeats are added while there are at most `max_numbers` degrees (about two megabytes); the first is always there.
-    """
-    stored: dict[str, dict[int, _Group]] = {dataset.name: {} for dataset in results.present}
-    for record in results.finished():
-        if (found := record.samples) and found.recovered and record.dataset in stored:
-            stored[record.dataset].setdefault(record.repeat, []).append((record, found))
-    repeats = zip_longest(*(groups.values() for groups in stored.values()), fillvalue=())
-    sizes = [sum(len(s.rows) * len(r.label_names) for group in groups for r, s in group) for groups in repeats]
-    n_repeats = max(1, bisect(list(accumulate(sizes)), max_numbers))
-    data = {}
-    for name, by_repeat in stored.items():
-        groups = list(by_repeat.values())
-        rows = [_sample(group, place) for group in groups[:n_repeats] for place in range(len(group[0][1].rows))]
-        if groups:
-            data[name] = {"labels": groups[0][0][0].label_names, "rows": rows}
+def samples(results: Results) -> dict[str, Any]:
+    """By data set: the stored rows of the first repeat with truth, logical labels and the degrees by each method."""
+    data: dict[str, Any] = {}
+    for dataset in results.present:
+        stored: dict[str, Samples] = {}
+        for record in results.finished(dataset.name):
+            if record.samples and record.samples.recovered:
+                stored.setdefault(record.method, record.samples)
+        for first in list(stored.values())[:1]:
+            # A method whose first repeat failed has other rows.
+            recovered = {name: found.recovered for name, found in stored.items() if found.rows == first.rows}
+            known = {"truth": first.truth, "logical": first.logical}
+            rows = []
+            for place, row in enumerate(first.rows):
+                entry = {name: _round_all(matrix[place]) if matrix else None for name, matrix in known.items()}
+                degrees = {name: _round_all(matrix[place]) for name, matrix in recovered.items() if matrix}
+                rows.append({"row": row, "degrees": degrees} | entry)
+            data[dataset.name] = {"labels": dataset.label_names, "rows": rows}
     return data
-
-
-def _sample(group: _Group, place: int) -> dict[str, Any]:
-    record, first = group[0]
-    row = first.rows[place]
-    return {
-        "row": row,
-        "repeat": record.repeat,
-        "truth": _rounded(first.truth[place]) if first.truth else None,
-        "logical": _rounded(first.logical[place]) if first.logical else None,
-        "degrees": {
-            record.method: _rounded(samples.recovered[place])
-            for record, samples in group
-            # A file may hold records of several plans, and the same repeat with another seed has other rows.
-            if samples.recovered and place < len(samples.rows) and samples.rows[place] == row
-        },
-    }
 
 
 def sensitivity(results: Results) -> dict[str, Any]:
@@ -119,13 +99,13 @@ def _curve(curve: Curve) -> dict[str, Any]:
         "score": curve.heading,
         "names": [format_value(value) for value in curve.values],
         "x": curve.positions,
-        "y": _rounded(curve.mean, ".6f"),
-        "spread": _rounded(curve.std, ".6f"),
+        "y": _round_all(curve.mean, ".6f"),
+        "spread": _round_all(curve.std, ".6f"),
         "chosen": [curve.selected.count(value) for value in curve.values],
     }
 
 
-def _rounded(values: Iterable[Any], form: str = ".4f") -> list[float | None]:
+def _round_all(values: Iterable[Any], form: str = ".4f") -> list[float | None]:
     return [float(f"{value:{form}}") if is_number(value) else None for value in values]
 
 

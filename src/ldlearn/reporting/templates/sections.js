@@ -47,9 +47,7 @@ function drawSample() {
 
 function listRows() {
   const rows = DATA.samples[one("#sample-dataset").value]?.rows ?? [];
-  const several = new Set(rows.map(({ repeat }) => repeat)).size > 1;
-  setOptions(one("#sample-row"), rows.map((_, i) => String(i)),
-    rows.map(({ row, repeat }) => (several ? `${row} (repeat ${repeat})` : String(row))));
+  setOptions(one("#sample-row"), rows.map((_, i) => String(i)), rows.map(({ row }) => String(row)));
   drawSample();
 }
 
