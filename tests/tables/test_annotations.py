@@ -75,10 +75,8 @@ def test_label_studio_counts_raters(write):
     assert list(found.table.columns) == ["id", "text", "length", "fear", "joy"]
     assert found.table["text"].tolist() == ["What a day", "Oh no"]
     said = "; ".join(found.messages)
-    assert "question 'mood'" in said
-    assert "1 cancelled annotations" in said
-    assert "1 annotations without a label" in said
-    assert "3 items without a label" in said
+    assert "2 annotations without a label" in said  # one of them was cancelled
+    assert "2 items without a label" in said  # of those that were annotated
     assert as_dict(read_annotations(path, "labels")) == {"11": (1, 1), "12": (1, 0)}
 
 
@@ -380,7 +378,7 @@ def test_a_json_file_may_come_through_a_pipe(write, monkeypatch):
 
 def test_json_is_not_written(export, tmp_path, capsys):
     assert command("import", export, "-o", tmp_path / "out.json") == 2
-    assert "a .json file can only be read; write JSON lines" in capsys.readouterr().err
+    assert "can only be read; write JSON lines" in capsys.readouterr().err
     assert not (tmp_path / "out.json").exists()
 
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-from ldlearn.exceptions import TableError, format_list, normalize_name
+from ldlearn.exceptions import TableError, format_list, normalize_name, suggest_name
 from ldlearn.tables.columns import find_columns
 from ldlearn.tables.values import MISSING
 
@@ -38,17 +38,46 @@ def is_task(record: Any) -> bool:
     )
 
 
-def annotations_of(task: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The annotations in a task."""
+class Annotation(NamedTuple):
+    """The labels that one rater, who may be unknown, gives to an item with these features."""
+
+    item: str
+    rater: str | None
+    labels: list[str]
+    features: dict[str, Any]
+
+
+def parse_tasks(tasks: Sequence[Mapping[str, Any]], question: str | None = None) -> list[Annotation]:
+    """The annotations in the tasks of an annotation tool; a cancelled one has no labels."""
+    answered = (part for task in tasks for annotation in _annotations_of(task) for part in _results(annotation))
+    asked = list(dict.fromkeys(str(part["from_name"]) for part in answered if "from_name" in part))
+    if question is None and len(asked) > 1:
+        raise TableError(f"there are several questions; choose one with label: {format_list(asked)}.")
+    if question is not None and question not in asked:
+        raise TableError(f"there is no question {question!r}; {suggest_name(question, asked, 'the questions are')}")
+    found = []
+    for number, task in enumerate(tasks, start=1):
+        item, features = as_text(task.get("id")) or str(number), _features_of(task)
+        for annotation in _annotations_of(task):
+            who = annotation.get("completed_by", annotation.get("user"))
+            rater = as_text(who.get("id", who.get("email"))) if isinstance(who, Mapping) else as_text(who)
+            is_cancelled = annotation.get("was_cancelled") or annotation.get("skipped")
+            parts = [part for part in _results(annotation) if question in (None, part.get("from_name"))]
+            labels = [name for part in parts for name in parse_labels(_labels_of(part), number, question)]
+            found.append(Annotation(item, rater, [] if is_cancelled else labels, features))
+    return found
+
+
+def _annotations_of(task: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [entry for key in _ANNOTATION_KEYS for entry in task.get(key) or () if isinstance(entry, Mapping)]
 
 
-def task_fields(task: Mapping[str, Any]) -> dict[str, Any]:
-    """The features of a task: its data; without such a part, all that is not about its annotations."""
+def _features_of(task: Mapping[str, Any]) -> dict[str, Any]:
+    """The data of a task; without such a part, all that is not about its annotations."""
     if isinstance(task.get("data"), Mapping):
-        return flatten(task["data"])
+        return _flatten(task["data"])
     aside = {"id", *_ANNOTATION_KEYS} | {name for name in task if normalize_name(name) in _METADATA}
-    return flatten({name: value for name, value in task.items() if name not in aside})
+    return _flatten({name: value for name, value in task.items() if name not in aside})
 
 
 def _results(annotation: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -63,23 +92,6 @@ def _labels_of(part: Mapping[str, Any]) -> Any:
     """The entry named like the type of the part, as for choices and rectanglelabels, or one with a usual name."""
     value, kind = part["value"], part.get("type")
     return value.get(kind) if kind in value else next((value[key] for key in _LABEL_KEYS if key in value), None)
-
-
-def questions_of(annotation: Mapping[str, Any]) -> list[str]:
-    """The names of the questions that an annotation answers."""
-    return [str(part["from_name"]) for part in _results(annotation) if "from_name" in part]
-
-
-def labels_of_annotation(annotation: Mapping[str, Any], question: str | None, row: int) -> list[str]:
-    """The labels that an annotation gives to a question, each once."""
-    parts = [part for part in _results(annotation) if question in (None, part.get("from_name"))]
-    return list(dict.fromkeys(name for part in parts for name in parse_labels(_labels_of(part), row, question)))
-
-
-def rater_of(annotation: Mapping[str, Any]) -> str | None:
-    """The rater, if there is one."""
-    who = annotation.get("completed_by", annotation.get("user"))
-    return as_text(who.get("id", who.get("email"))) if isinstance(who, Mapping) else as_text(who)
 
 
 def parse_labels(value: Any, row: int, column: str | None = None) -> list[str]:
@@ -128,11 +140,11 @@ def is_empty(value: Any) -> bool:
     return value is None or (isinstance(value, float) and math.isnan(value))
 
 
-def flatten(fields: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+def _flatten(fields: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """Objects within objects as ``outer.inner``."""
     flat: dict[str, Any] = {}
     for name, value in fields.items():
-        flat |= flatten(value, f"{prefix}{name}.") if isinstance(value, Mapping) else {f"{prefix}{name}": value}
+        flat |= _flatten(value, f"{prefix}{name}.") if isinstance(value, Mapping) else {f"{prefix}{name}": value}
     return flat
 
 
@@ -156,8 +168,20 @@ class LongFormat:
         found = ", ".join(f"{role} {name!r}" for role, name in self.roles.items())
         return f"one annotation a row: {found}" + ("" if self.item else "; each row is an item of its own")
 
+    def parse_rows(self, rows: Iterable[Mapping[str, Any]]) -> list[Annotation]:
+        """The annotations in the rows of the table."""
+        found = []
+        for number, row in enumerate(rows, start=1):
+            item = as_text(row.get(self.item)) if self.item else str(number)
+            if item is None:
+                raise TableError("the item is missing; every annotation needs one.", row=number, column=self.item)
+            rater = as_text(row.get(self.rater)) if self.rater else None
+            features = _flatten({name: row[name] for name in self.features if name in row})
+            found.append(Annotation(item, rater, parse_labels(row.get(self.label), number, self.label), features))
+        return found
 
-def find_long_format(names: Sequence[str], given: Mapping[str, str | None], single_file: bool) -> LongFormat:
+
+def find_long_format(names: Sequence[str], given: Mapping[str, str | None], single_file: bool = True) -> LongFormat:
     """Find the columns: those that the user gives, or those with usual names."""
     found = {role: names[find_columns(names, name, role)[0]] for role, name in given.items() if name is not None}
     for role, usual in {"item": _ITEM, "rater": _RATER, "label": _LABEL}.items():
@@ -169,12 +193,8 @@ def find_long_format(names: Sequence[str], given: Mapping[str, str | None], sing
     # In a single file without raters each row may be an item of its own; otherwise items must recur.
     if "item" not in found and ("rater" in found or not single_file):
         raise TableError(f"name the column of the items with item; {listing}.")
-    features = _features(names, set(found.values()))
+    features = [name for name in names if name not in found.values() and normalize_name(name) not in _METADATA]
     return LongFormat(found.get("item"), found.get("rater"), found["label"], features)
-
-
-def _features(names: Sequence[str], taken: set[str | None]) -> list[str]:
-    return [name for name in names if name not in taken and normalize_name(name) not in _METADATA]
 
 
 def _first_named(names: Sequence[str], usual: Sequence[str], taken: set[str]) -> str | None:

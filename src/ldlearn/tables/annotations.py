@@ -6,28 +6,13 @@ which are counted.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import count
 from pathlib import Path
 from typing import Any, Literal
 
-from ldlearn.exceptions import FileError, ParameterError, TableError, format_list, suggest_name
-from ldlearn.tables.annotation_formats import (
-    LongFormat,
-    annotations_of,
-    as_text,
-    find_long_format,
-    flatten,
-    is_empty,
-    is_task,
-    labels_of_annotation,
-    parse_labels,
-    questions_of,
-    rater_of,
-    task_fields,
-)
+from ldlearn.exceptions import FileError, ParameterError, TableError, format_list
+from ldlearn.tables.annotation_formats import Annotation, find_long_format, is_empty, is_task, parse_tasks
 from ldlearn.tables.columns import MARKS, quote_columns, sorted_labels
 from ldlearn.tables.delimited_dialect import Dialect
 from ldlearn.tables.formats import format_of, naming, open_table
@@ -36,6 +21,7 @@ from ldlearn.tables.source import Input, Kind, reading
 from ldlearn.tables.values import import_pandas
 
 KINDS = ("auto", "votes", "labels")
+_TASKS = "tasks of an annotation tool"
 
 
 @dataclass(frozen=True)
@@ -127,125 +113,96 @@ def read_annotations(
     for position, path in enumerate(files):
         if resolved[position] in resolved[:position]:
             raise FileError(f"{path}: it is the same file as another; name it once, or its annotations count twice.")
-    collected, given, single_file = _Annotations(), {"item": item, "rater": rater, "label": label}, len(files) == 1
+    given, single_file = {"item": item, "rater": rater, "label": label}, len(files) == 1
+    annotations: list[Annotation] = []
+    messages, id = [], "id"
     for path in files:
         with naming(path):
-            if format_of(path, format) in ("json", "jsonl"):
-                objects = _read_objects(path, format)
-                if is_task(objects[0]):
-                    collected.add_tasks(objects, label)
-                    continue
-                names = list(dict.fromkeys(name for row in objects for name in row))
-                collected.add_rows(objects, find_long_format(names, given, single_file))
-                continue
-            with open_table(path, format, dialect=dialect) as source:
-                columns = find_long_format(source.names, given, single_file)
-                # As texts: the item 007 stays 007.
-                texts = columns.roles.values()
-                kinds: dict[str, Kind] = {name: "text" if name in texts else "any" for name in source.names}
-                collected.add_rows(source.read(kinds).to_dict("records"), columns)
+            rows, names = _read_rows(path, format, dialect, given)
+            if is_task(rows[0]):
+                annotations += parse_tasks(rows, label)
+                messages.append(_TASKS)
+            else:
+                columns = find_long_format(names, given, single_file)
+                annotations += columns.parse_rows(rows)
+                messages.append(columns.describe())
+                id = columns.item or id
     with naming(files[0]):
-        return collected.count(kind)
+        return _count(annotations, kind, id, list(dict.fromkeys(messages)))
 
 
 def count_tasks(tasks: Sequence[Mapping[str, Any]]) -> Annotations:
     """The tasks of an annotation tool, as `read_annotations` reads them from a file."""
-    collected = _Annotations()
-    collected.add_tasks(tasks)
-    return collected.count("auto")
+    return _count(parse_tasks(tasks), "auto", "id", [_TASKS])
 
 
-def _read_objects(path: str, format: str | None) -> list[dict[str, Any]]:
-    given = Input(path, title="JSON")
-    with given.stack, reading(given):
-        rows = parse_list(given) if format_of(path, format) == "json" else list(parse_lines(given))
-        if not any(rows):
-            raise TableError("the file is empty, or all of its objects are.")
-        return rows
+def _read_rows(
+    path: str, format: str | None, dialect: Dialect | None, given: Mapping[str, str | None]
+) -> tuple[list[dict[str, Any]], list[str]]:
+    """The rows of a table, or the objects of a JSON file, and the names of the columns."""
+    if format_of(path, format) in ("json", "jsonl"):
+        opened = Input(path, title="JSON")
+        with opened.stack, reading(opened):
+            rows = parse_list(opened) if format_of(path, format) == "json" else list(parse_lines(opened))
+        names = list(dict.fromkeys(name for row in rows for name in row))
+    else:
+        with open_table(path, format, dialect=dialect) as source:
+            names = source.names
+            # As texts: the item 007 stays 007.
+            texts = find_long_format(names, given).roles.values()
+            kinds: dict[str, Kind] = {name: "text" if name in texts else "any" for name in names}
+            rows = source.read(kinds).to_dict("records")
+    if not any(rows):
+        raise TableError("the file is empty, or all of its objects are.")
+    return rows, names
 
 
-class _Annotations:
-    """Collects triples (item, rater, label) and the features of the items."""
+def _count(annotations: Sequence[Annotation], kind: str, id: str, messages: list[str]) -> Annotations:
+    """The table of the numbers of raters, or of 0/1 labels."""
+    pandas = import_pandas()
+    # Without a name, a rater of its own.
+    found = [(a.item, k if a.rater is None else a.rater, name) for k, a in enumerate(annotations) for name in a.labels]
+    triples = pandas.DataFrame(found, columns=["item", "rater", "label"]).drop_duplicates()
+    labels = sorted_labels(triples["label"].unique())
+    if not labels:
+        raise TableError("no annotation has a label.")
+    if len(labels) > 1000:  # a column of free texts
+        raise TableError(f"there are {len(labels):,} different labels; is that the column of the labels?")
+    items = dict.fromkeys(annotation.item for annotation in annotations)
+    counts = pandas.crosstab(triples["item"], triples["label"])[labels]
+    counts = counts.loc[[item for item in items if item in counts.index]]
+    n_raters = int(triples.groupby("item")["rater"].nunique().max())
+    votes = kind == "votes" or (kind == "auto" and n_raters > 1)
+    counted = "the columns count raters" if votes else "the columns are 1 where a rater gave the label, else 0"
+    left_out = {
+        "annotations without a label": sum(not annotation.labels for annotation in annotations),
+        "repeated annotations (same item, rater and label)": len(found) - len(triples),
+        "items without a label": len(items) - len(counts),
+    }
+    messages += [f"up to {n_raters} raters an item; {counted}"]
+    messages += [f"{number:,} {what} are left out" for what, number in left_out.items() if number]
+    features, unusable = _features_by_item(annotations)
+    if unusable:
+        reason = "they hold lists or differ between the annotations of one item"
+        messages.append(f"columns left out, because {reason}: {format_list(unusable)}")
+    table = pandas.DataFrame([features[item] for item in counts.index]).drop(columns=unusable, errors="ignore")
+    id = id if id not in table else "item_id"
+    if {id, *table} & set(labels):
+        labels = [MARKS["counts" if votes else "Y"] + name for name in labels]
+    table.insert(0, id, list(counts.index))
+    table[labels] = counts.to_numpy() if votes else counts.clip(upper=1).to_numpy()
+    return Annotations(table, id, labels, "votes" if votes else "labels", messages)
 
-    def __init__(self) -> None:
-        self.item_name = "id"
-        self.features: dict[str, dict[str, Any]] = {}  # by item, in the order of the files
-        self.triples: list[tuple[str, object, str]] = []
-        self.unusable: set[str] = set()  # features that an item cannot have as one value
-        self.messages: list[str] = []
-        self.left_out: Counter[str] = Counter()
-        self.unnamed_raters = count()
 
-    def add_rows(self, rows: Iterable[Mapping[str, Any]], columns: LongFormat) -> None:
-        """Add rows of one annotation each."""
-        self.messages.append(columns.describe())
-        self.item_name = columns.item or self.item_name
-        for number, row in enumerate(rows, start=1):
-            item = as_text(row.get(columns.item)) if columns.item else str(number)
-            if item is None:
-                raise TableError("the item is missing; every annotation needs one.", row=number, column=columns.item)
-            rater = as_text(row.get(columns.rater)) if columns.rater else None
-            self._add_features(item, flatten({name: row[name] for name in columns.features if name in row}))
-            self._add_labels(item, rater, parse_labels(row.get(columns.label), number, columns.label))
-
-    def add_tasks(self, tasks: Sequence[Mapping[str, Any]], question: str | None = None) -> None:
-        """Add tasks with all their annotations."""
-        annotations = [annotation for task in tasks for annotation in annotations_of(task)]
-        asked = list(dict.fromkeys(name for annotation in annotations for name in questions_of(annotation)))
-        if question is None and len(asked) > 1:
-            raise TableError(f"there are several questions; choose one with label: {format_list(asked)}.")
-        if question is not None and question not in asked:
-            raise TableError(f"there is no question {question!r}; {suggest_name(question, asked, 'the questions are')}")
-        self.messages.append(f"tasks of an annotation tool{f', question {asked[0]!r}' if len(asked) == 1 else ''}")
-        for number, task in enumerate(tasks, start=1):
-            item = as_text(task.get("id")) or str(number)
-            self._add_features(item, task_fields(task))
-            for annotation in annotations_of(task):
-                if annotation.get("was_cancelled") or annotation.get("skipped"):
-                    self.left_out["cancelled annotations"] += 1
-                else:
-                    self._add_labels(item, rater_of(annotation), labels_of_annotation(annotation, question, number))
-
-    def _add_features(self, item: str, features: Mapping[str, Any]) -> None:
-        known = self.features.setdefault(item, {})
-        for name, value in features.items():
+def _features_by_item(annotations: Sequence[Annotation]) -> tuple[dict[str, dict[str, Any]], list[str]]:
+    """The features of each item, and those that are not one value for each item."""
+    features: dict[str, dict[str, Any]] = {}
+    unusable: dict[str, None] = {}  # in order
+    for annotation in annotations:
+        known = features.setdefault(annotation.item, {})
+        for name, value in annotation.features.items():
             # NaN differs from itself, which is no difference between annotations.
             differs = known.setdefault(name, value) != value and not (is_empty(value) and is_empty(known[name]))
             if differs or isinstance(value, list):
-                self.unusable.add(name)
-
-    def _add_labels(self, item: str, rater: str | None, labels: Sequence[str]) -> None:
-        self.left_out["annotations without a label"] += not labels
-        who = next(self.unnamed_raters) if rater is None else rater  # without a name, a rater of its own
-        self.triples += [(item, who, name) for name in labels]
-
-    def count(self, kind: str) -> Annotations:
-        """The table."""
-        pandas = import_pandas()
-        triples = pandas.DataFrame(self.triples, columns=["item", "rater", "label"]).drop_duplicates()
-        labels = sorted_labels(triples["label"].unique())
-        if not labels:
-            raise TableError("no annotation has a label.")
-        if len(labels) > 1000:  # a column of free texts
-            raise TableError(f"there are {len(labels):,} different labels; is that the column of the labels?")
-        counts = pandas.crosstab(triples["item"], triples["label"])[labels]
-        counts = counts.loc[[item for item in self.features if item in counts.index]]
-        n_raters = int(triples.groupby("item")["rater"].nunique().max())
-        votes = kind == "votes" or (kind == "auto" and n_raters > 1)
-        self.left_out["repeated annotations (same item, rater and label)"] += len(self.triples) - len(triples)
-        self.left_out["items without a label"] += len(self.features) - len(counts)
-        counted = "the columns count raters" if votes else "the columns are 1 where a rater gave the label, else 0"
-        self.messages.append(f"up to {n_raters} raters an item; {counted}")
-        self.messages += [f"{number:,} {what} are left out" for what, number in self.left_out.items() if number]
-        features = pandas.DataFrame([self.features[item] for item in counts.index])
-        if unusable := [name for name in features if name in self.unusable]:
-            reason = "they hold lists or differ between the annotations of one item"
-            self.messages.append(f"columns left out, because {reason}: {format_list(unusable)}")
-            features = features.drop(columns=unusable)
-        id = self.item_name if self.item_name not in features else "item_id"
-        if {id, *features} & set(labels):
-            labels = [MARKS["counts" if votes else "Y"] + name for name in labels]
-        values = (counts if votes else counts.clip(upper=1)).set_axis(labels, axis=1).reset_index(drop=True)
-        features.insert(0, id, list(counts.index))
-        table = pandas.concat([features, values], axis=1)
-        return Annotations(table, id, labels, "votes" if votes else "labels", list(dict.fromkeys(self.messages)))
+                unusable[name] = None
+    return features, list(unusable)
