@@ -6,8 +6,6 @@ gives another. The file is imported only when one of its commands is run or its 
 top whatever it needs.
 """
 
-from __future__ import annotations
-
 import signal
 from collections.abc import Callable
 from dataclasses import is_dataclass

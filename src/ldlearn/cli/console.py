@@ -1,7 +1,5 @@
 """Output of the commands: results on standard output, everything else on standard error."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """The commands for what the library has: its methods and its data sets."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import asdict
 from typing import Annotated

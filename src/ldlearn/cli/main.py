@@ -1,7 +1,5 @@
 """The entry point of `ldlearn`: one-sentence errors and exit codes."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

@@ -1,7 +1,5 @@
 """`ldlearn report`: the report of a run, from its records."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

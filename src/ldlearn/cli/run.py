@@ -1,7 +1,5 @@
 """`ldlearn run`: an experiment from its plan to its records, with progress and tables on the terminal."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Annotated, Any

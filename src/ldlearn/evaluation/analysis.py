@@ -1,7 +1,5 @@
 """Analyses of a run: differences with confidence intervals, agreement, costs, sensitivity to hyperparameters."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass

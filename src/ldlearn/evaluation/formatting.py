@@ -1,7 +1,5 @@
 """Numbers, durations and lists as text, for reports and logs."""
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Sequence
 from typing import Any

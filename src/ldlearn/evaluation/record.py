@@ -1,7 +1,5 @@
 """The record of one cell of an experiment: one data set, method and repeat."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterable, Mapping

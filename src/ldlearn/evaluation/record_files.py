@@ -1,7 +1,5 @@
 """Files of records: one line of JSON for each, appended so that a crash at any moment loses at most the last line."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import lzma

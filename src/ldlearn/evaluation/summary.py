@@ -1,13 +1,11 @@
 """Summaries of records: means and standard deviations over repeats, ranks, and matrices of scores for tests."""
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +24,7 @@ class Spread:
     n: int
 
     @classmethod
-    def of(cls, values: Iterable[Any]) -> Spread | None:
+    def of(cls, values: Iterable[Any]) -> Self | None:
         """Summarise the finite numbers among the values; None if there are none."""
         numbers = [float(value) for value in values if is_number(value)]
         if not numbers:
@@ -58,7 +56,7 @@ class Method:
     learner: str = ""
 
     @classmethod
-    def of(cls, record: Record) -> Method:
+    def of(cls, record: Record) -> Self:
         """Read a method off one of its records."""
         reference = record.kind == "learner" or record.trained_on == "truth"
         return cls(record.method, record.kind, record.is_baseline, reference, record.estimator, record.learner or "")
@@ -165,7 +163,7 @@ class Results:
         self._headline, self._subject = tuple(headline), subject
 
     @classmethod
-    def of(cls, records: Results | Iterable[Record]) -> Results:
+    def of(cls, records: "Results | Iterable[Record]") -> "Results":
         """Results of records; results are returned as they are."""
         return records if isinstance(records, Results) else cls(records)
 

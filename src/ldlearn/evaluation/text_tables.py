@@ -1,7 +1,5 @@
 """Tables of a run as text: for the terminal, Markdown and LaTeX."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,5 @@
 """Warnings and errors during the computation of a cell, as its record has them."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Cells of a plan: one data set, method and repeat each, with a stable key."""
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 import json

@@ -1,7 +1,5 @@
 """Running a plan: cells that are not recorded yet are computed and recorded, one by one."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import os

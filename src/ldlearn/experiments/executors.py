@@ -1,7 +1,5 @@
 """Computing cells, always under the same conditions: in this process, in processes of this machine, or on Dask."""
 
-from __future__ import annotations
-
 import os
 import threading
 import time

@@ -1,7 +1,5 @@
 """The methods of a plan: an estimator with parameters and a grid, alone or followed by a learner."""
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """Model selection: validation scores of a fitted model, by true degrees or by 0/1 labels only."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

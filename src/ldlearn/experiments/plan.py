@@ -1,13 +1,11 @@
 """Plans: which data sets, methods, protocol and selection an experiment has, read from TOML and checked."""
 
-from __future__ import annotations
-
 import os
 import tomllib
 from dataclasses import asdict, dataclass, replace
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from ldlearn.datasets.dataset import parse_shares
 from ldlearn.exceptions import import_optional, suggest_name
@@ -159,7 +157,7 @@ class Plan:
     subject: str = ""
 
     @classmethod
-    def from_dict(cls, content: dict[str, Any], folder: Path | None = None) -> Plan:
+    def from_dict(cls, content: dict[str, Any], folder: Path | None = None) -> Self:
         """Check the content of a plan file.
 
         Parameters

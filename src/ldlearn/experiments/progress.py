@@ -1,7 +1,5 @@
 """Progress of a run: the interface that receives it, and a log with one line for each cell."""
 
-from __future__ import annotations
-
 import sys
 import time
 from typing import TextIO

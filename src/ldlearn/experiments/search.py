@@ -1,7 +1,5 @@
 """Grid search: fit every point of cells that share an estimator, score it on the validation rows, record the best."""
 
-from __future__ import annotations
-
 import json
 import math
 import time

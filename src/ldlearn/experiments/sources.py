@@ -1,7 +1,5 @@
 """The data sets of a plan: by name, from a file, or generated."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field

@@ -1,7 +1,5 @@
 """Splitting, binarising and scaling the rows of a data set for one repeat."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any
 

@@ -1,10 +1,8 @@
 """Tables of a plan file (TOML), read key by key: every error names its key, unknown keys are errors."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import field, fields
-from typing import Any
+from typing import Any, Self
 
 from ldlearn.exceptions import InputError, suggest_name
 
@@ -107,9 +105,9 @@ class TomlTable:
             self.check_name(key, name, valid, what)
         return tuple(names)
 
-    def table(self, key: str) -> TomlTable:
+    def table(self, key: str) -> Self:
         """A table inside this one, empty if absent."""
-        return TomlTable(self.raw(key, {}), self.where(key))
+        return type(self)(self.raw(key, {}), self.where(key))
 
     def entries(self, valid: Names | None = None, what: str = "") -> dict[str, Any]:
         """All keys and values, which count as read; keys must be among the valid ones, if these are given."""

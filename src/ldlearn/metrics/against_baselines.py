@@ -1,7 +1,5 @@
 """Scores of predictions compared with those of baselines, and whether the difference is significant."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Sentences of a report: differences between methods, their ranks, and the results of tests."""
 
-from __future__ import annotations
-
 import math
 import warnings
 from collections.abc import Mapping, Sequence

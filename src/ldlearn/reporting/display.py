@@ -1,7 +1,5 @@
 """The base of all displays: drawing, saving, and the representation in notebooks."""
 
-from __future__ import annotations
-
 import base64
 import io
 import math

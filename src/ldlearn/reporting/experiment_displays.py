@@ -1,10 +1,8 @@
 """Displays of the records of an experiment: ranks, differences, costs, convergence and sensitivity."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -70,7 +68,7 @@ class CriticalDifferenceDisplay(Display):
         control: str | None = None,
         alpha: float = 0.05,
         ax: Axes | None = None,
-    ) -> CriticalDifferenceDisplay:
+    ) -> Self:
         """Test and draw the mean scores of an experiment; methods without a score on every data set are left out.
 
         Methods trained on true distributions do not compete, and are drawn only if named.
@@ -207,7 +205,7 @@ class DifferencesDisplay(Display):
     @classmethod
     def from_records(
         cls, records: Records, metric: str, *, task: ev.Task = "prediction", methods: Names = None, ax: Any = None
-    ) -> DifferencesDisplay:
+    ) -> Self:
         """Compare methods with the best baseline of each data set, paired over repeats.
 
         Parameters
@@ -289,7 +287,7 @@ class TimeMemoryDisplay(Display):
         self._panels = Panels(1 + differs, 3.7, 1.1 + 0.2 * len(seconds), n_columns=1 + differs)
 
     @classmethod
-    def from_records(cls, records: Records, dataset: str | None = None, *, ax: Any = None) -> TimeMemoryDisplay:
+    def from_records(cls, records: Records, dataset: str | None = None, *, ax: Any = None) -> Self:
         """Draw means over repeats (and over data sets, if none is named).
 
         Parameters
@@ -377,7 +375,7 @@ class ConvergenceDisplay(Display):
         self.heading = heading
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, name: str | None = None, ax: Axes | None = None) -> ConvergenceDisplay:
+    def from_estimator(cls, estimator: Any, *, name: str | None = None, ax: Axes | None = None) -> Self:
         """Draw the ``objective_path_`` and the ``gap_`` of a fitted estimator.
 
         Parameters
@@ -399,9 +397,7 @@ class ConvergenceDisplay(Display):
         return cls({name: path}, {} if gap is None else {name: float(np.sum(gap))}).plot(ax=ax)
 
     @classmethod
-    def from_records(
-        cls, records: Records, dataset: str, *, methods: Names = None, ax: Axes | None = None
-    ) -> ConvergenceDisplay:
+    def from_records(cls, records: Records, dataset: str, *, methods: Names = None, ax: Axes | None = None) -> Self:
         """Draw the first repeat of every method on a data set that recorded its objective.
 
         Parameters
@@ -480,7 +476,7 @@ class SensitivityDisplay(Display):
     @classmethod
     def from_records(
         cls, records: Records, dataset: str, method: str, *, tasks: Tasks = ev.TASKS, score: str = "", ax: Any = None
-    ) -> SensitivityDisplay:
+    ) -> Self:
         """Draw the grid of a method on a data set.
 
         Parameters
@@ -506,7 +502,7 @@ class SensitivityDisplay(Display):
         return cls(curves, score=score, heading=f"{method} on {dataset}").plot(ax=ax)
 
     @classmethod
-    def from_estimator(cls, search: Any, *, ax: Any = None) -> SensitivityDisplay:
+    def from_estimator(cls, search: Any, *, ax: Any = None) -> Self:
         """Draw the scores of a fitted search of scikit-learn, such as `GridSearchCV`.
 
         Parameters

@@ -1,11 +1,9 @@
 """Displays of labels, distributions and fitted models."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -81,7 +79,7 @@ class DistributionBarsDisplay(Display):
         label_names: Names = None,
         intervals: Mapping[str, tuple[ArrayLike, ArrayLike]] | None = None,
         ax: Any = None,
-    ) -> DistributionBarsDisplay:
+    ) -> Self:
         """Draw a panel for each row, with a bar for each matrix of distributions.
 
         Parameters
@@ -120,7 +118,7 @@ class DistributionBarsDisplay(Display):
         truth: Any = None,
         interval: float | None = None,
         ax: Any = None,
-    ) -> DistributionBarsDisplay:
+    ) -> Self:
         """Draw the degrees that a fitted estimator recovered and predicts for rows of its training data.
 
         Parameters
@@ -163,7 +161,7 @@ class DistributionBarsDisplay(Display):
     @classmethod
     def from_records(
         cls, records: Records, dataset: str, row: int | None = None, *, methods: Names = None, ax: Any = None
-    ) -> DistributionBarsDisplay:
+    ) -> Self:
         """Draw the degrees that every method recovered for one stored training row: a panel for each method.
 
         Parameters
@@ -275,9 +273,7 @@ class TernaryDisplay(Display):
             raise InputError(f"A triangle has three corners, but {len(self.label_names)} label names were given.")
 
     @classmethod
-    def from_estimator(
-        cls, estimator: Any, X: Any, *, truth: ArrayLike | None = None, ax: Axes | None = None
-    ) -> TernaryDisplay:
+    def from_estimator(cls, estimator: Any, X: Any, *, truth: ArrayLike | None = None, ax: Axes | None = None) -> Self:
         """Draw the predictions of a fitted model of three labels, and the truth below them if given.
 
         Parameters
@@ -342,7 +338,7 @@ class ArtificialPictureDisplay(Display):
         self._panels = Panels(len(self.distributions), 2.4, 2.6, n_columns=len(self.distributions))
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, name: str | None = None, ax: Any = None) -> ArtificialPictureDisplay:
+    def from_estimator(cls, estimator: Any, *, name: str | None = None, ax: Any = None) -> Self:
         """Draw what a fitted model predicts on the surface, next to the truth.
 
         Parameters
@@ -425,7 +421,7 @@ class ReliabilityDisplay(Display):
     @classmethod
     def from_estimator(
         cls, estimator: Any, X: Any, D_true: ArrayLike, *, n_bins: int = 10, ax: Axes | None = None
-    ) -> ReliabilityDisplay:
+    ) -> Self:
         """Draw the predictions of a fitted model for rows whose true distributions are known.
 
         Parameters
@@ -569,7 +565,7 @@ class FeatureInfluenceDisplay(Display):
         scale: ArrayLike | None = None,
         top: int = 12,
         ax: Axes | None = None,
-    ) -> FeatureInfluenceDisplay:
+    ) -> Self:
         """Draw the coefficients of a fitted linear model for one label.
 
         Parameters

@@ -1,7 +1,5 @@
 """The HTML page: one file that loads nothing from the network, with everything escaped, and the data of its scripts."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """The report of a run: a page, tables and figures, from its records."""
 
-from __future__ import annotations
-
 import os
 import re
 import tomllib

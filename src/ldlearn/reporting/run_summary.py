@@ -1,7 +1,5 @@
 """How a run was done: evaluation, selection of hyperparameters, convergence, versions, seeds and warnings."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import product

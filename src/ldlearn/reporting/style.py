@@ -1,7 +1,5 @@
 """Shared by all displays: colours, frames, and text that is never parsed as a formula."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Literal
 
