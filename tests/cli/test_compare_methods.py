@@ -82,7 +82,7 @@ def test_unknown_labels_leave_some_methods_out(run, files, unpainted):
     records = read_records("unknown-methods")
     assert [record.status for record in records] == ["ok"] * 3
     assert all(np.isfinite(record.prediction["vote_likelihood"]) for record in records)
-    assert "labels, of which some are unknown, scored by" in (files / "unknown-methods" / "plan.toml").read_text()
+    assert "0/1 labels, scored by the likelihood" in (files / "unknown-methods" / "plan.toml").read_text()
     found = run(*words, "--methods", "GLLE")
     assert found.code == 2
     assert "GLLE + SABFGS cannot be fitted without them; DLDL can" in found.message

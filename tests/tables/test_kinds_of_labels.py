@@ -171,13 +171,13 @@ def test_fractions_are_no_votes(tables, tmp_path):
         evaluate_table(str(tmp_path / "votes.csv"), model, kind="votes")
 
 
-def test_mixed_without_degrees_says_so(tables):
+def test_mixed_without_degrees_is_logical(tables):
     features, counts = tables
     partial = (counts > 0).astype(float)
     partial[3, 1] = np.nan
     params = {"estimator": DLDL(beta=1.0, gamma=0.3)}
     model = TableModel.fit(beside(features, partial), NAMES, kind="mixed", **params)
-    assert model.facts["warnings"][0] == "No row has degrees: kind mixed was not needed."
+    assert model.facts["warnings"][0] == "True degrees of 0 rows, 0/1 labels of 80."
     assert model.facts["warnings"][1].startswith("1 empty label cells of 240 are unknown")
     plain = TableModel.fit(beside(features, partial), NAMES, **params)
     np.testing.assert_array_equal(model.predict(features), plain.predict(features))

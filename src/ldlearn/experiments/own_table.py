@@ -89,15 +89,11 @@ def _with_first_steps(methods: tuple[MethodSpec, ...]) -> tuple[MethodSpec, ...]
     return (*methods, *alone.values())
 
 
-def _some_unknown(table: PreparedTable) -> bool:
-    return table.Y is not None and bool(np.isnan(table.Y).any())
-
-
 def _usable(
     methods: tuple[MethodSpec, ...], table: PreparedTable, on_message: OnMessage | None
 ) -> tuple[MethodSpec, ...]:
     """The methods without those that need every label, if some are unknown."""
-    if not _some_unknown(table):
+    if table.Y is None or not np.isnan(table.Y).any():
         return methods
     # Only the first step sees the labels; a learner sees recovered degrees.
     usable = tuple(method for method in methods if find_estimator(method.estimator)().capabilities().unknown_labels)
@@ -112,8 +108,7 @@ def _usable(
 
 def _describe_labels(table: PreparedTable) -> str:
     if table.D is None:
-        unknown = ", of which some are unknown" if _some_unknown(table) else ""
-        return f"0/1 labels{unknown}, scored by the likelihood of held-out labels and by agreement of methods"
+        return "0/1 labels, scored by the likelihood of held-out labels and by agreement of methods"
     if table.counts is not None:
         return "trained on which labels got any vote, scored by the shares of the votes"
     return "trained on which labels have a degree above 0.01, scored by the degrees"

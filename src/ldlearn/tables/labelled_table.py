@@ -27,7 +27,7 @@ from ldlearn.tables.progress import Progress, silent
 from ldlearn.tables.source import PIPE, Kind, OnMessage, Source
 from ldlearn.tables.sparse_table import SparseTable
 from ldlearn.tables.table_labels import TableLabels, check_two_labels
-from ldlearn.tables.values import are_logical, check_all_known, import_pandas, to_labels, without_rounding
+from ldlearn.tables.values import are_logical, check_all_known, import_pandas, rescale_rounded_degrees, to_labels
 
 Rows = NDArray[np.intp]
 
@@ -285,5 +285,7 @@ def prepare_table(
         unknown = bool(np.isnan(targets).any())
         if unknown and not (are_logical(targets) and kind in ("auto", "logical")):
             check_all_known(targets, names, table.labels.rows, "only of 0/1 labels some may be unknown.")
-    fields = {"Y": targets} if unknown else as_fields(without_rounding(targets), kind, names, data, normalise=False)
+    fields = (
+        {"Y": targets} if unknown else as_fields(rescale_rounded_degrees(targets), kind, names, data, normalise=False)
+    )
     return PreparedTable(name, frame, types, list(names), **fields, report=report)

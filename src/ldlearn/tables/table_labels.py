@@ -104,8 +104,6 @@ class TableLabels:
             degrees[given] = check_degrees(values[given], self.names, self.rows[given])
             values, row_data = _to_logical(values), {"degrees": degrees} if given.any() else {}
             messages = [f"True degrees of {int(given.sum())} rows, 0/1 labels of {int((~given).sum())}."]
-            if not given.any():
-                messages = ["No row has degrees: kind mixed was not needed."]
         y = replace(self, values=values).check(estimator)
         if unknown := int(np.isnan(y).sum()):
             messages.append(f"{unknown} empty label cells of {y.size} are unknown: neither 0 nor 1.")

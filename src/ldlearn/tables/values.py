@@ -184,7 +184,7 @@ def check_degrees(
     return np.asarray(targets / sums[:, None])
 
 
-def without_rounding(targets: NDArray[np.float64]) -> NDArray[np.float64]:
+def rescale_rounded_degrees(targets: NDArray[np.float64]) -> NDArray[np.float64]:
     """Degrees that sum to one exactly, if those of every row do but for rounding; else what is given."""
     sums = targets.sum(axis=1)
     return targets / sums[:, None] if (np.abs(sums - 1) <= _rounding(targets)).all() else targets
