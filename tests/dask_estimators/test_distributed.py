@@ -453,10 +453,8 @@ def test_experiments_run_their_cells_on_the_same_cluster(tmp_path, rows, client_
     np.testing.assert_allclose(model.fit(X, Y).coef_, before, atol=1e-12)
 
 
-@pytest.mark.parametrize("small", [10_000, 0])
-def test_blocks_are_added_in_a_tree(client, monkeypatch, small):
+def test_blocks_are_added_in_a_tree(client, monkeypatch):
     monkeypatch.setattr("ldlearn.dask.cluster._TREE_WIDTH", 2)
-    monkeypatch.setattr("ldlearn.dask.cluster._INLINE_BYTES", small)
     runner = BlockRunner(client)
     numbers = [dask.delayed(k) for k in range(7)]
     total, squares = runner.map_sum(lambda k, scale: (scale * k, np.full(2, k * k)), numbers, common=10)
@@ -465,10 +463,9 @@ def test_blocks_are_added_in_a_tree(client, monkeypatch, small):
     assert runner.n_rounds == 1
 
 
-@pytest.mark.parametrize(("length", "tasks"), [(10, 14), (10_000, 15)])
-def test_only_a_large_message_is_a_task_of_its_own(client, monkeypatch, length, tasks):
+def test_a_message_is_one_task_for_all_blocks(client, monkeypatch):
     graphs = []
     monkeypatch.setattr(client, "persist", lambda parts: [graphs.extend(part.__dask_graph__()) for part in parts])
     numbers = [dask.delayed(k) for k in range(7)]
-    BlockRunner(client).map_persist(lambda k, message: k, numbers, common=np.zeros(length))
-    assert len(set(graphs)) == tasks  # seven numbers, and what is made of them
+    BlockRunner(client).map_persist(lambda k, message: k, numbers, common=np.zeros(10_000))
+    assert len(set(graphs)) == 15  # seven numbers, what is made of them, and the message

@@ -34,7 +34,7 @@ def class_prototypes(X: Any, Y: Mask, weights: SampleWeight | None = None) -> Ar
            [0. , 0. , 1. ]])
     """
     counted = Y if weights is None else Y & (weights > 0)[:, None]  # ignore rows of weight 0
-    sums, totals = purest_sums(X, Y, fewest_positives(counted), weights)
+    sums, totals = prototype_sums(X, Y, fewest_positives(counted), weights)
     return np.asarray(sums / np.where(totals > 0, totals, 1.0)[:, None])
 
 
@@ -43,7 +43,7 @@ def fewest_positives(Y: Mask) -> NDArray[np.intp]:
     return np.asarray(np.where(Y, Y.sum(axis=1)[:, None], Y.shape[1] + 1).min(axis=0, initial=Y.shape[1] + 1))
 
 
-def purest_sums(
+def prototype_sums(
     X: Any, Y: Mask, fewest: NDArray[np.intp], weights: SampleWeight | None = None
 ) -> tuple[Array, NDArray[np.float64]]:
     """For each label, the weighted sum and number of its rows with exactly ``fewest`` positive labels."""

@@ -5,7 +5,7 @@ from ldlearn.exceptions import import_optional
 import_optional("dask", "dask", "Collections")
 import_optional("distributed", "dask", "Clusters")
 
-from ldlearn.dask.cluster import BlockRunner, ClusterError, check_workers, connect, versions_of_workers
+from ldlearn.dask.cluster import BlockRunner, ClusterError, check_workers, connect
 from ldlearn.dask.dldl import DaskDLDL
 from ldlearn.dask.sa_bfgs import DaskSABFGS
 from ldlearn.dask.vote_ldl import DaskVoteLDL
@@ -18,5 +18,4 @@ __all__ = [
     "DaskVoteLDL",
     "check_workers",
     "connect",
-    "versions_of_workers",
 ]

@@ -15,7 +15,6 @@ from typing import Any
 import distributed
 import numpy as np
 from dask import delayed
-from distributed.protocol.pickle import dumps
 
 from ldlearn.exceptions import FileError, InputError, LDLearnError, MissingDependencyError
 
@@ -29,7 +28,6 @@ _GONE = (
     "may not be able to import the libraries that X or y needs)."
 )
 _TREE_WIDTH = 16  # partial sums added by one task of a tree
-_INLINE_BYTES = 10_000  # largest message that is sent with the task of each block
 
 
 class ClusterError(LDLearnError, RuntimeError):
@@ -75,11 +73,12 @@ def current_client(client: Any = None) -> Any:
     return client
 
 
-def versions_of_workers(client: Any) -> dict[str, str]:
-    """The version of this package on each worker; raises an error if a worker or the scheduler cannot import it.
+def check_workers(client: Any) -> None:
+    """Raise an error if the scheduler or a worker cannot import this package, or a worker has another version of it.
 
     Checked beforehand by a function of the standard library, because a worker dies of a task that it cannot unpickle.
     """
+    ours = resolve_name(_VERSION)
     try:
         client.run_on_scheduler(resolve_name, _VERSION)
         found = client.run(resolve_name, _VERSION, on_error="return")
@@ -91,14 +90,8 @@ def versions_of_workers(client: Any) -> dict[str, str]:
             f"The {missing[0]} cannot import ldlearn; install it, in the version of this process, wherever the "
             "scheduler and the workers of the cluster run."
         )
-    return {worker: result for worker, result in found.items() if isinstance(result, str)}  # others were just lost
-
-
-def check_workers(client: Any) -> None:
-    """Raise ClusterError if a worker has another version of this package, whose results may differ."""
-    ours = resolve_name(_VERSION)
-    for worker, theirs in versions_of_workers(client).items():
-        if theirs != ours:
+    for worker, theirs in found.items():
+        if isinstance(theirs, str) and theirs != ours:  # any other error: the worker was just lost
             raise ClusterError(
                 f"Worker {worker} has ldlearn {theirs} and this process {ours}; install the same everywhere."
             )
@@ -124,7 +117,10 @@ class BlockRunner:
             distributed.secede()
 
     def map_sum(self, function: Callable[..., Sequence[Any]], *blocks: Sequence[Any], common: Any = None) -> list[Any]:
-        """The sum over all blocks of ``function(block, ..., common)``, a sequence of numbers and arrays."""
+        """The sum over all blocks of ``function(block, ..., common)``, a sequence of numbers and arrays.
+
+        Without a message ``common`` the function takes blocks only, here and below.
+        """
         parts = self._parts(function, blocks, common)
         while len(parts) > 1:
             parts = [delayed(_add, pure=False)(parts[k : k + _TREE_WIDTH]) for k in range(0, len(parts), _TREE_WIDTH)]
@@ -152,14 +148,11 @@ class BlockRunner:
             return [self._wait_for(future) for future in self.client.compute(list(collections))]
 
     def _parts(self, function: Callable[..., Any], blocks: Sequence[Sequence[Any]], common: Any) -> list[Any]:
-        # Impure, so that tasks get random names: otherwise Dask hashes their arguments in every round.
-        if len(dumps(common)) <= _INLINE_BYTES:
-            # No transfer between workers.
-            work = delayed(_BoundFunction(function, common), pure=False)
-            return [work(*block) for block in zip(*blocks, strict=True)]
-        # A large message is a separate task: it is sent once to each worker, not once with each block.
-        work, message = delayed(function, pure=False), delayed(common, pure=False, traverse=False)
-        return [work(*block, message) for block in zip(*blocks, strict=True)]
+        # Impure, so that tasks get random names: otherwise Dask hashes their arguments in every round. The message is a
+        # separate task: it is sent once to each worker, not once with each block.
+        message = () if common is None else (delayed(common, pure=False, traverse=False),)
+        work = delayed(function, pure=False)
+        return [work(*block, *message) for block in zip(*blocks, strict=True)]
 
     def _wait_for(self, future: Any) -> Any:
         idle_since = None
@@ -201,16 +194,6 @@ class BlockRunner:
             raise ClusterError(
                 f"Dask dropped the work ({str(error).splitlines()[0]}); perhaps data were lost with a worker."
             ) from error
-
-
-class _BoundFunction:
-    """A function with a bound message; it keeps its name, by which Dask groups the durations of tasks."""
-
-    def __init__(self, function: Callable[..., Any], common: Any) -> None:
-        self.function, self.common, self.__name__ = function, common, function.__name__
-
-    def __call__(self, *block: Any) -> Any:
-        return self.function(*block, self.common)
 
 
 def _task_error(error: Any) -> ClusterError:

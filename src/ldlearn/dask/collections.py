@@ -48,10 +48,13 @@ def float_type(collection: Any) -> np.dtype[Any]:
     return np.dtype(np.float32 if narrow else np.float64)
 
 
-def check_sample_weight(sample_weight: Any) -> None:
-    """Raise InputError unless it is a Dask array or series with one axis."""
+def align_weights(X: Any, sample_weight: Any) -> list[Any]:
+    """The sample weights of each block of X, or None for each if there are none."""
+    if sample_weight is None:
+        return [None] * len(row_blocks(X))
     if not is_dask_collection(sample_weight) or getattr(sample_weight, "ndim", None) != 1:
         raise InputError("sample_weight must be a Dask array or series, one number a row.")
+    return align_blocks(X, sample_weight, "sample_weight")[1]
 
 
 def align_blocks(X: Any, y: Any, name: str = "y") -> tuple[list[Any], list[Any]]:
@@ -81,17 +84,12 @@ def row_blocks(collection: Any) -> list[Any]:
     return list(whole.to_delayed().ravel())
 
 
-def as_matrix(block: Any, kind: np.dtype[Any]) -> Any:
-    """A block of features as an array of floats."""
-    return np.asarray(block, dtype=kind)
-
-
 def as_floats(collection: Any, blocks: list[Any]) -> list[Any]:
     """Blocks of features as arrays of floats; unchanged for arrays of floats."""
     kind = float_type(collection)
     if not is_frame(collection) and collection.dtype == kind:
         return blocks
-    return [delayed(as_matrix, pure=False)(block, kind) for block in blocks]
+    return [delayed(np.asarray, pure=False)(block, dtype=kind) for block in blocks]
 
 
 def _row_chunks(collection: Any) -> tuple[int, ...] | None:

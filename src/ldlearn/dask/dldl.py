@@ -9,10 +9,10 @@ from dask import delayed
 from numpy.typing import NDArray
 
 from ldlearn import joint
-from ldlearn.core.prototypes import fewest_positives, pseudo_distributions, purest_sums
+from ldlearn.core.prototypes import fewest_positives, prototype_sums, pseudo_distributions
 from ldlearn.core.simplex import Array, SampleWeight, log_softmax, normalize_rows
-from ldlearn.core.targets import check_labels_seen, count_positives, positive_rates
-from ldlearn.dask.estimator import DaskJointModel
+from ldlearn.core.targets import check_labels_seen, positive_rates
+from ldlearn.dask.estimator import DaskJointModel, array_of_blocks
 from ldlearn.dask.rows import BlockColumns, BlockObjective, Coefficients
 from ldlearn.dask.training import BlockTargets, TrainingBlocks
 from ldlearn.exceptions import ParameterError
@@ -25,7 +25,7 @@ from ldlearn.solvers.softmax_regression import SoftmaxFit, minimize
 class _Degrees(NamedTuple):
     """The degrees of a block, the sample weights of its rows, and the D-step that led to them (None at the start)."""
 
-    D: Array
+    T: Array
     weights: SampleWeight | None
     step: DegreeStep | None = None
 
@@ -110,22 +110,22 @@ class DaskDLDL(DaskJointModel, joint.DLDL):
             ("gap_", _only_gap, (), np.dtype(np.float64)),
         ):
             parts = [delayed(function, pure=False)(block, training.dtype) for block in steps.degrees]
-            setattr(self, name, self._array_of_rows(training, parts, shape, kind))
+            setattr(self, name, array_of_blocks(parts, training.lengths, shape, kind))
 
     def _prototypes(self, training: TrainingBlocks) -> Array | None:
         """Class prototypes, for ``init="pseudo"``."""
         if self.init == "uniform":
             return None
         # The smallest number of positive labels has to be found over all blocks first.
-        fewest = np.min(training.runner.map_compute(_fewest, training.targets), axis=0)
-        sums, counts = training.runner.map_sum(_purest, training.X, training.targets, common=fewest)
+        fewest = np.min(training.runner.map_compute(_fewest_positives, training.targets), axis=0)
+        sums, counts = training.runner.map_sum(_prototype_sums, training.X, training.targets, common=fewest)
         return np.asarray(sums / np.where(counts > 0, counts, 1.0)[:, None])
 
     def _positive_rates(self, training: TrainingBlocks) -> Array | None:
         """Fraction of rows in which each label is positive, the initial value of unknown labels."""
         if not training.has_unknown:
             return None
-        positives, counts = training.runner.map_sum(_count_positives, training.targets)
+        positives, counts = training.runner.map_sum(BlockTargets.count_positives, training.targets)
         check_labels_seen(self.label_names_, counts)
         return positive_rates(positives, counts)
 
@@ -175,7 +175,7 @@ def _rows(targets: BlockTargets) -> DegreeRows:
 
 
 def _terms(degrees: _Degrees, targets: BlockTargets, terms: DegreeTerms) -> float:
-    return terms.value(degrees.D, _rows(targets))
+    return terms.value(degrees.T, _rows(targets))
 
 
 def _update_degrees(
@@ -184,18 +184,18 @@ def _update_degrees(
     terms, coefficients, tol = common
     features = Features(X, block_of=coefficients.columns)
     logP = log_softmax(features.times(coefficients.W, coefficients.b, exact=True))
-    step = terms.minimize(logP, _rows(targets), degrees.D, tol)
+    step = terms.minimize(logP, _rows(targets), degrees.T, tol)
     return _Degrees(step.D, targets.weights, step)
 
 
-def _summary(degrees: _Degrees, _: Any) -> tuple[float, float, float, int, bool]:
+def _summary(degrees: _Degrees) -> tuple[float, float, float, int, bool]:
     step = degrees.step
     assert step is not None
     return step.objective, step.terms, step.change, step.n_iter, step.converged
 
 
 def _only_degrees(degrees: _Degrees, kind: Any) -> Array:
-    return np.ascontiguousarray(degrees.D, dtype=kind)
+    return np.ascontiguousarray(degrees.T, dtype=kind)
 
 
 def _only_gap(degrees: _Degrees, _: Any) -> NDArray[np.float64]:
@@ -203,13 +203,9 @@ def _only_gap(degrees: _Degrees, _: Any) -> NDArray[np.float64]:
     return degrees.step.gap
 
 
-def _fewest(targets: BlockTargets, _: Any) -> NDArray[np.intp]:
+def _fewest_positives(targets: BlockTargets) -> NDArray[np.intp]:
     return fewest_positives(targets.T)
 
 
-def _purest(X: Array, targets: BlockTargets, fewest: NDArray[np.intp]) -> tuple[Array, Array]:
-    return purest_sums(X, targets.T, fewest, targets.weights)
-
-
-def _count_positives(targets: BlockTargets, _: Any) -> tuple[Array, Array]:
-    return count_positives(*targets)
+def _prototype_sums(X: Array, targets: BlockTargets, fewest: NDArray[np.intp]) -> tuple[Array, Array]:
+    return prototype_sums(X, targets.T, fewest, targets.weights)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Callable
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -27,8 +26,8 @@ from ldlearn.core.targets import label_names
 from ldlearn.dask.cluster import BlockRunner, check_workers, current_client
 from ldlearn.dask.collections import (
     align_blocks,
+    align_weights,
     check_collection,
-    check_sample_weight,
     float_type,
     is_frame,
     row_blocks,
@@ -70,14 +69,16 @@ class DaskEstimator(LabelEstimator):
 
     def _block_model(self) -> Any:
         """The local estimator to send to blocks: fitted if this one is, without the client."""
-        sent = self._local_class(**self._local_params())
-        sent.__dict__.update(self._fitted_attributes())
+        sent = self._local_model()
         sent._sklearn_output_config = {"transform": "default"}  # blocks are arrays; results get the kind of X
         return sent
 
-    def _fitted_attributes(self) -> dict[str, Any]:
-        here = {*self.get_params(deep=False), *self._row_attributes, "n_rounds_"}
-        return {name: value for name, value in vars(self).items() if name not in here}
+    def _local_model(self) -> Any:
+        """The local estimator with the fitted attributes that have no entry for each training row."""
+        local = self._local_class(**self._local_params())
+        excluded = {*self.get_params(deep=False), *self._row_attributes, "n_rounds_"}
+        local.__dict__.update({name: value for name, value in vars(self).items() if name not in excluded})
+        return local
 
     def to_local(self, training_rows: bool = True) -> Any:
         """The fitted local estimator, for data in memory.
@@ -92,8 +93,7 @@ class DaskEstimator(LabelEstimator):
             The estimator is smaller without them, and can still predict, enhance and score.
         """
         check_is_fitted(self)
-        local = self._local_class(**self._local_params())
-        local.__dict__.update(self._fitted_attributes())
+        local = self._local_model()
         if training_rows:
             found = BlockRunner(current_client(self.client)).compute(
                 [getattr(self, name) for name in self._row_attributes]
@@ -115,7 +115,7 @@ class DaskEstimator(LabelEstimator):
         """
         check_is_fitted(self)
         self._check_columns(X)
-        return self._map_lazily(_predicted, X, row_blocks(X))
+        return self._map_lazily("predict", X, row_blocks(X))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The score of the local estimator: a mean over all rows.
@@ -131,11 +131,7 @@ class DaskEstimator(LabelEstimator):
         self._check_columns(X)
         check_collection(y, "y")
         runner, (of_X, of_y) = BlockRunner(current_client(self.client)), align_blocks(X, y)
-        weights = [None] * len(of_X)
-        if sample_weight is not None:
-            check_sample_weight(sample_weight)
-            _, weights = align_blocks(X, sample_weight, "sample_weight")
-        total, n = runner.map_sum(_score, of_X, of_y, weights, common=self._block_model())
+        total, n = runner.map_sum(_score, of_X, of_y, align_weights(X, sample_weight), common=self._block_model())
         return float(total / n)
 
     def _check_columns(self, X: Any) -> None:
@@ -148,26 +144,27 @@ class DaskEstimator(LabelEstimator):
             warnings.simplefilter("ignore")  # an array is accepted after a fit on named columns, as for data in memory
             self._block_model()._validate_features(row)
 
-    def _map_lazily(self, function: Callable[..., Any], X: Any, *blocks: list[Any]) -> Any:
-        """A collection like X: the function applied to its blocks and the local estimator, lazily."""
+    def _map_lazily(self, method: str, X: Any, *blocks: list[Any]) -> Any:
+        """A collection like X: a method of the local estimator applied to blocks, lazily."""
         model = delayed(self._block_model(), pure=False, traverse=False)
-        parts = [delayed(function, pure=False)(*block, model) for block in zip(*blocks, strict=True)]
+        parts = [delayed(_degrees_of_block, pure=False)(method, model, *block) for block in zip(*blocks, strict=True)]
         names, kind = [str(name) for name in self.label_names_], float_type(X)
         if is_frame(X):
             return _frame_of(parts, names, kind, X.divisions)
-        return _array_of(parts, X.chunks[0], (len(names),), kind)
+        return array_of_blocks(parts, X.chunks[0], (len(names),), kind)
 
     def _validate_rows(self, X: Any, y: Any, row_data: RowData) -> tuple[Any, Any, RowData]:
         self._check_block_params()
+        for name, value in row_data.items():
+            if name != "sample_weight":
+                self._check_row_data(name, value, X)
         runner = BlockRunner(current_client(self.client))
         check_workers(runner.client)
-        training = TrainingBlocks(runner, X, y, self._block_model())
+        training = TrainingBlocks(runner, X, y, row_data.pop("sample_weight", None), self._block_model())
         self.n_features_in_ = training.m
         if is_frame(X) and all(isinstance(name, str) for name in X.columns):
             self.feature_names_in_ = np.asarray(X.columns, dtype=object)
         self.label_names_ = label_names(y, int(y.shape[1]))
-        for name, value in row_data.items():
-            self._check_row_data(name, value, training)
         return training, None, {}
 
     def _fit_rows(self, X: Any, T: Any, row_data: RowData) -> None:
@@ -185,8 +182,6 @@ class DaskEstimator(LabelEstimator):
         )
 
     def _check_row_data(self, name: str, value: Any, X: Any) -> Any:
-        if name == "sample_weight":
-            return X.set_sample_weight(value)  # X are the training blocks
         raise InputError(
             f"On Dask collections {name} cannot be given; leave it out, or fit {type(self).__name__} of ldlearn on "
             "rows in memory."
@@ -219,7 +214,7 @@ class DaskJointModel(DaskEstimator):
         check_is_fitted(self)
         self._check_columns(X)
         check_collection(y, "y")
-        return self._map_lazily(_enhanced, X, *align_blocks(X, y))
+        return self._map_lazily("enhance", X, *align_blocks(X, y))
 
     def _check_block_params(self) -> None:
         if not (self.feature_map is None or isinstance(self.feature_map, str | Nystroem)):
@@ -249,14 +244,10 @@ class DaskJointModel(DaskEstimator):
         (sums,) = training.runner.map_sum(_sums, X)
         return X, sums
 
-    def _array_of_rows(self, training: TrainingBlocks, parts: list[Any], width: tuple[int, ...], kind: Any) -> Any:
-        """A Dask array with a row for each training row."""
-        return _array_of(parts, training.lengths.tolist(), width, kind)
 
-
-def _array_of(parts: list[Any], lengths: Any, width: tuple[int, ...], kind: Any) -> Any:
-    """A Dask array of blocks of rows, each row of this shape."""
-    arrays = [da.from_delayed(part, (rows, *width), dtype=kind) for part, rows in zip(parts, lengths, strict=True)]
+def array_of_blocks(parts: list[Any], lengths: Any, row_shape: tuple[int, ...], kind: Any) -> Any:
+    """A Dask array of blocks of rows."""
+    arrays = [da.from_delayed(part, (n, *row_shape), dtype=kind) for part, n in zip(parts, lengths, strict=True)]
     return da.concatenate(arrays, axis=0, allow_unknown_chunksizes=True)
 
 
@@ -284,22 +275,12 @@ def _with_client(construct: Any) -> Any:
 # Functions of a block.
 
 
-def _like(block: Any, D: Any, model: Any) -> Any:
-    """Distributions as a frame if the block is one."""
-    if not hasattr(block, "columns"):
+def _degrees_of_block(method: str, model: Any, X: Any, *y: Any) -> Any:
+    """What a method of the model returns for a block, a frame if the block is one."""
+    D = getattr(model, method)(X, *y) if len(X) else np.empty((0, len(model.label_names_)))
+    if not hasattr(X, "columns"):
         return D
-    return type(block)(D, index=block.index, columns=[str(name) for name in model.label_names_])
-
-
-def _predicted(X: Any, model: Any) -> Any:
-    empty = np.empty((0, len(model.label_names_)))
-    return _like(X, model.predict(X) if len(X) else empty, model)
-
-
-def _enhanced(X: Any, y: Any, model: Any) -> Any:
-    """Degrees of the rows of a block."""
-    empty = np.empty((0, len(model.label_names_)))
-    return _like(X, model.enhance(X, y) if len(X) else empty, model)
+    return type(X)(D, index=X.index, columns=[str(name) for name in model.label_names_])
 
 
 def _score(X: Any, y: Any, weights: Any, model: Any) -> tuple[float, float]:
@@ -316,5 +297,5 @@ def _mapped(X: Array, common: tuple[Any, Any]) -> Array:
     return np.asarray(feature_map.transform(X_near_zero), dtype=X.dtype)
 
 
-def _sums(X: Array, _: Any) -> list[Any]:
+def _sums(X: Array) -> list[Any]:
     return [column_sums(X)[1]]

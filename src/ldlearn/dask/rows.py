@@ -171,10 +171,10 @@ class BlockObjectiveAt:
         return self.rows.at(self.coefficients.W, self.coefficients.b + b, exact=self.coefficients.exact)
 
 
-# Functions of a block. ``degrees`` has the attributes D and weights (sample weights or None).
+# Functions of a block. ``degrees`` has the attributes T (degrees) and weights (sample weights or None).
 
 
-def _weighted_sums(X: Array, targets: BlockTargets, _: Any) -> Sequence[Any]:
+def _weighted_sums(X: Array, targets: BlockTargets) -> Sequence[Any]:
     return [column_sums(X, targets.weights)[1]]
 
 
@@ -195,8 +195,8 @@ def _project(X: Array, common: tuple[CentredColumns, Array]) -> Array:
     return project_rows(X, *common)
 
 
-def _column_sums(degrees: Any, _: Any) -> Sequence[Any]:
-    return [column_sums(degrees.D, degrees.weights)[1]]
+def _column_sums(degrees: Any) -> Sequence[Any]:
+    return [column_sums(degrees.T, degrees.weights)[1]]
 
 
 def _sums_at(X: Array, degrees: Any, coefficients: Coefficients) -> Sequence[Any]:
@@ -215,5 +215,5 @@ def _scatters(X: Array, degrees: Any, coefficients: Coefficients) -> Sequence[An
 
 
 def _at(X: Array, degrees: Any, coefficients: Coefficients) -> Any:
-    rows = LocalObjective(Features(X, sample_weight=degrees.weights, block_of=coefficients.columns), degrees.D)
+    rows = LocalObjective(Features(X, sample_weight=degrees.weights, block_of=coefficients.columns), degrees.T)
     return rows.at(coefficients.W, coefficients.b, exact=coefficients.exact)

@@ -2,23 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
 from ldlearn import learning
-from ldlearn.core.simplex import Array
-from ldlearn.core.simplex import SampleWeight as RowWeights
 from ldlearn.dask.estimator import DaskEstimator
 from ldlearn.dask.rows import BlockColumns, BlockObjective
-from ldlearn.dask.training import BlockTargets, TrainingBlocks
+from ldlearn.dask.training import TrainingBlocks
 from ldlearn.exceptions import ParameterError
 from ldlearn.solvers.softmax_regression import minimize
-
-
-class _BlockDegrees(NamedTuple):
-    """Degrees and sample weights of a block."""
-
-    D: Array
-    weights: RowWeights | None
 
 
 class DaskSABFGS(DaskEstimator, learning.SABFGS):
@@ -48,12 +37,8 @@ class DaskSABFGS(DaskEstimator, learning.SABFGS):
 
     def _fit(self, training: TrainingBlocks) -> None:  # type: ignore[override]
         columns = BlockColumns(training, training.X, training.sums, self.fit_intercept)
-        rows = BlockObjective(columns, training.runner.map_persist(_block_degrees, training.targets))
+        rows = BlockObjective(columns, training.targets)
         fit = minimize(rows, l2=self.l2, start=None, tol=self.tol, max_iter=self.max_iter)
         self.coef_, self.intercept_ = fit.coef.T, fit.intercept
         self.objective_, self.weights_gap_ = fit.loss, fit.gap
         self.n_iter_, self.converged_ = fit.n_iter, fit.converged
-
-
-def _block_degrees(targets: BlockTargets, _: Any) -> _BlockDegrees:
-    return _BlockDegrees(targets.T, targets.weights)

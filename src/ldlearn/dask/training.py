@@ -12,9 +12,9 @@ from ldlearn.core.neighbors import subtract_offsets
 from ldlearn.core.scaling import column_sums
 from ldlearn.core.simplex import Array, Mask
 from ldlearn.core.simplex import SampleWeight as RowWeights
-from ldlearn.core.targets import split_observed
+from ldlearn.core.targets import count_positives, split_observed
 from ldlearn.dask.cluster import BlockRunner
-from ldlearn.dask.collections import align_blocks, as_floats, check_collection, check_sample_weight, float_type
+from ldlearn.dask.collections import align_blocks, align_weights, as_floats, check_collection, float_type
 from ldlearn.exceptions import InputError
 
 
@@ -29,6 +29,10 @@ class BlockTargets(NamedTuple):
         """The targets of the rows at these positions."""
         parts: list[Any] = [None if part is None else part[places] for part in self]
         return BlockTargets(*parts)
+
+    def count_positives(self) -> tuple[Array, Array]:
+        """Weighted counts of positive and of observed labels in each column."""
+        return count_positives(*self)
 
 
 class TrainingBlocks:
@@ -52,44 +56,31 @@ class TrainingBlocks:
         Whether some labels are unknown, and whether there are sample weights.
     """
 
-    def __init__(self, runner: BlockRunner, X: Any, y: Any, checks: Any) -> None:
+    def __init__(self, runner: BlockRunner, X: Any, y: Any, sample_weight: Any, checks: Any) -> None:
         """Validate all rows in one round by the methods of ``checks``, the local estimator."""
         check_collection(X, "X")
         check_collection(y, "y")
-        self.runner, self.m, self.dtype, self._collection = runner, int(X.shape[1]), float_type(X), X
-        self.n_labels = int(y.shape[1])
+        self.runner, self.m, self.n_labels = runner, int(X.shape[1]), int(y.shape[1])
+        self.dtype, self.has_weights = float_type(X), sample_weight is not None
         of_X, of_y = align_blocks(X, y)
-        self.X = runner.persist(as_floats(X, of_X))
-        self.targets = runner.map_persist(_checked_targets, of_y, common=checks)
-        found = runner.map_compute(_check_block, self.X, self.targets, common=checks)
-        self.lengths = np.array([seen.rows for seen in found])
-        # Messages count all blocks, including empty ones.
-        self._filled = np.arange(len(found))
-        self._refuse([seen.problem for seen in found])
-        self._filled = np.flatnonzero(self.lengths)
-        if not len(self._filled):
+        X_blocks = runner.persist(as_floats(X, of_X))
+        targets = runner.map_persist(_validate_targets, X_blocks, of_y, align_weights(X, sample_weight), common=checks)
+        found = runner.map_compute(_describe_block, X_blocks, targets)
+        lengths = np.array([block.rows for block in found])
+        for k, block in enumerate(found):
+            if block.problem:
+                raise InputError(f"Block {k} (from row {lengths[:k].sum()} on): {block.problem}")
+        filled = np.flatnonzero(lengths)
+        if not len(filled):
             raise InputError("X has no rows; at least one is needed.")
-        self.X, self.targets = [self.X[k] for k in self._filled], [self.targets[k] for k in self._filled]
-        self.sums = np.sum([found[k].sums for k in self._filled], axis=0)
-        self.has_unknown, self.has_weights = any(found[k].unknown for k in self._filled), False
-        self.lengths = self.lengths[self._filled]
-        self.n = int(self.lengths.sum())
-        self.total = float(self.n)
-
-    def set_sample_weight(self, sample_weight: Any) -> None:
-        """Set the sample weights: a collection with the same blocks as X."""
-        check_sample_weight(sample_weight)
-        _, blocks = align_blocks(self._collection, sample_weight, "sample_weight")
-        targets = self.runner.map_persist(_attach_weights, self.targets, [blocks[k] for k in self._filled])
-        found = self.runner.map_compute(_sum_weights, targets)
-        self._refuse([part if isinstance(part, str) else "" for part in found])
-        self.targets, self.has_weights, self.total = targets, True, float(sum(found))
-
-    def _refuse(self, problems: list[str]) -> None:
-        for block, problem in enumerate(problems):
-            if problem:
-                first = self.lengths[:block].sum()
-                raise InputError(f"Block {self._filled[block]} (from row {first} on): {problem}")
+        self.X, self.targets, self.lengths = (
+            [X_blocks[k] for k in filled],
+            [targets[k] for k in filled],
+            lengths[filled],
+        )
+        self.sums = np.sum([found[k].sums for k in filled], axis=0)
+        self.has_unknown = any(block.unknown for block in found)
+        self.n, self.total = int(lengths.sum()), float(sum(block.total for block in found))
 
     def fetch_rows(self, positions: NDArray[np.intp], X: Sequence[Any] | None = None) -> tuple[Array, BlockTargets]:
         """Features and targets of the rows at the given positions, sorted, counted over all blocks."""
@@ -139,62 +130,53 @@ class LazyRows:
         return (np.ones(targets.T.shape, dtype=bool) if found is None else found)[inverse]  # all observed
 
 
-class _BlockCheck(NamedTuple):
+class _BlockDescription(NamedTuple):
     """The result of the validation of a block."""
 
     rows: int
-    problem: str
+    problem: str = ""
     sums: Array = np.empty(0)  # of the columns
     unknown: bool = False  # whether some labels are
+    total: float = 0.0  # sum of the sample weights
 
 
 # Functions of a block.
 
 
-def _checked_targets(y: Any, checks: Any) -> Any:
-    """Validated targets, or the error message."""
-    if not len(y):
+def _validate_targets(X: Array, y: Any, sample_weight: Any, checks: Any) -> Any:
+    """Validated targets, or the error message: of several invalid blocks the first one is reported."""
+    for name, part in (("y", y), ("sample_weight", sample_weight)):
+        if part is not None and len(part) != len(X):
+            return f"X has {len(X)} rows here and {name} has {len(part)}; partition them alike."
+    if not len(X):
         return BlockTargets(np.empty((0, y.shape[1])))
     try:
+        checks._validate_features(X, reset=True)
         targets = checks._check_targets(y)
+        weights = None if sample_weight is None else _check_weights(sample_weight)
     except InputError as error:
-        # Not raised here: of several invalid blocks the first one is reported.
         return str(error)
-    return BlockTargets(*split_observed(targets)) if checks.capabilities().unknown_labels else BlockTargets(targets)
+    T, observed = split_observed(targets) if checks.capabilities().unknown_labels else (targets, None)
+    return BlockTargets(T, observed, weights)
 
 
-def _check_block(X: Array, targets: Any, checks: Any) -> _BlockCheck:
-    n = len(X)
-    if isinstance(targets, str):
-        return _BlockCheck(n, targets)
-    if len(targets.T) != n:
-        return _BlockCheck(n, f"X has {n} rows here and y has {len(targets.T)}; partition them alike.")
-    if n:
-        try:
-            checks._validate_features(X, reset=True)
-        except InputError as error:
-            return _BlockCheck(n, str(error))
-    return _BlockCheck(n, "", column_sums(X)[1], targets.observed is not None)
-
-
-def _attach_weights(targets: BlockTargets, sample_weight: Any, _: Any) -> Any:
-    """The targets with sample weights, or an error message."""
+def _check_weights(sample_weight: Any) -> RowWeights:
     weights = np.asarray(sample_weight, dtype=np.float64)
-    if len(weights) != len(targets.T):
-        return f"X has {len(targets.T)} rows here and sample_weight has {len(weights)}; partition them alike."
     wrong = np.flatnonzero(~(np.isfinite(weights) & (weights > 0)))
     if len(wrong):
-        return (
+        raise InputError(
             f"sample_weight must be positive and finite, got {weights[wrong[0]]:g} at row {wrong[0]}; leave out "
             "rows of weight 0."
         )
-    return targets._replace(weights=weights)
+    return weights
 
 
-def _sum_weights(targets: Any, _: Any) -> Any:
-    """The sum of the sample weights, or the error message in place of the targets."""
-    return targets if isinstance(targets, str) else float(targets.weights.sum())
+def _describe_block(X: Array, targets: Any) -> _BlockDescription:
+    if isinstance(targets, str):
+        return _BlockDescription(len(X), targets)
+    total = float(len(X)) if targets.weights is None else float(targets.weights.sum())
+    return _BlockDescription(len(X), "", column_sums(X)[1], targets.observed is not None, total)
 
 
-def _rows(X: Array, targets: BlockTargets, places: NDArray[np.intp], _: Any) -> tuple[Array, BlockTargets]:
+def _rows(X: Array, targets: BlockTargets, places: NDArray[np.intp]) -> tuple[Array, BlockTargets]:
     return X[places], targets.at(places)

@@ -9,9 +9,9 @@ import numpy as np
 
 from ldlearn import joint
 from ldlearn.core.simplex import Array
-from ldlearn.core.targets import check_labels_seen, count_positives, positive_rates
+from ldlearn.core.targets import check_labels_seen, positive_rates
 from ldlearn.core.votes import label_counts
-from ldlearn.dask.estimator import DaskJointModel
+from ldlearn.dask.estimator import DaskJointModel, array_of_blocks
 from ldlearn.dask.rows import BlockColumns
 from ldlearn.dask.training import BlockTargets, TrainingBlocks
 from ldlearn.solvers.features import CentredColumns, Features
@@ -61,7 +61,7 @@ class DaskVoteLDL(DaskJointModel, joint.VoteLDL):
     def _fit(self, training: TrainingBlocks) -> None:  # type: ignore[override]
         self._knows_raters, self._typical_offset = False, 0.0
         columns = BlockColumns(training, *self._map_features(training), self.fit_intercept)
-        self.gamma_ = self._gamma_of_blocks(columns) if self.gamma is None else float(self.gamma)
+        self.gamma_ = self._select_gamma(*columns.selection_rows()) if self.gamma is None else float(self.gamma)
         votes = _BlockVotes(columns, self.label_names_)
         design = _BlockDesign(columns, len(self.label_names_))
         fit = minimize(votes, design, l2=self.gamma_, tol=self.tol, max_iter=self.max_iter)
@@ -69,10 +69,9 @@ class DaskVoteLDL(DaskJointModel, joint.VoteLDL):
         self.objective_, self.objective_path_ = fit.loss, fit.path
         self.converged_, self.n_iter_ = fit.converged, fit.n_iter
         degrees = training.runner.map_persist(_degrees, columns.blocks, training.targets, common=self._block_model())
-        self.label_distributions_ = self._array_of_rows(training, degrees, (len(self.label_names_),), training.dtype)
-
-    def _gamma_of_blocks(self, columns: BlockColumns) -> float:
-        return self._select_gamma(*columns.selection_rows())
+        self.label_distributions_ = array_of_blocks(
+            degrees, training.lengths, (len(self.label_names_),), training.dtype
+        )
 
 
 class _Parameters(NamedTuple):
@@ -101,7 +100,7 @@ class _BlockVotes:
 
     def __init__(self, columns: BlockColumns, label_names: Any) -> None:
         self.columns, self.runner, self.targets = columns, columns.training.runner, columns.training.targets
-        positives, counts = self.runner.map_sum(_count_positives, self.targets)
+        positives, counts = self.runner.map_sum(BlockTargets.count_positives, self.targets)
         check_labels_seen(label_names, counts)
         # As `Labels.total`, including the pseudo-row.
         self.c, self.total = len(counts), float(counts.max()) + 1.0
@@ -143,10 +142,6 @@ class _BlockVotes:
 
 
 # Functions of a block.
-
-
-def _count_positives(targets: BlockTargets, _: Any) -> tuple[Array, Array]:
-    return count_positives(*targets)
 
 
 def _at(X: Array, targets: BlockTargets, parameters: _Parameters) -> tuple[Features, Competing, Point]:
