@@ -149,7 +149,7 @@ def test_reports_are_written_by_the_reporting_layer(whole, tmp_path, capsys, mon
         written.append((folder, output))
         return (output or folder) / "report.html"
 
-    monkeypatch.setattr("ldlearn.cli.report.write_report", write_report)
+    monkeypatch.setattr("ldlearn.reporting.write_report", write_report)
     run = whole[0]
     code, out, _ = ldlearn(capsys, "report", run)
     assert (code, out.strip()) == (0, f"Report: {run / 'report.html'}")

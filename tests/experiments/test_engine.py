@@ -20,7 +20,7 @@ class Messages(RunProgress):
     def __init__(self, stop_after=None):
         self.cells, self.messages, self.begun, self.ended, self.stop_after = [], [], None, False, stop_after
 
-    def begin(self, n_cells, n_recorded, todo):
+    def begin(self, n_cells, n_recorded):
         self.begun = n_cells, n_recorded
 
     def message(self, text):

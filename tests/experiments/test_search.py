@@ -12,7 +12,7 @@ from ldlearn.core import binarize
 from ldlearn.core.neighbors import SharedNeighbors
 from ldlearn.datasets import make_label_distributions
 from ldlearn.experiments import MethodSpec, run_plan
-from ldlearn.experiments.cells import drawn_places, group_cells, plan_cells
+from ldlearn.experiments.cells import draw_grid_indices, group_cells, plan_cells
 from ldlearn.experiments.splits import make_split
 from ldlearn.metrics import METRICS, chebyshev, score_all, vote_likelihood
 
@@ -208,22 +208,26 @@ def test_a_cell_with_a_budget_alone_gives_the_record_it_gives_in_company(tmp_pat
 
 def test_what_a_budget_draws_depends_on_method_and_seed_and_grows_with_the_budget():
     methods = {method.name: method for method in tiny_plan(methods=BUDGETED).methods}
-    few, more = (set(drawn_places(methods["pair"], budget, 0)) for budget in (6, 20))
+    few, more = (set(draw_grid_indices(methods["pair"], budget, 0)) for budget in (6, 20))
     assert few < more
     assert len({first for first, _ in more}) > 5
     assert len({second for _, second in more}) == 3
-    assert drawn_places(methods["pair"], 6, 1) != drawn_places(methods["pair"], 6, 0)
-    assert drawn_places(methods["GLLE"], 6, 0) == drawn_places(replace(methods["GLLE"], name="other"), 6, 0)
-    learners = {second for _, second in drawn_places(methods["stepwise"], 4, 0)}
+    assert draw_grid_indices(methods["pair"], 6, 1) != draw_grid_indices(methods["pair"], 6, 0)
+    assert draw_grid_indices(methods["GLLE"], 6, 0) == draw_grid_indices(replace(methods["GLLE"], name="other"), 6, 0)
+    learners = {second for _, second in draw_grid_indices(methods["stepwise"], 4, 0)}
     assert len(learners) == 2
-    whole = [method for method in methods.values() if drawn_places(method, None, 0) != drawn_places(method, 90, 5)]
+    whole = [
+        method for method in methods.values() if draw_grid_indices(method, None, 0) != draw_grid_indices(method, 90, 5)
+    ]
     assert whole == []
 
 
 def test_draws_are_without_favour():
     """Over many seeds every point is drawn equally often."""
     method = MethodSpec("GLLE", "GLLE", grid={"lam": [float(i) for i in range(10)]})
-    counts = np.bincount([first for seed in range(600) for first, _ in drawn_places(method, 3, seed)], minlength=10)
+    counts = np.bincount(
+        [first for seed in range(600) for first, _ in draw_grid_indices(method, 3, seed)], minlength=10
+    )
     assert counts.sum() == 1800
     assert abs(counts - 180).max() < 5 * np.sqrt(600 * 0.3 * 0.7)
 

@@ -49,7 +49,9 @@ COMMANDS = (
     Command("methods", "List the methods: name, kind, summary.", EXPERIMENTS, "library"),
     Command("datasets", "List the available data sets, and where they are stored.", EXPERIMENTS, "library"),
     Command("run", "Run an experiment; records are written to OUTPUT/records.jsonl.", EXPERIMENTS),
-    Command("report", "Write the report of a run: one HTML page, tables in Markdown and LaTeX, figures.", EXPERIMENTS),
+    Command(
+        "report", "Write the report of a run: one HTML page, tables in Markdown and LaTeX, figures.", EXPERIMENTS, "run"
+    ),
 )
 
 

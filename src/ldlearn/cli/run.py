@@ -1,4 +1,4 @@
-"""`ldlearn run`: an experiment from its plan to its records, with progress and tables on the terminal."""
+"""`ldlearn run` and `ldlearn report`: from a plan to records and tables on the terminal, and to a report."""
 
 import sys
 from pathlib import Path
@@ -11,6 +11,7 @@ from rich.progress import MofNCompleteColumn, Progress
 from rich.table import Table
 from rich.text import Text
 
+from ldlearn.cli.console import print_result
 from ldlearn.cli.options import Jobs, Log, Quiet
 from ldlearn.evaluation import Record, Results, TextTable, scoreboards
 from ldlearn.exceptions import LDLearnError
@@ -28,6 +29,18 @@ def run(
 ) -> None:
     """Run an experiment; records are written to OUTPUT/records.jsonl."""
     run_and_report(load_plan(plan), output, jobs=jobs, scheduler=scheduler, quiet=quiet, log=log)
+
+
+def report(
+    run_dir: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run, or a file of records.")],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Folder to write to; default: the folder of the run.")
+    ] = None,
+) -> None:
+    """Write the report of a run: one HTML page, tables in Markdown and LaTeX, figures."""
+    from ldlearn.reporting import write_report  # a run does not need matplotlib
+
+    print_result(f"Report: {write_report(run_dir, output)}")
 
 
 def run_and_report(plan: Plan, output: Path, *, jobs: int, quiet: bool, log: bool, **options: Any) -> None:

@@ -13,7 +13,7 @@ from ldlearn.experiments.methods import MethodSpec, grid_points
 from ldlearn.experiments.plan import Plan, Protocol, Selection
 from ldlearn.experiments.sources import DatasetSpec
 
-Place = tuple[int, int]  # of a point in the grid of a method, and in that of its learner
+GridIndex = tuple[int, int]  # of a point in the grid of a method, and in that of its learner
 
 # Fields of a record that describe its method, under the same names.
 _FACTS_OF_METHODS = ("kind", "is_baseline", "trained_on", "estimator", "params", "learner", "learner_params")
@@ -38,9 +38,9 @@ class Cell:
         return self.protocol.seed + self.repeat
 
     @cached_property
-    def places(self) -> list[Place]:
-        """Places of the grid points that are tried."""
-        return drawn_places(self.method, self.selection.budget, self.protocol.seed)
+    def grid_indices(self) -> list[GridIndex]:
+        """Indices of the grid points that are tried."""
+        return draw_grid_indices(self.method, self.selection.budget, self.protocol.seed)
 
     @cached_property
     def key(self) -> str:
@@ -65,13 +65,13 @@ class Cell:
 
     def _selection_that_matters(self) -> dict[str, Any]:
         """The selection without what changes nothing, so that records serve all plans that ask for the same work."""
-        selection, has_choice = asdict(self.selection), len(self.places) > 1
+        selection, has_choice = asdict(self.selection), len(self.grid_indices) > 1
         by_recovery = self.selection.mode == "oracle" and ("recovery" in self.method.tasks or self.method.stepwise)
         if not (has_choice and by_recovery):
             selection.pop("recovery_rows")
         if not has_choice:
             selection.pop("per_metric")
-        if self.places == drawn_places(self.method, None, 0):
+        if self.grid_indices == draw_grid_indices(self.method, None, 0):
             selection.pop("budget")
         return selection
 
@@ -110,17 +110,17 @@ def group_cells(cells: Iterable[Cell]) -> list[tuple[Cell, ...]]:
     for cell in cells:
         first_step = [cell.method.estimator, cell.method.params, cell.method.grid, cell.method.trained_on]
         # Points of a path are fitted together: one more of them could round the others differently.
-        path = estimator_places([cell]) if cell.method.path_params else []
+        path = estimator_indices([cell]) if cell.method.path_params else []
         groups.setdefault(json.dumps([cell.dataset.name, cell.repeat, first_step, path]), []).append(cell)
     return [tuple(group) for group in groups.values()]
 
 
-def estimator_places(cells: Iterable[Cell]) -> list[int]:
-    """Places in the grid of the first estimator that any of the cells tries."""
-    return sorted({first for cell in cells for first, _ in cell.places})
+def estimator_indices(cells: Iterable[Cell]) -> list[int]:
+    """Indices in the grid of the first estimator that any of the cells tries."""
+    return sorted({first for cell in cells for first, _ in cell.grid_indices})
 
 
-def drawn_places(method: MethodSpec, budget: int | None, seed: int) -> list[Place]:
+def draw_grid_indices(method: MethodSpec, budget: int | None, seed: int) -> list[GridIndex]:
     """The points that a method tries, in the order of its grid.
 
     Where the grid has more points than the budget, that many are drawn without replacement. They depend on the method
@@ -137,8 +137,8 @@ def drawn_places(method: MethodSpec, budget: int | None, seed: int) -> list[Plac
     Examples
     --------
     >>> method = MethodSpec("GLLE", "GLLE", grid={"lam": [0.01, 0.1, 1.0], "n_neighbors": [5, 10]})
-    >>> len(drawn_places(method, None, 0)), len(drawn_places(method, 4, 0)), len(drawn_places(method, 9, 0))
-    (6, 4, 6)
+    >>> [len(draw_grid_indices(method, budget, 0)) for budget in (None, 4, 9)]
+    [6, 4, 6]
     """
     n, n_learner = (len(grid_points(grid)) for grid in (method.grid, method.learner_grid))
     # Without its name in the plan: the same method under another one tries the same points.

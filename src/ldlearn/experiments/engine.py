@@ -15,11 +15,11 @@ from typing import Any
 from ldlearn.datasets import DatasetNotHereError
 from ldlearn.evaluation import Record, RunFolderError, append_records, read_records
 from ldlearn.evaluation.record_files import CELLS, RECORDS
-from ldlearn.experiments.captured_warnings import captured_warnings
 from ldlearn.experiments.cells import group_cells, plan_cells
 from ldlearn.experiments.executors import Executor, WorkersLostError, run_here, run_on_dask
 from ldlearn.experiments.plan import Plan, load_plan
 from ldlearn.experiments.progress import RunProgress
+from ldlearn.experiments.search import captured_warnings
 from ldlearn.experiments.sources import AnyDataset
 from ldlearn.tables.atomic import write_file
 

@@ -20,9 +20,8 @@ from ldlearn.base.discovery import installed_versions
 from ldlearn.core.neighbors import SharedNeighbors
 from ldlearn.evaluation import Record
 from ldlearn.exceptions import LDLearnError, import_optional
-from ldlearn.experiments.captured_warnings import error_message
 from ldlearn.experiments.cells import Cell
-from ldlearn.experiments.search import search
+from ldlearn.experiments.search import error_message, search
 from ldlearn.experiments.sources import AnyDataset
 from ldlearn.experiments.splits import make_split
 
@@ -94,7 +93,7 @@ def run_here(tasks: Iterable[Task], jobs: int = 1) -> Iterator[list[Record]]:
         yield from (compute_cells(*task) for task in tasks)
         return
     try:
-        children = {"initializer": _exit_with, "initargs": (os.getpid(),)}
+        children = {"initializer": _exit_after_parent, "initargs": (os.getpid(),)}
         with parallel_config(backend="loky", inner_max_num_threads=_THREADS, **children):
             # One task at a time: a batch would be recorded as a whole, and lost as a whole when the run is killed.
             parallel = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)
@@ -103,10 +102,10 @@ def run_here(tasks: Iterable[Task], jobs: int = 1) -> Iterator[list[Record]]:
         raise WorkersLostError("A worker process was killed, perhaps for want of memory") from None
 
 
-def _exit_with(parent: int) -> None:
+def _exit_after_parent(parent: int) -> None:
     """End this process soon after its parent, which may have been killed."""
 
-    def watch() -> None:
+    def wait_for_parent() -> None:
         # A process whose parent has died is given another one.
         while os.getppid() == parent:
             time.sleep(1.0)
@@ -114,7 +113,7 @@ def _exit_with(parent: int) -> None:
 
     # Windows keeps the id of a parent that has died.
     if os.name == "posix":
-        threading.Thread(target=watch, daemon=True).start()
+        threading.Thread(target=wait_for_parent, daemon=True).start()
 
 
 def run_on_dask(tasks: Iterable[Task], address: str) -> Iterator[list[Record]]:

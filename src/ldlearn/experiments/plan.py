@@ -72,7 +72,7 @@ class Selection:
         Whether every metric selects for itself, on the same rows; otherwise ``recovery`` and ``prediction`` select for
         all metrics.
     budget : int or None
-        Grid points that a method tries at most; see `ldlearn.experiments.cells.drawn_places`.
+        Grid points that a method tries at most; see `ldlearn.experiments.cells.draw_grid_indices`.
     """
 
     mode: str = option("oracle", valid=("oracle", "logical"))

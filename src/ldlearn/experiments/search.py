@@ -3,6 +3,7 @@
 import json
 import math
 import time
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,27 +11,33 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 
+from ldlearn.core.simplex import normalize_rows
 from ldlearn.evaluation import TASKS, Convergence, GridPoint, Record, Samples, Task
 from ldlearn.evaluation.formatting import plural
-from ldlearn.experiments.captured_warnings import captured_warnings, error_message
-from ldlearn.experiments.cells import Cell, Place, estimator_places
+from ldlearn.exceptions import InputError
+from ldlearn.experiments.cells import Cell, GridIndex, estimator_indices
 from ldlearn.experiments.methods import build, grid_points, resolve
-from ldlearn.experiments.model_selection import ValidationRowsError, ValidationScorer
+from ldlearn.experiments.plan import Selection
 from ldlearn.experiments.splits import Part, Split
+from ldlearn.learning import SABFGS
 from ldlearn.metrics import LABEL_METRICS, get_metric, score_all
 from ldlearn.metrics.inputs import Convention
 
 _SAMPLES = 12  # training rows whose degrees a record keeps, for pictures
 _DEGREES = 100  # rows whose degrees are kept where the true ones are unknown, to compare methods with each other
 _ZEROS_MATTER = ("clark", "canberra", "kl_divergence")  # they divide by degrees
+_ABOUT_CODE = (DeprecationWarning, PendingDeprecationWarning, FutureWarning, ImportWarning, ResourceWarning)
+# Rows that select hyperparameters for recovery where true degrees are known.
+_TRAINING, _ENHANCED, _FITTED_AGAIN = "training rows", "validation rows, enhanced", "validation rows, fitted again"
 
 
 @dataclass
 class Fit:
     """A grid point and the model fitted at it, or the error of the fit."""
 
-    place: Place
+    index: GridIndex
     params: dict[str, Any]
     model: Any = None
     seconds: float = 0.0
@@ -75,13 +82,13 @@ def _fit_grid(cells: Sequence[Cell], split: Split) -> Iterator[Fit]:
     fixed = resolve(method.params, split.sizes)
     T = split.train.Y if method.trained_on == "logical" else split.train.truth
     paths: dict[Any, list[int]] = {}
-    for place in estimator_places(cells):
+    for index in estimator_indices(cells):
         # A path varies all path parameters but the last, a change of which costs most, and no other parameters.
-        constant = {name: value for name, value in grid[place].items() if name not in method.path_params[:-1]}
-        paths.setdefault(json.dumps(constant) if method.path_params else place, []).append(place)
-    for places in paths.values():
-        points = [resolve(grid[place], split.sizes) for place in places]
-        waiting = [((place, 0), point) for place, point in zip(places, points, strict=True)]
+        constant = {name: value for name, value in grid[index].items() if name not in method.path_params[:-1]}
+        paths.setdefault(json.dumps(constant) if method.path_params else index, []).append(index)
+    for indices in paths.values():
+        points = [resolve(grid[index], split.sizes) for index in indices]
+        waiting = [((index, 0), point) for index, point in zip(indices, points, strict=True)]
         started = time.perf_counter()
         try:
             first = build(method.estimator, fixed | points[0], cells[0].seed)
@@ -94,24 +101,107 @@ def _fit_grid(cells: Sequence[Cell], split: Split) -> Iterator[Fit]:
             yield from (Fit(*each, error=error) for each in waiting)
 
 
+class ValidationRowsError(InputError):
+    """The validation rows cannot score a model, for instance because they are fewer than its neighbours."""
+
+
+class ValidationScorer:
+    """Scores of fitted models by which one of them is selected.
+
+    Parameters
+    ----------
+    split : Split
+    selection : Selection
+        Under ``"oracle"`` predictions are compared with the true degrees. Under ``"logical"`` only 0/1 labels are used:
+        their likelihood, or another metric against observed labels; metrics between distributions compare with equal
+        degrees of the positive labels.
+    """
+
+    def __init__(self, split: Split, selection: Selection) -> None:
+        self.split, self.selection = split, selection
+        self.oracle = selection.mode == "oracle"
+
+    def basis(self, model: Any) -> str:
+        """The rows that select hyperparameters for recovery, as the record names them."""
+        if not self.oracle:
+            return "validation labels, predicted"
+        if self.selection.recovery_rows == "training":
+            return _TRAINING
+        return _ENHANCED if model.can_enhance else _FITTED_AGAIN
+
+    def needs_another_fit(self, task: str, model: Any) -> bool:
+        """Whether the scores cost another fit."""
+        if not self.oracle:
+            return not hasattr(model, "predict")
+        return task == "recovery" and self.basis(model) == _FITTED_AGAIN
+
+    def scores(self, task: str, model: Any) -> dict[str, float]:
+        """Scores of a model by the metrics that select."""
+        deciding = self.selection.deciding(task)
+        if not self.oracle:
+            return self._scores_of_labels(model, deciding)
+        if task == "recovery":
+            return score_all(*self._recovered(model), deciding)
+        return score_all(self.split.validation.truth, model.predict(self.split.validation.X), deciding)
+
+    def _scores_of_labels(self, model: Any, deciding: list[str]) -> dict[str, float]:
+        """Scores of predictions against 0/1 labels, for both tasks; enhancers get a learner."""
+        train, validation = self.split.train, self.split.validation
+        # The same learner with its defaults for every enhancer, so that only what they recover can differ.
+        learner = model if hasattr(model, "predict") else SABFGS().fit(train.X, model.label_distributions_)
+        P = learner.predict(validation.X)
+        ours = [name for name in deciding if get_metric(name).against_labels]
+        scores = score_all(validation.Y, P, ours)
+        if not np.isnan(validation.Y).any():
+            shares = normalize_rows(validation.Y.astype(float))
+            return scores | score_all(shares, P, [name for name in deciding if name not in ours])
+        # Further metrics that need every label are left out; the one that selects cannot be.
+        if deciding[0] not in ours:
+            raise ValidationRowsError(
+                f'{deciding[0]} needs every label, but some are unknown; write prediction = "vote_likelihood".'
+            )
+        return scores
+
+    def _recovered(self, model: Any) -> tuple[NDArray[Any], Any]:
+        train, validation, basis = self.split.train, self.split.validation, self.basis(model)
+        if basis == _TRAINING:
+            return train.truth, model.label_distributions_
+        if basis == _ENHANCED:
+            return validation.truth, model.enhance(validation.X, validation.Y)
+        return validation.truth, self._fitted_again(model).label_distributions_
+
+    def _fitted_again(self, model: Any) -> Any:
+        """The method with the same parameters, fitted to the 0/1 labels of the validation rows."""
+        validation = self.split.validation
+        try:
+            # A clone, because the fitted model may still be selected.
+            return clone(model).fit(validation.X, validation.Y)
+        except Exception as error:
+            raise ValidationRowsError(
+                f"{len(validation.rows)} validation rows cannot score its recovery: {' '.join(str(error).split())}"
+            ) from error
+
+
 class _CellSearch:
     """Scores the fitted models for one cell and keeps the best for each task and metric."""
 
     def __init__(self, cell: Cell, scorer: ValidationScorer) -> None:
         self.cell, self.method, self.scorer, self.split = cell, cell.method, scorer, scorer.split
         self.warnings: list[str] = []
-        self._learners: dict[int, list[int]] = {}  # by the place of the estimator, those that follow it
-        for first, second in cell.places:
+        self._learners: dict[int, list[int]] = {}  # by the index of the estimator, those that follow it
+        for first, second in cell.grid_indices:
             self._learners.setdefault(first, []).append(second)
-        self._has_choice = len(cell.places) > 1  # without it, validation scores are computed only where they are cheap
-        self._points: list[tuple[Place, GridPoint]] = []
+        self._has_choice = (
+            len(cell.grid_indices) > 1
+        )  # without it, validation scores are computed only where they are cheap
+        self._points: list[tuple[GridIndex, GridPoint]] = []
         self._best: dict[Task, dict[str, tuple[float, Fit]]] = {}  # by task and metric
         self._basis: str | None = None
         self._seconds = 0.0
 
     def add(self, fit: Fit) -> None:
         """Score a model, or the learners trained on its output; after a failure the other points can still be used."""
-        if fit.place[0] not in self._learners:  # drawn for another cell
+        if fit.index[0] not in self._learners:  # drawn for another cell
             return
         started = time.perf_counter()
         with captured_warnings(self.warnings), self._recording_failures(fit):
@@ -130,12 +220,12 @@ class _CellSearch:
         try:
             yield
         except Exception as error:
-            self._points.append((fit.place, GridPoint(fit.params, error=error_message(error))))
+            self._points.append((fit.index, GridPoint(fit.params, error=error_message(error))))
 
     def _score(self, fit: Fit, tasks: Iterable[Task]) -> None:
         values: dict[str, Any] = {}
         for task in tasks:
-            needed = self._has_choice or not self.scorer.needs_a_fit(task, fit.model)
+            needed = self._has_choice or not self.scorer.needs_another_fit(task, fit.model)
             try:
                 scores = self.scorer.scores(task, fit.model) if needed else {}
             except ValidationRowsError as error:  # for one task; the other may still be scored
@@ -148,11 +238,11 @@ class _CellSearch:
                 value, order = scores.get(metric, math.nan), get_metric(metric)
                 previous = best.setdefault(metric, (value, fit))
                 # Of equal points the first of the grid is selected.
-                if (order.sort_key(value), fit.place) < (order.sort_key(previous[0]), previous[1].place):
+                if (order.sort_key(value), fit.index) < (order.sort_key(previous[0]), previous[1].index):
                     best[metric] = (value, fit)
         if "recovery" in tasks and self._has_choice:
             self._basis = self.scorer.basis(fit.model)
-        self._points.append((fit.place, GridPoint(fit.params, **values)))
+        self._points.append((fit.index, GridPoint(fit.params, **values)))
 
     def _fit_learners(self, fit: Fit) -> None:
         """Train the learner of a pair, with every point of its grid, on the recovered degrees."""
@@ -160,19 +250,19 @@ class _CellSearch:
         D = np.asarray(fit.model.label_distributions_, dtype=np.float64)
         fixed = resolve(self.method.learner_params, self.split.sizes)
         grid = grid_points(self.method.learner_grid)
-        for number in self._learners[fit.place[0]]:
+        for number in self._learners[fit.index[0]]:
             own = resolve(grid[number], self.split.sizes)
             started = time.perf_counter()
             learner = build(self.method.learner, fixed | own, self.cell.seed).fit(self.split.train.X, D)
             seconds = fit.seconds + time.perf_counter() - started
             params = {f"enhancer__{key}": value for key, value in fit.params.items()}
             params |= {f"learner__{key}": value for key, value in own.items()}
-            self._score(Fit((fit.place[0], number), params, learner, seconds), ["prediction"])
+            self._score(Fit((fit.index[0], number), params, learner, seconds), ["prediction"])
 
     def record(self, **circumstances: Any) -> Record:
         """The record of the cell; only the selected models are scored by all metrics."""
         started = time.perf_counter()
-        outcomes: dict[tuple[Task, Place], dict[str, Any]] = {}  # several metrics may select the same model
+        outcomes: dict[tuple[Task, GridIndex], dict[str, Any]] = {}  # several metrics may select the same model
         with captured_warnings(self.warnings):
             if self.method.stepwise:
                 # Recovery is no task of a pair; from here on its predictions compete.
@@ -182,8 +272,8 @@ class _CellSearch:
                         self._fit_learners(best[1])
             for task, by_metric in self._best.items():
                 describe = self._recovered if task == "recovery" else self._predicted
-                for fit in {fit.place: fit for _, fit in by_metric.values()}.values():
-                    outcomes[task, fit.place] = describe(fit.model)
+                for fit in {fit.index: fit for _, fit in by_metric.values()}.values():
+                    outcomes[task, fit.index] = describe(fit.model)
         self._seconds += time.perf_counter() - started
         # A path takes its points from all over the grid.
         grid = [point for _, point in sorted(self._points, key=lambda entry: entry[0])]
@@ -202,11 +292,11 @@ class _CellSearch:
         return self.cell.record("ok", message, self._basis, **found)
 
     def _add_outcome(
-        self, found: dict[str, Any], task: Task, outcomes: dict[tuple[Task, Place], dict[str, Any]]
+        self, found: dict[str, Any], task: Task, outcomes: dict[tuple[Task, GridIndex], dict[str, Any]]
     ) -> None:
         """Add the fields of the models selected for a task; that of the first metric is shown."""
         by_metric = {metric: fit for metric, (_, fit) in self._best[task].items()}
-        own = {metric: outcomes[task, fit.place] for metric, fit in by_metric.items()}
+        own = {metric: outcomes[task, fit.index] for metric, fit in by_metric.items()}
         first = next(iter(by_metric))
         shown, facts = by_metric[first], own[first]
 
@@ -263,3 +353,23 @@ def _convergence(model: Any) -> Convergence | None:
     if path is None:
         return None
     return Convergence([float(value) for value in path], None if gap is None else float(np.sum(gap)))
+
+
+@contextmanager
+def captured_warnings(messages: list[str]) -> Iterator[None]:
+    """Append warnings to a list instead of showing them; those about code, not results, are dropped."""
+    # "always": a record must not depend on the filters of the user, or of the process it was made in.
+    with warnings.catch_warnings(record=True, action="always") as caught:
+        try:
+            yield
+        finally:  # a fit that fails may have warned before
+            messages += [_one_line(entry.message) for entry in caught if not issubclass(entry.category, _ABOUT_CODE)]
+
+
+def error_message(error: Exception) -> str:
+    """Class and message of an error in one line."""
+    return f"{type(error).__name__}: {_one_line(error)}"
+
+
+def _one_line(message: Exception | str) -> str:
+    return " ".join(str(message).split())
