@@ -13,6 +13,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ldlearn.exceptions import TableError, format_list, normalize_name, suggest_name
 from ldlearn.tables.columns import find_columns
 from ldlearn.tables.values import MISSING
@@ -94,16 +96,17 @@ def _labels_of(part: Mapping[str, Any]) -> Any:
     return value.get(kind) if kind in value else next((value[key] for key in _LABEL_KEYS if key in value), None)
 
 
-def parse_labels(value: Any, row: int, column: str | None = None) -> list[str]:
-    """The labels in a cell: a name, ``sky|sea``, a number, a list, or an object of an annotation tool."""
+def parse_labels(value: Any, row: object, column: str | None = None, separator: str = "|") -> list[str]:
+    """The labels in a cell: a name, ``sky|sea``, a number, a list, JSON, or an object of an annotation tool."""
+    if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
+        with suppress(ValueError, RecursionError):  # a name may begin so
+            value = json.loads(value)
     if is_empty(value):
         return []
     if isinstance(value, str):
-        if value.lstrip()[:1] in ("[", "{"):
-            with suppress(ValueError, RecursionError):  # a name may begin so
-                return parse_labels(json.loads(value), row, column)
-        return [name for part in value.split("|") if (name := part.strip())]
-    if isinstance(value, list | tuple):
+        return [name for part in value.split(separator) if (name := part.strip())]
+    if isinstance(value, list | tuple | set | np.ndarray):
+        value = list(value)
         if len(value) == 3 and isinstance(value[2], str) and all(isinstance(end, int) for end in value[:2]):
             return [value[2]]  # a span of a text: its two ends, its label
         found: list[str] = []
@@ -111,8 +114,8 @@ def parse_labels(value: Any, row: int, column: str | None = None) -> list[str]:
             if isinstance(part, list) and part and all(isinstance(name, str) for name in part):
                 part = " / ".join(part)  # a node of a taxonomy: its ancestors and itself
             # Names in a list are whole, whatever marks they hold.
-            found += [part] if isinstance(part, str) else parse_labels(part, row, column)
-        return found
+            found += [part.strip()] if isinstance(part, str) else parse_labels(part, row, column)
+        return [name for name in found if name]
     if isinstance(value, Mapping):
         inner = next((value[key] for key in _LABEL_KEYS if key in value), None)
         if inner is not None:

@@ -17,7 +17,7 @@ from ldlearn.tables.column_types import WORD, CellReport, ColumnTypes, check_mal
 from ldlearn.tables.dates import date_parts, example
 from ldlearn.tables.embedding import NamedEmbedding
 from ldlearn.tables.sparse_table import SparseTable
-from ldlearn.tables.values import import_pandas, is_missing, to_texts
+from ldlearn.tables.values import import_pandas, to_texts
 
 Matrix = NDArray[np.float64]
 
@@ -27,12 +27,9 @@ MAX_WORDS = 2000
 _MISSING_VALUE_CODES = [sign * (10.0**k - 1) for k in range(2, 7) for sign in (-1, 1)]  # 99, -99, 999, ...
 PREPROCESSING_STEPS = (
     "numeric: a missing value becomes the median, then mean 0 and variance 1",
-    "categorical: a missing value becomes the most frequent one (in a column with a single value, another one), then "
-    "one 0/1 column per value (all 0 for a value never seen in training)",
-    "datetime: year, month, weekday (Monday is 0), days since the first, and the hour if there are times; then as "
-    "numeric",
-    "text: how often each word occurs, weighted by how rare it is (TF-IDF), of at most "
-    f"{MAX_WORDS:,} words; or the embedding that the fit was given",
+    "categorical: a missing value becomes the most frequent one, then one 0/1 column per value seen in training",
+    "datetime: year, month, weekday (Monday is 0), days, and the hour if there are times; then as numeric",
+    f"text: TF-IDF of at most {MAX_WORDS:,} words, or the embedding that the fit was given",
 )
 
 
@@ -88,17 +85,11 @@ class TablePreprocessing:
         names = [name for name in cleaned.columns if name not in of_texts]
         moments = [_moments(values) for values, _ in _number_blocks(cleaned, names)]
         medians, means, scales = np.hstack([np.empty((3, 0)), *moments])
-        preprocessing = cls(
-            tuple(names),
-            types.categorical,
-            types.texts,
-            medians,
-            means,
-            scales,
-            modes,
-            [sorted({*cleaned[name].dropna(), mode}) for name, mode in zip(types.categorical, modes, strict=True)],
-            {name: _fit_encoder(cleaned[name], name, embedding) for name in types.texts},
-        )
+        columns = zip(types.categorical, modes, strict=True)
+        categories = [sorted({*cleaned[name].dropna(), mode}) for name, mode in columns]
+        encoders = {name: _fit_encoder(cleaned[name], name, embedding) for name in types.texts}
+        learned = (medians, means, scales, modes, categories, encoders)
+        preprocessing = cls(tuple(names), types.categorical, types.texts, *learned)
         parts = preprocessing._parts(cleaned)
         size = sum(part.shape[0] * part.shape[1] for part in parts)
         nonzero = sum(part.nnz if scipy.sparse.issparse(part) else part.size for part in parts)
@@ -258,9 +249,8 @@ def clean_features(table: Any, types: ColumnTypes, report: CellReport) -> Any:
     parts = [_clean_numbers(table, list(types.numeric), report)]
     if types.dates:
         parts.append(_clean_dates(table, types, report))
-    texts: dict[str, Any] = {name: to_texts(table[name], name) for name in types.categorical}
-    texts |= {name: _clean_prose(table[name]) for name in types.texts}
-    parts.append(pandas.DataFrame(texts, index=table.index, dtype=object))
+    texts = {name: to_texts(table[name], name) for name in (*types.categorical, *types.texts)}
+    parts.append(pandas.DataFrame(texts, index=table.index, dtype=object).fillna(dict.fromkeys(types.texts, "")))
     filled = [part for part in parts if part.shape[1]]
     return pandas.concat(filled, axis=1) if filled else parts[0]
 
@@ -300,12 +290,6 @@ def _clean_dates(table: Any, types: ColumnTypes, report: CellReport) -> Any:
         report.add(report.malformed, table[name], name, malformed)
         columns |= {f"{name} ({part})": values for part, values in numbers.items()}
     return import_pandas().DataFrame(columns, index=table.index)
-
-
-def _clean_prose(series: Any) -> list[str]:
-    """Texts, empty where a value is missing."""
-    missing = is_missing(series)
-    return ["" if gone else str(cell) for cell, gone in zip(series.tolist(), missing, strict=True)]
 
 
 def summarize_columns(cleaned: Any, types: ColumnTypes, report: CellReport) -> dict[str, Any]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -12,25 +10,26 @@ import numpy as np
 from sklearn.preprocessing import MultiLabelBinarizer
 
 from ldlearn.exceptions import TableError, format_list
+from ldlearn.tables.annotation_formats import parse_labels
 from ldlearn.tables.columns import sorted_labels
 from ldlearn.tables.sparse_table import SparseTable
 from ldlearn.tables.values import import_pandas, is_label_word, is_missing, is_numeric
 
 # Rarest within a name first: a label may well hold a comma, hardly a new line.
 _SEPARATORS = ("\n", "|", ";", ",")  # in this order, the first that occurs
-_JSON = "json"
 
 
 class LabelList(NamedTuple):
-    """The column that held lists, and what separates the labels in it; "json" for JSON lists."""
+    """The column that held lists, and what separates the labels in it."""
 
     column: str
     separator: str
 
     def describe(self, names: Sequence[str]) -> str:
         """A sentence for the user."""
-        how = "in brackets" if self.separator == _JSON else f"separated by {self.separator!r}"
-        return f"the column {self.column!r} holds lists of labels, {how}: {format_list(names)}."
+        return (
+            f"the column {self.column!r} holds lists of labels, separated by {self.separator!r}: {format_list(names)}."
+        )
 
 
 def expand_label_list(
@@ -97,26 +96,10 @@ def _holds_lists(series: Any, separator: str | None = None) -> bool:
 
 
 def _find_separator(series: Any) -> str:
-    texts = [str(value) for value in series[~is_missing(series)] if isinstance(value, str)]
-    if any(text.lstrip().startswith("[") for text in texts):
-        return _JSON
+    texts = [value for value in series if isinstance(value, str)]
     return next((mark for mark in _SEPARATORS if any(mark in text for text in texts)), "|")
 
 
 def _cells(series: Any, found: LabelList) -> list[list[str]]:
-    cells = zip(series.tolist(), is_missing(series), series.index, strict=True)
-    return [[] if missing else _names(value, found, row) for value, missing, row in cells]
-
-
-def _names(value: Any, found: LabelList, row: object) -> list[str]:
-    if isinstance(value, str) and found.separator == _JSON:
-        with suppress(ValueError):  # a plain label among lists
-            value = json.loads(value)
-    elif isinstance(value, str):
-        value = value.split(found.separator)
-    if not isinstance(value, list | tuple | set | np.ndarray):
-        value = [value]
-    names = [str(name).strip() for name in value]
-    if any(isinstance(name, dict | list) for name in value):
-        raise TableError("a list of labels must hold texts.", row=row, column=found.column)
-    return [name for name in names if name]
+    cells = series.astype(object).where(series.notna(), None)
+    return [parse_labels(cell, row, found.column, found.separator) for row, cell in cells.items()]
