@@ -72,7 +72,7 @@ EXAMPLES = {
 class TestEveryDisplay:
     def test_draws_on_the_axes_given(self, make):
         figure = Figure(figsize=(8, 6))
-        display = make(ax=figure.subplots())
+        display = make(ax=figure.subplots(1, len(make().axes_)))
         assert display.figure_ is figure
         assert all(panel.figure is figure for panel in display.axes_)
 

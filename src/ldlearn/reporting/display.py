@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import matplotlib as mpl
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.layout_engine import LayoutEngine
 
 from ldlearn.evaluation import Record, Results
 from ldlearn.exceptions import InputError
@@ -64,7 +64,7 @@ class Display:
         Parameters
         ----------
         ax : matplotlib Axes or sequence of them, optional
-            Where to draw: one for each panel, or one that is divided; a new figure by default.
+            Where to draw, one for each panel; a new figure by default.
 
         Returns
         -------
@@ -109,28 +109,17 @@ class Display:
     def to_bytes(self, format: str, *, dpi: float = 200) -> bytes:
         """Return the figure as the content of a file of the format."""
         buffer = io.BytesIO()
-        engine = self.fix_layout()
-        try:
-            with mpl.rc_context(_FILE_SETTINGS):
-                self.figure_.savefig(buffer, format=format, dpi=dpi, metadata=_NO_DATE.get(format))
-        finally:
-            if engine is not None:  # for what is added to the figure later
-                self.figure_.set_layout_engine(engine)
+        with mpl.rc_context(_FILE_SETTINGS):
+            self.figure_.savefig(buffer, format=format, dpi=dpi, metadata=_NO_DATE.get(format))
         return buffer.getvalue()
 
-    def fix_layout(self) -> LayoutEngine | None:
-        """Do the layout and remove the layout engine, with which savefig would draw the figure twice.
-
-        Returns
-        -------
-        matplotlib LayoutEngine or None
-        """
+    def fix_layout(self) -> None:
+        """Do the layout and remove the layout engine, with which every savefig would draw the figure twice."""
         engine = self.figure_.get_layout_engine()
         if engine is not None:
             engine.execute(self.figure_)
             with mpl.rc_context({"figure.autolayout": False, "figure.constrained_layout.use": False}):
                 self.figure_.set_layout_engine(None)  # "none" would leave an engine that does nothing
-        return engine
 
     def _repr_html_(self) -> str:
         picture = base64.b64encode(self.to_bytes("png", dpi=110)).decode()
@@ -138,26 +127,16 @@ class Display:
 
 
 def _panel_axes(ax: Any, panels: Panels) -> list[Axes]:
-    """Axes of the panels: in a new figure that pyplot does not know, in the place of one axes, or those given."""
+    """Axes of the panels: in a new figure that pyplot does not know, or those given."""
     if not panels.n_panels:
         raise InputError("There is nothing to show: the figure has no panel.")
-    n_columns, n_rows = panels.n_columns, math.ceil(panels.n_panels / panels.n_columns)
     if ax is None:
+        n_columns, n_rows = panels.n_columns, math.ceil(panels.n_panels / panels.n_columns)
         figure = Figure(figsize=(panels.width * n_columns, panels.height * n_rows), layout="constrained")
-        axes = list(figure.subplots(n_rows, n_columns, squeeze=False).flat)
-    elif not isinstance(ax, Axes):
-        # subplots gives an array of two dimensions, users give lists
-        axes = list(getattr(ax, "flat", ax))[: n_rows * n_columns]
-        if len(axes) < panels.n_panels:
-            raise InputError(f"The figure has {panels.n_panels} panels, but {len(axes)} axes were given.")
-    elif panels.n_panels == 1:
-        axes = [ax]
-    elif (place := ax.get_subplotspec()) is None:
-        raise InputError("Several panels need axes made by subplots, or one axes for each panel.")
-    else:
-        ax.set_axis_off()
-        grid = place.subgridspec(n_rows, n_columns)
-        axes = [ax.figure.add_subplot(grid[i]) for i in range(n_rows * n_columns)]
+        ax = figure.subplots(n_rows, n_columns)
+    axes: list[Axes] = np.ravel(ax).tolist()  # one, a list, or the array of `subplots`
+    if len(axes) < panels.n_panels:
+        raise InputError(f"The figure has {panels.n_panels} panels, but {len(axes)} axes were given.")
     for unused in axes[panels.n_panels :]:
         unused.set_axis_off()
     return axes[: panels.n_panels]

@@ -488,8 +488,8 @@ class SensitivityDisplay(Display):
             A line for each.
         score : str, optional
             What the vertical axis shows; by default the metric that selected.
-        ax : matplotlib Axes or sequence of them, optional
-            One that is divided, or one for each parameter.
+        ax : sequence of matplotlib Axes, optional
+            One for each parameter and task.
 
         Returns
         -------
@@ -508,8 +508,8 @@ class SensitivityDisplay(Display):
         Parameters
         ----------
         search : fitted estimator with ``cv_results_`` and ``best_params_``
-        ax : matplotlib Axes or sequence of them, optional
-            One that is divided, or one for each parameter.
+        ax : sequence of matplotlib Axes, optional
+            One for each parameter and task.
 
         Returns
         -------
