@@ -80,6 +80,7 @@ class DelimitedSource(Source):
         for number, row in enumerate(self._first_rows, start=1):
             _check_width(len(row), self._width, number)
         codes = {i for row in self._first_rows for i, cell in enumerate(row) if is_padded(cell)}
+        texts = {i: object for i, kind in kinds.items() if kind == "text" or i in codes}
         pandas = import_pandas()
         options: dict[str, Any] = {}
         if tuple(map(int, pandas.__version__.split(".")[:2])) < (3, 1):
@@ -94,7 +95,7 @@ class DelimitedSource(Source):
                 names=range(self._width),
                 usecols=sorted(kinds) if len(kinds) < self._width else None,
                 index_col=False,
-                dtype={i: object for i, kind in kinds.items() if kind == "text" or i in codes},
+                dtype=texts or None,  # with a dict, even an empty one, pandas works on every column by itself
                 keep_default_na=False,
                 na_values=list(MISSING),
                 chunksize=self._chunk_rows,

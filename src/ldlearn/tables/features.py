@@ -139,10 +139,11 @@ class TablePreprocessing:
             return scipy.sparse.csr_array(
                 (values.data / scales[values.indices], values.indices, values.indptr), shape=values.shape
             )
-        scaled = np.where(np.isnan(values), self.medians[which], values)
+        scaled = np.array(values, order="C")  # then in place: memory for another copy takes longer than the arithmetic
+        np.copyto(scaled, self.medians[which], where=np.isnan(scaled))
         scaled -= self.means[which]
         scaled /= scales
-        return np.ascontiguousarray(scaled)
+        return scaled
 
     def _join(self, parts: list[Any]) -> Any:
         if self.sparse:
@@ -154,10 +155,15 @@ class TablePreprocessing:
 def _number_blocks(cleaned: Any, names: Sequence[str]) -> list[tuple[Any, slice]]:
     """The numbers of a cleaned table, as one array or as a sparse one and an array; and which columns they are."""
     if not isinstance(cleaned, SparseTable):
-        return [(cleaned[list(names)].to_numpy(dtype=np.float64), slice(None))] if names else []
+        return [(_select(cleaned, list(names)).to_numpy(dtype=np.float64), slice(None))] if names else []
     k = len(cleaned.names)
     rest = _number_blocks(cleaned.frame, names[k:])
     return [(cleaned.matrix, slice(0, k)), *((values, slice(k, None)) for values, _ in rest)]
+
+
+def _select(frame: Any, names: list[str]) -> Any:
+    """Some columns of a frame, without a copy if they are all of them."""
+    return frame if list(frame.columns) == names else frame[names]
 
 
 def _moments(values: Any) -> Matrix:
@@ -268,12 +274,14 @@ def _check_sparse(table: SparseTable) -> None:
 
 def _clean_numbers(table: Any, names: list[str], report: CellReport) -> Any:
     """All numeric columns as one block, because work on every column by itself would take most of the time."""
-    chosen = table[names]
+    chosen = _select(table, names)
     if all(dtype.kind in "iuf" for dtype in set(chosen.dtypes)):
-        values = chosen.to_numpy(dtype=np.float64, na_value=np.nan)
+        values = chosen.astype(np.float64).to_numpy()  # without a copy; to_numpy(na_value=...) makes one
     else:
         values = np.column_stack([report.read_numbers(chosen[name], name) for name in names])
-    for i, j in np.argwhere(np.abs(values) > _MAX_NUMBER)[:1]:
+    largest = max(np.fmax.reduce(values, axis=None, initial=0.0), -np.fmin.reduce(values, axis=None, initial=0.0))
+    if largest > _MAX_NUMBER:
+        i, j = np.argwhere(np.abs(values) > _MAX_NUMBER)[0]
         size = "too large to compute with" if np.isfinite(values[i, j]) else "not a finite number"
         problem = f"{values[i, j]:g} is {size}; correct it, or leave the cell empty if the value is unknown."
         raise TableError(problem, row=table.index[i], column=names[j])
