@@ -208,8 +208,7 @@ def compare(
 ) -> None:
     """Compare two files of distributions row by row: mean of every metric.
 
-    Labels are matched by name, rows by the identifier: the column of --id, or the only text column of both files, or a
-    first column of distinct whole numbers.
+    Labels are matched by name, rows by the identifier column of --id, or in their order.
 
     \b
     ldlearn compare truth.csv predicted.csv --id key

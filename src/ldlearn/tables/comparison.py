@@ -7,18 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ldlearn.exceptions import ParameterError, TableError, format_list
 from ldlearn.metrics import CONVENTIONS, METRICS, score_all
 from ldlearn.metrics.against_baselines import wants_all
 from ldlearn.tables.columns import Columns, check_columns
 from ldlearn.tables.delimited_dialect import Dialect
-from ldlearn.tables.formats import naming, open_table
+from ldlearn.tables.formats import open_table
 from ldlearn.tables.source import OnMessage
-from ldlearn.tables.values import check_degrees, is_numeric, read_numbers, to_numbers, to_texts
-
-Matrix = NDArray[np.float64]
+from ldlearn.tables.values import check_degrees, import_pandas, to_numbers, to_texts
 
 
 @dataclass(frozen=True)
@@ -62,8 +59,7 @@ def compare_tables(
     labels : str or sequence, optional
         The label columns; by default all that are not the id. They are matched by name.
     id : str, optional
-        A column of identifiers, by which rows are then matched. By default the one column of texts that both files
-        have, or a first column of distinct whole numbers; if there is none, rows are matched by their order.
+        The identifier column, by which rows are matched; by default they are matched by their order.
     metrics : sequence of str or "all", optional
         Names of `ldlearn.metrics`; by default all that need no order of the labels.
     convention : {"exact", "pyldl", "dldl", "dldl-recovery"}, default="exact"
@@ -75,93 +71,56 @@ def compare_tables(
     """
     if convention not in CONVENTIONS:
         raise ParameterError(f"convention must be one of {', '.join(CONVENTIONS)}, got {convention!r}.")
-    tables = [_read(file, labels, format, dialect, on_message) for file in (truth, other)]
-    id = _find_id([table.frame for table in tables]) if id is None else id
-    names = _label_names(tables[0], tables[1], id)
-    if id is not None:
-        for table in tables:
-            table.index_by(id)
-        _check_same_rows(*tables)
-        tables[1].frame = tables[1].frame.loc[tables[0].frame.index]
-    elif len(tables[0].frame) != len(tables[1].frame):
-        counts = " but ".join(f"{table.file} has {len(table.frame)} rows" for table in tables)
-        raise TableError(f"{counts}; they must match, or be matched by an id.")
-    D, P = (table.degrees(names) for table in tables)
+    D, P = (_read_degrees(file, labels, id, format, dialect, on_message) for file in (truth, other))
+    if len(unmatched := D.columns.symmetric_difference(P.columns)):
+        owner = truth if unmatched[0] in D.columns else other
+        raise TableError(
+            f"{truth} and {other} must have the same label columns, but {unmatched[0]!r} is only in {owner}; choose "
+            "the labels, or name the id."
+        )
+    if id is None and len(D) != len(P):
+        raise TableError(f"{truth} has {len(D)} rows but {other} has {len(P)} rows; match them by an id.")
+    for file, missing in ((other, D.index.difference(P.index)), (truth, P.index.difference(D.index))):
+        if len(missing):
+            raise TableError(f"{file} lacks rows that the other table has: {format_list(list(missing))}.")
+    P = P.loc[D.index, D.columns]
     chosen = list(METRICS) if wants_all(metrics) else metrics
-    return Comparison(len(D), names, id, score_all(D, P, chosen, convention=convention))  # type: ignore[arg-type]
+    scores = score_all(D.to_numpy(), P.to_numpy(), chosen, convention=convention)  # type: ignore[arg-type]
+    return Comparison(len(D), list(D.columns), id, scores)
 
 
-@dataclass
-class _Table:
-    """A table of degrees and its file; ``labels`` are the columns chosen as such, or all."""
-
-    file: str
-    frame: Any
-    labels: list[str]
-
-    def index_by(self, id: str) -> None:
-        """Make the ids the index of the frame."""
-        with naming(self.file):
-            check_columns(list(self.frame.columns), [id], "id")
-            ids = to_texts(self.frame[id], id)
-            missing = np.array([not isinstance(name, str) for name in ids])
-            if missing.any():
-                raise TableError("the id is missing.", row=self.frame.index[int(np.argmax(missing))], column=id)
-            self.frame = self.frame.set_axis(ids)
-            if not self.frame.index.is_unique:
-                twice = self.frame.index[self.frame.index.duplicated()]
-                raise TableError(f"the id {twice[0]!r} names more than one row ({len(twice)} such row(s)).", column=id)
-
-    def degrees(self, names: Sequence[str]) -> Matrix:
-        """The label columns, checked; what is wrong may lie in columns that are no labels."""
-        columns = [to_numbers(self.frame[name], name) for name in names]
-        try:
-            return check_degrees(np.column_stack(columns), names, self.frame.index, may_be_other=False)
-        except TableError as error:
-            advice = "if other columns stand beside the labels, choose the labels, or name the id."
-            problem = error.problem.rstrip(".")
-            raise TableError(f"{problem}; {advice}", row=error.row, column=error.column, where=self.file) from None
-
-
-def _read(
-    file: str, labels: Columns | None, format: str | None, dialect: Dialect | None, on_message: OnMessage | None
-) -> _Table:
+def _read_degrees(
+    file: str,
+    labels: Columns | None,
+    id: str | None,
+    format: str | None,
+    dialect: Dialect | None,
+    on_message: OnMessage | None,
+) -> Any:
+    """The label columns of a file as a data frame of degrees, with the ids as index."""
     with open_table(file, format, dialect=dialect, on_message=on_message) as source:
         chosen = range(len(source.names)) if labels is None else source.find(labels, "labels")
-        frame = source.read(dict.fromkeys(source.names, "any"))
+        names = [source.names[i] for i in chosen if source.names[i] != id]
+        check_columns(source.names, [] if id is None else [id], "id")
+        frame = source.read(dict.fromkeys([*names, *([] if id is None else [id])], "any"))
         if not len(frame):
             raise TableError("the table has no rows.")
-        return _Table(file, frame, [source.names[i] for i in chosen])
+        try:
+            columns = [to_numbers(frame[name], name) for name in names]
+            D = check_degrees(np.column_stack(columns), names, frame.index, may_be_other=False)
+        except TableError as error:
+            advice = "if other columns stand beside the labels, choose the labels, or name the id."
+            raise TableError(f"{error.problem.rstrip('.')}; {advice}", row=error.row, column=error.column) from None
+        index = frame.index if id is None else _identifiers(frame[id], id)
+        return import_pandas().DataFrame(D, index=index, columns=names)
 
 
-def _find_id(frames: Sequence[Any]) -> str | None:
-    """The one column of texts that both tables have, or a first column of distinct whole numbers."""
-    common = [name for name in frames[0].columns if name in frames[1].columns]
-    texts = [name for name in common if not any(is_numeric(frame[name]) for frame in frames)]
-    if len(texts) == 1:
-        return str(texts[0])
-    first = [name for frame in frames for name in frame.columns[:1] if name in common]
-    return next((name for name in first if all(_counts_rows(frame[name]) for frame in frames)), None)
-
-
-def _counts_rows(column: Any) -> bool:
-    """Whether these are distinct whole numbers; some are above 1, as no degrees are."""
-    numbers, _ = read_numbers(column)  # 0017 is a text, and a number too
-    return bool(column.is_unique and (numbers % 1 == 0).all() and (numbers > 1).any())
-
-
-def _label_names(first: _Table, second: _Table, id: str | None) -> list[str]:
-    names, others = ([name for name in table.labels if name != id] for table in (first, second))
-    if unmatched := sorted(set(names) ^ set(others)):
-        raise TableError(
-            f"{first.file} and {second.file} must have the same label columns, but {unmatched[0]!r} is only in "
-            f"{(first if unmatched[0] in names else second).file}; choose the labels."
-        )
-    return names
-
-
-def _check_same_rows(first: _Table, second: _Table) -> None:
-    for one, other in ((first, second), (second, first)):
-        missing = one.frame.index.difference(other.frame.index)
-        if len(missing):
-            raise TableError(f"{other.file} lacks rows that {one.file} has: {format_list(list(missing))}.")
+def _identifiers(column: Any, id: str) -> Any:
+    """The ids of the rows, none of which may be missing or repeated."""
+    ids = import_pandas().Index(to_texts(column, id))
+    if ids.hasnans:
+        raise TableError("the id is missing.", row=column.index[int(np.argmax(ids.isna()))], column=id)
+    if not ids.is_unique:
+        repeated = ids[ids.duplicated()]
+        raise TableError(f"the id {repeated[0]!r} names more than one row ({len(repeated)} such row(s)).", column=id)
+    return ids
