@@ -186,7 +186,7 @@ def test_a_german_spreadsheet_goes_through_every_command(tmp_path, monkeypatch, 
     assert found in ldlearn(capsys, "evaluate", "german.csv", "-m", "plain.ldl")
     degrees = pd.read_csv("p.csv")
     degrees.to_csv("p_german.csv", index=False, sep=";", decimal=",")
-    assert "p_german.csv: its columns" in ldlearn(capsys, "compare", "p.csv", "p_german.csv")
+    assert "p_german.csv: its columns" in ldlearn(capsys, "compare", "p.csv", "p_german.csv", "--id", "key")
 
 
 def read_any(path, dialect=None):

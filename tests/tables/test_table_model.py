@@ -20,7 +20,8 @@ from ldlearn.exceptions import InputError, ModelFileError, ParameterError, Table
 from ldlearn.metrics.against_baselines import score_predictions
 from ldlearn.tables import TableModel, export_onnx, fit_and_check, load_model, save_model
 from ldlearn.tables.column_types import CellReport
-from ldlearn.tables.linear import linear_softmax, strongest_features
+from ldlearn.tables.description import strongest_features
+from ldlearn.tables.linear import linear_softmax
 from ldlearn.tables.table_fit import _predict_by_classifier, held_out_scores
 from ldlearn.tables.values import is_numeric, to_labels, to_numbers, to_texts
 
@@ -208,8 +209,7 @@ def test_linear_models_are_recognised_and_explained():
         coef, intercept = linear_softmax(model.estimator)
         assert coef.shape == (3, 5)
         assert intercept.shape == (3,)
-    pushes = strongest_features(coef, ["height", "wet", "coast", "inland", "island"])
-    assert pushes[1][0][0] == "height"
+    assert strongest_features(model)[LABELS[1]][0][0] == "height"
 
 
 def onnx_inputs(model: TableModel, table: pd.DataFrame) -> dict[str, np.ndarray]:

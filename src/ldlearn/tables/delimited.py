@@ -85,7 +85,8 @@ class DelimitedSource(Source):
         options: dict[str, Any] = {}
         if tuple(map(int, pandas.__version__.split(".")[:2])) < (3, 1):
             options["float_precision"] = "round_trip"  # the default of later versions
-        file = _RowLengthCheck(self._file, self._width, self._dialect.delimiter)
+        all_columns = len(kinds) == self._width
+        file = _RowLengthCheck(self._file, self._width, self._dialect.delimiter, finds_long_rows=all_columns)
         try:
             reader = pandas.read_csv(
                 file,
@@ -93,7 +94,7 @@ class DelimitedSource(Source):
                 decimal=self._dialect.decimal,
                 header=None,
                 names=range(self._width),
-                usecols=sorted(kinds) if len(kinds) < self._width else None,
+                usecols=None if all_columns else sorted(kinds),
                 index_col=False,
                 dtype=texts or None,  # with a dict, even an empty one, pandas works on every column by itself
                 keep_default_na=False,
@@ -145,11 +146,13 @@ def _with_decimal_point(cell: str) -> str:
 class _RowLengthCheck:
     """The file that pandas reads. It refuses rows of another length, because pandas fills short rows up.
 
-    Lines are counted as long as no quotes occur, within which line breaks and separators mean nothing.
+    Lines are counted as long as no quotes occur, within which line breaks and separators mean nothing. If pandas finds
+    long rows itself, which it does when it reads all columns, totals suffice to find short ones.
     """
 
-    def __init__(self, file: CountedFile, width: int, delimiter: str) -> None:
+    def __init__(self, file: CountedFile, width: int, delimiter: str, *, finds_long_rows: bool) -> None:
         self._file, self._width, self._delimiter = file, width, delimiter.encode()
+        self._finds_long_rows = finds_long_rows
         self._is_checked = width > 1 and len(self._delimiter) == 1
         self._rest, self._n_rows = b"", 0
         self.interrupt: KeyboardInterrupt | None = None
@@ -177,8 +180,12 @@ class _RowLengthCheck:
 
     def _check(self, lines: bytes) -> None:
         values = np.frombuffer(lines, dtype=np.uint8)
-        ends = np.flatnonzero(values == ord("\n"))
-        delimiters = np.flatnonzero(values == ord(self._delimiter))
+        is_end, is_delimiter = values == ord("\n"), values == ord(self._delimiter)
+        n_lines = int(np.count_nonzero(is_end))
+        if self._finds_long_rows and np.count_nonzero(is_delimiter) == n_lines * (self._width - 1):
+            self._n_rows += n_lines
+            return
+        ends, delimiters = np.flatnonzero(is_end), np.flatnonzero(is_delimiter)
         widths = np.diff(np.searchsorted(delimiters, ends), prepend=0) + 1
         n_empty = 0
         for k in np.flatnonzero(widths != self._width):

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from ldlearn.compose.method_names import method_name
-from ldlearn.exceptions import ModelFileError, import_optional
+from ldlearn.exceptions import import_optional
 from ldlearn.tables.atomic import writing
 from ldlearn.tables.checksums import sha256_of
 from ldlearn.tables.column_types import columns_by_type
 from ldlearn.tables.features import PREPROCESSING_STEPS
-from ldlearn.tables.linear import linear_softmax, strongest_features
+from ldlearn.tables.linear import linear_softmax
 from ldlearn.tables.model_files import load_table_model
 from ldlearn.tables.table_fit import describe_signal, held_out_scores
 from ldlearn.tables.table_model import TableModel
@@ -27,7 +27,7 @@ def describe_model(model: TableModel) -> dict[str, Any]:
     """Everything about a model as plain values: method, parameters, columns, training data, scores, warnings."""
     return {
         "method": method_name(model.estimator),
-        "parameters": _plain_items(model.estimator.get_params()),
+        "parameters": _plain_values(model.estimator.get_params()),
         "learned": _learned(model.estimator),
         "selection_summary": getattr(model.estimator, "selection_summary_", ""),
         "certified_gap": certified_gap(model.estimator),
@@ -37,7 +37,7 @@ def describe_model(model: TableModel) -> dict[str, Any]:
         "labels": list(model.labels),
         "id": model.id,
         "preprocessing": list(PREPROCESSING_STEPS),
-        "strongest_features": strongest(model),
+        "strongest_features": strongest_features(model),
         "degrees": training_degrees(model),
         "data": {key: value for key, value in model.facts.items() if key not in _OWN_SECTIONS},
         "holdout": model.facts.get("holdout"),
@@ -47,13 +47,7 @@ def describe_model(model: TableModel) -> dict[str, Any]:
 
 def describe_file(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Everything about the model of a file, with the name and the SHA-256 of the file."""
-    loaded = load_table_model(path)
-    known = {"model": os.fspath(path), "sha256": sha256_of(Path(path))}
-    try:
-        return known | describe_model(loaded)
-    except (TypeError, ValueError, AttributeError, LookupError) as error:
-        # A file whose checksums are right can still hold parts that do not belong together.
-        raise ModelFileError(f"{path}: its parts contradict each other ({error}).") from None
+    return {"model": os.fspath(path), "sha256": sha256_of(Path(path))} | describe_model(load_table_model(path))
 
 
 def certified_gap(estimator: Any) -> dict[str, float] | None:
@@ -63,19 +57,26 @@ def certified_gap(estimator: Any) -> dict[str, float] | None:
     return None if gap is None else {"total": float(np.sum(gap)), "per_row": float(np.mean(gap))}
 
 
-def strongest(model: TableModel) -> dict[str, list[tuple[str, float]]] | None:
-    """The features with the largest coefficients for each label, if the model is linear."""
+def strongest_features(model: TableModel, count: int = 3) -> dict[str, list[tuple[str, float]]] | None:
+    """For each label the features with the largest positive coefficients, and these; None if the model is not linear.
+
+    They are taken relative to their mean over the labels, because adding the same to all labels changes nothing.
+    """
     found = linear_softmax(model.estimator)
     if found is None:
         return None
-    largest = strongest_features(found[0], model.preprocessing.feature_names())
-    return dict(zip(model.labels, largest, strict=True))
+    relative, names = found[0] - found[0].mean(axis=0), model.preprocessing.feature_names()
+    order = np.argsort(-relative, axis=1, kind="stable")[:, :count]
+    return {
+        label: [(names[j], float(row[j])) for j in largest if row[j] > 0]
+        for label, row, largest in zip(model.labels, relative, order, strict=True)
+    }
 
 
 def training_degrees(model: TableModel) -> dict[str, dict[str, Any]] | None:
     """How the recovered degrees of the training rows spread, by label: mean and quartiles; None if not kept."""
     D = getattr(model.estimator, "label_distributions_", None)
-    if D is None or np.ndim(D) != 2 or not len(D) or np.shape(D)[1] != len(model.labels):
+    if D is None:
         return None
     quartiles = np.quantile(D, [0, 0.25, 0.5, 0.75, 1], axis=0).T
     spread = zip(model.labels, np.mean(D, axis=0), quartiles, strict=True)
@@ -84,19 +85,14 @@ def training_degrees(model: TableModel) -> dict[str, dict[str, Any]] | None:
 
 def _learned(estimator: Any) -> dict[str, Any]:
     """Fitted attributes that are single numbers: selected penalties, numbers of iterations."""
-    learned = (name for name in vars(estimator) if name.endswith("_") and not name.startswith("_"))
-    found = {name: getattr(estimator, name) for name in learned if name != "n_features_in_"}
-    return _plain_items({name: value for name, value in found.items() if isinstance(value, int | float | np.number)})
+    learned = {name: value for name, value in vars(estimator).items() if name.endswith("_") and np.isscalar(value)}
+    return _plain_values({name: value for name, value in learned.items() if not isinstance(value, str)})
 
 
-def _plain_items(values: dict[str, Any]) -> dict[str, Any]:
-    return {name: _plain(value) for name, value in values.items()}
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, np.generic):
-        value = value.item()
-    return value if value is None or isinstance(value, bool | int | float | str) else repr(value)
+def _plain_values(values: dict[str, Any]) -> dict[str, Any]:
+    """Values that JSON can hold; others as they print."""
+    plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in values.items()}
+    return {name: value if value is None or np.isscalar(value) else repr(value) for name, value in plain.items()}
 
 
 def write_card(description: dict[str, Any], path: str | os.PathLike[str]) -> None:

@@ -45,15 +45,3 @@ def linear_softmax(estimator: Any) -> tuple[Matrix, Matrix] | None:
     X = np.random.default_rng(0).normal(size=(8, m))
     same = np.allclose(softmax(X @ coef.T + intercept), estimator.predict(X), rtol=1e-9, atol=1e-12)
     return (coef, intercept) if same else None
-
-
-def strongest_features(coef: Matrix, names: list[str], count: int = 3) -> list[list[tuple[str, float]]]:
-    """For each label the features with the largest positive coefficients, and these coefficients.
-
-    They are taken relative to their mean over the labels, because adding the same to all labels changes nothing.
-    """
-    relative = coef - coef.mean(axis=0)
-    order = np.argsort(-relative, axis=1, kind="stable")[:, :count]
-    return [
-        [(names[j], float(row[j])) for j in largest if row[j] > 0] for row, largest in zip(relative, order, strict=True)
-    ]

@@ -8,10 +8,8 @@ from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.extmath import row_norms
 
 from ldlearn.compose.method_names import DEFAULT_METHOD, make_predictor
-from ldlearn.core.neighbors import neighbor_index
 from ldlearn.core.simplex import normalize_rows
 from ldlearn.exceptions import ParameterError, format_list
 from ldlearn.metrics.against_baselines import (
@@ -165,7 +163,7 @@ def _fit_and_check(table: LabelledTable, estimator: Any, embedding: Any, holdout
     # Kept with the model, so that readers of its file or its card see the warnings, too.
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        model, X, targets = TableModel.fit_labelled(table, estimator, embedding)
+        model, _, targets = TableModel.fit_labelled(table, estimator, embedding)
     held = _hold_out(table, model, targets, embedding, holdout, seed) if holdout > 0 else "not asked for"
     if isinstance(held, dict):
         model.facts["holdout"] = held
@@ -176,7 +174,6 @@ def _fit_and_check(table: LabelledTable, estimator: Any, embedding: Any, holdout
         *dict.fromkeys(" ".join(str(warning.message).split()) for warning in caught),
         *_check_labels(targets.truth, model.labels),
         *model.facts["warnings"],
-        *_check_duplicates(X),
         *scores,
     ]
     return model
@@ -263,41 +260,16 @@ def describe_signal(held: dict[str, Any]) -> str:
 
 def _check_labels(T: Matrix, labels: Sequence[str], rare: int = 5) -> list[str]:
     """Warnings about labels that are constant or positive in few rows."""
-    n, counts, observed = len(T), np.nansum(T, axis=0), (~np.isnan(T)).sum(axis=0)
-    if not are_logical(T):
-        groups = {"Labels never seen (no degree above 0 in any row)": counts == 0}
-    else:
-        groups = {
-            "Labels never seen (0 in every row, so their degrees mean nothing)": counts == 0,
-            "Labels always positive (1 in every row, which tells nothing about them)": counts == n,
-            "Labels that are 1 wherever they are known (write 0 where an empty cell means no)": (
-                (counts > 0) & (counts == observed) & (observed < n)
-            ),
-            f"Rare labels (1 in fewer than {rare} rows, so their degrees are unreliable)": (
-                (counts > 0) & (counts < min(rare, n))
-            ),
-        }
+    positive, observed = (T > 0).sum(axis=0), (~np.isnan(T)).sum(axis=0)
+    groups = {"Labels never seen (positive in no row, so their degrees mean nothing)": positive == 0}
+    if are_logical(T):
+        message = "Labels always positive (1 wherever they are known; write 0 where an empty cell means no)"
+        groups[message] = (positive == observed) & (observed > 0)
+        message = f"Rare labels (1 in fewer than {rare} rows, so their degrees are unreliable)"
+        groups[message] = (positive > 0) & (positive < min(rare, len(T)))
     return [
         f"{text}: {format_list(np.compress(found, labels).tolist())}." for text, found in groups.items() if found.any()
     ]
-
-
-def _check_duplicates(X: Any, max_rows: int = 4000, max_features: int = 100) -> list[str]:
-    """A warning if more than 1 % of the rows, or of a sample, nearly equal another row; X may be sparse."""
-    rng = np.random.default_rng(0)
-    if X.shape[0] > max_rows:
-        X = X[np.sort(np.random.default_rng(0).permutation(X.shape[0])[:max_rows])]
-    if X.shape[1] > max_features:  # random projections preserve distances well enough
-        X = X @ rng.normal(size=(X.shape[1], max_features))
-    if X.shape[0] < 2:
-        return []
-    pairs = rng.integers(0, X.shape[0], size=(2, 2000))
-    first, second = pairs[:, pairs[0] != pairs[1]]
-    typical = float(np.median(row_norms(X[first] - X[second])))
-    nearest = neighbor_index(X, 1)[0].kneighbors()[0][:, 0]
-    fraction = float((nearest <= 0.001 * typical).mean())
-    message = f"Near-duplicate rows: {fraction:.0%} of the rows nearly equal another one; held-out scores are too good."
-    return [message] if fraction > 0.01 else []
 
 
 def held_out_scores(facts: dict[str, Any]) -> list[Score]:

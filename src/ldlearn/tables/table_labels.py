@@ -195,4 +195,4 @@ def mean_distribution(T: Matrix) -> Matrix:
     """
     if np.isnan(T).any():
         T = fill_unknown(*split_observed(T)) if are_logical(T) else T[~np.isnan(T).any(axis=1)]
-    return np.asarray(normalize_rows(np.where(T.any(axis=1, keepdims=True), T, 1.0)).mean(axis=0), dtype=np.float64)
+    return np.asarray(normalize_rows(T).mean(axis=0), dtype=np.float64)
