@@ -43,7 +43,7 @@ class TableInput:
     progress: Progress = silent
 
     @property
-    def where(self) -> str:
+    def display_name(self) -> str:
         """The name of the table in messages."""
         return "standard input" if self.name == PIPE else self.name
 
@@ -54,12 +54,12 @@ class TableInput:
 
     def log(self, message: str) -> None:
         """Report something unusual about the table."""
-        (self.on_message or warnings.warn)(f"{self.where}: {message}")
+        (self.on_message or warnings.warn)(f"{self.display_name}: {message}")
 
     def identity(self) -> dict[str, str]:
         """Name and checksum of the file, date and version of ldlearn: for the card of a model."""
         identity = {
-            "file": Path(self.where).name,
+            "file": Path(self.display_name).name,
             "date": f"{datetime.now(UTC):%Y-%m-%d}",
             "ldlearn": installed_versions()["ldlearn"],
         }

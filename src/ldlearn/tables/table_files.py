@@ -153,7 +153,7 @@ def enhance_table(
     if model is None:
         estimator = make_enhancer(method or DEFAULT_METHOD, params)
         table = read_labelled(table_input, labels, wanted, separator=separator, keep=writer.keep)
-        return _enhance_by_fitting(table, estimator, writer, table_input.where)
+        return _enhance_by_fitting(table, estimator, writer, table_input.display_name)
     id = wanted.pop("id", None)
     for name, value in (wanted | {"method": method, "set": params or None, "separator": separator}).items():
         if value is not None:

@@ -110,7 +110,7 @@ def fit_table(
         check_gives_intervals(estimator)
     table_input = TableInput(data, format, dialect, on_message, progress)
     table = read_labelled(table_input, labels, columns, kind=kind, separator=separator)
-    with naming(table_input.where):
+    with naming(table_input.display_name):
         estimator = make_predictor(method, params, logical=table.labels.is_logical)
         with progress("fitting", None):
             model = _fit_and_check(table, estimator, embedding, holdout)

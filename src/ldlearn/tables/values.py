@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ldlearn.core.targets import find_row_problems
+from ldlearn.core.targets import SUM_TOLERANCE
 from ldlearn.exceptions import TableError, describe_rows, format_list, import_optional
 from ldlearn.tables.number_parsing import parse_number_cells
 
@@ -168,11 +168,9 @@ def check_degrees(
     ``may_be_other``: whether the user can choose another kind of labels.
     """
     check_all_known(targets, labels, rows, "write its degree, or drop the row.")
-    problems, sums = find_row_problems(targets), targets.sum(axis=1)
-    if "does not sum to 1" in problems:
-        problems["does not sum to 1"] &= np.abs(sums - 1) > _rounding(targets)
     _refuse_first(targets < 0, targets, "the degree {} is negative.", labels, rows)
-    off = np.logical_or.reduce([*problems.values(), np.zeros(len(sums), dtype=bool)])
+    sums = targets.sum(axis=1)
+    off = np.abs(sums - 1) > max(SUM_TOLERANCE, _rounding(targets))
     if off.any():
         first = int(np.argmax(off))
         kind = _other_kind(targets, first) if may_be_other else ""
