@@ -181,9 +181,10 @@ class L2(SampleWeightMixin, JointModel):
         # With a free intercept centring changes no value of the objective, only how fast W and b are found.
         features = np.asarray(X, dtype=np.float64)
         mean = np.average(features, axis=0, weights=sample_weight) if self.fit_intercept else np.zeros(X.shape[1])
-        graph = _Graph(features - mean, nearest_rows(X, self.n_neighbors)) if self.alpha > 0 else _NoGraph(len(Y))
+        graph = _Graph(features - mean, nearest_rows(X, self.n_neighbors)) if self.alpha > 0 else None
+        S = sparse.csr_array((len(Y), len(Y))) if graph is None else graph.S
         rows = _Rows(features - mean, Y, np.ones(len(Y)) if sample_weight is None else sample_weight, observed)
-        D = propagated_labels(graph.S, Y if observed is None else Y | ~observed)
+        D = propagated_labels(S, Y if observed is None else Y | ~observed)
         W, b = self._start(rows, D)
         P = softmax(rows.X @ W + b)
         path: list[float] = []
@@ -191,24 +192,25 @@ class L2(SampleWeightMixin, JointModel):
         while not self.converged_ and len(path) < self.max_iter:
             before = D, P
             # S, D and the predictor in turn, each given the latest of the others: no step raises the objective.
-            graph.follow(D)
-            D = self._solve_degrees(graph.S, P, rows)
+            if graph is not None:
+                S = graph.update(D)
+            D = self._solve_degrees(S, P, rows)
             fit = self._fit_predictor(rows, D, W, b)
             W, b, P = fit.coef, fit.intercept, softmax(fit.scores)
-            path.append(self._objective(fit, graph.S, D, rows))
+            path.append(self._objective(fit, S, D, rows))
             moved = max(np.abs(new - old).max() for new, old in zip((D, P), before, strict=True))
             self.converged_ = bool(moved <= self.tol)
         self.coef_, self.intercept_ = W.T, b - mean @ W
-        self.scores_, self.weights_ = D, graph.S
+        self.scores_, self.weights_ = D, S
         self.objective_path_, self.objective_, self.n_iter_ = np.asarray(path), path[-1], len(path)
         self.label_distributions_ = softmax(D)
 
     def _enhance(self, X: Any, Y: Mask, observed: Mask | None = None) -> Array:
         """Degrees by the labels and the predictor alone."""
-        return softmax(self._pulled(self._predict(X), Y, observed))
+        return softmax(self._blend(self._predict(X), Y, observed))
 
-    def _pulled(self, P: Array, Y: Mask, observed: Mask | None) -> Array:
-        """Where the D of a row goes without a graph: the mean of its prediction and of its known labels."""
+    def _blend(self, P: Array, Y: Mask, observed: Mask | None) -> Array:
+        """The D of a row without a graph: the weighted mean of its prediction and of its observed labels."""
         return np.asarray(
             (self.beta * P + self.lam * Y) / (self.beta + self.lam * (1.0 if observed is None else observed))
         )
@@ -225,13 +227,13 @@ class L2(SampleWeightMixin, JointModel):
     def _solve_degrees(self, S: sparse.csr_array, P: Array, rows: _Rows) -> Array:
         """``[diag(w) (beta + lam) + alpha (I - S)' (I - S)] D = diag(w) (beta P + lam Y)``; no lam where y is NaN."""
         if self.alpha == 0:
-            return self._pulled(P, rows.Y, rows.observed)
+            return self._blend(P, rows.Y, rows.observed)
         M = self.alpha * reconstruction_laplacian(S)
         # Divided by the weights of the terms, so that the solver's tolerance means the same for all of them.
         if rows.observed is None:
             scale = self.beta + self.lam
             system = sparse.diags_array(rows.w) + M / scale
-            return solve_spd(sparse.csr_array(system), rows.w[:, None] * self._pulled(P, rows.Y, None), tol=1e-8)
+            return solve_spd(sparse.csr_array(system), rows.w[:, None] * self._blend(P, rows.Y, None), tol=1e-8)
         # Where labels are unknown, every label has a system of its own.
         target = rows.w[:, None] * (self.beta * P + self.lam * rows.Y)
         diagonal = rows.w[:, None] * (self.beta + self.lam * rows.observed)
@@ -278,24 +280,14 @@ class _Graph:
 
     def __init__(self, X: Array, neighbors: NDArray[np.integer]) -> None:
         self.neighbors, self.grams = neighbors, local_grams(X, neighbors)
-        self._take(simplex_weights(self.grams))
+        self.weights = simplex_weights(self.grams)
+        self.S = weights_to_csr(self.weights, neighbors)
 
-    def _take(self, weights: Array) -> None:
-        self.weights, self.S = weights, weights_to_csr(weights, self.neighbors)
-
-    def follow(self, D: Array) -> None:
+    def update(self, D: Array) -> sparse.csr_array:
         """The best S for features and degrees together; warm-started from the support of the last one."""
-        self._take(simplex_weights(self.grams + local_grams(D, self.neighbors), start=self.weights > 0))
-
-
-class _NoGraph:
-    """With alpha = 0 no term asks for a graph."""
-
-    def __init__(self, n: int) -> None:
-        self.S = sparse.csr_array((n, n))
-
-    def follow(self, D: Array) -> None:
-        pass
+        self.weights = simplex_weights(self.grams + local_grams(D, self.neighbors), start=self.weights > 0)
+        self.S = weights_to_csr(self.weights, self.neighbors)
+        return self.S
 
 
 def squared_error(Z: Array, D: Array, weights: SampleWeight | None = None) -> tuple[float, Array]:

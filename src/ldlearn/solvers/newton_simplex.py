@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import count
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,6 @@ from ldlearn.core.resources import in_threads
 from ldlearn.core.simplex import Array, Mask
 
 # Arrays of shape (n_samples, n_labels) are in Fortran order: operations on short rows run along long columns.
-_MAX_MULTIPLIER_STEPS = 30  # at most a dozen were needed in tests
 
 
 @dataclass(frozen=True)
@@ -182,12 +180,8 @@ def _row_by_row(
         places = support.places(rows) if sparse.issparse(D) else support.where(k)
         prior, first = priors[places], None if starts is None else starts[places]
         weight = None if sample_weight is None else sample_weight[rows]
-        found = None
-        if max_iter >= _MAX_MULTIPLIER_STEPS:
-            found = _by_multipliers(prior, 2.0 * betas[rows], weight, first, tol)
-        if found is None:
-            problem = _Problem(prior.T, None, beta=betas[rows], sample_weight=weight)
-            found = _solve(problem, None if first is None else first.T, tol, max_iter)
+        problem = _Problem(prior.T, None, beta=betas[rows], sample_weight=weight)
+        found = _solve(problem, None if first is None else first.T, tol, max_iter)
         degrees[places] = found.D.T
         gap[rows] = found.gap
         return found
@@ -200,42 +194,6 @@ def _row_by_row(
 def _entries(A: Any) -> Array:
     """The stored entries of A as a vector, by rows if A is sparse, else in Fortran order; not a copy."""
     return np.asarray(A.data if sparse.issparse(A) else np.asfortranarray(A).T.reshape(-1))
-
-
-def _by_multipliers(
-    L: Array, q: Array, sample_weight: Array | None, start: Array | None, tol: float
-) -> SimplexSolution | None:
-    """Independent rows, one per column: ``ln d + q d = L + nu`` with the multiplier nu that makes d sum to one.
-
-    Newton's method on both equations at once, with one exponential per entry and step. Logarithms of degrees are capped
-    at 0, from where the steps descend monotonically to the solution; that replaces a line search. None if some row has
-    not converged after many steps: then rounding errors are too large, which `_solve` handles.
-    """
-    u = L - L.max(axis=0) if start is None else np.log(np.maximum(start, np.finfo(np.float64).tiny))
-    for n_iter in count():
-        e = np.exp(u)
-        total = e.sum(axis=0)
-        curvature, rest = q * e, u - L
-        gradient = rest + curvature / total  # of d = e / total, up to a constant in each row
-        gap = np.einsum("ij,ij->j", e, gradient) / total - gradient.min(axis=0)
-        moving = gap > tol
-        if not moving.any():
-            break
-        if n_iter == _MAX_MULTIPLIER_STEPS:
-            return None
-        rest += curvature
-        slope = 1.0 + curvature
-        share = e / slope
-        # Both equations made linear: slope du = nu - rest, and sum e (1 + du) = 1. The second gives nu.
-        nu = (1.0 - total + np.einsum("ij,ij->j", share, rest)) / share.sum(axis=0)
-        u += moving * ((nu - rest) / slope)
-        np.minimum(u, 0.0, out=u)
-    e /= total
-    # ln d is u - ln(total), and the gradient contains q d where the objective has q d^2 / 2.
-    values = np.einsum("ij,ij->j", e, gradient - 0.5 * q * e) - np.log(total)
-    if sample_weight is not None:
-        gap, values = sample_weight * gap, sample_weight * values
-    return SimplexSolution(e.T, gap, float(values.sum()), n_iter, 0, True)
 
 
 def _solve(problem: _Problem, start: Array | None, tol: float, max_iter: int) -> SimplexSolution:
