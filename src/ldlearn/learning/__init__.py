@@ -7,6 +7,7 @@ from ldlearn.learning.lalot import LALOT
 from ldlearn.learning.ldl_forest import LDLForest
 from ldlearn.learning.ldlsf import LDLSF
 from ldlearn.learning.lse_ldl import LSELDL
+from ldlearn.learning.mlp_ldl import MLPLDL
 from ldlearn.learning.pt_bayes import PTBayes
 from ldlearn.learning.pt_svm import PTSVM
 from ldlearn.learning.sa_bfgs import SABFGS
@@ -17,6 +18,7 @@ __all__ = [
     "MeanLDL",
     "SABFGS",
     "AABP",
+    "MLPLDL",
     "AAKNN",
     "PTBayes",
     "PTSVM",

@@ -1,0 +1,172 @@
+"""MLPLDL: an ensemble of small softmax networks trained on label distributions."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from ldlearn.base import Capabilities, Learner, SampleWeightMixin
+from ldlearn.base.sklearn_private import Interval
+from ldlearn.core.scaling import feature_scaling
+from ldlearn.core.simplex import Array, SampleWeight, log_softmax, mean_logits, softmax
+from ldlearn.solvers.lbfgs import minimize_lbfgs
+
+
+class MLPLDL(SampleWeightMixin, Learner):
+    r"""An ensemble of networks with one hidden layer, trained on label distributions.
+
+    Assumes that the logarithms of the degrees are a smooth function of the features. Use it if the linear `SABFGS`
+    underfits; `StackedLDL` uses it by default.
+
+    .. math::
+
+        \min_{V, a, W, b}\; KL(D, P) + l_2 (m |V|^2 + h |W|^2), \qquad P = softmax(\tanh(X V + a) W + b)
+
+    for m standardised features and h hidden units: the penalty of a layer grows with the number of its inputs, so that
+    the scale of its outputs does not depend on this number. The prediction is the mean of the networks' predictions.
+
+    Parameters
+    ----------
+    hidden_units : int, default=32
+        h.
+    n_networks : int, default=2
+        Number of networks, which differ in their random initial coefficients.
+    l2 : float, default=0.03
+        Penalty; the loss is a sum over rows, so that the same value has less influence if there are more rows.
+    max_iter : int, default=80
+        L-BFGS iterations. Stopping early is part of the method: it regularises.
+    tol : float, default=1e-5
+        Stop when an iteration lowers the objective per row by less than this share of it.
+    random_state : int, RandomState instance or None, default=0
+        Seed of the initial coefficients.
+
+    Attributes
+    ----------
+    hidden_coef_ : ndarray of shape (n_networks, n_features, hidden_units)
+        V, for features as given.
+    hidden_intercept_ : ndarray of shape (n_networks, hidden_units)
+        a.
+    output_coef_ : ndarray of shape (n_networks, hidden_units, n_labels)
+        W.
+    output_intercept_ : ndarray of shape (n_networks, n_labels)
+        b.
+    objective_ : float
+        Mean of the networks' objectives per row, without the entropy of D.
+    n_iter_ : int
+        Largest number of iterations of a network.
+    converged_ : bool
+        Whether all networks reached ``tol``. Usually False, without a warning.
+    steps_converged_ : bool
+        Always True, so that `fit` does not warn.
+    label_names_ : ndarray of shape (n_labels,)
+
+    Notes
+    -----
+    Ours, with a standard architecture. Departures from the paper: not applicable. Computed in single precision.
+    Initial coefficients depend on the order of the labels, and rounding errors grow during training: permuted data
+    give another, equally good ensemble.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ldlearn.learning import MLPLDL
+    >>> X = np.linspace(-1, 1, 21)[:, None]
+    >>> D = np.hstack([X**2, 1 - X**2])
+    >>> P = MLPLDL(l2=1e-5).fit(X, D).predict(X)
+    >>> bool(np.abs(P - D).max() < 0.1)
+    True
+    """
+
+    float32_tolerance = 1e-2
+    _test_params = ({"hidden_units": 3, "max_iter": 5},)
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "hidden_units": [Interval(Integral, 1, None, closed="left")],
+        "n_networks": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        hidden_units: int = 32,
+        *,
+        n_networks: int = 2,
+        l2: float = 0.03,
+        max_iter: int = 80,
+        tol: float = 1e-5,
+        random_state: Any = 0,
+    ) -> None:
+        self.hidden_units = hidden_units
+        self.n_networks = n_networks
+        self.l2 = l2
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+
+    def capabilities(self) -> Capabilities:
+        """Initial coefficients depend on the order of labels; a fit stopped early depends on rounding errors."""
+        dependent = {"order_invariant": False, "label_invariant": False, "weight_equals_repetition": False}
+        return super().capabilities()._replace(sparse=True, **dependent)
+
+    def _fit(self, X: Any, D: Array, sample_weight: SampleWeight | None = None) -> None:
+        weights = np.full(len(D), 1.0 / len(D)) if sample_weight is None else sample_weight / sample_weight.sum()
+        penalty = self.l2 / (len(D) if sample_weight is None else float(sample_weight.sum()))
+        scaling = feature_scaling(X, weights=sample_weight)
+        # Single precision takes half the time, and early stopping needs no more.
+        standardised = scaling.apply(X).astype(np.float32)
+        rng = check_random_state(self.random_state)
+
+        def loss(*layers: Array) -> tuple[float, list[Array]]:
+            return loss_and_gradient(standardised, D, weights, penalty, *layers)
+
+        starts = [self._initial_layers(X.shape[1], D, weights, rng) for _ in range(self.n_networks)]
+        fits = [minimize_lbfgs(loss, start, max_iter=self.max_iter, tol=self.tol) for start in starts]
+        hidden = [scaling.undo(*fit.arrays[:2]) for fit in fits]
+        self.hidden_coef_, self.hidden_intercept_ = map(np.stack, zip(*hidden, strict=True))
+        self.output_coef_, self.output_intercept_ = (np.stack([fit.arrays[k] for fit in fits]) for k in (2, 3))
+        self.objective_ = float(np.mean([fit.loss for fit in fits]))
+        self.n_iter_, self.converged_ = max(fit.n_iter for fit in fits), all(fit.converged for fit in fits)
+        self.steps_converged_ = True
+
+    def _initial_layers(self, m: int, D: Array, weights: SampleWeight, rng: Any) -> list[Array]:
+        """Hidden units of unit variance, and output coefficients that leave P near the mean distribution."""
+        h, c = self.hidden_units, D.shape[1]
+        V = rng.normal(size=(m, h)) / np.sqrt(m)
+        return [V, rng.normal(size=h), 0.1 * rng.normal(size=(h, c)) / np.sqrt(h), mean_logits(D, weights)]
+
+    def _predict(self, X: Any) -> Array:
+        layers = (self.hidden_coef_, self.hidden_intercept_, self.output_coef_, self.output_intercept_)
+        networks = [softmax(np.tanh(X @ V + a) @ W + b) for V, a, W, b in zip(*layers, strict=True)]
+        return np.asarray(np.mean(networks, axis=0))
+
+
+def loss_and_gradient(
+    X: Array, D: Array, weights: SampleWeight, penalty: float, V: Array, a: Array, W: Array, b: Array
+) -> tuple[float, list[Array]]:
+    """Weighted cross-entropy of D and a network's prediction plus its penalty, and the gradient, in the precision of X.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+    D : ndarray of shape (n_samples, n_labels)
+    weights : ndarray of shape (n_samples,)
+    penalty : float
+        Of each squared coefficient, times the number of inputs of its layer.
+    V, a, W, b : ndarrays
+        Coefficients and intercepts of the hidden layer and of the output layer.
+    """
+    (m, h), exact_W = V.shape, W
+    W = W.astype(X.dtype)
+    H = X @ V.astype(X.dtype)
+    H += a.astype(X.dtype)
+    np.tanh(H, out=H)
+    logP = log_softmax((H @ W).astype(np.float64) + b)
+    delta = (weights[:, None] * (np.exp(logP) - D)).astype(X.dtype)
+    hidden_delta = delta @ W.T
+    hidden_delta *= 1.0 - H * H  # the derivative of tanh
+    squares = m * float(np.vdot(V, V)) + h * float(np.vdot(exact_W, exact_W))
+    loss = penalty * squares - float(weights @ np.einsum("ij,ij->i", D, logP))
+    gV = X.T @ hidden_delta + 2.0 * penalty * m * V
+    gW = H.T @ delta + 2.0 * penalty * h * exact_W
+    return loss, [gV, hidden_delta.sum(axis=0), gW, delta.sum(axis=0)]
