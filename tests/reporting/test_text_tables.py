@@ -5,9 +5,10 @@ import re
 import pytest
 from synthetic_records import DATASETS, METHODS, make_records
 
-from ldlearn.evaluation.text_tables import TextTable, latex, markdown_text
+from ldlearn.evaluation import TextTable
 from ldlearn.metrics import METRICS
 from ldlearn.reporting import Report
+from ldlearn.reporting.page import latex, markdown_text, render
 
 REPORT = Report(make_records(repeats=2, failed=[("yeast", "FCM")]))
 TABLE = REPORT.tables["recovery", "chebyshev"]
@@ -68,7 +69,7 @@ def test_hostile_names_stay_names():
     files = report.text_files()
     (row,) = [line for line in files["tables/recovery-chebyshev.md"].splitlines() if r"50% of \{a\_b\}" in line[:20]]
     assert len(re.findall(r"(?<!\\)\|", row)) == 4
-    assert TextTable("of `a`_b", ["Method"], []).markdown().startswith(r"### of \`a\`\_b")
+    assert render("table.md", report, table=TextTable("of `a`_b", ["Method"], [])).startswith(r"### of \`a\`\_b")
     assert "<b>" not in re.sub(r"\\<", "", files["report.md"])
     tex = files["tables/recovery-chebyshev.tex"]
     assert r"50\% of \{a\_b\} | \$x\$ \& \textbackslash{}x \#1 \textless{}b\textgreater{}" in tex

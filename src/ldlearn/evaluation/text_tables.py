@@ -1,25 +1,17 @@
-"""Tables of a run as text: for the terminal, Markdown and LaTeX."""
+"""Tables of a run as text, which the terminal, Markdown and LaTeX show."""
 
 import math
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import NamedTuple
 
 from ldlearn.evaluation.analysis import Agreement, Cost, agreement
-from ldlearn.evaluation.formatting import strip_control_chars
 from ldlearn.evaluation.record import TASKS, Task
 from ldlearn.evaluation.summary import Dataset, Method, Results, Score, TaskTable
 from ldlearn.metrics import LABEL_HEADLINE, LABEL_METRICS, get_metric
 
 DASH = "–"
-_LATEX = str.maketrans({
-    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "_": r"\_", "%": r"\%",
-    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
-    "±": r"$\pm$", "↑": r"$\uparrow$", "↓": r"$\downarrow$", "χ": r"$\chi$", "²": r"$^2$", "–": "--",
-    "→": r"$\rightarrow$",
-})  # fmt: skip
 
 
 class Cell(NamedTuple):
@@ -37,28 +29,6 @@ class TextTable:
     head: Sequence[str]
     rows: Sequence[tuple[bool, Sequence[Cell]]]
     legend: str = ""
-
-    def markdown(self) -> str:
-        """The table under a heading, the legend below it."""
-        lines = [[markdown_text(name) for name in self.head], ["---", *("---:" for _ in self.head[1:])]]
-        for _, row in self.rows:
-            lines.append([f"**{markdown_text(cell.text)}**" if cell.bold else markdown_text(cell.text) for cell in row])
-        grid = "\n".join("| " + " | ".join(line) + " |" for line in lines)
-        return f"### {markdown_text(self.title)}\n\n{grid}\n\n{self.legend}\n"
-
-    def latex(self) -> str:
-        """The table as a float (booktabs, xcolor with the option table), the legend in its caption."""
-        rows = []
-        for shaded, row in self.rows:
-            cells = [rf"\textbf{{{latex(cell.text)}}}" if cell.bold else latex(cell.text) for cell in row]
-            rows.append((r"\rowcolor{gray!15} " if shaded else "") + " & ".join(cells) + r" \\")
-        packages = r"% needs \usepackage{booktabs} and \usepackage[table]{xcolor}"
-        caption = rf"\caption{{{latex(f'{self.title}. {self.legend}'.strip())}}}"
-        begin = [packages, r"\begin{table}", r"\centering", caption]
-        begin += [rf"\begin{{tabular}}{{l{'r' * (len(self.head) - 1)}}}", r"\toprule"]
-        head = [" & ".join(map(latex, self.head)) + r" \\", r"\midrule"]
-        end = [r"\bottomrule", r"\end{tabular}", r"\end{table}", ""]
-        return "\n".join([*begin, *head, *rows, *end])
 
 
 def score_table(table: TaskTable) -> TextTable:
@@ -175,13 +145,3 @@ def _row(method: Method, cells: Iterable[Cell]) -> tuple[bool, list[Cell]]:
     """The row of a method, shaded if it is a baseline: the method with its role, and the other cells."""
     roles = ["baseline"] * method.is_baseline + ["true distributions"] * method.is_reference
     return method.is_baseline, [Cell(method.name + (f" ({', '.join(roles)})" if roles else "")), *cells]
-
-
-def markdown_text(text: str) -> str:
-    """Escape text for Markdown."""
-    return re.sub(r"([\\`*_{}\[\]<>|#~&$])", r"\\\1", strip_control_chars(text))
-
-
-def latex(text: str) -> str:
-    """Escape text for LaTeX."""
-    return strip_control_chars(text).translate(_LATEX)

@@ -9,43 +9,68 @@ from functools import cache
 from typing import Any
 
 from ldlearn.evaluation import TASKS, Curve, Results, Samples, sensitivity_curves
-from ldlearn.evaluation.formatting import format_duration, format_value, plural
+from ldlearn.evaluation.formatting import format_duration, format_value, plural, strip_control_chars
 from ldlearn.evaluation.record import is_number
-from ldlearn.evaluation.text_tables import number, rank_text
+from ldlearn.evaluation.text_tables import agreement_table, cost_table, number, rank_text, score_table
 from ldlearn.exceptions import import_optional
 from ldlearn.reporting import style
 from ldlearn.reporting.conclusions import summarize, summarize_dataset
-from ldlearn.reporting.run_summary import grid_sizes, selected_parameters, summarize_convergence, summarize_run
+from ldlearn.reporting.run_summary import grid_sizes, selected_parameters, summarize_convergence
 
 # Colours of the displays, and their names in the style sheet of the page.
 _THEME = {getattr(style, name.upper()): name for name in ("ink", "muted", "rule", "band")}
 _THEME |= {color: f"c{i}" for i, color in enumerate(style.PALETTE)}
 
+_LATEX = str.maketrans({
+    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "_": r"\_", "%": r"\%",
+    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
+    "±": r"$\pm$", "↑": r"$\uparrow$", "↓": r"$\downarrow$", "χ": r"$\chi$", "²": r"$^2$", "–": "--",
+    "→": r"$\rightarrow$",
+})  # fmt: skip
 
-def render(results: Results, **context: Any) -> str:
-    """Fill the template of the report; `context` is what else the template uses, escaped unless marked as safe."""
-    environment = _environment()
+
+def render(template: str, report: Any, **context: Any) -> str:
+    """Fill a template of a report; `context` is what else it uses, escaped in HTML unless marked as safe."""
+    context |= {"report": report, "results": report.results, "run": report.run}
+    return str(_environment().get_template(template).render(context))
+
+
+def render_page(report: Any, **context: Any) -> str:
+    """Fill the template of the page."""
+    environment, results = _environment(), report.results
     names = ("style.css", "dom.js", "tables.js", "charts.js", "sections.js")
     style_sheet, *scripts = (environment.loader.get_source(environment, name)[0] for name in names)
     script = "\n".join(scripts)
     # The security policy of the page allows this script and no other, so that a name cannot inject one.
     digest = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode()
     context |= {"style": style_sheet, "script": script, "script_hash": f"sha256-{digest}", "tasks": TASKS}
-    context |= {"results": results, "run": summarize_run(results), "grid_sizes": grid_sizes(results)}
     context |= {"convergence": list(summarize_convergence(results)), "selected": selected_parameters(results)}
-    return str(environment.get_template("report.html").render(context))
+    return render("report.html", report, grid_sizes=grid_sizes(results), **context)
 
 
 @cache
 def _environment() -> Any:
-    """One for all pages, since compiling the template takes longer than filling it."""
+    """One for all reports, since compiling a template takes longer than filling it."""
     jinja2 = import_optional("jinja2", "report", "Reports")
     # A misspelled name in the template is an error, not an empty string on the page.
     options = {"undefined": jinja2.StrictUndefined, "trim_blocks": True, "lstrip_blocks": True}
-    environment = jinja2.Environment(loader=jinja2.PackageLoader("ldlearn.reporting"), autoescape=True, **options)
+    options |= {"autoescape": jinja2.select_autoescape(["html"]), "keep_trailing_newline": True}
+    environment = jinja2.Environment(loader=jinja2.PackageLoader("ldlearn.reporting"), **options)
     environment.filters |= {"number": number, "rank": rank_text, "duration": format_duration}
-    environment.globals |= {"summarize": summarize, "summarize_dataset": summarize_dataset, "plural": plural}
+    environment.filters |= {"markdown": markdown_text, "latex": latex}
+    functions = (summarize, summarize_dataset, plural, score_table, agreement_table, cost_table)
+    environment.globals |= {function.__name__: function for function in functions}
     return environment
+
+
+def markdown_text(text: str) -> str:
+    """Escape text for Markdown."""
+    return re.sub(r"([\\`*_{}\[\]<>|#~&$])", r"\\\1", strip_control_chars(text))
+
+
+def latex(text: str) -> str:
+    """Escape text for LaTeX."""
+    return strip_control_chars(text).translate(_LATEX)
 
 
 def page_data(results: Results) -> dict[str, Any]:

@@ -12,16 +12,15 @@ from pathlib import Path
 from typing import Any
 
 from ldlearn.evaluation import TASKS, Record, Results, Task, TaskTable, agreement, costs, read_records
-from ldlearn.evaluation.formatting import plural
 from ldlearn.evaluation.record_files import find_records
-from ldlearn.evaluation.text_tables import agreement_table, cost_table, markdown_text, score_table
+from ldlearn.evaluation.text_tables import agreement_table, cost_table, score_table
 from ldlearn.exceptions import InputError
 from ldlearn.metrics import HEADLINE_METRICS
 from ldlearn.reporting import experiment_displays as displays
-from ldlearn.reporting.conclusions import compare_methods, summarize
+from ldlearn.reporting.conclusions import compare_methods
 from ldlearn.reporting.display import Display
 from ldlearn.reporting.model_displays import DistributionBarsDisplay
-from ldlearn.reporting.page import inline_svg, page_data, render, script_json
+from ldlearn.reporting.page import inline_svg, page_data, render, render_page, script_json
 from ldlearn.reporting.run_summary import describe_evaluation, describe_selection, summarize_run
 from ldlearn.tables.atomic import write_file
 
@@ -82,7 +81,7 @@ class Report:
         tested = {key: self.tables[key] for key in keys if key in self.tables}
         self.headline_tables = list(tested.values())
         self.conclusions = {key: compare_methods(table, self.results.subject) for key, table in tested.items()}
-        self.costs = costs(self.results)
+        self.costs, self.run = costs(self.results), summarize_run(self.results)
         self.protocol = [*describe_evaluation(self.results), *describe_selection(self.results)]
         found = (agreement(self.results, dataset.name, task) for dataset, task in product(self.results.present, TASKS))
         self.agreements = [each for each in found if each is not None]
@@ -107,27 +106,18 @@ class Report:
         tables |= {f"agreement-{a.task}-{file_name(a.dataset)}": agreement_table(a) for a in self.agreements}
         tables["time-and-memory"] = cost_table(self.costs)
         files = {"report.md": self.markdown()}
-        for name, table in tables.items():
-            files |= {f"tables/{name}.md": table.markdown(), f"tables/{name}.tex": table.latex()}
+        for name, suffix in product(tables, ("md", "tex")):
+            files[f"tables/{name}.{suffix}"] = render(f"table.{suffix}", self, table=tables[name])
         return files
 
     def markdown(self) -> str:
         """The report as one Markdown text: protocol, tables, tests, costs."""
-        run = summarize_run(self.results)
-        counts = f"{plural(run.n_ok, 'finished cell')}, {run.n_failed} failed, {run.n_missing} missing"
-        parts = [f"# {markdown_text(self.title)}", f"{counts}; {plural(run.repeats, 'repeat')}."]
-        parts += [markdown_text(" ".join(self.protocol))] if self.protocol else []
-        parts += [f"Missing: {markdown_text(f'{d.name}: {d.missing}')}" for d in self.results.missing]
-        for table in self.headline_tables:
-            sentences = [*summarize(self.results, table), *self.conclusions[table.task, table.metric.name].sentences]
-            parts += [score_table(table).markdown(), markdown_text(" ".join(sentences))]
-        parts += [agreement_table(found).markdown() for found in self.agreements]
-        return "\n\n".join([*parts, cost_table(self.costs).markdown()]) + "\n"
+        return render("report.md", self)
 
     def html(self) -> str:
         """The page."""
         figures = {name: inline_svg(svg, name) for name, svg in self._page_svgs.items()}
-        return render(self.results, report=self, figures=figures, data=script_json(self._page_data))
+        return render_page(self, figures=figures, data=script_json(self._page_data))
 
     @cached_property
     def _page_figures(self) -> dict[str, Display]:
