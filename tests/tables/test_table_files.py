@@ -38,7 +38,7 @@ def test_from_file_to_file(files):
     found = evaluate_table("data.csv", "m.ldl")
     assert (found.rows, found.truth) == (80, "0/1 labels")
     assert found.better_than_baselines
-    same = compare_tables("out.csv", "out.csv", metrics=["intersection"])
+    same = compare_tables("out.csv", "out.csv", id="key", metrics=["intersection"])
     assert (same.id, same.rows) == ("key", 80)
     assert same.scores["intersection"] == pytest.approx(1)
     assert describe_file("m.ldl")["method"] == "DLDL"

@@ -38,7 +38,6 @@ VERSION = 1
 _MAX_JSON_BYTES = 32 << 20
 _MAX_CONTAINERS = 200_000  # lists and dicts in the JSON: each takes far more memory than the two bytes it is written in
 _ARRAY_KINDS = "biuf"
-_PICKLE_STARTS = (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")
 
 
 def save_model(model: Any, path: str | os.PathLike[str], *, intervals: bool = False) -> None:
@@ -64,9 +63,8 @@ def save_model(model: Any, path: str | os.PathLike[str], *, intervals: bool = Fa
     if not isinstance(model, TableModel | LabelEstimator):
         raise ModelFileError(f"Only a TableModel or an estimator of ldlearn can be saved, not {type(model).__name__}.")
     if intervals:
-        estimator = model.estimator if isinstance(model, TableModel) else model
-        check_gives_intervals(estimator)
-        estimator.compute_posterior()
+        check_gives_intervals(_estimator_of(model))
+        _estimator_of(model).compute_posterior()
     encoder = _Encoder()
     content = {
         "made_with": installed_versions(),
@@ -128,7 +126,7 @@ def load_table_model(path: str | os.PathLike[str] | TableModel) -> TableModel:
 
 def _check_parts(model: Any) -> None:
     """Refuse a model whose parts, each sound in itself, do not belong together."""
-    estimator = model.estimator if isinstance(model, TableModel) else model
+    estimator = _estimator_of(model)
     if not isinstance(estimator, LabelEstimator):
         raise ModelFileError("it holds no estimator of ldlearn")
     if isinstance(model, TableModel):
@@ -265,8 +263,6 @@ def _read(file: BufferedReader) -> tuple[dict[str, Any], list[NDArray[Any]]]:
         If it is no model file, comes from a newer version, or is not whole.
     """
     first = file.readline(64)
-    if first[:2] in _PICKLE_STARTS:
-        raise ModelFileError("it is a pickle, which can run code and is never loaded here")
     if not first.startswith(MAGIC) or not first.removeprefix(MAGIC).strip().isdigit():
         raise ModelFileError("it is no ldlearn model file")
     if (version := int(first.removeprefix(MAGIC))) > VERSION:
@@ -301,22 +297,26 @@ def _read_array(file: BufferedReader, end: int, code: str, shape: list[int], col
     return found.reshape(shape[::-1]).T if columnwise else found.reshape(shape)
 
 
+def _estimator_of(model: Any) -> Any:
+    return model.estimator if isinstance(model, TableModel) else model
+
+
 def _probe(model: Any, X: Any = None) -> dict[str, NDArray[Any]]:
     """A few made-up rows (or ``X``), and what the model predicts for them; also degrees, if it can enhance."""
+    estimator = _estimator_of(model)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        estimator = model.estimator if isinstance(model, TableModel) else model
         if isinstance(model, TableModel) and not model.preprocessing.embedded:  # which is not there at loading
             X = model.transform(_made_up_table(model), CellReport())
         elif X is None:
             X = np.random.default_rng(0).normal(size=(3, int(estimator.n_features_in_)))
-        found = {"X": np.asarray(X.toarray() if sparse.issparse(X) else X)}
+        X = X.toarray() if sparse.issparse(X) else X
+        found = {"X": X}
         if hasattr(estimator, "predict"):
             found["predict"] = np.asarray(estimator.predict(X))
         if hasattr(estimator, "enhance"):
-            first_two = np.zeros((len(found["X"]), len(estimator.label_names_)))
             # Of a single positive label there would be nothing to recover.
-            first_two[:, :2] = 1
+            first_two = np.tile(np.arange(len(estimator.label_names_)) < 2, (len(X), 1))
             found["enhance"] = np.asarray(estimator.enhance(X, first_two))
         return found
 
@@ -325,10 +325,8 @@ def _made_up_table(model: TableModel) -> Any:
     """Rows with missing, ordinary and unseen values in every column."""
     pandas, numeric = import_pandas(), list(model.numeric)
     numbers = pandas.DataFrame(np.tile([[np.nan], [0.0], [1.0]], len(numeric)), columns=numeric)
-    texts = np.array([None, "a value never seen", "0"], dtype=object)
-    columns: dict[str, Any] = dict.fromkeys((*model.categorical, *model.texts), texts)
-    columns |= dict.fromkeys(model.dates, np.array([None, "not a date", ""], dtype=object))
-    return pandas.concat([numbers, pandas.DataFrame(columns)], axis=1)
+    others = {name: [None, "never seen", "0"] for name in (*model.categorical, *model.dates, *model.texts)}
+    return numbers.join(pandas.DataFrame(others, dtype=object), how="outer")
 
 
 def _check_probe(model: Any, expected: Any, made_with: Any, path: Path) -> None:
@@ -339,11 +337,7 @@ def _check_probe(model: Any, expected: Any, made_with: Any, path: Path) -> None:
         same = [np.allclose(found[name], expected[name], rtol=1e-6, atol=1e-9) for name in found]
         if found.keys() == expected.keys() and all(same):
             return
-    saved, here = made_with if isinstance(made_with, dict) else {}, installed_versions()
-    other = [
-        f"{name} {str(saved.get(name))[:20]} (here {here[name]})" for name in here if saved.get(name) != here[name]
-    ]
-    advice = f"it was saved with {', '.join(other)}: install those, or fit again" if other else "it is damaged"
     raise ModelFileError(
-        f"{path} cannot be loaded: the model gives other predictions than when it was saved; {advice}."
+        f"{path} cannot be loaded: the model gives other predictions than when it was saved, so that it is damaged, or "
+        f"was saved with other versions ({made_with!r:.200}, here {installed_versions()}): install them, or fit again."
     )

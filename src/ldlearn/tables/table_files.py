@@ -9,7 +9,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from ldlearn.compose.method_names import DEFAULT_METHOD, make_enhancer
-from ldlearn.exceptions import ParameterError, TableError, format_list
+from ldlearn.exceptions import ParameterError, TableError
 from ldlearn.metrics import get_metric
 from ldlearn.metrics.against_baselines import (
     Score,
@@ -204,8 +204,7 @@ def evaluate_table(
     table_input = TableInput(data, format, dialect, on_message, progress)
     truths, predictions, rows, report = [], [], [], CellReport(decimal=table_input.decimal)
     with table_input.opened("rows") as source:
-        kinds, messages = columns_to_read(source, loaded, loaded.labels)
-        for frame in source.chunks(kinds):
+        for frame in source.chunks(columns_to_read(source, loaded, loaded.labels)):
             truths.append(to_labels(loaded.with_label_columns(frame), loaded.labels))
             predictions.append(loaded.predict(frame, report).to_numpy())
             rows.extend(frame.index)
@@ -221,7 +220,7 @@ def evaluate_table(
     scores = score_predictions(truth, P, mean, metrics, logical=logical, weights=weights)
     better = clearly_better(*advantage_over_constant(truth, P, mean, logical))
     truth_kind = "0/1 labels" if logical else "true degrees"
-    return Evaluation(len(P), truth_kind, scores, better, messages + left_out + report.messages())
+    return Evaluation(len(P), truth_kind, scores, better, left_out + report.messages())
 
 
 def _enhance_by_fitting(table: LabelledTable, estimator: Any, writer: Writer, where: str) -> WrittenTable:
@@ -255,7 +254,7 @@ def _stream(
     with table_input.opened("rows") as source:
         id = _id_column(source, model, id)
         kept = find_kept(source, writer.keep, id, model.labels)
-        kinds, messages = columns_to_read(source, model, labels, id, kept)
+        kinds = columns_to_read(source, model, labels, id, kept)
 
         def tables() -> Iterator[Any]:
             nonlocal count
@@ -268,24 +267,20 @@ def _stream(
                 yield writer.rows(frame, nothing, id, kept, n_labels)
 
         write_table(writer.output, tables(), model.labels, writer.format)
-    return WrittenTable(count, list(model.labels), writer.output, messages + report.messages())
+    return WrittenTable(count, list(model.labels), writer.output, report.messages())
 
 
 def columns_to_read(
     source: Source, model: TableModel, labels: tuple[str, ...], id: str | None = None, kept: Sequence[str] = ()
-) -> tuple[dict[str, Kind], list[str]]:
-    """The columns to read; missing ones are an error, superfluous ones a message."""
+) -> dict[str, Kind]:
+    """The columns to read; missing ones are an error."""
     check_columns(source.names, model.features, "feature")
     if labels and model.label_list is not None and model.label_list.column in source.names:
         labels = (model.label_list.column,)
     check_columns(source.names, labels, "label")
-    # Columns that the fit has left out are no surprise either.
-    known = {*model.features, *model.facts.get("columns", ()), *model.labels, *labels, id, model.id, *kept}
-    ignored = [name for name in source.names if name not in known]
-    messages = [f"columns that the model does not know are ignored: {format_list(ignored)}."] if ignored else []
     kinds: dict[str, Kind] = {name: "text" for name in (id, *kept) if name is not None}
     kinds |= dict.fromkeys((*model.categorical, *model.dates, *model.texts), "text")
-    return kinds | dict.fromkeys((*model.numeric, *labels), "any"), messages
+    return kinds | dict.fromkeys((*model.numeric, *labels), "any")
 
 
 def _id_column(source: Source, model: TableModel, id: str | None) -> str | None:

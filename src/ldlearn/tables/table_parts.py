@@ -201,8 +201,7 @@ def _read_part(name: str, model: TableModel) -> tuple[Any, Any]:
     """The numbers that the estimator sees, and its labels."""
     X, Y = [], []
     with TableInput(name, on_message=_hush).opened("rows") as source:
-        kinds, _ = columns_to_read(source, model, model.labels)
-        for frame in source.chunks(kinds):
+        for frame in source.chunks(columns_to_read(source, model, model.labels)):
             found = model.transform(frame, CellReport())
             X.append(found.toarray() if sparse.issparse(found) else found)
             labels = TableLabels(model.labels, to_labels(frame, model.labels), frame.index)
