@@ -82,3 +82,13 @@ def test_labels_are_read_once(files, monkeypatch):
     )
     fit_table("data.csv", LABELS, "m.ldl", id="key")
     assert seen == [LABELS]
+
+
+def test_codes_keep_their_spelling_where_texts_begin_late(tmp_path):
+    n = 20_000  # more than a chunk, of which the first has numbers alone
+    cells = ["1.50", "2.50"] * (n // 4) + ["low", "high"] * (n // 4)
+    labels = np.arange(n) % 3 == 0
+    table = pd.DataFrame({"x": np.sin(np.arange(n)), "code": cells, "a": labels.astype(int), "b": 1})
+    table.to_csv(tmp_path / "late.csv", index=False)
+    model = fit_table(str(tmp_path / "late.csv"), "a,b", method="PriorLE+MeanLDL", holdout=0)
+    assert model.preprocessing.categories == [["1.50", "2.50", "high", "low"]]

@@ -128,13 +128,14 @@ def choose_columns(source: Source, labels: Columns, **wanted: Unpack[FeatureColu
     _check_disjoint(names, found, ("labels", "id", "features"))
     _check_disjoint(names, found, ("labels", "ignore"))
     _check_disjoint(names, found, _TYPES)
-    features = [i for i in features if i not in set(found.get("ignore", ()))]
+    ignored = set(found.get("ignore", ()))
+    features = [i for i in features if i not in ignored]
     if not features:
         raise TableError("no column is left for the features.")
     types: dict[str, Any] = {option: [names[i] for i in found[option]] for option in _TYPES if option in found}
-    for option, chosen in types.items():
-        if other := [name for name in chosen if name not in {names[i] for i in features}]:
-            raise TableError(f"{option} names {other[0]!r}, which is no feature.")
+    for option in types:
+        for i in set(found[option]).difference(features):
+            raise TableError(f"{option} names {names[i]!r}, which is no feature.")
     if isinstance(formats := wanted.get("date"), Mapping):  # a prefix may name several columns of one format
         types["date"] = {names[i]: form for choice, form in formats.items() for i in source.find(choice, "date")}
     labelled, chosen, ids = ([names[i] for i in part] for part in (found["labels"], features, found["id"]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -149,11 +149,28 @@ def read_labelled(
         columns = choose_columns(source, labels, **wanted)
         named = columns.labels if len(columns.labels) > 1 else []  # a column of lists gives its name to no degrees
         columns = replace(columns, kept=find_kept(source, keep, columns.id, named))
-        table = _read_columns(source, columns)
+        table = _keep_spelling(_read_columns(source, columns), columns.features, table_input)
         found = replace(_with_labels(table, columns, kind, separator), decimal=table_input.decimal)
     if found.listed is not None:
         table_input.log(found.listed.describe(found.columns.labels))
     return found
+
+
+def _keep_spelling(table: Any, features: Sequence[str], table_input: TableInput) -> Any:
+    """Read columns again as texts in which texts follow numbers: 1.50 was read as 1.5, which is another category."""
+    frame = table.frame if isinstance(table, SparseTable) else table
+    of_objects = {name for name, dtype in zip(frame.columns, frame.dtypes, strict=True) if dtype.kind == "O"}
+    mixed = [name for name in features if name in of_objects and _is_mixed(frame[name])]
+    if not mixed or table_input.name == PIPE:
+        return table
+    with replace(table_input, on_message=lambda _: None).opened("reading") as source:
+        return table.assign(**source.read(dict.fromkeys(mixed, "text")))
+
+
+def _is_mixed(series: Any) -> bool:
+    """Whether a column holds numbers, and so many texts that they cannot be malformed numbers."""
+    texts = series.dropna().map(lambda cell: isinstance(cell, str))
+    return bool(0.1 < texts.mean() < 1)
 
 
 def _with_labels(frame: Any, columns: TableColumns, kind: str, separator: str | None) -> LabelledTable:
