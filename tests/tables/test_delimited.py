@@ -368,7 +368,7 @@ def test_utf_16_has_a_byte_order_mark(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("beginning", "said"), [(b"PK\x03\x04", "Excel"), (b"\x1f\x8b\x08", ".csv.gz"), (b"PAR1", "Parquet")]
+    ("beginning", "said"), [(b"PK\x03\x04", "xlsx"), (b"\x1f\x8b\x08", ".csv.gz"), (b"PAR1", "parquet")]
 )
 def test_what_is_no_text_table_is_called_by_its_name(tmp_path, beginning, said):
     (tmp_path / "x.csv").write_bytes(beginning + bytes(50))
@@ -385,12 +385,20 @@ def test_an_open_quote_does_not_print_the_table(tmp_path):
 
 @pytest.mark.parametrize("last", ["7", "7,8,9", "7,8,9,10,11"])
 @pytest.mark.parametrize("n_rows", [3, 60_000])
-def test_rows_of_another_length_are_refused(tmp_path, last, n_rows):
-    (tmp_path / "x.csv").write_text("a,b,c,d\n" + "1,2,3,4\n\n" * n_rows + last)
+@pytest.mark.parametrize("row", ["1,2,3,4\n\n", '1,2,"x, ""y""\n","4"\n'])
+def test_rows_of_another_length_are_refused(tmp_path, row, last, n_rows):
+    (tmp_path / "x.csv").write_text("a,b,c,d\n" + row * n_rows + last)
     with pytest.raises(TableError, match=rf"row {n_rows + 1}: it has {last.count(',') + 1} values for 4 columns"):
         read_table(tmp_path / "x.csv")
     with pytest.raises(TableError, match=rf"row {n_rows + 1}: it has"):
         read_table(tmp_path / "x.csv", {"b": "any"})
+
+
+def test_a_quote_within_a_cell_is_a_character(tmp_path):
+    (tmp_path / "x.csv").write_text("a,b\n" + '5" pipe,2\n' * 300 + "6' pipe,3\n")
+    frame, _ = read_table(tmp_path / "x.csv")
+    assert frame["a"].tolist() == ['5" pipe'] * 300 + ["6' pipe"]
+    assert frame["b"].tolist() == [2] * 300 + [3]
 
 
 def test_quoted_rows_may_hold_separators_and_line_breaks(tmp_path):

@@ -19,13 +19,14 @@ from ldlearn.tables.sink import Output, Table
 from ldlearn.tables.source import CHUNK_BYTES, CHUNK_ROWS, CountedFile, Input, Kind, Source, make_frame
 from ldlearn.tables.values import MISSING, import_pandas, is_padded
 
-_LONGEST_HEADER = 16 << 20
+_LONGEST_HEADER = _LONGEST_ROW = 16 << 20
+_QUOTE, _NEWLINE = b'"\n'
 _OTHER_FILES = {
-    b"PK\x03\x04": "a zip file, such as an Excel workbook (.xlsx)",
-    b"\x1f\x8b": "a packed file (.csv.gz)",
-    b"PAR1": "Parquet (.parquet)",
-    b"ARROW1": "Feather (.feather)",
-}
+    b"PK\x03\x04": "xlsx",
+    b"\x1f\x8b": "csv.gz",
+    b"PAR1": "parquet",
+    b"ARROW1": "feather",
+}  # by their beginning
 # A number of a table with decimal commas: maybe marks between thousands, a sign, a currency, a unit.
 _COMMA_NUMBER = re.compile(
     r"(?P<before>\s*[-+−(]?\s*[$€£¥]?\s*[-+−]?)(?P<digits>[1-9]\d{0,2}(?:[. '’\u00a0\u202f]\d{3})+|\d+)"
@@ -40,9 +41,9 @@ class DelimitedSource(Source):
         super().__init__(given)
         import_pandas()  # or a message how to install it
         sample = given.file.peek(SAMPLE_BYTES)
-        for beginning, other in _OTHER_FILES.items():
+        for beginning, ending in _OTHER_FILES.items():
             if sample.startswith(beginning):
-                raise TableError(f"it is no text table but {other}; give it the ending that says so.")
+                raise TableError(f"it is no text table but looks like .{ending}; give it the ending that says so.")
         if len(sample) == SAMPLE_BYTES and b"\n" not in sample:
             sample = given.file.peek(_LONGEST_HEADER)
         self._dialect = detect_dialect(sample, given.dialect, delimiter, is_whole=len(sample) < SAMPLE_BYTES)
@@ -77,8 +78,6 @@ class DelimitedSource(Source):
         """
         if not self._file.peek(SAMPLE_BYTES).strip():
             return
-        for number, row in enumerate(self._first_rows, start=1):
-            _check_width(len(row), self._width, number)
         codes = {i for row in self._first_rows for i, cell in enumerate(row) if is_padded(cell)}
         texts = {i: object for i, kind in kinds.items() if kind == "text" or i in codes}
         pandas = import_pandas()
@@ -106,11 +105,9 @@ class DelimitedSource(Source):
             )
             with reader:
                 yield from (self._block(frame, kinds) for frame in reader if len(frame))
-        except pandas.errors.ParserError as error:
+        except pandas.errors.ParserError:
             if file.interrupt is not None:  # pandas replaces it
                 raise file.interrupt from None
-            if found := re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", str(error)):
-                _check_width(int(found[3]), int(found[1]), int(found[2]))
             raise
 
     def _block(self, frame: Any, kinds: Mapping[int, Kind]) -> Any:
@@ -146,8 +143,8 @@ def _with_decimal_point(cell: str) -> str:
 class _RowLengthCheck:
     """The file that pandas reads. It refuses rows of another length, because pandas fills short rows up.
 
-    Lines are counted as long as no quotes occur, within which line breaks and separators mean nothing. If pandas finds
-    long rows itself, which it does when it reads all columns, totals suffice to find short ones.
+    Rows are no longer counted after a quote within a cell that does not begin with one, which is a mere character. If
+    pandas finds long rows itself, which it does when it reads all columns, totals suffice to find short ones.
     """
 
     def __init__(self, file: CountedFile, width: int, delimiter: str, *, finds_long_rows: bool) -> None:
@@ -163,46 +160,47 @@ class _RowLengthCheck:
     def read(self, size: int = -1) -> bytes:
         """Read and check some bytes."""
         try:
-            return self._read(size)
+            block = self._file.read(size)
         except KeyboardInterrupt as interrupt:
             self.interrupt = interrupt
             raise
-
-    def _read(self, size: int) -> bytes:
-        block = self._file.read(size)
-        self._is_checked = self._is_checked and b'"' not in block
         if self._is_checked:
-            lines = self._rest + block if block else self._rest + b"\n"
-            end = lines.rfind(b"\n") + 1
-            self._check(lines[:end])
-            self._rest = lines[end:] if block else b""
+            self._check(self._rest + (block or b"\n"))
         return block
 
-    def _check(self, lines: bytes) -> None:
-        values = np.frombuffer(lines, dtype=np.uint8)
-        is_end, is_delimiter = values == ord("\n"), values == ord(self._delimiter)
-        n_lines = int(np.count_nonzero(is_end))
-        if self._finds_long_rows and np.count_nonzero(is_delimiter) == n_lines * (self._width - 1):
-            self._n_rows += n_lines
+    def _check(self, text: bytes) -> None:
+        """Check the complete rows at the beginning, and keep the rest."""
+        values, delimiter = np.frombuffer(text, dtype=np.uint8), self._delimiter[0]
+        is_end, is_delimiter = values == _NEWLINE, values == delimiter
+        if b'"' in text:
+            is_quote = values == _QUOTE
+            is_quoted = np.bitwise_xor.accumulate(is_quote)
+            openings = np.flatnonzero(is_quote & is_quoted)
+            before = values[openings[openings > 0] - 1]
+            self._is_checked = bool(np.isin(before, (delimiter, _NEWLINE, _QUOTE)).all()) and len(text) < _LONGEST_ROW
+            if not self._is_checked:
+                return
+            is_end, is_delimiter = is_end & ~is_quoted, is_delimiter & ~is_quoted
+        n_complete = len(text) - int(np.argmax(is_end[::-1])) if is_end.any() else 0
+        is_end, is_delimiter, self._rest = is_end[:n_complete], is_delimiter[:n_complete], text[n_complete:]
+        n_rows = int(np.count_nonzero(is_end))
+        if self._finds_long_rows and np.count_nonzero(is_delimiter) == n_rows * (self._width - 1):
+            self._n_rows += n_rows
             return
         ends, delimiters = np.flatnonzero(is_end), np.flatnonzero(is_delimiter)
         widths = np.diff(np.searchsorted(delimiters, ends), prepend=0) + 1
+        starts = np.append(0, ends + 1)
         n_empty = 0
         for k in np.flatnonzero(widths != self._width):
-            line = lines[ends[k - 1] + 1 if k else 0 : ends[k]]
-            n_empty += not line.strip()
-            if line.strip():
-                _check_width(int(widths[k]), self._width, self._n_rows + int(k) + 1 - n_empty)
-        self._n_rows += len(ends) - n_empty
-
-
-def _check_width(found: int, expected: int, row: int) -> None:
-    if found == expected:
-        return
-    advice = "put values that hold the separator in quotes"
-    if found < expected:
-        advice = "if it is cut short, complete it; if it is a remark and no row, delete it"
-    raise TableError(f"it has {found} values for {expected} columns; {advice}.", row=row)
+            if not text[starts[k] : ends[k]].strip():
+                n_empty += 1
+                continue
+            advice = "put values that hold the separator in quotes"
+            if widths[k] < self._width:
+                advice = "if it is cut short, complete it; if it is a remark and no row, delete it"
+            problem = f"it has {widths[k]} values for {self._width} columns; {advice}."
+            raise TableError(problem, row=self._n_rows + int(k) + 1 - n_empty)
+        self._n_rows += n_rows - n_empty
 
 
 def _as_utf8(file: CountedFile, encoding: str) -> CountedFile:
