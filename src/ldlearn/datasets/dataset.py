@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -273,18 +273,6 @@ def count_duplicates(X: Any) -> int:
     >>> count_duplicates(np.array([[0.0, 1.0], [2.0, 1.0], [-0.0, 1.0], [0.0, 1.0]]))
     2
     """
-    # 16 bytes for each row, however many features it has.
-    return int(X.shape[0] - len({hashlib.blake2b(row, digest_size=16).digest() for row in _row_bytes(X)}))
-
-
-def _row_bytes(X: Any) -> Iterator[bytes]:
-    if scipy.sparse.issparse(X):
-        # The next two calls work in place. Equal rows must have equal bytes: entries in order, none of them 0.
-        X = X.copy()
-        X.sum_duplicates()
-        X.eliminate_zeros()
-        for start, stop in zip(X.indptr[:-1], X.indptr[1:], strict=True):
-            yield X.indices[start:stop].tobytes() + X.data[start:stop].tobytes()
-        return
-    for row in X:
-        yield (row + 0).tobytes()  # adding 0 makes -0.0 equal to 0.0
+    rows = (row.toarray() if scipy.sparse.issparse(row) else row for row in X)
+    digests = {hashlib.blake2b((row + 0).tobytes(), digest_size=16).digest() for row in rows}  # -0.0 + 0 is 0.0
+    return int(X.shape[0] - len(digests))

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse
 
 from ldlearn.datasets.dataset import LabelDataset
-from ldlearn.exceptions import DatasetError, TableError
+from ldlearn.exceptions import DatasetError, TableError, format_list
 from ldlearn.tables.checksums import sha256_of
 from ldlearn.tables.columns import Columns, plain_name
 from ldlearn.tables.content import TEXT_FIELDS, Content
@@ -135,7 +135,7 @@ def _select_columns(source: Source, features: Columns, labels: Columns) -> dict[
     if not by_field:
         raise TableError(
             "name the columns that are the labels, e.g. labels=['calm', 'angry'], labels='emotion_*' or "
-            f"labels=slice(-5, None); {source.listing()}."
+            f"labels=slice(-5, None); the columns are {format_list(source.names, 12)}."
         )
     taken = {i for positions in by_field.values() for i in positions}
     selected = source.rest(taken) if features is None else source.find(features, "features")
@@ -161,13 +161,12 @@ def _read_matrices(
     """Features, fields of labels and their names, of a file with a column for each label."""
     label_names = _names(source, *next((field, positions) for field, positions in parts.items() if field != "X"))
     matrices = source.matrices(parts)
-    X = matrices.pop("X")
-    fields: dict[str, Any] = {}
+    X, fields = matrices.pop("X"), dict[str, Any]()
     for field, matrix in matrices.items():
         # A file may state what its matrices contain: one-hot degrees must not be taken for 0/1 labels.
         kind_of_field = kind if kind != "auto" else _KIND_OF_FIELD.get(field, "auto")
-        fields |= as_fields(_check_numbers(matrix, "labels"), kind_of_field, label_names, where, normalise)
-    return _check_numbers(X, "features"), fields, label_names
+        fields |= as_fields(matrix, kind_of_field, label_names, where, normalise)
+    return X, fields, label_names
 
 
 def _names(source: Source, field: str, positions: list[int]) -> list[str]:
@@ -176,12 +175,6 @@ def _names(source: Source, field: str, positions: list[int]) -> list[str]:
     if not source.made_up.isdisjoint(positions):
         return []
     return [plain_name(source.names[i], field) for i in positions]
-
-
-def _check_numbers(matrix: Any, what: str) -> Any:
-    if getattr(matrix, "ndim", 0) != 2 or matrix.dtype.kind not in "biuf":
-        raise TableError(f"the {what} are no matrix of numbers.")
-    return matrix
 
 
 def _as_features(X: Any) -> Any:

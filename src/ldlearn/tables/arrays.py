@@ -25,8 +25,6 @@ _USUAL_NAMES = {
     "counts": ("counts", "votes"),
     "Y": ("Y", "logical_label", "logical_labels", "logicalLabel", "target", "targets", "label"),
 }
-_PARTS_OF_SCIPY = ("data", "indices", "indptr", "shape", "format")
-_SPARSE_PARTS = ("X_data", "X_indices", "X_indptr", "X_shape")
 
 
 class ArraySource(Source):
@@ -85,11 +83,6 @@ class ArraySource(Source):
         if isinstance(choice, str) and choice in self._groups and choice not in self.names:
             return self._groups[choice]
         return super().find(choice, option)
-
-    def listing(self) -> str:
-        """Names and shapes of the arrays."""
-        shapes = [f"{name!r} {array.shape}" for name, array in self._arrays.items()]
-        return f"it has the arrays {', '.join(shapes[:12])}" if shapes else "it has no array of one or two dimensions"
 
     def blocks(self, kinds: Mapping[int, Kind]) -> Iterator[Any]:
         """See `Source.blocks`: one block."""
@@ -153,31 +146,6 @@ def _first_present(field: str, present: Sequence[str]) -> str:
     spelled = {name.lower(): name for name in reversed(present)} | {name: name for name in present}
     usual = _USUAL_NAMES[field]
     return next((spelled[name] for name in (*usual, *map(str.lower, usual)) if name in spelled), "")
-
-
-def join_sparse(arrays: dict[str, Any]) -> dict[str, Any]:
-    """Put a sparse X together that was stored as its parts, by this library or by scipy.sparse.save_npz."""
-    if all(name in arrays for name in _PARTS_OF_SCIPY):
-        if (format := bytes(arrays.pop("format").item())) != b"csr":
-            raise TableError(f"its sparse matrix is stored as {format.decode()!r:.20}; save it as CSR.")
-        arrays |= {f"X_{name}": arrays.pop(name) for name in _PARTS_OF_SCIPY[:-1]}
-    if not all(name in arrays for name in _SPARSE_PARTS):
-        return arrays
-    data, indices, starts, shape = (arrays.pop(name) for name in _SPARSE_PARTS)
-    matrix = scipy.sparse.csr_matrix((data, indices, starts), shape=tuple(int(n) for n in shape))
-    # scipy does not check indices, and its compiled loops would go beyond the arrays.
-    matrix.check_format(full_check=True)
-    return {"X": matrix} | arrays
-
-
-def split_sparse(arrays: dict[str, Any]) -> dict[str, Any]:
-    """Inverse of `join_sparse`."""
-    X = arrays.get("X")
-    if X is None or not scipy.sparse.issparse(X):
-        return arrays
-    parts = (X.data, X.indices, X.indptr, X.shape)
-    rest = {name: array for name, array in arrays.items() if name != "X"}
-    return dict(zip(_SPARSE_PARTS, map(np.asarray, parts), strict=True)) | rest
 
 
 def arrays_of(content: Content) -> dict[str, Any]:

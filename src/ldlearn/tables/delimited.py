@@ -216,7 +216,7 @@ def _check_header(names: list[str], sample: bytes, encoding: str) -> None:
         raise TableError("the file is empty; a header line with the names of the columns is needed.")
     if any("\0" in name for name in names) and b'"' not in sample:
         raise TableError("it is no text table (its header holds a zero byte).")
-    if any("\ufffd" in name for name in names):
+    if any("\ufffd" in name for name in names) and "\ufffd".encode(encoding) not in sample:
         raise TableError(f"the header is not {encoding} text; name its encoding (encoding=, --encoding).")
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -195,25 +193,14 @@ def check_output(name: str, inputs: Sequence[str] = (), *, overwrite: bool = Tru
     path = Path(name)
     if path.is_file():
         for other in inputs:
-            if _is_from(path, other):
-                of = "standard input" if other == PIPE else f"the input {other}"
-                raise FileError(f"{name}: it is the same file as {of}, which would be lost; name another.")
+            if Path(other).exists() and path.samefile(other):
+                raise FileError(f"{name}: it is the same file as the input {other}, which would be lost; name another.")
         if not overwrite:
             raise FileError(f"{name}: there is such a file already, and it is not to be replaced; name another.")
     if path.is_dir():
         raise FileError(f"{name}: it is a folder; name a file in it.")
     if not path.absolute().parent.is_dir():
         raise FileError(f"{name}: the folder {str(path.parent)!r} does not exist; make it first.")
-
-
-def _is_from(path: Path, given: str) -> bool:
-    """Whether an input is that file; standard input may be one, or closed, or no file at all."""
-    if given != PIPE:
-        return Path(given).exists() and path.samefile(given)
-    try:
-        return os.path.samestat(os.fstat(sys.stdin.fileno()), path.stat())
-    except (AttributeError, OSError, ValueError):
-        return False
 
 
 def write_table(name: str, tables: Iterable[Any], labels: Sequence[str] = (), given: str | None = None) -> None:

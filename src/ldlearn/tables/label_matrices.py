@@ -36,7 +36,10 @@ def _is_logical(matrix: NDArray[Any]) -> bool:
 def as_fields(
     matrix: NDArray[Any], kind: str, label_names: Sequence[str], where: str, normalise: bool
 ) -> dict[str, NDArray[Any]]:
-    """Fields of a `LabelDataset` (D, Y, counts) that a label matrix of a file gives; messages count rows from 1."""
+    """Fields of a `LabelDataset` (D, Y, counts) that a label matrix of a file gives; messages count rows from 1.
+
+    ``normalise`` divides distributions by their row sums; a negative or missing degree and a row of zeros stay errors.
+    """
     if kind not in KINDS:
         raise DatasetError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}.")
     names = label_names or default_label_names(matrix.shape[1])
@@ -53,7 +56,18 @@ def as_fields(
         advice = "Votes need at least one per row."
         raise_row_problems(matrix, names, sums=False, where=where, advice=advice, first_row=1)
         return {"counts": matrix, "D": matrix / matrix.sum(axis=1, keepdims=True, dtype=np.float64)}
-    return {"D": as_distributions(matrix, names, where, normalise)}
+    D = matrix if matrix.dtype.kind == "f" else matrix.astype(np.float64)  # float32 stays as it is in the file
+    advice = (
+        f"Sums may differ from 1 by {SUM_TOLERANCE:g}. If degrees only need to be divided by the row sum, use "
+        "normalise=True; if they are votes, kind='votes'."
+    )
+    advice = "Dividing by the row sum does not repair that." if normalise else advice
+    raise_row_problems(D, names, sums=not normalise, where=where, advice=advice, first_row=1)
+    if normalise:
+        sums = D.sum(axis=1, keepdims=True, dtype=np.float64)
+        # Rows that sum to 1 stay what they are to the last bit: dividing by 1 + 1e-16 would change them.
+        D = np.where(np.abs(sums - 1) > np.finfo(D.dtype).eps, D / sums, D).astype(D.dtype)
+    return {"D": D}
 
 
 def _refuse_unknown(matrix: NDArray[Any], label_names: Sequence[str], where: str) -> None:
@@ -72,31 +86,6 @@ def raise_not_logical(Y: NDArray[Any], label_names: Sequence[str], where: str, f
     for row, column in np.argwhere(~np.isin(Y, (0, 1)))[:1]:
         place = f"{where}, row {row + first_row}, column {label_names[column]!r}"
         raise DatasetError(f"{place}: logical labels must be 0 or 1, got {Y[row, column]!s}.")
-
-
-def as_distributions(
-    matrix: NDArray[Any], label_names: Sequence[str], where: str, normalise: bool = False
-) -> NDArray[Any]:
-    """Label distributions of a file: checked row by row, and divided by the row sums if asked.
-
-    ``normalise=True`` repairs rows that are finite, not negative and sum to something else than 1, and
-    nothing else: a negative or missing degree and a row of zeros stay errors.
-    """
-    # float32 stays as it is in the file
-    D = matrix if matrix.dtype.kind == "f" else matrix.astype(np.float64)
-    if normalise:
-        advice = "Dividing by the row sum does not repair that."
-        raise_row_problems(D, label_names, sums=False, where=where, advice=advice, first_row=1)
-        sums = D.sum(axis=1, keepdims=True, dtype=np.float64)
-        # Rows that sum to 1 stay what they are to the last bit: dividing by 1 + 1e-16 would change them.
-        off = np.abs(sums - 1) > np.finfo(D.dtype).eps
-        return np.where(off, D / np.where(off, sums, 1.0), D).astype(D.dtype)
-    advice = (
-        f"Sums may differ from 1 by {SUM_TOLERANCE:g}. If degrees only need to be divided by the row sum, use "
-        "normalise=True; if they are votes, kind='votes'."
-    )
-    raise_row_problems(D, label_names, where=where, advice=advice, first_row=1)
-    return D
 
 
 def raise_row_problems(

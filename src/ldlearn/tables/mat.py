@@ -14,7 +14,7 @@ from ldlearn.tables.arrays import ArraySource, arrays_of
 from ldlearn.tables.content import Content
 from ldlearn.tables.formats import Format
 from ldlearn.tables.limits import check_declared, check_total
-from ldlearn.tables.mat5 import read_mat5
+from ldlearn.tables.mat5 import checked_csr, read_mat5
 from ldlearn.tables.sink import Output, check_numbers_only
 from ldlearn.tables.source import Input
 
@@ -101,14 +101,11 @@ def _load_sparse(h5py: Any, group: Any, path: Path, max_bytes: int) -> Any:
     items = [group.get(key) for key in ("data", "ir", "jc")]
     if not isinstance(items[2], h5py.Dataset):
         raise TableError(f"the sparse array {group.name!r} has no columns.")
-    starts = np.ravel(_numbers(items[2], path, max_bytes)).astype(np.int64)
+    starts = np.ravel(_numbers(items[2], path, max_bytes))
     if not all(isinstance(item, h5py.Dataset) for item in items):  # MATLAB leaves them out if all is zero
         return scipy.sparse.csr_matrix((n_rows, len(starts) - 1))
     values, rows = (np.ravel(_numbers(item, path, max_bytes)) for item in items[:2])
-    matrix = scipy.sparse.csc_matrix((values, rows.astype(np.int64), starts), shape=(n_rows, len(starts) - 1))
-    # scipy does not check indices, and its compiled loops would go beyond the arrays.
-    matrix.check_format(full_check=True)
-    return matrix.tocsr()
+    return checked_csr(values, rows, starts, (n_rows, len(starts) - 1))
 
 
 def write_mat73(file: IO[bytes], arrays: dict[str, Any]) -> None:

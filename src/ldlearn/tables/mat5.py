@@ -153,17 +153,12 @@ def _text(parts: _Parts) -> str:
 
 def _sparse(parts: _Parts, head: _Head) -> Any:
     rows, starts, values = parts.numbers(), parts.numbers(), parts.numbers()
-    # Own checks, because scipy does not check indices. There may be more room than entries (MATLAB's nzmax).
-    sound = (
-        len(head.shape) == 2
-        and len(starts) == head.shape[1] + 1
-        and starts[0] == 0
-        and (np.diff(starts.astype(np.int64)) >= 0).all()
-        and starts[-1] <= min(len(rows), len(values))
-        and (len(rows) == 0 or (rows.min() >= 0 and rows.max() < head.shape[0]))
-    )
-    if not sound:
-        raise TableError(f"the sparse array {head.name!r} contradicts itself")
-    stored = int(starts[-1])
-    parts_of_matrix = (values[:stored].astype(np.float64), rows[:stored].astype(np.int64), starts.astype(np.int64))
-    return scipy.sparse.csc_matrix(parts_of_matrix, shape=head.shape).tocsr()
+    n_stored = int(starts[-1])  # there may be more room than entries (MATLAB's nzmax)
+    return checked_csr(values[:n_stored].astype(np.float64), rows[:n_stored], starts, head.shape)
+
+
+def checked_csr(values: Any, rows: Any, starts: Any, shape: tuple[int, ...]) -> Any:
+    """The matrix whose columns begin at ``starts``; every index is checked, which scipy does not do by itself."""
+    matrix = scipy.sparse.csc_matrix((values, rows.astype(np.int64), starts.astype(np.int64)), shape=shape)
+    matrix.check_format(full_check=True)
+    return matrix.tocsr()

@@ -9,17 +9,20 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
+import scipy.sparse
 from numpy.lib import format as npy_format
 from numpy.typing import NDArray
 
 from ldlearn.exceptions import TableError
-from ldlearn.tables.arrays import ArraySource, arrays_of, join_sparse, split_sparse
+from ldlearn.tables.arrays import ArraySource, arrays_of
 from ldlearn.tables.columns import MARKS, Columns
 from ldlearn.tables.content import META, Content
 from ldlearn.tables.formats import Format
 from ldlearn.tables.limits import MOST_NAMES, check_declared, check_total
 from ldlearn.tables.sink import Output, check_dense, check_numbers_only, refusal
 from ldlearn.tables.source import PIPE, Input
+
+_SPARSE = ("data", "indices", "indptr", "shape", "format")  # how scipy.sparse.save_npz stores a matrix
 
 
 def read_npz(path: Path, max_bytes: int) -> dict[str, NDArray[Any]]:
@@ -109,9 +112,25 @@ def _part(path: Path, field: str) -> Path:
     return path.with_name(f"{path.stem.removesuffix('_X')}_{field}.npy")
 
 
+def _read_npz(given: Input) -> ArraySource:
+    arrays: dict[str, Any] = read_npz(given.path, given.max_bytes)
+    if arrays.keys() >= {*_SPARSE}:
+        data, indices, starts, shape, format = (arrays.pop(name) for name in _SPARSE)
+        if format.item() != b"csr":
+            raise TableError(f"its sparse matrix is stored as {format.item()!r:.20}; save it as CSR.")
+        X = scipy.sparse.csr_matrix((data, indices, starts), shape=tuple(int(n) for n in shape))
+        # scipy does not check indices, and its compiled loops would go beyond the arrays.
+        X.check_format(full_check=True)
+        arrays = {"X": X} | arrays
+    return ArraySource(given, arrays)
+
+
 def _write_npz(output: Output, content: Content) -> None:
     """Write an archive: a data set with names and origin; of a table the degrees as ``D`` with ``label_names``."""
-    arrays = split_sparse(arrays_of(content))
+    arrays = arrays_of(content)
+    if scipy.sparse.issparse(X := content.X):
+        del arrays["X"]
+        arrays |= zip(_SPARSE, (X.data, X.indices, X.indptr, X.shape, b"csr"), strict=True)
     if not content.texts:  # a plain table has its names in arrays that others can read
         del arrays[META]
         arrays |= {"feature_names": np.array(content.feature_names)} if len(content.feature_names) else {}
@@ -140,7 +159,7 @@ def write_npy(file: IO[bytes], array: Any) -> None:
 
 NPZ = Format(
     "NPZ",
-    lambda given: ArraySource(given, join_sparse(read_npz(given.path, given.max_bytes))),
+    _read_npz,
     write_content=_write_npz,
 )
 NPY = Format("a NumPy array", NpySource, write_content=_write_npy)

@@ -114,10 +114,6 @@ class Source:
         other = {i for positions in self.labels.values() for i in positions} | taken
         return [i for i in known if i not in other]
 
-    def listing(self) -> str:
-        """What there is to choose from, for messages."""
-        return f"the columns are {format_list(self.names, 12)}"
-
     def _guarded(self, kinds: Mapping[int, Kind]) -> Iterator[Any]:
         """The blocks; only errors while a block is read are errors of the file."""
         blocks = self.blocks(kinds)
