@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.io
+from mat73_files import write_mat73
 
 from ldlearn.datasets import DatasetError, LabelDataset, make_label_distributions, read_dataset, write_dataset
 from ldlearn.exceptions import FileError
@@ -49,7 +50,7 @@ def sound_file(folder, suffix):
     if suffix == ".svm":
         data = LabelDataset(X=data.X, Y=data.logical(delta=0.3))
     path = folder / f"data{suffix}"
-    write_dataset(data, path, mat_version="7.3" if suffix.startswith("-") else None)
+    (write_mat73 if suffix.startswith("-") else lambda path, data: write_dataset(data, path))(path, data)
     return path.with_name("data_X.npy") if suffix == ".npy" else path
 
 

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import scipy.io
 import scipy.sparse
+from mat73_files import write_mat73
 
 from ldlearn.datasets import DatasetError, LabelDataset, read_dataset, write_dataset
 from ldlearn.exceptions import FileError
@@ -431,7 +432,8 @@ def test_files_that_are_not_there_or_of_no_known_kind(tmp_path):
 )
 def test_a_missing_package_is_named(tmp_path, monkeypatch, module, name, extra):
     path = tmp_path / name
-    write_dataset(LabelDataset(X=[[0.0]], D=[[1.0]]), path, mat_version="7.3")
+    data = LabelDataset(X=[[0.0]], D=[[1.0]])
+    (write_mat73 if module == "h5py" else lambda path, data: write_dataset(data, path))(path, data)
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(ImportError, match=rf"pip install {module}.*\[{extra}\]"):
         read_dataset(path)

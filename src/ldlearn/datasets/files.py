@@ -184,7 +184,7 @@ def _as_features(X: Any) -> Any:
     return np.ascontiguousarray(X, dtype=X.dtype if X.dtype in (np.float32, np.float64) else np.float64)
 
 
-def write_dataset(data: LabelDataset, path: str | os.PathLike[str], *, mat_version: str | None = None) -> None:
+def write_dataset(data: LabelDataset, path: str | os.PathLike[str]) -> None:
     """Write a data set to a file, for `read_dataset` and every command of `ldlearn`.
 
     An existing file is replaced, once the new one is complete.
@@ -198,11 +198,9 @@ def write_dataset(data: LabelDataset, path: str | os.PathLike[str], *, mat_versi
         distinguished by ``D:``, ``Y:`` or ``votes:`` before the name); ``.arff`` keeps one label matrix with names;
         LIBSVM keeps logical labels and sixteen digits; ``name.npy`` becomes a pair ``name_X.npy`` and ``name_D.npy`` of
         numbers only.
-    mat_version : {"5", "7.3"}, optional
-        Version of a .mat file; by default 5, or 7.3 for arrays that version 5 cannot hold.
     """
     try:
-        write_content(os.fspath(path), _content(data), mat_version=mat_version)
+        write_content(os.fspath(path), _content(data))
     except TableError as error:
         raise DatasetError(str(error)) from error
 

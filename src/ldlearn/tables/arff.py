@@ -23,7 +23,7 @@ from ldlearn.tables.columns import MARKS, check_distinct, is_number
 from ldlearn.tables.content import Content
 from ldlearn.tables.formats import Format
 from ldlearn.tables.limits import check_declared, check_total
-from ldlearn.tables.sink import Output, check_numbers_only, refusal
+from ldlearn.tables.sink import Output, check_numbers_only
 from ldlearn.tables.source import PIPE, Input, Kind, RowSource
 from ldlearn.tables.values import import_pandas, to_numbers
 
@@ -186,7 +186,7 @@ def _write(output: Output, content: Content) -> None:
     relation = f"{content.texts.get('name', 'table')}: -C -{len(content.label_names)}"
     for name in (relation, *names):
         if "\n" in name or "\r" in name:
-            raise refusal(output, f"ARFF cannot hold the name {name!r}, which has a line break.")
+            raise TableError(f"ARFF cannot hold the name {name!r}, which has a line break.", where=output.name)
     kinds = ["numeric"] * len(content.feature_names) + ["{0,1}" if field == "Y" else "numeric"] * labels.shape[1]
     head = [f"{_MARK}{field}", f"@relation {_quote(relation)}", ""]
     head += [f"@attribute {_quote(name)} {kind}" for name, kind in zip(names, kinds, strict=True)]

@@ -225,9 +225,9 @@ def write_table(name: str, tables: Iterable[Any], labels: Sequence[str] = (), gi
             format.write_rows(output, pieces)
 
 
-def write_content(name: str, content: Content, *, mat_version: str | None = None) -> None:
+def write_content(name: str, content: Content) -> None:
     """Write a data set as `write_table` writes a table."""
-    with _open_output(name, None, mat_version, content.meta()) as (format, output):
+    with _open_output(name, None, content.meta()) as (format, output):
         if format.write_content is not None:
             format.write_content(output, content)
         elif format.write_rows is not None:
@@ -236,13 +236,11 @@ def write_content(name: str, content: Content, *, mat_version: str | None = None
 
 
 @contextmanager
-def _open_output(
-    name: str, given: str | None, mat_version: str | None = None, meta: str | None = None
-) -> Iterator[tuple[Format, Output]]:
+def _open_output(name: str, given: str | None, meta: str | None = None) -> Iterator[tuple[Format, Output]]:
     format = find_format(format_of(name, given))
     if format.write_rows is None and format.write_content is None:
         raise TableError(f"{format.title} can only be read; write JSON lines, .jsonl.", where=name)
-    output = Output(name, mat_version, meta)
+    output = Output(name, meta)
     with output.stack:
         yield format, output
         # Before the stack is left, which puts the file in its place; an error on the way leaves what was there.

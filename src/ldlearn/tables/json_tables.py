@@ -18,7 +18,7 @@ from ldlearn.tables.annotation_formats import is_task
 from ldlearn.tables.columns import marked_labels
 from ldlearn.tables.formats import Format
 from ldlearn.tables.limits import check_total
-from ldlearn.tables.sink import Output, Table, refusal
+from ldlearn.tables.sink import Output, Table
 from ldlearn.tables.source import CHUNK_ROWS, PIPE, Input, Kind, RowSource, as_column
 
 _LONGEST_LINE = 64 << 20
@@ -106,7 +106,7 @@ def _write_lines(output: Output, tables: Iterator[Table]) -> None:
             try:
                 line = json.dumps(dict(zip(table, values, strict=True)), ensure_ascii=False, allow_nan=False)
             except ValueError:
-                raise refusal(output, "JSON has no infinite numbers; use another format.") from None
+                raise TableError("JSON has no infinite numbers; use another format.", where=output.name) from None
             output.file.write(line.encode() + b"\n")
 
 

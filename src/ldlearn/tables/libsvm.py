@@ -14,7 +14,7 @@ from ldlearn.tables.arrays import ArraySource
 from ldlearn.tables.content import META, Content, parse_meta
 from ldlearn.tables.formats import Format
 from ldlearn.tables.limits import MOST_NAMES, check_declared
-from ldlearn.tables.sink import Output, refusal
+from ldlearn.tables.sink import Output
 from ldlearn.tables.source import Input
 
 _MARK = "ldlearn "
@@ -87,7 +87,7 @@ def _write(output: Output, content: Content) -> None:
 
     if "Y" not in content.labels:
         advice = "make them first, e.g. LabelDataset(X, Y=data.logical())."
-        raise refusal(output, f"LIBSVM files hold logical labels only; {advice}")
+        raise TableError(f"LIBSVM files hold logical labels only; {advice}", where=output.name)
     X, Y = (scipy.sparse.csr_matrix(matrix) for matrix in (content.X, content.labels["Y"]))
     comment = _MARK + content.meta()
     dump_svmlight_file(_without_empty_rows(X), Y, output.file, zero_based=False, comment=comment, multilabel=True)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 import scipy.io
 import scipy.sparse
 
-from ldlearn.exceptions import ParameterError, TableError, import_optional
+from ldlearn.exceptions import TableError, import_optional
 from ldlearn.tables.arrays import ArraySource, arrays_of
 from ldlearn.tables.content import Content
 from ldlearn.tables.formats import Format
@@ -20,7 +20,6 @@ from ldlearn.tables.source import Input
 
 _PREFACE = 512
 _FILTERS = {"gzip", "lzf", None}  # others may be plugins that HDF5 loads, which is foreign code
-_CLASS_OF_DTYPE = {"f8": "double", "f4": "single", "i1": "int8", "u1": "uint8", "i8": "int64", "b1": "logical"}
 
 
 def _source(given: Input) -> ArraySource:
@@ -28,21 +27,12 @@ def _source(given: Input) -> ArraySource:
 
 
 def _write(output: Output, content: Content) -> None:
-    """Write version 5, or 7.3 for arrays that version 5 cannot hold."""
+    """Write version 5."""
     check_numbers_only(output, content)
     size = content.X.data.nbytes if scipy.sparse.issparse(content.X) else content.X.nbytes
-    # MATLAB itself keeps larger arrays in version 7.3 only.
-    version = output.mat_version or ("5" if size < 1 << 31 else "7.3")
-    if version == "7.3":
-        write_mat73(output.seekable, arrays_of(content))
-    elif version == "5":
-        scipy.io.savemat(output.seekable, arrays_of(content), do_compression=True)
-    else:
-        raise ParameterError(f"mat_version must be '5' or '7.3', got {version!r}.")
-
-
-def _import_h5py() -> Any:
-    return import_optional("h5py", "tables", "MATLAB 7.3 files")
+    if size >= 1 << 31:
+        raise TableError("a MATLAB file of version 5 holds no array of 2 GB or more; write .npz.", where=output.name)
+    scipy.io.savemat(output.seekable, arrays_of(content), do_compression=True)
 
 
 def is_mat73(path: Path) -> bool:
@@ -54,7 +44,7 @@ def is_mat73(path: Path) -> bool:
 
 def read_mat73(path: Path, max_bytes: int) -> dict[str, Any]:
     """Numeric matrices (and texts, as str) of a file."""
-    h5py = _import_h5py()
+    h5py = import_optional("h5py", "tables", "MATLAB 7.3 files")
     arrays = {}
     with h5py.File(path, "r") as file:
         # MATLAB keeps what cells and objects refer to under names such as #refs#.
@@ -106,42 +96,6 @@ def _load_sparse(h5py: Any, group: Any, path: Path, max_bytes: int) -> Any:
         return scipy.sparse.csr_matrix((n_rows, len(starts) - 1))
     values, rows = (np.ravel(_numbers(item, path, max_bytes)) for item in items[:2])
     return checked_csr(values, rows, starts, (n_rows, len(starts) - 1))
-
-
-def write_mat73(file: IO[bytes], arrays: dict[str, Any]) -> None:
-    """Write arrays and texts the way MATLAB does."""
-    h5py = _import_h5py()
-    with h5py.File(file, "w", userblock_size=_PREFACE) as content:
-        for name, value in arrays.items():
-            _store(content, name, value)
-    # As version 5 begins: 116 bytes of text, 8 of an offset, the version, the order of bytes.
-    preface = b"MATLAB 7.3 MAT-file, written by ldlearn".ljust(116) + bytes(8) + b"\x00\x02IM"
-    # HDF5 leaves the block before its content to others.
-    file.seek(0)
-    file.write(preface.ljust(_PREFACE, b"\x00"))
-
-
-def _store(file: Any, name: str, value: Any) -> None:
-    if isinstance(value, str):
-        codes = np.frombuffer(value.encode("utf-16-le"), dtype="<u2").reshape(-1, 1)
-        item = file.create_dataset(name, data=codes)
-        item.attrs["MATLAB_class"], item.attrs["MATLAB_int_decode"] = np.bytes_(b"char"), np.int32(2)
-    elif scipy.sparse.issparse(value):
-        _store_sparse(file.create_group(name), value.tocsc())
-    else:
-        packing = {"compression": "gzip", "chunks": True} if value.size else {}
-        item = file.create_dataset(name, data=np.ascontiguousarray(value.T), **packing)
-        matlab_class = _CLASS_OF_DTYPE.get(value.dtype.str[1:], value.dtype.name)
-        item.attrs["MATLAB_class"] = np.bytes_(matlab_class.encode())
-
-
-def _store_sparse(group: Any, matrix: Any) -> None:
-    group.attrs["MATLAB_sparse"] = np.uint64(matrix.shape[0])
-    group.attrs["MATLAB_class"] = np.bytes_(b"double")
-    group.create_dataset("jc", data=matrix.indptr.astype(np.uint64))
-    if matrix.nnz:
-        group.create_dataset("data", data=matrix.data.astype(np.float64))
-        group.create_dataset("ir", data=matrix.indices.astype(np.uint64))
 
 
 MAT = Format("a MATLAB file", _source, write_content=_write)

@@ -19,7 +19,7 @@ from ldlearn.tables.columns import MARKS, Columns
 from ldlearn.tables.content import META, Content
 from ldlearn.tables.formats import Format
 from ldlearn.tables.limits import MOST_NAMES, check_declared, check_total
-from ldlearn.tables.sink import Output, check_dense, check_numbers_only, refusal
+from ldlearn.tables.sink import Output, check_dense, check_numbers_only
 from ldlearn.tables.source import PIPE, Input
 
 _SPARSE = ("data", "indices", "indptr", "shape", "format")  # how scipy.sparse.save_npz stores a matrix
@@ -146,7 +146,7 @@ def _write_npy(output: Output, content: Content) -> None:
         write_npy(output.file, next(iter(content.labels.values())))
         return
     if output.name == PIPE:
-        raise refusal(output, "features and labels are two .npy files, which a pipe cannot hold; use .npz.")
+        raise TableError("features and labels are two .npy files, no pipe can hold them; use .npz.", where=output.name)
     # all files are complete before the first takes its place
     for field, matrix in {"X": content.X, **content.labels}.items():
         write_npy(output.beside(_part(Path(output.name), field)), matrix)

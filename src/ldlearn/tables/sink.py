@@ -30,14 +30,12 @@ class Output:
     ----------
     name : str
         The file, or "-" for standard output.
-    mat_version : {"5", "7.3"}, optional
-        Version of a .mat file.
     meta : str, optional
         Names and origin of a data set, for formats of rows that can keep them.
     """
 
-    def __init__(self, name: str, mat_version: str | None = None, meta: str | None = None) -> None:
-        self.name, self.mat_version, self.meta = name, mat_version, meta
+    def __init__(self, name: str, meta: str | None = None) -> None:
+        self.name, self.meta = name, meta
         self.stack = ExitStack()
 
     @cached_property
@@ -69,19 +67,14 @@ class Output:
         self.file.flush()
 
 
-def refusal(output: Output, problem: str, column: str | None = None) -> TableError:
-    """An error about what the format cannot hold."""
-    return TableError(problem, column=column, where=output.name)
-
-
 def check_dense(output: Output, content: Content) -> None:
     """Refuse sparse features."""
     if scipy.sparse.issparse(content.X):
-        raise refusal(output, "this format holds no sparse features; use .npz, .mat, .arff or .svm.")
+        raise TableError("this format holds no sparse features; use .npz, .mat, .arff or .svm.", where=output.name)
 
 
 def check_numbers_only(output: Output, content: Content) -> None:
     """Refuse columns of texts."""
     for name in content.others:
         problem = "this format holds numbers only; write .csv, .jsonl, .parquet or .npz."
-        raise refusal(output, problem, name)
+        raise TableError(problem, column=name, where=output.name)

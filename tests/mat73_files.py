@@ -1,0 +1,47 @@
+"""Writes MATLAB files of version 7.3, which the library only reads."""
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+from ldlearn.datasets.files import _content
+from ldlearn.tables.arrays import arrays_of
+
+PREFACE = 512
+CLASS_OF_DTYPE = {"f8": "double", "f4": "single", "i1": "int8", "u1": "uint8", "i8": "int64", "b1": "logical"}
+
+
+def write_mat73(path, data):
+    """Write a data set the way MATLAB does."""
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(path, "w", userblock_size=PREFACE) as content:
+        for name, value in arrays_of(_content(data)).items():
+            _store(content, name, value)
+    # As version 5 begins: 116 bytes of text, 8 of an offset, the version, the order of bytes.
+    preface = b"MATLAB 7.3 MAT-file, written by ldlearn".ljust(116) + bytes(8) + b"\x00\x02IM"
+    # HDF5 leaves the block before its content to others.
+    with path.open("r+b") as file:
+        file.write(preface.ljust(PREFACE, b"\x00"))
+
+
+def _store(file, name, value):
+    if isinstance(value, str):
+        codes = np.frombuffer(value.encode("utf-16-le"), dtype="<u2").reshape(-1, 1)
+        item = file.create_dataset(name, data=codes)
+        item.attrs["MATLAB_class"], item.attrs["MATLAB_int_decode"] = np.bytes_(b"char"), np.int32(2)
+    elif scipy.sparse.issparse(value):
+        _store_sparse(file.create_group(name), value.tocsc())
+    else:
+        packing = {"compression": "gzip", "chunks": True} if value.size else {}
+        item = file.create_dataset(name, data=np.ascontiguousarray(value.T), **packing)
+        matlab_class = CLASS_OF_DTYPE.get(value.dtype.str[1:], value.dtype.name)
+        item.attrs["MATLAB_class"] = np.bytes_(matlab_class.encode())
+
+
+def _store_sparse(group, matrix):
+    group.attrs["MATLAB_sparse"] = np.uint64(matrix.shape[0])
+    group.attrs["MATLAB_class"] = np.bytes_(b"double")
+    group.create_dataset("jc", data=matrix.indptr.astype(np.uint64))
+    if matrix.nnz:
+        group.create_dataset("data", data=matrix.data.astype(np.float64))
+        group.create_dataset("ir", data=matrix.indices.astype(np.uint64))
