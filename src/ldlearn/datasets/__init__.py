@@ -1,7 +1,6 @@
 """Data sets: embedded, generated, catalogued and your own, with one shape for all."""
 
 from ldlearn.datasets.artificial import (
-    DecorrelationStretch,
     artificial_distribution,
     artificial_picture,
     make_artificial,
@@ -19,7 +18,7 @@ from ldlearn.tables.annotations import Annotations, read_annotations
 __all__ = [
     "LabelDataset", "DatasetError", "DatasetNotHereError",
     "load_vader_tweets", "load_uk_budget_shares", "load_yeast",
-    "make_artificial", "artificial_distribution", "artificial_picture", "DecorrelationStretch",
+    "make_artificial", "artificial_distribution", "artificial_picture",
     "make_label_distributions", "make_logical_labels", "iter_label_distributions",
     "list_datasets", "dataset_info", "dataset_name", "DatasetInfo", "fetch_dataset",
     "read_dataset", "write_dataset", "read_annotations", "Annotations",

@@ -106,74 +106,29 @@ def _manifold_points() -> Array:
     return np.column_stack([x1, x2, np.sin((x1 + x2) * np.pi)])
 
 
-class DecorrelationStretch:
-    """Colours made distinct: a map that takes the correlation of three channels away.
+def decorrelation_matrix(Z: Array) -> Array:
+    """The map of centred colours that removes the correlation of their channels and keeps their spread.
 
-    Colours z with mean mu, standard deviations s and correlation matrix V L V' become
-    mu + diag(s) V L^(-1/2) V' diag(1/s) (z - mu), and every channel is then stretched linearly so that the
-    fraction `saturated` of the fitted colours falls outside [0, 1] at each end, and clipped.
-
-    Fit it on the true distributions and use the same map for every recovered or predicted picture; otherwise
-    the pictures cannot be compared.
-
-    Parameters
-    ----------
-    saturated : float or None, default=0.01
-        None clips to [0, 1] without stretching.
-
-    Examples
-    --------
-    >>> truth = make_artificial("manifold").D
-    >>> colours = DecorrelationStretch().fit(truth).transform(truth)
-    >>> float(colours.min()), float(colours.max())
-    (0.0, 1.0)
+    With standard deviations s and correlation matrix V L V', it is diag(s) V L^(-1/2) V' diag(1/s), transposed.
     """
-
-    def __init__(self, saturated: float | None = 0.01) -> None:
-        self.saturated = saturated
-
-    def fit(self, colours: ArrayLike) -> DecorrelationStretch:
-        """Learn the map from colours of shape (n_samples, 3)."""
-        Z = np.asarray(colours, dtype=np.float64)
-        self.mean_ = Z.mean(axis=0)
-        self.matrix_ = _decorrelating_matrix(Z)
-        self.low_, self.high_ = np.zeros(Z.shape[1]), np.ones(Z.shape[1])
-        if self.saturated is not None:
-            ends = [self.saturated, 1 - self.saturated]
-            self.low_, self.high_ = np.quantile(self._decorrelate(Z), ends, axis=0)
-        return self
-
-    def transform(self, colours: ArrayLike) -> Array:
-        """Colours in [0, 1] of shape (n_samples, 3)."""
-        Z = self._decorrelate(np.asarray(colours, dtype=np.float64))
-        # a channel may be constant
-        span = np.maximum(self.high_ - self.low_, np.finfo(float).tiny)
-        return np.asarray(np.clip((Z - self.low_) / span, 0.0, 1.0))
-
-    def _decorrelate(self, Z: Array) -> Array:
-        return np.asarray(self.mean_ + (Z - self.mean_) @ self.matrix_)
-
-
-def _decorrelating_matrix(Z: Array) -> Array:
-    scale = np.maximum(Z.std(axis=0), np.finfo(float).tiny)
-    standard = (Z - Z.mean(axis=0)) / scale
-    values, vectors = np.linalg.eigh(standard.T @ standard / len(Z))
-    # shares sum to one, so one direction has no variance at all: drop it instead of blowing up rounding
+    scale = Z.std(axis=0)
+    values, vectors = np.linalg.eigh(np.corrcoef(Z.T))
+    # Degrees sum to one, so that one direction has no variance: drop it instead of amplifying rounding.
     kept = values > 1e-10 * values.max()
     inverse_root = np.where(kept, 1 / np.sqrt(np.where(kept, values, 1.0)), 0.0)
     return np.asarray((vectors * inverse_root) @ vectors.T * scale / scale[:, None])
 
 
-def artificial_picture(D: ArrayLike, stretch: DecorrelationStretch | None = None) -> Array:
+def artificial_picture(D: ArrayLike) -> Array:
     """RGB picture of distributions on the manifold of the artificial set.
+
+    Degrees are colours; a decorrelation stretch makes them distinct. It is learned from the true distributions, so that
+    pictures of different methods can be compared, and saturates 1 % of them at each end of each channel.
 
     Parameters
     ----------
     D : array-like of shape (2601, 3)
         Distributions at the points of ``make_artificial("manifold")``, in that order.
-    stretch : DecorrelationStretch, optional
-        The colour map; by default the one fitted on the true distributions, so that pictures of different
-        methods can be compared.
 
     Returns
     -------
@@ -188,5 +143,8 @@ def artificial_picture(D: ArrayLike, stretch: DecorrelationStretch | None = None
     colours = np.asarray(D, dtype=np.float64)
     if colours.shape != (_SIDE**2, 3):
         raise DatasetError(f"A picture needs the (2601, 3) degrees of the manifold, got {colours.shape}.")
-    stretch = stretch or DecorrelationStretch().fit(artificial_distribution(_manifold_points()))
-    return stretch.transform(colours).reshape(_SIDE, _SIDE, 3)
+    truth = artificial_distribution(_manifold_points())
+    mean, matrix = truth.mean(axis=0), decorrelation_matrix(truth)
+    low, high = np.quantile((truth - mean) @ matrix, [0.01, 0.99], axis=0)
+    stretched = ((colours - mean) @ matrix - low) / (high - low)
+    return np.asarray(np.clip(stretched, 0.0, 1.0).reshape(_SIDE, _SIDE, 3))

@@ -17,7 +17,7 @@ from ldlearn.tables.content import Content, from_pieces
 from ldlearn.tables.delimited_dialect import Dialect
 from ldlearn.tables.limits import DEFAULT_MAX_BYTES
 from ldlearn.tables.sink import Output, Table, check_dense
-from ldlearn.tables.source import PIPE, Input, OnMessage, OnProgress, Source, is_gzip, reading
+from ldlearn.tables.source import PIPE, Input, OnMessage, OnProgress, Source, is_gzip, reading, warn
 
 # Ending of a file: module and name of its `Format`. A new format is one file and one line here, and then works in
 # read_dataset, write_dataset and every command. Modules are imported when their format is met.
@@ -144,7 +144,7 @@ def open_table(
     if dialect is not None and any(vars(dialect).values()) and not format.is_text:
         problem = f"a delimiter, a decimal mark and an encoding are for text tables, not for {format.title}."
         raise TableError(problem, where=name)
-    source = Input(name, on_progress, max_bytes, format.title, dialect, on_message)
+    source = Input(name, on_progress, max_bytes, format.title, dialect or Dialect(), on_message or warn)
     with source.stack:
         with reading(source):
             table = format.source(source)

@@ -8,6 +8,7 @@ import sys
 import tempfile
 from collections.abc import Mapping
 from contextlib import ExitStack
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import IO, Any, cast
@@ -23,20 +24,23 @@ from ldlearn.tables.source import PIPE, is_gzip
 Table = Mapping[str, NDArray[Any]]  # columns by name
 
 
+@dataclass
 class Output:
     """Where a table goes: to a file that is written whole or not at all, or to standard output.
 
-    Parameters
+    Attributes
     ----------
     name : str
         The file, or "-" for standard output.
     meta : str, optional
         Names and origin of a data set, for formats of rows that can keep them.
+    stack : ExitStack
+        What was opened.
     """
 
-    def __init__(self, name: str, meta: str | None = None) -> None:
-        self.name, self.meta = name, meta
-        self.stack = ExitStack()
+    name: str
+    meta: str | None = None
+    stack: ExitStack = field(default_factory=ExitStack)
 
     @cached_property
     def file(self) -> IO[bytes]:

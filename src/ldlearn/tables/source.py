@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gzip
 import shutil
 import sys
@@ -9,6 +10,7 @@ import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -184,10 +186,16 @@ def to_matrix(frame: Any, names: Sequence[str]) -> NDArray[Any]:
     return np.asarray(frame.to_numpy(dtype=np.result_type(np.float32, *dtypes)))
 
 
+def warn(sentence: str) -> None:
+    """Report a message as a warning."""
+    warnings.warn(sentence, UserWarning, stacklevel=2)
+
+
+@dataclass
 class Input:
     """Where a table comes from: a file, or a pipe.
 
-    Parameters
+    Attributes
     ----------
     name : str
         The file, or "-" for standard input.
@@ -199,23 +207,24 @@ class Input:
         What the format is called in messages.
     dialect : Dialect
         Dialect of a text table, as far as the user gives it.
-    on_message : callable, optional
+    on_message : callable
         Called with messages about anything unusual in the file; by default they become warnings.
+    stack : ExitStack
+        What was opened.
     """
 
-    def __init__(
-        self,
-        name: str,
-        on_progress: OnProgress | None = None,
-        max_bytes: int = DEFAULT_MAX_BYTES,
-        title: str = "a table",
-        dialect: Dialect | None = None,
-        on_message: OnMessage | None = None,
-    ) -> None:
-        self.name, self.on_progress, self.max_bytes, self.title = name, on_progress, max_bytes, title
-        self.dialect, self.on_message = dialect or Dialect(), on_message or _warn
-        self.where = "standard input" if name == PIPE else name
-        self.stack = ExitStack()  # of what was opened
+    name: str
+    on_progress: OnProgress | None = None
+    max_bytes: int = DEFAULT_MAX_BYTES
+    title: str = "a table"
+    dialect: Dialect = dataclasses.field(default_factory=Dialect)
+    on_message: OnMessage = warn
+    stack: ExitStack = dataclasses.field(default_factory=ExitStack)
+
+    @property
+    def where(self) -> str:
+        """The name of the table in messages."""
+        return "standard input" if self.name == PIPE else self.name
 
     @cached_property
     def file(self) -> CountedFile:
@@ -301,10 +310,6 @@ def _unpacked(file: CountedFile, stored: int) -> CountedFile:
 def is_gzip(name: str) -> bool:
     """Whether a file is packed, by its name."""
     return name.lower().endswith(".gz")
-
-
-def _warn(sentence: str) -> None:
-    warnings.warn(sentence, UserWarning, stacklevel=2)
 
 
 @contextmanager
