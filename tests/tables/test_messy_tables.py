@@ -208,10 +208,11 @@ def test_sparse_words(tmp_path, monkeypatch):
         part = X[rows]
         np.savez(
             name,
-            X_data=part.data,
-            X_indices=part.indices,
-            X_indptr=part.indptr,
-            X_shape=part.shape,
+            data=part.data,
+            indices=part.indices,
+            indptr=part.indptr,
+            shape=part.shape,
+            format=b"csr",
             Y=world.Y[rows],
             label_names=LABELS,
             key=keys[rows],

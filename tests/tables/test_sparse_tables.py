@@ -17,7 +17,7 @@ ROWS, WORDS = 300, 40
 
 
 def write(path, X, Y, **others):
-    parts = {"X_data": X.data, "X_indices": X.indices, "X_indptr": X.indptr, "X_shape": X.shape}
+    parts = {"data": X.data, "indices": X.indices, "indptr": X.indptr, "shape": X.shape, "format": b"csr"}
     np.savez(path, **parts, Y=Y, label_names=LABELS, **others)
 
 

@@ -35,7 +35,7 @@ def writing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
             with target.open("wb") as file:
                 yield file
             return
-        draft = target.with_name(f".{secrets.token_hex(8)}.part")
+        draft = target.with_name(f".{target.name[:40]}-{secrets.token_hex(8)}.part")
         try:  # around the making of it too: Ctrl-C may come at once
             with open(draft, "xb", opener=_closed_to_others) as file:
                 yield file
