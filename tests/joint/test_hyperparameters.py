@@ -11,7 +11,7 @@ from ldlearn.core.votes import competing_votes, expected_votes
 from ldlearn.datasets import make_label_distributions, make_logical_labels
 from ldlearn.joint import dldl_path, hyperparameters
 from ldlearn.joint.hyperparameters import _maximise_on_grid, select_hyperparameters
-from ldlearn.joint.label_model import validate_label_model
+from ldlearn.joint.label_model import validate_vote_model
 from ldlearn.joint.validation import validation_folds, validation_splits
 from ldlearn.metrics import intersection
 from ldlearn.solvers.default_gamma import default_gamma
@@ -193,7 +193,7 @@ def test_the_result_is_the_best_of_the_grid():
     features, Y = Features(data.X), data.Y > 0
     found = select_hyperparameters(features, Y, label_model="votes")
     splits = validation_splits(features, Y)
-    votes = validate_label_model(splits, competing=True)
+    votes = validate_vote_model(splits)
     losses = {}
     for ratio in hyperparameters._GAMMA_RATIOS:
         total = 0.0

@@ -9,10 +9,12 @@ from scipy import sparse
 from ldlearn.core import binarize, resources
 from ldlearn.datasets import load_uk_budget_shares, make_label_distributions
 from ldlearn.exceptions import InputError, ParameterError
-from ldlearn.joint import competition_test
-from ldlearn.joint.label_model import validate_label_model
-from ldlearn.joint.validation import validation_folds, validation_splits
+from ldlearn.joint import competition_test, label_model
+from ldlearn.joint.label_model import validate_vote_model
+from ldlearn.joint.validation import paired_z, validation_folds, validation_splits
+from ldlearn.solvers.default_gamma import default_gamma
 from ldlearn.solvers.features import Features
+from ldlearn.solvers.vote_regression import vote_regression
 
 
 def test_folds_cover_the_rows_and_do_not_depend_on_their_order():
@@ -45,7 +47,7 @@ def test_a_handful_of_rows_is_no_evidence():
     verdict = competition_test(data.X, data.Y)
     assert verdict.competing
     assert verdict.n_samples == 0
-    assert validate_label_model(validation_splits(Features(data.X), data.Y > 0), competing=True).penalty_ratio == 1
+    assert validate_vote_model(validation_splits(Features(data.X), data.Y > 0)).penalty_ratio == 1
 
 
 def test_the_test_takes_what_fit_takes_and_refuses_the_rest_in_one_sentence():
@@ -66,9 +68,13 @@ def test_held_out_rows_are_not_learned_from():
     rng = np.random.default_rng(0)
     X, Y = rng.normal(size=(400, 50)), rng.random((400, 4)) < 0.4
     Y[~Y.any(axis=1), 0] = True
-    found = validate_label_model(validation_splits(Features(X), Y), competing=True)
+    found = validate_vote_model(validation_splits(Features(X), Y))
     assert found.penalty_ratio >= 100
     assert len(found.log_likelihoods) == 400
+
+
+def _generated(seed, **options):
+    return make_label_distributions(300, 10, 6, random_state=seed, **options)
 
 
 def verdicts(n_sets, **options):
@@ -79,10 +85,60 @@ def verdicts(n_sets, **options):
     return found
 
 
-def test_size_where_features_say_nothing():
-    """The two models are then the same but for noise: the hardest case for the size. 5 % of 60 is 3."""
+def test_size_if_features_are_uninformative():
+    """5 % of 60 is 3. benchmarks/competition_test.py has more simulations of more settings."""
     wrong = sum(not verdict.competing for verdict in verdicts(60, snr=0.0, labels="votes", n_raters=5))
     assert wrong <= 6
+
+
+def test_size_if_degrees_are_imbalanced():
+    """Both models are constant then, at a penalty far above the default."""
+    options = {"sharpness": 0.0, "imbalance": 100.0, "labels": "votes", "n_raters": 20}
+    found = [competition_test(data.X, data.Y) for data in (_generated(seed, **options) for seed in range(30))]
+    assert sum(not result.competing for result in found) <= 3
+
+
+def test_models_are_compared_at_the_penalty_of_the_vote_model():
+    """In wide data, a smaller penalty would make independent labels look better than votes."""
+    data = make_label_distributions(120, 4, 4, labels="votes", n_raters=8, random_state=1)
+    X = np.hstack([data.X, np.random.default_rng(1).normal(size=(120, 100))])
+    Y = data.Y.astype(bool)
+    splits = validation_splits(Features(X), Y)
+    votes = validate_vote_model(splits)
+    expected = []
+    for split, theta in zip(splits, votes.thetas, strict=True):
+        l2 = votes.penalty_ratio * default_gamma(split.features)
+        fit = vote_regression(split.features, split.Y, l2=l2, competing=False)
+        independent = split.log_likelihoods(split.X_test @ fit.coef + fit.intercept)
+        expected.append(independent - split.log_likelihoods(theta))
+    difference = np.concatenate(expected)
+    z = difference.mean() / (difference.std(ddof=1) / np.sqrt(len(difference)))
+    assert competition_test(X, Y).z == pytest.approx(z, abs=0.02)
+
+
+def test_penalties_stop_at_the_first_decrease_of_the_likelihood(monkeypatch):
+    data = make_label_distributions(100, 5, 3, labels="votes", n_raters=5, random_state=2)
+    splits = validation_splits(Features(data.X), data.Y.astype(bool))
+    chosen = validate_vote_model(splits)
+    means = []
+    for ratio in label_model._PENALTY_RATIOS:
+        monkeypatch.setattr(label_model, "_PENALTY_RATIOS", (ratio,))
+        means.append(validate_vote_model(splits).log_likelihoods.mean())
+    monkeypatch.undo()
+    first = int(np.argmax(np.diff(means) < 0))
+    assert chosen.penalty_ratio == label_model._PENALTY_RATIOS[first]
+    assert chosen.log_likelihoods.mean() == pytest.approx(means[first], abs=1e-3)
+
+
+def test_differences_below_the_accuracy_of_fits_are_no_evidence():
+    """One negative label among thousands: both models are the same constant but for the tolerance of the fits."""
+    Y = np.ones((600, 3))
+    Y[0, 0] = 0
+    assert abs(competition_test(np.random.default_rng(0).normal(size=(600, 4)), Y).z) < 1.0
+    assert abs(paired_z(np.full(50, 1e-5), np.ones(50))) < 0.2
+    difference = np.random.default_rng(0).normal(size=50)
+    expected = difference.mean() / (difference.std(ddof=1) / np.sqrt(50))
+    assert paired_z(difference, np.ones(50)) == pytest.approx(expected, rel=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -107,14 +163,13 @@ def test_power_against_presence():
     assert all(verdict.z > 0 for verdict in found)
 
 
-@pytest.mark.parametrize("competing", [True, False])
-def test_splits_in_threads_say_what_they_say_one_after_the_other(competing, monkeypatch):
+def test_threads_do_not_change_results(monkeypatch):
     data = make_label_distributions(120, 4, 3, labels="votes", n_raters=5, random_state=0)
     splits = validation_splits(Features(data.X), data.Y.astype(bool))
     found = []
     for count in (1, 3):
         monkeypatch.setattr(resources, "thread_count", lambda count=count: count)
-        found.append(validate_label_model(splits, competing=competing))
+        found.append(validate_vote_model(splits))
     assert found[0].penalty_ratio == found[1].penalty_ratio
     np.testing.assert_array_equal(found[0].log_likelihoods, found[1].log_likelihoods)
 

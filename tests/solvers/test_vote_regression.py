@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.optimize import approx_fprime, minimize
+from scipy.optimize import approx_fprime, brentq, minimize
 
 from ldlearn.core import normalize_rows, softmax
 from ldlearn.core.votes import competing_votes, expected_votes, log_likelihood, profile_log_rate
@@ -29,7 +29,7 @@ EVERY_LINK = pytest.mark.parametrize("link", LINKS)
 
 
 def objective(v, X, Y, l2, link, offset=0.0):
-    """The stated objective, term by term: likelihood, the row of half ticked labels, penalty."""
+    """The stated objective, term by term: likelihood, prior at the mean features, penalty."""
     m, c = X.shape[1], Y.shape[1]
     W, b, rate = v[: m * c].reshape(m, c), v[m * c : -1], v[-1]
     rows = np.vstack([X - X.mean(axis=0), np.zeros(m)]) @ W + b
@@ -40,8 +40,9 @@ def objective(v, X, Y, l2, link, offset=0.0):
         "fixed raters": -np.exp(rate + offset) * np.log1p(-np.minimum(P, 1 - 1e-9)),
         "presence": np.exp(rows),
     }[link]
-    ticked = np.vstack([Y, np.full(c, 0.5)])
-    return -np.sum(ticked * np.log1p(-np.exp(-votes)) - (1 - ticked) * votes) + l2 * np.sum(W**2)
+    votes, at_mean = votes[:-1], votes[-1]
+    prior = np.sum(np.log(np.sqrt(at_mean) + 1 / np.sqrt(at_mean)))  # ln(2 cosh(theta / 2))
+    return prior - np.sum(Y * np.log1p(-np.exp(-votes)) - (1 - Y) * votes) + l2 * np.sum(W**2)
 
 
 @EVERY_LINK
@@ -65,7 +66,7 @@ def test_the_minimum_is_that_of_a_generic_solver(link):
 def test_derivatives_by_finite_differences(link, counted):
     rng = np.random.default_rng(3)
     Y = np.vstack([rng.random((6, 4)) < 0.5, np.full(4, 0.5)])
-    labels = module.Labels(Y, rng.integers(3, size=(7, 4)).astype(float) if counted else None)
+    labels = module.Labels(Y, rng.integers(1, 3, size=(7, 4)).astype(float) if counted else None, prior_row=counted)
     offset = rng.normal(size=7)
     model = module._Independent(labels)
     if link != "presence":
@@ -83,14 +84,28 @@ def test_derivatives_by_finite_differences(link, counted):
     assert np.linalg.eigvalsh(point.mean_curvature).min() > -1e-12
 
 
-def test_without_features_the_shares_come_back():
+@pytest.mark.parametrize("competing", [True, False])
+def test_constant_models_are_posterior_modes(competing):
     _, Y, _ = problem()
-    X = np.zeros((len(Y), 1))
-    expected = (Y.sum(axis=0) + 0.5) / (len(Y) + 1)
-    for competing in (True, False):
-        fit = vote_regression(Features(X), Y, l2=1.0, competing=competing, tol=1e-14)
-        theta = competing_votes(fit.scores, fit.log_rate) if competing else fit.scores
-        np.testing.assert_allclose(-np.expm1(-np.exp(theta[0])), expected, atol=1e-6)
+    Y = np.column_stack([Y, np.ones(len(Y)), np.zeros(len(Y))]).astype(bool)
+    n, counts = len(Y), Y.sum(axis=0)
+    fit = vote_regression(Features(np.zeros((n, 1))), Y, l2=1.0, competing=competing, tol=1e-14)
+    theta = competing_votes(fit.scores, fit.log_rate) if competing else fit.scores
+
+    def slope(theta, k):  # of k labels positive and n - k negative, and of the prior
+        votes = np.exp(theta)
+        return (n - k) * votes - k * votes / np.expm1(votes) + 0.5 * np.tanh(0.5 * theta)
+
+    np.testing.assert_allclose(theta[0], [brentq(slope, -20.0, 5.0, args=(k,)) for k in counts], atol=1e-6)
+    assert np.abs(-np.expm1(-np.exp(theta[0])) - counts / n).max() < 1.0 / n
+
+
+def test_the_number_of_many_raters_is_estimated_without_bias():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 2))
+    P = softmax(X @ rng.normal(size=(2, 4)) * 1.5)
+    rates = [np.exp(vote_regression(Features(X), rng.multinomial(50, P) > 0, l2=0.2).log_rate) for _ in range(5)]
+    assert 43.0 < np.exp(np.mean(np.log(rates))) < 57.0
 
 
 def test_offsets_are_known_parts_of_the_rate():

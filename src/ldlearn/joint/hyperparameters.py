@@ -12,7 +12,7 @@ from ldlearn.core.logical import Support
 from ldlearn.core.simplex import Array, Mask, log_softmax, normalize_rows
 from ldlearn.core.targets import fill_unknown
 from ldlearn.core.votes import competing_votes, expected_votes
-from ldlearn.joint.label_model import ValidatedModel, compare_models, validate_label_model
+from ldlearn.joint.label_model import ValidatedModel, compare_models, validate_vote_model
 from ldlearn.joint.validation import VALIDATION_TOL, Split, validation_splits, validation_weights
 from ldlearn.solvers.default_gamma import default_gamma
 from ldlearn.solvers.features import Features
@@ -90,7 +90,7 @@ def _target_model(splits: list[Split], label_model: str) -> tuple[ValidatedModel
     """The vote model if its degrees are the target, None if equal degrees are; and a message."""
     if label_model == "presence":
         return None, "label_model='presence'"
-    votes = validate_label_model(splits, competing=True)
+    votes = validate_vote_model(splits)
     if label_model == "votes":
         return votes, "label_model='votes'"
     result = compare_models(splits, votes)

@@ -151,10 +151,10 @@ def validation_weights(splits: list[Split]) -> SampleWeight:
 
 
 def paired_z(difference: NDArray[np.float64], weights: SampleWeight) -> float:
-    """Weighted mean of paired differences over its standard error; 0 if they do not vary."""
+    """Weighted mean of paired differences over its standard error, to which the accuracy of the fits contributes."""
     n = float(weights.sum())
     if len(difference) < 2 or n <= 1.0:
         return 0.0
     mean = float(np.average(difference, weights=weights))
-    error = float(np.sqrt(weights @ (difference - mean) ** 2 / (n - 1.0) / n))
-    return mean / error if error > 1e-9 else 0.0
+    variance = float(weights @ (difference - mean) ** 2) / (n - 1.0) / n
+    return mean / float(np.sqrt(variance + VALIDATION_TOL**2))

@@ -15,7 +15,7 @@ from ldlearn.base.sklearn_private import HasMethods, Interval, StrOptions
 from ldlearn.core.simplex import Array, Mask, SampleWeight, normalize_rows, softmax
 from ldlearn.core.votes import competing_votes, expected_votes
 from ldlearn.exceptions import InputError
-from ldlearn.joint.label_model import validate_label_model
+from ldlearn.joint.label_model import validate_vote_model
 from ldlearn.joint.validation import validation_splits
 from ldlearn.solvers.default_gamma import default_gamma
 from ldlearn.solvers.features import Features
@@ -265,7 +265,7 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
 
     def _select_gamma(self, features: Features, Y: Mask, observed: Mask | None) -> float:
         splits = validation_splits(features, Y, observed)
-        return validate_label_model(splits, competing=True).penalty_ratio * default_gamma(features)
+        return validate_vote_model(splits).penalty_ratio * default_gamma(features)
 
     def _degrees(self, Z: Array, Y: Mask, offset: Array | float, observed: Mask | None) -> Array:
         """Expected shares of the votes given the 0/1 labels."""

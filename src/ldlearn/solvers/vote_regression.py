@@ -65,9 +65,10 @@ def vote_regression(
     stationary point. The preconditioner is ``scatter(X) (x) C + 2 l2 I`` with C the mean over rows of the curvature in
     the scores, its negative part left out.
 
-    One row is added to the data: it has the mean features, and each of its labels is 1/2. So a label that is always or
-    never positive gets finite coefficients, and without features the estimate is ``(k + 1/2) / (n + 1)`` for a label
-    that is positive in k of n rows.
+    The loss includes ``ln(2 cosh(theta_j / 2))`` of a row with the mean features: the log-prior that makes
+    ``exp(theta_j)`` finite for a label that is always or never positive. Its slope is at most 1/2, so that it hardly
+    matters otherwise. Half a positive and half a negative label of such a row would not do: with many votes a negative
+    label is so unlikely that half of one reduces lambda considerably.
 
     Rows are weighted by the sample weights of the features, and unknown labels are ignored.
 
@@ -149,7 +150,7 @@ def _make_link(
 ) -> Link:
     counts = label_counts(features.sample_weight, observed)
     counts = None if counts is None else np.vstack([counts, np.ones((1, counts.shape[1]))])
-    labels = Labels(np.vstack([Y, np.full(Y.shape[1], 0.5)]), counts)
+    labels = Labels(np.vstack([Y, np.full(Y.shape[1], 0.5)]), counts, prior_row=True)
     if not competing:
         return _Independent(labels)
     return Competing(labels, _with_mean(offset, features.sample_weight), fixed_raters)
@@ -184,19 +185,24 @@ class Link(Protocol):
 
 
 class Labels:
-    """Labels and their weights (`label_counts`)."""
+    """Labels and their weights (`label_counts`); the last row may be that of the prior, whose labels are 1/2."""
 
-    def __init__(self, Y: Array, counts: Array | None) -> None:
-        self.Y, self.counts = Y, counts
+    def __init__(self, Y: Array, counts: Array | None, *, prior_row: bool = False) -> None:
+        self.Y, self.counts, self.prior_row = Y, counts, prior_row
 
     def loss(self, theta: Array) -> float:
-        """Negative log-likelihood."""
+        """Negative log-likelihood and log-prior."""
         found = losses(theta, self.Y)
+        if self.prior_row:
+            found[-1] = np.logaddexp(0.5 * theta[-1], -0.5 * theta[-1])
         return float((found if self.counts is None else found * self.counts).sum())
 
     def slopes(self, theta: Array) -> tuple[Array, Array]:
         """First and second derivatives of the loss of each label."""
         first, second = slopes(theta, self.Y)
+        if self.prior_row:
+            tanh = np.tanh(0.5 * theta[-1])
+            first[-1], second[-1] = 0.5 * tanh, 0.25 * (1.0 - tanh**2)
         return (first, second) if self.counts is None else (first * self.counts, second * self.counts)
 
     @property
