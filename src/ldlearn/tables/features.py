@@ -24,7 +24,6 @@ Matrix = NDArray[np.float64]
 _MAX_NUMBER = 1e100  # squares of such numbers, summed over any table, are still finite
 SPARSE_BELOW = 0.3  # fraction of nonzero features below which a sparse matrix pays
 MAX_WORDS = 2000
-_MISSING_VALUE_CODES = [sign * (10.0**k - 1) for k in range(2, 7) for sign in (-1, 1)]  # 99, -99, 999, ...
 PREPROCESSING_STEPS = (
     "numeric: a missing value becomes the median, then mean 0 and variance 1",
     "categorical: a missing value becomes the most frequent one, then one 0/1 column per value seen in training",
@@ -304,22 +303,6 @@ def summarize_columns(cleaned: Any, types: ColumnTypes, report: CellReport) -> d
     """The types of the feature columns, how many values are missing, and what the user should know."""
     frame = cleaned.frame if isinstance(cleaned, SparseTable) else cleaned
     missing = {str(name): int(count) for name, count in frame.isna().sum().items() if count}
-    codes = _missing_value_codes(frame[[name for name in types.numeric if name in frame]])
     groups = columns_by_type(types.left_out)
     left_out = [f"Columns left out ({why}): {format_list(names)}." for why, names in groups.items()]
-    return {"missing": missing, "columns": types.describe(), "warnings": [*report.messages(), *codes, *left_out]}
-
-
-def _missing_value_codes(numbers: Any) -> list[str]:
-    """Warnings about outliers such as -999 that occur several times: possible missing-value codes."""
-    found = []
-    # What lies far from all others is the smallest or the largest.
-    for extremes in (numbers.min(), numbers.max()):
-        for name, value in extremes[extremes.isin(_MISSING_VALUE_CODES)].items():
-            column = numbers[name].dropna()
-            count, rest = int((column == value).sum()), column[column != value]
-            # Once it may be an outlier, and in most rows a value like any other.
-            if 1 < count < len(rest) and (rest - value).abs().min() > 2 * np.ptp(rest):
-                cells = f"Column {name!r}: {count:,} cells are {value:g}"
-                found.append(f"{cells}, far from all others: possible missing-value code; if so, leave them empty.")
-    return found
+    return {"missing": missing, "columns": types.describe(), "warnings": [*report.messages(), *left_out]}
