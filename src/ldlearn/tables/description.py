@@ -47,7 +47,8 @@ def describe_model(model: TableModel) -> dict[str, Any]:
 
 def describe_file(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Everything about the model of a file, with the name and the SHA-256 of the file."""
-    return {"model": os.fspath(path), "sha256": sha256_of(Path(path))} | describe_model(load_table_model(path))
+    model = load_table_model(path)  # first, because its errors name the file
+    return {"model": os.fspath(path), "sha256": sha256_of(Path(path))} | describe_model(model)
 
 
 def certified_gap(estimator: Any) -> dict[str, float] | None:
