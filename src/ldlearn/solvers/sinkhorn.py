@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import gen_batches
 
 from ldlearn.core.simplex import Array
 
 # Shapes: H, D, log_u, log_v (n, c), one pair of distributions a row; cost M and E = lam M (c, c); plans (n, c, c).
-_LARGEST_EXPONENT = 50.0  # beyond it exp(-lam M) loses precision: work on logarithms only
-_PLAIN_SWEEPS = 40  # sweeps on all rows before Newton's method takes over those that are slow
 _BLOCK_ENTRIES = 200_000  # of the arrays of plans worked on at a time
 
 
@@ -39,9 +39,8 @@ def sinkhorn(
     .. math:: \min_{P \ge 0}\; \langle P, M \rangle + \frac{1}{\lambda} \sum_{ab} P_{ab} (\ln P_{ab} - 1)
         \qquad P 1 = h, \quad P^T 1 = d
 
-    Sinkhorn's sweeps solve this in a few iterations if ``lam * max(M)`` is small, and in thousands if it is large. So
-    rows that converge slowly are solved by Newton's method on the dual, in logarithms, with a sweep wherever a Newton
-    step does not increase the dual.
+    Sinkhorn's sweeps may take thousands of iterations if ``lam * max(M)`` is large. So this is Newton's method on the
+    dual, in logarithms, with a sweep wherever a Newton step does not increase the dual.
 
     Parameters
     ----------
@@ -75,27 +74,14 @@ def sinkhorn(
     """
     E = lam * M
     log_u = np.zeros(H.shape) if start is None else start - start.max(axis=1, keepdims=True)
-    error = np.full(len(H), np.inf)
-    if float(E.max()) <= _LARGEST_EXPONENT:
-        log_u, error = _sweeps(H, D, np.exp(-E), log_u, tol)
-    slow = np.flatnonzero(error > tol)
-    step = max(1, _BLOCK_ENTRIES // M.size)
-    for first in range(0, len(slow), step):
-        rows = slow[first : first + step]
+    error = np.empty(len(H))
+    for rows in _row_blocks(len(H), M):
         log_u[rows], error[rows] = _newton(H[rows], D[rows], E, log_u[rows], tol, max_iter)
     return Transport(log_u, _log_v(log_u, D, E), float(error.max()))
 
 
-def _sweeps(H: Array, D: Array, G: Array, log_u: Array, tol: float) -> tuple[Array, Array]:
-    """Sinkhorn's sweeps; returns the logarithms of u and the L1 error of h in each row."""
-    U = np.exp(log_u)
-    for sweep in range(_PLAIN_SWEEPS + 1):
-        marginal = (D / (U @ G)) @ G.T  # of the plan, over u
-        error = np.abs(U * marginal - H).sum(axis=1)
-        if sweep == _PLAIN_SWEEPS or error.max() <= tol:
-            break
-        U = H / marginal
-    return np.log(U), error
+def _row_blocks(n: int, M: Array) -> Iterator[slice]:
+    return gen_batches(n, max(1, _BLOCK_ENTRIES // M.size))  # type: ignore[no-any-return]
 
 
 def _newton(H: Array, D: Array, E: Array, x: Array, tol: float, max_iter: int) -> tuple[Array, Array]:
@@ -151,9 +137,7 @@ def _log_v(log_u: Array, D: Array, E: Array) -> NDArray[np.float64]:
     """The v that meets d exactly."""
     with np.errstate(divide="ignore"):
         log_v = np.log(D)
-    step = max(1, _BLOCK_ENTRIES // E.size)
-    for first in range(0, len(log_u), step):
-        rows = slice(first, first + step)
+    for rows in _row_blocks(len(log_u), E):
         terms = log_u[rows, :, None] - E
         peak = terms.max(axis=1)
         log_v[rows] -= np.log(np.exp(terms - peak[:, None, :]).sum(axis=1)) + peak
@@ -169,9 +153,7 @@ def transport_cost(plan: Transport, H: Array, D: Array, lam: float) -> NDArray[n
 def total_plan(plan: Transport, M: Array, lam: float, weights: Array | None = None) -> NDArray[np.float64]:
     """The (weighted) sum of the plans of all rows, shape (n_labels, n_labels)."""
     total = np.zeros(M.shape)
-    step = max(1, _BLOCK_ENTRIES // M.size)
-    for first in range(0, len(plan.log_u), step):
-        rows = slice(first, first + step)
+    for rows in _row_blocks(len(plan.log_u), M):
         plans = np.exp(plan.log_u[rows, :, None] - lam * M + plan.log_v[rows, None, :])
         total += plans.sum(axis=0) if weights is None else np.tensordot(weights[rows], plans, axes=1)
     return total

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 from scipy import fft
+from sklearn.utils import gen_batches
 
 from ldlearn.solvers.low_rank import shrinkage
 
@@ -12,7 +13,7 @@ _BLOCK_ENTRIES = 250_000  # of the tensor at a time, so that they stay in the ca
 
 
 class SpectralTensor:
-    """Two n x n matrices, stacked, in the real coordinates of a Fourier transform along their rows.
+    """Two n x n matrices, stacked, after a Fourier transform along their rows.
 
     Parameters
     ----------
@@ -23,28 +24,15 @@ class SpectralTensor:
 
     def __init__(self, bases: list[NDArray[np.float64]], n: int) -> None:
         self.n = n
-        self.bases = [self._rotate(basis) for basis in bases]
-        self.parts = [np.zeros((n // 2 + 1, 2, n)) for _ in bases]  # frequency, real or imaginary, column
-        # Conjugate frequencies are stored once, with the weight of two. The tensor's norm is the mean of the nuclear
-        # norms of the slices of a plain transform, and tau is their threshold; stored slices are `scale` times as long,
-        # and their thresholds are scaled alike.
-        paired = np.ones(n // 2 + 1)
-        paired[0] = 0.0
-        if n % 2 == 0:
-            paired[-1] = 0.0
-        self.scale = np.sqrt((1.0 + paired) / n)
-
-    def _rotate(self, A: NDArray[np.float64]) -> NDArray[np.float64]:
-        spectrum = fft.rfft(A, axis=0, norm="ortho")
-        spectrum[1 : (self.n + 1) // 2] *= np.sqrt(2.0)  # so that lengths are those of all frequencies
-        return np.stack([spectrum.real, spectrum.imag], axis=1)
+        # Conjugate frequencies are stored once, with the weight of two, so that lengths are those of all frequencies.
+        self.root_weights = np.ones((n // 2 + 1, 1))
+        self.root_weights[1 : (n + 1) // 2] = np.sqrt(2.0)
+        self.bases = [self.root_weights * fft.rfft(basis, axis=0, norm="ortho") for basis in bases]
+        self.slices = np.zeros((n // 2 + 1, len(bases), n), dtype=complex)  # frequency, matrix, column
 
     def mean(self) -> NDArray[np.float64]:
         """Mean of the two matrices."""
-        spectrum = np.empty((self.n // 2 + 1, self.n), dtype=complex)
-        spectrum.real = 0.5 * (self.parts[0][:, 0] + self.parts[1][:, 0])
-        spectrum.imag = 0.5 * (self.parts[0][:, 1] + self.parts[1][:, 1])
-        spectrum[1 : (self.n + 1) // 2] /= np.sqrt(2.0)
+        spectrum = self.slices.mean(axis=1) / self.root_weights
         return np.asarray(fft.irfft(spectrum, n=self.n, axis=0, norm="ortho", overwrite_x=True))
 
     def threshold(self, change: list[NDArray[np.float64]], tau: float) -> tuple[list[NDArray[np.float64]], float]:
@@ -53,47 +41,21 @@ class SpectralTensor:
         Returns ``basis.T @ matrix`` for both, and how far the thresholds moved the tensor. One pass over memory.
         """
         products = [np.zeros_like(part) for part in change]
-        distance = 0.0
+        squares = 0.0
         size = max(1, _BLOCK_ENTRIES // (4 * self.n))
-        for start in range(0, self.n // 2 + 1, size):
-            rows = slice(start, start + size)
-            slices = np.concatenate([self._changed(v, rows, change[v]) for v in (0, 1)], axis=1)
-            # Two columns a slice: its singular vectors follow from 2 x 2 Gram matrices, all frequencies at once.
-            shrink, moved = slice_shrinkage(slices @ slices.transpose(0, 2, 1), tau * self.scale[rows])
-            distance += moved
-            slices = shrink @ slices
-            for v in (0, 1):
-                self.parts[v][rows] = slices[:, 2 * v : 2 * v + 2]
-                products[v] += np.tensordot(self.bases[v][rows], self.parts[v][rows], axes=([0, 1], [0, 1]))
-        return products, float(np.sqrt(distance))
-
-    def _changed(self, v: int, rows: slice, change: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.asarray(self.parts[v][rows] + np.tensordot(self.bases[v][rows], change, axes=1))
-
-
-def slice_shrinkage(K: NDArray[np.float64], tau: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
-    """What multiplies the slices to lower their singular values, and the squared distance this moves them.
-
-    A slice has n rows and two complex columns a, b; stored are the four real rows Re a, Im a, Re b, Im b.
-
-    Parameters
-    ----------
-    K : ndarray of shape (f, 4, 4)
-        Inner products of these rows.
-    tau : ndarray of shape (f,)
-    """
-    gram = np.empty((len(K), 2, 2), dtype=complex)
-    gram[:, 0, 0] = K[:, 0, 0] + K[:, 1, 1]
-    gram[:, 1, 1] = K[:, 2, 2] + K[:, 3, 3]
-    gram[:, 0, 1] = K[:, 0, 2] + K[:, 1, 3] + 1j * (K[:, 0, 3] - K[:, 1, 2])
-    gram[:, 1, 0] = gram[:, 0, 1].conj()
-    squares, vectors = np.linalg.eigh(gram)
-    values = np.sqrt(np.maximum(squares, 0.0))
-    mix = (vectors * shrinkage(values, tau[:, None])[:, None, :]) @ vectors.conj().transpose(0, 2, 1)
-    # (a, b) S in real rows: a complex factor x + iy of a row pair is the block [[x, -y], [y, x]].
-    real, imag = mix.real.transpose(0, 2, 1), mix.imag.transpose(0, 2, 1)
-    shrink = np.empty_like(K)
-    shrink[:, ::2, ::2] = shrink[:, 1::2, 1::2] = real
-    shrink[:, 1::2, ::2] = imag
-    shrink[:, ::2, 1::2] = -imag
-    return shrink, float(np.sum(np.minimum(values, tau[:, None]) ** 2))
+        # The tensor's norm is the mean of the nuclear norms of the slices of a plain transform, and tau is their
+        # threshold; stored slices are scaled, and their thresholds alike.
+        taus = tau * self.root_weights / np.sqrt(self.n)
+        for rows in gen_batches(self.n // 2 + 1, size):
+            slices = self.slices[rows]
+            for v, part in enumerate(change):
+                slices[:, v] += self.bases[v][rows] @ part
+            # Two rows a slice: its singular vectors follow from 2 x 2 Gram matrices, all frequencies at once.
+            values, vectors = np.linalg.eigh(slices @ slices.conj().transpose(0, 2, 1))
+            lengths = np.sqrt(np.maximum(values, 0.0))
+            squares += float(np.sum(np.minimum(lengths, taus[rows]) ** 2))
+            kept = vectors * shrinkage(lengths, taus[rows])[:, None, :]
+            slices[:] = (kept @ vectors.conj().transpose(0, 2, 1)) @ slices
+            for v, product in enumerate(products):
+                product += (self.bases[v][rows].conj().T @ slices[:, v]).real
+        return products, float(np.sqrt(squares))
