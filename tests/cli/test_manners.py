@@ -24,11 +24,11 @@ from ldlearn.cli.main import main
 
 
 def test_an_error_of_the_system_names_its_place():
-    from ldlearn.cli.main import _explain
+    from ldlearn.cli.main import _message_and_exit_code
 
     full = OSError(errno.ENOSPC, "No space left on device")
-    assert _explain(full) == ("standard output: No space left on device.", 2)
-    assert _explain(OSError(errno.EACCES, "Permission denied", "x.csv"))[0] == "x.csv: Permission denied."
+    assert _message_and_exit_code(full) == ("standard output: No space left on device.", 2)
+    assert _message_and_exit_code(OSError(errno.EACCES, "Permission denied", "x.csv"))[0] == "x.csv: Permission denied."
 
 
 def test_output_has_ordinary_permissions_and_no_leftovers(model, run, here):

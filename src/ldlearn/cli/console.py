@@ -78,9 +78,9 @@ def print_table(headings: Sequence[str], rows: Iterable[Iterable[object]], n_num
     """Print a table, its cells verbatim; the last `n_numeric` columns are aligned to the right."""
     table = Table(box=None, header_style="bold", pad_edge=False)
     for k, heading in enumerate(headings):
-        table.add_column(_verbatim(heading), justify="right" if k >= len(headings) - n_numeric else "left")
+        table.add_column(_as_plain_text(heading), justify="right" if k >= len(headings) - n_numeric else "left")
     for row in rows:
-        table.add_row(*map(_verbatim, row))
+        table.add_row(*map(_as_plain_text, row))
     # As wide as needed where there is no terminal.
     console = Console() if sys.stdout.isatty() else Console(width=200, no_color=True)
     with console.capture() as captured:
@@ -89,7 +89,7 @@ def print_table(headings: Sequence[str], rows: Iterable[Iterable[object]], n_num
         print_result(line.rstrip())
 
 
-def _verbatim(cell: object) -> Text:
+def _as_plain_text(cell: object) -> Text:
     # Text, because rich reads [brackets] in a string as markup.
     return Text(escape_control_chars(str(cell)))
 

@@ -30,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         _run([argument for argument in given if argument != "--debug"])
         code = 0
     except BaseException as error:
-        message, code = _explain(error)
+        message, code = _message_and_exit_code(error)
         if debug and message and code != _INTERRUPTED:
             raise
         if message:
@@ -75,10 +75,10 @@ def _run(arguments: list[str]) -> None:
             print(end="", flush=True)
 
 
-def _explain(error: BaseException) -> tuple[str, int]:
+def _message_and_exit_code(error: BaseException) -> tuple[str, int]:
     """A message, empty if it was printed already, and the exit code."""
     # typer and compiled code may raise another exception instead of these two, which then are its cause or context.
-    causes = {type(cause): cause for cause in _causes(error)}
+    causes = {type(cause): cause for cause in _exception_chain(error)}
     if KeyboardInterrupt in causes:
         return str(causes[KeyboardInterrupt]) or "interrupted.", _INTERRUPTED
     if isinstance(error, BrokenPipeError | SystemExit) and BrokenPipeError in causes:
@@ -100,7 +100,7 @@ def _explain(error: BaseException) -> tuple[str, int]:
     )
 
 
-def _causes(error: BaseException | None) -> Iterator[BaseException]:
+def _exception_chain(error: BaseException | None) -> Iterator[BaseException]:
     while error is not None:
         yield error
         error = error.__cause__ or error.__context__

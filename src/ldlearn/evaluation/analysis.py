@@ -60,12 +60,12 @@ def difference(results: Results, table: TaskTable, method: str, other: str, data
         return None
     n, margin = len(values), math.nan  # one repeat has no spread, and no comparison with NaN holds
     if n > 1:
-        deviation = float(np.std(values, ddof=1)) * math.sqrt(1 / n + _scored_ratio(finished[0][0], table.task))
+        deviation = float(np.std(values, ddof=1)) * math.sqrt(1 / n + _ratio_of_scored_rows(finished[0][0], table.task))
         margin = deviation * float(student.ppf(0.5 + CONFIDENCE / 2, n - 1))
     return Difference(float(np.mean(values)), margin, n)
 
 
-def _scored_ratio(record: Record, task: Task) -> float:
+def _ratio_of_scored_rows(record: Record, task: Task) -> float:
     """Number of rows that are scored over that of all others; 1 if the record has no sizes."""
     rows = {part: record.sizes.get(f"n_{part}", 0) for part in ("train", "validation", "test")}
     scored = rows["test" if task == "prediction" else "train"]
@@ -201,21 +201,21 @@ def search_curves(cv_results: Mapping[str, Any], best: Mapping[str, Any]) -> lis
     scores, spreads = np.asarray(cv_results["mean_test_score"]), np.asarray(cv_results["std_test_score"])
     curves = []
     for key in (key for key in cv_results if key.startswith("param_")):
-        tried = [_hashable(value) for value in cv_results[key]]
-        values, name = _in_order(tried), key.removeprefix("param_")
+        tried = [_hashable_value(value) for value in cv_results[key]]
+        values, name = _sorted_values(tried), key.removeprefix("param_")
         # As for records: the other hyperparameters are those that give the best score at each value.
         places = [max((k for k, v in enumerate(tried) if v == value), key=lambda k: scores[k]) for value in values]
         if len(values) > 1:
-            selected = [_hashable(best[name])]
+            selected = [_hashable_value(best[name])]
             curves.append(Curve(name, "score \u2191", values, scores[places], spreads[places], selected))
     return curves
 
 
 def _curve(records: Sequence[Record], parameter: str, task: Task) -> Curve:
-    metric = get_metric(records[0].deciding_metric(task))
+    metric = get_metric(records[0].selection_metric(task))
     best = max if metric.greater_is_better else min
     profiles = [_profile(record, parameter, task, best) for record in records]
-    values = _in_order(value for profile in profiles for value in profile)
+    values = _sorted_values(value for profile in profiles for value in profile)
     spreads = [Spread.of(profile.get(value) for profile in profiles) for value in values]
     selected = [record.selected.get(task) or {} for record in records]
     return Curve(
@@ -224,7 +224,7 @@ def _curve(records: Sequence[Record], parameter: str, task: Task) -> Curve:
         values=values,
         mean=np.array([math.nan if spread is None else spread.mean for spread in spreads]),
         std=np.array([math.nan if spread is None else spread.std for spread in spreads]),
-        selected=[_hashable(params[parameter]) for params in selected if parameter in params],
+        selected=[_hashable_value(params[parameter]) for params in selected if parameter in params],
     )
 
 
@@ -234,16 +234,16 @@ def _profile(record: Record, parameter: str, task: Task, best: Callable[[list[fl
     for point in record.grid:
         score = getattr(point, task)
         if parameter in point.params and is_number(score):
-            by_value.setdefault(_hashable(point.params[parameter]), []).append(float(score))
+            by_value.setdefault(_hashable_value(point.params[parameter]), []).append(float(score))
     return {value: best(scores) for value, scores in by_value.items()}
 
 
-def _hashable(value: Any) -> Any:
+def _hashable_value(value: Any) -> Any:
     # Values of a grid may be lists or tables, which cannot be keys.
     return value if isinstance(value, (str, int, float, bool, type(None))) else repr(value)
 
 
-def _in_order(values: Iterable[Any]) -> list[Any]:
+def _sorted_values(values: Iterable[Any]) -> list[Any]:
     """Different values: numbers by size, others in the order of the grid."""
     listed = list(dict.fromkeys(values))
     return sorted(listed) if all(is_number(value) for value in listed) else listed

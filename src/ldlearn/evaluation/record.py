@@ -187,12 +187,12 @@ class Record:
         """Scores of a task by metric; empty if the method has none."""
         return (self.recovery if task == "recovery" else self.prediction) or {}
 
-    def deciding_metric(self, task: Task) -> str:
+    def selection_metric(self, task: Task) -> str:
         """Name of the metric that selected hyperparameters for a task."""
         return str(self.selection.get(task, HEADLINE_METRICS[0]))
 
 
-def latest(records: Iterable[Record]) -> list[Record]:
+def latest_records(records: Iterable[Record]) -> list[Record]:
     """The last record of every data set, method and repeat, in the order of first appearance."""
     return list({(record.dataset, record.method, record.repeat): record for record in records}.values())
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ldlearn.evaluation.record import Record, latest
+from ldlearn.evaluation.record import Record, latest_records
 from ldlearn.exceptions import FileError, InputError
 from ldlearn.tables.atomic import naming_system_errors
 
@@ -41,7 +41,7 @@ def read_records(run_dir: str | os.PathLike[str], *, history: bool = False) -> l
     with _OPEN[path.suffix if path.suffix in _OPEN else ""](path, "rb") as file:
         content: bytes = file.read()
     records = list(_parse(content, path))
-    return records if history else latest(_of_last_plan(records, path.parent / CELLS))
+    return records if history else latest_records(_filter_last_plan(records, path.parent / CELLS))
 
 
 def find_records(run_dir: str | os.PathLike[str]) -> Path:
@@ -54,7 +54,7 @@ def find_records(run_dir: str | os.PathLike[str]) -> Path:
     raise RunFolderError(f"There are no records in {os.fspath(run_dir)}; `ldlearn run PLAN -o DIR` makes them.")
 
 
-def _of_last_plan(records: list[Record], cells: Path) -> list[Record]:
+def _filter_last_plan(records: list[Record], cells: Path) -> list[Record]:
     """Records of the cells that the last plan of a folder has, in its order; all where there is no list of cells."""
     if not cells.is_file():
         return records

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldlearn.evaluation.ranking import ScoreMatrix
-from ldlearn.evaluation.record import TASKS, Convergence, Record, Task, is_number, latest
+from ldlearn.evaluation.record import TASKS, Convergence, Record, Task, is_number, latest_records
 from ldlearn.metrics import HEADLINE_METRICS, LABEL_METRICS, METRICS, Metric
 
 
@@ -156,7 +156,7 @@ class Results:
         self, records: Iterable[Record], headline: Sequence[str] = HEADLINE_METRICS, subject: str = ""
     ) -> None:
         # A run that was continued has several records of a cell that failed before.
-        self.records = latest(records)
+        self.records = latest_records(records)
         self.methods: dict[str, Method] = {}
         for record in self.records:
             self.methods.setdefault(record.method, Method.of(record))

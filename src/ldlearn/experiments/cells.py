@@ -57,13 +57,13 @@ class Cell:
             "method": {"name": self.method.name} | self.method.to_dict(),
             "repeat": self.repeat,
             "protocol": protocol,
-            "selection": self._selection_that_matters(),
+            "selection": self._effective_selection(),
         }
         # Equal text for equal content, whatever the order of the keys in a plan.
         canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(canonical.encode()).hexdigest()[:16]
 
-    def _selection_that_matters(self) -> dict[str, Any]:
+    def _effective_selection(self) -> dict[str, Any]:
         """The selection without what changes nothing, so that records serve all plans that ask for the same work."""
         selection, has_choice = asdict(self.selection), len(self.grid_indices) > 1
         by_recovery = self.selection.mode == "oracle" and ("recovery" in self.method.tasks or self.method.stepwise)
@@ -144,13 +144,13 @@ def draw_grid_indices(method: MethodSpec, budget: int | None, seed: int) -> list
     # Without its name in the plan: the same method under another one tries the same points.
     name = json.dumps([seed, method.to_dict()], sort_keys=True)
     if not method.stepwise:
-        return [divmod(number, n_learner) for number in _drawn(n * n_learner, budget, name)]
+        return [divmod(number, n_learner) for number in _draw_numbers(n * n_learner, budget, name)]
     # "budget and" keeps None, which is no limit. What the learner's grid leaves over goes to the first step.
-    learners = _drawn(n_learner, budget and budget // 2, f"{name} learner")
-    return list(itertools.product(_drawn(n, budget and budget - len(learners), name), learners))
+    learners = _draw_numbers(n_learner, budget and budget // 2, f"{name} learner")
+    return list(itertools.product(_draw_numbers(n, budget and budget - len(learners), name), learners))
 
 
-def _drawn(n: int, budget: int | None, name: str) -> list[int]:
+def _draw_numbers(n: int, budget: int | None, name: str) -> list[int]:
     """Numbers below n: those with the smallest sums, which no version of a random generator can change."""
     if budget is None or n <= budget:
         return list(range(n))

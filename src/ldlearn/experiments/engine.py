@@ -186,7 +186,7 @@ def lock_folder(path: Path) -> Iterator[None]:
     # could then hold the old file, opened before, and another one a new file of the same name.
     with open(path / "lock", "a+", encoding="utf-8") as file:
         try:
-            _lock_or_raise(file)
+            _lock_file(file)
         except OSError:
             file.seek(0)
             holder = " ".join(file.read().split()) or "unknown"
@@ -200,7 +200,7 @@ def lock_folder(path: Path) -> Iterator[None]:
         yield
 
 
-def _lock_or_raise(file: Any) -> None:
+def _lock_file(file: Any) -> None:
     """An advisory lock that ends with the process."""
     if os.name == "nt":  # pragma: no cover
         import msvcrt

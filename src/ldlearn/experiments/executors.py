@@ -147,7 +147,7 @@ def _results(client: Any, tasks: Iterable[Task]) -> Iterator[list[Record]]:
             if id(dataset) not in data:
                 # The content in the key: the scheduler takes equal keys for equal data, also those of another run.
                 key = f"ldlearn-data-{dataset.name}-{joblib.hash(dataset)}"
-                data[id(dataset)] = client.submit(_itself, dataset, key=key)
+                data[id(dataset)] = client.submit(_return_dataset, dataset, key=key)
             # Not pure: a task has a time and a memory of its own, so equal tasks are not one task.
             futures.append(client.submit(compute_cells, cells, data[id(dataset)], pure=False))
     try:
@@ -160,5 +160,5 @@ def _results(client: Any, tasks: Iterable[Task]) -> Iterator[list[Record]]:
         client.cancel(futures)  # after Ctrl-C the cluster must not go on
 
 
-def _itself(dataset: AnyDataset) -> AnyDataset:
+def _return_dataset(dataset: AnyDataset) -> AnyDataset:
     return dataset

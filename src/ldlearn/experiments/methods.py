@@ -144,7 +144,7 @@ def read_methods(plan: TomlTable) -> tuple[MethodSpec, ...]:
     """The ``methods`` and ``discover`` tables of a plan."""
     named = plan.table("methods")
     tables = {name: named.table(name) for name in named.entries()}
-    methods = {name: _read_method(name, _completed(table, tables)) for name, table in tables.items()}
+    methods = {name: _read_method(name, _inherit_settings(table, tables)) for name, table in tables.items()}
     if "discover" in plan:
         # Methods named in the plan replace discovered ones.
         methods = {method.name: method for method in _discover(plan.table("discover"))} | methods
@@ -153,7 +153,7 @@ def read_methods(plan: TomlTable) -> tuple[MethodSpec, ...]:
     return tuple(methods.values())
 
 
-def _completed(table: TomlTable, others: Mapping[str, TomlTable]) -> TomlTable:
+def _inherit_settings(table: TomlTable, others: Mapping[str, TomlTable]) -> TomlTable:
     """With ``like = "other method"``, estimator, params and grid of that method are defaults."""
     model = table.get("like", valid=others, what="method")
     if model is None:

@@ -88,7 +88,7 @@ class Selection:
         refused = () if self.mode == "oracle" else ("recovery", "recovery_rows")
         return {key: value for key, value in asdict(self).items() if key not in refused}
 
-    def deciding(self, task: str) -> list[str]:
+    def metrics_for(self, task: str) -> list[str]:
         """Names of the metrics that select hyperparameters for a task; a record shows those of the first."""
         first = self.recovery if task == "recovery" else self.prediction
         # Records have no scores that depend on the order of the labels.

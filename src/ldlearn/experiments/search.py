@@ -137,28 +137,28 @@ class ValidationScorer:
 
     def scores(self, task: str, model: Any) -> dict[str, float]:
         """Scores of a model by the metrics that select."""
-        deciding = self.selection.deciding(task)
+        metrics = self.selection.metrics_for(task)
         if not self.oracle:
-            return self._scores_of_labels(model, deciding)
+            return self._scores_of_labels(model, metrics)
         if task == "recovery":
-            return score_all(*self._recovered(model), deciding)
-        return score_all(self.split.validation.truth, model.predict(self.split.validation.X), deciding)
+            return score_all(*self._recovered(model), metrics)
+        return score_all(self.split.validation.truth, model.predict(self.split.validation.X), metrics)
 
-    def _scores_of_labels(self, model: Any, deciding: list[str]) -> dict[str, float]:
+    def _scores_of_labels(self, model: Any, metrics: list[str]) -> dict[str, float]:
         """Scores of predictions against 0/1 labels, for both tasks; enhancers get a learner."""
         train, validation = self.split.train, self.split.validation
         # The same learner with its defaults for every enhancer, so that only what they recover can differ.
         learner = model if hasattr(model, "predict") else SABFGS().fit(train.X, model.label_distributions_)
         P = learner.predict(validation.X)
-        ours = [name for name in deciding if get_metric(name).against_labels]
+        ours = [name for name in metrics if get_metric(name).against_labels]
         scores = score_all(validation.Y, P, ours)
         if not np.isnan(validation.Y).any():
             shares = normalize_rows(validation.Y.astype(float))
-            return scores | score_all(shares, P, [name for name in deciding if name not in ours])
+            return scores | score_all(shares, P, [name for name in metrics if name not in ours])
         # Further metrics that need every label are left out; the one that selects cannot be.
-        if deciding[0] not in ours:
+        if metrics[0] not in ours:
             raise ValidationRowsError(
-                f'{deciding[0]} needs every label, but some are unknown; write prediction = "vote_likelihood".'
+                f'{metrics[0]} needs every label, but some are unknown; write prediction = "vote_likelihood".'
             )
         return scores
 
@@ -168,9 +168,9 @@ class ValidationScorer:
             return train.truth, model.label_distributions_
         if basis == _ENHANCED:
             return validation.truth, model.enhance(validation.X, validation.Y)
-        return validation.truth, self._fitted_again(model).label_distributions_
+        return validation.truth, self._refit_on_validation_rows(model).label_distributions_
 
-    def _fitted_again(self, model: Any) -> Any:
+    def _refit_on_validation_rows(self, model: Any) -> Any:
         """The method with the same parameters, fitted to the 0/1 labels of the validation rows."""
         validation = self.split.validation
         try:
@@ -231,10 +231,10 @@ class _CellSearch:
             except ValidationRowsError as error:  # for one task; the other may still be scored
                 values["error"] = str(error)
                 continue
-            deciding = self.cell.selection.deciding(task)
-            values[task] = scores.get(deciding[0], math.nan)
+            metrics = self.cell.selection.metrics_for(task)
+            values[task] = scores.get(metrics[0], math.nan)
             best = self._best.setdefault(task, {})
-            for metric in deciding:
+            for metric in metrics:
                 value, order = scores.get(metric, math.nan), get_metric(metric)
                 previous = best.setdefault(metric, (value, fit))
                 # Of equal points the first of the grid is selected.

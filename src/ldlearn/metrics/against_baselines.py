@@ -117,7 +117,7 @@ def choose_metrics(names: Sequence[str] | str | None, logical: bool) -> list[Met
     return chosen
 
 
-def judged_rows(truth: Matrix, logical: bool) -> NDArray[np.bool_]:
+def scorable_rows(truth: Matrix, logical: bool) -> NDArray[np.bool_]:
     """Rows that can be scored: at least one observed 0/1 label, or all degrees."""
     missing = np.isnan(truth)
     return np.asarray(~(missing.all(axis=1) if logical else missing.any(axis=1)))

@@ -37,12 +37,12 @@ def summarize(results: Results, table: TaskTable) -> list[str]:
         return [f"{names[0]} is the only method with a result on every data set: there is nothing to rank."]
     if n == 1:
         return summarize_dataset(results, table, table.datasets[0])
-    best, baselines = _tied_first(names, ranks), ev.best_baselines(table)
+    best, baselines = _names_tied_for_first(names, ranks), ev.best_baselines(table)
     sentences = []
-    for name in _tied_first([m.name for m in table.ranked if not m.is_baseline], ranks) if baselines else ():
+    for name in _names_tied_for_first([m.name for m in table.ranked if not m.is_baseline], ranks) if baselines else ():
         sentences.append(_count_better(results, table, name, "the best baseline", baselines))
     where = plural(n, "data set") + (", too few for a test of ranks" if n < _MIN_DATASETS else "")
-    sentences.append(f"{_have(best)} the best average rank, {ranks[best[0]]:.2f} over {where}.")
+    sentences.append(f"{_has_or_share(best)} the best average rank, {ranks[best[0]]:.2f} over {where}.")
     second = next((method for method in table.ranked if method.name not in best), None)
     if len(best) == 1 and second is not None and not second.is_baseline:
         others = dict.fromkeys(table.datasets, second.name)
@@ -61,8 +61,8 @@ def summarize_dataset(results: Results, table: TaskTable, dataset: str) -> list[
     if len(means) < 2:
         return [f"{plural(len(means), 'method')} with a result on {dataset}: there is nothing to compare."]
     names = sorted(means, key=lambda name: table.metric.sort_key(means[name]))
-    best, baseline = _tied_first(names, means), ev.best_baselines(table).get(dataset)
-    sentences = [f"{_have(best)} the best mean on {dataset}, {means[best[0]]:.4f}."]
+    best, baseline = _names_tied_for_first(names, means), ev.best_baselines(table).get(dataset)
+    sentences = [f"{_has_or_share(best)} the best mean on {dataset}, {means[best[0]]:.4f}."]
     if baseline in best:
         sentences.append("No method is better than this baseline." if len(best) == 1 else "A baseline is among them.")
     second = next((name for name in names if name not in (*best, baseline)), None) if len(best) == 1 else None
@@ -75,12 +75,12 @@ def summarize_dataset(results: Results, table: TaskTable, dataset: str) -> list[
     return sentences
 
 
-def _tied_first(names: Sequence[str], values: Mapping[str, float]) -> list[str]:
+def _names_tied_for_first(names: Sequence[str], values: Mapping[str, float]) -> list[str]:
     """Of names in order, those with the value of the first, up to the precision that is printed."""
     return [name for name in names if abs(values[name] - values[names[0]]) < 5e-5]
 
 
-def _have(names: Sequence[str]) -> str:
+def _has_or_share(names: Sequence[str]) -> str:
     return f"{enumerate_names(names)} {'has' if len(names) == 1 else 'share'}"
 
 

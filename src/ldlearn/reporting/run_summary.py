@@ -89,7 +89,7 @@ def _describe_grids(sizes: dict[int, list[str]], tuned: Sequence[Record], subjec
 def _selection_metrics(records: Sequence[Record], task: Task) -> str:
     if all(record.selection.get("per_metric") for record in records):
         return "each metric for itself"
-    names = dict.fromkeys(record.deciding_metric(task) for record in records)
+    names = dict.fromkeys(record.selection_metric(task) for record in records)
     return enumerate_names([METRICS[name].title if name in METRICS else name for name in names])
 
 

@@ -15,7 +15,7 @@ from ldlearn.metrics.against_baselines import (
     Score,
     advantage_over_constant,
     clearly_better,
-    judged_rows,
+    scorable_rows,
     score_predictions,
     wants_all,
 )
@@ -212,7 +212,7 @@ def evaluate_table(
             raise TableError("the table has no rows.")
         P = np.concatenate(predictions)
         truth, weights, logical, left_out = TableLabels(loaded.labels, np.concatenate(truths), rows, kind).truth()
-    observed = judged_rows(truth, logical)
+    observed = scorable_rows(truth, logical)
     if not observed.any():
         raise TableError("no row has a label that is known, so there is nothing to compare with.")
     truth, P, weights = truth[observed], P[observed], None if weights is None else weights[observed]

@@ -16,7 +16,7 @@ from ldlearn.metrics.against_baselines import (
     Score,
     advantage_over_constant,
     clearly_better,
-    judged_rows,
+    scorable_rows,
     score_predictions,
 )
 from ldlearn.tables.column_types import CellReport
@@ -202,7 +202,7 @@ def _hold_out(
         return f"a fit without them failed ({error})"
     logical, T, T_test = targets.kind == "0/1", targets.truth[train], targets.truth[test]
     classifier = _predict_by_classifier(X, T, X_test) if logical else None
-    observed = judged_rows(T_test, logical)
+    observed = scorable_rows(T_test, logical)
     # A single row has no standard error.
     if observed.sum() < 2:
         return "hardly any of them has a label that is known"
