@@ -29,7 +29,7 @@ def fit(
     set: opt.Settings = None,
     kind: opt.LabelKind = "auto",
     separator: opt.Separator = None,
-    holdout: Annotated[float | None, typer.Option(metavar="F", help="Fraction held out; default 0.2.")] = None,
+    holdout: Annotated[float, typer.Option(metavar="F", help="Fraction of held-out rows.")] = 0.2,
     intervals: Annotated[
         bool, typer.Option("--intervals", help="Store what --interval and --flag-far of predict need.")
     ] = False,
@@ -53,23 +53,19 @@ def fit(
         raise typer.BadParameter(f"a model file ends in .ldl, {output!r} does not.", param_hint="-o")
     wanted: dict[str, Any] = {"method": method or DEFAULT_METHOD, "overwrite": not no_clobber, **vars(features)}
     wanted["params"] = dict(set or ())
-    local = {"kind": kind, "separator": separator, "embedding": embedding, "format": format, "holdout": holdout}
-    local["intervals"] = intervals or None
-    given: dict[str, Any] = {name: value for name, value in local.items() if value not in (None, "auto")}
+    local: dict[str, Any] = {"kind": kind, "separator": separator, "format": format, "intervals": intervals}
     if scheduler is not None:
-        if refused := [*given, *(name for name, value in vars(dialect).items() if value)]:
-            names = ", ".join(f"--{name}" for name in refused).replace("--format", "--from")
-            problem = f"a cluster takes 0/1 label columns or degrees in plain files, and no {names}."
-            raise typer.BadParameter(problem, param_hint="--scheduler")
+        refused = local | vars(dialect) | {"embedding": embedding}
+        for name in (name for name, value in refused.items() if value not in (None, False, "auto")):
+            raise typer.BadParameter(f"a cluster takes 0/1 labels and no {name}.", param_hint="--scheduler")
         # only with a scheduler: it needs Dask
         from ldlearn.tables.table_parts import fit_parts
 
         model = fit_parts(data, labels, output, scheduler=scheduler, **wanted)
     else:
-        if embedding is not None:
-            given["embedding"] = tables.import_embedding(embedding)
-        given |= {"dialect": dialect, "on_message": console.log, "progress": console.progress}
-        model = tables.fit_table(data, labels, output, **wanted, **given)
+        local |= {"holdout": holdout, "dialect": dialect, "on_message": console.log, "progress": console.progress}
+        local["embedding"] = None if embedding is None else tables.import_embedding(embedding)
+        model = tables.fit_table(data, labels, output, **wanted, **local)
     if as_json:
         console.print_json({"model": output} | tables.describe_model(model))
         return

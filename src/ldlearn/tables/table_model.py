@@ -147,7 +147,7 @@ class TableModel:
             "transformed_features": X.shape[1],
             "label_kind": targets.kind,
             "label_means": dict(zip(labels, np.nanmean(T, axis=0).tolist(), strict=True)),
-            "positives_per_row": float((T > 0).sum(axis=1).mean()),
+            "positives_per_row": float((T > 0).sum() / len(T)),
             "mean_distribution": mean_distribution(T).tolist(),
             "holdout": None,
             **columns,
