@@ -63,14 +63,3 @@ def test_a_kernel_that_cannot_fit_is_refused_before_it_is_made(monkeypatch):
     monkeypatch.setattr(resources, "available_memory", lambda: 1000)
     with pytest.raises(MemoryError, match="20 x 20 kernel needs"):
         rbf_kernel(np.zeros((20, 1)), width=1.0)
-
-
-@pytest.mark.parametrize("width", [0.0, 0.7])
-def test_upper_blocks_hold_the_kernel_from_the_diagonal_on(width, monkeypatch):
-    monkeypatch.setattr(kernels, "_BLOCK_ENTRIES", 20)
-    X = np.random.default_rng(3).normal(size=(7, 2))
-    K = rbf_kernel(X, width=width)
-    blocks = list(kernels.upper_rbf_blocks(X, width=width))
-    assert len(blocks) > 2
-    for rows, block in blocks:
-        np.testing.assert_allclose(block, K[rows, rows.start :], rtol=1e-12)

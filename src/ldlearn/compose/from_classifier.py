@@ -102,21 +102,21 @@ class FromClassifier(SampleWeightMixin, JointModel):
         seen = np.ones(Y.shape, dtype=bool) if observed is None else observed
         self.varied_ = np.flatnonzero(Y.any(axis=0) & (seen & ~Y).any(axis=0))
         self.shares_ = (counts @ Y + 0.5) / (counts @ seen + 1.0)
-        self._surest = 0.5 / (float(counts.sum()) + 1.0)
-        classifier = LikelyLogisticRegression() if self.classifier is None else self.classifier
+        self._smallest_probability = 0.5 / (float(counts.sum()) + 1.0)
+        classifier = ValidatedLogisticRegression() if self.classifier is None else self.classifier
         targets = Y[:, self.varied_].astype(np.int8)
         # No classifier knows more of a column that lies far from zero; many lose its digits there.
         self._offsets = common_offsets(X)
         near = subtract_offsets(X, self._offsets)
         if observed is None and len(self.varied_) > 1 and _takes_several_labels(classifier):
-            self.classifier_: Any = _fitted(classifier, near, targets, sample_weight, "the labels")
+            self.classifier_: Any = _fit_classifier(classifier, near, targets, sample_weight, "the labels")
         else:
             self.classifier_ = []
             for j, column in zip(self.varied_, targets.T, strict=True):
                 rows = slice(None) if observed is None else np.flatnonzero(observed[:, j])
                 weights = None if sample_weight is None else sample_weight[rows]
                 what = f"the label {self.label_names_[j]!r}"
-                self.classifier_.append(_fitted(classifier, near[rows], column[rows], weights, what))
+                self.classifier_.append(_fit_classifier(classifier, near[rows], column[rows], weights, what))
         self.label_distributions_ = self._enhance(X, Y, observed)
 
     def _predict(self, X: Any) -> Array:
@@ -124,17 +124,17 @@ class FromClassifier(SampleWeightMixin, JointModel):
         X = subtract_offsets(X, self._offsets)
         if isinstance(self.classifier_, list):
             for j, classifier in zip(self.varied_, self.classifier_, strict=True):
-                P[:, j] = _of_one(classifier, X)
+                P[:, j] = _single_label_probabilities(classifier, X)
         else:
-            P[:, self.varied_] = _of_several(self.classifier_.predict_proba(X))
-        P = np.clip(P, self._surest, 1.0 - self._surest)
+            P[:, self.varied_] = _positive_probabilities(self.classifier_.predict_proba(X))
+        P = np.clip(P, self._smallest_probability, 1.0 - self._smallest_probability)
         return normalize_rows(-np.log1p(-P) if self.link == "votes" else P)
 
     def _enhance(self, X: Any, Y: Mask, observed: Mask | None = None) -> Array:
         return normalize_rows(self._predict(X) * (Y if observed is None else Y | ~observed))
 
 
-def _fitted(classifier: Any, X: Any, y: Any, weights: SampleWeight | None, what: str) -> Any:
+def _fit_classifier(classifier: Any, X: Any, y: Any, weights: SampleWeight | None, what: str) -> Any:
     counts = {} if weights is None else {str(_weights_name(classifier)): weights}
     targets = y[:, None] if y.ndim == 1 and not _takes_one_label(classifier) else y
     try:
@@ -179,25 +179,25 @@ def _weights_name(classifier: Any) -> str | None:
     return _weights_name(classifier.estimator) if isinstance(classifier, GridSearchCV | RandomizedSearchCV) else None
 
 
-def _of_one(classifier: Any, X: Any) -> NDArray[np.float64]:
+def _single_label_probabilities(classifier: Any, X: Any) -> NDArray[np.float64]:
     """Probabilities of the ones of a single label."""
     found = classifier.predict_proba(X)
     if not _takes_one_label(classifier):
-        return _of_several(found)[:, 0]
+        return _positive_probabilities(found)[:, 0]
     return np.asarray(found, dtype=np.float64)[:, list(classifier.classes_).index(1)]
 
 
-def _of_several(probabilities: Any) -> NDArray[np.float64]:
+def _positive_probabilities(probabilities: Any) -> NDArray[np.float64]:
     """Probabilities of the ones: some classifiers give a matrix, others a list with two columns for each label."""
     if isinstance(probabilities, list):
         return np.column_stack([np.asarray(part, dtype=np.float64)[:, 1] for part in probabilities])
     return np.asarray(probabilities, dtype=np.float64)
 
 
-class LikelyLogisticRegression(ClassifierMixin, BaseEstimator):
+class ValidatedLogisticRegression(ClassifierMixin, BaseEstimator):
     """Logistic regression of one label, its penalty the one under which held-out labels are likeliest."""
 
-    def fit(self, X: Any, y: Any, sample_weight: SampleWeight | None = None) -> LikelyLogisticRegression:
+    def fit(self, X: Any, y: Any, sample_weight: SampleWeight | None = None) -> ValidatedLogisticRegression:
         """Try penalties on folds that depend on the features alone, then fit with the best."""
         # In the unit of the penalty the scale of the features is near that of the intercept, whatever it was.
         features = Features(X, sample_weight=sample_weight)

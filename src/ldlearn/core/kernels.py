@@ -102,20 +102,6 @@ def rbf_blocks(X: Array, Z: Array | None = None, *, width: float) -> Iterator[tu
         yield rows, _gaussian(squared_distances(X[rows], Z), width)
 
 
-def upper_rbf_blocks(X: Array, *, width: float) -> Iterator[tuple[slice, NDArray[np.float64]]]:
-    """Like `rbf_blocks` of X with itself, but each block starts at the diagonal, because the kernel is symmetric.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> [(rows.start, block.shape) for rows, block in upper_rbf_blocks(np.zeros((2000, 1)), width=1.0)]
-    [(0, (1048, 2000)), (1048, (952, 952))]
-    """
-    X = _centred(X, X)
-    for rows in _blocks(len(X), len(X)):
-        yield rows, _gaussian(squared_distances(X[rows], X[rows.start :]), width)
-
-
 def _gaussian(squares: NDArray[np.float64], width: float) -> NDArray[np.float64]:
     if width == 0:
         return np.asarray(squares == 0, dtype=np.float64)

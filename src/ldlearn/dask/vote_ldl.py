@@ -59,7 +59,7 @@ class DaskVoteLDL(DaskJointModel, joint.VoteLDL):
         return super().enhance(X, y)
 
     def _fit(self, training: TrainingBlocks) -> None:  # type: ignore[override]
-        self._knows_raters, self._typical_offset = False, 0.0
+        self._fitted_with_raters, self._typical_offset = False, 0.0
         columns = BlockColumns(training, *self._map_features(training), self.fit_intercept)
         self.gamma_ = self._select_gamma(*columns.selection_rows()) if self.gamma is None else float(self.gamma)
         votes = _BlockVotes(columns, self.label_names_)

@@ -9,7 +9,7 @@ import numpy as np
 
 from ldlearn.base import Capabilities, Enhancer, SampleWeightMixin
 from ldlearn.base.sklearn_private import Interval, StrOptions
-from ldlearn.core.kernels import mean_distance, upper_rbf_blocks
+from ldlearn.core.kernels import mean_distance, rbf_blocks
 from ldlearn.core.simplex import Array, Mask, SampleWeight, to_distributions
 
 
@@ -105,11 +105,7 @@ class KM(SampleWeightMixin, Enhancer):
         The entries of Y are the weights of the rows that carry a label.
         """
         width = mean_distance(X, weights) if isinstance(self.sigma, str) else self.sigma
-        KY = np.zeros(Y.shape)
-        for rows, block in upper_rbf_blocks(X, width=width):
-            KY[rows] += block @ Y[rows.start :]
-            # The same entries of the symmetric kernel, seen from the columns.
-            KY[rows.stop :] += block[:, len(block) :].T @ Y[rows]
+        KY = np.vstack([block @ Y for _, block in rbf_blocks(X, width=width)])
         counts = Y.sum(axis=0)
         counts[counts == 0] = 1.0  # a label without rows has no centre, and its distances are not used
         within = np.einsum("il,il->l", Y, KY) / counts**2

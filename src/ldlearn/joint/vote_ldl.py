@@ -197,7 +197,7 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
 
     def _log_raters(self, n_raters: Any, y: Any) -> NDArray[np.float64]:
         check_is_fitted(self)
-        if not self._knows_raters:
+        if not self._fitted_with_raters:
             raise InputError(
                 "n_raters were not given to fit, so that the votes per rater are unknown; fit with n_raters too."
             )
@@ -223,7 +223,7 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
             For the shares of the votes that the rows did get: see `DLDL.enhance_interval`.
         """
         concentration = self._find_concentration(n_raters)
-        if n_raters is None or not self._knows_raters:
+        if n_raters is None or not self._fitted_with_raters:
             return self._vote_intervals(X, y, coverage, concentration, self._typical_offset)
         offset = self._log_raters(n_raters, y)
         return self._vote_intervals(X, y, coverage, concentration, offset, n_raters=offset)
@@ -231,7 +231,7 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
     def _find_concentration(self, n_raters: Any) -> float | None:
         """Of the typical row, if the numbers of raters were given to the fit."""
         check_is_fitted(self)
-        if not self._knows_raters:
+        if not self._fitted_with_raters:
             return super()._find_concentration(n_raters)
         if n_raters is not None:
             log_raters(n_raters, np.size(n_raters))
@@ -245,7 +245,7 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
         observed: Mask | None = None,
         n_raters: Array | None = None,
     ) -> None:
-        self._knows_raters = n_raters is not None
+        self._fitted_with_raters = n_raters is not None
         offset = np.zeros(1) if n_raters is None else n_raters
         # New rows without a number of raters get the geometric mean of those of the training rows.
         self._typical_offset = float(np.average(offset, weights=None if n_raters is None else sample_weight))
