@@ -336,6 +336,9 @@ def test_bad_features_get_one_sentence(estimator):
     X, D, Y = make_problem()
     holed = np.where(np.eye(*X.shape) > 0, np.nan, X)
     bad = {"NaN.*sklearn.impute": holed, "Reshape your data": X[:, 0], "must hold real numbers": 1j * X}
+    if estimator.capabilities().missing_values:
+        model = clone(estimator).fit(bad.pop("NaN.*sklearn.impute"), targets(estimator, D, Y))
+        assert np.isfinite(model.predict(holed)).all()
     for message, spoilt in bad.items():
         with pytest.raises(ValueError, match=message) as caught:
             clone(estimator).fit(spoilt, targets(estimator, D, Y))

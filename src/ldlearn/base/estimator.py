@@ -39,6 +39,7 @@ class Capabilities(NamedTuple):
 
     sparse: bool = False  # X may be a sparse matrix
     sample_weight: bool = False  # ``fit`` uses ``sample_weight``
+    missing_values: bool = False  # X may contain NaN
     unknown_labels: bool = False  # 0/1 labels may be NaN: neither positive nor negative
     keeps_zeros: bool = False  # negative labels get degree 0
     order_invariant: bool = True  # permuting the samples permutes the result
@@ -222,9 +223,12 @@ class LabelEstimator(BaseEstimator):
             self._fit(X, T, **row_data)
 
     def _validate_features(self, X: Any, reset: bool = False) -> Any:
-        accept_sparse = "csr" if self.capabilities().sparse else False
+        accepted: dict[str, Any] = {
+            "accept_sparse": "csr" if self.capabilities().sparse else False,
+            "ensure_all_finite": "allow-nan" if self.capabilities().missing_values else True,
+        }
         with raise_input_errors():
-            return validate_data(self, X, reset=reset, dtype=[np.float64, np.float32], accept_sparse=accept_sparse)
+            return validate_data(self, X, reset=reset, dtype=[np.float64, np.float32], **accepted)
 
     def _check_row_data(self, name: str, value: Any, X: Any) -> Any:
         """Validated ``sample_weight``; a method that takes more checks that itself."""
@@ -249,6 +253,7 @@ class LabelEstimator(BaseEstimator):
         tags.target_tags.one_d_labels = tags.target_tags.single_output = False
         tags.target_tags.two_d_labels = tags.target_tags.multi_output = True
         tags.input_tags.sparse = self.capabilities().sparse
+        tags.input_tags.allow_nan = self.capabilities().missing_values
         return tags
 
 

@@ -3,6 +3,7 @@
 from ldlearn.learning.aa_bp import AABP
 from ldlearn.learning.aa_knn import AAKNN
 from ldlearn.learning.baselines import MeanLDL
+from ldlearn.learning.boosted_ldl import BoostedLDL
 from ldlearn.learning.lalot import LALOT
 from ldlearn.learning.ldl_forest import LDLForest
 from ldlearn.learning.ldlsf import LDLSF
@@ -19,6 +20,7 @@ __all__ = [
     "SABFGS",
     "AABP",
     "MLPLDL",
+    "BoostedLDL",
     "AAKNN",
     "PTBayes",
     "PTSVM",

@@ -30,7 +30,7 @@ class MLPLDL(SampleWeightMixin, Learner):
 
     Parameters
     ----------
-    hidden_units : int, default=32
+    hidden_units : int, default=64
         h.
     n_networks : int, default=2
         Number of networks, which differ in their random initial coefficients.
@@ -89,7 +89,7 @@ class MLPLDL(SampleWeightMixin, Learner):
 
     def __init__(
         self,
-        hidden_units: int = 32,
+        hidden_units: int = 64,
         *,
         n_networks: int = 2,
         l2: float = 0.03,

@@ -1,0 +1,374 @@
+"""BoostedLDL: gradient-boosted trees for label distributions, or for the votes behind 0/1 labels."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils import check_random_state
+
+from ldlearn.base import Capabilities, Learner, SampleWeightMixin
+from ldlearn.base.sklearn_private import Interval, StrOptions
+from ldlearn.core.resources import thread_count
+from ldlearn.core.simplex import Array, Mask, SampleWeight, log_softmax, mean_logits, softmax
+from ldlearn.core.targets import check_distributions, check_logical
+from ldlearn.core.votes import losses, slopes
+from ldlearn.exceptions import InputError, ModelFileError, import_optional
+
+_MAX_TEXT_BYTES = 1 << 28  # of the trees of a model
+
+
+class BoostedLDL(SampleWeightMixin, Learner):
+    r"""Gradient-boosted trees with soft targets, by LightGBM (extra ``boost``).
+
+    Assumes that scores are sums of small trees. Use it for features that are not linear in their effect, have missing
+    values (NaN) or are categorical. With ``target="degrees"`` it learns from label distributions,
+
+    .. math:: \min_Z\; KL(D, P), \qquad P = softmax(Z),
+
+    with ``target="votes"`` from 0/1 labels, by the likelihood of `VoteLDL`:
+
+    .. math:: \max_{Z, \lambda}\; \sum_{ij} \ln P(y_{ij} | x_i), \qquad P(y_j = 1 | x) = 1 - e^{-\lambda p_j(x)}.
+
+    Each round adds one tree per label to Z. The number of rounds is the one with the least loss on validation rows.
+
+    Parameters
+    ----------
+    target : {"degrees", "votes"}, default="degrees"
+        What y of ``fit`` is: label distributions, or 0/1 labels (NaN where unobserved).
+    n_estimators : int, default=100
+        Maximum number of rounds.
+    learning_rate : float, default=0.1
+    max_leaf_nodes : int, default=8
+        Leaves of a tree.
+    min_samples_leaf : int, default=20
+    l2 : float, default=5.0
+        Penalty on the values of the leaves.
+    max_features : float, default=0.3
+        Fraction of the features that is tried for a tree.
+    n_iter_no_change : int, default=10
+        Stop after this number of rounds without a smaller loss on the validation rows.
+    categorical_features : list of int or of str, default=None
+        Columns, by position or name, whose values are codes 0, 1, 2, ... of categories.
+    random_state : int, RandomState instance or None, default=0
+        Seed of the draws of features and validation rows.
+
+    Attributes
+    ----------
+    trees_ : ndarray of uint8 of shape (n_bytes,)
+        The trees in LightGBM's text format.
+    intercept_ : ndarray of shape (n_labels,)
+        Scores before the first round.
+    lambda_ : float
+        Mean number of votes of a row; NaN if ``target="degrees"``.
+    n_estimators_ : int
+        Number of rounds that are used.
+    label_names_ : ndarray of shape (n_labels,)
+
+    Notes
+    -----
+    Ours. Departures from the paper: not applicable. The derivatives of the loss with respect to Z are
+    ``P - D`` and ``P (1 - P) c / (c - 1)`` for c labels, as in LightGBM's own multi-class objective; for votes the
+    second is that of Gauss and Newton. lambda makes one Newton step per round.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ldlearn.learning import BoostedLDL
+    >>> X = np.linspace(-1, 1, 200)[:, None]
+    >>> D = np.where(np.abs(X) < 0.5, [[0.9, 0.1]], [[0.2, 0.8]])
+    >>> P = BoostedLDL().fit(X, D).predict([[0.0], [0.9]])
+    >>> bool(np.abs(P - [[0.9, 0.1], [0.2, 0.8]]).max() < 0.05)
+    True
+    """
+
+    float32_tolerance = 1e-2
+    _test_params = ({"n_estimators": 3, "min_samples_leaf": 2, "l2": 0.1, "max_features": 1.0},)
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "target": [StrOptions({"degrees", "votes"})],
+        "n_estimators": [Interval(Integral, 1, None, closed="left")],
+        "learning_rate": [Interval(Real, 0, None, closed="neither")],
+        "max_leaf_nodes": [Interval(Integral, 2, None, closed="left")],
+        "min_samples_leaf": [Interval(Integral, 1, None, closed="left")],
+        "max_features": [Interval(Real, 0, 1, closed="right")],
+        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
+        "categorical_features": ["array-like", None],
+    }
+
+    def __init__(
+        self,
+        target: str = "degrees",
+        *,
+        n_estimators: int = 100,
+        learning_rate: float = 0.1,
+        max_leaf_nodes: int = 8,
+        min_samples_leaf: int = 20,
+        l2: float = 5.0,
+        max_features: float = 0.3,
+        n_iter_no_change: int = 10,
+        categorical_features: Any = None,
+        random_state: Any = 0,
+    ) -> None:
+        self.target = target
+        self.n_estimators = n_estimators
+        self.learning_rate = learning_rate
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_samples_leaf = min_samples_leaf
+        self.l2 = l2
+        self.max_features = max_features
+        self.n_iter_no_change = n_iter_no_change
+        self.categorical_features = categorical_features
+        self.random_state = random_state
+
+    def capabilities(self) -> Capabilities:
+        """Ties between splits are broken by the order of rows, and sizes of leaves count rows, not weights."""
+        dependent = {"order_invariant": False, "label_invariant": False, "weight_equals_repetition": False}
+        return super().capabilities()._replace(sparse=True, missing_values=True, **dependent)
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, validation: Any = None, **row_data: Any) -> Self:
+        """Fit the model. If that fails, the object is left as it was.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
+            Features; NaN where missing.
+        y : array-like or data frame of shape (n_samples, n_labels)
+            Label distributions, or 0/1 labels if ``target="votes"``.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How often each row counts in the loss.
+        validation : array-like of bool of shape (n_samples,), default=None
+            Rows to select the number of rounds on, which are not trained on. None draws a fifth of the rows; rows with
+            the same features stay together.
+        **row_data
+            Nothing else is used.
+
+        Returns
+        -------
+        self
+        """
+        return super().fit(X, y, sample_weight, validation=validation, **row_data)
+
+    def _check_row_data(self, name: str, value: Any, X: Any) -> Any:
+        if name != "validation":
+            return super()._check_row_data(name, value, X)
+        mask = np.asarray(value)
+        if mask.dtype != bool or mask.shape != (X.shape[0],) or mask.all() or not mask.any():
+            raise InputError(f"validation must be a boolean mask of some, but not all, of the {X.shape[0]} rows.")
+        return mask
+
+    def _check_targets(self, y: Any) -> NDArray[Any]:
+        return check_distributions(y) if self.target == "degrees" else check_logical(y, nan="allow")
+
+    def _fit(self, X: Any, T: Array, sample_weight: SampleWeight | None = None, validation: Mask | None = None) -> None:
+        lightgbm = import_optional("lightgbm", "boost", "Boosted trees")
+        rng = check_random_state(self.random_state)
+        group = _group_equal_rows(X, rng)
+        held_out = (rng.permutation(group.max() + 1) % 5 == 0)[group] if validation is None else validation
+        trained = held_out if held_out.all() else ~held_out
+        weights = np.ones(len(T)) if sample_weight is None else sample_weight
+        loss = (_DegreeLoss if self.target == "degrees" else _VoteLoss)(T[trained], weights[trained])
+        self.n_estimators_, self.intercept_, self.trees_ = 0, loss.intercept, np.empty(0, dtype=np.uint8)
+        if T.shape[1] > 1 and len(np.unique(group[trained])) > 1:  # LightGBM needs a feature that varies
+            self._boost(lightgbm, X, T, weights, loss, trained, held_out, int(rng.randint(2**31 - 1)))
+        self.lambda_ = loss.rate
+        self.__dict__["_booster"] = self._read_trees()
+
+    def _boost(
+        self,
+        lightgbm: Any,
+        X: Any,
+        T: Array,
+        weights: SampleWeight,
+        loss: _DegreeLoss | _VoteLoss,
+        trained: Mask,
+        held_out: Mask,
+        seed: int,
+    ) -> None:
+        params = {
+            "objective": lambda Z, _: loss.derivatives(Z),
+            "num_class": T.shape[1],
+            "metric": "none",
+            "learning_rate": self.learning_rate,
+            "num_leaves": self.max_leaf_nodes,
+            "min_data_in_leaf": self.min_samples_leaf,
+            "lambda_l2": self.l2,
+            "feature_fraction": self.max_features,
+            "feature_pre_filter": False,
+            "max_bin": 63,
+            "seed": seed,
+            "num_threads": thread_count(),
+            "deterministic": True,
+            "force_col_wise": True,
+            "verbosity": -1,
+        }
+        categorical = self._find_categorical(X)
+
+        def dataset(rows: Mask, reference: Any = None) -> Any:
+            start = np.tile(loss.intercept, (int(rows.sum()), 1))
+            given: dict[str, Any] = {"categorical_feature": categorical, "params": params, "reference": reference}
+            return lightgbm.Dataset(_as_matrix(X[rows]), label=np.zeros(len(start)), init_score=start, **given)
+
+        train = dataset(trained)
+        booster = lightgbm.train(
+            params,
+            train,
+            self.n_estimators,
+            valid_sets=[dataset(held_out, train)],
+            feval=lambda Z, _: ("loss", loss.mean(Z, T[held_out], weights[held_out]), False),
+            callbacks=[lightgbm.early_stopping(self.n_iter_no_change, verbose=False)],
+        )
+        self.n_estimators_ = booster.best_iteration
+        # Only the trees, without their sizes in bytes: a reader would have to check those, too.
+        text = booster.model_to_string(num_iteration=booster.best_iteration).partition("end of trees")[0]
+        head, _, trees = text.partition("tree_sizes=")
+        text = head + trees.partition("\n")[2] + "end of trees\n"
+        self.trees_ = np.frombuffer(text.encode(), dtype=np.uint8)
+
+    def _find_categorical(self, X: Any) -> list[int]:
+        """Positions of the categorical columns, which must hold codes."""
+        names = list(getattr(self, "feature_names_in_", []))
+        given = [] if self.categorical_features is None else list(self.categorical_features)
+        try:
+            positions = [names.index(column) if isinstance(column, str) else int(column) for column in given]
+            columns = X[:, positions].toarray() if sparse.issparse(X) else X[:, positions]
+        except (ValueError, IndexError, TypeError):
+            raise InputError(f"categorical_features must be columns of X, got {given!r:.80}.") from None
+        bad = (columns < 0) | (columns > 2**31 - 2) | (columns != np.floor(columns)) & ~np.isnan(columns)
+        if bad.any():
+            row, k = np.argwhere(bad)[0]
+            problem = f"The categorical column {given[k]!r} has {columns[row, k]:g} at row {row}"
+            raise InputError(f"{problem}: encode its categories as 0, 1, 2, ... (NaN if missing).")
+        return positions
+
+    @cached_property
+    def _booster(self) -> Any:
+        """After unpickling or loading; `fit` sets it."""
+        return self._read_trees()
+
+    def _read_trees(self) -> Any:
+        if not len(self.trees_):
+            return None
+        lightgbm = import_optional("lightgbm", "boost", "Boosted trees")
+        if len(self.trees_) > _MAX_TEXT_BYTES:
+            raise ModelFileError("its trees have more bytes than any model needs")
+        text = self.trees_.tobytes().decode("ascii")
+        check_trees(text, self.n_features_in_, len(self.intercept_))
+        return lightgbm.Booster(model_str=text)
+
+    def __getstate__(self) -> Any:
+        return {name: value for name, value in super().__getstate__().items() if name != "_booster"}
+
+    def _predict(self, X: Any) -> Array:
+        Z = np.tile(self.intercept_, (X.shape[0], 1))
+        if self._booster is not None:
+            Z += self._booster.predict(_as_matrix(X), raw_score=True, num_threads=thread_count())
+        return softmax(Z)
+
+
+class _DegreeLoss:
+    """Cross-entropy of the degrees of the training rows and the softmax of their scores."""
+
+    rate = float("nan")
+
+    def __init__(self, D: Array, weights: SampleWeight) -> None:
+        self.D, self.weights, self.intercept = D, weights[:, None], mean_logits(D, weights)
+
+    def derivatives(self, Z: Array) -> tuple[Array, Array]:
+        """First derivatives and the diagonal of the second, scaled as in LightGBM's multi-class objective."""
+        P, c = softmax(Z), self.D.shape[1]
+        return self.weights * (P - self.D), self.weights * P * (1.0 - P) * (c / (c - 1))
+
+    def mean(self, Z: Array, D: Array, weights: SampleWeight) -> float:
+        """Mean loss of other rows."""
+        return float(np.average(-np.sum(D * log_softmax(Z), axis=1), weights=weights))
+
+
+class _VoteLoss:
+    """Negative log-likelihood of 0/1 labels (NaN: unobserved), if ``rate`` votes are divided by the softmax of Z."""
+
+    def __init__(self, Y: Array, weights: SampleWeight) -> None:
+        self.counts = ~np.isnan(Y) * weights[:, None]
+        self.Y = np.nan_to_num(Y)
+        total = self.counts.sum(axis=0) + 1.0
+        votes = -np.log1p(-((self.counts * self.Y).sum(axis=0) + 0.5) / total)
+        self.intercept, self.log_rate = np.log(votes / votes.sum()), float(np.log(votes.sum()))
+
+    @property
+    def rate(self) -> float:
+        return float(np.exp(self.log_rate))
+
+    def derivatives(self, Z: Array) -> tuple[Array, Array]:
+        """First derivatives and the diagonal of Gauss and Newton's matrix; then updates the rate by a Newton step."""
+        logP, c = log_softmax(Z), self.Y.shape[1]
+        P = np.exp(logP)
+        slope, curvature = (self.counts * part for part in slopes(logP + self.log_rate, self.Y))
+        gradient = slope - P * slope.sum(axis=1, keepdims=True)
+        diagonal = curvature * (1.0 - 2.0 * P) + P**2 * curvature.sum(axis=1, keepdims=True)
+        self.log_rate -= float(np.clip(slope.sum() / max(curvature.sum(), 1e-12), -1.0, 1.0))
+        return gradient, np.maximum(diagonal, 0.0) * (c / (c - 1))  # below 0 only by rounding
+
+    def mean(self, Z: Array, Y: Array, weights: SampleWeight) -> float:
+        """Mean loss of other rows."""
+        theta = log_softmax(Z) + self.log_rate
+        loss = np.where(np.isnan(Y), 0.0, losses(theta, np.nan_to_num(Y)))
+        return float(np.average(loss.sum(axis=1), weights=weights))
+
+
+def _as_matrix(X: Any) -> Any:
+    """LightGBM takes scipy's matrices, not its sparse arrays."""
+    return sparse.csr_matrix(X) if sparse.issparse(X) else X
+
+
+def _group_equal_rows(X: Any, rng: Any) -> NDArray[np.intp]:
+    """A number for each row, the same for rows with the same features."""
+    direction = rng.normal(size=X.shape[1])
+    # Not by BLAS, in which the same row may give another number at another place.
+    projected = X @ direction if sparse.issparse(X) else np.einsum("ij,j->i", np.nan_to_num(X), direction)
+    group: NDArray[np.intp] = np.unique(projected, return_inverse=True)[1]
+    return group
+
+
+def check_trees(text: str, n_features: int, n_labels: int) -> None:
+    """Refuse a text that LightGBM would read or apply beyond the ends of its arrays.
+
+    Parameters
+    ----------
+    text : str
+        Trees in LightGBM's text format.
+    n_features, n_labels : int
+        Of the model.
+    """
+
+    def require(condition: Any) -> None:
+        if not condition:
+            raise ModelFileError("its trees are damaged")
+
+    head, *trees = text.removesuffix("end of trees\n").split("Tree=")
+    fields = dict(line.split("=", 1) for line in head.splitlines() if "=" in line)
+    sizes = {"num_class": n_labels, "num_tree_per_iteration": n_labels, "max_feature_idx": n_features - 1}
+    require(all(fields.get(name) == str(size) for name, size in sizes.items()) and "tree_sizes" not in fields)
+    require(len(trees) % n_labels == 0)
+    for tree in trees:
+        fields = dict(line.split("=", 1) for line in tree.splitlines() if "=" in line)
+        values = {name: np.array(entry.split(), dtype=np.float64) for name, entry in fields.items()}
+        n_nodes, n_categorical = int(fields["num_leaves"]) - 1, int(fields["num_cat"])
+        require(fields.get("is_linear", "0") == "0" and n_nodes >= 0 and len(values["leaf_value"]) == n_nodes + 1)
+        if n_nodes == 0:
+            continue
+        nodes = ("split_feature", "threshold", "decision_type", "left_child", "right_child")
+        require(all(len(values[name]) == n_nodes for name in nodes))
+        feature, threshold, kind, *children = (values[name] for name in nodes)
+        require((feature >= 0).all() and (feature < n_features).all())
+        # Children come after their parents, so that every path ends in a leaf (a negative number).
+        require(all(((child > np.arange(n_nodes)) | (child < 0)).all() for child in children))
+        require(all((child < n_nodes).all() and (child >= -n_nodes - 1).all() for child in children))
+        category = threshold[kind.astype(int) % 2 == 1]
+        require((category >= 0).all() and (category < n_categorical).all())
+        if n_categorical:
+            bounds = values["cat_boundaries"]
+            require(len(bounds) == n_categorical + 1 and bounds[0] == 0 and (np.diff(bounds) >= 0).all())
+            require(len(values["cat_threshold"]) == bounds[-1])
