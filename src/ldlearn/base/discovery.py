@@ -1,7 +1,5 @@
 """Discovery: every estimator, found from the import lines of its package, and the versions of what computes."""
 
-from __future__ import annotations
-
 import platform
 from functools import cache
 from importlib import import_module

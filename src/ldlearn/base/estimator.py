@@ -1,7 +1,5 @@
 """What all kinds of estimator share: validation, the walk of a fit, capabilities and output containers."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager

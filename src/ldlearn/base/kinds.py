@@ -1,7 +1,5 @@
 """The three kinds of estimator: enhancers, learners, and joint models that are both."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Sparse similarity graphs of nearest neighbours and their Laplacians."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

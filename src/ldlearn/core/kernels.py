@@ -1,7 +1,5 @@
 """Gaussian kernels whose width is the mean distance between rows, and feature maps of linear predictors."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

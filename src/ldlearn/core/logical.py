@@ -1,7 +1,5 @@
 """Logical labels: computed or sampled from label distributions, and stored by their positive entries."""
 
-from __future__ import annotations
-
 from numbers import Integral
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Nearest neighbours by Euclidean distance: exact or by a user-supplied transformer, with an optional cache."""
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from contextlib import suppress
 from contextvars import ContextVar, Token

@@ -1,7 +1,5 @@
 """Class prototypes and the pseudo label distributions of fast label enhancement."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

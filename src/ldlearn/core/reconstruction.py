@@ -1,7 +1,5 @@
 """Local reconstruction: every row as a mean of its neighbours, affine (LLE) or convex."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Resources of the machine: available memory, and threads for computations on blocks of rows."""
 
-from __future__ import annotations
-
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Numerically stable centring and scaling of features: column moments, offsets, standardised features."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 

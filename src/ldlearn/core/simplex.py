@@ -1,7 +1,5 @@
 """Points of the simplex: softmax, normalisation, projection, rounding, and the maps from scores to distributions."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -1,7 +1,5 @@
 """Validation of targets: logical labels and label distributions, and the names of the labels."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -4,8 +4,6 @@ The votes of label j of a row are Poisson distributed with mean ``exp(theta_j)``
 probability ``1 - exp(-exp(theta_j))``.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import exprel

@@ -1,7 +1,5 @@
 """Dask collections as blocks of rows: validation, and alignment of X and y."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import dask.array as da

@@ -1,7 +1,5 @@
 """DLDL on Dask collections: the same problem, solved by the same steps, over rows in blocks."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np

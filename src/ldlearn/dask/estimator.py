@@ -1,7 +1,5 @@
 """Base classes of estimators on Dask collections: client, lazy results, conversion to the local estimator."""
 
-from __future__ import annotations
-
 import inspect
 import warnings
 from numbers import Integral

@@ -1,7 +1,5 @@
 """SA-BFGS on Dask collections: the W-step of DLDL with given degrees."""
 
-from __future__ import annotations
-
 from ldlearn import learning
 from ldlearn.dask.estimator import DaskEstimator
 from ldlearn.dask.rows import BlockColumns, BlockObjective

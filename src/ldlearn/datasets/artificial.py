@@ -1,7 +1,5 @@
 """The field's artificial set: three features, three labels, a known formula, and its picture."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

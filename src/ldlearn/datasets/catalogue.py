@@ -1,7 +1,5 @@
 """The catalogue of the field's public data sets, as kept in catalogue.toml."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass

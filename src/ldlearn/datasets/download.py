@@ -1,7 +1,5 @@
 """Downloads that retry, and leave only whole and verified files behind."""
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Callable

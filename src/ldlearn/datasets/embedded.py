@@ -1,7 +1,5 @@
 """Real data that come with the package: no network needed."""
 
-from __future__ import annotations
-
 from importlib.resources import files
 from typing import Any, Literal, overload
 

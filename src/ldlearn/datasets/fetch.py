@@ -1,7 +1,5 @@
 """Data sets by name: which exist, which are here, and getting one."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable

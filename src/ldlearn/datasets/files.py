@@ -1,7 +1,5 @@
 """Data sets from files, and to files."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any

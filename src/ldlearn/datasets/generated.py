@@ -1,7 +1,5 @@
 """Synthetic label distributions with controlled difficulty, of any size."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import InitVar, dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """0/1 labels drawn from degrees: by a threshold, by votes of raters, or as the k largest, perhaps incomplete."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

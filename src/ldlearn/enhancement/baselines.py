@@ -1,7 +1,5 @@
 """The baselines of recovery: what 0/1 labels alone give, without looking at a feature."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """BD-LE: a bidirectional linear map between features and labels."""
 
-from __future__ import annotations
-
 from numbers import Real
 from typing import Any, ClassVar
 

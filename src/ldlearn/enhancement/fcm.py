@@ -1,7 +1,5 @@
 """FCM: degrees from fuzzy clusters of the features."""
 
-from __future__ import annotations
-
 import warnings
 from numbers import Integral, Real
 from typing import Any, ClassVar

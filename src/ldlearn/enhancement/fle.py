@@ -1,7 +1,5 @@
 """FLE: fast label enhancement, a factorisation of the features whose coefficients are the degrees."""
 
-from __future__ import annotations
-
 from numbers import Real
 from typing import Any, ClassVar
 

@@ -1,7 +1,5 @@
 """gLESC: sample correlations from features and labels together, by a tensor of low rank."""
 
-from __future__ import annotations
-
 from numbers import Real
 from typing import Any, ClassVar
 

@@ -1,7 +1,5 @@
 """GLLE: graph Laplacian label enhancement."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Sequence
 from functools import partial

@@ -1,7 +1,5 @@
 """KM: the kernel method, degrees from the distance to a label's centre in feature space."""
 
-from __future__ import annotations
-
 from numbers import Real
 from typing import Any, ClassVar
 

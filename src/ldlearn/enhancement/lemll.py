@@ -1,7 +1,5 @@
 """LEMLL: numerical labels and a kernel regressor that predicts them, learned together."""
 
-from __future__ import annotations
-
 from numbers import Real
 from typing import Any, ClassVar, NamedTuple
 

@@ -1,7 +1,5 @@
 """LESC: label enhancement with sample correlations from a low-rank representation."""
 
-from __future__ import annotations
-
 from numbers import Real
 from typing import Any, ClassVar
 

@@ -1,7 +1,5 @@
 """LP: label propagation along a similarity graph."""
 
-from __future__ import annotations
-
 from numbers import Integral, Real
 from typing import Any, ClassVar
 

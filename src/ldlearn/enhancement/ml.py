@@ -1,7 +1,5 @@
 """ML: the label manifold, labels rebuilt like the features from the same neighbours."""
 
-from __future__ import annotations
-
 from numbers import Integral, Real
 from typing import Any, ClassVar
 

@@ -1,7 +1,5 @@
 """Softmax of the logical labels: a baseline that published tables contain without saying so."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from ldlearn.base import Capabilities, Enhancer, SampleWeightMixin

@@ -1,7 +1,5 @@
 """A plan that compares methods on a table of the user."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

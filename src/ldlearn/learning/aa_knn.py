@@ -1,7 +1,5 @@
 """AA-kNN: the mean distribution of the nearest training rows."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 import numpy as np

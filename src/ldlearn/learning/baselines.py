@@ -1,7 +1,5 @@
 """The baseline of prediction: a constant."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """LALOT (LDLOT): optimal transport loss with a learned ground metric between labels."""
 
-from __future__ import annotations
-
 from numbers import Integral, Real
 from typing import Any, ClassVar
 

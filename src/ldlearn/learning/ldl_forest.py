@@ -1,7 +1,5 @@
 """LDLFs: label distribution learning forests, differentiable trees with distributions at their leaves."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from numbers import Integral
 from typing import Any, ClassVar

@@ -1,7 +1,5 @@
 """LSE-LDL: latent semantics encoding with feature selection (a reconstruction)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar

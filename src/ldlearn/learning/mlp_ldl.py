@@ -1,7 +1,5 @@
 """MLPLDL: an ensemble of small softmax networks trained on label distributions."""
 
-from __future__ import annotations
-
 from numbers import Integral
 from typing import Any, ClassVar
 

@@ -1,7 +1,5 @@
 """PT-Bayes: one Gaussian per label, Bayes' rule for the degrees."""
 
-from __future__ import annotations
-
 from numbers import Real
 from typing import Any, ClassVar
 

@@ -1,7 +1,5 @@
 """PT-SVM: support vector machines between pairs of labels, coupled to distributions."""
 
-from __future__ import annotations
-
 from itertools import combinations
 from numbers import Integral, Real
 from typing import Any, ClassVar

@@ -1,7 +1,5 @@
 """SA-BFGS: softmax regression on label distributions."""
 
-from __future__ import annotations
-
 from numbers import Real
 from typing import Any, ClassVar
 

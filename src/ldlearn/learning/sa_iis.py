@@ -1,7 +1,5 @@
 """SA-IIS: softmax regression on label distributions by improved iterative scaling."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, ClassVar
 

@@ -1,7 +1,5 @@
 """SCE-LDL: an energy model with sparse binary hidden units."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from numbers import Integral
 from typing import Any, ClassVar

@@ -1,7 +1,5 @@
 """Convex quadratic problems with sign constraints ``|u| >= 1``, several at once."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

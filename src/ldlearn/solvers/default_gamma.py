@@ -1,7 +1,5 @@
 """Default penalty of a linear predictor, independent of the number and the units of the features."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ldlearn.solvers.features import Features

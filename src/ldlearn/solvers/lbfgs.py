@@ -1,7 +1,5 @@
 """L-BFGS over several arrays at once."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 

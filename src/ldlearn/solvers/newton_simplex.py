@@ -1,7 +1,5 @@
 """Newton's method for entropy plus quadratic over a product of support simplices, with a certified gap."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

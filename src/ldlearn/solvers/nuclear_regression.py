@@ -1,7 +1,5 @@
 """Regression with a nuclear norm penalty: the sum of the singular values of the coefficients."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import NamedTuple
 

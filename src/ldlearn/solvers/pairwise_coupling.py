@@ -1,7 +1,5 @@
 """From scores of pairs of labels to a distribution over all labels: Platt's sigmoid and pairwise coupling."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Wide features in as many coordinates as there are rows."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse

@@ -1,7 +1,5 @@
 """Entropy-regularised optimal transport between many pairs of distributions that share one cost."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Symmetric systems with several right-hand sides: large definite ones, small ones that may be semi-definite."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Two matrices as one tensor in Fourier coordinates, where its nuclear norm is a sum over small slices."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy import fft

@@ -1,7 +1,5 @@
 """Correlation matrices that are least aligned with given matrices."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ldlearn.core.simplex import Array
