@@ -469,3 +469,20 @@ def test_a_message_is_one_task_for_all_blocks(client, monkeypatch):
     numbers = [dask.delayed(k) for k in range(7)]
     BlockRunner(client).map_persist(lambda k, message: k, numbers, common=np.zeros(10_000))
     assert len(set(graphs)) == 15  # seven numbers, what is made of them, and the message
+
+
+@pytest.mark.parametrize(
+    ("cls", "local_class", "params"),
+    [(ld.DaskDLDL, DLDL, GIVEN), (ld.DaskVoteLDL, VoteLDL, {"gamma": 0.3})],
+    ids=["DLDL", "VoteLDL"],
+)
+def test_negative_labels_that_mean_less_have_the_same_degrees_in_blocks(cls, local_class, params, rows, client):
+    X, Y = rows
+    unknown = np.where(np.arange(Y.size).reshape(Y.shape) % 37 == 0, np.nan, Y)
+    model = cls(**params, zeros="less", client=client).fit(in_blocks(X, UNEVEN[3]), in_blocks(unknown, UNEVEN[3]))
+    expected = local_class(**params, zeros="less").fit(X, unknown)
+    assert model.kappa_ == pytest.approx(expected.kappa_)
+    fetched = model.to_local()
+    np.testing.assert_allclose(fetched.label_distributions_, expected.label_distributions_, atol=1e-5)
+    np.testing.assert_allclose(fetched.predict(X), expected.predict(X), atol=1e-5)
+    assert (expected.label_distributions_ > 0).all()

@@ -23,6 +23,7 @@ from ldlearn.base.sklearn_private import (
     check_sample_weight,
     get_container_adapter,
 )
+from ldlearn.core.negative_labels import ZEROS
 from ldlearn.core.simplex import OUTPUT_MAPS
 from ldlearn.core.targets import label_names, label_order
 from ldlearn.exceptions import InputError, ParameterError, suggest_name
@@ -112,6 +113,8 @@ class LabelEstimator(BaseEstimator):
     # Parameters that mean the same in every method that has them.
     _common_constraints: ClassVar[dict[str, list[Any]]] = {
         "fit_intercept": ["boolean"],
+        "zeros": [StrOptions(set(ZEROS))],
+        "kappa": [Interval(Real, 0, None, closed="neither"), None],
         **{name: [Interval(Real, 0, None, closed="left")] for name in ("l2", "lam", "tol")},
         **{name: [Interval(Integral, 1, None, closed="left")] for name in ("max_iter", "n_neighbors")},
         "normalize": [StrOptions(set(OUTPUT_MAPS))],

@@ -16,6 +16,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from ldlearn.base import Capabilities, JointModel, SampleWeightMixin
 from ldlearn.base.sklearn_private import HasMethods, StrOptions
+from ldlearn.core.negative_labels import PositiveLabels, count_moments, mix, prediction_weight
 from ldlearn.core.neighbors import common_offsets, subtract_offsets
 from ldlearn.core.simplex import Array, Mask, SampleWeight, normalize_rows
 from ldlearn.exceptions import InputError
@@ -46,6 +47,14 @@ class FromClassifier(SampleWeightMixin, JointModel):
         What is normalised: the probability itself, or the number of votes behind it, if a label is ticked when it
         gets any (see `VoteLDL`). The second is nearer to the truth where the labels come from votes, ratings or counts.
 
+    zeros : {"none", "less"}, default="none"
+        What a 0 means: that the label has degree 0, or that it is not among the main ones. With "less" p is smoothed
+        towards the mean, ``(1 - w^2) p + w^2 m``, and the recovered degrees are ``(1 - w) D + w p``: see
+        `ldlearn.base.NegativeLabelsMixin`.
+    kappa : float, default=None
+        Concentration of the degrees of a row around p, for ``zeros="less"``: ``w = kappa / (kappa + n_votes_)``. None
+        estimates it from the variance of the number of positive labels.
+
     Attributes
     ----------
     classifier_ : fitted classifier, or list of one for each label in ``varied_``
@@ -55,6 +64,10 @@ class FromClassifier(SampleWeightMixin, JointModel):
         ``(k + 1/2) / (n + 1)`` for a label ticked in k of n rows: the probability of the other labels.
     label_distributions_ : ndarray of shape (n_samples, n_labels)
         Degrees of the training rows: the predicted ones, restricted to the positive labels.
+    kappa_ : float
+        The concentration used; 0 if ``zeros="none"``.
+    n_votes_ : float
+        Mean number of positive labels of a row.
     label_names_ : ndarray of shape (n_labels,)
 
     Notes
@@ -74,15 +87,23 @@ class FromClassifier(SampleWeightMixin, JointModel):
     """
 
     is_baseline = True
-    _test_params: ClassVar[tuple[dict[str, Any], ...]] = ({}, {"classifier": LogisticRegression(), "link": "votes"})
+    _test_params: ClassVar[tuple[dict[str, Any], ...]] = (
+        {},
+        {"classifier": LogisticRegression(), "link": "votes"},
+        {"classifier": LogisticRegression(), "zeros": "less"},
+    )
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "classifier": [HasMethods(["fit", "predict_proba"]), None],
         "link": [StrOptions({"probability", "votes"})],
     }
 
-    def __init__(self, classifier: Any = None, *, link: str = "probability") -> None:
+    def __init__(
+        self, classifier: Any = None, *, link: str = "probability", zeros: str = "none", kappa: float | None = None
+    ) -> None:
         self.classifier = classifier
         self.link = link
+        self.zeros = zeros
+        self.kappa = kappa
 
     def capabilities(self) -> Capabilities:
         """Only the default classifier is known not to depend on the order of samples and labels."""
@@ -91,7 +112,7 @@ class FromClassifier(SampleWeightMixin, JointModel):
             sparse=default or bool(_tags(self.classifier).input_tags.sparse),
             sample_weight=default or _weights_name(self.classifier) is not None,
             unknown_labels=True,
-            keeps_zeros=True,
+            keeps_zeros=self.zeros == "none",
             order_invariant=default,
             label_invariant=default,
             weight_equals_repetition=default,
@@ -102,6 +123,9 @@ class FromClassifier(SampleWeightMixin, JointModel):
         seen = np.ones(Y.shape, dtype=bool) if observed is None else observed
         self.varied_ = np.flatnonzero(Y.any(axis=0) & (seen & ~Y).any(axis=0))
         self.shares_ = (counts @ Y + 0.5) / (counts @ seen + 1.0)
+        positive = PositiveLabels.of(*count_moments(Y, observed, sample_weight))
+        self.kappa_, self.n_votes_ = positive.concentration(self.zeros, self.kappa), positive.per_row
+        self._positive_shares = positive.shares
         self._smallest_probability = 0.5 / (float(counts.sum()) + 1.0)
         classifier = ValidatedLogisticRegression() if self.classifier is None else self.classifier
         targets = Y[:, self.varied_].astype(np.int8)
@@ -128,10 +152,13 @@ class FromClassifier(SampleWeightMixin, JointModel):
         else:
             P[:, self.varied_] = _positive_probabilities(self.classifier_.predict_proba(X))
         P = np.clip(P, self._smallest_probability, 1.0 - self._smallest_probability)
-        return normalize_rows(-np.log1p(-P) if self.link == "votes" else P)
+        shares = normalize_rows(-np.log1p(-P) if self.link == "votes" else P)
+        return mix(shares, self._positive_shares, prediction_weight(self.kappa_, self.n_votes_) ** 2)
 
     def _enhance(self, X: Any, Y: Mask, observed: Mask | None = None) -> Array:
-        return normalize_rows(self._predict(X) * (Y if observed is None else Y | ~observed))
+        P = self._predict(X)
+        D = normalize_rows(P * (Y if observed is None else Y | ~observed))
+        return mix(D, P, prediction_weight(self.kappa_, self.n_votes_))
 
 
 def _fit_classifier(classifier: Any, X: Any, y: Any, weights: SampleWeight | None, what: str) -> Any:

@@ -7,6 +7,7 @@ from dask import delayed
 from numpy.typing import NDArray
 
 from ldlearn import joint
+from ldlearn.core.negative_labels import PositiveLabels, mix, prediction_weight
 from ldlearn.core.prototypes import fewest_positives, prototype_sums, pseudo_distributions
 from ldlearn.core.simplex import Array, SampleWeight, log_softmax, normalize_rows
 from ldlearn.core.targets import check_labels_seen, positive_rates
@@ -87,20 +88,27 @@ class DaskDLDL(DaskJointModel, joint.DLDL):
 
     def _fit(self, training: TrainingBlocks) -> None:  # type: ignore[override]
         columns = BlockColumns(training, *self._map_features(training), self.fit_intercept)
-        given = {name: getattr(self, name) for name in ("beta", "gamma", "ordered", "label_model", "max_iter")}
+        rates = self._positive_rates(training)
+        moments = training.runner.map_sum(BlockTargets.count_moments, training.targets, common=rates)
+        positive = PositiveLabels.of(*moments)
+        self.kappa_, self.n_votes_ = positive.concentration(self.zeros, self.kappa), positive.per_row
         needs_rows = self.beta is None or self.gamma is None or self.ordered is True
         sample = columns.selection_rows() if needs_rows else (None, None, None)
-        selected, self.ordered_ = select_penalties(*sample, **given)
+        selected, self.ordered_ = select_penalties(*sample, **self._given_penalties(positive))
         self.alpha_, self.beta_, self.gamma_ = 0.0, selected.beta, selected.gamma
         self.selection_summary_ = selected.message
-        start = self._prototypes(training), self._positive_rates(training)
+        start = self._prototypes(training), rates
         degrees = training.runner.map_persist(_initial_degrees, training.X, training.targets, common=start)
         steps = _BlockSteps(columns, degrees, DegreeTerms(0.0, self.beta_, self.ordered_), self.gamma_, self.tol)
         found = alternate(steps, gamma=self.gamma_, tol=self.tol, max_iter=self.max_iter)
-        self.coef_, self.intercept_ = found.W.coef.T, found.W.intercept
+        W, step = found.W, found.D
+        if self.kappa_:
+            W, step = steps.fit_smoothed(positive.shares, prediction_weight(self.kappa_, self.n_votes_), W)
+        self.coef_, self.intercept_ = W.coef.T, W.intercept
         self.objective_path_, self.objective_ = found.objective_path, float(found.objective_path[-1])
-        self.n_newton_, self.n_iter_, self.weights_gap_ = found.n_newton, len(found.n_newton), found.W.gap
-        self.steps_converged_, self.converged_ = found.steps_converged, found.converged
+        self.n_newton_, self.n_iter_, self.weights_gap_ = found.n_newton, len(found.n_newton), W.gap
+        solved = bool(W.converged and step.converged)
+        self.steps_converged_, self.converged_ = solved, found.converged and solved
         self.graph_ = self.sigma_ = self._index = None
         width = (len(self.label_names_),)
         for name, function, shape, kind in (
@@ -145,14 +153,26 @@ class _BlockSteps:
         return minimize(BlockObjective(self.columns, self.degrees), l2=self.gamma, start=start, tol=self.tol, rtol=rtol)
 
     def update_D(self, W: SoftmaxFit) -> DegreeStep:
-        # Blocks centre their features, and so need the intercept at the mean.
-        coefficients = Coefficients(self.columns.message(), W.coef, W.intercept + self.columns.mean @ W.coef)
-        common = self.degree_terms, coefficients, self.tol
+        common = self.degree_terms, self._message(W), self.tol
         self.degrees = self.runner.map_persist(
             _update_degrees, self.columns.blocks, self.targets, self.degrees, common=common
         )
         objective, terms, change, n_iter, converged = zip(*self.runner.map_compute(_summary, self.degrees), strict=True)
         return DegreeStep(None, np.empty(0), sum(objective), sum(terms), max(change), max(n_iter), all(converged))
+
+    def fit_smoothed(self, mean: Array, weight: float, start: SoftmaxFit) -> tuple[SoftmaxFit, DegreeStep]:
+        degrees = self.degrees
+        self.degrees = self.runner.map_persist(_smoothed, degrees, common=(mean, weight**2))
+        W = self.update_W(start, rtol=0.0)
+        self.degrees = degrees
+        step = self.update_D(W)
+        mixing = self._message(W), weight
+        self.degrees = self.runner.map_persist(_mixed, self.columns.blocks, self.degrees, common=mixing)
+        return W, step
+
+    def _message(self, W: SoftmaxFit) -> Coefficients:
+        # Blocks centre their features, and so need the intercept at the mean.
+        return Coefficients(self.columns.message(), W.coef, W.intercept + self.columns.mean @ W.coef)
 
 
 # Functions of a block.
@@ -180,10 +200,22 @@ def _update_degrees(
     X: Array, targets: BlockTargets, degrees: _Degrees, common: tuple[DegreeTerms, Coefficients, float]
 ) -> _Degrees:
     terms, coefficients, tol = common
-    features = Features(X, block_of=coefficients.columns)
-    logP = log_softmax(features.times(coefficients.W, coefficients.b, exact=True))
-    step = terms.minimize(logP, _rows(targets), degrees.T, tol)
+    step = terms.minimize(_log_predictions(X, coefficients), _rows(targets), degrees.T, tol)
     return _Degrees(step.D, targets.weights, step)
+
+
+def _log_predictions(X: Array, coefficients: Coefficients) -> Array:
+    features = Features(X, block_of=coefficients.columns)
+    return log_softmax(features.times(coefficients.W, coefficients.b, exact=True))
+
+
+def _mixed(X: Array, degrees: _Degrees, common: tuple[Coefficients, float]) -> _Degrees:
+    coefficients, weight = common
+    return degrees._replace(T=mix(degrees.T, np.exp(_log_predictions(X, coefficients)), weight))
+
+
+def _smoothed(degrees: _Degrees, common: tuple[Array, float]) -> _Degrees:
+    return _Degrees(mix(degrees.T, *common), degrees.weights)
 
 
 def _summary(degrees: _Degrees) -> tuple[float, float, float, int, bool]:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ldlearn.core.negative_labels import Moments, sum_moments
 from ldlearn.core.neighbors import subtract_offsets
 from ldlearn.core.scaling import column_sums
 from ldlearn.core.simplex import Array, Mask
@@ -33,6 +34,11 @@ class BlockTargets(NamedTuple):
     def count_positives(self) -> tuple[Array, Array]:
         """Weighted counts of positive and of observed labels in each column."""
         return count_positives(*self)
+
+    def count_moments(self, rates: Array | None = None) -> Moments:
+        """Moments of the number of positive labels; unknown labels count as their rate of positives."""
+        Y: Any = self.T.astype(float) if self.observed is None else np.where(self.observed, self.T, rates)
+        return sum_moments(Y, self.weights)
 
 
 class TrainingBlocks:

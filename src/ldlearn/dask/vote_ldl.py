@@ -6,12 +6,14 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ldlearn import joint
+from ldlearn.core.negative_labels import PositiveLabels, mix, prediction_weight
 from ldlearn.core.simplex import Array
 from ldlearn.core.targets import check_labels_seen, positive_rates
 from ldlearn.core.votes import label_counts
 from ldlearn.dask.estimator import DaskJointModel, array_of_blocks
-from ldlearn.dask.rows import BlockColumns
+from ldlearn.dask.rows import BlockColumns, BlockObjective
 from ldlearn.dask.training import BlockTargets, TrainingBlocks
+from ldlearn.solvers import softmax_regression
 from ldlearn.solvers.features import CentredColumns, Features
 from ldlearn.solvers.vote_regression import Competing, Derivatives, Design, Labels, Point, minimize
 
@@ -64,6 +66,14 @@ class DaskVoteLDL(DaskJointModel, joint.VoteLDL):
         design = _BlockDesign(columns, len(self.label_names_))
         fit = minimize(votes, design, l2=self.gamma_, tol=self.tol, max_iter=self.max_iter)
         self.coef_, self.intercept_, self.lambda_ = fit.coef.T, fit.intercept, float(np.exp(fit.log_rate))
+        moments = training.runner.map_sum(BlockTargets.count_moments, training.targets, common=votes.rates)
+        positive = PositiveLabels.of(*moments)
+        self.kappa_, self.n_votes_ = positive.concentration(self.zeros, self.kappa), positive.per_row
+        if self.kappa_:
+            common = self._block_model(), positive.shares
+            targets = training.runner.map_persist(_smoothed, columns.blocks, training.targets, common=common)
+            W = softmax_regression.minimize(BlockObjective(columns, targets), l2=self.gamma_, start=None, tol=self.tol)
+            self.coef_, self.intercept_ = W.coef.T, W.intercept
         self.objective_, self.objective_path_ = fit.loss, fit.path
         self.converged_, self.n_iter_ = fit.converged, fit.n_iter
         degrees = training.runner.map_persist(_degrees, columns.blocks, training.targets, common=self._block_model())
@@ -102,7 +112,8 @@ class _BlockVotes:
         check_labels_seen(label_names, counts)
         # As `Labels.total`, including the pseudo-row.
         self.c, self.total = len(counts), float(counts.max()) + 1.0
-        self.votes = -np.log1p(-positive_rates(positives, counts))
+        self.rates = positive_rates(positives, counts)
+        self.votes = -np.log1p(-self.rates)
         self.added = Competing(Labels(np.full((1, self.c), 0.5), None, prior_row=True), 0.0)
 
     def constant(self) -> tuple[Any, float]:
@@ -163,6 +174,14 @@ def _hessian_times(
     features, _, point = _at(X, targets, parameters)
     curved, curved_rate = point.derivatives().hessian_times(features.times(W, b), rate)
     return [*features.transpose_times(curved), curved_rate]
+
+
+def _smoothed(X: Array, targets: BlockTargets, common: tuple[joint.VoteLDL, Array]) -> BlockTargets:
+    """The targets of the predictor if ``zeros="less"``."""
+    model, mean = common
+    scores = np.asarray(X @ model.coef_.T + model.intercept_, dtype=np.float64)
+    D = model._vote_shares(scores, targets.T, 0.0, targets.observed)
+    return BlockTargets(mix(D, mean, prediction_weight(model.kappa_, model.n_votes_) ** 2), weights=targets.weights)
 
 
 def _degrees(X: Array, targets: BlockTargets, model: joint.VoteLDL) -> Array:

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from ldlearn.base import Capabilities, SampleWeightMixin
 from ldlearn.base.estimator import wrap_output
 from ldlearn.base.sklearn_private import HasMethods, Interval, StrOptions
+from ldlearn.core.negative_labels import PositiveLabels, count_moments, mix, prediction_weight
 from ldlearn.core.simplex import Array, Mask, SampleWeight, normalize_rows, softmax
 from ldlearn.core.votes import competing_votes, expected_votes
 from ldlearn.exceptions import InputError
@@ -20,8 +21,10 @@ from ldlearn.joint.validation import validation_splits
 from ldlearn.solvers.default_gamma import default_gamma
 from ldlearn.solvers.features import Features
 from ldlearn.solvers.row_space import reduce_to_row_space
+from ldlearn.solvers.softmax_regression import softmax_regression
 from ldlearn.solvers.vote_regression import vote_regression
 from ldlearn.uncertainty.intervals import Bounds, IntervalMixin, TrainingRows
+from ldlearn.uncertainty.rater_agreement import find_concentration
 
 
 class VoteLDL(SampleWeightMixin, IntervalMixin):
@@ -47,6 +50,13 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
     gamma : float, default=None
         Penalty on ``|W|^2``. None selects it among 0.1 to 300 times DLDL's default by the likelihood of held-out
         labels, on at most 2,000 rows; which rows are held out depends on their features alone.
+    zeros : {"none", "less"}, default="none"
+        What a 0 means: that the label got no vote and has degree 0, or that it got none of few votes and is not among
+        the main ones. With "less" the recovered degrees are ``(1 - w) D + w p``, and W and b are fitted once more, to
+        degrees that are smoothed towards the mean: see `ldlearn.DLDL`.
+    kappa : float, default=None
+        Concentration of the degrees of a row around p, for ``zeros="less"``: ``w = kappa / (kappa + n_votes_)``. None
+        estimates it from the number of raters, or without it from the variance of the number of positive labels.
     fit_intercept : bool, default=True
         Whether to fit b, which is not penalised; otherwise it is 0.
     feature_map : None, "rbf" or transformer, default=None
@@ -72,6 +82,10 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
         b.
     gamma_ : float
         The penalty used.
+    kappa_ : float
+        The concentration used; 0 if ``zeros="none"``.
+    n_votes_ : float
+        Votes of a row: the geometric mean of the numbers of raters if given, else the mean number of positive labels.
     feature_map_ : transformer or None
     objective_ : float
         Negative log-likelihood plus penalty at the solution.
@@ -113,6 +127,7 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
         {},
         {"gamma": 0.5, "fit_intercept": False},
         {"gamma": 0.5, "feature_map": "rbf", "random_state": 0},
+        {"gamma": 0.5, "zeros": "less"},
     )
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "gamma": [Interval(Real, 0, None, closed="left"), None],
@@ -125,6 +140,8 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
         self,
         gamma: float | None = None,
         *,
+        zeros: str = "none",
+        kappa: float | None = None,
         fit_intercept: bool = True,
         feature_map: Any = None,
         max_iter: int = 100,
@@ -132,6 +149,8 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
         random_state: Any = None,
     ) -> None:
         self.gamma = gamma
+        self.zeros = zeros
+        self.kappa = kappa
         self.fit_intercept = fit_intercept
         self.feature_map = feature_map
         self.max_iter = max_iter
@@ -146,7 +165,7 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
             ._replace(
                 sparse=True,
                 unknown_labels=True,
-                keeps_zeros=True,
+                keeps_zeros=self.zeros == "none",
                 order_invariant=self.feature_map is None,
                 weight_equals_repetition=self.feature_map is None,
             )
@@ -254,13 +273,29 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
         self.gamma_ = self._select_gamma(features, Y, observed) if self.gamma is None else float(self.gamma)
         given: dict[str, Any] = {"observed": observed, "offset": 0.0 if n_raters is None else offset}
         fit = vote_regression(features, Y, l2=self.gamma_, **given, tol=self.tol, max_iter=self.max_iter)
-        coef, self.intercept_ = features.to_original(fit.coef, fit.intercept)
-        self.coef_ = coef.T
         self.lambda_ = float(np.exp(fit.log_rate))
+        positive = PositiveLabels.of(*count_moments(Y, observed, sample_weight))
+        self.kappa_, self.n_votes_ = positive.concentration(self.zeros, self.kappa), positive.per_row
+        if n_raters is not None and self.kappa_:
+            self.n_votes_ = float(np.exp(self._typical_offset))
+            if self.kappa is None:
+                P, frequency = softmax(fit.scores).astype(np.float64), positive.per_row / Y.shape[1]
+                self.kappa_ = min(find_concentration(P, frequency, self.n_votes_), 1e4)
+        coef, intercept, scores = fit.coef, fit.intercept, fit.scores
+        if self.kappa_:
+            T = mix(
+                self._vote_shares(scores, Y, offset, observed),
+                positive.shares,
+                prediction_weight(self.kappa_, self.n_votes_) ** 2,
+            )
+            W = softmax_regression(features, T, l2=self.gamma_, tol=self.tol)
+            coef, intercept, scores = W.coef, W.intercept, W.logits
+        coef, self.intercept_ = features.to_original(coef, intercept)
+        self.coef_ = coef.T
         self.objective_, self.objective_path_ = fit.loss, fit.path
         self.converged_, self.n_iter_ = fit.converged, fit.n_iter
         # If the numbers of raters are given, lambda is that of one rater and the offset makes it that of the row.
-        self.label_distributions_ = self._degrees(fit.scores, Y, offset, observed)
+        self.label_distributions_ = self._degrees(scores, Y, offset, observed)
         self._posterior_state = TrainingRows(X, Y, sample_weight, **given, features=features)
 
     def _select_gamma(self, features: Features, Y: Mask, observed: Mask | None) -> float:
@@ -268,6 +303,9 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
         return validate_vote_model(splits).penalty_ratio * default_gamma(features)
 
     def _degrees(self, Z: Array, Y: Mask, offset: Array | float, observed: Mask | None) -> Array:
+        return mix(self._vote_shares(Z, Y, offset, observed), softmax(Z), prediction_weight(self.kappa_, self.n_votes_))
+
+    def _vote_shares(self, Z: Array, Y: Mask, offset: Array | float, observed: Mask | None) -> Array:
         """Expected shares of the votes given the 0/1 labels."""
         return normalize_rows(expected_votes(competing_votes(Z, np.log(self.lambda_) + offset), Y, observed))
 

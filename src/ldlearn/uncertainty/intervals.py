@@ -21,7 +21,7 @@ from ldlearn.solvers.default_gamma import default_gamma
 from ldlearn.solvers.features import Features
 from ldlearn.solvers.row_space import reduce_to_row_space
 from ldlearn.uncertainty.leverage import LeverageModel
-from ldlearn.uncertainty.vote_intervals import VotePosterior
+from ldlearn.uncertainty.vote_intervals import VotePosterior, beta_bounds
 from ldlearn.uncertainty.vote_posterior import vote_posterior
 
 Bounds = tuple[Array, Array]
@@ -82,6 +82,8 @@ class IntervalMixin(JointModel):
     feature_map_: Any
     random_state: Any
     fit_intercept: bool
+    kappa_: float
+    n_votes_: float
     _offsets: NDArray[np.float64] | None = None  # common to all rows, subtracted where distances are computed
     _posterior_state: TrainingRows | PosteriorState | None  # None if the rows were changed after the fit
 
@@ -94,6 +96,8 @@ class IntervalMixin(JointModel):
         this mean cannot be estimated from 0/1 labels alone, but with the number of raters: if the raters of a row
         agree, the same p(x) gives fewer positive labels. So with ``n_raters`` intervals are for the degrees of the
         individual row, and are wider. `ConformalIntervals` are for these too, if some true degrees are known.
+        With ``zeros="less"`` they are always for the individual row, whose degrees are Dirichlet distributed around
+        the prediction with concentration ``kappa_``.
 
         Parameters
         ----------
@@ -112,6 +116,9 @@ class IntervalMixin(JointModel):
         check_fraction("coverage", coverage)
         features = self._validate_features(X)
         concentration = None if n_raters is None else self._find_concentration(n_raters)
+        if self.kappa_:
+            P = self._predict(features)
+            return _include(P, beta_bounds(P, concentration or self.kappa_, coverage), features.dtype)
         bounds = self._find_posterior().degree_intervals(self._mapped(features), coverage, concentration)
         return _include(self._predict(features), bounds, features.dtype)
 
@@ -122,7 +129,8 @@ class IntervalMixin(JointModel):
         They are for the shares of the votes that the rows did get, given their 0/1 labels: a negative label has the
         interval [0, 0], the only positive label of a row [1, 1]. The more overdispersed votes are, the more these
         shares vary. Overdispersion cannot be estimated from 0/1 labels alone, but with the number of raters; without
-        it, votes are assumed to be slightly overdispersed.
+        it, votes are assumed to be slightly overdispersed. With ``zeros="less"`` intervals are for the degrees of the
+        row, which are Dirichlet distributed around ``enhance(X, y)`` with concentration ``kappa_ + n_votes_``.
 
         Parameters
         ----------
@@ -177,9 +185,12 @@ class IntervalMixin(JointModel):
     ) -> Bounds:
         check_fraction("coverage", coverage)
         features, Y, labels = self._validate_new_rows(X, y)
+        D = self._enhance(features, Y, **labels, **row_data)
+        if self.kappa_:
+            return _include(D, beta_bounds(D, (concentration or self.kappa_) + self.n_votes_, coverage), features.dtype)
         given: dict[str, Any] = {"observed": labels.get("observed"), "concentration": concentration}
         bounds = self._find_posterior().vote_intervals(self._mapped(features), Y, coverage, offset, **given)
-        return _include(self._enhance(features, Y, **labels, **row_data), bounds, features.dtype)
+        return _include(D, bounds, features.dtype)
 
     def _find_posterior(self) -> VotePosterior:
         posterior = self.compute_posterior().posterior

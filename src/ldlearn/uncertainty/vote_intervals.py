@@ -234,8 +234,13 @@ def _beta_bounds(centre: Array, variance: Array, coverage: float) -> tuple[Array
     linear approximation of the variance of its log-odds: ``1 / ((a + b) m (1 - m))``.
     """
     m = np.clip(expit(centre), _SMALLEST, 1.0 - _SMALLEST)
-    # Between nearly all of [0, 1] and a point.
-    size = np.clip(1.0 / np.maximum(m * (1.0 - m) * variance, _SMALLEST), 0.5, 1e8)
+    return beta_bounds(m, 1.0 / np.maximum(m * (1.0 - m) * variance, _SMALLEST), coverage)
+
+
+def beta_bounds(mean: Array, concentration: float | Array, coverage: float) -> tuple[Array, Array]:
+    """Quantiles of Beta distributions, the marginals of a Dirichlet distribution with this mean and concentration."""
+    m = np.clip(np.asarray(mean, dtype=np.float64), _SMALLEST, 1.0 - _SMALLEST)
+    size = np.clip(concentration, 0.5, 1e8)  # between nearly all of [0, 1] and a point
     tail = 0.5 - 0.5 * coverage
     a, b = size * m, size * (1.0 - m)
     return np.asarray(betaincinv(a, b, tail)), np.asarray(betaincinv(a, b, 1.0 - tail))

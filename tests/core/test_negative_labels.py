@@ -1,0 +1,52 @@
+"""Moments of the number of positive labels, and the posterior mean that mixes recovery and prediction."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ldlearn.core.negative_labels import PositiveLabels, count_moments, mix, prediction_weight
+
+
+def test_the_mixture_is_the_posterior_mean_of_dirichlet_multinomial_votes():
+    rng = np.random.default_rng(0)
+    kappa, n_votes, p = 3.0, 4, np.array([0.5, 0.3, 0.2])
+    d = rng.dirichlet(kappa * p, size=400_000)
+    votes = rng.multinomial(n_votes, d)
+    seen = (votes == [2, 2, 0]).all(axis=1)
+    expected = mix(np.array([0.5, 0.5, 0.0]), p, prediction_weight(kappa, n_votes))
+    np.testing.assert_allclose(d[seen].mean(axis=0), expected, atol=0.005)
+
+
+def test_dispersion_is_0_for_a_fixed_number_and_1_for_independent_labels():
+    rng = np.random.default_rng(0)
+    chances = np.array([0.1, 0.5, 0.7, 0.3])
+    independent = PositiveLabels.of(*count_moments(rng.random((50_000, 4)) < chances))
+    assert independent.dispersion == pytest.approx(1.0, abs=0.02)
+    assert independent.per_row == pytest.approx(chances.sum(), abs=0.02)
+    np.testing.assert_allclose(independent.shares, chances / chances.sum(), atol=0.01)
+    assert not independent.is_selection
+    two = PositiveLabels.of(*count_moments(rng.permuted(np.tile([True, True, False, False], (200, 1)), axis=1)))
+    assert two.dispersion == pytest.approx(0.0, abs=1e-12)
+    assert two.is_selection
+
+
+def test_labels_that_never_vary_are_no_selection():
+    assert not PositiveLabels.of(*count_moments(np.ones((5, 3), dtype=bool))).is_selection
+
+
+def test_a_weight_equals_repetition_and_an_unknown_label_counts_as_its_rate():
+    Y = np.array([[True, False], [True, True], [False, True]])
+    weighted, repeated = count_moments(Y, None, np.array([2.0, 1.0, 0.0])), count_moments(Y[[0, 0, 1]])
+    for one, other in zip(weighted, repeated, strict=True):
+        np.testing.assert_allclose(one, other)
+    observed = np.array([[True, False], [True, True], [True, True]])
+    assert count_moments(Y, observed)[1][1] == pytest.approx(2 + 2.5 / 3)
+
+
+@pytest.mark.parametrize(("zeros", "kappa", "found"), [("none", 2.0, 0.0), ("less", 2.0, 2.0), ("less", None, 3.0)])
+def test_kappa_is_given_or_relative_to_the_number_of_positive_labels(zeros, kappa, found):
+    labels = PositiveLabels(per_row=2.0, shares=np.full(4, 0.25), dispersion=0.3)
+    assert labels.concentration(zeros, kappa) == found
+    if kappa is None:
+        assert PositiveLabels(2.0, np.full(4, 0.25), 0.9).concentration(zeros, kappa) == 1.0
