@@ -1,7 +1,5 @@
 """`ldlearn compare-methods`: a plan for one table, its run and its report, in one line."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Any
 

@@ -1,7 +1,5 @@
 """`ldlearn demo`: all steps on real data, in a minute."""
 
-from __future__ import annotations
-
 import shlex
 from pathlib import Path
 from typing import Annotated

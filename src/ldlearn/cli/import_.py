@@ -1,7 +1,5 @@
 """`ldlearn import`: annotations of raters, as annotation tools export them, as a table for `fit`."""
 
-from __future__ import annotations
-
 from shlex import quote
 from typing import Annotated
 

@@ -4,8 +4,6 @@ A dataclass is a group of options: a command with a parameter of that type has a
 gets their values as one object (see `ldlearn.cli.app.load_command`).
 """
 
-from __future__ import annotations
-
 import ast
 from dataclasses import dataclass
 from typing import Annotated, Any

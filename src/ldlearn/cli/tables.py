@@ -1,7 +1,5 @@
 """The commands for tables and models: fit, enhance, predict, evaluate, compare."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from typing import Annotated, Any

@@ -1,7 +1,5 @@
 """EnhanceThenLearn: the two-step baseline as one estimator."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 import numpy as np

@@ -1,7 +1,5 @@
 """FromDistributions: the experiment on known distributions, without a leak."""
 
-from __future__ import annotations
-
 from numbers import Real
 from typing import Any, ClassVar
 

@@ -1,7 +1,5 @@
 """Estimators by name: ``DLDL``, ``GLLE``, or two steps as ``GLLE+SABFGS``, with parameters by name."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """DLDL: label distributions and their predictor, learned together from logical labels."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """DLDL over a grid of weights, with the work that the fits share done once."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from itertools import product
 from typing import Any

@@ -1,7 +1,5 @@
 """Selection of DLDL's beta and gamma from 0/1 labels alone. docs/defaults.md has the rule and its regret."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache

@@ -1,7 +1,5 @@
 """Test whether the labels of a row compete for its votes or are independent, by the likelihood of held-out labels."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Ordered labels: a penalty on second differences of the degrees along the labels, and its selection."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

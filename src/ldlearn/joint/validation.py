@@ -1,7 +1,5 @@
 """Validation splits that depend on the features of the rows alone: no order of rows or columns changes a result."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 

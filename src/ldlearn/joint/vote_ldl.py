@@ -1,7 +1,5 @@
 """VoteLDL: label distributions from 0/1 labels that say which labels got any vote."""
 
-from __future__ import annotations
-
 from numbers import Real
 from typing import Any, ClassVar, Self
 

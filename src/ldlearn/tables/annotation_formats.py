@@ -4,8 +4,6 @@
 Studio's short JSON and CSV, surveys) has columns for the item, maybe the rater, and one label or several.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence

@@ -4,8 +4,6 @@ Tasks of annotation tools and long tables (`ldlearn.tables.annotation_formats`) 
 which are counted.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -3,8 +3,6 @@
 Own code because scipy.io.arff reads neither sparse rows nor labels, and the packages that do are no longer maintained.
 """
 
-from __future__ import annotations
-
 import csv
 import html
 import re

@@ -4,8 +4,6 @@ The columns of a matrix are named by what this library wrote beside it, or by th
 ``label_names``; without names, those of a matrix ``M`` are ``M0, M1, ...``. These formats are read as a whole.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Writing a file so that it is either complete or not there: the one writer of the whole library."""
 
-from __future__ import annotations
-
 import errno
 import os
 import secrets

@@ -1,7 +1,5 @@
 """Checksums of files: SHA-256 and git blob ids."""
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import dataclass
 from pathlib import Path

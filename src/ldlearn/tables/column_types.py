@@ -1,7 +1,5 @@
 """Types of the columns of a table: numeric, categorical, datetime, text; or nothing that a model can use."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace

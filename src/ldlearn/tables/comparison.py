@@ -1,7 +1,5 @@
 """Two tables of distributions compared: rows matched by id, labels by name."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """What a data set is to a file: features, label matrices, names and origin."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Datetime columns: which format they have, and the numbers that a model gets of them."""
 
-from __future__ import annotations
-
 import re
 from datetime import date
 from typing import Any

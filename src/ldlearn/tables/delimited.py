@@ -1,7 +1,5 @@
 """CSV and TSV: read by the C parser of pandas in chunks, written by Arrow."""
 
-from __future__ import annotations
-
 import codecs
 import re
 from collections.abc import Iterator, Mapping

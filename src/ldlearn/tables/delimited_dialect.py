@@ -3,8 +3,6 @@
 The user gives them, or they are found in the first rows; `docs/guide/tables.md` lists the rules.
 """
 
-from __future__ import annotations
-
 import codecs
 import csv
 import re

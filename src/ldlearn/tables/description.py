@@ -1,7 +1,5 @@
 """The description of a table model: as plain values for JSON and the terminal, and as a model card in HTML."""
 
-from __future__ import annotations
-
 import os
 from importlib.resources import files
 from pathlib import Path

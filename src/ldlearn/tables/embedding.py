@@ -1,7 +1,5 @@
 """Text embeddings given by name: a model file stores only the name, and loading it imports nothing."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Excel workbooks (.xlsx): read by python-calamine, written by openpyxl."""
 
-from __future__ import annotations
-
 import datetime
 import re
 import zipfile

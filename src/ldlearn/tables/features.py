@@ -1,7 +1,5 @@
 """From the columns of a table to the features an estimator works on: impute, encode, scale."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self

@@ -1,7 +1,5 @@
 """The formats by ending, and opening a table to read or to write."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 Lines are parsed by Python's json module: pandas converts values (dates, long numbers) and names no row in its errors.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from itertools import chain, islice

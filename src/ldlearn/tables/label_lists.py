@@ -1,7 +1,5 @@
 """One column that holds the labels of a row as a list, ``sky|sea`` or JSON, made into a 0/1 column for each label."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Label matrices of data sets: distributions, votes or logical labels, checked row by row."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

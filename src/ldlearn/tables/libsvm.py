@@ -1,7 +1,5 @@
 """Multi-label files of LIBSVM, ``label,label index:value index:value``, read and written by scikit-learn."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

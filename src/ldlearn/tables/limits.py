@@ -1,7 +1,5 @@
 """How much memory a file may ask for: files are not trusted."""
 
-from __future__ import annotations
-
 from ldlearn.exceptions import TableError
 
 DEFAULT_MAX_BYTES = 16 << 30

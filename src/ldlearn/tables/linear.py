@@ -1,7 +1,5 @@
 """The coefficients of models whose prediction is a softmax of linear scores."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

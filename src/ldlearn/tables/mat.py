@@ -1,7 +1,5 @@
 """MATLAB files: version 7.3, which is HDF5 with a preface, and the choice between it and version 5 (`mat5`)."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -4,8 +4,6 @@ Own code because scipy.io.loadmat crashed (SIGSEGV) on damaged files in 12 of 12
 compared with the bytes present before memory is taken; cells, structures and objects are skipped.
 """
 
-from __future__ import annotations
-
 import math
 import struct
 import zlib

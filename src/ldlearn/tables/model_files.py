@@ -6,8 +6,6 @@ of its own size. JSON values stand for themselves, except that objects with a si
 ``"class"`` stand for what JSON lacks. Which classes there may be, and what they may hold, is in ``model_schema.toml``.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

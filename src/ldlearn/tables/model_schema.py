@@ -1,7 +1,5 @@
 """Which classes a model file may hold, and what each of them: the reader of ``model_schema.toml``."""
 
-from __future__ import annotations
-
 import dataclasses
 import inspect
 import tomllib

@@ -1,7 +1,5 @@
 """NumPy files: .npz archives and .npy matrices, read without pickles; their headers are checked."""
 
-from __future__ import annotations
-
 import math
 import os
 import zipfile

@@ -3,8 +3,6 @@
 The rules are listed in `docs/guide/tables.md`.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

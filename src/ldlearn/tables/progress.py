@@ -1,7 +1,5 @@
 """Reports of progress: the interface, and an implementation that reports nothing."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Protocol

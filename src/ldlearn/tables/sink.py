@@ -1,7 +1,5 @@
 """Where tables are written to, and what formats refuse."""
 
-from __future__ import annotations
-
 import gzip
 import shutil
 import sys

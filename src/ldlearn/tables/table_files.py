@@ -1,7 +1,5 @@
 """Fitted models on table files: predict, enhance and evaluate, as the commands of these names do."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Unpack

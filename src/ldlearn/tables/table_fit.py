@@ -1,7 +1,5 @@
 """Fit a model on a table or a table file, as the command `fit` does: with scores on held-out rows, and warnings."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, Unpack

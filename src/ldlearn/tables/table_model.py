@@ -1,7 +1,5 @@
 """TableModel: an estimator, the preprocessing before it, and the names of the columns it was fitted on."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field

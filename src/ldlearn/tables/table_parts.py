@@ -1,7 +1,5 @@
 """Tables in many files, fitted and predicted on a Dask cluster: each file is a block, and each worker reads its own."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from glob import glob

@@ -1,7 +1,5 @@
 """Columns of a data frame as numbers, as texts or as labels, with errors that name row and column."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Tables of degrees to write: file, format, and the columns beside the degrees."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypedDict
