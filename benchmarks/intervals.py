@@ -1,28 +1,29 @@
-"""How often do intervals hold what they are to hold? On simulated votes, and on real sets.
+"""Empirical coverage of intervals, on simulated votes and on real data sets.
 
-``python benchmarks/intervals.py [--seeds N] [--coverage SHARE] [--sets NAME ...]`` prints three Markdown tables.
+``python benchmarks/intervals.py [--seeds N] [--coverage LEVEL] [--sets NAME ...]`` prints three Markdown tables.
 
-Simulated votes, a table for DLDL and one for VoteLDL; the raters of a row vote by p(x), or, if they agree, by shares q
-of the row's own. Counted are, of new rows,
+Simulated votes, a table for DLDL and one for VoteLDL; the raters of a row vote with probabilities p(x) or, if they
+agree, with degrees q of the row's own. On new rows, the coverage and the mean width of
 
-- the p(x) that ``predict_interval`` holds;
-- the shares of the votes that rows did get that ``enhance_interval`` holds (labels with a vote, in rows with two of
-  them or more);
-- both again when the number of raters is given (``n_raters=``): now the q of the rows, and the shares of the votes;
-- and their mean widths.
+- intervals of ``predict_interval`` for p(x);
+- intervals of ``enhance_interval`` for the shares of the votes of rows (positive labels in rows with two or more);
+- both with the number of raters (``n_raters=``), for q and for the shares of the votes.
 
-Real sets: labels where a degree exceeds 0.01, 60 % of the rows to fit. The truth of a row is its own, which differs
-from that of other rows with the same features; conformal intervals, calibrated on a fifth of the rows, are for that.
-Where degrees are shares of votes, the number of raters is given too. Sets other than the embedded ones are read from a
-folder beside the repository if they are there.
+Where labels determine the coefficients too poorly, ``predict_interval`` refuses; the table says how often.
+
+Real sets: labels where a degree exceeds 0.01, 60 % of the rows for the fit. The true degrees of a row differ from those
+of other rows with the same features; conformal intervals, calibrated on a fifth of the rows, are for these. Where
+degrees are shares of votes, the number of raters is given too. Sets other than the embedded ones are read from a folder
+beside the repository if they are there.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ import numpy as np
 
 from ldlearn import DLDL, ConformalIntervals, VoteLDL
 from ldlearn.datasets import make_label_distributions
+from ldlearn.exceptions import InputError
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
@@ -55,6 +57,12 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "20 raters who agree much (5)": {"n": 1000, "m": 20, "c": 5, "votes": 20, "agree": 5.0},
     "5 raters, rows with noise (snr 10)": {"n": 1000, "m": 20, "c": 5, "votes": 5, "snr": 10.0},
     "20 raters, rows with noise (snr 10)": {"n": 1000, "m": 20, "c": 5, "votes": 20, "snr": 10.0},
+    "50 raters": {"n": 400, "m": 10, "c": 4, "votes": 50},
+    "50 raters, more features": {"n": 400, "m": 20, "c": 4, "votes": 50},
+    "70 raters": {"n": 1000, "m": 20, "c": 5, "votes": 70},
+    "8 raters, 500 noise features": {"n": 300, "m": 8, "c": 5, "votes": 8, "noise": 500},
+    "10 raters, more features than rows": {"n": 100, "m": 400, "c": 5, "votes": 10},
+    "10 raters, half as many features as rows": {"n": 200, "m": 100, "c": 5, "votes": 10},
 }
 
 
@@ -80,9 +88,10 @@ def simulate(
     random: bool = False,
     agree: float = np.inf,
     snr: float = np.inf,
+    noise: int = 0,
     **made: Any,
 ) -> tuple[Rows, Rows]:
-    """Rows to fit and new ones. Noise makes shares of the row's own too; their mean is then not p(x)."""
+    """Training rows and new rows. With a finite snr rows have degrees of their own, whose mean is not p(x)."""
     data = make_label_distributions(n + NEW_ROWS, m, c, snr=snr, random_state=seed, **made)
     rng = np.random.default_rng(seed)
     Q, totals = data.D, votes
@@ -92,24 +101,30 @@ def simulate(
         totals = votes * parts.sum(axis=1, keepdims=True) / agree
     counts = rng.poisson(totals * Q) if random else rng.multinomial(votes, Q)
     P = data.D if np.isinf(snr) else np.full_like(data.D, np.nan)
-    rows = Rows(data.X, P, Q, counts)
+    rows = Rows(np.hstack([data.X, rng.normal(size=(len(data.X), noise))]), P, Q, counts)
     some = counts.any(axis=1)
     return rows.part(np.flatnonzero(some)[:n]), rows.part(np.flatnonzero(some)[n:])
 
 
-def held(bounds: Any, truth: np.ndarray, where: Any = ...) -> tuple[float, float]:
-    """Share of the truth that is held, and mean width."""
-    lower, upper = bounds
+def covered(intervals: Callable[[], Any], truth: np.ndarray, where: Any = ...) -> tuple[float, float]:
+    """Empirical coverage and mean width; NaN if intervals are refused."""
+    try:
+        lower, upper = intervals()
+    except InputError:
+        return np.nan, np.nan
     inside = np.where(np.isnan(truth), np.nan, (lower - 1e-9 <= truth) & (truth <= upper + 1e-9))
     return float(inside[where].mean()), float((upper - lower)[where].mean())
 
 
 def row(name: str, found: Sequence[Sequence[tuple[float, float]]]) -> str:
-    """A line of a table: means over seeds, widths in brackets."""
-    cells = [
-        "" if np.isnan(share) else f"{share:.3f} (width {width:.3f})"
-        for share, width in np.mean(np.array(found), axis=0)
-    ]
+    """A line of a table: means over seeds, widths in brackets, and how often intervals were refused."""
+    cells = []
+    for column in np.moveaxis(np.array(found), 1, 0):
+        given = column[~np.isnan(column[:, 1])]
+        coverage, width = given.mean(axis=0) if len(given) else (np.nan, np.nan)
+        cell = "" if np.isnan(coverage) else f"{coverage:.3f} (width {width:.3f})"
+        refused = f"refused: {len(column) - len(given)} of {len(column)}" if len(given) < len(column) else ""
+        cells.append(" ".join(part for part in (cell, refused) if part))
     return f"| {name} | " + " | ".join(cells) + " |"
 
 
@@ -129,16 +144,17 @@ def simulated(make: type[DLDL | VoteLDL], seeds: int, coverage: float) -> None:
             model = make().fit(train.X, train.votes > 0)
             Y, shares = new.votes > 0, new.votes / new.votes.sum(axis=1, keepdims=True)
             judged = Y & (Y.sum(axis=1, keepdims=True) > 1)
-            told = {"coverage": coverage, "n_raters": setting["votes"]}
+            known = {"coverage": coverage, "n_raters": setting["votes"]}
             found.append(
                 [
-                    held(model.predict_interval(new.X, coverage), new.P),
-                    held(model.enhance_interval(new.X, Y, coverage), shares, judged),
-                    held(model.predict_interval(new.X, **told), new.Q),
-                    held(model.enhance_interval(new.X, Y, **told), shares, judged),
+                    covered(partial(model.predict_interval, new.X, coverage), new.P),
+                    covered(partial(model.enhance_interval, new.X, Y, coverage), shares, judged),
+                    covered(partial(model.predict_interval, new.X, **known), new.Q),
+                    covered(partial(model.enhance_interval, new.X, Y, **known), shares, judged),
                 ]
             )
-        print(row(f"{name}; {setting['n']}, {setting['m']}, {setting['c']}", found), flush=True)
+        n_features = setting["m"] + setting.get("noise", 0)
+        print(row(f"{name}; {setting['n']}, {n_features}, {setting['c']}", found), flush=True)
 
 
 def real(names: list[str], seeds: int, coverage: float) -> None:
@@ -153,15 +169,17 @@ def real(names: list[str], seeds: int, coverage: float) -> None:
             judged = (split.Y_test == 1) & (split.Y_test.sum(axis=1, keepdims=True) > 1)
             sure = ConformalIntervals(model).fit(split.X_val, split.D_val)
             new, given = split.X_test, (split.X_test, split.Y_test)
-            told = {"coverage": coverage, "n_raters": RATERS.get(name)}
-            blank = (np.nan, np.nan)
+            known = {"coverage": coverage, "n_raters": RATERS.get(name)}
+            blank = (np.nan, 0.0)
             found.append(
                 [
-                    held(model.predict_interval(new, coverage), split.D_test),
-                    held(model.enhance_interval(*given, coverage), split.D_test, judged),
-                    held(model.predict_interval(new, **told), split.D_test) if name in RATERS else blank,
-                    held(model.enhance_interval(*given, **told), split.D_test, judged) if name in RATERS else blank,
-                    held(sure.predict_interval(new, coverage), split.D_test),
+                    covered(partial(model.predict_interval, new, coverage), split.D_test),
+                    covered(partial(model.enhance_interval, *given, coverage), split.D_test, judged),
+                    covered(partial(model.predict_interval, new, **known), split.D_test) if name in RATERS else blank,
+                    covered(partial(model.enhance_interval, *given, **known), split.D_test, judged)
+                    if name in RATERS
+                    else blank,
+                    covered(partial(sure.predict_interval, new, coverage), split.D_test),
                 ]
             )
         print(row(name, found), flush=True)
@@ -169,7 +187,7 @@ def real(names: list[str], seeds: int, coverage: float) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--coverage", type=float, default=0.9)
     available = [*EMBEDDED, *(name for name in FILES if (SHARED / "datasets" / f"{name}.mat").exists())]
     parser.add_argument("--sets", nargs="*", default=available)

@@ -272,14 +272,33 @@ def test_the_unit_of_features_changes_no_interval(unit, fit_intercept):
     np.testing.assert_allclose(model.fit(unit * X, y).predict_interval(unit * X), same, atol=1e-3)
 
 
-def test_degenerate_rows_have_intervals_too():
+def test_degenerate_rows_have_intervals_if_they_can():
     X = np.random.default_rng(0).normal(size=(30, 2))
     for Y in (np.ones((30, 1)), np.ones((30, 3)), np.tile([1, 0, 1], (30, 1))):
         for features in (X, np.ones((30, 2))):
             model = DLDL(beta=1.0, gamma=1.0).fit(features, Y)
-            for lower, upper in (model.predict_interval(features), model.enhance_interval(features, Y)):
-                assert np.isfinite(lower).all()
-                assert (lower <= upper).all()
+            lower, upper = model.enhance_interval(features, Y)
+            assert np.isfinite(lower).all()
+            assert (lower <= upper).all()
+            if Y.shape[1] == 1:
+                np.testing.assert_allclose(model.predict_interval(features), 1.0)
+            else:  # every label is always or never positive
+                with pytest.raises(InputError, match="too poorly"):
+                    model.predict_interval(features)
+
+
+@pytest.mark.parametrize("model", [DLDL(beta=1.0, gamma=1.0), VoteLDL(gamma=1.0)], ids=["DLDL", "VoteLDL"])
+def test_intervals_are_refused_if_labels_determine_coefficients_poorly(model):
+    """Their coverage would be 0.6 to 0.8: benchmarks/intervals.py."""
+    wide = make_label_distributions(100, 200, 4, labels="votes", n_raters=10)
+    saturated = make_label_distributions(100, 10, 3, labels="votes", n_raters=200)
+    for data in (wide, saturated):
+        model.fit(data.X, data.Y)
+        for options in ({}, {"n_raters": 10}):
+            with pytest.raises(InputError, match="more rows or fewer features"):
+                model.predict_interval(data.X, **options)
+        lower, upper = model.enhance_interval(data.X, data.Y)
+        assert (lower <= upper).all()
 
 
 def test_threads_that_ask_at_once_all_get_intervals(data):

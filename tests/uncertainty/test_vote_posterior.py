@@ -9,7 +9,9 @@ from scipy.stats import nbinom
 
 from ldlearn.core import softmax
 from ldlearn.core.votes import log_expected_votes
+from ldlearn.exceptions import InputError
 from ldlearn.solvers.features import Features
+from ldlearn.solvers.row_space import reduce_to_row_space
 from ldlearn.solvers.vote_regression import vote_regression
 from ldlearn.uncertainty import vote_posterior as module
 from ldlearn.uncertainty.rater_agreement import excess_variance
@@ -27,7 +29,7 @@ def rows_of_votes(n, seed=0, m=3, c=4, rate=8.0, fixed=False):
 
 
 def loss(v, X, Y, l2, fixed):
-    """Without the row of half ticked labels, which the information leaves out."""
+    """Without the prior at the mean features, which the information leaves out."""
     m, c = X.shape[1], Y.shape[1]
     W, b, rate = v[: m * c].reshape(m, c), v[m * c : -1], v[-1]
     P = softmax((X - X.mean(axis=0)) @ W + b)
@@ -150,13 +152,36 @@ def test_the_noise_of_ticked_labels_is_that_of_truncated_votes(kappa):
 
 
 @pytest.mark.parametrize("Y", [np.ones((60, 4), dtype=bool), np.eye(4, dtype=bool)[np.zeros(60, dtype=int)]])
-def test_labels_that_never_differ_say_nothing_of_features(Y):
+def test_constant_labels_are_uninformative_about_features(Y):
     X = np.random.default_rng(0).normal(size=(60, 20))
     posterior = vote_posterior(Features(X), Y, l2=1.0)
     assert np.abs(posterior.coefs).max() < 1e-3
-    lower, upper = posterior.degree_intervals(X, 0.9)
-    assert np.isfinite(lower).all()
-    assert (lower < upper).all()
+    with pytest.raises(InputError, match="too poorly"):
+        posterior.degree_intervals(X, 0.9)
+
+
+@pytest.mark.parametrize("wide", [False, True], ids=["full", "kronecker"])
+def test_variance_of_scores_and_negative_labels_by_hand(wide):
+    X, votes, _ = rows_of_votes(70, m=90 if wide else 3)
+    Y, weights = votes > 0, np.random.default_rng(1).integers(1, 4, size=len(X))
+    observed = np.random.default_rng(2).random(Y.shape) < 0.8
+    features = reduce_to_row_space(Features(X, sample_weight=weights.astype(float)))
+    posterior = vote_posterior(features, Y, l2=1.0, observed=observed)
+    V = posterior.covariance.of_scores(X - np.average(X, axis=0, weights=weights))
+    contrast = np.eye(4) - 0.25
+    variance = np.average(np.einsum("njk,kj->n", V, contrast), weights=weights) / 3
+    assert posterior.score_variance == pytest.approx(variance, rel=1e-6)
+    counts = weights[:, None] * observed
+    assert posterior.negative_frequency == pytest.approx((counts * ~Y).sum() / counts.sum())
+
+
+def test_only_uncertain_scores_or_few_negative_labels_prevent_intervals():
+    X, votes, _ = rows_of_votes(200)
+    posterior = vote_posterior(Features(X), votes > 0, l2=1.0)
+    replace(posterior, score_variance=0.2, negative_frequency=0.2).degree_intervals(X, 0.9)
+    for variance, negative in ((0.21, 0.2), (0.2, 0.19)):
+        with pytest.raises(InputError, match=str(variance)):
+            replace(posterior, score_variance=variance, negative_frequency=negative).degree_intervals(X, 0.9)
 
 
 def test_where_the_search_begins_does_not_matter():

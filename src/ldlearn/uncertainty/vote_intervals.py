@@ -16,6 +16,7 @@ from scipy.stats import norm
 
 from ldlearn.core.simplex import Array, Mask, log_softmax
 from ldlearn.core.votes import LARGEST_THETA, Vector, log_expected_votes
+from ldlearn.exceptions import InputError
 from ldlearn.solvers.features import centred_blocks
 from ldlearn.uncertainty.rater_agreement import excess_variance, find_concentration
 
@@ -87,6 +88,8 @@ class VotePosterior:
     link_probabilities: Vector  # (n_links,), posterior
     covariance: KroneckerCovariance | FullCovariance
     degree_quantiles: Vector  # of the predictions for the training rows
+    score_variance: float  # mean posterior variance of the scores of the training rows
+    negative_frequency: float  # of the training labels
 
     def concentration(self, n_raters: float, offset: float = 0.0) -> float:
         """Concentration of the votes of a row, given the number of raters: see `find_concentration`."""
@@ -99,7 +102,19 @@ class VotePosterior:
 
         Without a concentration they are for the mean p(x): normal intervals of ln p / (1 - p). With one they are for
         the row's own degrees, which have a Dirichlet distribution around p(x).
+
+        The normal approximation is biased towards equal degrees if labels determine the coefficients poorly, and most
+        information is in negative labels if raters are many. So there are no intervals if the variance of the scores
+        exceeds the frequency of negative labels: beyond, empirical coverage at nominal 0.9 was 0.61 to 0.87.
         """
+        if self.score_variance > self.negative_frequency:
+            raise InputError(
+                "No intervals for predictions: the labels determine the coefficients too poorly, because there are few "
+                f"rows for so many features, or nearly all labels are positive (the logits of the training rows have a "
+                f"posterior variance of {self.score_variance:.2g}, which must not exceed the frequency of negative "
+                f"labels, {self.negative_frequency:.2g}); fit with more rows or fewer features, or use "
+                "ConformalIntervals, if some true degrees are known."
+            )
         row_variance = 0.0 if concentration is None else 1.0 / concentration
         bounds = np.empty((2, X.shape[0], self.coefs.shape[2]))
         for rows, centred in centred_blocks(X, self.mean, self.covariance.width):

@@ -15,7 +15,7 @@ from scipy.special import exprel
 
 from ldlearn.core.simplex import Array, Mask, log_softmax
 from ldlearn.core.votes import LARGEST_THETA, Vector, label_counts, log_expected_votes, profile_log_rate, slopes
-from ldlearn.solvers.features import Features, reciprocal
+from ldlearn.solvers.features import Features, centred_blocks, reciprocal
 from ldlearn.solvers.row_space import RowSpace
 from ldlearn.solvers.vote_regression import Start, VoteFit, vote_regression
 from ldlearn.uncertainty.vote_intervals import FullCovariance, KroneckerCovariance, VotePosterior
@@ -88,8 +88,10 @@ def vote_posterior(
         covariance = _Information.of(features, fits[best], best, part).in_row_space(features, penalty)
     else:
         covariance = _Information.of(sample, fits[best], best, part).kronecker(features, penalty)
+    n_labels, weights = Y.shape[1], sample.sample_weight
+    counts = label_counts(weights, part["observed"])
     P = np.exp(log_softmax(sample.times(fits[best].coef, fits[best].intercept + sample.mean @ fits[best].coef)))
-    P = P if sample.sample_weight is None else P[sample.sample_weight > 0]
+    P = P if weights is None else P[weights > 0]
     return VotePosterior(
         mean=features.original.mean,
         coefs=np.stack([features.to_original(fits[fixed].coef, fits[fixed].intercept)[0] for fixed in links]),
@@ -99,7 +101,21 @@ def vote_posterior(
         link_probabilities=probabilities / probabilities.sum(),
         covariance=covariance,
         degree_quantiles=np.quantile(np.maximum(P, 1e-12), (np.arange(400) + 0.5) / 400),
+        score_variance=_mean_score_variance(covariance, features.original, rows, n_labels),
+        negative_frequency=float(np.average(~part["Y"], weights=None if counts is None else counts + 0.0 * P)),
     )
+
+
+def _mean_score_variance(
+    covariance: FullCovariance | KroneckerCovariance, features: Features, rows: slice, n_labels: int
+) -> float:
+    """Mean posterior variance of a score less the mean score of its row, at some training rows."""
+    X, weights = features.X[rows], features.sample_weight
+    found = np.empty(X.shape[0])
+    for block, centred in centred_blocks(X, features.mean, covariance.width):
+        V = covariance.of_scores(centred)
+        found[block] = np.einsum("njj->n", V) - V.sum(axis=(1, 2)) / n_labels
+    return float(np.average(found, weights=None if weights is None else weights[rows])) / max(n_labels - 1, 1)
 
 
 def _negative_log_evidence(
