@@ -143,11 +143,18 @@ def nearest_names(word: str, known: Iterable[str], n: int = 3) -> list[str]:
     --------
     >>> nearest_names("Chebishev", ["chebyshev", "clark"])
     ['chebyshev']
+    >>> nearest_names("kl", ["clark", "kl_divergence"]), nearest_names("MSE", ["mean_squared_error", "euclidean"])
+    (['kl_divergence'], ['mean_squared_error'])
     """
+    query = word.strip().lower()
     lower: dict[str, str] = {}
     for name in known:
         lower.setdefault(name.lower(), name)
-    return [lower[found] for found in difflib.get_close_matches(word.strip().lower(), lower, n=n, cutoff=0.55)]
+    words = {name: name.split("_") for name in lower}
+    # One of the words of a name, or their initials; a single letter would abbreviate too many.
+    short = [name for name in lower if query in words[name] or query == "".join(word[:1] for word in words[name])]
+    found = short[:n] if len(query) > 1 else []
+    return [lower[name] for name in found or difflib.get_close_matches(query, lower, n=n, cutoff=0.55)]
 
 
 def normalize_name(name: str) -> str:

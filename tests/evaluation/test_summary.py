@@ -61,6 +61,26 @@ def test_a_method_trained_on_truth_is_shown_last_and_not_ranked():
     assert sorted(shown.score(m.name, "yeast").rank for m in shown.ranked) == list(range(1, len(shown.ranked) + 1))
 
 
+LEARNERS = {"SABFGS": ("learner", False, 0.1, False), "AAKNN": ("learner", False, 0.4, False)}
+LEARNERS["MeanLDL"] = ("learner", True, 0.6, False)
+
+
+def test_learners_compete_with_each_other_if_the_run_has_nothing_else():
+    results = Results(make_records(methods=LEARNERS, repeats=2))
+    shown = table(results, task="prediction")
+    assert [method.name for method in shown.ranked] == ["SABFGS", "AAKNN", "MeanLDL"]
+    assert [method.name for method in shown.baselines] == ["MeanLDL"]
+    assert results.subject == "SABFGS"
+    for dataset in shown.datasets:
+        cells = [shown.score(name, dataset) for name in LEARNERS]
+        assert sorted(cell.rank for cell in cells) == [1, 2, 3]
+        assert [cell.best for cell in cells].count(True) == 1
+    # one other method is enough: learners have an advantage over it, even if it is a baseline or does not predict
+    mixed = Results(make_records(methods=LEARNERS | {"UniformLE": ("enhancer", True, 0.3, True)}, repeats=2))
+    assert table(mixed, task="prediction").ranked == []
+    assert [mixed.methods[name].is_reference for name in LEARNERS] == [True] * 3
+
+
 def test_a_failure_costs_the_rank_but_not_the_score():
     results = Results(make_records(repeats=3, failed=[("yeast", "GLLE")]))
     shown = table(results)
@@ -144,8 +164,15 @@ def test_the_run_is_summarised_from_the_records():
     assert run.seeds == [0, 1, 2, 7]
     assert run.repeats == 3
     assert run.warnings == [("DLDL: did not converge", 1)]
-    expected = sum(sum(r.seconds.values()) for r in records if r.status != "missing")
+    # the selection includes the other phases
+    expected = sum(r.seconds["select"] for r in records if r.status != "missing")
     assert run.seconds == pytest.approx(expected)
+
+
+def test_computing_time_counts_what_cells_share_once():
+    records = make_records({"yeast": ["a", "b"]}, repeats=1, missing=())[:2]
+    both = [replace(record, seconds=record.seconds | {"total": 3.0}) for record in records]
+    assert summarize_run(Results(both)).seconds == 6.0
 
 
 def test_a_matrix_holds_those_that_compete_or_those_named():

@@ -5,15 +5,22 @@ import shutil
 import signal
 import subprocess
 import time
+from dataclasses import replace
+from types import SimpleNamespace
 
 import fork_server
+import numpy as np
 import pytest
 from tiny_plans import DATA, tiny_plan
 
 from ldlearn import datasets
 from ldlearn.cli.main import main
-from ldlearn.experiments import RunFolderError, RunProgress, read_records, run_plan
+from ldlearn.experiments import RunFolderError, RunProgress, executors, read_records, run_plan
+from ldlearn.experiments.cells import plan_cells
 from ldlearn.experiments.engine import lock_folder
+from ldlearn.experiments.sources import _check_features
+from ldlearn.experiments.splits import Part, Split
+from ldlearn.reporting import Report
 
 
 class Messages(RunProgress):
@@ -185,6 +192,47 @@ def test_data_that_cannot_be_used_fail_with_a_sentence(tmp_path):
     assert [record.status for record in run.records] == ["failed"] * 4
     assert "no degrees to select hyperparameters by" in run.records[0].message
     assert "no positive label" in run.records[-1].message
+
+
+def test_constant_labels_are_reported_once_by_the_run_and_in_the_report(tmp_path):
+    always = DATA | {"params": DATA["params"] | {"sparsity": 0.0}, "threshold": 0.0}
+    methods = {"UniformLE": {}, "PriorLE": {}, "SABFGS": {}}
+    plan = tiny_plan(datasets={"always": always, "made": DATA}, methods=methods)
+    progress = Messages()
+    run = run_plan(plan, tmp_path, progress=progress)
+    (message,) = progress.messages
+    assert message.startswith("always: constant labels (3 of 3)")
+    assert Report(run.records).markdown().count("always: constant labels (3 of 3)") == 1
+    # learners do not use 0/1 labels
+    assert {(r.dataset, r.method) for r in run.records if r.constant_labels} == {
+        ("always", "UniformLE"), ("always", "PriorLE")
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("column", "constant"), [([0, 0, 0], True), ([1, 1, 1], True), ([1, 0, 1], False), ([1, np.nan, 1], True)]
+)
+def test_constant_labels_are_those_of_one_observed_value_in_all_parts(column, constant):
+    parts = [Part(np.arange(1), np.zeros((1, 1)), np.array([[value, 0.0], [1.0, 1.0]]), None) for value in column]
+    parts = [replace(part, Y=part.Y[:1]) for part in parts]
+    assert Split(*parts).constant_labels.tolist() == [constant, True]
+
+
+def test_float32_features_are_checked_without_a_warning():
+    X = np.array([[1.0, 3e38], [0.5, 0.0]], dtype=np.float32)
+    data = datasets.LabelDataset(X, np.array([[0.5, 0.5], [1.0, 0.0]]))
+    _check_features(data)
+    X[1, 0] = np.inf
+    with pytest.raises(datasets.DatasetError, match="row 2"):
+        _check_features(datasets.LabelDataset(X, data.D))
+
+
+def test_cells_that_share_a_fit_share_its_time(monkeypatch):
+    plan = tiny_plan(protocol={"repeats": 1})
+    cells = [cell for cell in plan_cells(plan) if cell.method.estimator == "PriorLE"]
+    clock = iter([100.0, 108.0])
+    monkeypatch.setattr(executors, "time", SimpleNamespace(perf_counter=lambda: next(clock)))
+    assert [record.seconds["total"] for record in executors.compute_cells(cells, _made())] == [4.0, 4.0]
 
 
 def test_records_outlive_the_plan_format_they_were_made_with(tmp_path):

@@ -71,6 +71,8 @@ def test_resolved_tiny_plan_round_trips():
         ({"selection": {"budget": 1}}, "selection.budget:", "at least 2"),
         ({"selection": {"per_metric": "yes"}}, "selection.per_metric:", "true or false"),
         ({"metrics": ["klark"]}, "metrics:", "clark"),
+        ({"metrics": ["kl"]}, "metrics:", "did you mean kl_divergence?"),
+        ({"selection": {"prediction": "mse"}}, "selection.prediction:", "did you mean mean_squared_error?"),
         ({"discover": {"then": ["DLDL"]}}, "discover.then:", "learner"),
         ({"discover": {"params": {"GLLE": {"lamb": 1}}}}, "discover.params.GLLE.lamb:", "lam"),
         ({"discover": {"grids": {"GLE": {}}}}, "discover.grids.GLE:", "GLLE"),

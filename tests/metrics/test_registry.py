@@ -81,6 +81,11 @@ def test_metrics_survive_pickle_and_copy_as_themselves():
     [
         ("chebychev", "did you mean chebyshev?"),
         ("kl", "did you mean kl_divergence?"),
+        ("KL", "did you mean kl_divergence?"),
+        ("mse", "did you mean mean_squared_error?"),
+        ("js", "did you mean jensen_shannon?"),
+        ("chi2", "did you mean squared_chi2?"),
+        ("k", "known are chebyshev, clark, "),
         ("absolute", "did you mean mean_absolute_error or expected_label_absolute_error?"),
         ("Jensen-Shannon", "did you mean jensen_shannon?"),
         ("zzz", "known are chebyshev, clark, "),

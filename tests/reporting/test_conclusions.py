@@ -187,6 +187,28 @@ def test_without_a_difference_no_pair_is_tested():
     assert conclusion.pairs is None
 
 
+@pytest.mark.parametrize(
+    ("ranks", "subject", "pairs_differ"),
+    [
+        ([(1, 2, 3), (1, 2, 3), (1, 3, 2), (1, 3, 2)], "A", False),
+        ([(1, 2, 3)] * 4 + [(1, 3, 2), (2, 3, 1)], "B", False),
+        ([(1, 2, 3)] * 4 + [(1, 3, 2), (2, 3, 1)], None, False),
+        ([(1, 2, 3)] * 4 + [(1, 3, 2), (2, 3, 1)], "A", True),  # by the test of the subject alone
+        ([(1, 2, 3)] * 8, None, True),
+    ],
+)
+def test_friedman_does_not_claim_more_than_the_tests_of_pairs(ranks, subject, pairs_differ):
+    records = make_records({str(i): ["a", "b"] for i in range(len(ranks))}, THREE, repeats=1, missing=())
+    places = [dict(zip(THREE, row, strict=True)) for row in ranks]
+    records = [replace(r, recovery={"chebyshev": float(places[int(r.dataset)][r.method])}) for r in records]
+    first, *others = compare_methods(table_of(records)[1], subject).sentences
+    assert "Friedman" in first
+    assert "not all equal" in first
+    assert ("do not show which" in first) is not pairs_differ
+    assert len(others) == (1 if subject is None else 2)
+    assert ("0 of 3 pairs" in others[-1]) is (len(ranks) < 8)
+
+
 def test_three_data_sets_that_agree_show_nothing_about_two_methods():
     three = dict(list(DATASETS.items())[:3])
     records = make_records(three, {name: THREE[name] for name in "AB"}, repeats=1, missing=())

@@ -115,6 +115,28 @@ def test_names_that_look_alike_get_files_of_their_own(tmp_path):
     assert {"convergence-unnamed.svg", "convergence-unnamed-2.svg"} <= names
 
 
+def test_a_report_on_learners_alone_has_ranks_bold_entries_and_tests():
+    learners = {"SABFGS": ("learner", False, 0.1, False), "AAKNN": ("learner", False, 0.4, False)}
+    learners |= {"PTBayes": ("learner", False, 0.7, False), "MeanLDL": ("learner", True, 1.0, False)}
+    sets = {f"set{i}": ["a", "b", "c"] for i in range(8)}
+    report = Report(make_records(sets, learners, repeats=2, missing=()), 'metrics = ["chebyshev"]')
+    text = report.markdown()
+    assert text.count("**") == 2 * 8  # the best of each data set
+    assert "SABFGS has the best average rank, 1.00 over 8 data sets." in text
+    assert "Friedman" in text
+    assert "Bonferroni-Dunn's test of SABFGS" in text
+    assert "true distributions" not in text
+    assert "critical-difference-prediction-chebyshev" in report._page_figures
+    assert "differences-prediction-chebyshev" in report._page_figures
+
+
+def test_a_table_of_references_alone_does_not_say_that_results_are_missing():
+    methods = {"GLLE": METHODS["GLLE"], "SABFGS on truth": METHODS["SABFGS on truth"]}
+    text = Report(make_records(SMALL, methods, repeats=1, missing=()), 'metrics = ["chebyshev"]').markdown()
+    assert "No method has a result" not in text
+    assert "Only methods that were fitted on true distributions have results here" in text
+
+
 def test_records_of_the_engine_are_understood(tmp_path):
     plan = Plan.from_dict(
         {

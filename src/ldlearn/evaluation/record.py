@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any, Literal, Self, TypeAlias, TypeGuard
 
-from ldlearn.exceptions import InputError
+from ldlearn.exceptions import InputError, format_list
 from ldlearn.metrics import HEADLINE_METRICS
 
 Task: TypeAlias = Literal["recovery", "prediction"]
@@ -67,6 +67,8 @@ class Record:
     sizes : mapping
         n_train, n_validation, n_test, n_features, n_labels.
     label_names : sequence of str
+    constant_labels : sequence of str
+        Those that are 0 in all rows, or 1, if the method was trained on 0/1 labels.
     selection : mapping
         How hyperparameters were selected: mode, the names of the metrics for recovery and prediction, ``per_metric``
         (whether each metric selected for itself), ``budget``, and ``recovery_basis`` (the rows used for recovery).
@@ -90,7 +92,8 @@ class Record:
     convergence : Convergence or None
     warnings : sequence of str
     seconds : mapping
-        Of selection, one fit, and prediction.
+        Of selection (which includes all fits and predictions), one fit, and prediction; ``total`` is the time of the
+        cell, in which what several cells share is divided among them.
     peak_memory_mb : float or None
     versions : mapping
     threads : int or None
@@ -114,6 +117,7 @@ class Record:
     seed: int | None = None
     sizes: Mapping[str, int] = field(default_factory=dict)
     label_names: list[str] = field(default_factory=list)
+    constant_labels: list[str] = field(default_factory=list)
     selection: Mapping[str, Any] = field(default_factory=dict)
     selected: Mapping[str, Params | None] = field(default_factory=dict)
     selected_by_metric: Mapping[str, Mapping[str, Params]] = field(default_factory=dict)
@@ -182,6 +186,17 @@ class Record:
     def is_ok(self) -> bool:
         """Whether the cell was computed."""
         return self.status == "ok"
+
+    @property
+    def label_warning(self) -> str:
+        """A sentence about constant labels; empty if there are none."""
+        if not self.constant_labels:
+            return ""
+        counted = f"{len(self.constant_labels)} of {len(self.label_names)}"
+        return (
+            f"{self.dataset}: constant labels ({counted}), 0 in all rows or 1 in all rows: "
+            f"{format_list(self.constant_labels)}; nothing can be learned about them, so try another threshold."
+        )
 
     def scores(self, task: Task) -> Scores:
         """Scores of a task by metric; empty if the method has none."""

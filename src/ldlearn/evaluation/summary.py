@@ -43,7 +43,7 @@ class Method:
     is_baseline : bool
         Uses no features, or is a plain classifier.
     is_reference : bool
-        Was trained on the true degrees, so it does not compete.
+        Was trained on the true degrees, unlike other methods of the run, so it does not compete.
     estimator, learner : str
         What it is made of, if the records contain it.
     """
@@ -95,7 +95,7 @@ class TaskTable:
     Attributes
     ----------
     average_ranks : dict of str to float
-        Of the methods that have a score without failures on every data set and were not trained on the true degrees.
+        Of the methods that compete and have a score without failures on every data set.
     """
 
     task: Task
@@ -148,8 +148,7 @@ class Results:
     headline : sequence of str, optional
         Metrics shown first; those of the DLDL paper by default.
     subject : str, optional
-        The method that others are compared with; by default the first of the records that is no baseline and was not
-        trained on the true degrees.
+        The method that others are compared with; by default the first of the records that competes and is no baseline.
     """
 
     def __init__(
@@ -160,6 +159,9 @@ class Results:
         self.methods: dict[str, Method] = {}
         for record in self.records:
             self.methods.setdefault(record.method, Method.of(record))
+        if all(method.is_reference for method in self.methods.values()):
+            # A comparison of learners: all of them have the same advantage.
+            self.methods = {name: replace(method, is_reference=False) for name, method in self.methods.items()}
         self._headline, self._subject = tuple(headline), subject
 
     @classmethod

@@ -123,6 +123,7 @@ class _Run:
         self.records = {record.cell: record for record in before}  # the last of a cell counts
         self.cells = {cell.key: cell for cell in plan_cells(plan)}
         self.computed = 0
+        self.label_warnings: set[str] = set()  # one for each data set, not for each cell
 
     def is_done(self, key: str) -> bool:
         return key in self.records and self.records[key].is_ok
@@ -169,6 +170,9 @@ class _Run:
             self.append(record)
         self.records[record.cell] = record
         self.computed += 1
+        if record.label_warning not in {"", *self.label_warnings}:
+            self.label_warnings.add(record.label_warning)
+            self.progress.message(record.label_warning)
         self.progress.recorded(self.cells[record.cell], record)
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import joblib
+import numpy as np
 from joblib import Parallel, delayed, parallel_config
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 from threadpoolctl import threadpool_limits
@@ -50,6 +51,7 @@ def compute_cells(cells: Sequence[Cell], data: AnyDataset) -> list[Record]:
     found: dict[str, Any] = {"started": started, "versions": installed_versions(), "threads": _THREADS}
     # Warnings, thread limits and the memory peak belong to the process: a worker with several threads waits here.
     with _one_at_a_time, threadpool_limits(limits=_THREADS):
+        began = time.perf_counter()
         _reset_peak_memory()
         try:
             first = cells[0]
@@ -57,13 +59,16 @@ def compute_cells(cells: Sequence[Cell], data: AnyDataset) -> list[Record]:
             sparse = all(cell.method.takes_sparse for cell in cells)
             split = make_split(data, first.dataset, first.protocol, first.repeat, sparse=sparse)
             found |= {"sizes": split.record, "label_names": list(data.label_names)}
+            if first.method.trained_on == "logical":
+                found["constant_labels"] = np.compress(split.constant_labels, data.label_names).tolist()
             with _neighbors:
                 records = search(cells, split, **found)
         except Exception as error:
             # Any error belongs to the records of these cells; the other cells of the run go on.
             records = [cell.record("failed", error_message(error), **found) for cell in cells]
         peak = round(_peak_memory_mb(), 1)
-    return [replace(record, peak_memory_mb=peak) for record in records]
+    total = {"total": round((time.perf_counter() - began) / len(cells), 4)}
+    return [replace(record, peak_memory_mb=peak, seconds={**record.seconds, **total}) for record in records]
 
 
 def _reset_peak_memory() -> None:

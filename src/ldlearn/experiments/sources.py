@@ -123,13 +123,16 @@ class DatasetSpec:
         return prepare_table(str(self.path), **columns, name=self.name, dialect=dialect, on_message=on_message)
 
 
-def _check_features(data: LabelDataset, largest: float = 1e100) -> None:
+_LARGEST = np.float64(1e100)  # of a feature; as a Python float it would overflow in comparisons with float32
+
+
+def _check_features(data: LabelDataset) -> None:
     """Refuse missing values, and numbers whose squares could overflow; rows count from 1, as in a file."""
     values = data.X.data if scipy.sparse.issparse(data.X) else data.X
-    if (np.abs(values) <= largest).all():
+    if (np.abs(values) <= _LARGEST).all():
         return
     rows, columns, values = scipy.sparse.find(data.X)
-    invalid = ~(np.abs(values) <= largest)  # "not at most", since NaN is not larger than anything either
+    invalid = ~(np.abs(values) <= _LARGEST)  # "not at most", since NaN is not larger than anything either
     row, column = min(zip(rows[invalid], columns[invalid], strict=True))
     problem = "the value is missing; fill it in" if np.isnan(data.X[row, column]) else "the value is too large"
     raise datasets.DatasetError(

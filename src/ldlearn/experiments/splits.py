@@ -53,6 +53,12 @@ class Split:
         return {"n": len(self.train.rows), "m": int(self.train.X.shape[1]), "c": int(self.train.Y.shape[1])}
 
     @property
+    def constant_labels(self) -> NDArray[np.bool_]:
+        """The labels that are 0 in all rows, or 1, as far as they are observed."""
+        Y = np.vstack([self.train.Y, self.validation.Y, self.test.Y])
+        return np.asarray(~((Y == 0).any(axis=0) & (Y == 1).any(axis=0)))
+
+    @property
     def record(self) -> dict[str, int]:
         """Sizes as a record names them."""
         rows = {f"n_{part}": len(getattr(self, part).rows) for part in ("train", "validation", "test")}

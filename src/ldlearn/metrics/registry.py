@@ -175,8 +175,7 @@ def get_metric(name: str) -> Metric:
     if found is not None:
         return found
     query, known = re.sub("[ -]", "_", str(name).lower()), [*METRICS, *LABEL_METRICS]
-    near = [other for other in known if query and query in other] or nearest_names(query, known)
-    advice = did_you_mean(near, f"known are {', '.join(METRICS)}.")
+    advice = did_you_mean(nearest_names(query, known), f"known are {', '.join(METRICS)}.")
     raise InputError(f"There is no metric named {name!r}; {advice}")
 
 

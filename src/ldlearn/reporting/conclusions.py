@@ -31,6 +31,8 @@ class Conclusion(NamedTuple):
 def summarize(results: Results, table: TaskTable) -> list[str]:
     """Differences to the best baseline, average ranks, the second method, the subject of the plan, and baselines."""
     names, ranks, n = [method.name for method in table.ranked], table.average_ranks, len(table.datasets)
+    if all(method.is_reference for method in table.methods):
+        return ["Only methods that were fitted on true distributions have results here, and these are not ranked."]
     if not names:
         return ["No method has a result on every data set, so none is ranked."]
     if len(names) == 1:
@@ -127,21 +129,23 @@ def compare_methods(table: TaskTable, subject: str | None) -> Conclusion:
         omnibus = ev.friedman(scores, **options)
     if too_few or n < _MIN_DATASETS:
         return Conclusion([f"{counted}: too few data sets for a significant difference, whatever the scores; no test."])
-    found = "the methods differ significantly" if omnibus.significant else "no significant difference between methods"
-    sentences = [
-        f"Friedman's test with the correction of Iman and Davenport: {found} ({format_p(omnibus.f_p_value)}, "
-        f"{plural(len(names), 'method')}, {plural(n, 'data set')}; Kendall's W = {omnibus.kendall_w:.2f})."
-    ]
+    tested = (
+        f"Friedman's test with the correction of Iman and Davenport ({format_p(omnibus.f_p_value)}, "
+        f"{plural(len(names), 'method')}, {plural(n, 'data set')}; Kendall's W = {omnibus.kendall_w:.2f}):"
+    )
     # Pairs are tested only if the test of all methods is significant (Demšar's procedure).
     if not omnibus.significant:
-        return Conclusion(sentences)
+        return Conclusion([f"{tested} no significant difference between methods."])
     with warnings.catch_warnings():
         # A post-hoc test on too few data sets finds no significant pair, which is reported.
         warnings.simplefilter("ignore", ev.TooFewDatasetsWarning)
-        if subject in names:
-            sentences.append(_describe_subject(ev.bonferroni_dunn(scores, subject, **options)))
+        control = ev.bonferroni_dunn(scores, subject, **options) if subject in names else None
         pairs = ev.nemenyi(scores, **options)
     significant = sum(pair.significant for pair in pairs.comparisons)
+    shown = significant or (control and any(pair.significant for pair in control.comparisons))
+    which = "" if shown else ", but the tests of pairs, which have less power, do not show which of them differ"
+    sentences = [f"{tested} the methods are not all equal{which}."]
+    sentences += [] if control is None else [_describe_subject(control)]
     sentences.append(
         f"Nemenyi's test at alpha = {pairs.alpha:g}: critical difference {pairs.critical_difference:.2f} of average "
         f"ranks; {significant} of {plural(len(pairs.comparisons), 'pair')} differ significantly."

@@ -7,19 +7,20 @@ from types import SimpleNamespace
 
 from ldlearn.evaluation import TASKS, Record, Results, Spread, Task
 from ldlearn.evaluation.formatting import enumerate_names, format_value, plural
-from ldlearn.evaluation.record import is_number
 from ldlearn.metrics import METRICS
 
 
 def describe_evaluation(results: Results) -> list[str]:
-    """Sentences about data sets without true degrees; empty if there are none."""
+    """Sentences about constant labels and data sets without true degrees; empty if there are none."""
+    sentences = list(dict.fromkeys(record.label_warning for record in results.records if record.constant_labels))
     names = [dataset.name for dataset in results.present if not dataset.has_truth]
     if not names:
-        return []
+        return sentences
     return [
+        *sentences,
         f"No true degrees: {enumerate_names(names)} {'has' if len(names) == 1 else 'have'} 0/1 labels only. Methods "
         "are compared by the likelihood of held-out 0/1 labels if a label with at least one vote is positive (vote "
-        "log-likelihood), and by their agreement with each other, which does not imply that they are correct."
+        "log-likelihood), and by their agreement with each other, which does not imply that they are correct.",
     ]
 
 
@@ -115,7 +116,8 @@ def summarize_run(results: Results) -> SimpleNamespace:
         n_ok=sum(record.is_ok for record in used),
         n_failed=len(results.failures),
         n_missing=len(results.records) - len(used),
-        seconds=sum(value for record in used for value in record.seconds.values() if is_number(value)),
+        # Not the sum of the phases: the selection includes the others. A cell whose total is unknown shared no fit.
+        seconds=sum(record.seconds.get("total") or record.seconds.get("select") or 0.0 for record in used),
         versions={name: list(found) for name, found in versions.items()},
         threads=list(dict.fromkeys(str(record.threads) for record in used if record.threads is not None)),
         seeds=sorted({record.seed for record in used if record.seed is not None}),
