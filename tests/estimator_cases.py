@@ -12,6 +12,7 @@ from ldlearn import DLDL, SABFGS, EnhanceThenLearn, FromDistributions, VoteLDL, 
 from ldlearn.base import LabelEstimator
 from ldlearn.core import binarize
 from ldlearn.datasets import load_vader_tweets
+from ldlearn.testing import make_problem as make_problem
 
 
 def instances(kind: str | None = None) -> list[LabelEstimator]:
@@ -40,23 +41,6 @@ def case_id(estimator: Any) -> str:
         return name
     known = (k for k, s in enumerate(settings) if repr(type(estimator)(**s)) == repr(estimator))
     return f"{name}-{next(known, 'more')}"
-
-
-def make_problem(n: int = 40, m: int = 4, c: int = 5, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """X, distributions D that depend on X, and logical labels Y with 1 to c positives."""
-    X, D, Y = _problem(n, m, c, seed)
-    return X.copy(), D.copy(), Y.copy()
-
-
-@cache
-def _problem(n: int, m: int, c: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(seed)
-    X = np.round(rng.normal(size=(n, m)) * 2.0**20) / 2.0**20  # so that adding an offset loses no digit
-    Z = X @ rng.normal(size=(m, c)) + 0.3 * rng.normal(size=(n, c))
-    D = np.exp(Z - Z.max(axis=1, keepdims=True))
-    D /= D.sum(axis=1, keepdims=True)
-    Y = (D > 0.08).astype(int)
-    return X, D, Y
 
 
 def tweets(n: int = 120) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

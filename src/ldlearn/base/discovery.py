@@ -1,9 +1,11 @@
-"""Discovery: every estimator, found from the import lines of its package, and the versions of what computes."""
+"""Discovery: the estimators of this library and of other packages, and the versions of what computes."""
 
+import os
 import platform
+import sys
 from functools import cache
 from importlib import import_module
-from importlib.metadata import version
+from importlib.metadata import EntryPoint, entry_points, version
 from types import ModuleType
 
 from ldlearn.base.estimator import LabelEstimator
@@ -13,6 +15,7 @@ from ldlearn.exceptions import InputError, ParameterError, did_you_mean, nearest
 __all__ = ["all_estimators"]
 
 _PACKAGES = ("joint", "enhancement", "learning", "compose", "uncertainty")
+_ENTRY_POINTS = "ldlearn.methods"  # the group in which other packages name their methods
 
 
 def estimator_packages() -> list[ModuleType]:
@@ -44,20 +47,55 @@ def all_estimators(kind: str | None = None) -> list[tuple[str, type[LabelEstimat
     )
 
 
+def external_methods() -> dict[str, EntryPoint]:
+    """Methods of other installed packages, by the names under which their entry points register them."""
+    return {entry.name: entry for entry in entry_points(group=_ENTRY_POINTS)}
+
+
 def find_estimator(name: str) -> type[LabelEstimator]:
     """The estimator of a name; letter case does not count.
+
+    Parameters
+    ----------
+    name : str
+        An estimator of this library, ``package.module:Class``, or the name of an entry point in the group
+        ``ldlearn.methods``. Only what is named is imported.
 
     Examples
     --------
     >>> find_estimator("dldl")
     <class 'ldlearn.joint.dldl.DLDL'>
+    >>> find_estimator("ldlearn.learning:SABFGS")
+    <class 'ldlearn.learning.sa_bfgs.SABFGS'>
     """
-    estimators = dict(all_estimators())
-    for other, cls in estimators.items():
+    if ":" in name:
+        return _import_estimator(name)
+    estimators, external = dict(all_estimators()), external_methods()
+    for other in (*estimators, *external):
         if other.lower() == name.lower():
-            return cls
-    advice = did_you_mean(nearest_names(name, estimators), "see them all with `ldlearn methods`.")
+            return estimators.get(other) or _import_estimator(external[other].value)
+    advice = did_you_mean(nearest_names(name, [*estimators, *external]), "see them all with `ldlearn methods`.")
     raise ParameterError(f"there is no method {name!r}; {advice}")
+
+
+def _import_estimator(path: str) -> type[LabelEstimator]:
+    module, _, name = path.partition(":")
+    if os.getcwd() not in sys.path:
+        sys.path.append(os.getcwd())  # last, so that no file there replaces an installed module
+    try:
+        found = getattr(import_module(module), name, None)
+    except (ImportError, ValueError) as error:
+        raise ParameterError(f"the method {path!r} cannot be imported: {error}.") from error
+    if not (isinstance(found, type) and issubclass(found, LabelEstimator)):
+        problem = "there is none of this name" if found is None else f"it is {found!r}"
+        raise ParameterError(f"{path!r} is no subclass of Enhancer, Learner or JointModel of ldlearn.base: {problem}.")
+    return found
+
+
+def estimator_name(cls: type[LabelEstimator]) -> str:
+    """The inverse of `find_estimator`: the name of a class of this library, else ``package.module:Class``."""
+    is_ours = cls.__module__.startswith("ldlearn.")
+    return cls.__name__ if is_ours else f"{cls.__module__}:{cls.__qualname__}"
 
 
 @cache

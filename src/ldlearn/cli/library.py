@@ -6,21 +6,35 @@ from typing import Annotated
 
 import typer
 
-from ldlearn.base.discovery import all_estimators
+from ldlearn.base.discovery import all_estimators, external_methods, find_estimator
 from ldlearn.cli.console import print_json, print_message, print_result, print_table
 from ldlearn.cli.options import Json
 from ldlearn.datasets import dataset_info, fetch_dataset, list_datasets, write_dataset
+from ldlearn.exceptions import ParameterError
 from ldlearn.tables.formats import check_output
 
 
 def methods(
     kind: Annotated[str | None, typer.Option(help="Only this kind: enhancer, learner or joint.")] = None,
 ) -> None:
-    """List the methods: name, kind, summary."""
+    """List the methods: name, kind, origin, summary.
+
+    Methods of other packages are those that they register in the entry point group ldlearn.methods. Any other is named
+    as package.module:Class.
+    """
+    found = [(name, cls, "ldlearn") for name, cls in all_estimators(kind)]
+    for name, entry in sorted(external_methods().items()):
+        try:
+            cls = find_estimator(entry.value)
+        except ParameterError as error:  # one broken package must not hide the others
+            print_message(f"{name}: {error}")
+            continue
+        if kind in (None, cls.kind):
+            found.append((name, cls, entry.dist.name if entry.dist else entry.value))
     # Docstrings wrap their first sentence, a table wraps by itself.
-    paragraphs = {name: (found.__doc__ or "").strip().split("\n\n")[0] for name, found in all_estimators(kind)}
-    rows = [(name, found.kind, " ".join(paragraphs[name].split())) for name, found in all_estimators(kind)]
-    print_table(["Method", "Kind", "Summary"], rows)
+    summaries = [" ".join((cls.__doc__ or "").strip().split("\n\n")[0].split()) for _, cls, _ in found]
+    rows = [(name, cls.kind, origin, text) for (name, cls, origin), text in zip(found, summaries, strict=True)]
+    print_table(["Method", "Kind", "Origin", "Summary"], rows)
 
 
 datasets = typer.Typer(add_completion=False, context_settings={"help_option_names": ["-h", "--help"]})

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ldlearn.base import LabelEstimator
-from ldlearn.base.discovery import find_estimator
+from ldlearn.base.discovery import estimator_name, find_estimator
 from ldlearn.compose import EnhanceThenLearn, FromDistributions
 from ldlearn.enhancement import UniformLE
 from ldlearn.exceptions import ParameterError, did_you_mean, nearest_names
@@ -19,7 +19,8 @@ def make_predictor(method: str = DEFAULT_METHOD, params: Mapping[str, Any] | Non
     Parameters
     ----------
     method : str
-        A joint model, an enhancer (a learner follows it), a learner, or both as ``ENHANCER+LEARNER``.
+        A joint model, an enhancer (a learner follows it), a learner, or both as ``ENHANCER+LEARNER``; a method of
+        another package as ``package.module:Class``.
     params : mapping of str, optional
         Parameters; in two steps the step need not be said where only one step has the parameter.
     logical : bool, default=True
@@ -45,8 +46,8 @@ def make_enhancer(method: str = DEFAULT_METHOD, params: Mapping[str, Any] | None
 def method_name(estimator: Any) -> str:
     """The inverse of `make_predictor`: ``DLDL``, or ``GLLE+SABFGS`` for two steps."""
     if isinstance(estimator, EnhanceThenLearn):
-        return "+".join(type(step).__name__ for step in estimator._steps)
-    return type(estimator).__name__
+        return "+".join(estimator_name(type(step)) for step in estimator._steps)
+    return estimator_name(type(estimator))
 
 
 def _find(name: str) -> type[LabelEstimator]:

@@ -10,7 +10,7 @@ from typing import Any
 from sklearn.utils import get_tags
 
 from ldlearn.base import KINDS, LabelEstimator
-from ldlearn.base.discovery import all_estimators
+from ldlearn.base.discovery import all_estimators, external_methods, find_estimator
 from ldlearn.compose import EnhanceThenLearn, FromDistributions
 from ldlearn.evaluation import TASKS, Task
 from ldlearn.exceptions import ParameterError
@@ -38,7 +38,8 @@ class MethodSpec:
     ----------
     name : str
     estimator : str
-        Enhancer, joint model, or learner; a learner is trained on the true distributions.
+        Enhancer, joint model, or learner; a learner is trained on the true distributions. A method of another package
+        is ``package.module:Class``, or the name of its entry point.
     params, grid : dict
         Fixed parameters, and lists of values to select from. A value may be ``"default"`` (None, the estimator's
         own rule) or a multiple of a size of the training part: ``"0.03*m"`` with n rows, m features, c labels.
@@ -64,7 +65,7 @@ class MethodSpec:
     @property
     def steps(self) -> list[type[LabelEstimator]]:
         """Its estimator and, of a pair, the learner."""
-        return [estimators()[name] for name in (self.estimator, self.learner) if name]
+        return [find_estimator(name) for name in (self.estimator, self.learner) if name]
 
     @property
     def kind(self) -> str:
@@ -134,7 +135,7 @@ def _resolve(value: Any, sizes: Mapping[str, int]) -> Any:
 
 def build(name: str, params: Mapping[str, Any], seed: int | None = None) -> Any:
     """An estimator by name; it gets the seed if it has a ``random_state`` that is not set."""
-    estimator = estimators()[name](**params)
+    estimator = find_estimator(name)(**params)
     if seed is not None and "random_state" not in params and "random_state" in estimator.get_params(deep=False):
         estimator.set_params(random_state=seed)
     return estimator
@@ -167,9 +168,10 @@ def _inherit_settings(table: TomlTable, others: Mapping[str, TomlTable]) -> Toml
 
 
 def _read_method(name: str, table: TomlTable) -> MethodSpec:
-    estimator = table.get("estimator", name, valid=estimators())
-    learner = table.get("learner", valid=_learners())
-    if learner is not None and estimator in _learners():
+    estimator, learner = _read_estimator(table, "estimator", name), _read_estimator(table, "learner")
+    if learner is not None and find_estimator(learner).kind != LEARNER:
+        table.check_name("learner", learner, _learners())
+    if learner is not None and find_estimator(estimator).kind == LEARNER:
         raise table.fail("learner", f"{estimator} is itself a learner and recovers nothing to train {learner} on.")
     method = MethodSpec(
         name=name,
@@ -185,6 +187,19 @@ def _read_method(name: str, table: TomlTable) -> MethodSpec:
     return method
 
 
+def _read_estimator(table: TomlTable, key: str, default: str | None = None) -> Any:
+    """The name of an estimator of this library or of another package."""
+    name = table.get(key, default)
+    if name is not None and ":" not in name:
+        table.check_name(key, name, [*estimators(), *external_methods()])
+    try:
+        if name is not None:
+            find_estimator(name)
+    except ParameterError as error:
+        raise table.fail(key, str(error)) from None
+    return name
+
+
 def _learners() -> list[str]:
     return [name for name, cls in estimators().items() if cls.kind == LEARNER]
 
@@ -192,7 +207,7 @@ def _learners() -> list[str]:
 def _settings(table: TomlTable, key: str, estimator: str | None, *, lists: bool = False) -> dict[str, Any]:
     """Parameters of an estimator: values, or lists of values to select from."""
     settings = table.table(key)
-    cls = estimators().get(estimator or "")
+    cls = None if estimator is None else find_estimator(estimator)
     valid = None if cls is None else cls().get_params(deep=False)
     for name, value in settings.entries(valid, f"{estimator} parameter").items():
         if cls is None:

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from ldlearn.base.discovery import find_estimator
+from ldlearn.base.discovery import estimator_name, find_estimator
 from ldlearn.exceptions import InputError, ParameterError
 from ldlearn.experiments.methods import MethodSpec
 from ldlearn.experiments.plan import Plan
+from ldlearn.learning import SABFGS
 from ldlearn.metrics import HEADLINE_METRICS, LABEL_HEADLINE
 from ldlearn.tables import PreparedTable
 from ldlearn.tables.source import OnMessage
@@ -118,6 +119,7 @@ def _method(written: str) -> tuple[str, dict[str, Any]]:
     if first.kind == "learner" or len(others) > 1 or any(other.kind != "learner" for other in others):
         raise ParameterError(f"{written!r} learns from no 0/1 labels; write ENHANCER+LEARNER, as UniformLE+SABFGS.")
     if first.kind == "joint" and not others:
-        return first.__name__, {}
-    learner = others[0].__name__ if others else "SABFGS"
-    return f"{first.__name__} + {learner}", {"estimator": first.__name__, "learner": learner}
+        return first.__name__, {"estimator": estimator_name(first)}
+    learner = others[0] if others else SABFGS
+    steps = {"estimator": estimator_name(first), "learner": estimator_name(learner)}
+    return f"{first.__name__} + {learner.__name__}", steps

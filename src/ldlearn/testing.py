@@ -1,0 +1,444 @@
+"""Checks that every estimator of ldlearn passes; `check_estimator` runs them on an estimator of another package."""
+
+import inspect
+import pickle
+import re
+import warnings
+from collections.abc import Callable
+from copy import deepcopy
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+
+from ldlearn.base import KINDS, LabelEstimator
+from ldlearn.core.simplex import Array
+from ldlearn.exceptions import import_optional
+
+__all__ = ["check_estimator"]
+
+# Parameters that scikit-learn has a name for, and names that are used elsewhere.
+_PARAMETER_NAMES = {
+    "n_neighbors": {"k", "n_neighbours"},
+    "n_estimators": {"n_trees"},
+    "max_depth": {"depth"},
+    "learning_rate": {"lr", "eta"},
+    "max_iter": {"n_iter", "epochs", "max_epochs", "iterations"},
+    "random_state": {"seed"},
+    "tol": {"tolerance"},
+}
+_ORIGIN_MATTERS = ("fit_intercept", "standardize")  # without these, the origin of the features is part of the model
+
+
+def check_estimator(estimator: Any) -> None:
+    """Check that an estimator keeps the contract of ldlearn's estimators.
+
+    The class is checked first, then the estimator in each setting of its ``_test_params``.
+
+    Parameters
+    ----------
+    estimator : estimator or class
+        A subclass of `ldlearn.base.Enhancer`, `ldlearn.base.Learner` or `ldlearn.base.JointModel`.
+
+    Raises
+    ------
+    AssertionError
+        Says what the contract requires, and names the check.
+
+    Examples
+    --------
+    >>> from ldlearn import UniformLE
+    >>> from ldlearn.testing import check_estimator
+    >>> check_estimator(UniformLE)
+    """
+    cls: Any = estimator if isinstance(estimator, type) else type(estimator)
+    check_class(cls)
+    for params in cls._test_params:
+        case = Case(cls(**params))
+        for check in CHECKS:
+            try:
+                check(case)
+            except Exception as error:
+                raise AssertionError(f"{check.__name__} fails for {case.estimator}: {error}") from error
+
+
+def check_class(cls: Any) -> None:
+    """Check what a class declares."""
+    name = cls.__name__
+    if not issubclass(cls, LabelEstimator) or getattr(cls, "kind", None) not in KINDS:
+        raise AssertionError(f"{name} must be a subclass of Enhancer, Learner or JointModel of ldlearn.base.")
+    if not (isinstance(cls._test_params, tuple) and all(isinstance(each, dict) for each in cls._test_params)):
+        raise AssertionError(f"{name}._test_params must be a tuple of dictionaries: small settings that are checked.")
+    if not cls._test_params:
+        raise AssertionError(f"{name}._test_params is empty, so nothing would be checked; ({{}},) means the defaults.")
+    parameters = inspect.signature(cls).parameters
+    if without := [key for key, each in parameters.items() if each.default is inspect.Parameter.empty]:
+        raise AssertionError(f"every parameter of {name} needs a default, and {', '.join(without)} has none.")
+    if unknown := sorted({key for each in cls._test_params for key in each} - set(parameters)):
+        raise AssertionError(f"{name}._test_params name parameters that it does not have: {', '.join(unknown)}.")
+    if free := [key for key in parameters if key not in cls._parameter_constraints]:
+        raise AssertionError(f"{name}._parameter_constraints must say what {', '.join(free)} may be.")
+    for right, others in _PARAMETER_NAMES.items():
+        if wrong := sorted(others & set(parameters)):
+            raise AssertionError(f"scikit-learn calls the parameter {wrong[0]!r} of {name} {right!r}.")
+    if not isinstance(cls.is_baseline, bool):
+        raise AssertionError(f"{name}.is_baseline must be True or False.")
+    if not (isinstance(cls.path_params, tuple) and set(cls.path_params) <= set(parameters)):
+        raise AssertionError(f"{name}.path_params must be a tuple of its parameters.")
+    if bool(cls.path_params) != (cls.fit_path is not LabelEstimator.fit_path):
+        raise AssertionError(f"{name} must define both path_params and fit_path, or neither.")
+
+
+def make_problem(n: int = 40, m: int = 4, c: int = 5, seed: int = 0) -> tuple[Array, Array, Array]:
+    """X, distributions D that depend on X, and logical labels Y with 1 to c positives."""
+    rng = np.random.default_rng(seed)
+    X = np.round(rng.normal(size=(n, m)) * 2.0**20) / 2.0**20  # so that adding an offset loses no digit
+    Z = X @ rng.normal(size=(m, c)) + 0.3 * rng.normal(size=(n, c))
+    D = np.exp(Z - Z.max(axis=1, keepdims=True))
+    D /= D.sum(axis=1, keepdims=True)
+    return X, D, (D > 0.08).astype(int)
+
+
+class Case:
+    """An estimator, a small problem, and fits that several checks only look at.
+
+    Parameters
+    ----------
+    estimator : LabelEstimator
+        Not fitted.
+    """
+
+    def __init__(self, estimator: LabelEstimator) -> None:
+        self.estimator = estimator
+        self.capabilities = estimator.capabilities()
+        self.params = estimator.get_params(deep=False)
+        self.X, self.D, self.Y = make_problem()
+        self.T = self.targets(self.D, self.Y)
+
+    def targets(self, D: Array, Y: Array) -> Array:
+        """What the kind of estimator is fitted on."""
+        return D if self.estimator.kind == "learner" else Y
+
+    def fit(self, X: Any, T: Any, **row_data: Any) -> Any:
+        """A fitted copy."""
+        return clone(self.estimator).fit(X, T, **row_data)
+
+    @cached_property
+    def fitted(self) -> Any:
+        """A copy with a seed, fitted to the problem."""
+        model = clone(self.estimator)
+        if self.params.get("random_state", 0) is None:
+            model.set_params(random_state=7)
+        return model.fit(self.X.copy(), self.T.copy())
+
+    @cached_property
+    def X_with_zeros(self) -> Array:
+        """The features with many zeros."""
+        return np.where(np.abs(self.X) < 0.5, 0.0, self.X)
+
+    @cached_property
+    def fitted_with_zeros(self) -> Any:
+        """The same copy, fitted to features with many zeros."""
+        return clone(self.fitted).fit(self.X_with_zeros, self.T)
+
+
+def outputs(model: Any, X: Any) -> list[Array]:
+    """Recovered and predicted distributions, as far as a fitted model has them."""
+    recovered = [model.label_distributions_] if hasattr(model, "label_distributions_") else []
+    return [*recovered, model.predict(X)] if hasattr(model, "predict") else recovered
+
+
+def check_outputs_are_distributions(case: Case) -> None:
+    """Degrees are not negative and sum to 1."""
+    found = outputs(case.fitted, case.X)
+    assert found, "there are neither label_distributions_ nor predict"
+    for P in found:
+        assert P.shape == case.Y.shape, f"degrees have shape {P.shape}, labels {case.Y.shape}"
+        assert (P >= 0).all(), "degrees are negative"
+        assert_allclose(P.sum(axis=1), 1.0, atol=1e-9)
+
+
+def check_zeros(case: Case) -> None:
+    """Negative labels get degree 0 if and only if that is declared."""
+    if case.estimator.kind != "learner":
+        kept = bool((case.fitted.label_distributions_[case.Y == 0] == 0).all())
+        assert kept == case.capabilities.keeps_zeros, f"declare keeps_zeros={kept} in capabilities()"
+
+
+def check_permutations(case: Case) -> None:
+    """Permuting samples or labels permutes the result, unless declared otherwise."""
+    rng = np.random.default_rng(1)
+    n, c = case.Y.shape
+    rows = rng.permutation(n) if case.capabilities.order_invariant else np.arange(n)
+    labels = rng.permutation(c) if case.capabilities.label_invariant else np.arange(c)
+    shuffled = clone(case.fitted).fit(case.X[rows], case.T[rows][:, labels])
+    advice = "capabilities() must declare that the fit depends on the order of samples or labels"
+    for P, Q in zip(outputs(case.fitted, case.X), outputs(shuffled, case.X[rows]), strict=True):
+        assert_allclose(P[rows][:, labels], Q, atol=1e-5, err_msg=advice)
+
+
+def check_inputs_are_unchanged(case: Case) -> None:
+    """No method changes its arguments."""
+    X, T = case.X.copy(), case.T.copy()
+    outputs(case.fit(X, T), X)
+    assert_array_equal(X, case.X, err_msg="fit or predict changes X")
+    assert_array_equal(T, case.T, err_msg="fit changes y")
+
+
+def check_random_state(case: Case) -> None:
+    """The same seed gives the same result, and the global generator is not used."""
+    before = np.random.get_state()  # noqa: NPY002
+    again = clone(case.fitted).fit(case.X, case.T)
+    after = np.random.get_state()  # noqa: NPY002
+    for old, new in zip(before, after, strict=True):
+        assert_array_equal(old, new, err_msg="the global random generator is used")
+    for P, Q in zip(outputs(case.fitted, case.X), outputs(again, case.X), strict=True):
+        assert_array_equal(P, Q, err_msg="two fits with the same random_state differ")
+
+
+def check_float32(case: Case) -> None:
+    """Features in single precision give degrees in single precision."""
+    X = case.X.astype(np.float32)
+    for P, Q in zip(outputs(case.fitted, case.X), outputs(clone(case.fitted).fit(X, case.T), X), strict=True):
+        assert P.dtype == np.float64, f"float64 features give {P.dtype}"
+        assert Q.dtype == np.float32, f"float32 features give {Q.dtype}"
+        assert_allclose(Q.sum(axis=1), 1.0, atol=1e-5)
+        assert_allclose(P, Q, atol=case.estimator.float32_tolerance)
+
+
+def check_clone_and_pickle(case: Case) -> None:
+    """`clone`, `set_params` and `pickle` give the same model."""
+    unfitted = clone(case.fitted)
+    assert not hasattr(unfitted, "label_names_"), "a clone is fitted"
+    rebuilt = type(unfitted)().set_params(**unfitted.get_params(deep=False)).fit(case.X, case.T)
+    for other in (pickle.loads(pickle.dumps(case.fitted)), rebuilt):
+        for P, Q in zip(outputs(case.fitted, case.X), outputs(other, case.X), strict=True):
+            assert_array_equal(P, Q)
+
+
+def check_data_frames(case: Case) -> None:
+    """The names of features and labels are kept."""
+    pandas = import_optional("pandas", "tables", "This check")
+    features, labels = list("abcd"), [f"emotion {j}" for j in range(case.Y.shape[1])]
+    X = pandas.DataFrame(case.X, columns=features)
+    model = clone(case.fitted).fit(X, pandas.DataFrame(case.T, columns=labels))
+    assert list(model.label_names_) == labels
+    assert list(model.feature_names_in_) == features
+    for P, Q in zip(outputs(case.fitted, case.X), outputs(model, X), strict=True):
+        assert_allclose(P, Q, atol=1e-6)
+
+
+def check_pipeline(case: Case) -> None:
+    """A Pipeline and GridSearchCV can use it; `score` has one metric."""
+    if case.estimator.kind != "learner":
+        # Multiplied and divided by 2: exactly the same features.
+        pipeline = make_pipeline(FunctionTransformer(lambda X: X / 2), clone(case.fitted)).fit(2 * case.X, case.T)
+        assert_array_equal(pipeline[-1].label_distributions_, case.fitted.label_distributions_)
+        assert_array_equal(clone(case.fitted).fit_enhance(case.X, case.T), case.fitted.label_distributions_)
+    if hasattr(case.fitted, "predict"):
+        search = GridSearchCV(make_pipeline(StandardScaler(), clone(case.estimator)), {}, cv=2, error_score="raise")
+        P = search.fit(case.X, case.T).predict(case.X)
+        if case.estimator.kind == "joint":
+            assert -20.0 < search.best_score_ < 0.0, "score is not the log-likelihood of 0/1 labels"
+            _assert_refused(lambda: search.score(case.X, case.D), r"ldlearn\.metrics\.intersection")
+        else:
+            assert_allclose(search.score(case.X, case.D), np.minimum(case.D, P).sum(axis=1).mean())
+
+
+def check_sparse_features(case: Case) -> None:
+    """Sparse features are refused, or give the same result as dense ones."""
+    X = sparse.csr_array(case.X_with_zeros)
+    if not case.capabilities.sparse:
+        _assert_refused(lambda: case.fit(X, case.T), "[Ss]parse")
+        return
+    found = outputs(clone(case.fitted_with_zeros).fit(X, case.T), X)
+    for P, Q in zip(outputs(case.fitted_with_zeros, case.X_with_zeros), found, strict=True):
+        assert_allclose(P, Q, atol=1e-6)
+
+
+def check_feature_offsets(case: Case) -> None:
+    """Adding a constant to a feature changes no recovered or predicted degree of enhancers and joint models."""
+    if case.estimator.kind == "learner" or not all(case.params.get(name, True) for name in _ORIGIN_MATTERS):
+        return
+    X = case.X + 1e6
+    for P, Q in zip(outputs(case.fitted, case.X), outputs(clone(case.fitted).fit(X, case.T), X), strict=True):
+        assert_allclose(P, Q, atol=1e-6)
+
+
+def check_bad_targets(case: Case) -> None:
+    """Wrong targets are refused in one sentence, and the estimator stays as it was."""
+    T, model = case.T, clone(case.estimator)
+    second_column, first_rows = np.arange(T.shape[1]) == 1, np.arange(len(T))[:, None] < 2
+    bad: dict[str, Any] = {
+        "2-D": T[:, 0],
+        "row 0, column 1|column 1 of y.* is unknown in every row": np.where(second_column, np.nan, T),
+        "inconsistent numbers of samples": T[:-1],
+        "numbers only": np.full(T.shape, "yes"),
+        "equally long": [row[: 1 + k % 2] for k, row in enumerate(T.tolist())],
+        "no label column": T[:, :0],
+        "only 0 and 1|sum to 1": 3 * T,
+        "rows 0, 1": np.where(first_rows, 0, T),
+    }
+    before = dict(vars(model))
+    for message, wrong in bad.items():
+        _assert_refused(lambda wrong=wrong: model.fit(case.X, wrong), message)  # type: ignore[misc]
+        assert vars(model) == before, "a failed fit changes the estimator"
+
+
+def check_bad_features(case: Case) -> None:
+    """Wrong features are refused in one sentence."""
+    with_nan = np.where(np.eye(*case.X.shape) > 0, np.nan, case.X)
+    if case.capabilities.missing_values:
+        assert np.isfinite(case.fit(with_nan, case.T).predict(with_nan)).all()
+    else:
+        _assert_refused(lambda: case.fit(with_nan, case.T), r"NaN.*sklearn\.impute")
+    _assert_refused(lambda: case.fit(case.X[:, 0], case.T), "Reshape your data")
+    _assert_refused(lambda: case.fit(1j * case.X, case.T), "must hold real numbers")
+
+
+def check_failed_fit(case: Case) -> None:
+    """A fit that fails leaves an earlier one as it was."""
+    model = deepcopy(case.fitted)
+    _assert_refused(lambda: model.fit(np.full_like(case.X, np.inf), case.T), "")
+    for P, Q in zip(outputs(case.fitted, case.X), outputs(model, case.X), strict=True):
+        assert_array_equal(P, Q)
+
+
+def check_degenerate_data(case: Case) -> None:
+    """A label that is never positive, a single label, constant features and repeated rows are no problem."""
+    X, (D, Y) = case.X, (case.D, case.Y)
+    absent = np.arange(Y.shape[1]) == 2
+    Y2, D2 = np.where(absent, 0, Y), np.where(absent, 0.0, D)
+    Y2[Y2.sum(axis=1) == 0, 0] = 1
+    D2 /= D2.sum(axis=1, keepdims=True)
+    single, constant = np.ones((len(X), 1)), np.where(np.arange(X.shape[1]) == 0, 3.0, X)
+    for X_, T in ((X, case.targets(D2, Y2)), (X, single), (constant, case.T), (np.repeat(X[::2], 2, axis=0), case.T)):
+        for P in outputs(case.fit(X_, T), X_):
+            assert np.isfinite(P).all(), "degrees are not finite"
+            assert_allclose(P.sum(axis=1), 1.0, atol=1e-9)
+
+
+def check_docstring(case: Case) -> None:
+    """The docstring describes parameters and attributes, states departures from the paper and has an example."""
+    text = inspect.getdoc(type(case.estimator)) or ""
+    required = ["Attributes\n", "Notes\n", "Departures from the paper", "Examples\n", ">>> ", *case.params]
+    missing = [part.strip() for part in required if part not in text]
+    assert not missing, f"the docstring of the class lacks {', '.join(missing)}"
+
+
+def check_iterations(case: Case) -> None:
+    """Once there is ``max_iter``, ``converged_`` and ``n_iter_`` exist, and a fit that is cut short warns once."""
+    model = case.fitted
+    iterative = "max_iter" in case.params
+    assert hasattr(model, "converged_") == hasattr(model, "n_iter_"), "set both converged_ and n_iter_, or neither"
+    assert hasattr(model, "converged_") or not iterative, "a method with max_iter must set converged_ and n_iter_"
+    assert getattr(model, "steps_converged_", getattr(model, "converged_", True)) is True, (
+        "the fit does not converge with _test_params, or converged_ is not a Python boolean"
+    )
+    for name in ("losses_", "loss_curve_", "loss_"):
+        assert not hasattr(model, name), f"{name} must be called objective_ or objective_path_"
+    assert isinstance(getattr(model, "objective_", 0.0), float), "objective_ must be a Python float"
+    if hasattr(model, "objective_path_"):
+        assert model.objective_path_.ndim == 1, "objective_path_ must be one-dimensional"
+        assert np.isfinite(model.objective_path_).all(), "objective_path_ must be finite"
+    if iterative:
+        _check_short_fit(case)
+
+
+def _check_short_fit(case: Case) -> None:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        short = clone(case.fitted).set_params(max_iter=1).fit(case.X, case.T)
+    messages = [str(each.message) for each in caught if issubclass(each.category, ConvergenceWarning)]
+    if getattr(short, "steps_converged_", short.converged_):
+        assert not messages, f"converged, but warns: {messages}"
+        if not hasattr(short, "steps_converged_"):  # else the outer iteration stops early by design
+            for P, Q in zip(outputs(short, case.X), outputs(case.fitted, case.X), strict=True):
+                assert_array_equal(P, Q, err_msg="converged_ is True after one iteration, but more change the result")
+    else:
+        advice = case.estimator._convergence_advice
+        name = type(case.estimator).__name__
+        assert messages == [f"{name} stopped after 1 iteration before it converged; {advice}"], messages
+
+
+def check_baseline(case: Case) -> None:
+    """What uses no feature is a baseline."""
+    found = outputs(case.fitted_with_zeros, case.X)
+    same = all(np.array_equal(P, Q) for P, Q in zip(outputs(case.fitted, case.X), found, strict=True))
+    assert case.estimator.is_baseline or not same, "it uses no feature: declare is_baseline = True"
+
+
+def check_sample_weight(case: Case) -> None:
+    """Sample weights are refused, or 1 changes nothing, 0 is no row, and 2 is the row twice if that is declared."""
+    X, T, n = case.X, case.T, len(case.X)
+    if not case.capabilities.sample_weight:
+        _assert_refused(lambda: case.fit(X, T, sample_weight=np.ones(n)), "'sample_weight'")
+        return
+    assert "sample_weight" in inspect.signature(case.estimator.fit).parameters, "fit must name sample_weight"
+    ones = clone(case.fitted).fit(X, T, sample_weight=np.ones(n))
+    for P, Q in zip(outputs(case.fitted, X), outputs(ones, X), strict=True):
+        assert_allclose(P, Q, atol=1e-5, err_msg="weights of 1 change the result")
+    weights = np.where(np.arange(n) % 5 == 0, 0.0, 1.0)
+    counted = weights > 0
+    weighted = clone(case.fitted).fit(np.where(counted[:, None], X, 100.0), T, sample_weight=weights)
+    without = clone(case.fitted).fit(X[counted], T[counted])
+    advice = "a row of weight 0 changes the result"
+    if hasattr(weighted, "predict"):
+        assert_allclose(weighted.predict(X), without.predict(X), atol=1e-6, err_msg=advice)
+        uneven = clone(case.fitted).fit(X, T, sample_weight=np.linspace(0.1, 3.0, n))
+        assert np.abs(uneven.predict(X) - without.predict(X)).max() > 1e-3, "sample weights have no effect"
+    if hasattr(weighted, "label_distributions_"):
+        assert weighted.label_distributions_.shape == case.Y.shape, "rows of weight 0 need degrees too"
+        degrees = weighted.label_distributions_[counted]
+        assert_allclose(degrees, without.label_distributions_, atol=1e-6, err_msg=advice)
+
+
+def check_score(case: Case) -> None:
+    """`score` counts rows as often as their weights say."""
+    if hasattr(case.fitted, "predict"):
+        weights = np.random.default_rng(0).integers(0, 3, size=len(case.X))
+        repeated = case.fitted.score(np.repeat(case.X, weights, axis=0), np.repeat(case.T, weights, axis=0))
+        assert_allclose(case.fitted.score(case.X, case.T, sample_weight=weights), repeated)
+
+
+def check_unknown_labels(case: Case) -> None:
+    """Labels that are NaN are refused by row and column, or used if that is declared."""
+    if case.estimator.kind == "learner":
+        return
+    partial = case.Y.astype(float)
+    partial[3, 2] = partial[7, 0] = np.nan
+    partial[9] = np.nan
+    if not case.capabilities.unknown_labels:
+        _assert_refused(lambda: case.fit(case.X, partial), r"first at row 3, column 2.*needs every label")
+        return
+    model = clone(case.fitted).fit(case.X, partial)
+    for P in outputs(model, case.X):
+        assert_allclose(P.sum(axis=1), 1.0, atol=1e-9)
+    assert (model.label_distributions_[9] > 0).sum() > 1, "a row without any known label gets a single label"
+    change = np.abs(case.fitted.label_distributions_ - model.label_distributions_).max()
+    assert change > 1e-3, "unknown labels are used as if they were known"
+
+
+def _assert_refused(call: Callable[[], Any], message: str) -> None:
+    """The call raises one sentence that matches."""
+    try:
+        call()
+    except (ValueError, TypeError) as error:
+        found = str(error)
+    else:
+        raise AssertionError(f"wrong input is accepted; expected an error that matches {message!r}")
+    assert re.search(message, found), f"the message does not match {message!r}: {found}"
+    assert "\n" not in found, f"the message is more than one sentence: {found}"
+
+
+_CHECKS_OF_CLASSES = ("check_estimator", "check_class")
+CHECKS: tuple[Callable[[Case], None], ...] = tuple(
+    each for name, each in globals().items() if name.startswith("check_") and name not in _CHECKS_OF_CLASSES
+)
