@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 import sys
 
@@ -229,4 +230,4 @@ def test_trees_that_would_be_read_beyond_their_end_are_refused(fitted, what):
 def test_too_long_a_text_is_refused_before_it_is_read(fitted, monkeypatch):
     monkeypatch.setattr("ldlearn.learning.boosted_ldl._MAX_TEXT_BYTES", 10)
     with pytest.raises(ModelFileError, match="more bytes"):
-        fitted._read_trees()
+        pickle.loads(pickle.dumps(fitted)).predict([[0.0, 1.0]])

@@ -3,5 +3,6 @@
 from ldlearn.compose.enhance_then_learn import EnhanceThenLearn
 from ldlearn.compose.from_classifier import FromClassifier
 from ldlearn.compose.from_distributions import FromDistributions
+from ldlearn.compose.stacked_ldl import StackedLDL
 
-__all__ = ["EnhanceThenLearn", "FromClassifier", "FromDistributions"]
+__all__ = ["EnhanceThenLearn", "FromClassifier", "FromDistributions", "StackedLDL"]

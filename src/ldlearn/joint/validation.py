@@ -25,8 +25,8 @@ class Fold(NamedTuple):
     test: Rows
 
 
-def validation_folds(features: Any) -> list[Fold]:
-    """Cut rows into five folds, or fewer if there are more than 1,000 rows; at most 2,000 rows are used.
+def validation_folds(features: Any, max_rows: int = _MAX_ROWS, min_folds: int = 2) -> list[Fold]:
+    """Cut rows into five folds, or fewer if there are more than 1,000 rows; at most ``max_rows`` rows are used.
 
     Rows with the same features stay together, so that no row is validated by its own copy and a row twice is a row of
     weight 2. Only where fewer than ten rows differ, among hundreds, are copies separated. There are no folds of fewer
@@ -39,9 +39,9 @@ def validation_folds(features: Any) -> list[Fold]:
         return []
     groups = np.split(order, starts[1:])
     shuffled = [groups[k] for k in np.random.default_rng(1).permutation(len(groups))]
-    n_used = int(np.searchsorted(np.cumsum([len(group) for group in shuffled]), _MAX_ROWS, side="right"))
+    n_used = int(np.searchsorted(np.cumsum([len(group) for group in shuffled]), max_rows, side="right"))
     used = shuffled[: max(n_used, _MIN_ROWS)]
-    n_folds = min(5, max(2, 5000 // len(used)))  # about as much work for any number of rows
+    n_folds = min(5, max(min_folds, 5000 // len(used)))  # about as much work for any number of rows
     return make_folds([np.concatenate(used[k::n_folds]) for k in range(n_folds)])
 
 

@@ -40,13 +40,13 @@ class BoostedLDL(SampleWeightMixin, Learner):
     ----------
     target : {"degrees", "votes"}, default="degrees"
         What y of ``fit`` is: label distributions, or 0/1 labels (NaN where unobserved).
-    n_estimators : int, default=100
+    n_estimators : int, default=200
         Maximum number of rounds.
-    learning_rate : float, default=0.1
+    learning_rate : float, default=0.15
     max_leaf_nodes : int, default=8
         Leaves of a tree.
     min_samples_leaf : int, default=20
-    l2 : float, default=5.0
+    l2 : float, default=10.0
         Penalty on the values of the leaves.
     max_features : float, default=0.3
         Fraction of the features that is tried for a tree.
@@ -103,11 +103,11 @@ class BoostedLDL(SampleWeightMixin, Learner):
         self,
         target: str = "degrees",
         *,
-        n_estimators: int = 100,
-        learning_rate: float = 0.1,
+        n_estimators: int = 200,
+        learning_rate: float = 0.15,
         max_leaf_nodes: int = 8,
         min_samples_leaf: int = 20,
-        l2: float = 5.0,
+        l2: float = 10.0,
         max_features: float = 0.3,
         n_iter_no_change: int = 10,
         categorical_features: Any = None,
@@ -172,10 +172,10 @@ class BoostedLDL(SampleWeightMixin, Learner):
         weights = np.ones(len(T)) if sample_weight is None else sample_weight
         loss = (_DegreeLoss if self.target == "degrees" else _VoteLoss)(T[trained], weights[trained])
         self.n_estimators_, self.intercept_, self.trees_ = 0, loss.intercept, np.empty(0, dtype=np.uint8)
+        self.__dict__["_booster"] = None
         if T.shape[1] > 1 and len(np.unique(group[trained])) > 1:  # LightGBM needs a feature that varies
             self._boost(lightgbm, X, T, weights, loss, trained, held_out, int(rng.randint(2**31 - 1)))
         self.lambda_ = loss.rate
-        self.__dict__["_booster"] = self._read_trees()
 
     def _boost(
         self,
@@ -227,6 +227,7 @@ class BoostedLDL(SampleWeightMixin, Learner):
         head, _, trees = text.partition("tree_sizes=")
         text = head + trees.partition("\n")[2] + "end of trees\n"
         self.trees_ = np.frombuffer(text.encode(), dtype=np.uint8)
+        self.__dict__["_booster"] = lightgbm.Booster(model_str=text)
 
     def _find_categorical(self, X: Any) -> list[int]:
         """Positions of the categorical columns, which must hold codes."""
@@ -246,10 +247,7 @@ class BoostedLDL(SampleWeightMixin, Learner):
 
     @cached_property
     def _booster(self) -> Any:
-        """After unpickling or loading; `fit` sets it."""
-        return self._read_trees()
-
-    def _read_trees(self) -> Any:
+        """Set by `fit`, and read from the trees of a model that comes from a file."""
         if not len(self.trees_):
             return None
         lightgbm = import_optional("lightgbm", "boost", "Boosted trees")

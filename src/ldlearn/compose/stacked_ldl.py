@@ -1,0 +1,284 @@
+"""StackedLDL: a mixture of linear and non-linear predictors, learned from 0/1 labels."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Callable
+from importlib.util import find_spec
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import optimize
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+
+from ldlearn.base import Capabilities, JointModel, LabelEstimator, SampleWeightMixin
+from ldlearn.base.sklearn_private import Interval
+from ldlearn.compose.enhance_then_learn import find_capabilities
+from ldlearn.core.simplex import Array, Mask, SampleWeight, clip_degrees, normalize_rows
+from ldlearn.core.votes import expected_votes, label_counts, losses, profile_log_rate, slopes
+from ldlearn.exceptions import InputError, ParameterError
+from ldlearn.joint import DLDL, VoteLDL
+from ldlearn.joint.validation import Fold, validation_folds
+from ldlearn.learning import MLPLDL, SABFGS, BoostedLDL
+from ldlearn.solvers.features import Features
+from ldlearn.solvers.newton_simplex import newton_simplex
+
+Members = list[tuple[str, Any]]
+Loss = Callable[[Array], tuple[float, Array]]
+_PRIOR = 3.0  # log-likelihood by which other members have to be better before they outweigh the first one
+
+
+class StackedLDL(SampleWeightMixin, JointModel):
+    r"""A mixture of several predictors, linear and not, learned from 0/1 labels.
+
+    Assumes what `DLDL` assumes of the degrees, but not that a softmax of linear scores predicts them. Use it if
+    prediction matters more than a model that is easy to explain; it takes up to ten times as long as `DLDL`.
+
+    1. A teacher, ``DLDL()``, recovers degrees from the 0/1 labels. What it selects is not selected again.
+    2. Each member is trained in folds: a learner or regressor on the teacher's degrees, `VoteLDL` and
+       ``BoostedLDL("votes")`` on the 0/1 labels. :math:`P_k` are its out-of-fold predictions of the training rows; for
+       new rows the models of the folds are averaged.
+    3. Neutral degrees N are the average of the D-step of DLDL with the teacher's beta and of the expected votes
+       (`VoteLDL`), both given the mean of the members' out-of-fold predictions.
+    4. The weights w of the members are the average of two solutions on the simplex,
+
+       .. math::
+
+          \max_w\; \ln P(Y | \lambda \sum_k w_k P_k) + 3 \ln w_1, \qquad \min_w\; KL(N, \sum_k w_k P_k),
+
+       the first being the likelihood of `VoteLDL`; the first member is the reference that others have to outdo.
+    5. The prediction is :math:`\sum_k w_k P_k`; recovered degrees are the D-step given this mixture, out of fold for
+       the training rows.
+
+    Parameters
+    ----------
+    members : list of (str, estimator), default=None
+        Names and members: learners or joint models of this library, or regressors with several outputs. None means
+        "linear" (`SABFGS` with the teacher's gamma), "networks" (`MLPLDL`), "votes" (`VoteLDL`) and, if LightGBM is
+        installed, "boosted votes" (``BoostedLDL("votes", n_estimators=60)``). A member that fails is dropped with a
+        warning.
+    teacher : DLDL, default=None
+        None means ``DLDL()``.
+    max_rows : int, default=4000
+        Members are trained on at most this number of rows, drawn by their features; the teacher on all rows.
+
+    Attributes
+    ----------
+    label_distributions_ : ndarray of shape (n_samples, n_labels)
+        The recovered degrees.
+    members_ : dict of str to list of estimators
+        The models of the folds of each member that did not fail.
+    member_weights_ : ndarray of shape (n_members,)
+        w, in the order of ``members_``; `describe_members` puts them into words.
+    beta_ : float
+        Of the D-step, as selected by the teacher.
+    selection_summary_ : str
+        What the teacher selected, and the members with their weights.
+    label_names_ : ndarray of shape (n_labels,)
+
+    Notes
+    -----
+    Ours, not the paper's. Departures from the paper: not applicable. There are five folds, or three to four if there
+    are more than 1,000 rows; rows with the same features are in the same fold. There is no posterior of the mixture,
+    so that it gives no credible intervals: `ConformalIntervals` does, if some true degrees are known.
+
+    Examples
+    --------
+    >>> from ldlearn import DLDL, StackedLDL
+    >>> from ldlearn.datasets import make_label_distributions
+    >>> from ldlearn.learning import MLPLDL, SABFGS
+    >>> data = make_label_distributions(200, labels="votes", n_raters=20)
+    >>> members = [("linear", SABFGS()), ("networks", MLPLDL(8))]
+    >>> model = StackedLDL(members, teacher=DLDL(beta=1.0, gamma=0.1)).fit(data.X, data.Y)
+    >>> model.predict(data.X[:3]).shape
+    (3, 5)
+    >>> list(model.members_)
+    ['linear', 'networks']
+    """
+
+    _test_params: ClassVar[tuple[dict[str, Any], ...]] = (
+        {
+            "members": [("linear", SABFGS()), ("networks", MLPLDL(3, n_networks=1, max_iter=5))],
+            "teacher": DLDL(beta=1.0, gamma=1.0, max_iter=2),
+        },
+    )
+    float32_tolerance = 1e-2
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "members": [list, None],
+        "teacher": [DLDL, None],
+        "max_rows": [Interval(Integral, 10, None, closed="left")],
+    }
+
+    def __init__(self, members: Members | None = None, *, teacher: DLDL | None = None, max_rows: int = 4000) -> None:
+        self.members = members
+        self.teacher = teacher
+        self.max_rows = max_rows
+
+    def capabilities(self) -> Capabilities:
+        """Those that all members have; folds and networks depend on rounding errors."""
+        given = [member for _, member in self._given_members()]
+        return Capabilities(
+            sparse=all(find_capabilities(member).sparse for member in given),
+            sample_weight=all(has_fit_parameter(member, "sample_weight") for member in given),
+            unknown_labels=True,
+            keeps_zeros=True,
+            order_invariant=False,
+            label_invariant=False,
+            weight_equals_repetition=False,
+        )
+
+    def describe_members(self) -> str:
+        """The members and their weights in words, the largest weight first."""
+        check_is_fitted(self)
+        weights = sorted(zip(self.members_, self.member_weights_, strict=True), key=lambda pair: -pair[1])
+        return "prediction: " + ", ".join(f"{weight:.0%} {name}" for name, weight in weights)
+
+    def _fit(self, X: Any, Y: Mask, sample_weight: SampleWeight | None = None, observed: Mask | None = None) -> None:
+        labels = Y.astype(np.float64) if observed is None else np.where(observed, Y, np.nan)
+        counts = {} if sample_weight is None else {"sample_weight": sample_weight}
+        teacher = (DLDL() if self.teacher is None else clone(self.teacher)).fit(X, labels, **counts)
+        members = _default_members(teacher, X, labels, counts) if self.members is None else self._given_members()
+        self.beta_ = teacher.beta_
+        P = self._fit_members(members, X, labels, teacher.label_distributions_, sample_weight)
+        mean = P.mean(axis=0)
+        cell_weights = label_counts(sample_weight, observed)
+        log_rate = profile_log_rate(np.log(mean), Y, counts=cell_weights)
+        by_votes = normalize_rows(expected_votes(np.log(mean) + log_rate, Y, observed))
+        neutral = (self._recover(mean, Y, observed) + by_votes) / 2.0
+        likeliest = minimize_on_simplex(vote_loss(P, Y, log_rate, cell_weights), len(P))
+        nearest = minimize_on_simplex(degree_loss(P, neutral, sample_weight), len(P))
+        self.member_weights_ = (likeliest + nearest) / 2.0
+        self.label_distributions_ = self._recover(np.tensordot(self.member_weights_, P, axes=1), Y, observed)
+        self.selection_summary_ = "; ".join(filter(None, [teacher.selection_summary_, self.describe_members()]))
+
+    def _given_members(self) -> Members:
+        members: list[Any] = list(self.members or [])
+        pairs = all(isinstance(entry, tuple) and len(entry) == 2 and isinstance(entry[0], str) for entry in members)
+        if self.members == [] or not pairs or len({name for name, _ in members}) < len(members):
+            raise ParameterError("members must be a list of pairs (name, estimator) with different names.")
+        return members
+
+    def _fit_members(
+        self, members: Members, X: Any, labels: Array, D: Array, sample_weight: SampleWeight | None
+    ) -> Array:
+        """Fit all members in folds; return their out-of-fold predictions, (n_members, n_samples, n_labels)."""
+        folds = validation_folds(Features(X, sample_weight=sample_weight), self.max_rows, min_folds=3)
+        folds = folds or [Fold(np.arange(len(D)), np.arange(len(D)))]  # too few rows to leave some out
+        unused = np.setdiff1d(np.arange(len(D)), np.concatenate([fold.test for fold in folds]))
+        self.members_, predictions = {}, []
+        for name, member in members:
+            try:
+                targets = labels if _learns_labels(member) else D
+                models = [_fit_member(member, X, targets, fold, sample_weight) for fold in folds]
+                P = np.empty(D.shape)
+                for k, (model, fold) in enumerate(zip(models, folds, strict=True)):
+                    rows = np.concatenate([fold.test, unused[k :: len(folds)]])
+                    P[rows] = _predict_member(model, X[rows], D.shape[1])
+            except Exception as error:
+                warnings.warn(f"StackedLDL drops the member {name!r}, which failed: {error}", stacklevel=5)
+            else:
+                self.members_[name] = models
+                predictions.append(P)
+        if not predictions:
+            raise InputError("All members of StackedLDL failed; fit them on their own to see why.")
+        return np.stack(predictions)
+
+    def _recover(self, P: Array, Y: Mask, observed: Mask | None = None) -> Array:
+        """The D-step given predictions P."""
+        support = Y if observed is None else Y | ~observed
+        return np.ascontiguousarray(newton_simplex(np.log(P), support, beta=self.beta_).D)
+
+    def _predict(self, X: Any) -> Array:
+        P = np.zeros((X.shape[0], len(self.label_names_)))
+        for weight, models in zip(self.member_weights_, self.members_.values(), strict=True):
+            if weight > 0.0:
+                P += weight / len(models) * sum(_predict_member(model, X, P.shape[1]) for model in models)
+        return P
+
+    def _enhance(self, X: Any, Y: Mask, observed: Mask | None = None) -> Array:
+        return self._recover(self._predict(X), Y, observed)
+
+
+def _default_members(teacher: DLDL, X: Any, labels: Array, counts: dict[str, Any]) -> Members:
+    votes = VoteLDL().fit(X, labels, **counts)
+    members: Members = [
+        ("linear", SABFGS(l2=teacher.gamma_)),
+        ("networks", MLPLDL()),
+        ("votes", VoteLDL(gamma=votes.gamma_)),
+    ]
+    return [*members, ("boosted votes", BoostedLDL("votes", n_estimators=60))] if find_spec("lightgbm") else members
+
+
+def _learns_labels(member: Any) -> bool:
+    return isinstance(member, JointModel) or (isinstance(member, BoostedLDL) and member.target == "votes")
+
+
+def _fit_member(member: Any, X: Any, targets: Array, fold: Fold, sample_weight: SampleWeight | None) -> Any:
+    """A copy fitted on the training rows of a fold; one that stops early does so on the validation rows."""
+    rows, row_data = fold.train, dict[str, Any]()
+    if "validation" in inspect.signature(member.fit).parameters and not np.array_equal(fold.train, fold.test):
+        rows = np.concatenate([fold.train, fold.test])
+        row_data["validation"] = np.arange(len(rows)) >= len(fold.train)
+    if sample_weight is not None:
+        row_data["sample_weight"] = sample_weight[rows]
+    model = clone(member).fit(X[rows], targets[rows], **row_data)
+    vars(model).pop("_training", None)  # rows kept for intervals, which nobody asks members for
+    return model
+
+
+def _predict_member(model: Any, X: Any, n_labels: int) -> Array:
+    """Predicted distributions without zeros, which would have no logarithm."""
+    P = np.asarray(model.predict(X), dtype=np.float64)
+    if P.shape != (X.shape[0], n_labels) or not np.isfinite(P).all():
+        raise InputError(f"{type(model).__name__} does not predict {n_labels} finite numbers for each row.")
+    return clip_degrees(P if isinstance(model, LabelEstimator) else normalize_rows(P.clip(min=0.0)))
+
+
+def vote_loss(P: Array, Y: Mask, log_rate: float, cell_weights: Array | None) -> Loss:
+    """Mean negative log-likelihood of 0/1 labels under a mixture of the predictions P, with the prior of its weights.
+
+    Parameters
+    ----------
+    P : ndarray of shape (n_members, n_samples, n_labels)
+    Y : boolean ndarray of shape (n_samples, n_labels)
+    log_rate : float
+        Logarithm of the number of votes of a row.
+    cell_weights : ndarray broadcastable to Y, or None
+        Sample weights of the labels, 0 where a label is unobserved.
+    """
+    weights = np.broadcast_to(1.0 if cell_weights is None else cell_weights, Y.shape)
+    labels, total = Y.astype(np.float64), float(weights.sum())
+
+    def loss(w: Array) -> tuple[float, Array]:
+        mixture, first = np.tensordot(w, P, axes=1), max(float(w[0]), 1e-12)
+        theta = np.log(mixture) + log_rate
+        value = float(np.sum(weights * losses(theta, labels))) - _PRIOR * np.log(first)
+        gradient = np.tensordot(P, weights * slopes(theta, labels)[0] / mixture, axes=2)
+        gradient[0] -= _PRIOR / first
+        return value / total, gradient / total
+
+    return loss
+
+
+def degree_loss(P: Array, N: Array, sample_weight: SampleWeight | None) -> Loss:
+    """Mean cross-entropy of the degrees N and a mixture of the predictions P."""
+    weighted = N / len(N) if sample_weight is None else N * (sample_weight / sample_weight.sum())[:, None]
+
+    def loss(w: Array) -> tuple[float, Array]:
+        mixture = np.tensordot(w, P, axes=1)
+        return -float(np.sum(weighted * np.log(mixture))), -np.tensordot(P, weighted / mixture, axes=2)
+
+    return loss
+
+
+def minimize_on_simplex(loss: Loss, n: int) -> NDArray[np.float64]:
+    """The weights with the least convex loss, by sequential quadratic programming from equal weights."""
+    sum_to_one = {"type": "eq", "fun": lambda w: w.sum() - 1.0, "jac": lambda w: np.ones(n)}
+    given: dict[str, Any] = {"method": "SLSQP", "jac": True, "bounds": [(0.0, 1.0)] * n, "constraints": sum_to_one}
+    # The line search may leave the simplex by rounding errors.
+    found = optimize.minimize(lambda w: loss(w.clip(1e-12)), np.full(n, 1.0 / n), options={"ftol": 1e-9}, **given)
+    return np.asarray(normalize_rows(found.x.clip(min=0.0)[None])[0])
