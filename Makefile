@@ -9,7 +9,9 @@ TEST_ENV := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 SCIPY_ARRAY_API=1 PYTHONDON
 
 .PHONY: run test test-everywhere mutants lint types layers unit bench bench-scale bench-dask docs coverage dist paper audit walk clean
 
+# First the steps of a practitioner on readable texts, then a comparison of methods
 run: $(VENV)/.run
+	$(BIN)/ldlearn demo --folder results/demo
 	$(BIN)/ldlearn run quick -o results/quick --jobs 2
 	$(BIN)/ldlearn report results/quick
 

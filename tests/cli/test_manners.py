@@ -219,6 +219,11 @@ def test_the_demo_runs_and_shows_what_to_type(here, run):
         "figure.png",
     }
     assert set(os.listdir("ldlearn-demo")) >= made
+    # Texts in readable lines of a terminal: with their labels, recovered and predicted degrees.
+    assert sum(line.startswith("Day of chores has commenced.") for line in result.out.splitlines()) == 2
+    (new,) = (line.split()[-5:] for line in result.out.splitlines() if line.startswith("Todays plan."))
+    assert sum(map(float, new)) == pytest.approx(1, abs=0.03)
+    assert pd.read_csv("ldlearn-demo/train.csv").columns[0] == "text"
 
 
 def test_data_sets_are_listed_shown_and_fetched(here, run, monkeypatch):

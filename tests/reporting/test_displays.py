@@ -272,6 +272,14 @@ class TestSensitivity:
 
 
 class TestDistributionBars:
+    def test_rows_have_their_texts_as_headings_in_lines_that_fit(self):
+        texts = ["short", "a text of many words that does not fit into one line above a panel", "b"]
+        options = {"texts": texts, "rows": [1, 0], "label_names": ["p", "q"]}
+        long, short = DistributionBarsDisplay.from_distributions({"found": np.eye(3)[:, :2]}, **options).axes_
+        assert short.get_title(loc="left") == "short"
+        assert long.get_title(loc="left").split() == texts[1].split()
+        assert max(map(len, long.get_title(loc="left").splitlines())) <= 30
+
     def test_bars_are_the_degrees(self):
         display = EXAMPLES["bars"]()
         widths = [bar.get_width() for bar in display.bars_[1]["recovered"]]

@@ -10,6 +10,7 @@ from ldlearn import tables
 from ldlearn.cli import console
 from ldlearn.cli import options as opt
 from ldlearn.compose.method_names import DEFAULT_METHOD, method_name
+from ldlearn.evaluation.formatting import plural
 from ldlearn.exceptions import format_list
 from ldlearn.metrics import get_metric
 from ldlearn.tables.column_types import describe_types
@@ -68,7 +69,9 @@ def fit(
         console.print_json({"model": output} | tables.describe_model(model))
         return
     n, m, c = model.facts["rows"], len(model.features), len(model.labels)
-    console.print_result(f"{method_name(model.estimator)} fitted on {n:,} rows, {m} features, {c} labels: {output}")
+    console.print_result(
+        f"{method_name(model.estimator)} fitted on {n:,} rows, {plural(m, 'feature')}, {c} labels: {output}"
+    )
     for line in describe_types(model.facts["columns"]):
         console.print_result(f"  {line}")
     if missing := model.facts["missing"]:

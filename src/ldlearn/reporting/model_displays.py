@@ -1,5 +1,6 @@
 """Displays of labels, distributions and fitted models."""
 
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -35,6 +36,10 @@ class BarsPanel:
     truth: Any = None
     intervals: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)  # lower and upper ends, by series
 
+    def heading_lines(self) -> list[str]:
+        """The heading in lines as long as a panel is wide."""
+        return textwrap.wrap(self.heading, 30, max_lines=4, placeholder=" …")
+
 
 class DistributionBarsDisplay(Display):
     """Degrees as bars, one panel for each row or each method.
@@ -65,7 +70,8 @@ class DistributionBarsDisplay(Display):
         self.panels = panels
         self.label_names = label_names
         n_series = max([1, *(len(panel.degrees) for panel in panels)])
-        height = 0.75 + len(label_names) * (0.12 + 0.11 * n_series)
+        n_lines = max([1, *(len(panel.heading_lines()) for panel in panels)])
+        height = 0.6 + 0.15 * n_lines + len(label_names) * (0.12 + 0.11 * n_series)
         self._panels = Panels(len(panels), 2.5, height, n_columns=min(n_columns, len(panels)))
 
     @classmethod
@@ -76,6 +82,7 @@ class DistributionBarsDisplay(Display):
         logical: ArrayLike | None = None,
         truth: ArrayLike | None = None,
         rows: Sequence[int] = (0,),
+        texts: Sequence[str] | None = None,
         label_names: Names = None,
         intervals: Mapping[str, tuple[ArrayLike, ArrayLike]] | None = None,
         ax: Any = None,
@@ -88,6 +95,8 @@ class DistributionBarsDisplay(Display):
         logical, truth : array-like of shape (n_samples, n_labels), optional
         rows : sequence of int
             Which rows to show.
+        texts : sequence of str of length n_samples, optional
+            Headings of the rows; "row 0" and so on by default.
         label_names : sequence of str, optional
         intervals : mapping of str to (lower, upper), each array-like of shape (n_samples, n_labels), optional
             Intervals of the distributions of this name.
@@ -101,7 +110,8 @@ class DistributionBarsDisplay(Display):
         for row in rows:
             degrees = {name: _row(matrix, row) for name, matrix in distributions.items()}
             ends = {name: (_row(low, row), _row(high, row)) for name, (low, high) in (intervals or {}).items()}
-            panels.append(BarsPanel(f"row {row}", degrees, _row(logical, row), _row(truth, row), ends))
+            heading = f"row {row}" if texts is None else texts[row]
+            panels.append(BarsPanel(heading, degrees, _row(logical, row), _row(truth, row), ends))
         if label_names is None:
             n_labels = next(np.shape(m)[1] for m in (*distributions.values(), logical, truth) if m is not None)
             label_names = targets.default_label_names(n_labels)
@@ -222,7 +232,7 @@ class DistributionBarsDisplay(Display):
         style.name_rows(ax, self.label_names)
         # room for these dots
         ax.tick_params(axis="y", pad=10 if panel.logical is not None else 3)
-        style.title(ax, panel.heading)
+        style.title(ax, *panel.heading_lines())
         return bars
 
     def _legend_entries(self) -> Iterator[tuple[Any, str]]:

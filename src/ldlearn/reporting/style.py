@@ -48,9 +48,10 @@ def write(ax: Axes, x: float, y: float, text: str, *, size: float = SMALL, color
     return ax.text(x, y, text, fontsize=size, color=color, **_VERBATIM, **options)
 
 
-def title(ax: Axes, text: str) -> None:
+def title(ax: Axes, *lines: str) -> None:
     """Title at the left."""
-    ax.set_title(strip_control_chars(text), loc="left", fontsize=NORMAL + 1, color=INK, **_VERBATIM)
+    text = "\n".join(map(strip_control_chars, lines))
+    ax.set_title(text, loc="left", fontsize=NORMAL + 1, color=INK, **_VERBATIM)
 
 
 def axis_labels(ax: Axes, x: str = "", y: str = "") -> None:
