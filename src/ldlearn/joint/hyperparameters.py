@@ -66,7 +66,7 @@ def select_hyperparameters(
     observed : boolean ndarray of shape (n_samples, n_labels), default=None
         Which labels are observed; all by default.
     """
-    default = default_gamma(features)
+    default = default_gamma(features, warn=gamma is None)
     splits = validation_splits(features, Y, observed)
     if not splits:
         message = "too few rows to select hyperparameters: beta and gamma are defaults"
@@ -104,7 +104,7 @@ def _select_gamma_ratio(splits: list[Split], votes: ValidatedModel | None) -> fl
         """Mean cross-entropy, negative, which is the KL divergence but for a constant."""
         values = []
         for k, (split, (D, D_test)) in enumerate(zip(splits, targets, strict=True)):
-            gamma = ratio * default_gamma(split.features)
+            gamma = ratio * split.default_gamma
             fits[k] = W = softmax_regression(split.features, D, l2=gamma, start=fits[k], tol=VALIDATION_TOL)
             logP = log_softmax(np.asarray(split.X_test @ W.coef + W.intercept, dtype=np.float64))
             # No degree is taken to be nearer to 0 than so many rows can show: one outlier cannot decide.

@@ -15,7 +15,6 @@ from ldlearn.core.simplex import Array
 from ldlearn.core.targets import check_logical, fill_unknown, split_observed
 from ldlearn.core.votes import competing_votes
 from ldlearn.joint.validation import VALIDATION_TOL, Split, paired_z, validation_splits, validation_weights
-from ldlearn.solvers.default_gamma import default_gamma
 from ldlearn.solvers.features import Features
 from ldlearn.solvers.vote_regression import VoteFit, vote_regression
 from ldlearn.uncertainty.intervals import check_fraction
@@ -53,7 +52,7 @@ def _validate(
 
     def validate(pair: tuple[Split, VoteFit | None]) -> tuple[NDArray[np.float64], Array, VoteFit]:
         split, start = pair
-        l2 = ratio * default_gamma(split.features)
+        l2 = ratio * split.default_gamma
         options: dict[str, Any] = {"competing": competing, "observed": split.observed, "tol": VALIDATION_TOL}
         fit = vote_regression(split.features, split.Y, l2=l2, start=start, **options)
         Z = np.asarray(split.X_test @ fit.coef + fit.intercept, dtype=np.float64)

@@ -1,6 +1,7 @@
 """Validation splits that depend on the features of the rows alone: no order of rows or columns changes a result."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,6 +11,7 @@ from scipy import sparse
 from ldlearn.core.scaling import row_blocks, without_offsets
 from ldlearn.core.simplex import Array, Mask, SampleWeight
 from ldlearn.core.votes import log_likelihood
+from ldlearn.solvers.default_gamma import default_gamma
 from ldlearn.solvers.features import CentredColumns, Features
 
 Rows = NDArray[np.intp]
@@ -116,6 +118,11 @@ class Split:
     observed: Mask | None  # None if all labels are observed
     observed_test: Mask | None
     weights_test: SampleWeight
+
+    @cached_property
+    def default_gamma(self) -> float:
+        """Default penalty of the training rows."""
+        return default_gamma(self.features)
 
     def log_likelihoods(self, theta: Array) -> NDArray[np.float64]:
         """Log-likelihood of the observed labels of each validation row."""

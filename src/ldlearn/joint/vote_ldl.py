@@ -298,7 +298,7 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
 
     def _select_gamma(self, features: Features, Y: Mask, observed: Mask | None) -> float:
         splits = validation_splits(features, Y, observed)
-        return validate_vote_model(splits).penalty_ratio * default_gamma(features)
+        return validate_vote_model(splits).penalty_ratio * default_gamma(features, warn=True)
 
     def _degrees(self, Z: Array, Y: Mask, offset: Array | float, observed: Mask | None) -> Array:
         return mix(self._vote_shares(Z, Y, offset, observed), softmax(Z), prediction_weight(self.kappa_, self.n_votes_))

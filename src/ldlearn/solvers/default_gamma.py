@@ -1,17 +1,69 @@
 """Default penalty of a linear predictor, independent of the number and the units of the features."""
 
+import warnings
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
 
-from ldlearn.solvers.features import Features
+from ldlearn.solvers.features import Features, centred_blocks
+
+_OUTLYING = 1000.0  # a squared distance or a variance is outlying if it is larger than the median by this factor
 
 
-def default_gamma(features: Features) -> float:
+def default_gamma(features: Features, *, warn: bool = False) -> float:
     """0.03 times the sum of the variances of the features: 0.03 n_features if they are standardised.
 
     Corresponds to a prior on W under which the variance of the logits does not depend on the number and the units of
     the features. The objective is a sum over rows; empirically the best penalty does not depend on their number.
+
+    Rows farther from the medians of the features than 30 times the median distance do not count, and no variance counts
+    for more than 1,000 times the median variance: one of either would make the penalty too large for all the others.
+
+    Parameters
+    ----------
+    features : Features
+    warn : bool, default=False
+        Whether to warn about such rows and columns.
     """
-    gamma = float(0.03 * features.spread.sum() / features.total)
-    if not np.isfinite(gamma):
+    features = features.original
+    if not np.isfinite(features.spread.sum()):
         raise OverflowError("The squares of the features overflow.")
-    return gamma
+    distances = _squared_distances(features)
+    near = distances <= _OUTLYING * _median(distances)
+    rows: Any = features
+    if not near.all():
+        weights = features.sample_weight
+        rows = Features(features.X[near], features.fit_intercept, None if weights is None else weights[near])
+    variances = rows.spread / rows.total
+    largest = _OUTLYING * _median(variances)
+    if warn:
+        _warn("Row", np.flatnonzero(~near), "far from all others", "correct or remove such rows")
+        _warn("Column", np.flatnonzero(variances > largest), "on a much larger scale", "standardise the features")
+    return float(0.03 * np.minimum(variances, largest).sum())
+
+
+def _squared_distances(features: Features) -> NDArray[np.float64]:
+    """Squared distance of each row from the medians of the columns; from 0 if the features are sparse."""
+    X = features.X
+    if sparse.issparse(X):
+        return np.asarray(X.astype(np.float64).multiply(X).sum(axis=1)).ravel()
+    centre = np.median(X[:: -(-features.n // 20_000)], axis=0)
+    found = np.empty(features.n)
+    for rows, centred in centred_blocks(X, centre, features.m):
+        found[rows] = np.einsum("ij,ij->i", centred, centred)
+    return found
+
+
+def _median(values: NDArray[np.float64]) -> float:
+    """Of the values above 0; infinite if there are none."""
+    positive = values[values > 0.0]
+    return float(np.median(positive)) if len(positive) else np.inf
+
+
+def _warn(kind: str, places: NDArray[np.intp], what: str, advice: str) -> None:
+    if len(places):
+        more = f" and {len(places) - 1} more" if len(places) > 1 else ""
+        message = f"{kind} {places[0]}{more} of X (counted from 0): {what}; it may dominate the fit, so {advice}."
+        warnings.warn(message, UserWarning, stacklevel=2)

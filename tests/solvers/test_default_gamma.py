@@ -1,0 +1,93 @@
+"""The default penalty: its value, and what outlying rows and columns change."""
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from ldlearn import DLDL, VoteLDL
+from ldlearn.datasets import make_label_distributions
+from ldlearn.metrics import intersection
+from ldlearn.solvers.default_gamma import default_gamma
+from ldlearn.solvers.features import Features
+from ldlearn.solvers.row_space import reduce_to_row_space
+
+CONTAINERS = pytest.mark.parametrize("container", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
+
+
+@pytest.fixture
+def X():
+    return np.random.default_rng(0).normal(size=(100, 6)) * np.arange(1, 7)
+
+
+@CONTAINERS
+def test_it_is_proportional_to_the_sum_of_the_variances(X, container):
+    expected = 0.03 * X.var(axis=0).sum()
+    assert default_gamma(Features(container(X))) == pytest.approx(expected)
+    weights = np.random.default_rng(1).integers(1, 4, size=100)
+    repeated = default_gamma(Features(container(np.repeat(X, weights, axis=0))))
+    assert default_gamma(Features(container(X), sample_weight=weights.astype(float))) == pytest.approx(repeated)
+    assert default_gamma(Features(container(3.0 * X))) == pytest.approx(9.0 * expected)
+
+
+def test_features_in_their_row_space_have_the_same_penalty():
+    wide = Features(np.random.default_rng(0).normal(size=(20, 90)))
+    assert default_gamma(reduce_to_row_space(wide)) == pytest.approx(default_gamma(wide))
+
+
+@CONTAINERS
+@pytest.mark.parametrize("columns", [slice(None), 2], ids=["row", "cell"])
+def test_an_outlying_row_does_not_count(X, container, columns):
+    expected = default_gamma(Features(np.delete(X, 7, axis=0)))
+    weights = np.ones(100)
+    X[7, columns] = 1e6
+    order = np.random.default_rng(1).permutation(100)
+    for rows in (np.arange(100), order):
+        given = Features(container(X[rows]), sample_weight=weights)
+        with pytest.warns(UserWarning, match=rf"Row {np.flatnonzero(rows == 7)[0]} of X .*far from all others"):
+            assert default_gamma(given, warn=True) == pytest.approx(expected)
+
+
+def test_an_outlying_row_is_found_far_from_zero(X):
+    expected = default_gamma(Features(np.delete(X, 7, axis=0)))
+    X[7] = -400.0
+    assert default_gamma(Features(X + 1e4)) == pytest.approx(expected, rel=1e-6)
+    X[7] = 100.0  # less than 30 times the typical distance
+    assert default_gamma(Features(X)) == pytest.approx(0.03 * X.var(axis=0).sum())
+
+
+def test_a_variance_counts_for_at_most_a_thousand_times_the_median(X):
+    X[:, 4] *= 1e4
+    variances = X.var(axis=0)
+    expected = 0.03 * (np.delete(variances, 4).sum() + 1000.0 * np.median(variances))
+    with pytest.warns(UserWarning, match="Column 4 of X .*larger scale"):
+        assert default_gamma(Features(X), warn=True) == pytest.approx(expected)
+    X[:, 1] *= 1e4
+    with pytest.warns(UserWarning, match="Column 1 and 1 more of X"):
+        default_gamma(Features(X), warn=True)
+
+
+def test_constant_and_rare_features_are_not_outlying(X):
+    X[:, 0] = 3.0
+    X[:, 1] = np.arange(100) == 5
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert default_gamma(Features(X), warn=True) == pytest.approx(0.03 * X.var(axis=0).sum())
+        assert default_gamma(Features(np.full((10, 2), 5.0)), warn=True) == 0.0
+        default_gamma(Features(sparse.csr_array(np.eye(50)[:, :3])), warn=True)
+
+
+@pytest.mark.parametrize("model", [DLDL(), VoteLDL()], ids=["DLDL", "VoteLDL"])
+def test_outliers_cost_little_and_are_reported(model):
+    data = make_label_distributions(300, 6, 4, labels="votes", n_raters=10)
+    X, Y, new, truth = data.X[:150].copy(), data.Y[:150], data.X[150:], data.D[150:]
+    plain = intersection(truth, model.fit(X, Y).predict(new))
+    scale = np.where(np.arange(6) == 3, 100.0, 1.0)
+    with pytest.warns(UserWarning, match="Column 3 of X"):
+        assert intersection(truth, model.fit(X * scale, Y).predict(new * scale)) > plain - 0.05
+    X[3] = 1e6
+    with pytest.warns(UserWarning, match="Row 3 of X"):
+        assert intersection(truth, model.fit(X, Y).predict(new)) > plain - 0.12
+    model.set_params(gamma=1.0).fit(X, Y)  # no penalty is selected: no warning
+    model.set_params(gamma=None)
