@@ -19,47 +19,6 @@ def page_file(tmp_path_factory):
     return Report(records, TWO_METRICS).write(tmp_path_factory.mktemp("report"), formats=[])
 
 
-@pytest.fixture(scope="module")
-def tab(browser):
-    """An empty page of a size and a scheme; the same for every test, since to make one takes as long as to fill it."""
-    made = {}
-
-    def empty_page(width, height, scheme):
-        if (width, height, scheme) not in made:
-            size = {"width": width, "height": height}
-            made[width, height, scheme] = browser.new_page(viewport=size, color_scheme=scheme)
-        made[width, height, scheme].goto("about:blank")
-        return made[width, height, scheme]
-
-    return empty_page
-
-
-@pytest.fixture
-def open_page(tab):
-    """Open a file; at the end, no error and no request to anything but the file may have happened."""
-    pages, errors, requests = [], [], []
-    watchers = {
-        "console": lambda message: errors.append(message.text) if message.type != "log" else None,
-        "pageerror": lambda error: errors.append(str(error)),
-        "request": lambda request: requests.append(request.url),
-    }
-
-    def open_file(path, width=1280, height=900, scheme="light"):
-        pages.append(tab(width, height, scheme))
-        for event, watcher in watchers.items():
-            pages[-1].on(event, watcher)
-        pages[-1].goto(path.as_uri())
-        return pages[-1]
-
-    yield open_file
-    for page in pages:
-        for event, watcher in watchers.items():
-            page.remove_listener(event, watcher)
-    assert errors == []
-    assert requests
-    assert all(url.startswith(("file:", "data:")) for url in requests)
-
-
 def visible_table(page, task):
     return page.locator(f"#{task} .metric:not([hidden]) table.scores")
 

@@ -1,9 +1,10 @@
-"""Figures (Display classes) and the report of a run: one HTML page, Markdown, LaTeX."""
+"""Figures (Display classes) and the report of a run: one HTML page, Markdown, LaTeX; the browse page."""
 
 from ldlearn.exceptions import import_optional
 
 import_optional("matplotlib", "plot", "Figures")
 
+from ldlearn.reporting.browse import write_browse_page
 from ldlearn.reporting.display import Display
 from ldlearn.reporting.experiment_displays import (
     ConvergenceDisplay,
@@ -27,4 +28,5 @@ __all__ = [
     "Display", "DistributionBarsDisplay", "BarsPanel", "ArtificialPictureDisplay", "TernaryDisplay",
     "ReliabilityDisplay", "CooccurrenceDisplay", "FeatureInfluenceDisplay", "ConvergenceDisplay", "SensitivityDisplay",
     "DifferencesDisplay", "CriticalDifferenceDisplay", "TimeMemoryDisplay", "Report", "write_report",
+    "write_browse_page",
 ]  # fmt: skip

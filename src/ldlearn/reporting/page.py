@@ -32,35 +32,39 @@ _LATEX = str.maketrans({
 def render(template: str, report: Any, **context: Any) -> str:
     """Fill a template of a report; `context` is what else it uses, escaped in HTML unless marked as safe."""
     context |= {"report": report, "results": report.results, "run": report.run}
-    return str(_environment().get_template(template).render(context))
+    return str(environment().get_template(template).render(context))
 
 
 def render_page(report: Any, **context: Any) -> str:
     """Fill the template of the page."""
-    environment, results = _environment(), report.results
-    names = ("style.css", "dom.js", "tables.js", "charts.js", "sections.js")
-    style_sheet, *scripts = (environment.loader.get_source(environment, name)[0] for name in names)
-    script = "\n".join(scripts)
-    # The security policy of the page allows this script and no other, so that a name cannot inject one.
-    digest = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode()
-    context |= {"style": style_sheet, "script": script, "script_hash": f"sha256-{digest}", "tasks": TASKS}
+    results = report.results
+    context |= page_assets("style.css", "dom.js", "tables.js", "charts.js", "sections.js") | {"tasks": TASKS}
     context |= {"convergence": list(summarize_convergence(results)), "selected": selected_parameters(results)}
     return render("report.html", report, grid_sizes=grid_sizes(results), **context)
 
 
+def page_assets(style: str, *scripts: str) -> dict[str, str]:
+    """Style sheet and scripts of a page, to be written into it, and the hash of the scripts."""
+    sources = [environment().loader.get_source(environment(), name)[0] for name in (style, *scripts)]
+    script = "\n".join(sources[1:])
+    # The security policy of the page allows this script and no other, so that a name cannot inject one.
+    digest = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode()
+    return {"style": sources[0], "script": script, "script_hash": f"sha256-{digest}"}
+
+
 @cache
-def _environment() -> Any:
-    """One for all reports, since compiling a template takes longer than filling it."""
+def environment() -> Any:
+    """One for all pages, since compiling a template takes longer than filling it."""
     jinja2 = import_optional("jinja2", "report", "Reports")
     # A misspelled name in the template is an error, not an empty string on the page.
     options = {"undefined": jinja2.StrictUndefined, "trim_blocks": True, "lstrip_blocks": True}
     options |= {"autoescape": jinja2.select_autoescape(["html"]), "keep_trailing_newline": True}
-    environment = jinja2.Environment(loader=jinja2.PackageLoader("ldlearn.reporting"), **options)
-    environment.filters |= {"number": number, "rank": rank_text, "duration": format_duration}
-    environment.filters |= {"markdown": markdown_text, "latex": latex}
+    made = jinja2.Environment(loader=jinja2.PackageLoader("ldlearn.reporting"), **options)
+    made.filters |= {"number": number, "rank": rank_text, "duration": format_duration}
+    made.filters |= {"markdown": markdown_text, "latex": latex}
     functions = (summarize, summarize_dataset, plural, score_table, agreement_table, cost_table)
-    environment.globals |= {function.__name__: function for function in functions}
-    return environment
+    made.globals |= {function.__name__: function for function in functions}
+    return made
 
 
 def markdown_text(text: str) -> str:

@@ -132,7 +132,7 @@ def label_frame(
     frame = as_frame(table)
     if not len(frame):
         raise TableError("the table has no rows.")
-    return _with_labels(frame, choose_columns(_FrameSource(frame), labels, **wanted), kind, separator)
+    return _with_labels(frame, choose_columns(FrameSource(frame), labels, **wanted), kind, separator)
 
 
 def read_labelled(
@@ -198,7 +198,7 @@ def as_frame(table: Any) -> Any:
     return table.set_axis(names, axis=1) if names != list(table.columns) else table
 
 
-class _FrameSource(Source):
+class FrameSource(Source):
     """A table in memory, whose columns are chosen as those of a file."""
 
     def __init__(self, frame: Any) -> None:

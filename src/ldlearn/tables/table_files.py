@@ -250,7 +250,7 @@ def _stream(
     uncertainty = writer.uncertainty(model.labels)
     uncertainty.check(model.estimator, "enhance" if labels else "predict")
     with table_input.opened("rows") as source:
-        id = _id_column(source, model, id)
+        id = id_column(source, model, id)
         kept = find_kept(source, writer.keep, id, model.labels)
         kinds = columns_to_read(source, model, labels, id, kept)
 
@@ -281,7 +281,8 @@ def columns_to_read(
     return kinds | dict.fromkeys((*model.numeric, *labels), "any")
 
 
-def _id_column(source: Source, model: TableModel, id: str | None) -> str | None:
+def id_column(source: Source, model: TableModel, id: str | None) -> str | None:
+    """The identifier column of a table: that which is named, or that of the model if the table has it."""
     if id is not None:
         check_columns(source.names, [id], "id")
         if id in model.labels:

@@ -1,0 +1,218 @@
+"""The browse page: the rows of a table with labels and degrees, to search, filter, sort, select and export."""
+
+import base64
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import entr
+
+from ldlearn.core.simplex import Array
+from ldlearn.evaluation.formatting import strip_control_chars
+from ldlearn.exceptions import InputError, ParameterError, TableError
+from ldlearn.reporting.page import environment, page_assets, script_json
+from ldlearn.tables import TableModel, WrittenTable, load_table_model
+from ldlearn.tables.atomic import write_file
+from ldlearn.tables.columns import Columns
+from ldlearn.tables.delimited_dialect import Dialect
+from ldlearn.tables.formats import check_output
+from ldlearn.tables.labelled_table import TableInput
+from ldlearn.tables.model_rows import ModelRows, label_losses, read_model_rows
+from ldlearn.tables.progress import Progress, silent
+from ldlearn.tables.source import OnMessage
+
+MAX_ROWS = 100_000  # of a page that phones can still open
+_MAX_CHARS = 1000  # of a cell
+_MAX_LABELS = 25  # of the table of co-occurrence
+_SCORES = {
+    "entropy": "How evenly the degrees are spread over the labels (entropy in nats).",
+    "interval width": "Mean width of the intervals of a row.",
+    "disagreement": "How improbable the 0/1 labels are under the prediction (negative log-likelihood).",
+    "distance": "Distance from the training rows; 1 is the 99 % quantile of these.",
+}
+
+
+def write_browse_page(
+    data: Any,
+    model: str | TableModel,
+    output: str,
+    *,
+    id: str | None = None,
+    keep: Columns = None,
+    kind: str = "auto",
+    interval: float = 0.9,
+    raters: float | None = None,
+    format: str | None = None,
+    dialect: Dialect | None = None,
+    overwrite: bool = True,
+    on_message: OnMessage | None = None,
+    progress: Progress = silent,
+) -> WrittenTable:
+    """Write a page to browse the rows of a table with: one HTML file that loads nothing from the network.
+
+    Parameters
+    ----------
+    data : str or DataFrame
+        The table; "-" for standard input. Without label columns, only predictions are shown.
+    model : str or TableModel
+        The model, or its file. Intervals and distances are shown if it holds them (``fit --intervals``).
+    output : str
+        The page to write.
+    id : str, optional
+        The identifier column; by default that of the fit, if the table has it.
+    keep : str or sequence, optional
+        Columns to show; by default the texts, or the first features.
+    kind : {"auto", "votes", "mixed"}, default="auto"
+        What the label columns hold, as for `ldlearn.tables.evaluate_table`.
+    interval : float, default=0.9
+        Nominal coverage of the intervals.
+    raters : float, optional
+        Number of raters of a row, if known; see `ldlearn.DLDL.predict_interval`.
+    format, dialect, overwrite, on_message, progress
+        As for `ldlearn.tables.predict_table`.
+
+    Returns
+    -------
+    WrittenTable
+    """
+    if not 0 < interval < 1:
+        raise ParameterError(f"interval must be above 0 and below 1, for example 0.9, got {interval:g}.")
+    check_output(output, [name for name in (data, model) if isinstance(name, str)], overwrite=overwrite)
+    loaded, title = load_table_model(model), "table"
+    if isinstance(data, str):
+        data = TableInput(data, format, dialect, on_message, progress)
+        title = Path(data.display_name).name
+    rows = read_model_rows(data, loaded, id=id, keep=keep, kind=kind)
+    if (n := len(rows.names)) > MAX_ROWS:
+        raise TableError(f"a page holds at most {MAX_ROWS:,} rows, this table has {n:,}; use a part of it.")
+    page = _Page.of(rows, loaded, interval, raters)
+    context = {"title": title, "labels": loaded.labels, "overview": page.overview(loaded.labels), "page": page}
+    context |= page_assets("style.css", "dom.js", "browse.js")
+    write_file(output, str(environment().get_template("browse.html").render(context)))
+    return WrittenTable(n, list(loaded.labels), output, rows.messages + page.messages)
+
+
+@dataclass(frozen=True)
+class _Series:
+    """Degrees of all rows with their intervals, if any."""
+
+    name: str
+    degrees: Array
+    bounds: tuple[Array, Array] | None
+
+    def packed(self) -> dict[str, Any]:
+        low, high = (None, None) if self.bounds is None else map(_pack_degrees, self.bounds)
+        return {"name": self.name, "degrees": _pack_degrees(self.degrees), "low": low, "high": high}
+
+
+@dataclass(frozen=True)
+class _Page:
+    """What the page shows."""
+
+    rows: ModelRows
+    series: list[_Series]
+    scores: dict[str, NDArray[np.float64]]
+    interval: float
+    data: str
+    messages: list[str]
+
+    @classmethod
+    def of(cls, rows: ModelRows, model: TableModel, interval: float, raters: float | None) -> Self:
+        posterior = _posterior(model.estimator)
+        series, options = [], {"coverage": interval, "n_raters": raters}
+        has_intervals = posterior is not None and posterior.posterior is not None
+        if rows.degrees is not None:
+            bounds = None
+            if has_intervals and rows.recovered.any():
+                bounds = (np.full_like(rows.predicted, np.nan), np.full_like(rows.predicted, np.nan))
+                given = (rows.X[rows.recovered], rows.labels[rows.recovered])  # type: ignore[index]
+                for end, found in zip(bounds, model.estimator.enhance_interval(*given, **options), strict=True):
+                    end[rows.recovered] = found
+            series.append(_Series("recovered" if rows.recovered.any() else "given", rows.degrees, bounds))
+        bounds = model.estimator.predict_interval(rows.X, **options) if has_intervals else None
+        series.append(_Series("predicted", rows.predicted, bounds))
+        scores = {"entropy": _first_known([entr(each.degrees).sum(axis=1) for each in series])}
+        if has_intervals:
+            widths = [np.subtract(*each.bounds[::-1]).mean(axis=1) for each in series if each.bounds is not None]
+            scores["interval width"] = _first_known(widths)
+        if rows.labels is not None:
+            scores["disagreement"] = np.nansum(label_losses(rows.predicted, rows.labels), axis=1)
+            scores["disagreement"][np.isnan(rows.labels).all(axis=1)] = np.nan
+        if posterior is not None:
+            scores["distance"] = posterior.leverage.distance(rows.X) / np.quantile(posterior.leverage.distances, 0.99)
+        cells, is_cut = {}, False
+        for name in rows.cells.columns:
+            texts = ["" if value != value or value is None else str(value) for value in rows.cells[name]]
+            is_cut |= any(len(text) > _MAX_CHARS for text in texts)
+            cells[name] = [_shorten(text) for text in texts]
+        data = {
+            "labels": model.labels,
+            "names": [_shorten(name) for name in rows.names],
+            "columns": list(cells),
+            "cells": list(cells.values()),
+            "given": None if rows.labels is None else _pack(np.nan_to_num(rows.labels, nan=2.0), np.uint8),
+            "series": [each.packed() for each in series],
+            "scores": [{"name": name, "values": _pack(values, "<f4")} for name, values in scores.items()],
+        }
+        messages = [f"texts are cut after {_MAX_CHARS:,} characters."] if is_cut else []
+        return cls(rows, series, scores, interval, script_json(data), messages)
+
+    @property
+    def has_intervals(self) -> bool:
+        return any(each.bounds is not None for each in self.series)
+
+    @property
+    def score_help(self) -> dict[str, str]:
+        return {name: _SCORES[name] for name in self.scores}
+
+    def overview(self, names: tuple[str, ...]) -> dict[str, Any]:
+        """Frequencies, means and histograms of the labels, and how often two are positive together."""
+        Y = None if self.rows.labels is None else np.nan_to_num(self.rows.labels)
+        counts = np.zeros(len(names)) if Y is None else Y.sum(axis=0)
+        labels = []
+        for j, name in enumerate(names):
+            values = {each.name: each.degrees[:, j] for each in self.series}
+            known = {key: column[~np.isnan(column)] for key, column in values.items()}
+            bins = np.histogram(next(iter(known.values())), bins=10, range=(0, 1))[0]
+            means = {key: float(column.mean()) if len(column) else 0.0 for key, column in known.items()}
+            labels.append(
+                {"name": name, "count": int(counts[j]), "means": means, "bins": (bins / max(bins.max(), 1)).tolist()}
+            )
+        found: dict[str, Any] = {"labels": labels, "n_rows": len(self.rows.names), "together": None}
+        if Y is not None:
+            most = np.sort(np.argsort(-counts, kind="stable")[:_MAX_LABELS])
+            chosen = Y[:, most]
+            found |= {"together": (chosen.T @ chosen).astype(int).tolist(), "most": [names[j] for j in most]}
+        return found
+
+
+def _posterior(estimator: Any) -> Any:
+    """What intervals and distances need; None if the model does not hold it."""
+    if not hasattr(estimator, "compute_posterior"):
+        return None
+    try:
+        return estimator.compute_posterior()
+    except InputError:  # a model file without --intervals
+        return None
+
+
+def _first_known(columns: list[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """The first value of each row that is known."""
+    first, *others = columns
+    return np.where(np.isnan(first), _first_known(others), first) if others else first
+
+
+def _shorten(text: str) -> str:
+    text = strip_control_chars(text)
+    return text if len(text) <= _MAX_CHARS else text[: _MAX_CHARS - 1] + "…"
+
+
+def _pack(values: Any, dtype: Any) -> str:
+    return base64.b64encode(np.ascontiguousarray(values, dtype=dtype).tobytes()).decode()
+
+
+def _pack_degrees(degrees: Array) -> str:
+    """Degrees in ten-thousandths; 65535 where unknown."""
+    return _pack(np.where(np.isnan(degrees), 65535, np.rint(1e4 * np.nan_to_num(degrees))), "<u2")

@@ -1,0 +1,331 @@
+"""The browse page: its numbers, and the page in a real browser."""
+
+import base64
+import csv
+import json
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from accessibility import violations_of_file
+from example_tables import LABELS, make_table
+from scipy.stats import entropy
+
+from ldlearn.exceptions import FileError, ParameterError, TableError
+from ldlearn.joint import DLDL
+from ldlearn.learning import SABFGS
+from ldlearn.reporting import browse, write_browse_page
+from ldlearn.tables import TableModel, load_table_model, save_model
+from ldlearn.tables.model_rows import label_losses
+
+HOSTILE = ["</script><script>window.pwned=1</script>", "<img src=x onerror=window.pwned=1>", "{{ 7 * 7 }}"]
+FAST = {"alpha": 0.0, "beta": 0.1, "gamma": 0.1}
+
+
+def make_texts(n=60):
+    """A table with prose, whose words decide the labels."""
+    table = make_table(n)
+    rng = np.random.default_rng(1)
+    words = {name: f"{name} and the {name}" for name in LABELS}
+    said = [" ".join(words[name] for name in LABELS if row[name]) for _, row in table.iterrows()]
+    noise = rng.choice(["walk", "photo", "evening", "friends"], size=(n, 2))
+    table["note"] = [f"{text}, {a} {b}, number {i}" for i, (text, (a, b)) in enumerate(zip(said, noise, strict=True))]
+    return table
+
+
+@pytest.fixture(scope="module")
+def table():
+    table = make_texts()
+    table.loc[40, "height"] = 90.0  # far from the training rows
+    return table
+
+
+@pytest.fixture(scope="module")
+def model():
+    columns = {"id": "key", "numeric": "height,wet", "text": "note"}
+    return TableModel.fit(make_texts(), LABELS, estimator=DLDL(**FAST), **columns)
+
+
+@pytest.fixture(scope="module")
+def page_file(table, model, tmp_path_factory):
+    path = tmp_path_factory.mktemp("browse") / "page.html"
+    write_browse_page(table, model, str(path))
+    return path
+
+
+def data_of(path):
+    text = path.read_text(encoding="utf-8")
+    return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', text)[1])
+
+
+def unpack(text, dtype, shape=-1):
+    return np.frombuffer(base64.b64decode(text), dtype).reshape(shape)
+
+
+def degrees_of(text, n):
+    return unpack(text, "<u2", (n, -1)) / 1e4
+
+
+def test_degrees_labels_and_scores_are_those_of_the_model(page_file, table, model):
+    data, n = data_of(page_file), len(table)
+    assert data["names"] == list(table["key"])
+    assert data["columns"] == ["note"]
+    assert np.array_equal(unpack(data["given"], np.uint8, (n, 3)), table[LABELS])
+    recovered, predicted = data["series"]
+    assert (recovered["name"], predicted["name"]) == ("recovered", "predicted")
+    D, P = model.enhance(table).to_numpy(), model.predict(table).to_numpy()
+    assert np.allclose(degrees_of(recovered["degrees"], n), D, atol=5.1e-5)
+    assert np.allclose(degrees_of(predicted["degrees"], n), P, atol=5.1e-5)
+    low, high = model.estimator.predict_interval(model.transform(table), 0.9)
+    assert np.allclose(degrees_of(predicted["low"], n), low, atol=5.1e-5)
+    assert np.allclose(degrees_of(predicted["high"], n), high, atol=5.1e-5)
+    scores = {score["name"]: unpack(score["values"], "<f4") for score in data["scores"]}
+    assert list(scores) == ["entropy", "interval width", "disagreement", "distance"]
+    assert np.allclose(scores["entropy"], entropy(D.T), atol=1e-6)
+    far = model.estimator.far_from_training(model.transform(table))
+    assert np.array_equal(scores["distance"] > 1, far)
+    assert far[40]
+
+
+def test_disagreement_is_the_likelihood_of_the_vote_model():
+    P = np.array([[0.7, 0.2, 0.1], [0.1, 0.2, 0.7], [0.3, 0.4, 0.3]])
+    Y = np.array([[1.0, 0.0, np.nan], [1.0, 1.0, 0.0], [0.0, 1.0, 1.0]])
+
+    def total(rate):
+        positive = 1 - np.exp(-rate * P)
+        return np.where(np.isnan(Y), np.nan, -np.log(np.where(Y == 1, positive, 1 - positive)))
+
+    rates = np.linspace(0.1, 10, 9901)
+    best = rates[np.argmin([np.nansum(total(rate)) for rate in rates])]
+    assert np.allclose(label_losses(P, Y), total(best), atol=2e-3, equal_nan=True)
+
+
+def test_a_table_without_labels_has_predictions_only(table, model, tmp_path):
+    page = tmp_path / "page.html"
+    write_browse_page(table.drop(columns=LABELS), model, str(page))
+    data = data_of(page)
+    assert data["given"] is None
+    assert [each["name"] for each in data["series"]] == ["predicted"]
+    assert [score["name"] for score in data["scores"]] == ["entropy", "interval width", "distance"]
+
+
+def test_a_model_file_without_intervals_hides_them(table, model, tmp_path):
+    fitted = TableModel.fit(table, LABELS, estimator=DLDL(**FAST), id="key", numeric="height,wet", ignore="note")
+    save_model(fitted, tmp_path / "m.ldl")
+    write_browse_page(table, load_table_model(tmp_path / "m.ldl"), str(tmp_path / "page.html"))
+    data = data_of(tmp_path / "page.html")
+    assert [score["name"] for score in data["scores"]] == ["entropy", "disagreement"]
+    assert data["series"][0]["low"] is None
+    assert "% intervals" not in (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert data["columns"] == ["height", "wet", "place"]  # no texts: the features
+
+
+def test_votes_are_shown_as_given_degrees(table, tmp_path):
+    votes = table.assign(**{name: table[name] * (k + 2) for k, name in enumerate(LABELS)})
+    columns = {"id": "key", "numeric": "height,wet", "ignore": "note"}
+    fitted = TableModel.fit(votes, LABELS, estimator=SABFGS(), kind="votes", **columns)
+    write_browse_page(votes, fitted, str(tmp_path / "page.html"))
+    given = data_of(tmp_path / "page.html")["series"][0]
+    assert given["name"] == "given"
+    counts = votes[LABELS].to_numpy()
+    assert np.allclose(
+        degrees_of(given["degrees"], len(votes)), counts / counts.sum(axis=1, keepdims=True), atol=5.1e-5
+    )
+
+
+def test_rows_without_a_positive_label_have_no_recovery(table, model, tmp_path):
+    table = table.copy()
+    table.loc[4, LABELS] = 0
+    table[LABELS] = table[LABELS].astype(float)
+    table.loc[7, LABELS] = np.nan
+    write_browse_page(table, model, str(tmp_path / "page.html"))
+    data = data_of(tmp_path / "page.html")
+    D = unpack(data["series"][0]["degrees"], "<u2", (len(table), 3))
+    assert np.flatnonzero((D == 65535).all(axis=1)).tolist() == [4, 7]
+    assert unpack(data["given"], np.uint8, (-1, 3))[7].tolist() == [2, 2, 2]
+    scores = {score["name"]: unpack(score["values"], "<f4") for score in data["scores"]}
+    assert np.isfinite(scores["entropy"]).all()
+    assert np.flatnonzero(np.isnan(scores["disagreement"])).tolist() == [7]
+
+
+def test_errors(table, model, tmp_path, monkeypatch):
+    with pytest.raises(ParameterError, match="interval"):
+        write_browse_page(table, model, str(tmp_path / "p.html"), interval=2.0)
+    with pytest.raises(TableError, match="no rows"):
+        write_browse_page(table[:0], model, str(tmp_path / "p.html"))
+    with pytest.raises(TableError, match="sea"):
+        write_browse_page(table.drop(columns="sea"), model, str(tmp_path / "p.html"))
+    monkeypatch.setattr(browse, "MAX_ROWS", 59)
+    with pytest.raises(TableError, match="at most 59"):
+        write_browse_page(table, model, str(tmp_path / "p.html"))
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(FileError, match="folder"):
+        write_browse_page(table, model, str(tmp_path))
+
+
+# In the browser
+
+
+def shown_names(page):
+    rows = page.locator("#rows .row")
+    return [row.locator(".name").inner_text() for row in rows.all()]
+
+
+def wait_for_status(page, start):
+    page.locator("#status", has_text=re.compile(f"^{start}")).wait_for()
+
+
+def score(page_file, name):
+    scores = {each["name"]: each for each in data_of(page_file)["scores"]}
+    return unpack(scores[name]["values"], "<f4")
+
+
+@pytest.mark.browser
+def test_search_and_filter(open_page, page_file, table):
+    page = open_page(page_file)
+    assert page.locator("#status").inner_text() == "60 of 60 rows, 0 selected"
+    page.fill("#search", "NUMBER 17")
+    wait_for_status(page, "1 of")
+    assert shown_names(page) == ["r17"]
+    page.fill("#search", "no such text")
+    page.locator("#none").wait_for()
+    page.fill("#search", "")
+    wait_for_status(page, "60 of")
+    page.select_option("#label", label="sea")
+    assert page.locator("#status").inner_text().startswith(f"{int(table['sea'].sum())} of 60")
+    page.select_option("#state", label="negative")
+    assert page.locator("#status").inner_text().startswith(f"{int((table['sea'] == 0).sum())} of 60")
+    assert shown_names(page)[0] == table.loc[table["sea"] == 0, "key"].iloc[0]
+    page.select_option("#label", label="all")
+    assert page.locator("#state").is_disabled()
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("name", ["entropy", "interval width", "disagreement", "distance"])
+def test_sorting(open_page, page_file, table, name):
+    page = open_page(page_file)
+    page.select_option("#sort", label=name)
+    order = np.argsort(-score(page_file, name), kind="stable")
+    keys = [table["key"].iloc[row] for row in order]
+    assert shown_names(page) == keys[: len(shown_names(page))]
+    page.click("#order")
+    values = dict(zip(table["key"], score(page_file, name), strict=True))
+    shown = [values[key] for key in shown_names(page)]
+    assert shown == sorted(values.values())[: len(shown)]
+
+
+@pytest.mark.browser
+def test_keyboard(open_page, page_file):
+    page = open_page(page_file)
+    page.keyboard.press("/")
+    assert page.evaluate("document.activeElement.id") == "search"
+    reached = []
+    for _ in range(9):
+        page.keyboard.press("Tab")
+        reached.append(page.evaluate("document.activeElement.id"))
+    assert reached == ["label", "sort", "order", "select-shown", "clear", "export", "rows", reached[7], reached[8]]
+    page.focus("#rows")
+    for key in ("ArrowDown", "ArrowDown", "Space", "ArrowUp", "Space"):
+        page.keyboard.press(key)
+    assert "2 selected" in page.locator("#status").inner_text()
+    assert page.locator("[aria-selected=true] .name").all_inner_texts() == ["r1", "r2"]
+    page.keyboard.press("End")
+    active = page.locator("#" + page.locator("#rows").get_attribute("aria-activedescendant"))
+    assert active.locator(".name").inner_text() == "r59"
+    box = active.bounding_box()
+    assert box["y"] + box["height"] <= 901
+    page.keyboard.press("Enter")
+    assert page.locator("#detail-title").inner_text() == "r59"
+    page.keyboard.press("Escape")
+    assert not page.locator("#detail").is_visible()
+    page.keyboard.press("Home")
+    assert page.locator(".row.active .name").inner_text() == "r0"
+    top = page.locator(".row.active").bounding_box()["y"]
+    assert top >= page.locator(".tools").bounding_box()["y"] + page.locator(".tools").bounding_box()["height"] - 1
+
+
+@pytest.mark.browser
+def test_selection_and_export(open_page, page_file, table, model, tmp_path):
+    page = open_page(page_file)
+    page.locator(".row .mark").nth(3).click()
+    page.locator(".row .mark").nth(1).click()
+    with page.expect_download() as download:
+        page.click("#export")
+    download.value.save_as(tmp_path / "rows.csv")
+    found = pd.read_csv(tmp_path / "rows.csv")
+    assert found["row"].tolist() == ["r1", "r3"]
+    assert found["note"].tolist() == table["note"].iloc[[1, 3]].tolist()
+    assert np.array_equal(found[LABELS], table[LABELS].iloc[[1, 3]])
+    P = model.predict(table.iloc[[1, 3]]).to_numpy()
+    assert np.allclose(found[[f"{name}_predicted" for name in LABELS]], P, atol=5.1e-5)
+    page.click("#clear")
+    page.select_option("#label", label="sea")
+    page.click("#select-shown")
+    assert f"{int(table['sea'].sum())} selected" in page.locator("#status").inner_text()
+
+
+@pytest.mark.browser
+def test_hostile_names_are_only_text(open_page, tmp_path):
+    table = make_table(40).rename(columns=dict(zip(LABELS, HOSTILE, strict=True)))
+    name = '"><svg onload=window.pwned=1>,\n"quoted"'
+    table[name] = [f'{text}, "{i}"' for i, text in enumerate(HOSTILE * 13 + HOSTILE[:1])]
+    columns = {"id": "key", "numeric": "height,wet", "text": name, "ignore": "place"}
+    fitted = TableModel.fit(table, HOSTILE, estimator=DLDL(**FAST), **columns)
+    write_browse_page(table, fitted, str(tmp_path / "page.html"))
+    page = open_page(tmp_path / "page.html")
+    page.locator(".row .cells").first.click()
+    page.keyboard.press("Escape")
+    page.locator(".row .mark").nth(2).click()
+    with page.expect_download() as download:
+        page.click("#export")
+    download.value.save_as(tmp_path / "rows.csv")
+    with open(tmp_path / "rows.csv", newline="", encoding="utf-8") as file:
+        head, row = csv.reader(file)
+    assert row[1] == '{{ 7 * 7 }}, "2"'
+    assert head[2:5] == HOSTILE
+    assert page.evaluate("window.pwned") is None
+    assert page.locator("img").count() == 0
+    assert HOSTILE[0] in page.locator("body").inner_text()
+
+
+@pytest.mark.browser
+def test_fifty_thousand_rows(open_page, table, model, tmp_path):
+    many = table.iloc[np.arange(50_000) % len(table)].drop(columns=LABELS)
+    many = many.assign(key=[f"k{i}" for i in range(len(many))])
+    write_browse_page(many, model, str(tmp_path / "page.html"))
+    page = open_page(tmp_path / "page.html")
+    assert page.locator("#status").inner_text() == "50,000 of 50,000 rows, 0 selected"
+    assert page.locator(".row").count() < 30
+    page.focus("#rows")
+    page.keyboard.press("End")
+    assert page.locator(".row.active .name").inner_text() == "k49999"
+    page.keyboard.press("ArrowUp")
+    assert page.locator(".row.active .name").inner_text() == "k49998"
+    page.fill("#search", "k31415")
+    wait_for_status(page, "1 of")
+    assert shown_names(page) == ["k31415"]
+    page.fill("#search", "")
+    wait_for_status(page, "50,000 of")
+    page.select_option("#sort", label="entropy")
+    order = np.argsort(-score(tmp_path / "page.html", "entropy"), kind="stable")
+    assert shown_names(page)[:3] == [f"k{row}" for row in order[:3]]
+    page.evaluate("window.scrollTo(0, document.documentElement.scrollHeight / 2)")
+    page.evaluate("new Promise(requestAnimationFrame)")
+    assert 20_000 < int(page.locator(".row").first.get_attribute("data-place")) < 30_000
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_phone_never_scrolls_sideways(open_page, page_file, scheme):
+    page = open_page(page_file, width=390, height=844, scheme=scheme)
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    page.locator(".row .cells").first.click()
+    assert page.locator("#detail").is_visible()
+    page.click("#close")
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+
+
+@pytest.mark.browser
+def test_the_page_is_accessible(browser, page_file):
+    assert violations_of_file(browser, page_file) == []
